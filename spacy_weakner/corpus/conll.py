@@ -8,7 +8,7 @@ tags ("B-PER,B-LOC"): nothing is known where their entities overlap.
 import re
 from itertools import chain, pairwise, tee
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -211,13 +211,13 @@ def _decode(prefixes: Sequence[str]) -> Iterator[Tuple[int, int]]:
             start = None
 
 
-def bio_tags(n: int, entities: Optional[Sequence[Entity]], missing: Iterable[Tuple[int, int]]) -> List[str]:
+def bio_tags(n: int, entities: Optional[Sequence[Sequence[Any]]], missing: Iterable[Tuple[int, int]]) -> List[str]:
     if entities is None:
         return ["-"] * n
     tags = ["O"] * n
     for start, end in missing:
         tags[start:end] = ["-"] * (end - start)
-    for start, end, label in entities:
+    for start, end, label, *_ in entities:
         tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
     return tags
 

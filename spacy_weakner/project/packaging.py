@@ -27,10 +27,16 @@ Scores = Mapping[str, CandidateScores]
 
 
 class Package(NamedTuple):
-    """A package: the name for `spacy.load`, and the file to install."""
+    """A package.
+
+    name (str): Its name for `spacy.load`.
+    wheel (Path): The file to install.
+    has_ids (bool): True if its entities have ids of concepts.
+    """
 
     name: str
     wheel: Path
+    has_ids: bool = False
 
 
 @holding("output")
@@ -81,7 +87,7 @@ def package(
         # The wheel is written last: an interrupted run leaves no half of a package.
         with atomic_path(output / folder) as temporary:
             shutil.copytree(built / folder, temporary, ignore=shutil.ignore_patterns("build", "*.egg-info"))
-    return Package(full, output / folder / "dist" / wheel)
+    return Package(full, output / folder / "dist" / wheel, _has_ids(meta))
 
 
 def _describe(selection: Selection, test: Optional[CandidateScores], data: Dict[str, str]) -> Dict[str, Any]:
@@ -119,7 +125,7 @@ def _readme(full: str, meta: Dict[str, Any], selection: Selection, test: Scores,
         else f" On test it is wrong by {measured.ece:.2f} on average (calibration error)."
     )
     lines = [f"# {full}", "", meta["description"], "", "```python", "import spacy", f'nlp = spacy.load("{full}")']
-    has_ids = any(name.startswith(LINKER) for name in meta.get("pipeline") or ())
+    has_ids = _has_ids(meta)
     what = f"ent.text, ent.label_, {'ent.kb_id_, ' if has_ids else ''}ent._.weakner_score"
     lines += ['doc = nlp("...")', f"print([({what}) for ent in doc.ents])", "```", ""]
     lines += ["`kb_id_` is the id of the term list, or empty where no term is near enough.", ""] if has_ids else []
@@ -145,6 +151,10 @@ def _readme(full: str, meta: Dict[str, Any], selection: Selection, test: Scores,
     return "\n".join(lines) + "\n"
 
 
+def _has_ids(meta: Dict[str, Any]) -> bool:
+    return any(name.startswith(LINKER) for name in meta.get("pipeline") or ())
+
+
 def _build_wheel(source: Path) -> str:
     # In this environment: an isolated one would fetch setuptools from the network.
     from build import BuildBackendException, ProjectBuilder
@@ -164,9 +174,10 @@ def _run(cmd: Sequence[str], cwd: Optional[str] = None, extra_environ: Optional[
 
 def usage(package: Package, example: Optional[str] = None) -> List[str]:
     """How to use a package: a command, and three lines of Python."""
+    what = "ent.text, ent.label_, ent.kb_id_" if package.has_ids else "ent.text, ent.label_"
     return [
         f"pip install --force-reinstall --no-deps {shlex.quote(str(package.wheel))}",
         "import spacy",
         f'nlp = spacy.load("{package.name}")',
-        f"print([(ent.text, ent.label_) for ent in nlp({example or 'your text'!r}).ents])",
+        f"print([({what}) for ent in nlp({example or 'your text'!r}).ents])",
     ]

@@ -61,6 +61,18 @@ def test_stored_terms_can_be_read_as_a_term_list(tmp_path):
     assert list(read_terms(tmp_path / "terms.jsonl")) == terms
 
 
+def test_many_ids(tmp_path):
+    terms = [Term("A", f"term {n}", id=f"{n}") for n in range(3000)]
+    terms += [Term("A", "term 7", id="x"), Term("A", "seven", id="7", name="Seven")]
+    make_nlp(terms=terms).to_disk(tmp_path)
+    nlp = spacy.load(tmp_path)
+    spans = nlp("term 7, term 2999 and seven").spans["weak:gazetteer"]
+    assert [span.kb_id_ for span in spans] == ["7", "2999", "7"]
+    assert spans.attrs["ids"] == [["7", "x"], ["2999"], ["7"]]
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    assert [ruler.preferred_name(name) for name in ("7", "x", "2999", "3000")] == ["Seven", "term 7", "term 2999", ""]
+
+
 SCRIPT = """
 import json, sys, spacy
 nlp = spacy.load(sys.argv[1])

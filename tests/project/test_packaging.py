@@ -147,6 +147,11 @@ def test_a_pipeline_that_is_gone(tmp_path, builder):
         package(make_selection(tmp_path / "gone"), tmp_path / "out", name="ner")
 
 
+def test_usage_shows_ids_where_there_are_any():
+    for has_ids in (True, False):
+        assert ("ent.kb_id_" in usage(Package("x", Path("x.whl"), has_ids))[-1]) == has_ids
+
+
 def test_usage_can_be_copied():
     pip, *python = usage(Package("de_ner", Path("my packages/de_ner.whl")), 'it\'s "here"')
     assert shlex.split(pip) == ["pip", "install", "--force-reinstall", "--no-deps", "my packages/de_ner.whl"]

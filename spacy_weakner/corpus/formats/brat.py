@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Iterator, List, NamedTuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...encodings import NULS, SAMPLE, wrong_encoding
 from ...errors import Errors, WeaknerError
@@ -14,6 +14,8 @@ from .records import Context, Item, Mark, Record, Tool, make_mark
 SUFFIX, TEXT_SUFFIX = ".ann", ".txt"
 DISCONTINUOUS = "discontinuous entities; the tokens between their ends are missing"
 OTHERS = "annotations other than entities (relations, events, attributes, notes), ignored"
+# `N1<tab>Reference T1 MESH:D003000<tab>corticosteroids`
+_REFERENCE = re.compile(r"Reference (\S+) (\S+)")
 # Python refuses to read integers of thousands of digits.
 _ENTITY = re.compile(r"(\S[^\t]*?) (\d{1,18} \d{1,18}(?:;\d{1,18} \d{1,18})*)")
 
@@ -39,19 +41,36 @@ def items(path: Path) -> Iterator[Item]:
 
 def read(document: Standoff, context: Context) -> Record:
     """Read a document."""
-    record = Record(text=document.text, ents=[], id=document.path.stem)
+    record = Record(text=document.text, id=document.path.stem)
+    entities: Dict[str, Mark] = {}
+    ids: Dict[str, List[str]] = {}
     for number, line in enumerate(read_lines(document.path), start=1):
-        if not line.strip():
-            continue
-        if not line.startswith("T"):
-            context.counts.notes[OTHERS] += 1
-            continue
+        name = line.partition("\t")[0]
         with at_line(document.path, number, context.counts):
-            _add(record, line, context)
+            if name.startswith("T"):
+                mark = _entity(record, line, context)
+                entities.update({} if mark is None else {name: mark})
+            elif name.startswith("N"):
+                name, identifier = _reference(line)
+                ids.setdefault(name, []).append(identifier)
+            elif line.strip():
+                context.counts.notes[OTHERS] += 1
+    record.ents = [mark._replace(id="|".join(ids.pop(name, ()))) for name, mark in entities.items()]
+    context.counts.note(OTHERS, sum(map(len, ids.values())))
     return record
 
 
-def _add(record: Record, line: str, context: Context) -> None:
+def _reference(line: str) -> Tuple[str, str]:
+    """What a line gives an id: the name of an annotation, and the id with its terminology."""
+    columns = line.split("\t")
+    match = _REFERENCE.fullmatch(columns[1]) if len(columns) > 1 else None
+    if match is None:
+        raise RowError(f"expected 'N1<tab>Reference T1 TERMINOLOGY:ID<tab>TEXT', got '{line[:80]}'")
+    return match[1], match[2]
+
+
+def _entity(record: Record, line: str, context: Context) -> Optional[Mark]:
+    """The entity of a line; None if it is discontinuous."""
     columns = line.split("\t", 2)
     match = _ENTITY.fullmatch(columns[1]) if len(columns) > 1 else None
     if match is None:
@@ -62,11 +81,10 @@ def _add(record: Record, line: str, context: Context) -> None:
     parts = [make_mark(start, end, label, line, text=text) for start, end in pairs]
     start, end = min(part.start for part in parts), max(part.end for part in parts)
     if _is_whole(parts, record.text or ""):
-        assert record.ents is not None
-        record.ents.append(parts[0]._replace(start=start, end=end))
-    else:
-        context.counts.notes[DISCONTINUOUS] += 1
-        record.missing.append((start, end))
+        return parts[0]._replace(start=start, end=end)
+    context.counts.notes[DISCONTINUOUS] += 1
+    record.missing.append((start, end))
+    return None
 
 
 def _is_whole(parts: List[Mark], text: str) -> bool:

@@ -27,7 +27,7 @@ def read(row: Any, context: Context) -> Record:
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     """Make a row."""
     row = row_from_doc(doc)
-    ner = [[start, end - 1, label] for start, end, label in row["ents"] or []]
+    ner = [[start, end - 1, label] for start, end, label, *_ in row["ents"] or []]
     yield {"tokenized_text": row["tokens"], "ner": ner}
 
 

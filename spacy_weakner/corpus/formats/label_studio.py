@@ -13,6 +13,9 @@ from ..foreign import holds_task, is_labels
 from .offsets import UTF16, Offsets
 from .records import EMPTY, Context, Item, Mark, Record, Tool, a_list, agreed, an_object, make_mark, record_of
 
+# The control for ids of concepts: <TextArea name="kb_id" toName="text" perRegion="true"/>. Its results have the id of
+# the region that they belong to.
+ID_NAME = "kb_id"
 PREDICTIONS = "predictions"
 WEAK = "weak"
 # Names of the controls in Label Studio's own template for entities.
@@ -109,7 +112,7 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     offsets = Offsets(text, UTF16)
 
     def result(marks: List[Mark]) -> List[Dict[str, Any]]:
-        return [_result(i, mark, text, offsets) for i, mark in enumerate(marks)]
+        return [part for i, mark in enumerate(marks) for part in _results(i, mark, text, offsets)]
 
     task: Dict[str, Any] = {"data": {"text": text, **({} if record.id is None else {"id": record.id})}}
     if weak.get_meta(doc) is not None:
@@ -160,8 +163,11 @@ def _text(data: Dict[str, Any]) -> str:
 
 def _marks(results: List[Any], counts: RowCounts, score: Any = None) -> List[Mark]:
     marks = []
+    results = [an_object(item, "a result") for item in results]
+    ids = {item.get("id"): _ids(item) for item in results if item.get("from_name") == ID_NAME}
     for item in results:
-        item = an_object(item, "a result")
+        if item.get("from_name") == ID_NAME:
+            continue
         value = item.get("value")
         if item.get("type") == _HYPERTEXT:
             raise RowError("spans of HTML, whose offsets do not count a text. Export the text as such")
@@ -179,20 +185,27 @@ def _marks(results: List[Any], counts: RowCounts, score: Any = None) -> List[Mar
                     value,
                     score=score if span_score is None else span_score,
                     text=value.get("text"),
+                    id=ids.get(item.get("id")),
                 )
             )
     return marks
 
 
-def _result(number: int, mark: Mark, text: str, offsets: Offsets) -> Dict[str, Any]:
-    value = {
-        "start": offsets.offset(mark.start),
-        "end": offsets.offset(mark.end),
-        "text": text[mark.start : mark.end],
-        "labels": [mark.label],
-    }
+def _ids(item: Dict[str, Any]) -> str:
+    """The ids in a result of the control for them, with "|" between them."""
+    texts = an_object(item.get("value"), "a value").get("text")
+    return "|".join(str(text).strip() for text in ([texts] if isinstance(texts, str) else a_list(texts, "text")))
+
+
+def _results(number: int, mark: Mark, text: str, offsets: Offsets) -> Iterator[Dict[str, Any]]:
+    """The result of a span, and that of its id."""
+    place = {"start": offsets.offset(mark.start), "end": offsets.offset(mark.end)}
+    region = {"id": f"e{number}", "to_name": TO_NAME}
+    value = {**place, "text": text[mark.start : mark.end], "labels": [mark.label]}
     score = {} if mark.score is None else {"score": mark.score}
-    return {"id": f"e{number}", "from_name": FROM_NAME, "to_name": TO_NAME, "type": "labels", "value": value, **score}
+    yield {**region, "from_name": FROM_NAME, "type": "labels", "value": value, **score}
+    if mark.id:
+        yield {**region, "from_name": ID_NAME, "type": "textarea", "value": {**place, "text": mark.id.split("|")}}
 
 
 def _lowest(marks: List[Mark]) -> Dict[str, float]:

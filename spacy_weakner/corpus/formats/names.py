@@ -3,13 +3,14 @@
 from typing import Dict, FrozenSet, NamedTuple, Tuple
 
 # What a format may hold beside gold entities: documents without annotation, missing tokens, labels of weak sources,
-# spans that are known to be wrong, and categories.
+# spans that are known to be wrong, categories, and ids of concepts.
 UNKNOWN = "unknown"
 MISSING = "missing"
 WEAK = "weak"
 WRONG = "wrong"
 CATS = "cats"
-EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS])
+IDS = "ids"
+EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS, IDS])
 
 
 class Format(NamedTuple):
@@ -45,8 +46,8 @@ FORMATS: Dict[str, Format] = {
         ),
         Format("text", "raw text, one a line", (".txt",), blocks=True),
         Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
-        Format("prodigy", "Prodigy", (".jsonl", ".json"), (".jsonl",), frozenset([UNKNOWN, MISSING, WRONG, WEAK])),
-        Format("label-studio", "Label Studio", (".json", ".jsonl"), (".json",), frozenset([UNKNOWN, WEAK])),
+        Format("prodigy", "Prodigy", (".jsonl", ".json"), (".jsonl",), frozenset([UNKNOWN, MISSING, WRONG, WEAK, IDS])),
+        Format("label-studio", "Label Studio", (".json", ".jsonl"), (".json",), frozenset([UNKNOWN, WEAK, IDS])),
         Format("doccano", "doccano", (".jsonl", ".json"), (".jsonl",)),
         Format("dataturks", "Dataturks", (".json", ".jsonl")),
         Format("brat", "brat", (".ann",)),

@@ -242,7 +242,9 @@ def _mark(span: Any, row: Dict[str, Any]) -> Mark:
         if not (type(first) is int and type(last) is int and 0 <= first <= last < len(borders)):
             raise RowError(f"a span without offsets: {show(span)}")
         start, end = borders[first][0], borders[last][1]  # the last token is part of it
-    return make_mark(start, end, span.get("label"), span, score=span.get("score"), text=span.get("text"))
+    return make_mark(
+        start, end, span.get("label"), span, score=span.get("score"), text=span.get("text"), id=span.get("kb_id")
+    )
 
 
 def _borders(tokens: Any) -> List[Tuple[int, int]]:
@@ -268,6 +270,7 @@ def _span(mark: Mark, places: Dict[str, Dict[int, int]]) -> Dict[str, Any]:
         "token_end": places["end"][mark.end],
         "label": mark.label,
         **({} if mark.score is None else {"score": mark.score}),
+        **({"kb_id": mark.id} if mark.id else {}),
     }
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import AbstractSet, Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from .. import weak
 from ..counts import Place, RowCounts, RowError, show
@@ -20,13 +20,19 @@ Item = Tuple[Place, Any]
 
 
 class Mark(NamedTuple):
-    """A span of a record: [start, end), perhaps with a score and the text that it covers."""
+    """A span of a record: [start, end), perhaps with a score, the text that it covers, and the id of a concept."""
 
     start: int
     end: int
     label: str
     score: Optional[float] = None
     text: Optional[str] = None
+    id: str = ""
+
+    @property
+    def own_id(self) -> List[str]:
+        """Its id, as the last part of a span of our rows."""
+        return [self.id] if self.id else []
 
 
 @dataclass
@@ -105,7 +111,15 @@ class Tool(NamedTuple):
 
 
 def make_mark(
-    start: Any, end: Any, label: Any, item: Any, *, score: Any = None, text: Any = None, last: bool = False
+    start: Any,
+    end: Any,
+    label: Any,
+    item: Any,
+    *,
+    score: Any = None,
+    text: Any = None,
+    last: bool = False,
+    id: Any = None,
 ) -> Mark:
     """Make a span of what stands in a row."""
     if type(start) is not int or type(end) is not int:
@@ -114,8 +128,11 @@ def make_mark(
         raise RowError(f"the label of a span must be a string that is not empty, got {show(item)}")
     if not 0 <= start < end + last:
         raise RowError(f"a span is empty, or begins before the text: {show(item)}")
+    if isinstance(id, bool) or not isinstance(id, (str, int, type(None))):
+        raise RowError(f"the id of a span must be a string, got {show(item)}")
     number = float(score) if type(score) in (int, float) and 0.0 <= score <= 1.0 else None
-    return Mark(start, end + last, label.strip(), number, text if isinstance(text, str) else None)
+    covered = text if isinstance(text, str) else None
+    return Mark(start, end + last, label.strip(), number, covered, "" if id is None else str(id))
 
 
 def triple_mark(item: Any, *, last: bool = False) -> Mark:
@@ -143,8 +160,12 @@ def an_object(value: Any, what: str) -> Dict[str, Any]:
 
 
 def agreed(answers: Sequence[List[Mark]]) -> Tuple[List[Mark], List[Mark]]:
-    """Compare what several annotators say about one text."""
-    marks = {_visible(mark): mark for answer in answers for mark in answer}
+    """Compare what several annotators say about one text. Different ids of a span they share stand with "|" between
+    them."""
+    marks: Dict[Tuple[int, int, str], Mark] = {}
+    for mark in chain(*answers):
+        ids = [marks[_visible(mark)].id, mark.id] if _visible(mark) in marks else [mark.id]
+        marks[_visible(mark)] = mark._replace(id="|".join(dict.fromkeys(filter(None, ids))))
     shared = set.intersection(*({_visible(mark) for mark in answer} for answer in answers))
     return [marks[key] for key in marks if key in shared], [marks[key] for key in marks if key not in shared]
 
@@ -165,7 +186,9 @@ def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
     else:
         row["tokens"] = record.tokens
     if ents is not None:
-        row["ents"], doubtful = drop_overlaps([mark[:3] for mark in ents], counts)
+        kept, doubtful = drop_overlaps([mark[:3] for mark in ents], counts)
+        ids = {mark[:3]: mark.own_id for mark in ents}
+        row["ents"] = [[*entity, *ids[entity]] for entity in kept]
         if missing or doubtful:
             row["missing"] = [*missing, *doubtful]
         if not record.complete:
@@ -173,7 +196,7 @@ def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
     if wrong:
         row["wrong"] = [mark[:3] for mark in wrong]
     if groups:
-        row["weak_ents"] = {name: [[*mark[:3], mark.score] for mark in marks] for name, marks in groups.items()}
+        row["weak_ents"] = {name: [[*mark[:4], *mark.own_id] for mark in marks] for name, marks in groups.items()}
     if record.cats:
         row["cats"] = record.cats
     _listed(row)
@@ -186,22 +209,24 @@ def record_of(doc: Doc) -> Record:
     def marks(name: str) -> List[Mark]:
         spans = doc.spans.get(name, [])
         scores = weak.group_scores(doc, name)
-        return [
-            Mark(span.start_char, span.end_char, span.label_, score) for span, score in zip(spans, scores, strict=True)
-        ]
+        return [_span_mark(span, score) for span, score in zip(spans, scores, strict=True)]
 
     missing = [token for token in doc if token.ent_iob == 0 and not token.is_space]
     known = bool(doc.ents) or any(token.ent_iob != 0 for token in doc if not token.is_space)
     return Record(
         text=doc.text,
         borders=[(token.idx, token.idx + len(token)) for token in doc],
-        ents=[Mark(ent.start_char, ent.end_char, ent.label_) for ent in doc.ents] if known else None,
+        ents=[_span_mark(ent) for ent in doc.ents] if known else None,
         missing=[(token.idx, token.idx + len(token)) for token in missing],
         wrong=marks(weak.WRONG_GROUP),
         weak={source: marks(weak.weak_group(source)) for source in weak.weak_sources(doc)},
         cats=dict(doc.cats) or None,
         id=weak.get_id(doc),
     )
+
+
+def _span_mark(span: Span, score: Optional[float] = None) -> Mark:
+    return Mark(span.start_char, span.end_char, span.label_, score, id=span.kb_id_)
 
 
 class _Characters:

@@ -14,7 +14,7 @@ from .. import weak
 from ..conll import write_conll
 from ..docbin import write_docs
 from ..jsonl import write_jsonl
-from .names import CATS, FORMATS, MISSING, OUTPUTS, UNKNOWN, WEAK, WRONG, Format
+from .names import CATS, FORMATS, IDS, MISSING, OUTPUTS, UNKNOWN, WEAK, WRONG, Format
 from .tools import TOOLS
 
 _PARQUET = ".parquet"
@@ -116,6 +116,8 @@ def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iter
             lost["wrong spans"] += len(doc.spans[weak.WRONG_GROUP])
         if CATS not in holds:
             lost["categories"] += len(doc.cats)
+        if IDS not in holds:
+            lost["ids of entities"] += len(weak.doc_ids(doc))
         if format_.name not in ("spacy", "jsonl") and weak.GOLD_GROUP in doc.spans:
             lost["gold kept beside weak labels"] += len(doc.spans[weak.GOLD_GROUP])
         if format_.name != "spacy":

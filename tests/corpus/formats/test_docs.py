@@ -14,7 +14,7 @@ from spacy_weakner.corpus.rows import KEYS
 from .util import NLP
 
 PAGE = Path(__file__).parents[3] / "docs" / "formats.md"
-SAYS = (names.UNKNOWN, names.MISSING, names.WEAK, names.WRONG, names.CATS)
+SAYS = (names.UNKNOWN, names.MISSING, names.WEAK, names.WRONG, names.CATS, names.IDS)
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def test_the_table_is_the_registry(page):
         cells = [f"`{format_.name}`", format_.title, " ".join(format_.inputs), " ".join(format_.outputs), *says]
         return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
 
-    table = [line for line in page.splitlines() if line.startswith("| `") and line.count("|") == 10]
+    table = [line for line in page.splitlines() if line.startswith("| `") and line.count("|") == 11]
     assert table == [row(format_) for format_ in FORMATS.values()]
     assert set(re.findall(r"^### `([a-z-]+)`$", page, re.MULTILINE)) == set(FORMATS)
 

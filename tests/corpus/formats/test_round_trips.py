@@ -69,6 +69,45 @@ def test_weak_labels_with_scores(tmp_path, name):
     assert said(doc) == said(*docs(WEAK)) and not written.lost
 
 
+HOSTILE = "a\nb 😊 <x>" * 20
+IDS = [
+    {"text": HELLO, "ents": [[6, 7, "X", "Q1|Q2"], [20, 24, "PER"], [25, 30, "PER", HOSTILE]]},
+    {**WEAK, "weak_ents": {"list": [[20, 24, "PER", 0.25, "7"]], "model": [[6, 7, "X", HOSTILE]]}},
+]
+
+
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_ids(tmp_path, name):
+    if "ids" not in FORMATS[name].holds:
+        _, written = there_and_back(tmp_path, name, IDS[0])
+        assert written.lost == {"ids of entities": 2}
+        return
+    found, _ = there_and_back(tmp_path, name, *IDS)
+    assert [ent.kb_id_ for ent in found[0].ents] == ["Q1|Q2", "", HOSTILE]
+    spans = [span for source in weak.weak_sources(found[1]) for span in found[1].spans[weak.weak_group(source)]]
+    assert sorted(span.kb_id_ for span in spans) == ["7", HOSTILE]
+
+
+@pytest.mark.parametrize("bad", ["x" * 10_000, True, {"a": 1}, 1.5])
+def test_ids_that_cannot_be(tmp_path, bad):
+    spans = [{"start": 0, "end": 4, "label": "PER", "kb_id": bad}]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "Anna left", "spans": spans, "answer": "accept"}))
+    with pytest.raises(WeaknerError, match="line 1"):
+        list(read_corpus(tmp_path / "a.jsonl", NLP, format="prodigy"))
+
+
+def test_label_studio_joins_the_ids_of_annotators(tmp_path):
+    results = [
+        [{"id": "r", "value": {"start": 0, "end": 4, "labels": ["PER"]}}]
+        + [{"id": "r", "from_name": "kb_id", "type": "textarea", "value": {"text": texts}} for texts in texts_of]
+        for texts_of in ([["Q1"]], ["Q2"], [])
+    ]
+    annotations = [{"completed_by": i, "result": result} for i, result in enumerate(results)]
+    (tmp_path / "a.json").write_text(json.dumps([{"data": {"text": "Anna left"}, "annotations": annotations}]))
+    (doc,) = read_corpus(tmp_path / "a.json", NLP)
+    assert [ent.kb_id_ for ent in doc.ents] == ["Q1|Q2"]
+
+
 @pytest.mark.parametrize(
     "name, lost",
     [

@@ -372,6 +372,8 @@ def test_brat_folders(tmp_path):
         f"T2\tPlace name {start} {start + 3};{start + 4} {start + 8}\tNew York\n"
         "T3\tPart 9 13\tarms\n"
         "A1\tNegation T1\n#1\tAnnotatorNotes T1\twhy\n"
+        "N1\tReference T2 Wikidata:Q60\tNew York\nN2\tReference T2 GeoNames:5128581\tNew York\n"
+        "N3\tReference T1 X:1\ta\n"
     )
     (folder / "d2.txt").write_text("No.")
     (folder / "d2.ann").write_text("")
@@ -380,11 +382,13 @@ def test_brat_folders(tmp_path):
     assert [ent.label_ for ent in doc.ents] == ["Part", "Place name"] and doc.ents[1].text == "New\nYork"
     # What lies between the ends of a discontinuous entity is not known, unless something else is known of it.
     assert [t.text for t in doc if t.ent_iob == 0 and not t.is_space] == ["Aches", "of", "and", "legs"]
+    assert [ent.kb_id_ for ent in doc.ents] == ["", "Wikidata:Q60|GeoNames:5128581"]
     assert iob(other) == "OO" and weak.get_id(doc) == "d1"
-    assert report.notes == {brat.DISCONTINUOUS: 1, brat.OTHERS: 2}
-    (folder / "d2.ann").write_text(f"T1\tA 0 {'9' * 5000}\tNo\n")
-    with pytest.raises(WeaknerError, match=r"d2\.ann, line 1"):
-        converted(folder)
+    assert report.notes == {brat.DISCONTINUOUS: 1, brat.OTHERS: 3}
+    for line in (f"T1\tA 0 {'9' * 5000}\tNo\n", "N1\tReference T1\n", "N1\n"):
+        (folder / "d2.ann").write_text(line)
+        with pytest.raises(WeaknerError, match=r"d2\.ann, line 1"):
+            converted(folder)
     (folder / "d2.txt").unlink()
     with pytest.raises(WeaknerError, match=r"WK747.*d2\.ann.*d2\.txt"):
         converted(folder)
