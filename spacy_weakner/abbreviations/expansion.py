@@ -1,11 +1,10 @@
 """Where a document defines an abbreviation of an entity, its short form names the same entity."""
 
-from itertools import groupby
 from typing import Dict, List, Mapping, NamedTuple, Sequence, Tuple, TypeVar
 
 from spacy.tokens import Doc
 
-from ..corpus.weak import document_of, get_id
+from ..corpus.documents import group_documents
 from ..ty import Entity
 from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds, Definition, find_definitions, short_forms
 
@@ -61,15 +60,15 @@ def expand(
 def expand_documents(docs: Sequence[Doc], found: Sequence[Mapping[Entity, T]]) -> List[Dict[Entity, T]]:
     """Add the short forms of documents to what was found in their sentences.
 
-    docs (Sequence[Doc]): Sentences; those of one document follow each other.
+    docs (Sequence[Doc]): Sentences; which of them are one document, `group_documents` tells.
     found (Sequence[Mapping[Entity, T]]): The entities of each, with what short forms inherit of them, such as ids.
     RETURNS (List[Dict[Entity, T]]): All entities, sorted.
     """
     result: List[Dict[Entity, T]] = []
-    for _, group in groupby(range(len(docs)), lambda n: document_of(get_id(docs[n])) or n):
-        numbers = list(group)
+    for group in group_documents(docs):
+        numbers = range(len(result), len(result) + len(group))
         entities = [list(found[n]) for n in numbers]
-        for n, expansion in zip(numbers, expand([docs[n] for n in numbers], entities), strict=True):
+        for n, expansion in zip(numbers, expand(group, entities), strict=True):
             every = dict(found[n])
             for bounds, origins in expansion.short.items():
                 for origin in origins:

@@ -16,7 +16,6 @@ means "O", and, if it is a term list, by which token attribute its terms are com
 """
 
 import math
-import re
 from numbers import Real
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -36,7 +35,6 @@ WRONG_GROUP = "wrong"
 
 _SCORED = (WEAK_PREFIX, PREDICTED_PREFIX)
 
-_SENTENCE = re.compile(r"(.+)\.\d+")
 _ID = "weakner.id"
 _WEAK = "weakner.weak"
 _CONFIDENCE = "weakner.confidence"
@@ -274,13 +272,6 @@ def get_id(doc: Doc) -> Optional[str]:
 def set_id(doc: Doc, identifier: Optional[str]) -> None:
     """Keep the identifier of the source file."""
     _set(doc, _ID, identifier)
-
-
-def document_of(identifier: Optional[str]) -> Optional[str]:
-    """Identifier of the document that a sentence belongs to: the sentences of a text "a7" are called a7.1, a7.2 and so
-    on. None if the sentence's identifier does not tell."""
-    found = _SENTENCE.fullmatch(identifier or "")
-    return None if found is None else found[1]
 
 
 def is_weak(doc: Doc) -> bool:

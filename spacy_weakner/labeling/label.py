@@ -8,17 +8,17 @@ import json
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..corpus.documents import group_documents
 from ..corpus.formats.reading import Reading, sentence_keys
 from ..corpus.language import CorpusLanguage, corpus_language
 from ..corpus.sentences import sentence_key
-from ..corpus.weak import document_of, get_id, weak_group
+from ..corpus.weak import weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..pipelines import load_pipeline
@@ -262,15 +262,8 @@ class Label(Stage[LabelCounts]):
 def _batches(docs: Iterable[Doc]) -> Iterator[List[Doc]]:
     """Batches in which documents are whole."""
     batch: List[Doc] = []
-    for document, sentences in groupby(docs, lambda doc: document_of(get_id(doc))):
-        if document is None:
-            for sentence in sentences:
-                batch.append(sentence)
-                if len(batch) >= BATCH_SIZE:
-                    yield batch
-                    batch = []
-        else:
-            batch += sentences
+    for sentences in group_documents(docs):
+        batch += sentences
         if len(batch) >= BATCH_SIZE:
             yield batch
             batch = []

@@ -4,8 +4,9 @@ from typing import Dict, List, NamedTuple, Sequence
 
 from spacy.tokens import Doc
 
+from ..corpus.documents import document_of
 from ..corpus.sentences import sentence_key
-from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUSPECT_GROUP, WEAK_PREFIX, document_of, get_id
+from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUSPECT_GROUP, WEAK_PREFIX, get_id
 from ..runtime.hashes import hash_text
 
 # Tokens up to which a sentence ("METHODS :") may well occur in two documents by chance.

@@ -11,8 +11,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..abbreviations.definitions import find_definitions, short_forms
-from ..corpus.weak import is_weak
+from ..abbreviations.definitions import Definition, find_definitions, short_forms
+from ..corpus.weak import get_definitions, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..gazetteer_ruler.terms import TermSource, iter_terms
@@ -191,7 +191,8 @@ class TermLinker(BatchPipe):
     def _keys(self, doc: Doc, ents: Sequence[Span]) -> List[Tuple[str, str]]:
         """Label and compared form of entities; of short forms, those of what they stand for."""
         long: Dict[Tuple[str, ...], str] = {}
-        for definition in find_definitions(doc) if ents else ():
+        there = [Definition((a, b), (c, d)) for a, b, c, d in get_definitions(doc)] if ents else []
+        for definition in there or (find_definitions(doc) if ents else ()):
             for form in short_forms(doc, definition):
                 long.setdefault(form, doc[slice(*definition.long)].text)
         words = [tuple(token.text for token in ent if not token.is_space) for ent in ents]

@@ -66,7 +66,8 @@ def test_many_ids(tmp_path):
     terms += [Term("A", "term 7", id="x"), Term("A", "seven", id="7", name="Seven")]
     make_nlp(terms=terms).to_disk(tmp_path)
     nlp = spacy.load(tmp_path)
-    spans = nlp("term 7, term 2999 and seven").spans["weak:gazetteer"]
+    doc = nlp("term 7, term 2999 and seven")
+    spans = doc.spans["weak:gazetteer"]
     assert [span.kb_id_ for span in spans] == ["7", "2999", "7"]
     assert spans.attrs["ids"] == [["7", "x"], ["2999"], ["7"]]
     ruler = nlp.get_pipe("gazetteer_ruler")

@@ -7,6 +7,7 @@ from spacy.vocab import Vocab
 
 from spacy_weakner.configs import render_config
 from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.documents import document_of
 from spacy_weakner.corpus.language import CorpusLanguage
 from spacy_weakner.corpus.weak import get_id
 from spacy_weakner.errors import WeaknerError
@@ -16,7 +17,6 @@ from spacy_weakner.project.evaluator import all_folds, make_folds
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.recommendations import plan_curve
 from spacy_weakner.project.rules import Settings
-from spacy_weakner.runs.groups import document_of
 
 from ..util import make_doc
 from .util import NLP, numbered, sentences

@@ -5,11 +5,11 @@ import random
 import pytest
 import spacy
 
+from spacy_weakner.corpus.documents import document_of
 from spacy_weakner.corpus.weak import get_id, set_id, set_source
 from spacy_weakner.runs.groups import (
     SHORT,
     count_documents,
-    document_of,
     group_docs,
     learnable,
     split_folds,
@@ -38,15 +38,6 @@ def documents(docs):
 
 def texts(docs):
     return {doc.text for doc in docs}
-
-
-@pytest.mark.parametrize(
-    "identifier, document",
-    [("a7.1", "a7"), ("a7.12", "a7"), ("a.b.3", "a.b"), ("a7", None), (".1", None), ("a.x", None), ("", None)],
-)
-def test_documents_of_sentences(identifier, document):
-    assert document_of(identifier) == document
-    assert document_of(None) is None
 
 
 def test_documents_are_counted_where_identifiers_tell():

@@ -82,6 +82,14 @@ def test_short_forms_are_looked_up_by_their_long_forms():
     assert ids(nlp(doc)) == ["D1", "D1", "D1"]
 
 
+def test_definitions_that_were_found_before_are_not_sought_again(monkeypatch):
+    nlp = make_nlp()
+    nlp.add_pipe("abbreviations", before="term_linker")
+    monkeypatch.setattr("spacy_weakner.term_linker.component.find_definitions", lambda doc: 1 / 0)
+    doc = make_doc(nlp, "heart failure (HF), so HF", (0, 2, "DISEASE", ""), (7, 8, "DISEASE", ""))
+    assert ids(nlp(doc)) == ["D1", "D1", "D1"]
+
+
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_ids_that_are_there(overwrite):
     nlp = make_nlp(overwrite=overwrite)
