@@ -8,6 +8,7 @@ from wasabi import msg
 
 from ..encoder_tools.adapt import AdaptReport, adapt
 from ..encoder_tools.distill import DistillReport, distill
+from ..encoder_tools.vectors import VectorsReport, vectors
 from ._command import command
 from ._util import new_app
 
@@ -48,3 +49,17 @@ def show_distill(report: DistillReport, given: Any) -> None:
             f"Mean cosine with the Transformer's vectors of {report.held_out} held-out words: "
             f"{report.after:.2f} ({report.before:.2f} before the vectors were fitted)"
         )
+
+
+@command(app, vectors)
+def show_vectors(report: VectorsReport, given: Any) -> None:
+    """Print what has a vector."""
+    if report.words:
+        msg.good(f"{report.words} words, {report.width} numbers each", given.output_path)
+    else:
+        msg.warn("No word is frequent enough for a vector (--min-count)", given.output_path)
+    msg.info(
+        f"Counted: {report.tokens:,} tokens of {report.sentences:,} sentences, {report.different:,} different words"
+    )
+    if report.sentences < report.read:
+        msg.info(f"These are a sample of the {report.read:,} sentences of the text (--max-sentences)")

@@ -93,7 +93,7 @@ def add_crf_gradient(model: Model, gradient: CRFParameters) -> None:
 
 def _head_init(model: Model, X: Optional[List[Floats2d]] = None, Y: Optional[List[Floats2d]] = None) -> None:
     if X is not None and Y is not None:
-        model.set_dim("nI", X[0].shape[1])
+        model.set_dim("nI", X[0].shape[1], force=True)
         model.set_dim("nO", Y[0].shape[1])
     emissions, crf = model.get_ref("emissions"), model.get_ref("crf")
     emissions.initialize(X=X, Y=Y)

@@ -1,1 +1,1 @@
-"""Adapting a Transformer to text of a domain, and word vectors distilled from one."""
+"""Adapting a Transformer to text of a domain, word vectors distilled from one, and those of text."""

@@ -1,1 +1,1 @@
-"""Linear models: indicator features, sparse layers, subword vectors."""
+"""Linear models: indicator features, clusters, sparse layers, subword vectors."""

@@ -1,7 +1,7 @@
 """Indicator features of tokens: an encoder without weights, for linear models."""
 
 from functools import partial
-from typing import Any, Callable, List, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from thinc.types import Ints2d
 
 from ..errors import check_range
 from ..remembering import read_once
+from .word_clusters import MOST, NO_CLUSTERS, WordClusters, cluster_vectors
 from .words import BEYOND, Hashes, WordFeatures, mix
 
 # A feature of a token: names of some of `WordFeatures`, each with the place of the word that has it; 0 is the token
@@ -20,37 +21,61 @@ from .words import BEYOND, Hashes, WordFeatures, mix
 Template = Tuple[Tuple[str, int], ...]
 # What is read of neighbours: their affixes have this length.
 CONTEXT_AFFIX = 3
+# So far away are clusters read.
+CONTEXT_CLUSTERS = 1
 
 
-def build_indicator_features(rows: int = 2**16, window: int = 1, affixes: int = 5) -> Model[List[Doc], List[Ints2d]]:
+ROWS, _KEYS, _IDS = "indicator_rows", "cluster_keys", "cluster_ids"
+
+
+def build_indicator_features(
+    rows: int = 2**16, window: int = 1, affixes: int = 5, clusters: Sequence[int] = ()
+) -> Model[List[Doc], List[Ints2d]]:
     """Describe every token by the features that hold for it: word, lower case, affixes, shape, kinds of characters,
     and words, affixes and shapes around it (the shapes also together). Every feature is hashed to one of the rows of a
     table, which the model that reads them keeps: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1`
     then have a weight per row and tag, and nothing between features and scores. Registered as
     `spacy_weakner.IndicatorFeatures.v1`.
 
-    Only the words themselves are read, so that the features are the same in any process and with any vocabulary. A Doc
-    is taken as one sentence: what lies beyond its ends is a word of its own.
+    Where the vocabulary has word vectors (`[initialize] vectors`) when the model is initialised, k-means gives every
+    word a cluster at each of some levels: features, too, of a token and of its neighbors. The clusters are stored with
+    the model; the vectors are not needed any more.
+
+    Else only the words themselves are read, so that the features are the same in any process and with any vocabulary. A
+    Doc is taken as one sentence: what lies beyond its ends is a word of its own.
 
     rows (int): Rows of the table. Features that share a row share their weights.
     window (int): How many words to either side are read. With little gold, farther ones are learned by heart; 2 is
         better where tokens are characters, as in Chinese.
     affixes (int): Length of the longest prefixes and suffixes, in characters; 0: none.
+    clusters (Sequence[int]): Numbers of clusters of word vectors, one for each level.
     RETURNS (Model[List[Doc], List[Ints2d]]): Rows, per Doc (n_tokens, n_features), int32.
     RAISES (WeaknerError): For settings out of range.
     """
     check_range("rows", rows, 1, 2**31 - 1)
     check_range("window", window, 0, None)
     check_range("affixes", affixes, 0, None)
-    forward = partial(_forward, WordFeatures(affixes), templates(window, affixes), window, rows)
-    return Model("indicator_features", forward, attrs={"indicator_rows": rows})
+    for level in clusters:
+        check_range("clusters", level, 1, MOST)
+    return Model(
+        "indicator_features",
+        partial(_forward, Reader(window, affixes, clusters)),
+        init=partial(_init, clusters),
+        attrs={ROWS: rows, _KEYS: NO_CLUSTERS.keys, _IDS: NO_CLUSTERS.ids},
+    )
 
 
-def templates(window: int, affixes: int) -> List[Template]:
+def _init(levels: Sequence[int], model: Model, X: Optional[List[Doc]] = None, Y: Any = None) -> None:
+    found = cluster_vectors(X[0].vocab, levels) if X else NO_CLUSTERS
+    model.attrs[_KEYS], model.attrs[_IDS] = found
+
+
+def templates(window: int, affixes: int, clusters: Sequence[int] = ()) -> List[Template]:
     """Which features a token has.
 
     window (int): How many words to either side are read.
     affixes (int): Length of the longest affixes.
+    clusters (Sequence[int]): Levels of clusters.
     RETURNS (List[Template]): One per feature.
     """
     kinds = ("prefix", "suffix")
@@ -61,6 +86,8 @@ def templates(window: int, affixes: int) -> List[Template]:
             single += [("lower", place), ("collapsed", place)]
             if distance == 1 and affixes >= CONTEXT_AFFIX:
                 single += [(f"{kind}{CONTEXT_AFFIX}", place) for kind in kinds]
+    near = min(window, CONTEXT_CLUSTERS)
+    single += [(f"cluster{level}", place) for level in clusters for place in range(-near, near + 1)]
     found: List[Template] = [(own,) for own in single]
     if window:
         # Of words together few come again, and a model learns them by heart; of shapes there are not many.
@@ -122,17 +149,37 @@ def salts(templates: Sequence[Template]) -> Hashes:
     return numpy.asarray([get_string_id(repr(template)) for template in templates], dtype="uint64")
 
 
+class Reader:
+    """Reads the features of Docs, with the clusters that a model has.
+
+    For the arguments see `build_indicator_features`.
+    """
+
+    def __init__(self, window: int, affixes: int, levels: Sequence[int]) -> None:
+        self.window = window
+        self.affixes = affixes
+        self.levels = levels
+        self._last = self._prepare(NO_CLUSTERS)
+
+    def __call__(self, docs: Sequence[Doc], clusters: WordClusters, rows: int) -> List[NDArray[numpy.int32]]:
+        """Features of some Docs; see `indicators`."""
+        last = self._last
+        if not clusters.equals(last[0]):  # others were made or loaded
+            last = self._last = self._prepare(clusters)
+        _, words, found = last
+        return indicators(docs, words, found, self.window, rows)
+
+    def _prepare(self, clusters: WordClusters) -> Tuple[WordClusters, WordFeatures, List[Template]]:
+        levels = self.levels if len(clusters.keys) else ()
+        return clusters, WordFeatures(self.affixes, levels, clusters), templates(self.window, self.affixes, levels)
+
+
 def _forward(
-    words: WordFeatures,
-    found: List[Template],
-    window: int,
-    rows: int,
-    model: Model,
-    docs: List[Doc],
-    is_train: bool,
+    reader: Reader, model: Model, docs: List[Doc], is_train: bool
 ) -> Tuple[List[Ints2d], Callable[[Any], List[Doc]]]:
     def read() -> List[Ints2d]:
-        ids: Any = indicators(docs, words, found, window, rows)
+        clusters = WordClusters(model.attrs[_KEYS], model.attrs[_IDS])
+        ids: Any = reader(docs, clusters, model.attrs[ROWS])
         return [model.ops.asarray2i(rows_of_doc) for rows_of_doc in ids]
 
     return read_once(model, docs, read), _no_gradient

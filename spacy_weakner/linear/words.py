@@ -1,16 +1,18 @@
 """Features of single words as hashes."""
 
 import re
-from typing import Dict, List
+from typing import Dict, List, Sequence
 
 import numpy
 from numpy.typing import NDArray
 from spacy.lang.lex_attrs import word_shape
 from spacy.strings import StringStore, get_string_id
 
+from .word_clusters import NO_CLUSTERS, WordClusters, fold
+
 Hashes = NDArray[numpy.uint64]
-# The hash of what lies beyond the ends of a Doc, and of an affix that would be the whole word or more.
-BEYOND, NO_AFFIX = 1, 2
+# The hash of what lies beyond the ends of a Doc, of an affix that would be the whole word or more, and of no cluster.
+BEYOND, NO_AFFIX, NO_CLUSTER = 1, 2, 3
 # Words that are remembered, so that a stream of text needs no more and more memory.
 CAPACITY = 30_000
 _RUN = re.compile(r"(.)\1+", re.DOTALL)
@@ -21,13 +23,18 @@ class WordFeatures:
     """Looks up the features of words, and remembers them.
 
     affixes (int): Length of the longest prefixes and suffixes, in characters.
+    levels (Sequence[int]): Numbers of clusters at each level.
+    clusters (WordClusters): The clusters.
     """
 
-    def __init__(self, affixes: int) -> None:
+    def __init__(self, affixes: int, levels: Sequence[int] = (), clusters: WordClusters = NO_CLUSTERS) -> None:
         self.affixes = affixes
+        self._clusters = clusters
+        self._none = [NO_CLUSTER] * len(levels)
         lengths = range(1, affixes + 1)
         self.names = ["orth", "lower", "shape", "collapsed", "flags"]
         self.names += [f"{kind}{n}" for n in lengths for kind in ("prefix", "suffix")]
+        self.names += [f"cluster{level}" for level in levels]
         self._known: Dict[int, Hashes] = {}
 
     def __call__(self, orths: Hashes, strings: StringStore) -> Hashes:
@@ -61,6 +68,9 @@ class WordFeatures:
         for n in range(1, self.affixes + 1):
             for affix in (lower[:n], lower[-n:]):
                 hashes.append(get_string_id(affix) if len(lower) > n else NO_AFFIX)
+        if self._none:
+            clusters = self._clusters.find((*hashes[:2], get_string_id(fold(word))))
+            hashes += self._none if clusters is None else [NO_CLUSTER + 1 + cluster for cluster in clusters]
         return hashes
 
 

@@ -169,6 +169,21 @@ def test_every_option_is_passed_on(data, monkeypatch):
             assert seen["sources"] == ["a", "b"]
 
 
+def test_every_option_of_encoder_vectors_is_passed_on(monkeypatch):
+    seen = {}
+
+    def fake(*inputs, **options):
+        seen.update(options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spacy_weakner.encoder_tools.vectors.vectors", fake)
+    options = "--width 9 --min-count 2 --max-sentences 7 --seed 1 --overwrite --lang de --tokenizer t --format text"
+    assert invoke("encoder", "vectors", "a", "b", "out", *options.split()).exit_code == 130
+    assert (seen.pop("inputs"), seen.pop("output_path")) == ([Path("a"), Path("b")], Path("out"))
+    assert [seen.pop(name) for name in ("width", "min_count", "max_sentences", "seed")] == [9, 2, 7, 1]
+    assert seen == {"lang": "de", "tokenizer": "t", "format": "text", "overwrite": True, "progress": True}
+
+
 def test_every_option_of_calibrate_is_passed_on(monkeypatch):
     seen = {}
 

@@ -1,0 +1,143 @@
+"""Which words stand near each other in a text, and word vectors made of that."""
+
+from random import Random
+from typing import Any, Dict, List, Sequence
+
+import numpy
+from numpy.typing import NDArray
+from spacy.attrs import ORTH
+from spacy.tokens import Doc
+
+from ..linear.word_clusters import fold
+
+Ids = NDArray[numpy.int32]
+Matrix = NDArray[numpy.float32]
+OFFSETS = (-2, -1, 1, 2)
+# Tokens that are counted at once.
+_CHUNK = 1_000_000
+_BEYOND = -1
+
+
+class Sample:
+    """Sentences of a text as ids of their folded words (see `fold`), each with the same probability: of more than
+    `limit` between half of it and all.
+
+    limit (int): Sentences that are kept at most.
+    seed (int): Seed of the draw.
+    """
+
+    def __init__(self, limit: int, seed: int) -> None:
+        self.limit = limit
+        self.sentences: List[Ids] = []
+        self.words: List[str] = []
+        self.read = 0
+        # Ids of words as they are written.
+        self.forms: Dict[str, int] = {}
+        self._share = 1.0
+        self._random = Random(seed)
+        self._ids: Dict[str, int] = {}
+        self._known: Dict[int, int] = {}
+
+    def add(self, doc: Doc) -> None:
+        """Add a sentence, perhaps."""
+        self.read += 1
+        if self._share < 1.0 and self._random.random() >= self._share:
+            return
+        orths = doc.to_array(ORTH).tolist()
+        ids = [self._known[orth] if orth in self._known else self._add_word(doc, orth) for orth in orths]
+        ids = [own for own in ids if own != _BEYOND]
+        if ids:
+            self.sentences.append(numpy.asarray(ids, dtype="int32"))
+        if len(self.sentences) > self.limit:
+            self.sentences = [own for own in self.sentences if self._random.random() < 0.5]
+            self._share /= 2
+
+    def _add_word(self, doc: Doc, orth: int) -> int:
+        word = doc.vocab.strings[orth]
+        found = _BEYOND
+        if word.strip():
+            found = self.forms[word] = self._ids.setdefault(fold(word), len(self._ids))
+            if found == len(self.words):
+                self.words.append(fold(word))
+        self._known[orth] = found
+        return found
+
+    def frequent(self, min_count: int) -> Ids:
+        """Words that occur often enough, the most frequent first."""
+        counts = numpy.zeros(len(self.words), dtype="int64")
+        for part in _chunks(self.sentences):
+            counts += numpy.bincount(part[part != _BEYOND], minlength=len(counts))
+        order = numpy.argsort(-counts, kind="stable")
+        return order[counts[order] >= min_count].astype("int32")
+
+
+def _chunks(sentences: Sequence[Ids]) -> Any:
+    """Sentences in a row, with the places beyond their ends between them."""
+    beyond, parts, size = numpy.full(max(OFFSETS), _BEYOND, dtype="int32"), [], 0
+    for own in sentences:
+        parts += [own, beyond]
+        size += len(own)
+        if size >= _CHUNK:
+            yield numpy.concatenate([beyond, *parts])
+            parts, size = [], 0
+    if parts:
+        yield numpy.concatenate([beyond, *parts])
+
+
+def count(sentences: Sequence[Ids], words: Ids, contexts: int) -> Any:
+    """How often words have some of the others at each of `OFFSETS`.
+
+    sentences (Sequence[Ids]): The sentences.
+    words (Ids): Shape (n_words,): ids of the words, the most frequent first.
+    contexts (int): The first so many are counted as neighbors.
+    RETURNS (csr_matrix): Shape (n_words, n_offsets * n_contexts).
+    """
+    from scipy.sparse import csr_matrix
+
+    n_contexts = min(contexts, len(words))
+    shape = (len(words), len(OFFSETS) * n_contexts)
+    total = csr_matrix(shape, dtype="float32")
+    n_ids = 1 + max((int(own.max()) for own in sentences), default=0)
+    rows = numpy.full(n_ids + 1, _BEYOND, dtype="int32")  # the last is that of what is beyond
+    rows[words] = numpy.arange(len(words))
+    for part in _chunks(sentences):
+        part = rows[part]
+        for n, offset in enumerate(OFFSETS):
+            near = numpy.roll(part, -offset)
+            used = (part != _BEYOND) & (near != _BEYOND) & (near < n_contexts)
+            found = (part[used], n * n_contexts + near[used])
+            total = total + csr_matrix((numpy.ones(len(found[0]), dtype="float32"), found), shape=shape)
+    return total
+
+
+def information(counts: Any) -> Any:
+    """Positive pointwise mutual information, max(0, log(n_ij n / (n_i n_j))).
+
+    counts (csr_matrix): Counts n_ij; no row or column need have any.
+    RETURNS (csr_matrix): That shape.
+    """
+    found = counts.tocoo()
+    rows, columns = (numpy.asarray(counts.sum(axis=axis), dtype="float64").ravel() for axis in (1, 0))
+    values = found.data * rows.sum() / (rows[found.row] * columns[found.col])
+    found.data = numpy.maximum(numpy.log(values), 0.0).astype("float32")
+    found = found.tocsr()
+    found.eliminate_zeros()
+    return found
+
+
+def decompose(matrix: Any, width: int, seed: int) -> Matrix:
+    """The largest singular values and their left vectors.
+
+    matrix (csr_matrix): Shape (n, m).
+    width (int): How many, at most.
+    seed (int): Seed of the decomposition, which is approximate.
+    RETURNS (Matrix): Shape (n, width or less): vectors times values.
+    """
+    from sklearn.utils.extmath import randomized_svd
+
+    width = min(width, *matrix.shape)
+    if not width or not matrix.nnz:
+        return numpy.zeros((matrix.shape[0], width), dtype="float32")
+    left, values, _ = randomized_svd(matrix, width, n_iter=4, random_state=seed)
+    made: Matrix = (left * values).astype("float32")
+    return made

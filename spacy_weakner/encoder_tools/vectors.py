@@ -1,0 +1,100 @@
+"""Vectors of the words of a text, from what stands around them."""
+
+from pathlib import Path
+from typing import NamedTuple, Optional, Sequence
+
+from spacy.vectors import Vectors
+
+from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..errors import Errors, WeaknerError, check_range
+from ..files import atomic_path, check_output
+from ..pipelines import blank_pipeline
+from ..progress import Progress
+from ..runtime.lock import holding
+from .cooccurrence import Sample, count, decompose, information
+
+# Of the words, the most frequent ones: what they are described by, and what is described.
+CONTEXTS, MAX_WORDS = 2000, 100_000
+
+
+class VectorsReport(NamedTuple):
+    """The vectors, and what they were made from.
+
+    words (int): Words with a vector; case and digits make no difference.
+    width (int): Numbers of a vector.
+    sentences (int): Sentences that were counted.
+    read (int): Sentences of the text.
+    tokens (int): Tokens that were counted.
+    different (int): Different words of these.
+    """
+
+    words: int
+    width: int
+    sentences: int
+    read: int
+    tokens: int
+    different: int
+
+
+@holding("output_path")
+def vectors(
+    inputs: Sequence[Path],
+    output_path: Path,
+    *,
+    width: int = 64,
+    min_count: int = 3,
+    max_sentences: int = 1_000_000,
+    seed: int = 0,
+    overwrite: bool = False,
+    lang: str = "en",
+    tokenizer: Optional[str] = None,
+    format: Optional[str] = None,
+    progress: bool = False,
+) -> VectorsReport:
+    """Make word vectors of text, without a pre-trained model: positive pointwise mutual information of each word and
+    the most frequent words at the four nearest places, and its largest singular values (Levy and Goldberg, 2014). Case
+    makes no difference, and all digits are one; words without frequent neighbors have no vector. The output is a
+    pipeline without components, whose vectors `[initialize] vectors` of any config reads.
+
+    inputs (Sequence[Path]): Corpora in any format; labels are not looked at.
+    output_path (Path): Folder for the pipeline; written whole or not at all.
+    width (int): Numbers of a vector, at most.
+    min_count (int): Words that occur less often have no vector.
+    max_sentences (int): Of more sentences, these many or half as many are drawn.
+    seed (int): Seed of the draw, and of the decomposition.
+    overwrite (bool): Replace a folder that exists.
+    lang, tokenizer, format: See `convert`.
+    progress (bool): Show progress.
+    RETURNS (VectorsReport): The vectors, and what they were made from.
+    RAISES (WeaknerError): If an input cannot be read or has no words, or the output is there, or is an input.
+    """
+    for setting, value in (("width", width), ("min_count", min_count), ("max_sentences", max_sentences)):
+        check_range(setting, value, 1, None)
+    paths, output_path = [Path(path) for path in inputs], Path(output_path)
+    check_output([*paths, *(file_ for path in paths for file_, _ in input_files(path, format))], [output_path])
+    if output_path.exists() and not overwrite:
+        raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
+    nlp = blank_pipeline(lang, tokenizer)
+    sample = Sample(max_sentences, seed)
+    for path in paths:
+        docs = read_corpus(path, nlp, Reading(misaligned="drop"), format=format)
+        for doc in Progress(docs, desc=f"vectors {path.name}", unit="sentence", enabled=progress):
+            sample.add(doc)
+    if not sample.words:
+        raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, paths))))
+    words = sample.frequent(min_count)[:MAX_WORDS]
+    made = decompose(information(count(sample.sentences, words, CONTEXTS)), width, seed)
+    known = made.any(axis=1)
+    rows = {word: row for row, word in enumerate(words[known].tolist())}
+    found = blank_pipeline(lang, tokenizer)
+    # Words as they are written, too: spaCy looks for these alone.
+    keys = {sample.words[word]: row for word, row in rows.items()}
+    keys.update({form: rows[word] for form, word in sample.forms.items() if word in rows})
+    table = Vectors(strings=found.vocab.strings, data=made[known], name="text")
+    for form, row in keys.items():
+        table.add(found.vocab.strings.add(form), row=row)
+    found.vocab.vectors = table
+    with atomic_path(output_path) as folder:
+        found.to_disk(folder)
+    tokens = sum(map(len, sample.sentences))
+    return VectorsReport(len(rows), made.shape[1], len(sample.sentences), sample.read, tokens, len(sample.words))

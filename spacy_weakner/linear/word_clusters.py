@@ -1,0 +1,102 @@
+"""Clusters of the word vectors of a vocabulary, as features of words."""
+
+import re
+from functools import lru_cache
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.strings import get_string_id
+from spacy.vectors import Mode
+from spacy.vocab import Vocab
+
+Keys = NDArray[numpy.uint64]
+Ids = NDArray[numpy.uint16]
+# As many clusters as an id can name.
+MOST = 2**16
+_BATCH, _ITERATIONS = 2048, 20
+_DIGIT = re.compile(r"\d")
+
+
+def fold(word: str) -> str:
+    """A word in lower case, all digits being 0: the form that `spacy weakner encoder vectors` counts."""
+    return _DIGIT.sub("0", word.lower())
+
+
+class WordClusters(NamedTuple):
+    """Clusters of words, at several levels.
+
+    keys (Keys): Shape (n_words,): hashes of the words, ascending.
+    ids (Ids): Shape (n_words, n_levels): their clusters.
+    """
+
+    keys: Keys = numpy.zeros(0, "uint64")
+    ids: Ids = numpy.zeros((0, 0), "uint16")
+
+    def find(self, forms: Sequence[int]) -> Optional[List[int]]:
+        """Clusters of a word.
+
+        forms (Sequence[int]): Hashes of the word and of other forms of it; the first one that is there counts.
+        RETURNS (Optional[List[int]]): Its cluster at each level; None if there is no such word.
+        """
+        for form in forms:
+            at = int(numpy.searchsorted(self.keys, numpy.uint64(form)))
+            if at < len(self.keys) and int(self.keys[at]) == form:
+                clusters: List[int] = self.ids[at].tolist()
+                return clusters
+        return None
+
+    def equals(self, other: "WordClusters") -> bool:
+        """True if both have the same clusters of the same words."""
+        return self.ids is other.ids or (
+            numpy.array_equal(self.keys, other.keys) and numpy.array_equal(self.ids, other.ids)
+        )
+
+
+NO_CLUSTERS = WordClusters()
+
+
+def cluster_vectors(vocab: Vocab, levels: Sequence[int]) -> WordClusters:
+    """Cluster the words of a vocabulary by k-means of their vectors, which have a length of 1 for it.
+
+    vocab (Vocab): The vocabulary. If its vectors are those of floret, the words are all strings that it knows.
+    levels (Sequence[int]): Numbers of clusters; of fewer words as many as there are.
+    RETURNS (WordClusters): The clusters; none where there are no vectors, or no levels.
+    """
+    rows_of, vectors = _vectors(vocab)
+    lengths = numpy.linalg.norm(vectors, axis=1)
+    known = lengths > 0
+    # Words in the order of their hashes; several may share a vector.
+    words = dict(sorted((word, row) for word, row in rows_of.items() if known[row]))
+    if not words or not levels:
+        return NO_CLUSTERS
+    used, rows = numpy.unique(list(words.values()), return_inverse=True)
+    scaled = vectors[used] / lengths[used, None]
+    ids = _cluster(scaled.tobytes(), scaled.shape[1], tuple(levels))
+    return WordClusters(numpy.fromiter(words, "uint64"), ids[rows.ravel()])
+
+
+def _vectors(vocab: Vocab) -> Tuple[Dict[int, int], NDArray[numpy.float32]]:
+    """Rows of words by their hashes, and the vectors."""
+    table, rows = vocab.vectors, vocab.vectors.key2row
+    data = table.data
+    if table.mode == Mode.floret:
+        strings = [word for word in vocab.strings if word] if table.shape[0] else []
+        rows = {get_string_id(word): row for row, word in enumerate(strings)}
+        data = table.get_batch(strings) if strings else numpy.zeros((0, 0))
+    return rows, numpy.asarray(data.get() if hasattr(data, "get") else data, dtype="float32")
+
+
+@lru_cache(maxsize=2)
+def _cluster(data: bytes, width: int, levels: Tuple[int, ...]) -> Ids:
+    # All heads that a process trains share the result.
+    from sklearn.cluster import MiniBatchKMeans
+
+    vectors = numpy.frombuffer(data, dtype="float32").reshape(-1, width)
+    found = []
+    for level in levels:
+        means = MiniBatchKMeans(
+            min(level, len(vectors)), n_init=1, max_iter=_ITERATIONS, batch_size=_BATCH, random_state=0
+        )
+        found.append(means.fit_predict(vectors))
+    return numpy.stack(found, axis=1).astype("uint16")
