@@ -85,7 +85,7 @@ TYPING = misc("FineTyping", n_types=3, gamma=0.5)
 # Name: component; corpora, which a batch takes from in turn; settings, whose "model" adds to that of MODELS.
 HEADS: Dict[str, Tuple[str, str, Dict[str, Any]]] = {
     "crf": ("crf_ner", "gold", {"loss": NLL}),
-    "crf, n best": ("crf_ner", "gold weak-complete", {"loss": NLL, "scheme": "IOBES", "scores": True, "n_best": 3}),
+    "crf, nested": ("crf_ner", "gold weak-complete", {"loss": NLL, "scheme": "IOBES", "scores": True, "nested": True}),
     "crf, decoding": ("crf_ner", "gold completed", {"loss": NLL, "constrain": "decoding", "head_learn_rate": 2.0}),
     "crf, attention": ("crf_ner", "gold", {"loss": NLL, "model": {"tok2vec": ATTENTION}}),
     "crf, partial": ("crf_ner", "weak", {"loss": loss("PartialCRF", negative_rate=0.3), "constrain": False}),

@@ -77,7 +77,7 @@ def test_fill_config_keeps_our_settings(project):
         "negative_rate": 0.2,
         "weak_weight": 1.0,
     }
-    assert component["n_best"] == 0
+    assert component["nested"] is False
 
 
 def test_init_labels(project):

@@ -263,6 +263,16 @@ def loss_with(ner: TrainableHead, examples: Sequence[Example], outputs: Any) -> 
     return loss, found[0]
 
 
+def paths(ner: Any, docs: Iterable[Doc]) -> List[Any]:
+    """The best tag sequence of each Doc."""
+    return [path for path, _ in ner.score_tags(docs)]
+
+
+def distributions(ner: Any, docs: Iterable[Doc]) -> List[Any]:
+    """The distributions over tags of each Doc's tokens."""
+    return [rows for _, rows in ner.score_tags(docs)]
+
+
 def clear_gradients(model: Model) -> None:
     """Forget all gradients."""
     for node in model.walk():

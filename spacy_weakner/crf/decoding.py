@@ -1,5 +1,6 @@
 """Best paths through a CRF, and probabilities of entities. Arrays only, no torch, no spaCy."""
 
+import math
 from typing import List, NamedTuple, Sequence, Tuple
 
 import numpy
@@ -27,66 +28,16 @@ def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
     """
     best = _best_ways(parameters, batch)
     final = best[batch.ends] + parameters.end
-    tags = _trace_back(parameters, best, batch.lengths - 1, final.argmax(-1))
+    tags = numpy.zeros(best.shape[:2], dtype="int64")
+    tags[batch.ends] = final.argmax(-1)
+    # Back-pointers are recomputed along the best ways alone, which costs one row per step instead of one table.
+    to = numpy.ascontiguousarray(parameters.transitions.T)
+    for t in range(len(tags) - 2, -1, -1):
+        n = batch.n_running[t + 1]
+        tags[t, :n] = (best[t, :n] + to[tags[t + 1, :n]]).argmax(-1)
     scores = numpy.empty(len(batch.order))
     scores[batch.order] = final.max(-1)
     return [Path(path, score) for path, score in zip(batch.unpad(tags), scores.tolist(), strict=True)]
-
-
-def k_best(parameters: CRFParameters, batch: Batch, k: int) -> List[List[Path]]:
-    """Find the k best paths of every sequence. Every path but the best leaves a better one at some step, seen from the
-    end, and goes the best way from there to the beginning. Of all steps and tags at which the paths found so far can be
-    left, and have not been, the best gives the next path (Lawler 1972).
-
-    parameters (CRFParameters): Scores of the CRF.
-    batch (Batch): Emissions; -inf where a tag is not allowed.
-    k (int): How many paths, at least 1.
-    RETURNS (List[List[Path]]): Per sequence at most k paths, best first; fewer where there are no more.
-    """
-    n_steps, n_rows, n_tags = batch.emissions.shape
-    best, rows, steps = _best_ways(parameters, batch), numpy.arange(n_rows), numpy.arange(n_steps)[:, None]
-    # left[r, t, row, tag]: the score of the best path with this tag at step t that goes on like path r behind it.
-    left = numpy.full((k, n_steps, n_rows, n_tags), -numpy.inf)
-    left[0][batch.ends] = best[batch.ends] + parameters.end
-    peaks = left.max(-1)
-    tags = numpy.zeros((k, n_steps, n_rows), dtype="int64")
-    results: List[List[Path]] = [[] for _ in rows]
-    for rank in range(k):
-        chosen = peaks.reshape(-1, n_rows).argmax(0)
-        scores = peaks.reshape(-1, n_rows)[chosen, rows].tolist()
-        before, at = numpy.divmod(chosen, n_steps)
-        place = (before, at, rows)
-        tag = left[place].argmax(-1)
-        tags[rank] = numpy.where(steps > at, tags[before, :, rows].T, _trace_back(parameters, best, at, tag))
-        for given, path, length, score in zip(batch.order, tags[rank].T, batch.lengths.tolist(), scores, strict=True):
-            if score > -numpy.inf:
-                results[given].append(Path(path[:length], score))
-        left[(*place, tag)] = -numpy.inf
-        peaks[place] = left[place].max(-1)
-        earlier = (steps < at)[:-1]
-        left[rank, :-1] = numpy.where(earlier[:, :, None], _turns(parameters, batch, best, tags[rank]), left[rank, :-1])
-        peaks[rank, :-1] = left[rank, :-1].max(-1)
-    return results
-
-
-def _turns(parameters: CRFParameters, batch: Batch, best: Array, tags: Array) -> Array:
-    """The scores of the best paths that have another tag than some path at one step, and go on like it.
-
-    best (Array): As `_best_ways` gives it.
-    tags (Array): Shape (n_steps, n_rows): the path of each sequence.
-    RETURNS (Array): Shape (n_steps - 1, n_rows, n_tags); -inf for the path's own tags.
-    """
-    steps, rows = numpy.arange(len(tags))[:, None], numpy.arange(tags.shape[1])
-    own = numpy.where(batch.mask, batch.emissions[steps, rows, tags], 0.0)
-    own[:-1] += numpy.where(batch.mask[1:], parameters.transitions[tags[:-1], tags[1:]], 0.0)
-    own[batch.ends] += parameters.end[tags[batch.ends]]
-    # What the path gains from each step on.
-    onwards = numpy.cumsum(own[::-1], axis=0)[::-1]
-    scores = numpy.ascontiguousarray(parameters.transitions.T)[tags[1:]]
-    scores += best[:-1]
-    scores += onwards[1:, :, None]
-    scores[steps[:-1], rows, tags[:-1]] = -numpy.inf
-    return scores
 
 
 def _best_ways(parameters: CRFParameters, batch: Batch) -> Array:
@@ -106,21 +57,35 @@ def _best_ways(parameters: CRFParameters, batch: Batch) -> Array:
     return best
 
 
-def _trace_back(parameters: CRFParameters, best: Array, at: Array, tag: Array) -> Array:
-    """The best ways that end in given tags. Back-pointers are recomputed along them alone, which costs one row per step
-    instead of one table.
+def probable_spans(lattice: Lattice, tags: Array, least: float) -> Array:
+    """Find all spans that may be entities. An entity is no more probable than any tags that it begins with, so that
+    few are tried.
 
-    best (Array): As `_best_ways` gives it.
-    at, tag (Array): Shape (n_rows,): where each way ends, and in which tag.
-    RETURNS (Array): Shape (n_steps, n_rows): its tags; 0 after the end.
+    lattice (Lattice): Sums over the paths.
+    tags (Array): Shape (n_labels, 3): for each label the first tag of an entity of several tokens, the next ones but
+        the last, and the tag of one of one token.
+    least (float): The least probability, above 0.
+    RETURNS (Array): Shape (n, 4): row of the batch, start, end and number of the label; some are less probable.
     """
-    to = numpy.ascontiguousarray(parameters.transitions.T)
-    tags = numpy.zeros(best.shape[:2], dtype="int64")
-    tags[at, numpy.arange(len(at))] = tag
-    for t in range(int(at.max()) - 1, -1, -1):
-        rows = numpy.flatnonzero(at > t)
-        tags[t, rows] = (best[t, rows] + to[tags[t + 1, rows]]).argmax(-1)
-    return tags
+    batch, transitions = lattice.batch, lattice.parameters.transitions
+    first, inside, _ = tags.T
+    sure = lattice.token_marginals()[:, :, tags] >= least
+    starts, rows, labels = numpy.nonzero(sure[..., 0] | sure[..., 2])
+    found = [numpy.stack([rows, starts, starts + 1, labels], axis=1)]
+    starts, rows, labels = numpy.nonzero(sure[..., 0])
+    # Log-sum of the paths that begin so.
+    begun, last = lattice.alpha[starts, rows, first[labels]] - lattice.log_z[rows], first[labels]
+    for width in range(2, len(batch.emissions) + 1):
+        kept = starts + width <= batch.lengths[rows]
+        starts, rows, labels, begun, last = (own[kept] for own in (starts, rows, labels, begun, last))
+        if not len(starts):
+            break
+        found.append(numpy.stack([rows, starts, starts + width, labels], axis=1))
+        token, tag = starts + width - 1, inside[labels]
+        begun += transitions[last, tag] + batch.emissions[token, rows, tag]
+        kept = begun + lattice.beta[token, rows, tag] >= math.log(least)
+        starts, rows, labels, begun, last = (own[kept] for own in (starts, rows, labels, begun, tag))
+    return numpy.concatenate(found)
 
 
 def entity_log_probabilities(

@@ -12,7 +12,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..corpus.tags import make_scheme
-from ..crf.decoding import entity_log_probabilities, k_best, viterbi
+from ..crf.decoding import entity_log_probabilities, probable_spans, viterbi
 from ..crf.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..errors import Errors, WeaknerError, check_range
 from ..heads.entities import Prediction, make_predictions
@@ -26,7 +26,8 @@ from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
 
 DECODING = "decoding"
-_NO_TAGS = numpy.zeros(0, dtype="int64")
+# The least probability of a candidate, but of those that are written as entities.
+_LEAST = 0.05
 
 
 class CRFNer(TaggingHead[Target]):
@@ -45,16 +46,15 @@ class CRFNer(TaggingHead[Target]):
         labels do.
     scores (bool): Set `ent._.weakner_score` to the entity's marginal probability: the sum over all tag sequences in
         which exactly this entity stands. Off, it is None, which saves a pass of forward-backward.
-    n_best (int): If above 0, write all entities of the n best sequences to the span group `pred:<name>`, with their
-        marginal probabilities in `attrs["scores"]`.
+    nested (bool): Write all entities with a probability of at least 0.05, also overlapping ones, to the span group
+        `pred:<name>`, with their marginal probabilities in `attrs["scores"]`.
     threshold (float): Entities that are less probable than this are not written.
     head_learn_rate (float): Factor on the learning rate of the emission layer and the transitions.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
     annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
         probabilities, for a component that decides about it.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For an unknown scheme, an unusable `constrain`, a negative `n_best`, or a `threshold` that is
-        no probability.
+    RAISES (WeaknerError): For an unknown scheme, an unusable `constrain`, or a `threshold` that is no probability.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class CRFNer(TaggingHead[Target]):
         scheme: str = "BIO",
         constrain: Union[bool, str] = True,
         scores: bool = False,
-        n_best: int = 0,
+        nested: bool = False,
         threshold: float = 0.0,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
@@ -80,13 +80,11 @@ class CRFNer(TaggingHead[Target]):
         if constrain not in (True, False, DECODING):
             expected = f"true, false or '{DECODING}'"
             raise WeaknerError(Errors.WK005.format(setting="constrain", value=repr(constrain), expected=expected))
-        check_range("n_best", n_best, 0, None)
         check_range("threshold", threshold, 0.0, 1.0)
         self.loss = loss
         self.constrain = constrain
         self.scores = scores
-        self.n_best = n_best
-        self.nested = n_best > 0
+        self.nested = nested
         self.threshold = threshold
 
     # Training
@@ -129,32 +127,29 @@ class CRFNer(TaggingHead[Target]):
 
     def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
         """Best sequences, and probabilities of entities where the settings ask for them."""
-        scheme, parameters = self.scheme, self._parameters()
+        parameters, batch = self._parameters(), self._restrict_to_free_tokens(docs, pad(self._biased(outputs, bias)))
+        best = self.scheme.decode_all([path.tags for path in viterbi(parameters, batch)])
         wanted = self.scores or not self.annotate_ents
-        limited = self.threshold > 0.0
-        batch = self._restrict_to_free_tokens(docs, pad(self._biased(outputs, bias)))
-        if not wanted and not limited and not self.n_best:
-            spans = scheme.decode_all([path.tags for path in viterbi(parameters, batch)])
-            return make_predictions(len(docs), spans, self.labels)
-        paths = k_best(parameters, batch, max(1, self.n_best))
-        best = scheme.decode_all([own[0].tags if own else _NO_TAGS for own in paths])
-        every = scheme.decode_all([path.tags for own in paths for path in own])
-        every[:, 0] = numpy.repeat(numpy.arange(len(docs)), list(map(len, paths)))[every[:, 0]]
-        # One number for each span, which sorts as they do.
-        shape = (len(docs), len(batch.emissions) + 1, len(batch.emissions) + 1, len(self.labels))
-        keys = numpy.unique(numpy.ravel_multi_index(every.T, shape))
-        every = numpy.stack(numpy.unravel_index(keys, shape), axis=1)
-        probabilities = self._probabilities(self._lattice(parameters, batch), every)
-        own = probabilities[numpy.searchsorted(keys, numpy.ravel_multi_index(best.T, shape))]
-        kept = own >= self.threshold
-        result = make_predictions(len(docs), best[kept], self.labels, own[kept] if wanted else None)
-        if self.n_best:
-            listed = make_predictions(len(docs), every, self.labels, probabilities)
-            result = [
-                found._replace(candidates=more.entities, candidate_scores=more.scores)
-                for found, more in zip(result, listed, strict=True)
-            ]
-        return result
+        if not (wanted or self.threshold or self.nested):
+            return make_predictions(len(docs), best, self.labels)
+        lattice = self._lattice(parameters, batch)
+        probabilities = self._probabilities(lattice, best)
+        kept = probabilities >= self.threshold
+        result = make_predictions(len(docs), best[kept], self.labels, probabilities[kept] if wanted else None)
+        if not self.nested:
+            return result
+        tags = numpy.array(
+            [[*self.scheme.span_tags(label, 3)[:2], *self.scheme.span_tags(label, 1)] for label in self.labels]
+        )
+        every = probable_spans(lattice, tags, _LEAST)
+        every[:, 0] = batch.order[every[:, 0]]
+        every = every[self._probabilities(lattice, every) >= _LEAST]
+        every = numpy.unique(numpy.concatenate([every, best]), axis=0)
+        listed = make_predictions(len(docs), every, self.labels, self._probabilities(lattice, every))
+        return [
+            found._replace(candidates=more.entities, candidate_scores=more.scores)
+            for found, more in zip(result, listed, strict=True)
+        ]
 
     def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
         """The best tag sequence of every Doc with its Viterbi score and its log-probability, and the marginal

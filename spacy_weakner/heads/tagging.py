@@ -53,14 +53,6 @@ class TaggingHead(EntityHead[List[Floats2d], TargetT]):
         """Per Doc its best tag sequence, and float32 (n_tokens, n_tags): the distribution over the tags of each token,
         columns as in `distribution_labels`."""
 
-    def score_paths(self, docs: Iterable[Doc]) -> List[PathScore]:
-        """The first of what `score_tags` gives."""
-        return [path for path, _ in self.score_tags(docs)]
-
-    def distributions(self, docs: Iterable[Doc]) -> List[Array]:
-        """The second of what `score_tags` gives."""
-        return [rows for _, rows in self.score_tags(docs)]
-
     @property
     def distribution_labels(self) -> Tuple[str, ...]:
         """RETURNS (Tuple[str, ...]): The columns of distributions: the tags."""

@@ -17,9 +17,7 @@ from ..pipelines import add_sentences
 from .lists import ABBREVIATIONS, LINKER, RULER, SHORT_FORMS
 
 HEAD, COMBINER = "crf_ner", "ent_combiner"
-# Entities of so many of the best tag sequences are candidates.
-N_BEST = 5
-PROPOSES = {"annotate_ents": False, "n_best": N_BEST}
+PROPOSES = {"annotate_ents": False, "nested": True}
 WRITES = {"scores": True}
 # Where there is no gold, too little of what is less probable is right. Chosen on public data (best.md).
 THRESHOLD = 0.6

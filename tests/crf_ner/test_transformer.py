@@ -17,6 +17,7 @@ from ..util import (
     all_zero,
     clear_gradients,
     crf_config,
+    distributions,
     entities_of,
     fix_seed,
     gradients,
@@ -96,7 +97,7 @@ def test_train_save_and_reload_without_the_folder_of_the_model(tiny_bert, tmp_pa
     loaded = spacy.load(tmp_path / "pipeline")
     docs = [make_doc(nlp, text, annotated=False) for text in TEXTS]
     assert entities_of(loaded, ["", *TEXTS]) == [[], *GOLD]
-    found = [x.get_pipe("crf_ner").distributions(list(x.pipe(doc.copy() for doc in docs))) for x in (nlp, loaded)]
+    found = [distributions(x.get_pipe("crf_ner"), list(x.pipe(doc.copy() for doc in docs))) for x in (nlp, loaded)]
     assert same(*found, tolerance=1e-6)
 
 
@@ -155,9 +156,9 @@ def test_an_idle_listener_leaves_the_encoder_to_the_others(tiny_bert, order):
 def test_batches_give_what_single_docs_give(tiny_bert):
     nlp = own(tiny_bert)
     ner, docs = nlp.get_pipe("crf_ner"), [make_doc(nlp, text) for text in TEXTS]
-    alone = [ner.distributions([doc])[0] for doc in docs]
-    assert same(ner.distributions(docs[::-1])[::-1], alone, tolerance=1e-5)
-    assert same(ner.distributions(docs), alone, tolerance=1e-5)
+    alone = [distributions(ner, [doc])[0] for doc in docs]
+    assert same(distributions(ner, docs[::-1])[::-1], alone, tolerance=1e-5)
+    assert same(distributions(ner, docs), alone, tolerance=1e-5)
 
 
 def test_the_encoder_of_an_earlier_stage_is_loaded(tiny_bert, tmp_path):

@@ -15,7 +15,7 @@ from spacy_weakner.encoder_tools.adapt import adapt
 from spacy_weakner.encoders.transformer import load_masked_lm
 from spacy_weakner.errors import WeaknerError
 
-from ..util import crf_config, make_doc, make_examples
+from ..util import crf_config, distributions, make_doc, make_examples
 from .util import equal, needs_accelerate, run, weights
 
 pytestmark = needs_accelerate
@@ -56,7 +56,7 @@ def test_an_encoder_for_spacy(model, finished, monkeypatch):
             nlp.add_pipe("crf_ner", config=crf_config({**encoder, **pooling}))
         nlp.initialize(lambda nlp=nlp: make_examples(nlp))
         docs = list(nlp.pipe(make_doc(nlp, "anna likes york", annotated=False) for _ in range(2)))
-        assert all(numpy.isfinite(array).all() for array in nlp.get_pipe("crf_ner").distributions(docs))
+        assert all(numpy.isfinite(array).all() for array in distributions(nlp.get_pipe("crf_ner"), docs))
         shims = (shim for node in nlp.get_pipe(nlp.pipe_names[0]).model.walk() for shim in node.shims)
         found = next(shim._model for shim in shims if hasattr(shim._model, "embeddings"))
         found = {f"bert.{key}": value for key, value in found.state_dict().items()}

@@ -19,6 +19,7 @@ from ..util import (
     TEXTS,
     clear_gradients,
     crf_pipeline,
+    distributions,
     entities_of,
     fix_seed,
     gradients,
@@ -86,9 +87,9 @@ def test_scores_are_nearly_the_same(tiny_bert):
     nlp = own(tiny_bert)
     train(nlp, make_examples(nlp), steps=20)
     docs = [make_doc(nlp, text, annotated=False) for text in TEXTS]
-    exact = nlp.get_pipe("crf_ner").distributions(docs)
+    exact = distributions(nlp.get_pipe("crf_ner"), docs)
     use_bfloat16(nlp)
-    found = nlp.get_pipe("crf_ner").distributions(docs)
+    found = distributions(nlp.get_pipe("crf_ner"), docs)
     assert all(each.dtype == other.dtype for each, other in zip(exact, found, strict=True))
     assert same(exact, found, tolerance=0.1) and not same(exact, found)
 

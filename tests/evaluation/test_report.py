@@ -258,7 +258,7 @@ def test_audit_without_gold(nlp, tmp_path):
 
 
 def test_pipelines_with_scores(corpus, tmp_path, trained_path):
-    nlp = spacy.load(trained_path, config={"components": {"crf_ner": {"scores": True, "n_best": 2}}})
+    nlp = spacy.load(trained_path, config={"components": {"crf_ner": {"scores": True, "nested": True}}})
     nlp.to_disk(tmp_path / "pipe")
     report(tmp_path / "r.html", test=corpus, candidates={"crf": tmp_path / "pipe"}, bootstrap=0, examples=0)
     text = Page(tmp_path / "r.html").text

@@ -6,7 +6,7 @@ import pytest
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import log_softmax
 
-from ..util import ENTITY_HEADS, GOLD, TEXTS, entities_of, loss_with, raw
+from ..util import ENTITY_HEADS, GOLD, TEXTS, distributions, entities_of, loss_with, raw
 from .util import TALKATIVE, examples, stir
 
 UNSEEN = ["Anna went to New York and back again", "Bob Smith likes Paris more than Rome", "a b c d e f g", "Rome", ""]
@@ -125,7 +125,7 @@ def test_it_is_added_to_the_score_of_outside(trained, head, monkeypatch):
             assert found.get((0, 1, label), 0.0) == pytest.approx(probability if probability >= 0.05 else 0.0, abs=1e-5)
     elif head == "token_ner":
         outside = 1.0 / (1.0 + numpy.exp(outputs[:, 0] - 0.75))
-        assert ner.distributions([doc])[0][:, 0] == pytest.approx(outside, abs=1e-5)
+        assert distributions(ner, [doc])[0][:, 0] == pytest.approx(outside, abs=1e-5)
     elif head == "mrc_ner":  # which has no such score: log-odds of starts and ends lose as much
         biased = ner.decode([doc], [outputs])
         scores = ner._scores([outputs])

@@ -136,7 +136,7 @@ def run(nlp, batch, folder):
     assert same_predictions(predictions(spacy.load(folder), batch), found)
     if hasattr(pipe, "held_out_loss"):
         history.append(pipe.held_out_loss(batch)(1.5))
-    for method in ("distributions", "score_paths", "score_candidates"):
+    for method in ("score_tags", "score_candidates"):
         if hasattr(pipe, method):
             getattr(pipe, method)([eg.predicted for eg in batch])
     return history, found

@@ -2,15 +2,13 @@
 
 from copy import deepcopy
 
-import numpy
 import pytest
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.heads import head as base
-from spacy_weakner.ty import TagScorer
 
-from ..util import TEXTS, raw
-from .util import TALKATIVE, empty_pipeline, pipeline
+from ..util import raw
+from .util import empty_pipeline
 
 
 @pytest.mark.parametrize("padded_tokens", [1, 6, 1000])
@@ -43,15 +41,3 @@ def test_without_weights_there_are_no_outputs(head):
     nlp, ner = empty_pipeline(head)
     with pytest.raises(WeaknerError, match=rf"\[WK008\] '{head}'"):
         ner.map_outputs([raw(nlp, "a")], list, None)
-
-
-@pytest.mark.parametrize("name", ["crf_ner", "token_ner"])
-def test_one_pass_says_what_two_say(name):
-    nlp = pipeline(name, **TALKATIVE[name])
-    pipe, docs = nlp.get_pipe(name), [nlp.make_doc(text) for text in [*TEXTS, "", "Bob", TEXTS[0] * 3]]
-    assert isinstance(pipe, TagScorer)
-    said = pipe.score_tags(iter(docs))
-    assert [path for path, _ in said] == pipe.score_paths(docs)
-    for (_, rows), alone in zip(said, pipe.distributions(docs), strict=True):
-        numpy.testing.assert_array_equal(rows, alone)
-        assert rows.dtype == alone.dtype

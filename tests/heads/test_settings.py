@@ -12,7 +12,7 @@ from .util import CATEGORY, empty_pipeline
 
 # Settings that a trained head can be loaded with, none of them the default.
 SETTINGS = {
-    "crf_ner": {"scores": True, "n_best": 2, "constrain": False},
+    "crf_ner": {"scores": True, "nested": True, "constrain": False},
     "span_ner": {"max_width": 3, "nested": True, "spans_key": "x", "incorrect_spans_key": "y"},
     "token_ner": {},
     "mrc_ner": {

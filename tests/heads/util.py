@@ -16,7 +16,7 @@ from ..util import GOLD, QUERIES, SENTENCES, category_of, head_config, head_pipe
 CATEGORY = "sentence_category"
 # Everything that a head can write to a Doc.
 TALKATIVE: Dict[str, Dict[str, Any]] = {
-    "crf_ner": {"scores": True, "n_best": 3},
+    "crf_ner": {"scores": True, "nested": True},
     "span_ner": {"nested": True},
     "token_ner": {},
     "mrc_ner": {"nested": True},

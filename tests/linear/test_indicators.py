@@ -19,7 +19,18 @@ from spacy_weakner.linear.indicators import build_indicator_features, templates
 from spacy_weakner.linear.sparse import SparseLinear
 from spacy_weakner.linear.words import BEYOND, NO_AFFIX
 
-from ..util import GOLD, TEXTS, entities_of, head_config, head_pipeline, make_doc, make_examples, same, train
+from ..util import (
+    GOLD,
+    TEXTS,
+    distributions,
+    entities_of,
+    head_config,
+    head_pipeline,
+    make_doc,
+    make_examples,
+    same,
+    train,
+)
 
 NLP = spacy.blank("xx")
 CONFIG = {"@architectures": "spacy_weakner.IndicatorFeatures.v1", "rows": 5000}
@@ -168,5 +179,5 @@ def test_heads_learn_with_them_and_are_stored(head, tmp_path):
     again = spacy.load(tmp_path)
     assert entities_of(again, TEXTS) == GOLD
     docs = [make_doc(nlp, text) for text in ("", "Bob", *TEXTS)]
-    assert same(again.get_pipe(head).distributions(docs), nlp.get_pipe(head).distributions(docs))
+    assert same(distributions(again.get_pipe(head), docs), distributions(nlp.get_pipe(head), docs))
     assert len(again("")) == 0

@@ -7,7 +7,17 @@ import spacy
 from spacy_weakner.corpus import weak
 from spacy_weakner.errors import WeaknerError
 
-from ..util import crf_config, crf_pipeline, entities_of, loss_with, make_example, make_examples, train
+from ..util import (
+    crf_config,
+    crf_pipeline,
+    distributions,
+    entities_of,
+    loss_with,
+    make_example,
+    make_examples,
+    paths,
+    train,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -30,10 +40,10 @@ def test_broken_sequences_are_learned_from_but_never_predicted(loss):
     assert ner.encode_target(broken_example(nlp)).tags.tolist() == ner.scheme.tag_ids(BROKEN).tolist()
     train(nlp, [broken_example(nlp)], steps=30)
     opens, follows, _ = ner.scheme.allowed_transitions()
-    for path in ner.score_paths([nlp.make_doc("Paris likes Bob Smith")]):
+    for path in paths(ner, [nlp.make_doc("Paris likes Bob Smith")]):
         tags = ner.scheme.tag_ids(path.tags)
         assert opens[tags[0]] and follows[tags[:-1], tags[1:]].all()
-    (rows,) = ner.distributions([nlp.make_doc("Paris likes Bob Smith")])
+    (rows,) = distributions(ner, [nlp.make_doc("Paris likes Bob Smith")])
     assert rows[0][~opens].sum() == 0.0
 
 
@@ -111,7 +121,7 @@ def test_doubtful_labels_are_not_learned_by_heart():
         weak.set_confidence(example.reference, confidence)
         train(nlp, [example], steps=150)
         ner = nlp.get_pipe("crf_ner")
-        (rows,) = ner.distributions([nlp.make_doc("Bob")])
+        (rows,) = distributions(ner, [nlp.make_doc("Bob")])
         return float(rows[0][ner.scheme.index["B-PER"]])
 
     # The loss is lowest where the probability is the confidence.

@@ -12,7 +12,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.relabel.complete import complete
 
-from ..util import SENTENCES, crf_pipeline, make_doc, make_examples, train
+from ..util import SENTENCES, crf_pipeline, distributions, make_doc, make_examples, train
 
 NLP = spacy.blank("xx")
 
@@ -170,7 +170,7 @@ def test_soft_labels_mix_the_model_with_the_weak_labels(tmp_path, model):
     soft = weak.get_soft_labels(doc)
     rows = [dict(zip(soft.labels, row, strict=True)) for row in soft.probabilities]
     nlp = spacy.load(model)
-    (own,) = nlp.get_pipe("crf_ner").distributions([nlp.make_doc("Ann lives in Paris")])
+    (own,) = distributions(nlp.get_pipe("crf_ner"), [nlp.make_doc("Ann lives in Paris")])
     for row, expected in zip(rows[:3], own[:3], strict=True):
         assert list(row.values())[: len(expected)] == pytest.approx(expected.tolist())
     assert rows[3]["B-GPE"] == pytest.approx(0.75)

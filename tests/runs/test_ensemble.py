@@ -25,7 +25,18 @@ from spacy_weakner.runs.train import train_members
 from spacy_weakner.runtime.predictions import TokenPredictor
 from spacy_weakner.scratch import wanted
 
-from ..util import SENTENCES, TEXTS, TOK2VEC, crf_config, crf_pipeline, fix_seed, make_doc, make_examples, train
+from ..util import (
+    SENTENCES,
+    TEXTS,
+    TOK2VEC,
+    crf_config,
+    crf_pipeline,
+    distributions,
+    fix_seed,
+    make_doc,
+    make_examples,
+    train,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +88,7 @@ def by_hand(folder, texts):
     for model in sorted(folder.glob("member-*/model-last")):
         nlp = load_model(model)
         pipe = nlp.get_pipe("crf_ner")
-        result.append([pipe.distributions([make_doc(nlp, text, annotated=False)])[0] for text in texts])
+        result.append([distributions(pipe, [make_doc(nlp, text, annotated=False)])[0] for text in texts])
     return list(zip(*result, strict=True))
 
 
@@ -238,7 +249,7 @@ def test_components_before_it_are_run(tmp_path, corpus, trainings):
     _, _, docs = run(tmp_path, members=1)
     nlp = load_model(tmp_path / "out" / "member-0" / "model-last")
     doc = nlp.get_pipe("tok2vec")(make_doc(nlp, TEXTS[0], annotated=False))
-    expected = nlp.get_pipe("crf_ner").distributions([doc])[0]
+    expected = distributions(nlp.get_pipe("crf_ner"), [doc])[0]
     assert numpy.allclose(weak.get_soft_labels(docs[0]).probabilities, expected, atol=1e-5)
 
 

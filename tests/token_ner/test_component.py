@@ -16,6 +16,7 @@ from ..util import (
     LISTENER,
     TEXTS,
     all_zero,
+    distributions,
     entities_of,
     head_config,
     loss_with,
@@ -38,7 +39,7 @@ def test_every_scheme_learns_and_returns_from_bytes(tmp_path, scheme):
     other = reload_bytes(nlp, tmp_path)
     assert entities_of(nlp, TEXTS) == entities_of(other, TEXTS) == GOLD
     docs = [raw(nlp, text) for text in TEXTS]
-    assert same(*(x.get_pipe("token_ner").distributions(docs) for x in (nlp, other)))
+    assert same(*(distributions(x.get_pipe("token_ner"), docs) for x in (nlp, other)))
 
 
 @schemes
@@ -104,7 +105,7 @@ def test_soft_labels_are_learned_and_name_the_labels():
     nlp.initialize(lambda: [example, hard])
     assert ner.labels == ("LOC", "PER")
     train(nlp, [example, hard], steps=100)
-    found = ner.distributions([raw(nlp, "Bob runs"), raw(nlp, "Paris")])
+    found = distributions(ner, [raw(nlp, "Bob runs"), raw(nlp, "Paris")])
     numpy.testing.assert_allclose(found[0][:, [0, 2]], rows, atol=0.02)
     assert found[1][0, 1] > 0.9
 

@@ -9,7 +9,7 @@ from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.ty import TagScorer
 
-from ..util import GOLD, TEXTS, head_config, make_doc, make_example, make_examples, raw, train
+from ..util import GOLD, TEXTS, distributions, head_config, make_doc, make_example, make_examples, paths, raw, train
 from .util import joint, schemes, token_pipeline
 
 
@@ -42,7 +42,7 @@ def test_distributions_are_those_of_the_formula(scheme, temperature):
     nlp = token_pipeline(scheme=scheme)
     ner, docs = nlp.get_pipe("token_ner"), [raw(nlp, text) for text in ["", *TEXTS]]
     ner.set_temperature(temperature)
-    for doc, found, outputs in zip(docs, ner.distributions(docs), ner.token_outputs(docs), strict=True):
+    for doc, found, outputs in zip(docs, distributions(ner, docs), ner.token_outputs(docs), strict=True):
         assert found.shape == (len(doc), len(ner.distribution_labels))
         assert found.dtype == "float32"
         expected = numpy.asarray([joint(row / temperature) for row in outputs]).reshape(found.shape)
@@ -58,7 +58,7 @@ def test_the_score_of_an_entity_is_the_product_over_its_tokens(scheme, temperatu
     ner = nlp.get_pipe("token_ner")
     ner.set_temperature(temperature)
     doc = nlp(raw(nlp, TEXTS[0]))
-    (distribution,) = ner.distributions([doc])
+    (distribution,) = distributions(ner, [doc])
     assert doc_entities(doc) == GOLD[0]
     for ent in doc.ents:
         tags = ner.scheme.span_tags(ent.label_, len(ent))
@@ -70,7 +70,7 @@ def test_the_score_of_an_entity_is_the_product_over_its_tokens(scheme, temperatu
 def test_paths_are_the_best_tags_one_by_one(nlp, temperature):
     ner, docs = nlp.get_pipe("token_ner"), [raw(nlp, text) for text in TEXTS]
     ner.set_temperature(temperature)
-    for path, outputs in zip(ner.score_paths(iter(docs)), ner.token_outputs(docs), strict=True):
+    for path, outputs in zip(paths(ner, iter(docs)), ner.token_outputs(docs), strict=True):
         sharp = numpy.asarray([joint(row) for row in outputs])
         best = sharp.argmax(axis=1)
         assert path.tags == [ner.distribution_labels[i] for i in best]
@@ -81,16 +81,16 @@ def test_paths_are_the_best_tags_one_by_one(nlp, temperature):
 
 def test_paths_agree_with_entities(trained):
     ner, docs = trained.get_pipe("token_ner"), [raw(trained, text) for text in TEXTS]
-    assert [ner.scheme.decode(ner.scheme.tag_ids(path.tags)) for path in ner.score_paths(docs)] == GOLD
+    assert [ner.scheme.decode(ner.scheme.tag_ids(path.tags)) for path in paths(ner, docs)] == GOLD
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["", "Bob"]])
 def test_small_docs_in_distributions_and_paths(trained, texts):
     ner, docs = trained.get_pipe("token_ner"), [trained.make_doc(text) for text in texts]
-    assert [d.shape for d in ner.distributions(iter(docs))] == [(len(doc), 3) for doc in docs]
-    paths = ner.score_paths(iter(docs))
-    assert [len(path.tags) for path in paths] == [len(doc) for doc in docs]
-    assert all(path.score == path.log_probability == 0.0 for path in paths if not path.tags)
+    assert [d.shape for d in distributions(ner, iter(docs))] == [(len(doc), 3) for doc in docs]
+    found = paths(ner, iter(docs))
+    assert [len(path.tags) for path in found] == [len(doc) for doc in docs]
+    assert all(path.score == path.log_probability == 0.0 for path in found if not path.tags)
 
 
 def test_held_out_loss_is_that_of_the_known_tokens(nlp):
@@ -105,13 +105,12 @@ def test_held_out_loss_is_that_of_the_known_tokens(nlp):
         assert loss(temperature) == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("use", ["distributions", "score_paths"])
-def test_not_initialised(use):
+def test_not_initialised():
     nlp = spacy.blank("xx")
     ner = nlp.add_pipe("token_ner", config=head_config("token_ner"))
     ner.add_label("X")
     with pytest.raises(WeaknerError, match=r"\[WK008\] 'token_ner'"):
-        getattr(ner, use)([make_doc(nlp, "a")])
+        ner.score_tags([make_doc(nlp, "a")])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from spacy_weakner.heads import teacher
 from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.ty import Tick
 
-from ..util import GOLD, TEXTS, entities_of, make_example, make_examples, raw, reload_bytes, train
+from ..util import GOLD, TEXTS, distributions, entities_of, make_example, make_examples, raw, reload_bytes, train
 from .util import HARD, ROBUST, SELF, SOFT, loss_of, spied, ticked, token_pipeline
 
 
@@ -159,9 +159,9 @@ def test_self_training_makes_the_model_surer_of_the_tags_and_leaves_the_entity_h
     train(nlp, make_examples(nlp), steps=6)
     nlp = token_pipeline({**SELF, "threshold": 0.0}).from_bytes(nlp.to_bytes())
     ner, docs = nlp.get_pipe("token_ner"), [raw(nlp, text) for text in TEXTS]
-    before = numpy.concatenate(ner.distributions(docs))
+    before = numpy.concatenate(distributions(ner, docs))
     run(nlp, [make_example(nlp, text, annotated=False) for text in TEXTS], learn_rate=0.005)
-    after = numpy.concatenate(ner.distributions(docs))
+    after = numpy.concatenate(distributions(ner, docs))
     assert entities_of(nlp, TEXTS) == GOLD
     entities = before[:, 0] < 0.5
     sure = [own[entities, 1:].max(axis=1) / own[entities, 1:].sum(axis=1) for own in (before, after)]

@@ -21,6 +21,7 @@ from ..util import (
     TOK2VEC,
     crf_config,
     crf_pipeline,
+    distributions,
     entities_of,
     fix_seed,
     make_doc,
@@ -56,10 +57,10 @@ def test_everything_is_loaded(trained_path):
 
 
 def test_settings_of_the_new_stage_stay(trained_path):
-    nlp = LoadWeights(trained_path)(fresh(loss=PARTIAL, scores=True, n_best=2, head_learn_rate=3.0))
+    nlp = LoadWeights(trained_path)(fresh(loss=PARTIAL, scores=True, nested=True, head_learn_rate=3.0))
     ner = nlp.get_pipe("crf_ner")
     assert ner.loss == PartialCRF(negative_rate=0.7)
-    assert (ner.scores, ner.n_best, ner.head_learn_rate) == (True, 2, 3.0)
+    assert (ner.scores, ner.nested, ner.head_learn_rate) == (True, True, 3.0)
     assert entities_of(nlp, TEXTS) == GOLD
 
 
@@ -70,7 +71,7 @@ def test_labels_come_in_the_order_of_the_weights(trained_path, parts):
     assert ner.labels == source.labels == ("LOC", "PER")
     assert ner.distribution_labels == TagScheme("BIO", ["LOC", "PER"]).tags
     docs = [make_doc(nlp, text, annotated=False) for text in TEXTS]
-    assert same(ner.distributions(docs), source.distributions(docs))
+    assert same(distributions(ner, docs), distributions(source, docs))
     assert entities_of(nlp, TEXTS) == GOLD
 
 
