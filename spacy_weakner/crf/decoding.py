@@ -47,13 +47,13 @@ def _best_ways(parameters: CRFParameters, batch: Batch) -> Array:
     """
     best = numpy.zeros(batch.emissions.shape)
     best[0] = parameters.start + batch.emissions[0]
-    # shape: (n_tags, n_tags, 1), from and to: the largest of the first axis is found fastest
-    transitions = parameters.transitions[:, :, None]
-    ways = numpy.empty((*parameters.transitions.shape, len(batch.lengths)))
+    # shape: (n_tags, 1, n_tags), from and to: the largest of the first axis is found fastest
+    transitions = parameters.transitions[:, None, :]
+    ways = numpy.empty((len(transitions), *best.shape[1:]))
     for t, n in enumerate(batch.n_running[1:], start=1):
-        some = ways[:, :, :n]
-        numpy.add(best[t - 1, :n].T[:, None, :], transitions, out=some)
-        best[t, :n] = some.max(0).T + batch.emissions[t, :n]
+        some = ways[:, :n]
+        numpy.add(best[t - 1, :n].T[:, :, None], transitions, out=some)
+        best[t, :n] = some.max(0) + batch.emissions[t, :n]
     return best
 
 
