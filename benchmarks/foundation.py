@@ -107,7 +107,7 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
     folder = prepare(arguments.data, arguments.work / arguments.preset / f"seed{seed}", arguments.preset, seed)
     encoder = encoder_name(arguments.encoder)
     if encoder in WITH_PIECES and not (folder / "pieces").exists():
-        report = distill([folder / "gold.spacy"], folder / "pieces", arguments.transformer, tokenizer=TOKENIZER)
+        report = distill([folder / "gold.spacy"], folder / "pieces", arguments.transformer)
         print(report)
     sizes = {path.stem: count(path) for path in folder.glob("*.spacy")}
     for name in arguments.methods.split(","):

@@ -29,7 +29,7 @@ HEADS = ROOT / "benchmarks" / "heads.py"
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0"}
 # Made by the other checkout, in a folder "shared" beside those that the stages run in.
 SHARED = """
--m spacy_weakner init configs configs crf_ner token_ner
+-m spacy_weakner init config crf_ner,token_ner configs
 -m spacy_weakner prepare corpus --gold gold.jsonl --dev dev.jsonl --test test.jsonl --text text.jsonl
 -m spacy train configs/crf_ner.cfg --output model --training.max_steps 50 --training.eval_frequency 50 \
     --paths.train corpus/annotated/gold.spacy --paths.dev corpus/annotated/dev.spacy
@@ -65,7 +65,7 @@ calibrate by-token.json {MODEL}=gold-many.spacy {_BY_TOKEN}
 LAST = """
 train ../shared/configs/token_ner.cfg members --members 2 --training.max_steps 20 --training.eval_frequency 20 \
     --paths.train weak-complete --paths.dev corpus/annotated/dev.spacy
-relabel soft weak-complete ensemble members
+relabel soften weak-complete ensemble members
 """
 SOURCES = """
 [sources.gazetteer]

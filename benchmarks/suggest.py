@@ -112,7 +112,7 @@ def suggested(chosen: List[Doc], n: int, docs: List[Doc], text: Path, place: Pla
     if not output.exists():
         model, _ = trained(chosen, SUGGEST, place)
         known = place.folder / f"{SUGGEST}-{len(chosen)}.spacy"
-        suggest(text, output, n=n, model=[str(model)], exclude=[known], tokenizer=TOKENIZER, seed=place.seed)
+        suggest(text, output, n=n, model=[str(model)], exclude=[known], seed=place.seed)
     return [gold[sentence_key(doc.text)] for doc in read_docs(output, Vocab())]
 
 

@@ -10,15 +10,14 @@ T = TypeVar("T")
 # What is done sooner shows nothing.
 _QUIET_SECONDS = 5.0
 _SHARE = 0.1
-_SILENT_SECONDS = 30.0
 _DELAY_SECONDS = 1.0
 
 
 class Progress(Generic[T]):
     """Shows how much of something is done. Go through it as through the items, or say by `update` what is done.
 
-    In a terminal or a notebook it is a bar of tqdm. In a log it is a line on stderr at every 10 %, from 5 seconds on,
-    and after 30 seconds without one; if nobody knows how much there is to do, a line each time the time has doubled.
+    In a terminal or a notebook it is a bar of tqdm. In a log it is a line on stderr at every 10 %, from 5 seconds on;
+    if nobody knows how much there is to do, a line each time the time has doubled.
 
     items (Optional[Iterable[T]]): What to go through.
     total (Optional[float]): How much there is to do; None: the number of items, if they have one.
@@ -48,7 +47,6 @@ class Progress(Generic[T]):
         self._started = time.monotonic()
         self._next = self._next_line()
         self._printed = False
-        self._last = 0.0
         self._shares: Dict[str, float] = {}
         self._lock = RLock()  # parts are done in threads of their own
         self._bar = _bar(total, desc, unit, initial) if enabled and _is_interactive() else None
@@ -111,10 +109,9 @@ class Progress(Generic[T]):
         self.close()
 
     def _is_due(self) -> bool:
-        if self.total and self.done < self._next:
-            # Nobody should wonder whether it still runs.
-            return self._elapsed - self._last >= _SILENT_SECONDS
-        return self._elapsed >= (_QUIET_SECONDS if self.total else self._next)
+        if self.total:
+            return self.done >= self._next and self._elapsed >= _QUIET_SECONDS
+        return self._elapsed >= self._next
 
     def _next_line(self) -> float:
         # What has to be done, or how much time has to pass, before a line is due.
@@ -140,7 +137,7 @@ class Progress(Generic[T]):
             text += f"{done} {self.unit}s, {_clock(elapsed)}"
         sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
-        self._printed, self._shown, self._next, self._last = True, self.done, self._next_line(), elapsed
+        self._printed, self._shown, self._next = True, self.done, self._next_line()
 
 
 def _clock(seconds: float) -> str:

@@ -71,9 +71,6 @@ def suggest(
     exclude: Sequence[Path] = (),
     to: Optional[str] = None,
     lang: Optional[str] = None,
-    tokenizer: Optional[str] = None,
-    format: Optional[str] = None,
-    sentences: bool = True,
     seed: int = 0,
     overwrite: bool = False,
     gpu_id: int = -1,
@@ -93,9 +90,7 @@ def suggest(
     exclude (Sequence[Path]): Corpora in any format, such as all gold, whose sentences are not suggested. Sentences are
         equal if they differ only in case and white space.
     to (Optional[str]): Format of the output; None: its ending tells.
-    lang, tokenizer: See `convert`.
-    format (Optional[str]): Format of the input, as for `convert`; None: the files tell.
-    sentences (bool): Split text without annotations into sentences.
+    lang: See `convert`.
     seed (int): Decides between sentences with equal scores.
     overwrite (bool): Replace an output that exists.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
@@ -109,15 +104,14 @@ def suggest(
     output_format(output_path, to)
     check_output([input_path, *map(Path, exclude)], [output_path])
     check_there(output_path, overwrite)
-    language = corpus_language(input_path, lang, tokenizer)
+    language = corpus_language(input_path, lang)
     nlp = language.blank()
     config = LabelConfig(
         input_path=input_path,
         output_path=output_path,
         sources=[] if sources is None else read_sources(sources),
         language=language,
-        format=format,
-        sentences=sentences,
+        sentences=True,
         shard_size=BLOCK,
         only_matched=False,
         exclude=[existing(Path(path)) for path in exclude],

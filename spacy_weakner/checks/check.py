@@ -9,7 +9,7 @@ from spacy.language import Language
 from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import has_span_groups
 from ..corpus.rows import MISALIGNED
-from ..errors import check_choice, check_range
+from ..errors import check_choice
 from ..files import existing
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import TermSource
@@ -53,7 +53,6 @@ class CheckedSettings:
     labels: Sequence[str] = ()  # empty: those of the gold
     term_label: Optional[str] = None  # of terms that come without one
     max_steps: Optional[int] = None
-    batch_words: int = 500  # of each step
     misaligned: str = "error"
     spans_key: Optional[str] = None
     configs: Optional[Path] = None  # a folder whose configs have to fit these settings
@@ -88,7 +87,6 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     RAISES (WeaknerError): If a setting of the check itself is out of range.
     """
     check_choice("misaligned", settings.misaligned, MISALIGNED)
-    check_range("batch_words", settings.batch_words, 1, None)
     findings = Findings()
     given = {name: Path(path) for name, path in vars(files).items() if path is not None}
     there = {name: path for name, path in given.items() if _exists(name, path, findings)}
@@ -181,4 +179,4 @@ def _check_text(
         for corpus in corpora:
             if corpus.name == "gold":
                 check_text(text.texts, corpus, text.where, findings)
-        check_steps(text, settings.max_steps, settings.batch_words, findings)
+        check_steps(text, settings.max_steps, findings)

@@ -61,7 +61,7 @@ def check_configs(folder: Path, lang: str, tokenizer: Optional[str], size: Optio
     """Check that the configs of a project belong to its settings."""
     options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
     if size and folder.is_dir() and not (folder / size).is_dir():
-        cure = f"spacy weakner init configs {shlex.quote(str(folder / size))} crf_ner best.gold --size {size} {options}"
+        cure = f"spacy weakner init config crf_ner,best.gold {shlex.quote(str(folder / size))} --size {size} {options}"
         findings.error(f"--configs {folder}", f"There are none of the size '{size}'.", cure)
     for path in sorted(folder.glob("*/*.cfg")):
         with findings.guard(f"--configs {path}"):

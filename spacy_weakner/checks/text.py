@@ -15,6 +15,7 @@ from ..corpus.sampling import LIMIT
 from .findings import Collected, Findings, percent, plural
 
 _TOKENIZED = 300  # texts that are tokenized to estimate the number of words
+_BATCH_WORDS = 500  # of a step, about
 _MARK = "\ufeff"
 _COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLU]-\S+)")
 
@@ -103,20 +104,20 @@ def _mean_words(texts: List[str], nlp: Language) -> float:
     return mean * sum(len(nlp.tokenizer(" ".join(text.split()))) for text in some) / words
 
 
-def check_steps(text: CheckedText, max_steps: Optional[int], batch_words: int, findings: Findings) -> None:
+def check_steps(text: CheckedText, max_steps: Optional[int], findings: Findings) -> None:
     """Compare the steps of the training with the size of the text."""
     words = text.total * text.words
     about = "" if text.exact else "about "
     size = f"{about}{text.total:,} texts with about {round(words):,} words"
-    one = -(-round(words) // batch_words)
+    one = -(-round(words) // _BATCH_WORDS)
     if max_steps is None or max_steps >= one:
         findings.info(
-            text.where, f"{size}; one pass over them takes about {plural(one, 'step')} of {batch_words:,} words."
+            text.where, f"{size}; one pass over them takes about {plural(one, 'step')} of {_BATCH_WORDS:,} words."
         )
         return
     findings.warning(
         f"--max-steps {max_steps}",
-        f"{plural(max_steps, 'step')} of {batch_words:,} words are less than one pass over the text "
+        f"{plural(max_steps, 'step')} of {_BATCH_WORDS:,} words are less than one pass over the text "
         f"({percent(max_steps, one)} of it: {size}): "
         "most of the labeled text would not be used.",
         f"--max-steps {one} for one pass, {3 * one} for three; or give less text.",

@@ -3,7 +3,7 @@
 import shlex
 import shutil
 from pathlib import Path
-from typing import Annotated, Any, List, Optional
+from typing import Annotated, Any, Dict, List, Optional
 
 import typer
 from wasabi import msg
@@ -19,70 +19,68 @@ from ._util import Lang, Overwrite, Tokenizer, new_app, reporting, say
 from .check import show_report
 
 STDOUT = "-"
-_Transformer = Annotated[Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")]
-_Precision = Annotated[
-    Optional[str], typer.Option(help="How exactly a Transformer multiplies: highest (default), high or medium")
-]
-
 app = new_app("init", "Write what a training begins with.")
 
 
 @app.command("config")
 def init_config_cli(
-    recipe: Annotated[Optional[str], typer.Argument(help="Name of the recipe; --list shows them")] = None,
-    output: Annotated[str, typer.Argument(metavar="[OUT|-]", help="The file to write; -: stdout")] = STDOUT,
+    recipe: Annotated[
+        Optional[str], typer.Argument(help="Name of the recipe, several with commas, or 'all' (default: show them)")
+    ] = None,
+    output: Annotated[
+        str,
+        typer.Argument(metavar="[OUT|-]", help="The file to write; a folder (no suffix): RECIPE.cfg in it; -: stdout"),
+    ] = STDOUT,
     size: Annotated[
         Optional[str],
         typer.Option(
-            help="Encoder: linear, linear-static, cnn, static, bilstm, transformer, gpu (default: the recipe's first)"
+            help="Encoder: linear, linear-static, cnn, static, bilstm, transformer, gpu (default: the recipe's first, "
+            "as for recipes in a folder that do not have it)"
         ),
     ] = None,
     lang: Lang = "en",
     tokenizer: Tokenizer = None,
-    transformer: _Transformer = None,
-    precision: _Precision = None,
+    transformer: Annotated[
+        Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")
+    ] = None,
+    precision: Annotated[
+        Optional[str], typer.Option(help="How exactly a Transformer multiplies: highest (default), high or medium")
+    ] = None,
     overwrite: Overwrite = False,
-    list_: Annotated[bool, typer.Option("--list", help="Show the recipes and their sizes")] = False,
 ) -> None:
     """Write the config of a recipe, complete and with comments, as 'spacy train' takes it."""
     with reporting():
-        if list_ or recipe is None:
+        if recipe is None:
             rows = [(known.name, ", ".join(known.sizes), known.help) for known in recipes()]
             msg.table(rows, header=("Recipe", "Sizes", "For"), divider=True)
-            if recipe is None and not list_:
-                raise typer.Exit(2)
             return
         path = Path(output)
-        if output != STDOUT and path.exists() and (path.is_dir() or not overwrite):
-            raise WeaknerError((Errors.WK109 if path.is_dir() else Errors.WK605).format(path=path))
-        text = render_config(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer, precision=precision)
-        if output == STDOUT:
-            typer.echo(text, nl=False)
+        how: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer}
+        encoder: Dict[str, Any] = {"transformer": transformer, "precision": precision}
+        if output != STDOUT and not path.suffix:
+            check_choice("size", size or SIZES[0], SIZES)
+            for name, known in ((name, find_recipe(name)) for name in _names(recipe)):
+                own = size if size in known.sizes else known.sizes[0]
+                # A Transformer belongs to the sizes that have one.
+                given = encoder if own in ("transformer", "gpu") else {}
+                write_text(_new(path / f"{name}.cfg", overwrite), render_config(name, own, **how, **given))
+        elif output != STDOUT:
+            text = render_config(recipe, size, **how, **encoder)
+            write_text(_new(path, overwrite), text)
         else:
-            write_text(path, text)
-            say("good", "Config", path)
+            typer.echo(render_config(recipe, size, **how, **encoder), nl=False)
+            return
+        say("good", "Config", path)
 
 
-@app.command("configs")
-def init_configs_cli(
-    folder: Annotated[Path, typer.Argument(help="Folder for the configs; those of an earlier run are replaced")],
-    recipe: Annotated[Optional[List[str]], typer.Argument(help="Recipes (default: all)")] = None,
-    size: Annotated[str, typer.Option(help="Encoder, where a recipe has it; else the recipe's first")] = "cnn",
-    lang: Lang = "en",
-    tokenizer: Tokenizer = None,
-    transformer: _Transformer = None,
-    precision: _Precision = None,
-) -> None:
-    """Write the configs of several recipes, RECIPE.cfg each, into a folder."""
-    with reporting():
-        check_choice("size", size, SIZES)
-        for name in recipe or [known.name for known in recipes()]:
-            known = find_recipe(name)
-            own = size if size in known.sizes else known.sizes[0]
-            # A Transformer belongs to the sizes that have one, and so does what is said of it.
-            given = {"transformer": transformer, "precision": precision} if own in ("transformer", "gpu") else {}
-            write_text(folder / f"{name}.cfg", render_config(name, own, lang=lang, tokenizer=tokenizer, **given))
-        say("good", "Configs", folder)
+def _names(recipe: str) -> List[str]:
+    return [known.name for known in recipes()] if recipe == "all" else [name.strip() for name in recipe.split(",")]
+
+
+def _new(path: Path, overwrite: bool) -> Path:
+    if path.exists() and (path.is_dir() or not overwrite):
+        raise WeaknerError((Errors.WK109 if path.is_dir() else Errors.WK605).format(path=path))
+    return path
 
 
 def _remember(given: Any) -> None:

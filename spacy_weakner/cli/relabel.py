@@ -47,7 +47,7 @@ def show_pick(report: PickReport, given: Any) -> None:
     show_shards(report.skipped, report.replaced)
 
 
-@command(app, predict_soft_labels, "soft")
+@command(app, predict_soft_labels, "soften")
 def show_soft(report: SoftReport, given: Any) -> None:
     """Print how far the pipelines agree."""
     msg.good(f"{report.docs} documents", given.output_path)

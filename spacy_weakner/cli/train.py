@@ -28,7 +28,7 @@ def train_cli(
         typer.Option(help="Split the corpus --paths.train into so many folds; train a pipeline without each of them"),
     ] = None,
     members: Annotated[
-        Optional[int], typer.Option(help="Train so many pipelines with different seeds, for 'relabel soft'")
+        Optional[int], typer.Option(help="Train so many pipelines with different seeds, for 'relabel soften'")
     ] = None,
     grid: Annotated[
         Optional[List[str]],

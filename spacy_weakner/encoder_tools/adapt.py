@@ -21,10 +21,12 @@ from .pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
 
 MAX_LENGTH = 256
 RECEIPT = "receipt.json"
+# Of Gururangan et al.: share of the steps in which the learning rate rises; weight decay of AdamW.
+_WARMUP, _WEIGHT_DECAY = 0.06, 0.01
 # The options that an output depends on.
 _MADE_FROM = (
-    *("max_length", "eval_share", "epochs", "max_steps", "batch_size", "learn_rate", "warmup", "weight_decay"),
-    *("mask_rate", "train_head", "mixed_precision", "seed", "lang", "tokenizer", "format", "sentences"),
+    *("max_length", "eval_share", "epochs", "max_steps", "batch_size", "learn_rate"),
+    *("mask_rate", "train_head", "mixed_precision", "seed", "lang"),
 )
 PRECISIONS = ("no", "bf16", "fp16")
 
@@ -81,19 +83,13 @@ def adapt(
     max_steps: Optional[int] = None,
     batch_size: int = 32,
     learn_rate: float = 5e-5,
-    warmup: float = 0.06,
-    weight_decay: float = 0.01,
     mask_rate: float = 0.15,
     train_head: bool = False,
     mixed_precision: str = "no",
     gpu_id: int = -1,
     seed: int = 0,
     save_steps: int = 500,
-    keep_checkpoints: bool = False,
     lang: Optional[str] = None,
-    tokenizer: Optional[str] = None,
-    format: Optional[str] = None,
-    sentences: bool = True,
     progress: bool = False,
 ) -> AdaptReport:
     """Go on with the pre-training of a masked language model on text of the domain (Jiang et al. 2021, Section 3.1,
@@ -123,8 +119,6 @@ def adapt(
     max_steps (Optional[int]): Number of steps; if given, `epochs` does not count.
     batch_size (int): Texts per step, shared by all GPUs.
     learn_rate (float): Highest learning rate; it falls to zero linearly.
-    warmup (float): Share of the steps in which it rises from zero.
-    weight_decay (float): Weight decay of AdamW.
     mask_rate (float): Share of the pieces to predict. They are drawn anew in every epoch.
     train_head (bool): If the checkpoint has no head for masked-language modelling, train a new one with the encoder.
     mixed_precision (str): "no", "bf16" or "fp16", on a GPU.
@@ -132,11 +126,7 @@ def adapt(
         spacy_weakner encoder adapt ... --gpu-id 0), each takes its own.
     seed (int): Seed of all draws.
     save_steps (int): Steps between checkpoints.
-    keep_checkpoints (bool): Leave `<output>.work` as it is at the end. Checkpoints contain pickles: do not pass them
-        on.
-    lang, tokenizer: See `convert`.
-    format (Optional[str]): Format of the inputs, as for `convert`; None: the files tell.
-    sentences (bool): Split text without annotations into sentences.
+    lang: See `convert`.
     progress (bool): Show progress.
     RETURNS (AdaptReport): What was done.
     RAISES (WeaknerError): For missing packages, unusable settings, missing, malformed or empty input, an encoder that
@@ -150,7 +140,7 @@ def adapt(
     _check("model", model, str(model) != "", "the folder or name of a Transformer (in a workflow --vars.transformer)")
     inputs, output = [Path(path) for path in inputs], Path(output_path).resolve()
     folder = Path(model) if Path(model).is_dir() else None
-    files = [file_ for path in inputs for file_, _ in input_files(path, format)]
+    files = [file_ for path in inputs for file_, _ in input_files(path)]
     made_from = {
         "stage": "adapt",
         "code": code_of([__name__]),
@@ -172,8 +162,8 @@ def adapt(
             num_train_epochs=epochs,
             max_steps=max_steps or -1,
             learning_rate=learn_rate,
-            warmup_ratio=warmup,
-            weight_decay=weight_decay,
+            warmup_ratio=_WARMUP,
+            weight_decay=_WEIGHT_DECAY,
             save_steps=save_steps,
             seed=seed,
         )
@@ -192,7 +182,7 @@ def adapt(
                 work.mkdir(parents=True, exist_ok=True)
                 # Without a checkpoint nothing is worth keeping.
                 stack.callback(lambda: _remove_work(work) if last_checkpoint(work) is None else None)
-                docs = _read(inputs, lang, tokenizer, format, sentences)
+                docs = _read(inputs, lang)
                 how: Dict[str, Any] = {"max_length": length, "eval_share": eval_share, "seed": seed}
                 write_pieces(docs, masked_lm.tokenizer, work, **how, progress=progress)
             counts = read_counts(work)
@@ -216,8 +206,7 @@ def adapt(
                 save_encoder(masked_lm, model, new)
                 hashes = {name: hash_file(new / name) for name in _files(new)}
                 Receipt(made_from, hashes, report._asdict()).write(new / RECEIPT)
-            if not keep_checkpoints:
-                _remove_work(work)
+            _remove_work(work)
         args.distributed_state.wait_for_everyone()
     return report
 
@@ -242,12 +231,10 @@ def _remove_work(work: Path) -> None:
         work.parent.rmdir()  # unless other runs have left something
 
 
-def _read(
-    inputs: Sequence[Path], lang: Optional[str], tokenizer: Optional[str], format: Optional[str], sentences: bool
-) -> Iterator[Doc]:
+def _read(inputs: Sequence[Path], lang: Optional[str]) -> Iterator[Doc]:
     for path in inputs:
-        nlp = corpus_language(path, lang, tokenizer).blank()
-        yield from read_corpus(path, nlp, Reading(sentences=sentences, misaligned="drop"), format=format)
+        nlp = corpus_language(path, lang).blank()
+        yield from read_corpus(path, nlp, Reading(misaligned="drop"))
 
 
 # Settings
@@ -262,11 +249,9 @@ def _check_settings(settings: Dict[str, Any]) -> None:
     for setting in ("epochs", "max_steps", "batch_size", "save_steps", "seed"):
         value, least = settings[setting], int(setting != "seed")
         _check(setting, value, value is None or value >= least, f"at least {least}")
-    for setting in ("eval_share", "warmup"):
-        _check(setting, settings[setting], 0 <= settings[setting] < 1, "0 or more, and less than 1")
+    _check("eval_share", settings["eval_share"], 0 <= settings["eval_share"] < 1, "0 or more, and less than 1")
     _check("mask_rate", settings["mask_rate"], 0 < settings["mask_rate"] < 1, "more than 0, and less than 1")
     _check("learn_rate", settings["learn_rate"], settings["learn_rate"] > 0, "more than 0")
-    _check("weight_decay", settings["weight_decay"], settings["weight_decay"] >= 0, "0 or more")
     _check("gpu_id", settings["gpu_id"], settings["gpu_id"] >= -1, "-1 (CPU), or the number of a GPU")
     precision = settings["mixed_precision"]
     _check("mixed_precision", precision, precision in PRECISIONS, ", ".join(PRECISIONS))

@@ -107,8 +107,6 @@ def distill(
     overwrite: bool = False,
     gpu_id: int = -1,
     lang: Optional[str] = None,
-    tokenizer: Optional[str] = None,
-    format: Optional[str] = None,
     progress: bool = False,
 ) -> DistillReport:
     """Make a table of vectors of word pieces, for `spacy_weakner.PieceVectors.v1` and
@@ -123,7 +121,7 @@ def distill(
     width (int): Width of the vectors, at most; never more than the Transformer's.
     overwrite (bool): Replace a folder that exists.
     gpu_id (int): The GPU; -1 is the CPU.
-    lang, tokenizer, format: See `convert`.
+    lang: See `convert`.
     progress (bool): Show progress.
     RETURNS (DistillReport): The table, and how well it fits.
     RAISES (WeaknerError): If there is no such Transformer or GPU, an input cannot be read, or the output is there, or
@@ -134,7 +132,7 @@ def distill(
     output_path = Path(output_path)
     paths = [Path(path) for path in inputs]
     there = [Path(model)] if Path(model).exists() else []
-    check_output([*there, *paths, *(file_ for path in paths for file_, _ in input_files(path, format))], [output_path])
+    check_output([*there, *paths, *(file_ for path in paths for file_, _ in input_files(path))], [output_path])
     if output_path.exists() and not overwrite:
         raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
     read = LoneWords(model, gpu_id)
@@ -142,10 +140,8 @@ def distill(
     words: Counter[Word] = Counter()
     different = set()
     for path in paths:
-        nlp = corpus_language(path, lang, tokenizer).blank()
-        for doc in Progress(
-            read_corpus(path, nlp, format=format), desc=f"pieces {path.name}", unit="doc", enabled=progress
-        ):
+        nlp = corpus_language(path, lang).blank()
+        for doc in Progress(read_corpus(path, nlp), desc=f"pieces {path.name}", unit="doc", enabled=progress):
             for token in doc:
                 if not token.is_space:
                     different.add(token.orth)

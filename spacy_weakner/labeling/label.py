@@ -62,7 +62,6 @@ def label(
     source: Optional[str] = None,
     lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
-    format: Optional[str] = None,
     sentences: bool = True,
     exclude: Sequence[Path] = (),
     only_matched: bool = False,
@@ -90,7 +89,6 @@ def label(
     source (Optional[str]): Name of the single source; None: "gazetteer" for terms, and for a pipeline the last part of
         its path or name.
     lang, tokenizer: See `convert`. They split raw text, and the terms.
-    format (Optional[str]): Format of the input, as for `convert`; None: the files tell.
     sentences (bool): Split text without annotations into sentences.
     exclude (Sequence[Path]): Corpora in any format, such as dev and test, whose sentences are to be left out.
         Sentences are equal if they differ only in case and white space.
@@ -131,7 +129,6 @@ def label(
         output_path=Path(output_path),
         sources=declared,
         language=corpus_language(Path(input_path), lang, tokenizer),
-        format=format,
         sentences=sentences,
         shard_size=shard_size,
         only_matched=only_matched,
@@ -167,7 +164,6 @@ class LabelConfig:
     output_path: Path
     sources: List[Source]
     language: CorpusLanguage
-    format: Optional[str]
     sentences: bool
     shard_size: int
     only_matched: bool
@@ -176,14 +172,14 @@ class LabelConfig:
 
     def settings(self) -> Dict[str, Any]:
         """What the result depends on besides the input. (A shard's size shows in its input.)"""
-        settings = {key: getattr(self, key) for key in ("format", "sentences", "only_matched")}
+        settings = {key: getattr(self, key) for key in ("sentences", "only_matched")}
         sources, exclude = [source.settings() for source in self.sources], [hash_path(path) for path in self.exclude]
         return {**self.language._asdict(), **settings, "sources": sources, "exclude": exclude}
 
     def inputs(self, nlp: Language) -> List[ShardInput]:
         """What the shards are made from."""
         reading = Reading(sentences=self.sentences)
-        return corpus_inputs(self.input_path, nlp, format=self.format, reading=reading, shard_size=self.shard_size)
+        return corpus_inputs(self.input_path, nlp, reading=reading, shard_size=self.shard_size)
 
     def shards(self, nlp: Language, part: Part = WHOLE) -> Shards:
         return Shards(Label.name, self.input_path, self.output_path, self.inputs(nlp), part)

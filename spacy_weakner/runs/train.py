@@ -210,7 +210,7 @@ def train_members(
     ray: Optional[str] = None,
     progress: bool = False,
 ) -> List[Trained]:
-    """Train the members of an ensemble (RoSTER): pipelines that differ by their seed alone. `relabel soft` averages
+    """Train the members of an ensemble (RoSTER): pipelines that differ by their seed alone. `relabel soften` averages
     their predictions.
 
     There need be no gold, so no checkpoint is chosen: the last one counts, and trainings do not end early. Where the

@@ -113,7 +113,7 @@ def test_every_option_is_passed_on(monkeypatch):
         "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size gpu --transformer m "
     )
     options += (
-        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --batch-words 9 --misaligned drop --spans-key sc "
+        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --misaligned drop --spans-key sc "
         "--configs g --columns 2 3"
     )
     assert invoke(*options.split()).exit_code == 130
@@ -155,4 +155,4 @@ def test_configs_of_another_size(tmp_path):
     write_text(folder / "linear" / "crf_ner.cfg", render_config("crf_ner", "linear", lang="de"))
     (found,) = about_configs(CheckedSettings(lang="de", size="gpu", configs=folder))
     assert found.level == "error" and "none of the size 'gpu'" in found.message
-    assert found.cure.endswith(f"init configs {folder}/gpu crf_ner best.gold --size gpu --lang de")
+    assert found.cure.endswith(f"init config crf_ner,best.gold {folder}/gpu --size gpu --lang de")

@@ -105,7 +105,7 @@ def test_a_name_without_network(check, installed):
     assert "HF_HUB_OFFLINE is set" in error
 
 
-@pytest.mark.parametrize("setting, value", [("misaligned", "guess"), ("batch_words", 0)])
+@pytest.mark.parametrize("setting, value", [("misaligned", "guess")])
 def test_settings_of_the_check_itself(check, setting, value):
     with pytest.raises(WeaknerError, match=rf"WK005.*{setting}"):
         check({setting: value})

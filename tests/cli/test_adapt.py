@@ -31,19 +31,13 @@ OPTIONS = {
     "max_steps": 7,
     "batch_size": 4,
     "learn_rate": 1e-4,
-    "warmup": 0.1,
-    "weight_decay": 0.2,
     "mask_rate": 0.3,
     "train_head": True,
     "mixed_precision": "bf16",
     "gpu_id": 1,
     "seed": 2,
     "save_steps": 9,
-    "keep_checkpoints": True,
     "lang": "de",
-    "tokenizer": "t",
-    "format": "text",
-    "sentences": False,
 }
 
 

@@ -33,7 +33,7 @@ MODULES = {
     "clean": "relabel.clean",
     "complete": "relabel.complete",
     "convert": "conversion.convert",
-    "soft": "relabel.soft",
+    "soften": "relabel.soft",
     "label": "labeling.label",
     "pick": "relabel.pick",
 }
@@ -136,12 +136,12 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "convert": "--format text --lang de --tokenizer t --no-sentences --source s --limit 3 --misaligned drop "
         "--shard-size 7 --overwrite --to conll --offsets utf16 --labels O,B-A --columns 1 2 --spans-key sc "
         "--workers 2 --ray auto",
-        "anchors": "--format html --label E --min-anchors 2 --max-length 9 --max-page 9 --max-seconds 2 --limit 5 "
+        "anchors": "--format html --label E --min-anchors 2 --max-length 9 --limit 5 "
         "--lang de --tokenizer t --shard-size 7 --overwrite",
         "label": "--id-column i --abbreviations --sources f --terms t --pipeline p --source s --spans-key k "
         "--attr ORTH --acronym-length 3 --stop a "
         "--stop b --min-length 2 --ambiguity drop --term-label L --reliability 0.9 --lang de --tokenizer t "
-        "--format text --no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2 "
+        "--no-sentences --exclude a --exclude b --only-matched --shard-size 7 --shard 1/2 --workers 2 "
         "--ray auto --gpu-id 0",
         "aggregate": "--method weighted --policy drop --source a --source b --unmatched outside --min-probability 0.8 "
         "--soft --gold g --fit-on f --max-docs 7 --seed 1 --model-output m --workers 2 --ray auto",
@@ -149,14 +149,20 @@ def test_every_option_is_passed_on(data, monkeypatch):
         "complete": "--component c --rule all --broken drop --weak-accuracy 0.5 --estimate-accuracy "
         "--cap 0.9 --soft --bfloat16 --gpu-id 0 --workers 2 --ray auto",
         "pick": "--threshold 0.3 --pairing nearest --union --component c --gpu-id 0 --workers 2 --ray auto",
-        "soft": "--component c --gpu-id 0",
+        "soften": "--component c --gpu-id 0",
         "augment": "--mask-rate 0.3 --top-k 3 --masked-only --batch-size 7 --gpu-id 0 --seed 1 --workers 2 --ray auto",
     }
     for command, options in commands.items():
-        name = "predict_soft_labels" if command == "soft" else command
+        name = "predict_soft_labels" if command == "soften" else command
         monkeypatch.setattr(f"spacy_weakner.{MODULES[command]}.{name}", fake)
         seen.clear()
-        models = {"clean": ["j"], "complete": ["model"], "pick": ["model"], "soft": ["m"], "augment": ["--model", "m"]}
+        models = {
+            "clean": ["j"],
+            "complete": ["model"],
+            "pick": ["model"],
+            "soften": ["m"],
+            "augment": ["--model", "m"],
+        }
         model = models.get(command, [])
         group = ["relabel"] if command in models else []
         assert invoke(*group, command, "in", "out", *model, *options.split()).exit_code == 130

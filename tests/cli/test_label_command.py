@@ -101,7 +101,6 @@ def test_flags_of_a_single_source(folder):
         ("--terms terms.csv --reliability 2", "[WK005] The setting 'reliability'"),
         ("--terms terms.csv --shard 3/2", "[WK005] The setting 'shard'"),
         ("--terms terms.csv --workers 0", "[WK005] The setting 'workers'"),
-        ("--terms terms.csv --format xml", "[WK005] The setting 'format'"),
     ],
 )
 def test_errors_are_one_line(folder, options, message):

@@ -138,7 +138,7 @@ STAGES: Dict[str, Stage] = {
     "complete": Stage([["relabel", "complete", "../in/weak", "out", "../in/pipeline", "--soft"]]),
     "clean": Stage([["relabel", "clean", "../in/weak", "out", "../in/pipeline", "--outside", "--list", "list.jsonl"]]),
     "augment": Stage([["relabel", "augment", "../in/weak", "out", "--model", "none"]]),
-    "soft": Stage([["relabel", "soft", "../in/weak", "out", "../in/pipeline"]]),
+    "soft": Stage([["relabel", "soften", "../in/weak", "out", "../in/pipeline"]]),
     "prepare": Stage([_PREPARE]),
     "crossfit": Stage([_CROSSFIT], trains=True),
     "ensemble": Stage([_ENSEMBLE], trains=True),

@@ -1,4 +1,4 @@
-"""`train --members`, and `relabel soft`: what the members learn from, and what becomes of their distributions."""
+"""`train --members`, and `relabel soften`: what the members learn from, and what becomes of their distributions."""
 
 import math
 import os

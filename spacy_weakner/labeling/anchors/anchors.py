@@ -43,7 +43,7 @@ class AnchorsReport:
     pages (int): Articles read.
     redirects, other (int): Pages passed over: those that only lead to others, and pages of dumps that are no articles.
     unreadable (List[str]): Pages that were skipped, with the reason.
-    skipped (Counter[str]): Their number by reason: "too large", "too slow", "unreadable".
+    skipped (Counter[str]): Their number by reason: "too slow", "unreadable".
     few (int): Sentences left out for too few anchors. A paragraph that has too few as a whole counts as one.
     long (int): Sentences left out for their length. A paragraph that the tokenizer would take very long for counts as
         one.
@@ -75,8 +75,6 @@ def anchors(
     label: str = "Entity",
     min_anchors: int = 4,
     max_length: int = 250,
-    max_page: int = 10_000_000,
-    max_seconds: float = 10.0,
     limit: Optional[int] = None,
     lang: str = "en",
     tokenizer: Optional[str] = None,
@@ -100,8 +98,6 @@ def anchors(
     label (str): The label.
     min_anchors (int): Leave out sentences with fewer anchors. (In the paper: with three or fewer.)
     max_length (int): Leave out sentences with more tokens.
-    max_page (int): Skip pages with more characters.
-    max_seconds (float): Skip pages that take the parser longer, as hostile ones can. The report counts them.
     limit (Optional[int]): Stop after so many sentences. None: read everything.
     lang (str): Language of the text.
     tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
@@ -113,8 +109,7 @@ def anchors(
         is left, and if the output would overwrite the input, or anything at all without `overwrite`.
     """
     check_range("min_anchors", min_anchors, 0, None)
-    check_range("max_seconds", max_seconds, 0.01, 1e6)
-    for setting, value in (("max_length", max_length), ("max_page", max_page), ("shard_size", shard_size)):
+    for setting, value in (("max_length", max_length), ("shard_size", shard_size)):
         check_range(setting, value, 1, None)
     if limit is not None:
         check_range("limit", limit, 1, None)
@@ -129,9 +124,9 @@ def anchors(
     check_output([*paths, *(file_ for file_, _ in files)], [output])
     check_there(output, overwrite)
     report = AnchorsReport()
-    pages = chain.from_iterable(read_pages(file_, format_, max_page) for file_, format_ in files)
+    pages = chain.from_iterable(read_pages(file_, format_) for file_, format_ in files)
     language = CorpusLanguage.make(lang, tokenizer)
-    with closing(PageParser(max_page, max_seconds)) as parser:
+    with closing(PageParser()) as parser:
         sentences = _Sentences(language.blank(), parser, label, min_anchors, max_length, report)
         docs = _checked(islice(sentences.of_pages(pages), limit), paths, report)
         docs = iter(Progress(docs, desc=f"anchors {output.name}", unit="doc", enabled=progress))

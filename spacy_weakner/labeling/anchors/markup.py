@@ -6,6 +6,7 @@ anchor begins and ends, where a paragraph ends, and where a list item begins.
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,9 +18,13 @@ from multiprocessing.connection import Connection, Pipe
 from typing import Any, FrozenSet, Iterable, List, Optional, Sequence, Tuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from ...errors import Errors, WeaknerError
+
 # Text whose runs of white space are one blank, and start and end of its anchors in characters.
 Paragraph = Tuple[str, List[Tuple[int, int]]]
 WIKITEXT, HTML = "wikitext", "html"
+# Hostile pages can take a parser hours.
+MAX_SECONDS = 10.0
 ARTICLE, OTHER, HIDDEN = "article", "other", "hidden"
 
 _OPEN, _CLOSE, _BREAK, _ITEM = "\ue000", "\ue001", "\ue002", "\ue003"
@@ -71,29 +76,30 @@ _PROJECTS = _words(
 
 
 class PageParser:
-    """Parses one page at a time in a process of its own, which is killed when a page takes longer than `max_seconds`,
+    """Parses one page at a time in a process of its own, which is killed when a page takes longer than `MAX_SECONDS`,
     even within the C code of a parser."""
 
-    def __init__(self, max_page: int, max_seconds: float) -> None:
-        self.max_page = max_page
-        self.max_seconds = max_seconds
+    def __init__(self) -> None:
         self.process: Optional[subprocess.Popen[bytes]] = None
 
     def parse(self, markup: str, text: str, namespaces: Sequence[Sequence[str]]) -> Tuple[List[Paragraph], str]:
-        """The paragraphs of a page, and why there are none: "too large", "too slow" or "unreadable"."""
-        if len(text) > self.max_page:
-            return [], "too large"
+        """The paragraphs of a page, and why there are none: "too slow" or "unreadable"."""
         if self.process is None:
             self._connection, far_end = Pipe()
             # Not by multiprocessing, which would run the script of a user again.
             command = [sys.executable, "-m", __name__, str(far_end.fileno())]
             self.process = subprocess.Popen(command, pass_fds=[far_end.fileno()])
             far_end.close()
-            self._connection.recv_bytes()  # ready: its start is not within the time of the first page
+            try:
+                self._connection.recv_bytes()  # ready: its start is not within the time of the first page
+            except (EOFError, OSError):
+                self.close()
+                what = f"anything at all ('{shlex.join(command[:-1])} 0' shows why)"
+                raise WeaknerError(Errors.WK313.format(what=what)) from None
         problem = "unreadable"
         with suppress(EOFError, OSError):  # the process died
             self._connection.send_bytes(json.dumps([markup, text, namespaces]).encode())
-            if self._connection.poll(self.max_seconds):
+            if self._connection.poll(MAX_SECONDS):
                 paragraphs = json.loads(self._connection.recv_bytes())
                 return (paragraphs, "") if paragraphs is not None else ([], problem)
             problem = "too slow"

@@ -1,6 +1,5 @@
 """Streams the pages of dumps and other files."""
 
-from itertools import islice
 from pathlib import Path
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 from xml.etree.ElementTree import Element, ParseError, iterparse
@@ -36,16 +35,14 @@ def page_format(path: Path) -> Optional[str]:
     return SUFFIXES.get(".xml" if suffix.startswith(".xml-p") else suffix)
 
 
-def read_pages(path: Path, format: str, max_page: int) -> Iterator[Page]:
-    """Stream the pages of a file. Those that are no articles have the markup `REDIRECT` or `NO_ARTICLE`. A file that is
-    one page is read until it must have more than `max_page` characters."""
+def read_pages(path: Path, format: str) -> Iterator[Page]:
+    """Stream the pages of a file. Those that are no articles have the markup `REDIRECT` or `NO_ARTICLE`."""
     if format == DUMP:
         pages = _read_dump(path)
     elif format == JSONL:
         pages = _read_rows(path)
     else:
-        # A line has at least one character, its end.
-        pages = iter([Page(str(path), format, "\n".join(islice(read_lines(path), max_page + 2)))])
+        pages = iter([Page(str(path), format, "\n".join(read_lines(path)))])
     for page in pages:
         # As all wikis understand it.
         is_redirect = page.markup == WIKITEXT and page.text.lstrip()[:9].casefold() == "#redirect"

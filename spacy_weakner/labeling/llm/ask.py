@@ -58,7 +58,6 @@ def ask(
     *,
     limit: Optional[int] = None,
     dry_run: bool = False,
-    format: Optional[str] = None,
     lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
     sentences: bool = True,
@@ -73,7 +72,6 @@ def ask(
     answers (Path): The file of completions (JSONL).
     limit (Optional[int]): Ask about at most so many different texts.
     dry_run (bool): Send nothing and write nothing; only count and estimate.
-    format (Optional[str]): Format of the corpus, as for `convert`; None: the files tell.
     lang, tokenizer: See `convert`.
     sentences (bool): Split text without annotations into sentences, as for `label`.
     progress (bool): Show progress.
@@ -92,7 +90,7 @@ def ask(
         raise WeaknerError(Errors.WK760.format(path=texts))
     named = [settings.get("prompt"), settings.get("labels")]
     check_output([texts, *(Path(path) for path in named if isinstance(path, (str, Path)))], [answers])
-    corpus = _Texts(texts, limit, corpus_language(texts, lang, tokenizer).blank(), sentences, format)
+    corpus = _Texts(texts, limit, corpus_language(texts, lang, tokenizer).blank(), sentences)
     client = None
     if not dry_run:
         from .client import Client
@@ -113,18 +111,17 @@ def ask(
 class _Texts:
     """The different texts of a corpus, which is read again in each pass."""
 
-    def __init__(self, path: Path, limit: Optional[int], nlp: Language, sentences: bool, format: Optional[str]) -> None:
+    def __init__(self, path: Path, limit: Optional[int], nlp: Language, sentences: bool) -> None:
         self.path = path
         self.limit = limit
         self.nlp = nlp
         self.reading = Reading(sentences=sentences, misaligned="drop")
-        self.format = format
         self.duplicates = 0
 
     def __iter__(self) -> Iterator[str]:
         seen: Set[bytes] = set()
         self.duplicates = 0
-        for doc in read_corpus(self.path, self.nlp, self.reading, format=self.format):
+        for doc in read_corpus(self.path, self.nlp, self.reading):
             text = doc.text.strip()
             if not text:
                 continue

@@ -5,9 +5,11 @@ from contextlib import closing
 
 import pytest
 
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling.anchors import markup
 from spacy_weakner.labeling.anchors.markup import WIKITEXT, PageParser, Titles, html_paragraphs, wikitext_paragraphs
 
-from .util import HTML, SENTENCE, dump, page, run
+from .util import HTML, SENTENCE, run
 
 pytestmark = pytest.mark.slow
 
@@ -16,9 +18,10 @@ N = 100_000
 
 @pytest.mark.slow
 @pytest.mark.parametrize("unit", ["<a ", "<!--", "<![CDATA[", '<a href="', "<a href=x>[", "<?", "</p>", "<title>"])
-def test_hostile_html_does_not_stop_a_run(tmp_path, unit):
+def test_hostile_html_does_not_stop_a_run(tmp_path, monkeypatch, unit):
+    monkeypatch.setattr(markup, "MAX_SECONDS", 2.0)
     rows = [{"html": unit * (N // len(unit))}, {"html": HTML}]
-    report, docs = run(tmp_path, {"a.jsonl": "\n".join(map(json.dumps, rows))}, max_seconds=2)
+    report, docs = run(tmp_path, {"a.jsonl": "\n".join(map(json.dumps, rows))})
     assert report.pages == 2 and len(docs) == 1
 
 
@@ -27,31 +30,31 @@ def test_html_may_be_nested_deeply():
 
 
 @pytest.mark.slow
-def test_hostile_pages_are_skipped_and_counted(tmp_path):
-    pages = ["{{a|" * 5000, "<ref>" * 5000, "[[a|" * 5000, "<ref name=" * 5000, "x" * (1 << 20)]
+def test_hostile_pages_are_skipped_and_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(markup, "MAX_SECONDS", 0.5)
+    pages = ["{{a|" * 5000, "<ref>" * 5000, "[[a|" * 5000, "<ref name=" * 5000]
     rows = [*({"wikitext": text} for text in pages), {"html": "<b>" * N}, {"html": HTML}, {"wikitext": SENTENCE}]
-    report, docs = run(tmp_path, {"a.jsonl": "\n".join(map(json.dumps, rows))}, max_page=1 << 19, max_seconds=0.5)
-    assert report.skipped["too large"] == 1 and report.skipped["too slow"] >= 1
-    assert report.unreadable[-1].endswith(", line 5 (too large)")
-    assert report.pages == 8 and len(docs) == 2
+    report, docs = run(tmp_path, {"a.jsonl": "\n".join(map(json.dumps, rows))})
+    assert report.skipped["too slow"] >= 1
+    assert report.pages == 7 and len(docs) == 2
 
 
-def test_pages_that_are_too_large(tmp_path):
-    files = {"a.xml": dump(page("A", "x" * 5000), page("B", SENTENCE)), "b.wiki": "x\n" * 5000}
-    report, docs = run(tmp_path, files, max_page=1000)
-    assert report.skipped == {"too large": 2} and len(docs) == 1
+def test_a_parser_that_cannot_start(tmp_path, monkeypatch):
+    monkeypatch.setattr(markup, "__name__", "spacy_weakner.no_such_module")
+    with pytest.raises(WeaknerError, match=r"WK313.*spacy_weakner.no_such_module"):
+        run(tmp_path, {"a.wiki": SENTENCE})
 
 
 def test_the_process_gets_the_namespaces_of_each_wiki():
     text, namespaces = "[[Gambar:x|y]] [[e]] \x00 \u2028 &", [("6", "Gambar")]
-    with closing(PageParser(1000, 10.0)) as parser:
+    with closing(PageParser()) as parser:
         for known in (namespaces, [], namespaces):
             expected = json.loads(json.dumps(wikitext_paragraphs(text, Titles(known))))
             assert parser.parse(WIKITEXT, text, known) == (expected, "")
 
 
 def test_a_process_that_dies_is_replaced():
-    with closing(PageParser(1000, 10.0)) as parser:
+    with closing(PageParser()) as parser:
         assert parser.parse(WIKITEXT, SENTENCE, [])[0]
         parser.process.kill()
         assert parser.parse(WIKITEXT, SENTENCE, []) == ([], "unreadable")
