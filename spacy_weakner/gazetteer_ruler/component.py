@@ -66,6 +66,8 @@ class GazetteerRuler(BatchPipe):
     min_length (int): Terms with fewer characters are not matched.
     ambiguity (str): What a phrase with several labels gives: "all" of them, the "first" in the order of the terms (but
         an acronym in exact case comes before the others), or nothing ("drop").
+    label_names (Optional[Dict[str, str]]): The labels of terms whose matches are wanted, each with the name that they
+        are to have; None: all as they are. Matches of other labels are left out after `ambiguity` was settled.
     reliability (Optional[float]): Estimated probability that a match is right; stored with the span group for the
         stages that combine sources.
     annotate_ents (bool): Write `doc.ents` too. A term list is then a pipeline that finds entities; what weak labels are
@@ -90,6 +92,7 @@ class GazetteerRuler(BatchPipe):
         stop: Optional[List[str]] = None,
         min_length: int = 1,
         ambiguity: str = "all",
+        label_names: Optional[Dict[str, str]] = None,
         reliability: Optional[float] = None,
         annotate_ents: bool = False,
         policy: str = "longest",
@@ -113,6 +116,7 @@ class GazetteerRuler(BatchPipe):
         self.stop = list(stop or ())
         self.min_length = min_length
         self.ambiguity = ambiguity
+        self.label_names = label_names
         self.reliability = reliability
         self.annotate_ents = annotate_ents
         self.policy = policy
@@ -156,9 +160,12 @@ class GazetteerRuler(BatchPipe):
         for n in numpy.bincount(matches.sequences, minlength=len(docs)).tolist():
             ids: Dict[Entity, Tuple[str, ...]] = {}
             for start, end, number in islice(rows, n):
-                entity, identifier = (start, end, names[number]), table.ids[number]
+                label = names[number] if self.label_names is None else self.label_names.get(names[number])
+                if label is None:
+                    continue
+                entity, identifier = (start, end, label), table.ids[number]
                 ids[entity] = (*ids.get(entity, ()), identifier) if identifier else ids.get(entity, ())
-            yield ids
+            yield ids if self.label_names is None else dict(sorted(ids.items()))
 
     def match_batch(self, docs: Sequence[Doc]) -> Matches:
         """Find all matches in several Docs at once, without writing anything.
@@ -227,7 +234,10 @@ class GazetteerRuler(BatchPipe):
     @property
     def labels(self) -> Tuple[str, ...]:
         """The labels given to `initialize`, and those of the terms that the settings leave, sorted."""
-        return tuple(sorted({*self._given_labels, *self._table.labels}))
+        labels = self._table.labels
+        if self.label_names is not None:
+            labels = [self.label_names[label] for label in labels if label in self.label_names]
+        return tuple(sorted({*self._given_labels, *labels}))
 
     @property
     def label_data(self) -> List[str]:

@@ -53,16 +53,18 @@ def make_lists(lists: List[TermSource], folder: Path, language: CorpusLanguage) 
     for n, source in enumerate(lists, start=1):
         title = "term list" if len(lists) == 1 else f"term list '{source.name}'"
         nlp = language.blank()
-        settings = {**source.ruler_settings(), "reliability": source.reliability, "annotate_ents": True}
+        names = None if source.labels is None else dict(source.labels)
+        settings = {**source.ruler_settings(), "label_names": names, "reliability": source.reliability}
+        settings["annotate_ents"] = True
         ruler = nlp.add_pipe(RULER, config=settings)
         read = make_term_list(Path(source.path), source.term_label, source.id_column)
-        terms = _renamed(read, source.labels)
-        ruler.initialize(lambda: [], nlp=nlp, terms=terms)  # type: ignore[attr-defined]
+        ruler.initialize(lambda: [], nlp=nlp, terms=read)  # type: ignore[attr-defined]
         if source.abbreviations:
             nlp.add_pipe(ABBREVIATIONS, name=SHORT_FORMS, config={"source": source.name})
             nlp.add_pipe(ABBREVIATIONS)
-        if ruler.has_ids:  # type: ignore[attr-defined]
-            nlp.add_pipe(LINKER).initialize(nlp=nlp, terms=terms)  # type: ignore[attr-defined]
+        renamed = _renamed(read, source.labels)
+        if ruler.has_ids and any(term.id for term in renamed()):  # type: ignore[attr-defined]
+            nlp.add_pipe(LINKER).initialize(nlp=nlp, terms=renamed)  # type: ignore[attr-defined]
         # Scored as trained pipelines are.
         nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
         path = folder / f"list-{n}"  # a name may hold anything

@@ -46,6 +46,8 @@ def write_terms(path, rows):
         'acronym_length = 0\nambiguity = "first"\nstop = ["aa", "dd e"]',
         'min_length = 3\nlabels = {"A": "X", "B": "X"}',
         'labels = {"A": "B", "C": "A"}\nreliability = 0.5',
+        'labels = {"A": "A"}\nambiguity = "drop"',
+        'labels = {"B": "X", "C": "X"}\nambiguity = "first"',
     ],
 )
 def test_the_entities_are_those_of_label_and_aggregate(tmp_path, lists, settings):
