@@ -2,10 +2,12 @@
 
     python benchmarks/gazetteer.py --terms gazetteer.jsonl.gz --text unlabeled.jsonl.gz [--sentences 100000]
     python benchmarks/gazetteer.py --terms ... --text ... --shards [--copies 8]
+    python benchmarks/gazetteer.py --terms ... --text ... --ids [--before CHECKOUT]
 
 `--text` is JSONL with "tokens". Every engine runs in a process of its own, so that its memory can be told. All see the
 same tokenised Docs and the same tokenised terms; their candidates are compared one by one. `--shards` labels the text,
 repeated with variation, as raw text in shards, once undisturbed and once killed three times, and compares the bytes.
+`--ids` compares the table and its matches without ids and with them (three terms each), and those of an older checkout.
 Rows go to docs/evidence/gazetteer.jsonl, and docs/evidence/gazetteer.md is written anew.
 """
 
@@ -54,6 +56,9 @@ def main() -> None:
     parser.add_argument("--attrs", default="ORTH,LOWER")
     parser.add_argument("--engines", default=",".join(ENGINES))
     parser.add_argument("--shards", action="store_true")
+    parser.add_argument("--ids", action="store_true")
+    parser.add_argument("--before", type=Path)
+    parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--copies", type=int, default=8)
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / "gazetteer")
     parser.add_argument("--render", action="store_true", help="only write the page")
@@ -65,8 +70,9 @@ def main() -> None:
         return
     rows = EVIDENCE / "gazetteer.jsonl"
     if not arguments.render:
-        found = run_shards(arguments) if arguments.shards else run_engines(arguments)
-        kept = [row for row in read_rows(rows) if (row["benchmark"] == "gazetteer-shards") != arguments.shards]
+        run = run_shards if arguments.shards else run_ids if arguments.ids else run_engines
+        found = run(arguments)
+        kept = [row for row in read_rows(rows) if row["benchmark"] != found[0]["benchmark"]]
         rows.write_text("".join(json.dumps(row) + "\n" for row in [*kept, *found]), encoding="utf-8")
     render(read_rows(rows))
 
@@ -93,12 +99,42 @@ def run_engines(arguments: argparse.Namespace) -> List[Dict[str, Any]]:
     return rows
 
 
-def run_part(part: str, attr: str, arguments: argparse.Namespace) -> Dict[str, Any]:
-    """One part in a fresh process."""
-    command = [sys.executable, __file__, "--part", part, "--attr", attr]
+def run_ids(arguments: argparse.Namespace) -> List[Dict[str, Any]]:
+    """The table and its matches, in turn without ids, with them, and by an older checkout; medians."""
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    with_ids = arguments.work / "with-ids.jsonl.gz"
+    with gzip.open(with_ids, "wt", encoding="utf-8", compresslevel=1) as file_:
+        for number, term in enumerate(read_terms(arguments.terms)):
+            file_.write(json.dumps({"label": term.label, "term": term.text, "id": f"Q{number // 3}"}) + "\n")
+    runs = {"without ids": (arguments.terms, ROOT), "with ids": (with_ids, ROOT)}
+    if arguments.before is not None:
+        runs["before ids"] = (arguments.terms, arguments.before)
+    found: Dict[str, List[Dict[str, Any]]] = {name: [] for name in runs}
+    for _ in range(arguments.repeat):
+        for name, (terms, root) in runs.items():
+            given = argparse.Namespace(**{**vars(arguments), "terms": terms})
+            parts = [run_part(part, "LOWER", given, root) for part in ("table", "gazetteer_ruler")]
+            found[name].append({**parts[0], **parts[1]})
+            print(name, json.dumps(found[name][-1]), flush=True)
+    return [
+        {
+            "benchmark": "gazetteer-ids",
+            "list": name,
+            "runs": arguments.repeat,
+            **{key: median(row[key] for row in rows) for key in rows[0]},
+            **machine(),
+        }
+        for name, rows in found.items()
+    ]
+
+
+def run_part(part: str, attr: str, arguments: argparse.Namespace, root: Path = ROOT) -> Dict[str, Any]:
+    """One part in a fresh process, of this checkout or another."""
+    command = [sys.executable, str(root / "benchmarks" / "gazetteer.py"), "--part", part, "--attr", attr]
     for name in ("terms", "text", "sentences", "work"):
         command += [f"--{name}", str(getattr(arguments, name))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "PYTHONPATH": str(root)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise SystemExit(f"{part} {attr} failed:\n{done.stderr[-3000:]}")
     row: Dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -418,6 +454,18 @@ def render(rows: List[Dict[str, Any]]) -> None:
     tables = [row for row in rows if row.get("engine") == "table"]
     compiled = ("attr", "terms", "tokenise_and_build_s", "build_s", "store_s", "file_mb", "new_strings")
     passes = [row for row in rows if row.get("engine") == "pass"]
+    ids = [row for row in rows if row["benchmark"] == "gazetteer-ids"]
+    id_columns: Tuple[str, ...] = (
+        "list",
+        "runs",
+        "tokenise_and_build_s",
+        "build_s",
+        "store_s",
+        "file_mb",
+        "load_s",
+        "memory_mb",
+    )
+    id_columns += ("match_tokens_per_s", "write_tokens_per_s")
     shards = [row for row in rows if row["benchmark"] == "gazetteer-shards"]
     shard_columns: Tuple[str, ...] = ("run", "sentences", "shards", "workers", "kills", "seconds", "sentences_per_s")
     shard_columns += ("memory_mb_second_third", "memory_mb_last_third", "same_bytes")
@@ -427,6 +475,7 @@ def render(rows: List[Dict[str, Any]]) -> None:
         ("tables", tables, compiled),
         ("pass", passes, pass_columns),
         ("shards", shards, shard_columns),
+        ("ids", ids, id_columns),
     ):
         page = page.replace(f"{{{name}}}", markdown(found, keys))
     (EVIDENCE / "gazetteer.md").write_text(page, encoding="utf-8")

@@ -1,9 +1,10 @@
 """What a term list knows beside its terms: abbreviations that texts define, and ids of concepts.
 
-    python benchmarks/ids.py --data DIR
+    python benchmarks/best.py --data DIR --size linear --columns bc5cdr-half --gold 250 --seeds 0
+    python benchmarks/ids.py --data DIR --project FOLDER
 
-Writes docs/evidence/ids.md: entities of the term list alone with and without the component `abbreviations`, and how
-many mentions `term_linker` gives the right id.
+Writes docs/evidence/ids.md: entities of the term list alone, and of the pipeline that the project has selected, with
+and without the component `abbreviations`, and how many mentions `term_linker` gives the right id.
 """
 
 import argparse
@@ -18,6 +19,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from spacy_weakner.files import read_lines, write_text
+from spacy_weakner.pipelines import load_pipeline
+from spacy_weakner.project.selection import Selection
 
 # Sentences of a data set that are put together where it does not tell which belong to one document.
 BLOCK = 10
@@ -37,8 +40,11 @@ def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    data = parser.parse_args().data
-    page = PAGE.format(abbreviations="\n".join(abbreviation_rows(data)), links="\n".join(link_rows(data)), block=BLOCK)
+    parser.add_argument("--project", type=Path, required=True, help="a project of benchmarks/best.py on bc5cdr-half")
+    arguments = parser.parse_args()
+    data = arguments.data
+    rows = [*abbreviation_rows(data), combination_row(data, arguments.project)]
+    page = PAGE.format(abbreviations="\n".join(rows), links="\n".join(link_rows(data)), block=BLOCK)
     write_text(EVIDENCE / "ids.md", page)
 
 
@@ -57,6 +63,14 @@ def abbreviation_rows(data: Path) -> Iterator[str]:
         doc.ents = spacy.util.filter_spans([span for span in spans if span is not None])
         gold.append(doc)
     yield abbreviation_row("bc5cdr-linking, whole abstracts", nlp, gold)
+
+
+def combination_row(data: Path, project: Path) -> str:
+    """A line of the table for what a project has selected, which was trained without abbreviations."""
+    selected = Selection.load(project / "training" / "selection.json").selected
+    nlp = load_pipeline(project / selected.path)
+    nlp.add_pipe("abbreviations")
+    return abbreviation_row(f"bc5cdr, {selected.name}", nlp, blocks(read(data / "bc5cdr", "test")))
 
 
 def abbreviation_row(name: str, nlp: Language, gold: List[Doc]) -> str:
@@ -155,7 +169,8 @@ def read(folder: Path, name: str) -> Rows:
 
 PAGE = """# Abbreviations and ids
 
-    python benchmarks/ids.py --data DIR
+    python benchmarks/best.py --data DIR --size linear --columns bc5cdr-half --gold 250 --seeds 0
+    python benchmarks/ids.py --data DIR --project FOLDER
 
 ## Abbreviations
 
@@ -163,6 +178,7 @@ Precision, recall and F1 of a term list alone, without and with the component `a
 entities that it adds are right. `bc5cdr-linking` are 50 whole abstracts with a list of 80,378 terms; the other data
 sets do not tell which sentences belong to one document: every {block} consecutive ones are taken for one. `half`: every
 second term of the list; `gazetteer-bio`: MeSH, DrugBank and Disease Ontology, which nobody made from the corpus.
+`combined`: the pipeline that a project packages, lists and heads, from half of the list and 250 gold sentences.
 
 | data, list | without | with | added | right |
 |---|---|---|---|---|
