@@ -3,7 +3,7 @@
     python benchmarks/best.py --data DIR --size linear --columns bc5cdr-half --gold 250 --seeds 0
     python benchmarks/ids.py --data DIR --project FOLDER
 
-Writes docs/evidence/ids.md: entities of the term list alone, and of the pipeline that the project has selected, with
+Writes docs/evidence/ids.md: entities of the term list alone, and of the candidates of a project, with
 and without the component `abbreviations`, and how many mentions `term_linker` gives the right id.
 """
 
@@ -20,6 +20,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_weakner.files import read_lines, write_text
 from spacy_weakner.pipelines import load_pipeline
+from spacy_weakner.project.rules import TERM_LIST
 from spacy_weakner.project.selection import Selection
 
 # Sentences of a data set that are put together where it does not tell which belong to one document.
@@ -43,7 +44,7 @@ def main() -> None:
     parser.add_argument("--project", type=Path, required=True, help="a project of benchmarks/best.py on bc5cdr-half")
     arguments = parser.parse_args()
     data = arguments.data
-    rows = [*abbreviation_rows(data), combination_row(data, arguments.project)]
+    rows = [*abbreviation_rows(data), *candidate_rows(data, arguments.project)]
     page = PAGE.format(abbreviations="\n".join(rows), links="\n".join(link_rows(data)), block=BLOCK)
     write_text(EVIDENCE / "ids.md", page)
 
@@ -65,12 +66,14 @@ def abbreviation_rows(data: Path) -> Iterator[str]:
     yield abbreviation_row("bc5cdr-linking, whole abstracts", nlp, gold)
 
 
-def combination_row(data: Path, project: Path) -> str:
-    """A line of the table for what a project has selected, which was trained without abbreviations."""
-    selected = Selection.load(project / "training" / "selection.json").selected
-    nlp = load_pipeline(project / selected.path)
-    nlp.add_pipe("abbreviations")
-    return abbreviation_row(f"bc5cdr, {selected.name}", nlp, blocks(read(data / "bc5cdr", "test")))
+def candidate_rows(data: Path, project: Path) -> Iterator[str]:
+    """A line of the table for each candidate of a project that has the list and a head, made without abbreviations."""
+    gold = blocks(read(data / "bc5cdr", "test"))
+    for candidate in Selection.load(project / "training" / "selection.json").candidates:
+        nlp = load_pipeline(project / candidate.path)
+        if "gazetteer_ruler" in nlp.pipe_names and candidate.name != TERM_LIST:
+            nlp.add_pipe("abbreviations")
+            yield abbreviation_row(f"bc5cdr, {candidate.name}", nlp, gold)
 
 
 def abbreviation_row(name: str, nlp: Language, gold: List[Doc]) -> str:
@@ -178,7 +181,7 @@ Precision, recall and F1 of a term list alone, without and with the component `a
 entities that it adds are right. `bc5cdr-linking` are 50 whole abstracts with a list of 80,378 terms; the other data
 sets do not tell which sentences belong to one document: every {block} consecutive ones are taken for one. `half`: every
 second term of the list; `gazetteer-bio`: MeSH, DrugBank and Disease Ontology, which nobody made from the corpus.
-`combined`: the pipeline that a project packages, lists and heads, from half of the list and 250 gold sentences.
+`linear with list`, `list and head`: candidates of a project with half of the list and 250 gold sentences.
 
 | data, list | without | with | added | right |
 |---|---|---|---|---|
