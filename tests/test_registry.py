@@ -73,6 +73,7 @@ GOLDEN = {
         "spacy_weakner.UniformNegativeSampler.v1",
         "spacy_weakner.WeightedNegativeSampler.v1",
     ],
+    "spacy_augmenters": ["spacy_weakner.CaseCopies.v1"],
     "spacy_loggers": ["spacy_weakner.StatisticsLogger.v1"],
     "thinc_losses": [
         "spacy_weakner.CRFNegativeLogLikelihood.v1",

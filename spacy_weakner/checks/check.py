@@ -14,6 +14,7 @@ from ..files import existing
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import TermSource
 from .annotated import check_annotated, check_overlap, check_text
+from .case import check_case
 from .corpora import CheckedCorpus, read_annotated
 from .findings import Finding, Findings
 from .labels import Column, check_labels
@@ -103,6 +104,8 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     columns = [Column(c.name, c.where, c.labels(), is_part=bool(c.note)) for c in corpora]
     if text is not None:
         _check_text(text, corpora, settings, findings)
+    case = {c.where: [s.text for s in c.sentences] for c in corpora}
+    check_case({**case, **({} if text is None else {text.where: text.texts})}, findings)
     longest = max([text.longest if text else 0, *(len(s.words) for c in corpora for s in c.sentences)])
     gold = [sentence for corpus in corpora if corpus.name == "gold" for sentence in corpus.sentences]
     seen = Seen(nlp, longest, gold, [] if text is None else text.texts[:_TEXTS])

@@ -1,6 +1,7 @@
 """Fitting to gold: the weights, their penalty, the threshold, and whether the combination is better than one group
 alone. All of it is chosen by cross-validation over Docs."""
 
+from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
@@ -38,6 +39,7 @@ class FitDoc(NamedTuple):
     """A Doc to fit to."""
 
     length: int  # in tokens
+    text: str
     spans: Ints  # shape (n_candidates, 3): those that gold shows to be right or wrong, see `Candidates`
     features: Floats  # shape (n_candidates, n_features)
     right: Floats  # shape (n_candidates,): 1 if it is gold, else 0
@@ -61,7 +63,7 @@ def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpa
     words = read_words(candidates.sentences)
     features = space.matrix(words, candidates, WordCounts())[index]
     keys = word_keys(words.hashes, candidates, space.labels)[index]
-    return FitDoc(len(doc), candidates.spans[index], features, right, keys, len(gold.entities), alone)
+    return FitDoc(len(doc), doc.text, candidates.spans[index], features, right, keys, len(gold.entities), alone)
 
 
 class FitReport(NamedTuple):
@@ -114,7 +116,9 @@ def fit(
     penalty, threshold (Optional[float]): The penalty, and the threshold; None: choose it.
     RETURNS (Fitted): The weights, the counts and the report.
     """
-    fold_of = numpy.random.default_rng(0).permutation(len(docs)) % min(folds, len(docs))
+    numbers = _sentence_numbers(docs)
+    n_sentences = max(numbers) + 1
+    fold_of = (numpy.random.default_rng(0).permutation(n_sentences) % min(folds, n_sentences))[numbers]
     docs, counts = _with_counts(docs, fold_of)
     tried = sorted(PENALTIES if penalty is None else [penalty], reverse=True)
     every = _Sample.of(docs)
@@ -122,7 +126,7 @@ def fit(
     alone = {name: _alone(docs, name) for name in docs[0].alone}
     chosen, f1, error = tried[0], None, None
     least = DEFAULT_THRESHOLD if threshold is None else threshold
-    if len(docs) < 2:
+    if n_sentences < 2:
         chosen = DEFAULT_PENALTY if penalty is None else penalty
     else:
         held_out = _cross_validate(docs, main, tried, fold_of)
@@ -137,7 +141,7 @@ def fit(
         error = _calibration_error(every, probabilities, least)
     choice = COMBINED
     if f1 is not None and alone:
-        margin = CLEARLY_WITH_FEW if len(docs) < FEW_DOCS else CLEARLY
+        margin = CLEARLY_WITH_FEW if n_sentences < FEW_DOCS else CLEARLY
         needed = {name: f1 + (margin if name.startswith(PREDICTED_PREFIX) else 0.0) for name in alone}
         single = max(alone, key=lambda name: alone[name] - needed[name])
         choice = single if alone[single] > needed[single] else COMBINED
@@ -145,6 +149,17 @@ def fit(
     reach = float(every.right.sum()) / max(1, n_gold)
     report = FitReport(len(docs), len(every.right), n_gold, reach, chosen, least, f1, alone, error, choice)
     return Fitted(weights, counts, report)
+
+
+def _sentence_numbers(docs: Sequence[FitDoc]) -> List[int]:
+    """The number of each Doc's sentence, which is that of its copies in other case, too."""
+    numbers: Dict[Tuple[str, int], int] = {}
+    seen: Counter[str] = Counter()
+    result = []
+    for doc in docs:
+        result.append(numbers.setdefault((doc.text.casefold(), seen[doc.text]), len(numbers)))
+        seen[doc.text] += 1
+    return result
 
 
 def penalties(main: Any, penalty: float) -> Floats:

@@ -9,6 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
+from ..corpus.case import change_case
 from ..corpus.docbin import bare_copy, found_files, read_docs
 from ..corpus.tags import same_tokens
 from ..corpus.weak import (
@@ -110,11 +111,13 @@ class Predictions:
 
     candidate (Candidate): The candidate.
     test (Path): Corpus with complete gold in `doc.ents`.
+    case (Optional[str]): Case in which a pipeline reads the test set: "lower" or "upper"; None: as it is.
     """
 
-    def __init__(self, candidate: Candidate, test: Path) -> None:
+    def __init__(self, candidate: Candidate, test: Path, case: Optional[str] = None) -> None:
         self.candidate = candidate
         self.test = test
+        self.case = case
         self._nlp: Optional[Language] = None
         self._words = 0
         self._seconds = 0.0
@@ -145,7 +148,7 @@ class Predictions:
         nlp = self._nlp = load_pipeline(self.candidate.path)
         docs = read_docs(self.test, nlp.vocab)
         while chunk := list(islice(docs, _CHUNK)):
-            bare = [bare_copy(doc) for doc in chunk]
+            bare = [bare_copy(change_case(doc, self.case) if self.case else doc) for doc in chunk]
             started = time.perf_counter()
             predicted = list(nlp.pipe(bare))
             self._seconds += time.perf_counter() - started

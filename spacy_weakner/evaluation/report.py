@@ -4,16 +4,21 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
 from ..calibration.reliability import CalibrationCounter, Reliability
+from ..corpus.case import CASES, has_case
+from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold
 from ..corpus.weak import PREDICTED_PREFIX, doc_entities, doc_ids, group_entities, group_scores
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, write_text
+from ..runtime.devices import on_device
+from ..scores import count_matches
 from ..ty import Entities
 from .analyze import Analysis, analyze
 from .bootstrap import Difference
-from .candidates import Candidate, make_candidates
+from .candidates import Candidate, Predictions, make_candidates
 from .compare import SAMPLES, Comparison, compare
 from .evaluate import Evaluation, GoldScores
 from .examples import Example, WorstSentences, label_colors, render
@@ -64,6 +69,7 @@ def report(
     top: int = 10,
     bootstrap: int = SAMPLES,
     baseline: Optional[str] = None,
+    selected: Optional[str] = None,
     seed: int = 0,
     gpu_id: int = -1,
     progress: bool = False,
@@ -75,6 +81,7 @@ def report(
     labels (Optional[Path]): A corpus of weak labels, see `analyze`.
     first (Sequence[Section]): What the report opens with.
     gold, sources, top: See `analyze`.
+    selected (Optional[str]): The candidate whose F1 on text without case is shown; None: the one with the best F1.
     title (str): Title of the report.
     examples (int): Number of sentences with errors that are shown of each candidate.
     progress (bool): Show how far it has come.
@@ -99,7 +106,11 @@ def report(
             gpu_id=gpu_id,
             progress=progress,
         )
-        sections.append(_comparison_section(Path(test), rows, observer, top))
+        section = _comparison_section(Path(test), rows, observer, top)
+        name = selected or max(rows, key=lambda row: row.counts.f1).name
+        with on_device(gpu_id):
+            section.tables[1:1] = _case_tables(Path(test), name, (candidates or {})[name], rows)
+        sections.append(section)
         worst = {row.name: observer.worst[row.name].result() for row in rows}
     if labels is not None:
         analysis = analyze(labels, gold=gold, sources=sources, top=top, progress=progress)
@@ -191,6 +202,21 @@ def _comparison_section(test: Path, rows: List[Comparison], observer: _Observer,
     tables = [comparison_table(rows), *evaluated, *link_table(wrong, _names(rows)), *calibration_tables(calibration)]
     lines = [f"Test set: {test}", f"{first.docs:,} documents with {n_gold:,} gold entities."]
     return Section("Comparison of candidates", "candidates", lines, plots, tables, best_of(rows))
+
+
+def _case_tables(test: Path, name: str, path: Union[Path, str], rows: List[Comparison]) -> List[Table]:
+    """F1 of a pipeline on the test set as it is, in lower case and in capitals; none for labels, nor for text without
+    case."""
+    (candidate,) = make_candidates({name: path})
+    if not candidate.is_pipeline or not any(map(has_case, read_docs(test, Vocab()))):
+        return []
+    cells = [f"{row.counts.f1:.1f}" for row in rows if row.name == name]
+    for case in CASES:
+        pairs = ((doc_entities(gold), candidate.entities(doc)) for gold, doc in Predictions(candidate, test, case))
+        cells.append(f"{count_matches(pairs)[0].f1:.1f}")
+    return [
+        Table("F1 on text without case", ["Candidate", "as it is", "in lower case", "in capitals"], [[name, *cells]])
+    ]
 
 
 def best_of(rows: Sequence[Comparison]) -> List[Tuple[str, str]]:

@@ -18,6 +18,7 @@ from ..calibration.fitting import find_temperature
 from ..corpus.docbin import copy_with_groups, read_docs
 from ..corpus.weak import PREDICTED_PREFIX, copy_group
 from ..runs.training import Training
+from ..training.augmenting import CaseCopies
 from ..training.readers import make_example
 from .assembling import COMBINER, PROPOSES, WRITES, assemble, predict_docs, save, short_forms
 from .context import TrainingContext, pipeline_of
@@ -33,6 +34,8 @@ class Predicted(NamedTuple):
     nlp: Any  # the pipeline; None once it is not needed any more
     gold: List[Doc]
     docs: List[Doc]
+    copies: Sequence[Doc] = ()  # the gold in other case
+    copied: Sequence[Doc] = ()  # and its predictions
 
 
 class Head(NamedTuple):
@@ -53,11 +56,13 @@ class Head(NamedTuple):
     reads_lists: bool = True
     is_combined: bool = True
 
-    def predict(self, pipeline: Path, corpus: Path) -> Predicted:
-        """Predict a corpus, which has the matches of the lists."""
+    def predict(self, pipeline: Path, corpus: Path, cases: Optional[CaseCopies] = None) -> Predicted:
+        """Predict a corpus, which has the matches of the lists, and its copies in other case."""
         nlp = assemble({}, {self.name: pipeline}, {**PROPOSES, **WRITES, "annotate_ents": True})
         gold = list(read_docs(corpus, nlp.vocab))
-        return Predicted(nlp, gold, predict_docs(nlp, gold))
+        copies = [copy for doc in gold for copy in cases.copies(doc)] if cases else []
+        docs = predict_docs(nlp, [*gold, *copies])
+        return Predicted(nlp, gold, docs[: len(gold)], copies, docs[len(gold) :])
 
 
 def plan_head(
@@ -86,7 +91,7 @@ def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
     """Give a head the temperature under which held-out gold is most likely (Guo et al. 2017), with a log-normal prior
     around 1. Its entities stay the same. Each part of the gold comes with a pipeline that was not trained on it."""
     parts = []
-    for own, gold, docs in held_out:
+    for own, gold, docs, *_ in held_out:
         head: Any = own.get_pipe(name)
         labels = set(head.labels)
         examples = [
@@ -106,24 +111,31 @@ def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
         calibrated.set_temperature(find_temperature(loss))
 
 
+class CombinedFold(NamedTuple):
+    """A fold of the gold, and its copies in other case, which a combiner learns from as well."""
+
+    docs: List[Doc]
+    copies: List[Doc] = []
+
+
 class Combination:
     """Term lists and heads, and a combiner that decides between their entities.
 
     lists (Mapping[str, Path]): Pipelines of term lists, by source.
     heads (Sequence[Head]): The heads.
-    folds (Sequence[Sequence[Doc]]): Per fold the gold with the candidates of lists and heads.
+    folds (Sequence[CombinedFold]): The gold with the candidates of lists and heads.
     """
 
-    def __init__(self, lists: Mapping[str, Path], heads: Sequence[Head], folds: Sequence[Sequence[Doc]]) -> None:
+    def __init__(self, lists: Mapping[str, Path], heads: Sequence[Head], folds: Sequence[CombinedFold]) -> None:
         self.lists = lists
         self.heads = heads
         self.folds = folds
 
     def decide_fold(self, n: int) -> List[Doc]:
         """Entities of a fold, by a combiner that was fitted on the others."""
-        return self.decide(self.folds[n], [docs for i, docs in enumerate(self.folds) if i != n])
+        return self.decide(self.folds[n].docs, [fold for i, fold in enumerate(self.folds) if i != n])
 
-    def decide(self, docs: Sequence[Doc], folds: Sequence[Sequence[Doc]]) -> List[Doc]:
+    def decide(self, docs: Sequence[Doc], folds: Sequence[CombinedFold]) -> List[Doc]:
         """Entities of Docs with candidates, by a combiner that was fitted on some folds."""
         combiner, add_short = self._add_combiner(spacy.blank("xx"), folds), short_forms(self.lists)
         return [add_short(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
@@ -134,17 +146,19 @@ class Combination:
         self._add_combiner(nlp, self.folds)
         return save(nlp, output, self.lists)
 
-    def _add_combiner(self, nlp: Language, folds: Sequence[Sequence[Doc]]) -> Any:
+    def _add_combiner(self, nlp: Language, folds: Sequence[CombinedFold]) -> Any:
         config = {"sources": list(self.lists), "predictions": [head.name for head in self.heads]}
         combiner: Any = nlp.add_pipe(COMBINER, config=config)
-        combiner.initialize(lambda: [make_example(doc) for docs in folds for doc in docs], nlp=nlp)
+        combiner.initialize(
+            lambda: [make_example(doc) for fold in folds for doc in (*fold.docs, *fold.copies)], nlp=nlp
+        )
         return combiner
 
 
-def with_candidates(heads: Sequence[Head], predicted: Sequence[Predicted]) -> List[Doc]:
+def with_candidates(heads: Sequence[Head], predicted: Sequence[Predicted]) -> CombinedFold:
     """Gold with the candidates of all heads beside it."""
-    gold = predicted[0].gold
+    fold = CombinedFold(predicted[0].gold, list(predicted[0].copies))
     for head, part in zip(heads, predicted, strict=True):
-        for doc, other in zip(gold, part.docs, strict=True):
+        for doc, other in zip([*fold.docs, *fold.copies], [*part.docs, *part.copied], strict=True):
             copy_group(other, doc, f"{PREDICTED_PREFIX}{head.name}")
-    return gold
+    return fold

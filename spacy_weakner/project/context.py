@@ -10,6 +10,7 @@ from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..runs.config import config_differences
 from ..runs.training import BEST, LAST, Trained, Training, train_all
+from ..training.augmenting import CaseCopies
 from .layout import Corpora
 from .rules import LINEAR, LINEAR_STATIC, LINEAR_TEXTS, LINEARS, Settings, linear_beside
 
@@ -26,6 +27,7 @@ class TrainingContext:
     models (Path): Folder for the pipelines.
     configs (Path): Folder of the configs, `<size>/<recipe>.cfg` each.
     lists (Tuple[str, ...]): Sources whose matches are features of heads.
+    case_lists (Tuple[Path, ...]): Pipelines of the lists that look up their matches in copies of gold in other case.
     For the other fields see `fit`.
     """
 
@@ -40,6 +42,9 @@ class TrainingContext:
     gpu_id: int = -1
     progress: bool = False
     lists: Tuple[str, ...] = ()
+    lower_case: float = 0.0
+    upper_case: float = 0.0
+    case_lists: Tuple[Path, ...] = ()
 
     def config(self, recipe: str, size: str) -> Path:
         """The config of a recipe, checked for language, tokenizer and size."""
@@ -57,7 +62,10 @@ class TrainingContext:
     def on_gold(self, gold: Path, dev: Path, output: Path) -> Training:
         """A linear CRF on gold alone."""
         return self._training(
-            ALONE, linear_beside(self.size), output, {"paths.train": str(gold), "paths.dev": str(dev)}
+            ALONE,
+            linear_beside(self.size),
+            output,
+            {"paths.train": str(gold), "paths.dev": str(dev), **self._case_copies()},
         )
 
     def with_lists(self, gold: Path, dev: Path, output: Path, *, size: str) -> Training:
@@ -68,14 +76,14 @@ class TrainingContext:
             WITH_LISTS,
             size,
             output,
-            {"paths.train": str(gold), "paths.dev": str(dev), **sources},
+            {"paths.train": str(gold), "paths.dev": str(dev), **sources, **self._case_copies(self.case_lists)},
             self.settings.gold_steps,
         )
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
         """A head on the weak labels of the text alone; without dev it is evaluated once, on these labels."""
         weak = self.corpora.weak
-        overrides: Dict[str, Any] = {"paths.train": str(weak), "paths.dev": str(dev or weak)}
+        overrides: Dict[str, Any] = {"paths.train": str(weak), "paths.dev": str(dev or weak), **self._case_copies()}
         overrides["components.crf_ner.loss.negative_rate"] = self.settings.negative_rate
         if self.size in LINEARS:
             overrides["corpora.train.limit"] = LINEAR_TEXTS
@@ -87,6 +95,17 @@ class TrainingContext:
         return train_all(
             trainings, processes=self.processes, gpu_id=self.gpu_id, desc="fit 1/3: train", progress=self.progress
         )
+
+    @property
+    def case_copies(self) -> CaseCopies:
+        """Makes copies of gold in other case, with the matches of the lists."""
+        return CaseCopies(self.lower_case, self.upper_case, self.case_lists)
+
+    def _case_copies(self, lists: Sequence[Path] = ()) -> Dict[str, Any]:
+        if not self.lower_case and not self.upper_case:
+            return {}
+        settings = {"lower": self.lower_case, "upper": self.upper_case, "lists": [str(path) for path in lists]}
+        return {"corpora.train.augmenter": {"@augmenters": "spacy_weakner.CaseCopies.v1", **settings}}
 
     def _training(
         self, recipe: str, size: str, output: Path, overrides: Dict[str, Any], steps: int = 0, *, once: bool = False

@@ -106,6 +106,8 @@ def fit(
     max_steps: Optional[int] = None,
     negative_rate: Optional[float] = None,
     prefer: str = F1,
+    lower_case: float = 0.5,
+    upper_case: float = 0.25,
     seed: int = 0,
     processes: int = 1,
     gpu_id: int = -1,
@@ -125,6 +127,8 @@ def fit(
     negative_rate (Optional[float]): Share of the unknown tokens taken as "O"; None: from the recall of the labels.
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads.
+    lower_case (float): Share of the sentences that trainings read once more in lower case.
+    upper_case (float): The same in capitals.
     seed (int): Seed of all trainings and splits.
     processes (int): Number of trainings at a time.
     gpu_id (int): -1 is the CPU.
@@ -136,6 +140,8 @@ def fit(
     check_range("minutes", minutes, 0, None)
     check_choice("size", size, tuple(PACES))
     check_choice("prefer", prefer, (F1, SPEED))
+    check_range("lower_case", lower_case, 0.0, 1.0)
+    check_range("upper_case", upper_case, 0.0, 1.0)
     folders = Corpora(existing(Path(corpora), "'spacy weakner prepare' makes it"))
     if size == LINEAR_STATIC:
         existing(folders.pieces, "'spacy weakner encoder distill' makes it")
@@ -180,6 +186,10 @@ def fit(
         gpu_id,
         progress,
         tuple(each.source for each in lists),
+        lower_case,
+        upper_case,
+        # In copies of gold with hidden matches, the same ones are hidden.
+        () if collected else tuple(each.pipeline for each in lists),
     )
 
     # Train, compare, select.
@@ -268,8 +278,10 @@ def _with_gold(
         for each in lists:
             docs = listed(each, read_docs(evaluator.corpus, Vocab())) if facts.collected else None
             evaluator.add(each.title, each.pipeline, docs)
+        copies = context.case_copies
         for head in Progress(heads, desc="fit 2/3: predict gold", unit="head", enabled=context.progress):
-            held_out = [head.predict(path, fold.held_out) for path, fold in zip(head.folds, folds, strict=False)]
+            paths = zip(head.folds, folds, strict=False)
+            held_out = [head.predict(path, fold.held_out, copies) for path, fold in paths]
             scored = held_out if dev is None else [head.predict(head.whole, dev)]
             alone = save_alone(head, sources, scored, models / f"{head.name}-alone")
             add_short = short_forms(sources if head.reads_lists else {})
@@ -295,7 +307,7 @@ def _with_gold(
                 cleaner = clean_list(combination, decided, proposals, policy, context.seed)
             if dev is not None:
                 on_dev = with_candidates(combined, [evaluated[head.name][0] for head in combined])
-                decided = combination.decide(on_dev, with_groups)
+                decided = combination.decide(on_dev.docs, with_groups)
             evaluator.add(COMBINED, combination.save(models / COMBINED), decided)
             why = f"decides between {', '.join(head.title for head in combined)}"
         else:

@@ -20,7 +20,7 @@ from ..evaluation.terms.proposal import choose
 from ..runs.groups import group_docs
 from ..runs.training import Training
 from ..scores import count_matches
-from .combine import Combination, Predicted
+from .combine import Combination, CombinedFold, Predicted
 from .context import TrainingContext, pipeline_of
 from .rules import LINEAR, Facts
 from .selection import Point
@@ -158,14 +158,16 @@ def clean_list(
     Returned is F1 with cleaner lists minus F1 as it is."""
     folds, after = combination.folds, []
     for n in range(len(folds)):
-        others = [doc for i, docs in enumerate(folds) if i != n for doc in docs]
-        cleaned = [list(docs) for docs in folds]
+        others = [doc for i, fold in enumerate(folds) if i != n for doc in fold.docs]
+        cleaned = list(folds)
         for source in sources:
             seen = [doc for doc in others if weak_group(source) in doc.spans]
             settings = choose([read_sentence(doc, _gold(doc), source) for doc in seen], policy)
-            cleaned = [[_without(doc, source, settings) for doc in docs] for docs in cleaned]
+            cleaned = [
+                CombinedFold(*([_without(doc, source, settings) for doc in docs] for docs in fold)) for fold in cleaned
+            ]
         after += Combination(combination.lists, combination.heads, cleaned).decide_fold(n)
-    gold = [doc for docs in folds for doc in docs]
+    gold = [doc for fold in folds for doc in fold.docs]
     counts = numpy.stack([count_sentences(zip(gold, docs, strict=True)) for docs in (decided, after)])
     return Bootstrap(counts, SAMPLES, seed).difference(1, 0, "before")
 

@@ -34,7 +34,9 @@ def evaluate_selection(
     candidates = {**{each.name: each.path for each in selection.candidates}, **(more or {})}
     tested: Any = {"test": test, "candidates": candidates} if has_docs(Path(test)) else {}
     labels = labels if labels is not None and has_docs(Path(labels)) else None
-    return report(Path(output), labels=labels, first=[selection_section(selection)], **tested, **settings)
+    return report(
+        Path(output), labels=labels, first=[selection_section(selection)], selected=selection.best, **tested, **settings
+    )
 
 
 def selection_section(selection: Selection) -> Section:

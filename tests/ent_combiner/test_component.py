@@ -11,6 +11,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import logger
 
+from spacy_weakner.corpus.case import change_case
 from spacy_weakner.corpus.gold import set_gold
 from spacy_weakner.corpus.weak import doc_entities, set_weak
 from spacy_weakner.ent_combiner.component import EntCombiner
@@ -350,3 +351,10 @@ def test_weights_of_other_features_are_refused(fitted):
     state = fitted._state()
     with pytest.raises(WeaknerError, match="WK800"):
         make()._load(srsly.msgpack_dumps({**state, "weights": {"unknown": 1.0}}))
+
+
+def test_copies_in_other_case_are_in_one_fold():
+    # Which of these words are right can only be learned by heart.
+    docs = [doc_of([f"Word{i}", "x"], [(0, 1, "D")] * (i * 7 % 3 == 0), weak__list=[(0, 1, "D")]) for i in range(60)]
+    copies = [change_case(doc, case) for doc in docs for case in ("lower", "upper")]
+    assert make([*docs, *copies]).report.f1 == pytest.approx(make(docs).report.f1, abs=3.0)

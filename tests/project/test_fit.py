@@ -63,7 +63,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
         made.heads[head.title] = head, gold, dev
         return plan_head(context, head, make, gold, dev, folds)
 
-    def predict(head, pipeline, corpus):
+    def predict(head, pipeline, corpus, cases=None):
         made.predicted.append((head.title, pipeline, corpus))
         nlp = made.nlp(head.title)
         gold = list(read_docs(corpus, nlp.vocab))
@@ -78,7 +78,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
             return list(self.nlp.pipe(bare_copy(doc, self.nlp.vocab) for doc in docs))
 
         def decide_fold(self, n):
-            return self.decide(self.folds[n], None)
+            return self.decide(self.folds[n].docs, None)
 
         def save(self, output):
             return made.pipeline(COMBINED)

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from spacy.util import registry
 from spacy.vocab import Vocab
 
 from spacy_weakner.configs import render_config
@@ -88,6 +89,18 @@ def test_vectors_have_their_table(context, tmp_path):
     write_text(static.configs / "linear" / "best.gold.cfg", render_config("best.gold", "linear-static", lang="xx"))
     with pytest.raises(WeaknerError, match=r"WK692.*it has vectors of word pieces, and the size is 'linear'"):
         static.with_lists(*given, size="linear")
+
+
+def test_copies_in_other_case(context):
+    given = (context.corpora.gold, context.corpora.dev, context.models)
+    key = "corpora.train.augmenter"
+    assert key not in context.on_gold(*given).overrides
+    cased = replace(context, lower_case=0.5, case_lists=(context.models / "list",))
+    heads = cased.on_gold(*given), cased.on_weak(context.models), cased.with_lists(*given, size="linear")
+    # Heads that read no list need no matches.
+    lists = [head.overrides[key]["lists"] for head in heads]
+    assert lists == [[], [], [str(context.models / "list")]]
+    assert registry.resolve({"made": heads[2].overrides[key]})["made"].shares == {"lower": 0.5, "upper": 0.0}
 
 
 @pytest.mark.parametrize("per_document, sizes", [(None, [25, 50]), (5, [25, 50]), (8, [24, 48]), (50, [25, 50])])

@@ -7,7 +7,7 @@ import spacy
 from spacy_weakner.corpus.weak import set_source
 from spacy_weakner.evaluation.bootstrap import Difference
 from spacy_weakner.project import recommendations as module
-from spacy_weakner.project.combine import Combination
+from spacy_weakner.project.combine import Combination, CombinedFold
 from spacy_weakner.project.recommendations import Curve, clean_list, make_curve, recommend
 
 from ..util import make_doc
@@ -119,7 +119,7 @@ def make_fold(n, wrong):
         doc = make_doc(NLP, f"Anna is {'bad' if i % 2 else 'worse'} {i}", [(0, 1, "PER")])
         set_source(doc, "list", [(0, 1, "PER"), *([(2, 3, "PER")] if wrong else [])], terms="LOWER")
         docs.append(doc)
-    return docs
+    return CombinedFold(docs)
 
 
 class Union(Combination):
@@ -140,7 +140,7 @@ def test_terms_are_chosen_on_other_folds(monkeypatch, wrong, gain):
     found = clean_list(union, decided, ["list"], "longest", 0)
     assert found.f1 == pytest.approx(gain) and (found.low > 0) == wrong
     # The folds stay as they are.
-    assert len(union.folds[0][0].spans["weak:list"]) == 1 + wrong
+    assert len(union.folds[0].docs[0].spans["weak:list"]) == 1 + wrong
 
 
 def test_terms_of_one_fold_alone_are_not_stopped_there(monkeypatch):

@@ -44,6 +44,9 @@ def test_a_report_with_test(tmp_path, project):
     headings = re.findall(r"<h2[^>]*>(.*?)</h2>", html, flags=re.S)
     assert "Selection" in headings[0] and len(headings) > 2
     assert "What would help next" in html and "selection-curve" in html
+    # The list of names has no case; short ones in capitals have.
+    (cells,) = re.findall(r"F1 on text without case.*?<tbody>(.*?)</tbody>", html, flags=re.S)
+    assert re.findall(r">(\d+\.\d)<", cells) == [f"{rows[0].counts.f1:.1f}"] * 3
 
 
 def test_a_report_without_test(tmp_path, project):

@@ -1,0 +1,28 @@
+"""Do gold and text have the same case: who trains on one and reads the other finds little."""
+
+from typing import Dict, Mapping, Sequence
+
+from .findings import Findings
+
+_FEW = 20  # texts with letters that have case; fewer tell nothing
+_DIFFERENT = 0.3  # difference between shares that is reported
+
+
+def check_case(files: Mapping[str, Sequence[str]], findings: Findings) -> None:
+    """Compare the shares of texts in lower case, and in capitals, of some files by their options."""
+    shares: Dict[str, Dict[str, float]] = {"in lower case": {}, "in capitals": {}}
+    for where, texts in files.items():
+        lower = sum(text == text.lower() != text.upper() for text in texts)
+        upper = sum(text == text.upper() != text.lower() for text in texts)
+        n = sum(text.lower() != text.upper() for text in texts)
+        if n >= _FEW:
+            shares["in lower case"][where], shares["in capitals"][where] = lower / n, upper / n
+    for name, found in shares.items():
+        if found and max(found.values()) - min(found.values()) > _DIFFERENT:
+            listed = ", ".join(f"{round(100 * share)} % of {where}" for where, share in found.items())
+            findings.warning(
+                next(iter(found)),
+                f"The case of the files differs: {name} are {listed}.",
+                "Annotate gold that looks like the text. Projects train on copies of the gold in other case "
+                "(lower_case and upper_case in project.yml), but some labels hang on case alone.",
+            )

@@ -1,0 +1,44 @@
+"""Sentences in other case."""
+
+from typing import Any, Dict
+
+from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, ORTH, POS, SENT_START, SPACY, TAG
+from spacy.tokens import Doc
+
+from .weak import copy_group, get_augmented, set_augmented, stored_user_data
+
+LOWER, UPPER = "lower", "upper"
+CASES = {LOWER: str.lower, UPPER: str.upper}
+# What is copied of a token; of these, the first two make it.
+_ATTRS = [ORTH, SPACY, NORM, TAG, POS, MORPH, LEMMA, SENT_START, ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
+
+
+def has_case(doc: Doc) -> bool:
+    """True if a sentence has an upper-case letter: others are in lower case already, or of a script without case."""
+    return doc.text != doc.text.lower()
+
+
+def change_case(doc: Doc, case: str) -> Doc:
+    """A copy of a sentence in lower case, or in capitals: the same tokens with the same annotation.
+
+    doc (Doc): The sentence.
+    case (str): "lower" or "upper". Words may get longer: "Straße" becomes "STRASSE".
+    RETURNS (Doc): The copy.
+    """
+    change, strings = CASES[case], doc.vocab.strings
+    values: Any = doc.to_array(_ATTRS)
+    changed: Dict[int, str] = {key: change(strings[key]) for key in set(values[:, 0].tolist())}
+    words = [changed[key] for key in values[:, 0].tolist()]
+    copy = Doc(doc.vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
+    copy.has_unknown_spaces = doc.has_unknown_spaces
+    used = [i for i in range(2, len(_ATTRS)) if values[:, i].any()]
+    if used:
+        copy.from_array([_ATTRS[i] for i in used], values[:, used])
+    copy.cats = dict(doc.cats)
+    copy.user_data.update(stored_user_data(doc))
+    augmented = get_augmented(doc)
+    if augmented is not None:
+        set_augmented(copy, [change(word) for word in augmented])
+    for name in doc.spans:
+        copy_group(doc, copy, name)
+    return copy
