@@ -9,7 +9,9 @@ TEXT = [f"Anna took Aspirin {i}" for i in range(100)]
 
 @pytest.mark.parametrize("change, name", [(str.lower, "in lower case"), (str.upper, "in capitals")])
 def test_another_case_is_one_finding(check, change, name):
-    (text,) = [text for text in found(check(gold=GOLD, text=[*map(change, TEXT)]), "warning") if "case of the files" in text]
+    (text,) = [
+        text for text in found(check(gold=GOLD, text=[*map(change, TEXT)]), "warning") if "case of the files" in text
+    ]
     assert f"{name} are 0 % of --gold" in text and "100 % of --text" in text
 
 
