@@ -84,7 +84,6 @@ def run(column: str, seed: int, lower: float, upper: float, arguments: argparse.
         sources=Path("sources.cfg"),
         lower_case=lower,
         upper_case=upper,
-        **tokens,  # type: ignore[arg-type]
     )
     cost = remembered(output / "cost.json", start, skipped)
     corpus = convert_split(arguments.data, column, arguments.gold, seed, folder, test, arguments.dev, tokens)
