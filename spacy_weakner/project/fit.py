@@ -127,7 +127,7 @@ def fit(
     negative_rate (Optional[float]): Share of the unknown tokens taken as "O"; None: from the recall of the labels.
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads.
-    lower_case (float): Share of the sentences that trainings read once more in lower case.
+    lower_case (float): Share of the gold sentences that trainings read once more in lower case; half of it of the text.
     upper_case (float): The same in capitals.
     seed (int): Seed of all trainings and splits.
     processes (int): Number of trainings at a time.

@@ -7,12 +7,14 @@ from spacy.util import registry
 from spacy.vocab import Vocab
 
 from spacy_weakner.configs import render_config
+from spacy_weakner.corpus.case import change_case
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.documents import document_of
 from spacy_weakner.corpus.language import CorpusLanguage
-from spacy_weakner.corpus.weak import get_id
+from spacy_weakner.corpus.weak import get_id, group_entities, set_group
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
+from spacy_weakner.project.combine import Head, Predicted, with_candidates
 from spacy_weakner.project.context import TrainingContext
 from spacy_weakner.project.evaluator import all_folds, make_folds
 from spacy_weakner.project.layout import Corpora
@@ -91,6 +93,16 @@ def test_vectors_have_their_table(context, tmp_path):
         static.with_lists(*given, size="linear")
 
 
+def test_copies_of_gold_have_candidates(tmp_path):
+    gold, predicted = make_doc(NLP, "Anna sings"), make_doc(NLP, "Anna sings")
+    copy, other = change_case(gold, "lower"), change_case(gold, "lower")
+    for doc in (predicted, other):
+        set_group(doc, "pred:linear", [(0, 1, "PER")], [0.5])
+    fold = with_candidates([Head("linear", "", tmp_path, [])], [Predicted(None, [gold], [predicted], [copy], [other])])
+    assert fold == ([gold], [copy])
+    assert all(group_entities(doc, "pred:linear") == [(0, 1, "PER")] for doc in (gold, copy))
+
+
 def test_copies_in_other_case(context):
     given = (context.corpora.gold, context.corpora.dev, context.models)
     key = "corpora.train.augmenter"
@@ -100,7 +112,8 @@ def test_copies_in_other_case(context):
     # Heads that read no list need no matches.
     lists = [head.overrides[key]["lists"] for head in heads]
     assert lists == [[], [], [str(context.models / "list")]]
-    assert registry.resolve({"made": heads[2].overrides[key]})["made"].shares == {"lower": 0.5, "upper": 0.0}
+    shares = [registry.resolve({"made": head.overrides[key]})["made"].shares["lower"] for head in heads]
+    assert shares == [0.5, 0.25, 0.5]
 
 
 @pytest.mark.parametrize("per_document, sizes", [(None, [25, 50]), (5, [25, 50]), (8, [24, 48]), (50, [25, 50])])
