@@ -18,8 +18,8 @@ from .rules import LINEAR, LINEAR_STATIC, LINEAR_TEXTS, LINEARS, Settings, linea
 ALONE, WITH_LISTS = "crf_ner", "best.gold"
 # Iterations of L-BFGS on thousands of sentences of text, after which F1 does not change any more.
 TEXT_ITERATIONS = 50
-# Of weakly labeled text, of which there is much, half as many sentences are repeated in other case as of gold: with more
-# of them the head lost 2.6 points of F1 on text as it is (CoNLL-2003), and training took longer.
+# Half as many sentences of weakly labeled text are repeated in other case as of gold: with as many of
+# them the head lost 2.6 points of F1 on text as it is (CoNLL-2003, dev).
 TEXT_COPIES = 0.5
 
 
