@@ -121,15 +121,20 @@ def fit(
     fold_of = (numpy.random.default_rng(0).permutation(n_sentences) % min(folds, n_sentences))[numbers]
     docs, counts = _with_counts(docs, fold_of)
     tried = sorted(PENALTIES if penalty is None else [penalty], reverse=True)
-    every = _Sample.of(docs)
-    n_gold = sum(doc.n_gold for doc in docs)
-    alone = {name: _alone(docs, name) for name in docs[0].alone}
+    # Copies in other case stand behind their sentence. What is chosen is the best for text as it is.
+    first = numpy.unique(numbers, return_index=True)[1].tolist()
+    originals = [docs[i] for i in first]
+    every = _Sample.of(originals)
+    n_gold = sum(doc.n_gold for doc in originals)
+    alone = {name: _alone(originals, name) for name in docs[0].alone}
     chosen, f1, error = tried[0], None, None
     least = DEFAULT_THRESHOLD if threshold is None else threshold
     if n_sentences < 2:
         chosen = DEFAULT_PENALTY if penalty is None else penalty
     else:
-        held_out = _cross_validate(docs, main, tried, fold_of)
+        held_out = [
+            numpy.concatenate([scores[i] for i in first]) for scores in _cross_validate(docs, main, tried, fold_of)
+        ]
         values = [every.likelihood(scores) for scores in held_out]
         best = int(numpy.argmax(values))  # of equal ones the strongest
         chosen = tried[best]
@@ -145,9 +150,10 @@ def fit(
         needed = {name: f1 + (margin if name.startswith(PREDICTED_PREFIX) else 0.0) for name in alone}
         single = max(alone, key=lambda name: alone[name] - needed[name])
         choice = single if alone[single] > needed[single] else COMBINED
-    weights = fit_weights(every.features, every.right, every.partition, penalties(main, chosen))
+    sample = _Sample.of(docs)
+    weights = fit_weights(sample.features, sample.right, sample.partition, penalties(main, chosen))
     reach = float(every.right.sum()) / max(1, n_gold)
-    report = FitReport(len(docs), len(every.right), n_gold, reach, chosen, least, f1, alone, error, choice)
+    report = FitReport(len(originals), len(every.right), n_gold, reach, chosen, least, f1, alone, error, choice)
     return Fitted(weights, counts, report)
 
 
@@ -218,8 +224,8 @@ def _with_counts(docs: Sequence[FitDoc], fold_of: Any) -> Tuple[List[FitDoc], Wo
     return result, count_words(keys, right)
 
 
-def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], fold_of: Any) -> List[Floats]:
-    """Per penalty the log-odds of all candidates, by models and counts of other folds."""
+def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], fold_of: Any) -> List[List[Floats]]:
+    """Per penalty and Doc the log-odds of its candidates, by models and counts of other folds."""
     parts: List[List[Floats]] = [[numpy.zeros(0)] * len(docs) for _ in tried]
     for fold in numpy.unique(fold_of).tolist():
         others = numpy.flatnonzero(fold_of != fold)
@@ -229,7 +235,7 @@ def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], f
             weights = fit_weights(sample.features, sample.right, sample.partition, penalties(main, penalty), weights)
             for j in numpy.flatnonzero(fold_of == fold).tolist():
                 parts[i][j] = docs[j].features @ weights
-    return [numpy.concatenate(part) for part in parts]
+    return parts
 
 
 def _alone(docs: Sequence[FitDoc], name: str) -> float:
