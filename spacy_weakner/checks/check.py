@@ -32,7 +32,15 @@ _TEXTS = 5_000  # in which matches of suspicious terms are counted
 
 @dataclass(frozen=True)
 class CheckedFiles:
-    """The files to check; each may be left out."""
+    """The files to check; each may be left out.
+
+    text (Optional[Path]): Text without labels: .txt (one text a line), .jsonl, or a folder.
+    terms (Optional[Path]): Term list: .csv .tsv .jsonl .txt.
+    sources (Optional[Path]): File that declares weak sources.
+    gold (Optional[Path]): Annotated sentences to train with: .jsonl .conll .spacy.
+    dev (Optional[Path]): Annotated sentences to choose models by.
+    test (Optional[Path]): Annotated sentences for the final scores.
+    """
 
     text: Optional[Path] = None
     terms: Optional[Path] = None
@@ -44,19 +52,31 @@ class CheckedFiles:
 
 @dataclass(frozen=True)
 class CheckedSettings:
-    """The settings to check: those of the project, or of the commands that read the files."""
+    """The settings to check: those of the project, or of the commands that read the files.
+
+    lang (str): Code of the language; "xx" for several.
+    tokenizer (Optional[str]): See `convert`.
+    size (Optional[str]): Encoder: linear, linear-static, cnn, static, bilstm, transformer or gpu.
+    transformer (Optional[str]): Folder or name of the Transformer.
+    gpu_id (int): See `convert`.
+    labels (Sequence[str]): Label to learn; none: those of the gold.
+    term_label (Optional[str]): Label of terms that come without one.
+    max_steps (Optional[int]): Steps of the training.
+    misaligned, spans_key, columns: See `convert`.
+    configs (Optional[Path]): Folder of the project's configs, which have to fit these settings.
+    """
 
     lang: str = "en"
     tokenizer: Optional[str] = None
     size: Optional[str] = None
     transformer: Optional[str] = None
     gpu_id: int = -1
-    labels: Sequence[str] = ()  # empty: those of the gold
-    term_label: Optional[str] = None  # of terms that come without one
+    labels: Sequence[str] = ()
+    term_label: Optional[str] = None
     max_steps: Optional[int] = None
     misaligned: str = "error"
     spans_key: Optional[str] = None
-    configs: Optional[Path] = None  # a folder whose configs have to fit these settings
+    configs: Optional[Path] = None
     columns: Tuple[int, int] = COLUMNS
 
 
