@@ -1,104 +1,93 @@
 """`spacy weakner relabel complete`"""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, List, Optional, Tuple
+from typing import Annotated, Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import typer
 from wasabi import msg
 
+from ..calibration import confidence
+from ..calibration.confidence import ConfidenceReport
 from ..errors import Errors, WeaknerError
-from ._util import Component, Corpus, Gpu, Ray, SameShards, Workers, check_json, listing, reporting, show_shards
+from ..evaluation.plots import steps_plot
+from ..files import write_text
+from ..relabel import complete as completion
+from ..relabel.complete import CompleteReport
+from ..runs.train import read_folds
+from ..runtime.executor import Executor
+from ._command import command
+from ._util import Corpus, SameShards, check_json, listing, new_app, show_shards
 
-if TYPE_CHECKING:
-    from ..calibration.confidence import ConfidenceReport
-
-# Options that say how to calibrate, and not how to complete.
+# With the other commands of the group, which `relabel` adds.
+app = new_app("relabel", "Change the labels of a corpus with models.")
 _CALIBRATION = ("score", "unit", "method", "n_bins", "min_per_bin")
+_COMPLETION = (
+    *("component", "rule", "broken", "weak_accuracy", "estimate_accuracy", "cap", "soft", "bfloat16"),
+    *("gpu_id", "workers", "ray"),
+)
 
 
-def complete_cli(
-    input_path: Corpus,
-    output_path: SameShards,
-    model: Annotated[str, typer.Argument(help="Pipeline that was trained on gold: folder or name")],
-    component: Component = None,
-    folds: Annotated[
-        Optional[List[str]],
-        typer.Option(
-            help="Calibrate confidences on held-out gold: the folder of 'train --folds'; or MODEL=CORPUS, a pipeline "
-            "and gold that it was not trained on (repeatable)"
-        ),
-    ] = None,
-    score: Annotated[str, typer.Option(help="Folds: score per word, viterbi or log_probability")] = "viterbi",
-    unit: Annotated[str, typer.Option(help="Folds: unit that is right or wrong, sentence or token")] = "sentence",
-    method: Annotated[str, typer.Option(help="Folds: histogram or isotonic")] = "histogram",
-    n_bins: Annotated[int, typer.Option(help="Folds: bins of the histogram, at most")] = 50,
-    min_per_bin: Annotated[int, typer.Option(help="Folds: sentences per bin, at least")] = 10,
-    figure: Annotated[Optional[Path], typer.Option(help="Folds: draw the calibration as SVG")] = None,
-    rule: Annotated[
-        str,
-        typer.Option(
-            help="The model decides where no weak entity is (unmatched), everywhere (all), or nowhere (none); auto: "
-            "unmatched or none, whichever gave the better labels on the gold of --folds"
-        ),
-    ] = "unmatched",
-    broken: Annotated[
-        str, typer.Option(help="Sentences whose completed tags break the tag scheme: keep, repair or drop")
-    ] = "keep",
-    weak_accuracy: Annotated[
-        float, typer.Option(help="Probability that the weak label of a matched token is right")
-    ] = 1.0,
-    estimate_accuracy: Annotated[
-        bool, typer.Option("--estimate-accuracy", help="Estimate that for each source, on the gold of --folds")
-    ] = False,
-    cap: Annotated[float, typer.Option(help="Upper bound of the confidence")] = 0.95,
-    soft: Annotated[
-        bool, typer.Option("--soft", help="Write soft labels too: the model's probabilities, for SoftLabelCRF")
-    ] = False,
-    bfloat16: Annotated[
-        bool, typer.Option("--bfloat16", help="Compute a Transformer in bfloat16: faster on CPUs with units for it")
-    ] = False,
-    gpu_id: Gpu = -1,
-    workers: Workers = 1,
-    ray: Ray = None,
-) -> None:
-    """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
-    options = dict(locals())
-    with reporting():
-        from ..relabel.complete import complete
-
-        how = {name: options.pop(name) for name in _CALIBRATION}
-        del options["folds"], options["figure"]
-        if folds:
-            from ..calibration.confidence import calibrate_confidence
-            from ..runtime.executor import Executor
-
-            if figure is not None:
-                check_json(figure, [input_path])
-            # On a cluster this process needs no GPU.
-            here = Executor(workers, ray, gpu_id).gpu_here
-            pairs = [pair for text in folds for pair in _parse(text)]
-            calibrated = calibrate_confidence(pairs, component=component, **how, gpu_id=here, progress=True)
-            _show(calibrated, figure)
-            options["calibration"] = calibrated.calibration
-        report = complete(**options, progress=True)
-        msg.good(f"{report.docs} documents", output_path)
-        msg.info(f"Rule: {report.rule}")
-        msg.info(f"Entities: {listing(report.entities)}")
-        msg.info(f"Tokens: {report.tokens}; with their weak label: {report.matched}; completed: {report.completed}")
-        share = 100 * report.broken / max(1, report.docs + report.dropped)
-        msg.info(f"Documents that break the tag scheme: {report.broken} ({share:.2f} %); left out: {report.dropped}")
-        if not folds:
-            msg.info("No confidences were set, since there are no --folds")
-        elif report.confidence is not None:
-            msg.info(f"Mean confidence: {report.confidence:.3f}")
-        if report.unestimated:
-            msg.warn(
-                f"Entities of no source with a known accuracy (the mean of the sources counts): {report.unestimated}"
-            )
-        show_shards(report.skipped, report.replaced)
+class _Completed(NamedTuple):
+    report: CompleteReport
+    calibrated: Optional[ConfidenceReport]
 
 
-def _show(report: "ConfidenceReport", figure: Optional[Path]) -> None:
+def complete(
+    input_path: Path, output_path: Path, model: str, *, folds: Sequence[str] = (), **settings: Any
+) -> _Completed:
+    """Complete weak labels with the predictions of a model, and estimate the confidence of the result.
+
+    model (str): Pipeline that was trained on gold: folder or name.
+    folds (Sequence[str]): Calibrate confidences on held-out gold: the folder of "train --folds"; or MODEL=CORPUS, a
+        pipeline and gold that it was not trained on.
+    """
+    how = {name: settings.pop(name) for name in _CALIBRATION}
+    calibrated = None
+    if folds:
+        # On a cluster this process needs no GPU.
+        here = Executor(settings["workers"], settings["ray"], settings["gpu_id"]).gpu_here
+        pairs = [pair for text in folds for pair in _parse(text)]
+        how.update(component=settings["component"], gpu_id=here, progress=True)
+        calibrated = confidence.calibrate_confidence(pairs, **how)
+        settings["calibration"] = calibrated.calibration
+    report = completion.complete(input_path, output_path, model, **settings, progress=True)
+    return _Completed(report, calibrated)
+
+
+def _check(given: Any) -> None:
+    check_json(given.figure, [given.input_path])
+
+
+@command(
+    app,
+    complete,
+    settings={confidence.calibrate_confidence: _CALIBRATION, completion.complete: _COMPLETION},
+    before=_check,
+    input_path=Corpus,
+    output_path=SameShards,
+    figure=Annotated[Optional[Path], typer.Option(help="Folds: draw the calibration as SVG")],
+)
+def show(completed: _Completed, given: Any) -> None:
+    """Print what was completed."""
+    report = completed.report
+    if completed.calibrated is not None:
+        _show(completed.calibrated, given.figure)
+    msg.good(f"{report.docs} documents", given.output_path)
+    msg.info(f"Rule: {report.rule}")
+    msg.info(f"Entities: {listing(report.entities)}")
+    msg.info(f"Tokens: {report.tokens}; with their weak label: {report.matched}; completed: {report.completed}")
+    share = 100 * report.broken / max(1, report.docs + report.dropped)
+    msg.info(f"Documents that break the tag scheme: {report.broken} ({share:.2f} %); left out: {report.dropped}")
+    if completed.calibrated is None:
+        msg.info("No confidences were set, since there are no --folds")
+    elif report.confidence is not None:
+        msg.info(f"Mean confidence: {report.confidence:.3f}")
+    if report.unestimated:
+        msg.warn(f"Entities of no source with a known accuracy (the mean of the sources counts): {report.unestimated}")
+    show_shards(report.skipped, report.replaced)
+
+
+def _show(report: ConfidenceReport, figure: Optional[Path]) -> None:
     steps, unit = report.calibration.steps, report.calibration.unit
     right = 100 * report.accuracy
     msg.info(f"Calibrated on {report.sentences} sentences: {right:.1f} % right ({unit}s); steps: {len(steps.values)}")
@@ -113,17 +102,12 @@ def _show(report: "ConfidenceReport", figure: Optional[Path]) -> None:
             f"F1 of the labels by rule: {', '.join(f'{r} {f1:.1f}' for r, f1 in report.calibration.rules.items())}"
         )
     if figure is not None:
-        from ..evaluation.plots import steps_plot
-        from ..files import write_text
-
         write_text(figure, steps_plot(report.calibration, "calibration").svg + "\n")
         msg.good("Figure", figure)
 
 
 def _parse(text: str) -> List[Tuple[str, Path]]:
     """One pipeline with its gold, or all folds of a folder."""
-    from ..runs.train import read_folds
-
     if Path(text).is_dir() or "=" not in text:
         return read_folds(Path(text))
     model, _, corpus = text.rpartition("=")

@@ -12,11 +12,8 @@ from ..relabel.clean import CleanReport, clean
 from ..relabel.pick import PickReport, pick
 from ..relabel.soft import SoftReport, predict_soft_labels
 from ._command import command
-from ._util import listing, new_app, show_shards, show_table
-from .complete import complete_cli
-
-app = new_app("relabel", "Change the labels of a corpus with models.")
-app.command("complete")(complete_cli)
+from ._util import listing, show_shards, show_table
+from .complete import app as app
 
 
 @command(app, clean, list_path=Annotated[Optional[Path], typer.Option("--list")])
