@@ -493,7 +493,7 @@ WAYS: Dict[str, Way] = {
     "configs of another size": Way(
         {"configs/linear/crf_ner.cfg": ""},
         "check --configs configs --lang de --size linear-static",
-        r"→ spacy weakner (init config .*)",
+        r"→ spacy weakner (init config crf_ner,.*)",
         ("<1>", "again"),
     ),
     # Other findings of `check`
