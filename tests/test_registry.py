@@ -23,9 +23,9 @@ from spacy_weakner.encoders.queried import Queried
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term
+from spacy_weakner.mrc_ner.boundaries import Relabeller
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.entity_types import EntityTyping
-from spacy_weakner.mrc_ner.relabelling import Relabeller
 from spacy_weakner.sentence_category.component import SentenceCategory
 from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.term_linker.component import TermLinker

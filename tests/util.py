@@ -32,8 +32,8 @@ from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.span_ner.model import build_span_classifier
 from spacy_weakner.span_ner.samplers import AllNegatives
 from spacy_weakner.token_ner.component import TokenNer
-from spacy_weakner.token_ner.hard_labels import HardLabels
 from spacy_weakner.token_ner.model import build_token_classifier
+from spacy_weakner.token_ner.objective import HardLabels
 from spacy_weakner.ty import Entity, Tick
 
 # More threads only if they are asked for: most of what is computed here is too small for them.

@@ -14,8 +14,7 @@ from thinc.util import get_torch_default_device
 from ..batching import group_by_length
 from ..errors import Errors, WeaknerError, check_range
 from ..torch_io import module_from_bytes, module_to_bytes
-from .queried import Queried
-from .spacing import spaced
+from .queried import Queried, spaced
 
 # Pieces that are read at once, and those of them that a question must leave to the text, at least.
 MIN_LENGTH, MIN_ROOM = 16, 8

@@ -25,7 +25,7 @@ from ..corpus.overlaps import best_without_overlaps
 from ..corpus.parts import Part, blank_lines
 from ..corpus.tags import BoolMask, TagScheme
 from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores
-from ..heads.merging import merge_paths, merge_rows
+from ..heads.tagging import merge_paths, merge_rows
 from ..ty import Entity, PathScore
 from .span_partition import Floats, Ints, SpanPartition
 

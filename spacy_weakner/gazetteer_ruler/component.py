@@ -121,7 +121,7 @@ class GazetteerRuler(BatchPipe):
         self.annotate_ents = annotate_ents
         self.policy = policy
         self.overwrite = overwrite
-        self.scorer = scorer
+        self.scorer = scorer if annotate_ents else None
         self._pipeline = PipelineReference(nlp)
         self._forms, self._cased = Forms(vocab.lang), Forms(vocab.lang, cased=True)
         self._given_labels: List[str] = []
@@ -223,11 +223,6 @@ class GazetteerRuler(BatchPipe):
             set_spans(doc, group, spans, {**attrs, **ids_of})
             if self.annotate_ents:
                 annotate_entities(doc, spans, self.policy, self.overwrite)
-
-    def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
-        """Score the entities, if the component writes any."""
-        scores: Dict[str, Any] = super().score(examples, **kwargs) if self.annotate_ents else {}
-        return scores
 
     # Terms
 

@@ -117,11 +117,11 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     scorer (Optional[Callable]): The scoring method.
     """
 
+    # Span group of the training examples to learn from; None: `doc.ents`.
+    spans_key: Optional[str] = None
     # True if `doc.ents` are written. Otherwise what is found goes to the group `pred:<name>` alone: candidates or, if
     # there are none, entities.
     annotate_ents: bool = True
-    # Span group of the training examples to learn from; None: `doc.ents`.
-    spans_key: Optional[str] = None
     # True if all candidates are written to the group `pred:<name>`.
     nested: bool = False
 
@@ -357,13 +357,8 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
                 set_group(doc, PREDICTED_PREFIX + self.name, candidates, list(scores))
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
-        """Score the entities, if the head writes any.
-
-        examples (Iterable[Example]): The examples.
-        RETURNS (Dict[str, Any]): The scores.
-        """
-        scores: Dict[str, Any] = super().score(examples, **kwargs) if self.annotate_ents else {}
-        return scores
+        """Score the entities, if the head writes any."""
+        return dict(super().score(examples, **kwargs)) if self.annotate_ents else {}
 
     def preset_tokens(self, doc: Doc) -> BoolMask:
         """Tokens whose annotation has to stay: those of entities that stand in a Doc already, and blocked ones. None,

@@ -1,13 +1,29 @@
-"""What training examples say to heads that learn spans."""
+"""What heads that learn spans share."""
 
 import warnings
 from collections import Counter
-from typing import Callable, Iterable, Optional
+from typing import Callable, Iterable, List, Optional, Tuple
 
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.alignment import reference_spans
+from ..corpus.parts import Part
 from ..errors import Warnings
+from ..ty import Entity
+
+
+def merge_candidates(
+    doc: Doc, parts: List[Part], candidates: List[List[Tuple[Entity, float]]]
+) -> List[Tuple[Entity, float]]:
+    """Candidates with their probabilities, on the tokens of the Doc.
+
+    doc (Doc): The Doc.
+    parts (List[Part]): Its parts.
+    candidates (List[List[Tuple[Entity, float]]]): Those of each part.
+    RETURNS (List[Tuple[Entity, float]]): All of them, in the order of the parts.
+    """
+    return [(part.entity(e), score) for part, found in zip(parts, candidates, strict=True) for e, score in found]
 
 
 def warn_of_spans(

@@ -1,7 +1,7 @@
 """What heads share that give every token a tag."""
 
 from abc import abstractmethod
-from typing import Iterable, List, Sequence, Tuple
+from typing import Any, Iterable, List, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -14,7 +14,6 @@ from ..sources.strengths import Strength, starting_weights
 from ..ty import PathScore, TagScores
 from .entities import EntityHead
 from .head import TargetT
-from .merging import merge_tags
 
 
 class TaggingHead(EntityHead[List[Floats2d], TargetT]):
@@ -45,8 +44,9 @@ class TaggingHead(EntityHead[List[Floats2d], TargetT]):
         return PathScore([], 0.0, 0.0), numpy.zeros((0, self.n_outputs), dtype="float32")
 
     def merge_tags(self, doc: Doc, parts: List[Part], found: List[TagScores]) -> TagScores:
-        """Put the scores of the parts of a Doc together."""
-        return merge_tags(doc, parts, found, self.scheme)
+        """Put the scores of independent sentences of a Doc together: those of sequences add up."""
+        rows = merge_rows(doc, parts, [rows for _, rows in found], self.n_outputs)
+        return merge_paths(doc, parts, [path for path, _ in found], self.scheme), rows
 
     @abstractmethod
     def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
@@ -57,3 +57,24 @@ class TaggingHead(EntityHead[List[Floats2d], TargetT]):
     def distribution_labels(self) -> Tuple[str, ...]:
         """RETURNS (Tuple[str, ...]): The columns of distributions: the tags."""
         return self.scheme.tags
+
+
+def merge_rows(doc: Doc, parts: List[Part], rows: Sequence[Any], n_tags: int) -> Any:
+    """Distributions over tags, shape (n_tokens, n_tags): white space is "O"."""
+    result = numpy.zeros((len(doc), n_tags), dtype="float32")
+    result[:, 0] = 1.0
+    for part, given in zip(parts, rows, strict=True):
+        result[part.tokens] = given
+    return result
+
+
+def merge_paths(doc: Doc, parts: List[Part], paths: List[PathScore], scheme: TagScheme) -> PathScore:
+    """Tag sequences: white space is "O", but inside an entity it belongs to that."""
+    tags = ["O"] * len(doc)
+    for part, path in zip(parts, paths, strict=True):
+        before = None
+        for token, tag in zip(part.tokens.tolist(), path.tags, strict=True):
+            if before is not None and scheme.continuations()[scheme.index[tags[before]], scheme.index[tag]]:
+                tags[before + 1 : token] = [f"I-{tag[2:]}"] * (token - before - 1)
+            tags[token], before = tag, token
+    return PathScore(tags, sum(path.score for path in paths), sum(path.log_probability for path in paths))

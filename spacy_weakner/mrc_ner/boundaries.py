@@ -1,10 +1,12 @@
 """What an extractor learns of a sentence: where the answers to each question begin and end."""
 
-from typing import Dict, Iterable, NamedTuple, Optional, Tuple
+from itertools import pairwise
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Protocol, Tuple, runtime_checkable
 
 import numpy
 from numpy.typing import NDArray
 from spacy.training import Example
+from thinc.api import Model
 
 from ..corpus.alignment import project, reference_spans, unclear_tokens, unknown_tokens
 from ..losses import Array, binary_cross_entropy, sigmoid
@@ -108,3 +110,76 @@ def probabilities(scores: Array, temperature: float = 1.0) -> Array:
     RETURNS (Array): Same shape, float64.
     """
     return sigmoid(numpy.asarray(scores, dtype="float64") / temperature)
+
+
+# Per Doc (n_tokens, n_labels, width).
+Shapes = List[Tuple[int, ...]]
+
+
+def as_rows(xp: Any, vectors: List[Any]) -> Any:
+    """Put all vectors into one table.
+
+    xp (Any): numpy or CuPy.
+    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
+    RETURNS (Any): Shape (sum of n_tokens * n_labels, width).
+    """
+    return xp.concatenate([own.reshape(-1, own.shape[2]) for own in vectors])
+
+
+def split_rows(rows: Any, shapes: Shapes) -> List[Any]:
+    """The reverse.
+
+    rows (Any): Shape (sum of n_tokens * n_labels, any width).
+    shapes (Shapes): Those of the vectors.
+    RETURNS (List[Any]): Per Doc (n_tokens, n_labels, that width).
+    """
+    borders = numpy.cumsum([0, *(n_tokens * n_labels for n_tokens, n_labels, _ in shapes)]).tolist()
+    parts = [rows[low:high] for low, high in pairwise(borders)]
+    return [part.reshape(*shape[:2], rows.shape[1]) for part, shape in zip(parts, shapes, strict=True)]
+
+
+def score_boundaries(head: Model, vectors: List[Any]) -> List[Array]:
+    """Score tokens as starts and ends.
+
+    head (Model): The layers.
+    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
+    RETURNS (List[Array]): Per Doc (n_tokens, n_labels, 2): log-odds, on the host.
+    """
+    output = head.ops.to_numpy(head.predict(as_rows(head.ops.xp, vectors)))
+    return split_rows(output, [own.shape for own in vectors])
+
+
+def boundaries_loss(
+    head: Model, vectors: List[Any], targets: List[Boundaries], positive_weight: float
+) -> Tuple[float, Callable[[], List[Any]]]:
+    """The loss of the boundaries.
+
+    head (Model): The layers.
+    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
+    targets (List[Boundaries]): Per Doc.
+    positive_weight (float): See `boundary_loss`.
+    RETURNS (Tuple[float, Callable]): Sum over sentences; and a callback that adds to the gradients of the layers, and
+        gives those of the vectors.
+    """
+    ops: Any = head.ops
+    shapes: Shapes = [own.shape for own in vectors]
+    output, backprop = head.begin_update(as_rows(ops.xp, vectors))
+    scores = split_rows(ops.to_numpy(output), shapes)
+    results = [boundary_loss(own, to, positive_weight) for own, to in zip(scores, targets, strict=True)]
+    gradient = numpy.concatenate([own.reshape(-1, 2) for _, own in results]).astype("float32")
+    return sum(loss for loss, _ in results), lambda: split_rows(backprop(ops.asarray2f(gradient)), shapes)
+
+
+@runtime_checkable
+class Relabeller(Protocol):
+    """Labels sentences anew. If it has an attribute `at_start` that is true, it does so from the first update on, by
+    what the model says that the training begins with; or else not before the first renewal after it.
+    """
+
+    def __call__(self, target: Boundaries, probabilities: Array) -> Boundaries:
+        """Label a sentence.
+
+        target (Boundaries): Its annotation.
+        probabilities (Array): Shape (n_tokens, n_labels, 2): of starts and ends, by the teacher.
+        RETURNS (Boundaries): What to learn.
+        """

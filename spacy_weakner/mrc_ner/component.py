@@ -18,17 +18,14 @@ from ..heads.entities import EntityHead, Prediction
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_host
-from ..heads.merging import merge_candidates
-from ..heads.spans import warn_of_spans
+from ..heads.spans import merge_candidates, warn_of_spans
 from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
 from ..losses import Array
 from ..ty import NEAREST, PAIRINGS, PROBABLE, Entity
-from .boundaries import Boundaries, probabilities, read_boundaries
+from .boundaries import Boundaries, Relabeller, boundaries_loss, probabilities, read_boundaries, score_boundaries
 from .decoding import Spans, ends_to_try, find_entities, most_probable, pair_boundaries, resolve
 from .entity_types import EntityTyping, Mentions, mention_spans, pool, restart, types_loss
 from .queries import check_queries
-from .relabelling import Relabeller
-from .scoring import boundaries_loss, score_boundaries
 
 
 class Target(NamedTuple):

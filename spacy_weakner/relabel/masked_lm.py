@@ -8,7 +8,7 @@ import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..encoders.spacing import spaced
+from ..encoders.queried import spaced
 from ..encoders.transformer import MaskedLM, scores_at
 from ..roster.augmentation import Slot, Vocabulary
 

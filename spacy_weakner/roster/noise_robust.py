@@ -12,8 +12,7 @@ from ..corpus.tags import MISSING, BoolMask, IntTags, TagScheme, hard_labels
 from ..errors import check_range
 from ..losses import Array, ProbabilityLoss
 from ..token_ner.distribution import TokenScores, read_scores
-from ..token_ner.hard_labels import hard_label_loss
-from ..token_ner.objective import TokenBatch, TokenGradient
+from ..token_ner.objective import TokenBatch, TokenGradient, hard_label_loss
 
 
 @dataclass

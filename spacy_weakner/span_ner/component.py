@@ -1,6 +1,7 @@
 """Named-entity recognition by classifying spans."""
 
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -12,6 +13,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..corpus.overlaps import without_overlaps
 from ..corpus.tags import BoolMask
 from ..corpus.weak import is_weak
 from ..errors import Errors, WeaknerError
@@ -19,17 +21,15 @@ from ..heads.entities import EntityHead, Prediction
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows
-from ..heads.merging import merge_candidates
-from ..heads.spans import warn_of_spans
+from ..heads.spans import merge_candidates, warn_of_spans
 from ..losses import log_softmax
 from ..sources.strengths import Strength
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, widest, without
-from .decoding import Candidates, select
 from .losses import cross_entropy, unlikelihood
+from .model import concatenate
 from .oracle import Oracle
 from .samplers import START, NegativeSampler, entropy
-from .scoring import concatenate
 from .targets import Labels, SpanTarget, read_target
 from .votes import VotedSpans, starting_span_weights
 
@@ -303,38 +303,27 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     # Prediction
 
     def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
-        """Classify the spans of some Docs, and choose among those that overlap."""
-        result = []
-        for doc, candidates in zip(docs, self._classify(docs, outputs, bias), strict=True):
-            chosen = select(candidates, len(doc))
-            result.append(
-                Prediction(
-                    self._entities(candidates, chosen),
-                    candidates.probabilities[chosen].tolist(),
-                    self._entities(candidates, slice(None)) if self.nested else None,
-                    candidates.probabilities.tolist() if self.nested else (),
-                )
-            )
-        return result
-
-    def _classify(self, docs: List[Doc], vectors: List[Floats2d], bias: Optional[float] = None) -> List[Candidates]:
-        # The spans that are rather an entity than not.
+        """Classify the spans of some Docs. The most probable entities stay, each if it overlaps none that is kept
+        (Li et al. 2021, Section 3.3)."""
         spans = [_allowed(self.preset_tokens(doc), self.max_width) for doc in docs]
         if not any(map(len, spans)):
-            return [Candidates(own, numpy.zeros(0, dtype="int64"), numpy.zeros(0), numpy.zeros(0)) for own in spans]
-        scores = self._judge(docs, vectors, spans, bias)
+            return [self.nothing for _ in docs]
+        scores = self._judge(docs, outputs, spans, bias)
         labels = scores.argmax(axis=1)
-        entities = numpy.flatnonzero(labels)
-        rows, best = numpy.arange(len(entities)), labels[entities]
-        ranks = log_softmax(scores[entities])[rows, best]
-        probabilities = numpy.exp(log_softmax(scores[entities], self.temperature)[rows, best])
-        borders = numpy.searchsorted(entities, numpy.cumsum([0, *map(len, spans)]))
+        rows = numpy.flatnonzero(labels)
+        each, best = numpy.arange(len(rows)), labels[rows]
+        # Temperature changes no order, so that calibration changes no entity.
+        ranks = log_softmax(scores[rows])[each, best]
+        probabilities = numpy.exp(log_softmax(scores[rows], self.temperature)[each, best]).tolist()
+        found = zip(numpy.concatenate(spans)[rows].tolist(), best.tolist(), strict=True)
+        entities = [(start, end, self.labels[label - 1]) for (start, end), label in found]
+        borders = numpy.searchsorted(rows, numpy.cumsum([0, *map(len, spans)])).tolist()
         result = []
-        for own, before, low, high in zip(
-            spans, numpy.cumsum([0, *map(len, spans)]), borders, borders[1:], strict=False
-        ):
-            rows = entities[low:high]
-            result.append(Candidates(own[rows - before], labels[rows], probabilities[low:high], ranks[low:high]))
+        for doc, (low, high) in zip(docs, pairwise(borders), strict=True):
+            own, chances = entities[low:high], probabilities[low:high]
+            chosen = without_overlaps([entity[:2] for entity in own], ranks[low:high], len(doc))
+            candidates = (own, chances) if self.nested else (None, ())
+            result.append(Prediction([own[i] for i in chosen], [chances[i] for i in chosen], *candidates))
         return result
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
@@ -371,10 +360,6 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         if not any(map(len, spans)):
             return [numpy.zeros((0, self.n_outputs)) for _ in docs]
         return _split(log_softmax(self._judge(docs, vectors, spans), self.temperature), spans)
-
-    def _entities(self, candidates: Candidates, chosen: Any) -> List[Entity]:
-        found = zip(candidates.spans[chosen].tolist(), candidates.labels[chosen].tolist(), strict=True)
-        return [(start, end, self.labels[label - 1]) for (start, end), label in found]
 
 
 class _Drawn(NamedTuple):

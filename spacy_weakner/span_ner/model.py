@@ -3,15 +3,18 @@
 from typing import Any, Callable, List, Optional, Tuple
 
 from spacy.tokens import Doc
-from thinc.api import Model
-from thinc.types import Floats2d
+from thinc.api import Dropout, Model, get_array_module, glorot_uniform_init, zero_init
+from thinc.types import Floats2d, Ints2d
 
 from ..errors import check_range
-from ..heads.layers import as_given, with_votes
-from .scoring import build_span_scorer
+from ..heads.layers import as_given, check_outputs, with_votes
 from .votes import build_span_votes
 
 Vectors = List[Floats2d]
+# Token vectors of all sentences of a batch, and (start, end) of spans in them; ends are exclusive.
+SpanInput = Tuple[Floats2d, Ints2d]
+# Spans that are scored at a time in prediction: bounds the memory.
+CHUNK = 1 << 13
 
 
 def build_span_classifier(
@@ -23,8 +26,7 @@ def build_span_classifier(
     """Build a classifier of spans (Li et al. 2021, Equations 3 and 4). Registered as `spacy_weakner.SpanClassifier.v1`.
 
     Its output are the vectors of the tokens. Which spans are scored is decided later, by the sampling of negatives or
-    by the decoder, so the scorer (reference "head") is called from there: see `scoring.py`. So are the votes of
-    sources: see `votes.py`.
+    by the decoder, so the scorer (reference "head") is called from there. So are the votes of sources: see `votes.py`.
 
     There is dropout on the token vectors; its rate is `training.dropout`.
 
@@ -62,3 +64,131 @@ def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Ca
         return backprop_vectors(as_given(gradient, vectors))
 
     return vectors, backprop
+
+
+def build_span_scorer(
+    hidden_width: int = 256, nO: Optional[int] = None, start_at_zero: bool = False
+) -> Model[SpanInput, Floats2d]:
+    """Build the scorer of spans. One from token i to token j is classified by
+
+        tanh(W [h_i; h_j; h_i - h_j; h_i * h_j] + b)
+
+    and a linear layer (Li et al. 2021, Equations 3 and 4). The product of W with the concatenation falls apart into
+
+        A h_i + B h_j + C (h_i * h_j)
+
+    where A and B are products per token, not per span. So the table of n x n x 4d numbers is never built, and one
+    product of size d is left for each span.
+
+    There is dropout on the token vectors in training, apart for tokens as first and as last ones
+    of a span: in one-token spans the product would else be enlarged.
+
+    hidden_width (int): Width of the hidden layer.
+    nO (Optional[int]): Number of labels, "O" included; found at initialisation.
+    start_at_zero (bool): Whether the last layer starts with zeros, where other scores are added.
+    RETURNS (Model[SpanInput, Floats2d]): From token vectors (n_tokens, width) and spans (n_spans, 2) to scores
+        (n_spans, n_labels).
+    """
+    dropout: List[Model[Floats2d, Floats2d]] = [Dropout(), Dropout()]
+    return Model(
+        "span_scorer",
+        _score_spans,
+        init=_init_scorer,
+        layers=dropout,
+        params={"A": None, "B": None, "C": None, "b": None, "W": None, "c": None},
+        dims={"nO": nO, "nI": None, "nH": hidden_width},
+        attrs={"start_at_zero": start_at_zero} if start_at_zero else {},
+    )
+
+
+def _init_scorer(model: Model, X: Optional[SpanInput] = None, Y: Optional[Floats2d] = None) -> None:
+    if X is not None:
+        model.set_dim("nI", X[0].shape[1])
+    if Y is not None:
+        check_outputs(model, Y.shape[1])
+        model.set_dim("nO", Y.shape[1])
+    n_in, n_hidden, n_out = (model.get_dim(name) for name in ("nI", "nH", "nO"))
+    # W, of which A and B take the sum and the difference of two parts.
+    whole: Any = glorot_uniform_init(model.ops, (n_hidden, 4 * n_in))
+    parts = [whole[:, i * n_in : (i + 1) * n_in] for i in range(4)]
+    for name, weights in (("A", parts[0] + parts[2]), ("B", parts[1] - parts[2]), ("C", parts[3].copy())):
+        model.set_param(name, weights)
+    model.set_param("b", zero_init(model.ops, (n_hidden,)))
+    last = zero_init if model.attrs.get("start_at_zero") else glorot_uniform_init
+    model.set_param("W", last(model.ops, (n_out, n_hidden)))
+    model.set_param("c", zero_init(model.ops, (n_out,)))
+
+
+def _score_spans(model: Model, inputs: SpanInput, is_train: bool) -> Tuple[Floats2d, Callable[[Floats2d], Floats2d]]:
+    vectors, spans = inputs
+    if not is_train:
+        return _predict(model, vectors, spans), _no_backprop
+    as_first, backprop_first = model.layers[0](vectors, is_train)
+    as_last, backprop_last = model.layers[1](vectors, is_train)
+    A, B, C, b, W, c = (model.get_param(name) for name in ("A", "B", "C", "b", "W", "c"))
+    starts, ends = _ends(model, spans)
+    first, last = as_first[starts], as_last[ends]
+    product = first * last
+    hidden = model.ops.xp.tanh((as_first @ A.T)[starts] + (as_last @ B.T)[ends] + product @ C.T + b)
+
+    def backprop(gradient: Floats2d) -> Floats2d:
+        model.inc_grad("W", gradient.T @ hidden)
+        model.inc_grad("c", gradient.sum(axis=0))
+        d_hidden = (gradient @ W) * (1.0 - hidden**2)
+        model.inc_grad("b", d_hidden.sum(axis=0))
+        model.inc_grad("C", d_hidden.T @ product)
+        d_product = d_hidden @ C
+        n_tokens = len(vectors)
+        # By token: what reaches A h and B h, and h itself through the product.
+        at_start = _sum_by_token(model, starts, d_hidden, n_tokens)
+        at_end = _sum_by_token(model, ends, d_hidden, n_tokens)
+        model.inc_grad("A", at_start.T @ as_first)
+        model.inc_grad("B", at_end.T @ as_last)
+        d_first = at_start @ A + _sum_by_token(model, starts, d_product * last, n_tokens)
+        d_last = at_end @ B + _sum_by_token(model, ends, d_product * first, n_tokens)
+        return backprop_first(d_first) + backprop_last(d_last)
+
+    return hidden @ W.T + c, backprop
+
+
+def _predict(model: Model, vectors: Floats2d, spans: Ints2d) -> Floats2d:
+    A, B, C, b, W, c = (model.get_param(name) for name in ("A", "B", "C", "b", "W", "c"))
+    xp = model.ops.xp
+    starts, ends = _ends(model, spans)
+    scores: Any = xp.empty((len(spans), len(c)), dtype="float32")
+    at_start, at_end = vectors @ A.T + b, vectors @ B.T
+    for low in range(0, len(spans), CHUNK):
+        first, last = starts[low : low + CHUNK], ends[low : low + CHUNK]
+        hidden = (vectors[first] * vectors[last]) @ C.T
+        hidden += at_start[first]
+        hidden += at_end[last]
+        xp.tanh(hidden, out=hidden)
+        scores[low : low + CHUNK] = hidden @ W.T + c
+    return scores
+
+
+def _ends(model: Model, spans: Ints2d) -> Tuple[Any, Any]:
+    # First and last tokens; `scatter_add` is slow for other types than int32, and for columns of a table.
+    contiguous = model.ops.xp.ascontiguousarray
+    return contiguous(spans[:, 0].astype("int32")), contiguous((spans[:, 1] - 1).astype("int32"))
+
+
+def _sum_by_token(model: Model, tokens: Any, rows: Any, n_tokens: int) -> Any:
+    table = model.ops.alloc2f(n_tokens, rows.shape[1])
+    model.ops.scatter_add(table, tokens, rows)
+    return table
+
+
+def _no_backprop(gradient: Floats2d) -> Floats2d:
+    raise RuntimeError("nothing is kept to differentiate when predicting")
+
+
+def concatenate(vectors: List[Floats2d]) -> Floats2d:
+    """Token vectors of a batch as one array; sentences without tokens may be (0, 0).
+
+    vectors (List[Floats2d]): Per sentence (n_tokens, width); at least one has tokens.
+    RETURNS (Floats2d): Shape (sum of n_tokens, width).
+    """
+    some = [own for own in vectors if len(own)]
+    result: Floats2d = get_array_module(some[0]).concatenate(some)
+    return result

@@ -1,14 +1,16 @@
 """What a token classifier is trained on: the form that all objectives have."""
 
-from typing import Any, Iterable, Iterator, NamedTuple, Optional, Protocol, Tuple, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Protocol, Set, Tuple, runtime_checkable
 
 import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..corpus.tags import TagScheme
-from ..losses import Array
+from ..corpus.tags import MISSING, BoolMask, TagScheme, hard_labels, soft_or_hard_labels
+from ..losses import Array, CategoricalCrossentropy, KLDivergence, ProbabilityLoss, loss_of_tokens
+from .distribution import read_scores
 
 
 class Augmented(NamedTuple):
@@ -98,7 +100,7 @@ class Objective(Protocol):
         """RETURNS (Dict[str, float]): What was counted since the last call, by name."""
 
 
-class Plain:
+class NoTeacher:
     """What objectives are that need no teacher and count nothing."""
 
     uses_teacher = False
@@ -124,3 +126,132 @@ def one_hot(indices: Any, n: int) -> Array:
     RETURNS (Array): Shape (n_tokens, n), float64.
     """
     return (numpy.asarray(indices)[:, None] == numpy.arange(n)).astype("float64")
+
+
+@dataclass
+class HardLabels(NoTeacher):
+    """Each of the two heads learns its part of a tag: whether a token belongs to an entity and, if it does, which tag
+    it has. Missing tags teach nothing.
+
+        L = sum_i loss(1 - s_i or s_i) + sum_{i in entities} loss(softmax(z_i)_{y_i})
+
+    loss (ProbabilityLoss): For example `spacy_weakner.CategoricalCrossentropy.v1`. (Under cross-entropy the sum is that
+        of the joint distribution; under others the two are bounded each for itself, as in the authors' code.)
+    whole_tag (bool): Apply the loss to the probability of the whole tag instead, as the paper writes it:
+        L = sum_i loss(P_i(y_i)).
+    """
+
+    loss: ProbabilityLoss
+    whole_tag: bool = False
+
+    def labels(self, doc: Doc) -> Set[str]:
+        return hard_labels(doc)
+
+    def encode(self, example: Example, scheme: TagScheme) -> Array:
+        return scheme.from_example(example)
+
+    def __call__(self, batch: TokenBatch) -> TokenGradient:
+        known = batch.targets != MISSING
+        return hard_label_loss(self.loss, batch.outputs, batch.targets, known, known, self.whole_tag)
+
+
+def hard_label_loss(
+    loss: ProbabilityLoss, outputs: Array, tags: Array, entity: BoolMask, types: BoolMask, whole_tag: bool = False
+) -> TokenGradient:
+    """The loss of both heads.
+
+    loss (ProbabilityLoss): The loss of each.
+    outputs (Array): Shape (n_tokens, n_tags): outputs of the model.
+    tags (Array): Shape (n_tokens,): tag ids.
+    entity (BoolMask): Tokens that teach whether they belong to an entity.
+    types (BoolMask): Tokens that teach their tag, if that is not "O".
+    whole_tag (bool): Take the loss of the whole tag; "O" is learned by the tokens of `entity`, others by those of
+        `types`.
+    RETURNS (TokenGradient): Summed over tokens.
+    """
+    scores = read_scores(outputs)
+    if whole_tag:
+        rows, joint = numpy.flatnonzero(numpy.where(tags > 0, types, entity)), scores.joint()
+        d_joint = numpy.zeros_like(joint)
+        if not len(rows):
+            return TokenGradient(0.0, d_joint)
+        values, d_joint[rows] = loss_of_tokens(loss, joint[rows], one_hot(tags[rows], joint.shape[1]))
+        return TokenGradient(float(values.sum()), scores.joint_gradient(d_joint))
+    d_entity, d_types = numpy.zeros_like(scores.entity), numpy.zeros_like(scores.types)
+    total = 0.0
+    rows = numpy.flatnonzero(entity)
+    if len(rows):
+        values, d_entity[rows] = loss_of_tokens(loss, scores.entity[rows], one_hot(tags[rows] > 0, 2))
+        total += float(values.sum())
+    rows = numpy.flatnonzero(types & (tags > 0))
+    if len(rows):
+        wanted = one_hot(tags[rows] - 1, d_types.shape[1])
+        values, d_types[rows] = loss_of_tokens(loss, scores.types[rows], wanted)
+        total += float(values.sum())
+    return TokenGradient(total, scores.gradient(d_entity, d_types))
+
+
+@dataclass
+class SoftLabels(NoTeacher):
+    """The divergence of the model from soft labels q (Meng et al. 2021, Equation 6):
+
+        L = sum_i KL(q_i || P_i)
+
+    By the chain rule that is the divergence of the entity head, plus that of the tag head times q's probability of an
+    entity. Tokens about which nothing is known teach nothing. Sentences without soft labels are learned from by their
+    tags.
+
+    separate (bool): What the authors' code minimises: the cross-entropy of the entity head, plus the divergence of the
+        tag head over all tokens alike, those that are hardly entities included.
+    loss (Optional[ProbabilityLoss]): Another loss on the probabilities of all tags, in the place of the divergence. Not
+        together with `separate`.
+    RAISES (ValueError): If both are given.
+    """
+
+    separate: bool = False
+    loss: Optional[ProbabilityLoss] = None
+
+    def __post_init__(self) -> None:
+        if self.separate and self.loss is not None:
+            raise ValueError(
+                "SoftLabels has both 'loss' and 'separate = true', which has losses of its own. Leave 'loss' out, or "
+                "set separate = false."
+            )
+
+    def labels(self, doc: Doc) -> Set[str]:
+        return soft_or_hard_labels(doc)
+
+    def encode(self, example: Example, scheme: TagScheme) -> Array:
+        soft = scheme.soft_from_example(example)
+        if soft is None:
+            tags = scheme.from_example(example)
+            return numpy.where(tags[:, None] == MISSING, 0.0, one_hot(tags, len(scheme)))
+        return soft
+
+    def __call__(self, batch: TokenBatch) -> TokenGradient:
+        rows = numpy.flatnonzero(batch.targets.any(axis=1))
+        gradient = numpy.zeros(batch.outputs.shape)
+        if not len(rows):
+            return TokenGradient(0.0, gradient)
+        scores, wanted = read_scores(batch.outputs[rows]), batch.targets[rows]
+        if not self.separate:
+            values, slope = loss_of_tokens(self.loss or KLDivergence(), scores.joint(), wanted)
+            gradient[rows] = scores.joint_gradient(slope)
+            return TokenGradient(float(values.sum()), gradient)
+        entity, types = split(wanted)
+        entity_values, d_entity = CategoricalCrossentropy()(scores.entity, entity)
+        type_values, d_types = KLDivergence()(scores.types, types)
+        gradient[rows] = scores.gradient(d_entity, d_types)
+        return TokenGradient(float(entity_values.sum() + type_values.sum()), gradient)
+
+
+def split(probabilities: Array) -> "tuple[Array, Array]":
+    """Take a distribution over tags apart.
+
+    probabilities (Array): Shape (n_tokens, n_tags), "O" first.
+    RETURNS (Tuple[Array, Array]): Shape (n_tokens, 2): "O" or entity; and (n_tokens, n_tags - 1): the tags given that
+        it is one, 0 where it cannot be.
+    """
+    of_entity = probabilities[:, 1:].sum(axis=1, keepdims=True)
+    entity = numpy.concatenate([probabilities[:, :1], of_entity], axis=1)
+    return entity, probabilities[:, 1:] / numpy.where(of_entity > 0.0, of_entity, 1.0)

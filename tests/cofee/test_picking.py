@@ -10,8 +10,7 @@ from spacy.util import registry
 from spacy_weakner.cofee.picking import SelfPicking
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import sigmoid
-from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
-from spacy_weakner.mrc_ner.relabelling import Relabeller
+from spacy_weakner.mrc_ner.boundaries import Boundaries, Relabeller, mark
 from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.ty import PAIRINGS
 

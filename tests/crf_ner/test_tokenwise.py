@@ -5,7 +5,7 @@ import pytest
 
 from spacy_weakner.corpus.tags import MISSING
 from spacy_weakner.crf_ner.likelihood import Target
-from spacy_weakner.crf_ner.tokenwise import TokenwiseLoss
+from spacy_weakner.crf_ner.losses import TokenwiseLoss
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import MeanSquaredError
 

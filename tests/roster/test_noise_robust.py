@@ -11,8 +11,7 @@ from spacy_weakner.corpus.weak import set_tags
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import CategoricalCrossentropy, GeneralizedCrossEntropy, MeanAbsoluteError
 from spacy_weakner.roster.noise_robust import NoiseRobustLearning
-from spacy_weakner.token_ner.hard_labels import HardLabels
-from spacy_weakner.token_ner.objective import Objective, TokenBatch
+from spacy_weakner.token_ner.objective import HardLabels, Objective, TokenBatch
 
 from ..token_ner.util import probabilities, random_outputs
 from ..util import make_example, numeric_gradient

@@ -4,9 +4,9 @@ import numpy
 import pytest
 from spacy.tokens import Doc
 
+from spacy_weakner.corpus.overlaps import without_overlaps
 from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores
-from spacy_weakner.span_ner import scoring
-from spacy_weakner.span_ner.decoding import select
+from spacy_weakner.span_ner import model
 from spacy_weakner.span_ner.losses import log_softmax
 
 from ..util import TEXTS, raw
@@ -62,12 +62,11 @@ def test_some_of_these_candidates_overlap(nested):
 
 
 def test_the_most_probable_spans_win(nested):
-    ner = nested.get_pipe("span_ner")
     for text in TEXTS:
-        doc = raw(nested, text)
-        (candidates,) = ner._classify([doc], ner.model.predict([doc]))
-        chosen = [ner._entities(candidates, [i])[0] for i in select(candidates, len(doc))]
-        assert doc_entities(nested(doc)) == chosen
+        doc = nested(raw(nested, text))
+        found, scores = group_entities(doc, "pred:span_ner"), group_scores(doc, "pred:span_ner")
+        chosen = without_overlaps([entity[:2] for entity in found], numpy.asarray(scores), len(doc))
+        assert doc_entities(doc) == [found[i] for i in chosen]
 
 
 # Span groups
@@ -131,7 +130,7 @@ def test_the_middle_of_a_long_doc_repeats_itself(nested):
 
 def test_chunks_do_not_change_what_is_found(nested, monkeypatch):
     before = [nested.get_pipe("span_ner").predict([raw(nested, text)])[0] for text in TEXTS]
-    monkeypatch.setattr(scoring, "CHUNK", 3)
+    monkeypatch.setattr(model, "CHUNK", 3)
     after = nested.get_pipe("span_ner").predict([raw(nested, text) for text in TEXTS])
     for one, other in zip(before, after, strict=True):
         assert (one.entities, one.candidates) == (other.entities, other.candidates)

@@ -3,9 +3,8 @@ import pytest
 from thinc.api import set_dropout_rate
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.span_ner import scoring
-from spacy_weakner.span_ner.model import build_span_classifier
-from spacy_weakner.span_ner.scoring import build_span_scorer, concatenate
+from spacy_weakner.span_ner import model as scoring
+from spacy_weakner.span_ner.model import build_span_classifier, build_span_scorer, concatenate
 
 from ..util import Recorder, fix_seed
 from .util import all_spans

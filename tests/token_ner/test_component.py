@@ -9,7 +9,7 @@ from spacy_weakner.corpus.weak import SoftLabels, set_soft_labels
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import MeanAbsoluteError
 from spacy_weakner.token_ner.component import make_token_ner
-from spacy_weakner.token_ner.hard_labels import HardLabels
+from spacy_weakner.token_ner.objective import HardLabels
 
 from ..util import (
     GOLD,

@@ -14,8 +14,7 @@ from spacy_weakner.losses import (
     MeanAbsoluteError,
     MeanSquaredError,
 )
-from spacy_weakner.token_ner.hard_labels import HardLabels, hard_label_loss
-from spacy_weakner.token_ner.objective import Objective, TokenBatch
+from spacy_weakner.token_ner.objective import HardLabels, Objective, TokenBatch, hard_label_loss
 
 from ..util import make_example, numeric_gradient
 from .util import joint, probabilities, random_outputs

@@ -11,9 +11,7 @@ from spacy_weakner.corpus.weak import SoftLabels as StoredLabels
 from spacy_weakner.corpus.weak import set_soft_labels
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import CategoricalCrossentropy, KLDivergence, MeanSquaredError
-from spacy_weakner.token_ner.hard_labels import HardLabels
-from spacy_weakner.token_ner.objective import Objective, TokenBatch
-from spacy_weakner.token_ner.soft_labels import SoftLabels, split
+from spacy_weakner.token_ner.objective import HardLabels, Objective, SoftLabels, TokenBatch, split
 
 from ..util import make_example, numeric_gradient
 from .util import joint, probabilities, random_outputs

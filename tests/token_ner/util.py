@@ -10,7 +10,7 @@ from spacy.language import Language
 
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.model import build_token_classifier
-from spacy_weakner.token_ner.objective import Plain, TokenGradient
+from spacy_weakner.token_ner.objective import NoTeacher, TokenGradient
 from spacy_weakner.ty import Tick
 
 from ..util import TOK2VEC, head_pipeline, make_examples
@@ -60,7 +60,7 @@ def loss_of(nlp, examples):
     return nlp.update(examples, sgd=False, losses={})["token_ner"]
 
 
-class Spy(Plain):
+class Spy(NoTeacher):
     """An objective that writes down what it is given, and whose gradient is one everywhere."""
 
     uses_teacher, teacher_at_start, uses_augmented = True, True, True
