@@ -125,13 +125,13 @@ def open_packed(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") if unpack is None else unpack(path) as file_:
             yield file_
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise WeaknerError(Errors.WK206.format(path=path, reason=error)) from error
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure="Make or download it again")) from error
     except OSError as error:
         # Others (no permission, a broken disk) name the path and say nothing about the contents. Of damaged contents
         # bz2 raises the class itself, without a number.
         if type(error) is not OSError or error.errno is not None:
             raise
-        raise WeaknerError(Errors.WK206.format(path=path, reason=error)) from error
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure="Make or download it again")) from error
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -219,12 +219,11 @@ def reading_stored(name: str) -> Iterator[None]:
         raise WeaknerError(Errors.WK800.format(name=name, reason=str(error) or type(error).__name__)) from error
 
 
-def read_object(path: Path, message: str) -> Any:
+def read_object(path: Path, what: str) -> Any:
     """Read a JSON or TOML file.
 
     path (Path): The file.
-    message (str): What to say if it is something else, or an object of JSON has a name twice: from `Errors`, with
-        places for `path` and `reason`.
+    what (str): What it should hold, for the message if it is something else, or an object of JSON has a name twice.
     RETURNS (Any): What it holds.
     RAISES (WeaknerError): If so, or it cannot be read.
     """
@@ -234,7 +233,8 @@ def read_object(path: Path, message: str) -> Any:
             raise ValueError("its name has to end in .json or .toml")
         return _parse_toml(text) if path.suffix == ".toml" else parse_json(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
-        raise WeaknerError(message.format(path=path, reason=" ".join(str(error).split()))) from error
+        reason, cure = " ".join(str(error).split()), f"Give {what}, as JSON or TOML"
+        raise WeaknerError(Errors.WK206.format(path=path, reason=reason, cure=cure)) from error
 
 
 def _unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:

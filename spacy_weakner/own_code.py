@@ -30,10 +30,11 @@ def import_own_code() -> None:
         return
     spec = importlib.util.spec_from_file_location(_NAME, existing(path))
     if spec is None or spec.loader is None:
-        raise WeaknerError(Errors.WK111.format(path=path, reason="it is no Python file"))
+        raise WeaknerError(Errors.WK108.format(what=f"{path} (--code)", reason="it is no Python file"))
     # Dataclasses look for the module of their class.
     module = sys.modules[_NAME] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise WeaknerError(Errors.WK111.format(path=path, reason=f"{type(error).__name__}: {error}")) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise WeaknerError(Errors.WK108.format(what=f"{path} (--code)", reason=reason)) from error

@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import get_package_path, is_package
 
-from .errors import Errors, WeaknerError
+from .errors import Errors, WeaknerError, check_choice
 
 # Factories of spacy-llm: "llm", "llm_ner", ...
 _LANGUAGE_MODEL = re.compile(r'^\s*factory\s*=\s*"llm(_\w+)?"', re.M)
@@ -28,14 +28,13 @@ def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Languag
     config: Dict[str, Any] = {}
     if tokenizer is not None:
         if not spacy.registry.has("tokenizers", tokenizer):
-            names = ", ".join(sorted(spacy.registry.tokenizers.get_all()))
-            raise WeaknerError(Errors.WK106.format(name=tokenizer, names=names))
+            check_choice("tokenizer", tokenizer, sorted(spacy.registry.tokenizers.get_all()))
         config = {"nlp": {"tokenizer": {"@tokenizers": tokenizer}}}
     try:
         return spacy.blank(lang, config=config)
     # Also raised where a language needs a package for its tokenizer, or another module of spaCy has its name.
     except (ImportError, AttributeError) as error:
-        raise WeaknerError(Errors.WK107.format(lang=lang, reason=error)) from error
+        raise WeaknerError(Errors.WK108.format(what=f"the language '{lang}'", reason=error)) from error
 
 
 def config_text(name: Union[str, Path]) -> str:
@@ -113,5 +112,5 @@ def load_pipeline(name: Union[str, Path]) -> Language:
         if any(code in reason for code in _NOT_REGISTERED):
             # What is registered is long, and would hide the advice.
             reason = reason.split(" Available names: ")[0].split(" Available factories: ")[0]
-            raise WeaknerError(Errors.WK110.format(name=name, reason=reason)) from error
-        raise WeaknerError(Errors.WK108.format(name=name, reason=reason)) from error
+            reason = f"{reason} If a file of your own registers it, give the file: --code FILE"
+        raise WeaknerError(Errors.WK108.format(what=f"the pipeline '{name}'", reason=reason.rstrip("."))) from error

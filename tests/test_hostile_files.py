@@ -141,7 +141,7 @@ def user_data(**values):
 def test_spacy_files_with_sound_compression_and_wrong_contents(corpus, change):
     assert len(list(read_docs(corpus, spacy.blank("xx").vocab))) == 2
     forge(corpus, change)
-    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy"):
+    with pytest.raises(WeaknerError, match=r"WK206.*a\.spacy"):
         list(read_docs(corpus, spacy.blank("xx").vocab))
 
 

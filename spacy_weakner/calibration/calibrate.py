@@ -126,7 +126,8 @@ def calibrate(
         if THRESHOLD in fit and len({*fit}) > 1:
             parts = split_folds(docs, 2)
             if len(parts) < 2:
-                raise WeaknerError(Errors.WK361.format(path=gold, docs=len(parts), folds=2))
+                reason = f"{len(parts)} sentences are too few"
+                raise WeaknerError(Errors.WK361.format(path=gold, reason=reason, instead=""))
             for_numbers, for_thresholds = parts[0]
         if isinstance(predictor.pipe, EntityThresholds):
             predictor.pipe.set_thresholds({})
@@ -169,7 +170,8 @@ def _complete_examples(predictor: Predictor, docs: Iterable[Doc], gold: Path) ->
     """Docs with complete gold, and what the components before this one write."""
     complete = [doc for doc in docs if make_complete(doc)]
     if not complete:
-        raise WeaknerError(Errors.WK342.format(path=gold))
+        cure = "Give held-out gold that the model was not trained on"
+        raise WeaknerError(Errors.WK407.format(path=gold, what="sentence with complete gold", cure=cure))
     labels = predictor.pipe.labels
     for label in (ent.label_ for doc in complete for ent in doc.ents):
         if label not in labels:
@@ -212,7 +214,7 @@ class _ScoredEntities:
         self, predictor: Predictor, gold: Path, precision: float, delta: float, min_entities: int
     ) -> ThresholdReport:
         if not self.docs:
-            raise WeaknerError(Errors.WK729.format(path=gold))
+            raise WeaknerError(Errors.WK407.format(path=gold, what="gold", cure="Give held-out gold"))
         if not any(self.scored.values()):
             raise WeaknerError(Errors.WK727.format(pipeline=predictor.model, path=gold))
         found = fit_thresholds(self.scored, precision, delta, min_entities)

@@ -96,7 +96,8 @@ def calibrate_confidence(
             for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
                 counts.add(batch, predictor)
     if not counts.scores:
-        raise WeaknerError(Errors.WK342.format(path=", ".join(str(corpus) for _, corpus in folds)))
+        path, cure = ", ".join(str(corpus) for _, corpus in folds), "Give held-out gold"
+        raise WeaknerError(Errors.WK407.format(path=path, what="sentence with complete gold", cure=cure))
     scores, hits = numpy.asarray(counts.scores), numpy.asarray(counts.hits)
     steps = isotonic(scores, hits) if method == "isotonic" else histogram(scores, hits, n_bins, min_per_bin)
     calibration = Calibration(score, unit, steps, counts.sources, counts.rules, counts.given)

@@ -87,7 +87,7 @@ def read_annotated(
     """Read about `limit` sentences of gold, dev or test; None if there is nothing to read."""
     corpus = CheckedCorpus(f"--{name} {path}", name, path)
     if path.is_file() and file_format(path) is None:
-        message = Errors.WK105.format(path=path, suffixes=", ".join(SUFFIXES))
+        message = Errors.WK105.format(path=path, cure=f"Use one of {', '.join(SUFFIXES)}")
         findings.error(corpus.where, message, _suffix_cure(path))
         return None
     was_read = False

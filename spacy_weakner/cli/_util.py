@@ -143,13 +143,18 @@ def only_with(context: typer.Context, modes: Mapping[str, Sequence[str]]) -> str
 
     mode, *others = [*filter(is_given, filter(None, modes)), ""]
     for option in filter(None, others):
-        raise WeaknerError(Errors.WK436.format(option=option, modes=f"without --{mode}".replace("_", "-")))
+        raise _misplaced(option, f"without --{mode}")
     for option in {option for own in modes.values() for option in own} - {*modes[mode]}:
         if is_given(option):
             able = " or ".join(f"--{name}" for name, own in modes.items() if name and option in own)
             how = f"without --{mode}" if mode else f"with {able}"
-            raise WeaknerError(Errors.WK436.format(option=option.replace("_", "-"), modes=how.replace("_", "-")))
+            raise _misplaced(option, how)
     return mode
+
+
+def _misplaced(option: str, where: str) -> WeaknerError:
+    setting, where = (text.replace("_", "-") for text in (f"--{option}", where))
+    return WeaknerError(Errors.WK331.format(setting=setting, where=where, instead=""))
 
 
 def say(kind: str, text: str, path: object = None) -> None:

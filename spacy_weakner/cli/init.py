@@ -79,7 +79,7 @@ def _names(recipe: str) -> List[str]:
 
 def _new(path: Path, overwrite: bool) -> Path:
     if path.exists() and (path.is_dir() or not overwrite):
-        raise WeaknerError((Errors.WK109 if path.is_dir() else Errors.WK605).format(path=path))
+        raise WeaknerError((Errors.WK109 if path.is_dir() else Errors.WK314).format(path=path, exists="exists"))
     return path
 
 

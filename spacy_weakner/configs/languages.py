@@ -6,8 +6,7 @@ from typing import Any, Dict
 import spacy.lang
 from spacy.util import get_lang_class, registry
 
-from ..errors import Errors, WeaknerError
-from .recipes import nearest_first
+from ..errors import Errors, WeaknerError, check_choice
 
 
 def language_tokenizer(lang: str) -> Dict[str, Any]:
@@ -19,12 +18,11 @@ def language_tokenizer(lang: str) -> Dict[str, Any]:
     """
     try:
         found = get_lang_class(lang)
-    except ImportError:
+    except ImportError as error:
         names = {module.name for module in pkgutil.iter_modules(spacy.lang.__path__) if module.ispkg}
         names.update(registry.languages.get_all())
-        raise WeaknerError(
-            Errors.WK603.format(lang=lang, names=", ".join(nearest_first(lang, sorted(names))))
-        ) from None
+        check_choice("lang", lang, sorted(names))
+        raise WeaknerError(Errors.WK108.format(what=f"the language '{lang}'", reason=error)) from error
     return dict(found.default_config["nlp"]["tokenizer"])
 
 
@@ -36,6 +34,5 @@ def named_tokenizer(name: str) -> Dict[str, Any]:
     RAISES (WeaknerError): If there is none.
     """
     if not registry.has("tokenizers", name):
-        names = nearest_first(name, sorted(registry.tokenizers.get_all()))
-        raise WeaknerError(Errors.WK604.format(name=name, names=", ".join(names)))
+        check_choice("tokenizer", name, sorted(registry.tokenizers.get_all()))
     return {"@tokenizers": name}

@@ -1,10 +1,9 @@
 """What configs there are."""
 
-from difflib import get_close_matches
 from functools import lru_cache
-from typing import Iterable, List, NamedTuple, Optional, Tuple
+from typing import List, NamedTuple, Optional, Tuple
 
-from ..errors import Errors, WeaknerError
+from ..errors import check_choice
 from .reading import FOLDER, only_for, read_part, to_config
 
 SIZES = ("cnn", "static", "bilstm", "transformer", "gpu", "linear", "linear-static")
@@ -40,12 +39,10 @@ def find_recipe(name: str, size: Optional[str] = None) -> Recipe:
     RAISES (WeaknerError): If there is none, or not in this size.
     """
     known = {recipe.name: recipe for recipe in recipes()}
-    if name not in known:
-        raise WeaknerError(Errors.WK600.format(name=name, names=", ".join(nearest_first(name, known))))
+    check_choice("recipe", name, known)
     recipe = known[name]
-    if size is not None and size not in recipe.sizes:
-        sizes = nearest_first(size, recipe.sizes)
-        raise WeaknerError(Errors.WK601.format(recipe=name, size=size, sizes=", ".join(sizes)))
+    if size is not None:
+        check_choice(f"size of {name}", size, recipe.sizes)
     return recipe
 
 
@@ -57,18 +54,6 @@ def sizes_of(size: str) -> List[str]:
     """
     base = to_config(read_part(f"sizes/{size}").entries).get("size", {}).get("base")
     return [size] if base is None else [*sizes_of(base), size]
-
-
-def nearest_first(name: str, names: Iterable[str]) -> List[str]:
-    """Put what is spelt like a name first.
-
-    name (str): What was asked for.
-    names (Iterable[str]): What there is.
-    RETURNS (List[str]): The names, the nearest first, the others in their order.
-    """
-    every = list(names)
-    near = get_close_matches(name, every, n=3, cutoff=0.5)
-    return [*near, *(other for other in every if other not in near)]
 
 
 def _read(name: str) -> Recipe:

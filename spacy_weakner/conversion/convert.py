@@ -136,7 +136,8 @@ def convert(
         if not as_folder:
             raise WeaknerError(Errors.WK312.format(path=output_path))
         for setting in (*(["limit"] if limit else []), *(["overwrite"] if overwrite else [])):
-            raise WeaknerError(Errors.WK749.format(setting=setting))
+            where, instead = "for a corpus that is converted as a whole", ", or 'workers' and 'ray'"
+            raise WeaknerError(Errors.WK331.format(setting=setting, where=where, instead=instead))
         config = ConvertConfig(str(input_path), str(output_path), format, language, reading, shard_size)
         return _convert_in_parts(config, executor, progress)
     check_there(output_path, overwrite)

@@ -141,7 +141,8 @@ def _check_spans(doc: Doc, seen: Set[int]) -> None:
 
 def _damaged(path: Path, error: Exception) -> WeaknerError:
     reason = f"{type(error).__name__}: {str(error).split('. ')[0]}"
-    return WeaknerError(Errors.WK102.format(path=path, reason=reason))
+    cure = "Write it again with 'spacy weakner convert'"
+    return WeaknerError(Errors.WK206.format(path=path, reason=reason, cure=cure))
 
 
 class DocPacker(DocBin):

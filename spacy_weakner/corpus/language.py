@@ -13,6 +13,7 @@ from ..pipelines import blank_pipeline
 from .docbin import SUFFIX, found_files
 
 RECORD = "weakner.json"
+_OBJECT = "an object with 'lang' and 'tokenizer'"
 
 
 class CorpusLanguage(NamedTuple):
@@ -41,12 +42,12 @@ def recorded_language(path: Path) -> Optional[CorpusLanguage]:
     path = Path(path)
     places = [path, *found_files(path)[:1]] if path.is_dir() else [path] if path.suffix == SUFFIX else []
     for record in filter(Path.is_file, map(_record_path, places)):
-        found = read_object(record, Errors.WK206)
+        found = read_object(record, _OBJECT)
         try:
             return CorpusLanguage(str(found["lang"]), str(found["tokenizer"]))
         except (TypeError, KeyError):
-            reason = "it has to be an object with 'lang' and 'tokenizer'"
-            raise WeaknerError(Errors.WK206.format(path=record, reason=reason)) from None
+            reason = "no object with these names"
+            raise WeaknerError(Errors.WK206.format(path=record, reason=reason, cure=f"Give {_OBJECT}")) from None
     return None
 
 

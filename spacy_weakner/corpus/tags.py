@@ -17,7 +17,7 @@ from spacy.attrs import ENT_IOB, ENT_TYPE, ORTH
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_choice
 from ..ty import Entity
 from .weak import SoftLabels, get_soft_labels, get_tags
 
@@ -43,8 +43,7 @@ class TagScheme:
     """
 
     def __init__(self, name: str, labels: Sequence[str]) -> None:
-        if name not in SCHEMES:
-            raise WeaknerError(Errors.WK009.format(scheme=name, schemes=", ".join(SCHEMES)))
+        check_choice("scheme", name, SCHEMES)
         self.name = name
         self.labels = tuple(labels)
         self.prefixes = {"IO": "I", "BIO": "BI", "IOBES": "BIES"}[name]

@@ -56,7 +56,7 @@ class LoneWords:
         import torch
 
         if gpu_id >= torch.cuda.device_count():
-            raise WeaknerError(Errors.WK357.format(gpu_id=gpu_id, count=torch.cuda.device_count()))
+            raise WeaknerError(Errors.WK432.format(gpu_id=gpu_id, reason="torch finds no such GPU"))
         self._device = torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
         self._model = model.to(self._device).eval()
         self.n_pieces = count_pieces(self.tokenizer.backend_tokenizer)
@@ -64,7 +64,7 @@ class LoneWords:
         self._first = probe.index(self.n_pieces)
         self.longest = (n_positions(model) or len(probe) + 64) - len(probe) + 1
         if model.get_input_embeddings().num_embeddings < self.n_pieces:
-            raise WeaknerError(Errors.WK732.format(name=name, reason="its tokenizer has pieces without embeddings"))
+            raise WeaknerError(Errors.WK353.format(name=name, reason="its tokenizer has pieces without embeddings"))
 
     def _with_specials(self, pieces: Sequence[int]) -> List[int]:
         ids: List[int] = self.tokenizer.build_inputs_with_special_tokens(list(pieces))
@@ -151,7 +151,7 @@ def distill(
     vectors, report = _fit(read, words, width, progress)
     table = half(vectors)
     if not numpy.isfinite(table).all():
-        raise WeaknerError(Errors.WK732.format(name=model, reason="its vectors do not fit into half precision"))
+        raise WeaknerError(Errors.WK353.format(name=model, reason="its vectors do not fit into half precision"))
     with atomic_path(output_path) as folder:
         folder.mkdir()
         PieceTable(cutter.to_str(), table).save(folder)

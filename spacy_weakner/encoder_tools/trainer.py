@@ -60,7 +60,7 @@ def make_arguments(folder: Path, *, gpu_id: int, mixed_precision: str, **setting
     each other."""
     count = torch.cuda.device_count()
     if gpu_id >= count:
-        raise WeaknerError(Errors.WK357.format(gpu_id=gpu_id, count=count))
+        raise WeaknerError(Errors.WK432.format(gpu_id=gpu_id, reason=f"torch finds {count}"))
     if mixed_precision == "bf16" and not torch.cuda.is_bf16_supported():
         expected = "fp16 or no, since this GPU has no bf16"
         raise WeaknerError(Errors.WK005.format(setting="mixed_precision", value=mixed_precision, expected=expected))

@@ -26,10 +26,12 @@ def use_bfloat16(nlp: Language) -> int:
     models = [model for _, pipe in nlp.pipeline if isinstance(model := getattr(pipe, "model", None), Model)]
     found = [module for model in models for module in transformers_in(model)]
     if not found:
-        raise WeaknerError(Errors.WK358.format(names=", ".join(nlp.component_names) or "none"))
+        names = ", ".join(nlp.component_names) or "none"
+        raise WeaknerError(Errors.WK358.format(reason=f"no component runs a Transformer (components: {names})"))
     for module in found:
         if module.device.type != "cpu":
-            raise WeaknerError(Errors.WK359.format(device=module.device))
+            cure = "On a GPU train with 'mixed_precision = true' in the settings of the Transformer"
+            raise WeaknerError(Errors.WK358.format(reason=f"the Transformer is on {module.device}. {cure}"))
     for module in found:
         if not isinstance(module.forward, _Forward):
             module.forward = _Forward(module.forward)

@@ -36,7 +36,7 @@ def require(*packages: str) -> None:
     """
     for package in packages:
         if find_spec(package) is None:
-            raise WeaknerError(Errors.WK350.format(package=package))
+            raise WeaknerError(Errors.WK350.format(package=package, extra="transformers"))
 
 
 def load_tokenizer(name: Union[str, Path]) -> Any:

@@ -180,7 +180,8 @@ class EntCombiner(BatchPipe):
         pairs = [(doc, gold) for doc in parts if len(doc) and (gold := find_gold(doc)) is not None]
         used = [doc for doc, _ in pairs]
         if not used:
-            raise WeaknerError(Errors.WK715.format(name=self.name))
+            reason = "no Doc has gold (doc.ents that are not weak, or the span group 'gold')"
+            raise WeaknerError(Errors.WK715.format(name=self.name, reason=reason))
         groups = self._find_groups(used)
         if labels is None:
             found = {label for _, gold in pairs for _, _, label in gold.entities}
@@ -190,7 +191,8 @@ class EntCombiner(BatchPipe):
         space = FeatureSpace(groups, scored, sorted(set(labels)))
         rows = [read_fit_doc(doc, gold, self._read([doc], space), space) for doc, gold in pairs]
         if not any(len(row.spans) for row in rows):
-            raise WeaknerError(Errors.WK716.format(name=self.name, n=len(rows), groups=", ".join(groups) or "none"))
+            reason = f"{len(rows)} Docs with gold have no candidates in the span groups {', '.join(groups) or 'none'}"
+            raise WeaknerError(Errors.WK715.format(name=self.name, reason=reason))
         self._weights, self._counts, self._report = fit(rows, space.main, self.folds, self.penalty, self.threshold)
         self._space, self._thresholds = space, {}
         self._log(self._report)
@@ -206,7 +208,8 @@ class EntCombiner(BatchPipe):
             predicted = [group for group in there if group.startswith(PREDICTED_PREFIX)]
         absent = [group for group in [*weak, *predicted] if group not in there]
         if absent:
-            raise WeaknerError(Errors.WK717.format(name=self.name, group=absent[0], groups=", ".join(there) or "none"))
+            reason = f"no Doc has the span group '{absent[0]}' (groups there: {', '.join(there) or 'none'})"
+            raise WeaknerError(Errors.WK715.format(name=self.name, reason=reason))
         return [*weak, *predicted]
 
     def _log(self, report: FitReport) -> None:

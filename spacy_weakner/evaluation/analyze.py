@@ -72,9 +72,10 @@ def analyze(
     if not counter.docs:
         raise WeaknerError(Errors.WK101.format(path=corpus))
     if gold is not None and not counter.gold_docs:
-        raise WeaknerError(Errors.WK407.format(path=gold))
+        cure = "Give a corpus with entities that are not weak"
+        raise WeaknerError(Errors.WK407.format(path=gold, what="gold", cure=cure))
     if not counter.seen and not counter.gold_docs:
-        raise WeaknerError(Errors.WK405.format(path=corpus))
+        raise WeaknerError(Errors.WK301.format(path=corpus))
     for name in sources or ():
         if name not in counter.seen:
             there = ", ".join(sorted(counter.seen)) or "none"
@@ -157,5 +158,5 @@ def _read(corpus: Path, gold: Optional[Path]) -> Iterator[Tuple[Doc, Doc]]:
     existing(gold)
     for number, (doc, other) in enumerate(zip_longest(stream_docs(corpus), stream_docs(gold)), start=1):
         if doc is None or other is None or not same_tokens(doc, other):
-            raise WeaknerError(Errors.WK406.format(path=gold, corpus=corpus, number=number))
+            raise WeaknerError(Errors.WK400.format(path=gold, other=corpus, number=number))
         yield doc, other

@@ -77,7 +77,7 @@ def make_candidates(paths: Mapping[str, Union[Path, str]]) -> List[Candidate]:
     """Read candidates as users write them: by name a path, or "PATH#SOURCE" for the span group of a weak source. A "#"
     in the name of an existing file or folder is part of the path."""
     if not paths:
-        raise WeaknerError(Errors.WK408)
+        raise WeaknerError(Errors.WK401.format(reason="got none"))
     candidates = [Candidate(name, *_split(str(value))) for name, value in paths.items()]
     for candidate in candidates:
         candidate.check()
@@ -99,9 +99,9 @@ def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
     for value in values:
         name, separator, path = value.partition("=")
         if not (name and separator and path):
-            raise WeaknerError(Errors.WK401.format(value=value))
+            raise WeaknerError(Errors.WK401.format(reason=f"got '{value}'"))
         if name in parsed:
-            raise WeaknerError(Errors.WK404.format(name=name))
+            raise WeaknerError(Errors.WK401.format(reason=f"two are named '{name}'"))
         parsed[name] = path
     return parsed
 
@@ -161,7 +161,7 @@ class Predictions:
         for number, gold in enumerate(read_docs(self.test, vocab), start=1):
             doc = next(docs, None)
             if doc is None or not same_tokens(gold, doc):
-                raise WeaknerError(Errors.WK400.format(path=self.candidate.path, test=self.test, number=number))
+                raise WeaknerError(Errors.WK400.format(path=self.candidate.path, other=self.test, number=number))
             yield gold, doc
         if next(docs, None) is not None:
-            raise WeaknerError(Errors.WK400.format(path=self.candidate.path, test=self.test, number=number + 1))
+            raise WeaknerError(Errors.WK400.format(path=self.candidate.path, other=self.test, number=number + 1))

@@ -12,7 +12,7 @@ from ..calibration.reliability import CalibrationCounter
 from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold, missing_tokens
 from ..corpus.weak import doc_entities, is_weak
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing
 from ..progress import Progress
 from ..runtime.devices import on_device
@@ -129,8 +129,8 @@ def compare(
     check_range("bootstrap", bootstrap, 0, None)
     test = existing(test)
     parsed = make_candidates(candidates)
-    if baseline is not None and baseline not in candidates:
-        raise WeaknerError(Errors.WK410.format(name=baseline, names=", ".join(candidates)))
+    if baseline is not None:
+        check_choice("baseline", baseline, candidates)
     _check_gold(test)
     bar = Progress(parsed, desc="compare", unit="candidate", enabled=progress)
     with on_device(gpu_id):
@@ -179,9 +179,9 @@ def _check_gold(test: Path) -> None:
     number = 0
     for number, doc in enumerate(read_docs(test, Vocab()), start=1):
         if is_weak(doc):
-            raise WeaknerError(Errors.WK413.format(path=test, number=number))
+            raise WeaknerError(Errors.WK402.format(path=test, number=number, what="is weakly labeled"))
         if missing_tokens(doc):
-            raise WeaknerError(Errors.WK402.format(path=test, number=number))
+            raise WeaknerError(Errors.WK402.format(path=test, number=number, what="has tokens without annotation"))
     if not number:
         raise WeaknerError(Errors.WK101.format(path=test))
 

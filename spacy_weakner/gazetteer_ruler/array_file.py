@@ -87,7 +87,8 @@ class ArrayFile:
 
     def damaged(self, reason: str) -> WeaknerError:
         """RETURNS (WeaknerError): The error to raise if the contents are not what they should be."""
-        return WeaknerError(Errors.WK210.format(path=self._name, reason=reason))
+        cure = "Initialize the gazetteer_ruler again, or copy the pipeline again"
+        return WeaknerError(Errors.WK206.format(path=self._name, reason=reason, cure=cure))
 
 
 def open_arrays(path: Path) -> ArrayFile:

@@ -219,7 +219,8 @@ def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> It
         try:
             yield from _terms(row, label)
         except BadTerm as error:
-            raise WeaknerError(Errors.WK207.format(index=i, name=name, reason=error)) from error
+            where = f"The terms of '{name}'"
+            raise WeaknerError(Errors.WK103.format(path=where, place=f"entry {i}", reason=error)) from error
 
 
 def _by_label(terms: Mapping[Any, Any], name: str) -> Iterator[Tuple[Any, Any]]:
@@ -368,7 +369,8 @@ def _format_reader(path: Path) -> Callable[[Path, Optional[str], Optional[str]],
     name = path.name.lower()
     suffix = Path(name[: -len(".gz")] if name.endswith(".gz") else name).suffix
     if suffix not in _FORMATS:
-        raise WeaknerError(Errors.WK205.format(path=path, suffixes=", ".join(_FORMATS)))
+        cure = f"Rename it to one of {', '.join(_FORMATS)} (or these with .gz)"
+        raise WeaknerError(Errors.WK105.format(path=path, cure=cure))
     return _FORMATS[suffix]
 
 
@@ -395,7 +397,7 @@ def _pattern_fields(pattern: List[Any]) -> Tuple[str, bool]:
 
 
 def _line_error(path: Path, line: int, reason: str) -> WeaknerError:
-    return WeaknerError(Errors.WK201.format(path=path, line=line, reason=reason))
+    return WeaknerError(Errors.WK103.format(path=path, place=f"line {line}", reason=reason))
 
 
 def _is_blank(value: Any) -> bool:

@@ -227,8 +227,8 @@ def _check_method(method: str, **settings: Any) -> None:
     }
     for setting, value in settings.items():
         if value not in (None, False) and method not in belongs[setting]:
-            methods = ", ".join(belongs[setting])
-            raise WeaknerError(Errors.WK331.format(setting=f"{setting} = {value}", method=method, methods=methods))
+            where, instead = f"with method = {', '.join(belongs[setting])}", ", or choose another method"
+            raise WeaknerError(Errors.WK331.format(setting=f"{setting} = {value}", where=where, instead=instead))
 
 
 def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:

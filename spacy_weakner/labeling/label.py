@@ -115,7 +115,8 @@ def label(
     settings = {key: value for key, value in settings.items() if value != usual.get(key, ...)}
     if sources is not None:
         for setting in (*([] if source is None else ["source"]), *settings):
-            raise WeaknerError(Errors.WK309.format(setting=setting))
+            instead = ", or write it into the section of the source that it is meant for"
+            raise WeaknerError(Errors.WK331.format(setting=setting, where="without 'sources'", instead=instead))
         declared = read_sources(sources)
     else:
         declared = [_single_source(source, terms, pipeline, settings)]

@@ -176,4 +176,5 @@ def _check_groups(source: PipelineSource, groups: Sequence[str]) -> None:
         written = sorted(nlp(Doc(nlp.vocab, words=["x"])).spans)
         if source.spans_key not in written:
             names = ", ".join(written) or "none"
-            raise WeaknerError(Errors.WK315.format(pipeline=source.path, group=source.spans_key, groups=names))
+            place = f"from the pipeline '{source.path}'"
+            raise WeaknerError(Errors.WK372.format(place=place, key=source.spans_key, groups=names))

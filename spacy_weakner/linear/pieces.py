@@ -67,7 +67,9 @@ def read_pieces(path: Union[str, Path]) -> PieceTable:
         _check_unknown(cutter)
     # The library has no words for numbers that numpy does not know: a TypeError or an AttributeError.
     except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, SafetensorError) as error:
-        raise WeaknerError(Errors.WK730.format(path=folder, reason=str(error).splitlines()[0])) from error
+        reason = str(error).splitlines()[0]
+        cure = f"Give a folder with a static model ({TOKENIZER}, {TABLE}), as 'spacy weakner encoder distill' makes it"
+        raise WeaknerError(Errors.WK206.format(path=folder, reason=reason, cure=cure)) from error
     return PieceTable(tokenizer, vectors)
 
 

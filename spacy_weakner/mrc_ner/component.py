@@ -179,12 +179,16 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
                 self.ask(label, given[label])
         missing = [label for label in (*self.labels, *(labels or ())) if label not in self.cfg["queries"]]
         if missing or not self.cfg["queries"]:
-            raise WeaknerError(Errors.WK036.format(name=self.name, labels=", ".join(missing) or "?"))
+            raise self._no_question(missing or ["?"])
         super().initialize(get_examples, nlp=nlp, labels=list(labels or self.labels))
         unasked = {label for eg in get_examples() for label in self.example_labels(eg)} - {*self.labels}
         if unasked and labels is None:  # else it is meant so, and an error when it is met
-            raise WeaknerError(Errors.WK036.format(name=self.name, labels=", ".join(sorted(unasked))))
+            raise self._no_question(sorted(unasked))
         warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
+
+    def _no_question(self, labels: Sequence[str]) -> WeaknerError:
+        where = f"[initialize.components.{self.name}.queries]"
+        return WeaknerError(Errors.WK036.format(where=where, labels=", ".join(labels)))
 
     def reset_training(self) -> None:
         super().reset_training()

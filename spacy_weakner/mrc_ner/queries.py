@@ -6,6 +6,8 @@ from typing import Any, Dict, Mapping, Optional
 from ..errors import Errors, WeaknerError
 from ..files import read_object
 
+_OBJECT = "questions by label"
+
 
 def make_queries(path: Optional[Path] = None, queries: Optional[Dict[str, str]] = None) -> Dict[str, str]:
     """Read questions. Registered as `spacy_weakner.Queries.v1`.
@@ -19,7 +21,7 @@ def make_queries(path: Optional[Path] = None, queries: Optional[Dict[str, str]] 
     if (path is None) == (queries is None):
         raise ValueError("Give Queries.v1 either a path or queries.")
     if path is not None:
-        return check_queries(read_object(Path(path), Errors.WK035), str(path))
+        return check_queries(read_object(Path(path), _OBJECT), str(path))
     return check_queries(queries, "[initialize]")
 
 
@@ -32,9 +34,9 @@ def check_queries(queries: Any, where: str) -> Dict[str, str]:
     RAISES (WeaknerError): If one is no text, or empty.
     """
     if not isinstance(queries, Mapping) or not queries:
-        raise WeaknerError(Errors.WK035.format(path=where, reason="it is no object of questions by label"))
+        raise WeaknerError(Errors.WK206.format(path=where, reason="no object", cure=f"Give {_OBJECT}"))
     for label, text in queries.items():
         words = (label, text)
         if not all(isinstance(own, str) and own.strip() for own in words):
-            raise WeaknerError(Errors.WK034.format(where=where, label=label))
+            raise WeaknerError(Errors.WK036.format(where=where, labels=label))
     return dict(queries)

@@ -11,7 +11,7 @@ from ..corpus.docbin import read_docs, write_docs
 from ..errors import Errors, WeaknerError
 from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES, Comparison, compare
-from ..runs.groups import learnable, split_folds
+from ..runs.groups import ONE_LEARNABLE, learnable, split_folds
 
 
 class Fold(NamedTuple):
@@ -32,7 +32,7 @@ def make_folds(gold: Path, folder: Path, n: int, *, seed: int = 0, needed: bool 
     parts = split_folds(list(read_docs(gold, Vocab())), n, seed)
     if len(parts) > 1 and not learnable(parts):
         if needed:
-            raise WeaknerError(Errors.WK693.format(path=gold))
+            raise WeaknerError(Errors.WK361.format(path=gold, reason=ONE_LEARNABLE, instead=", or dev (--dev)"))
         return []
     made = []
     for i, part in enumerate(parts, start=1):

@@ -173,7 +173,7 @@ def fit(
         say(note)
     wanted = {rule.name for rule in rules if rule.trained}
     if not lists and not wanted:
-        raise WeaknerError(Errors.WK684.format(path=folders.folder))
+        raise WeaknerError(Errors.WK680.format(where=f" in {folders.folder}"))
     context = TrainingContext(
         folders,
         output,
@@ -249,7 +249,8 @@ def _with_gold(
     models, by_dev = context.models, facts.chosen_by == DEV
     folds = make_folds(gold, models / "folds", PACES[context.size].folds, seed=context.seed, needed=not by_dev)
     if len(folds) < 2 and not by_dev:
-        raise WeaknerError(Errors.WK685.format(path=context.corpora.gold, docs=facts.gold))
+        reason = f"all its {facts.gold} sentences have the same text"
+        raise WeaknerError(Errors.WK361.format(path=context.corpora.gold, reason=reason, instead=", or dev (--dev)"))
     folds = folds if len(folds) > 1 else []
     dev = label_with(lists, context.corpora.dev, models / "dev.spacy") if by_dev else None
     sources = {each.source: each.pipeline for each in lists}

@@ -7,6 +7,9 @@ from typing import Iterator
 from ..corpus.docbin import corpus_files
 from ..errors import Errors, WeaknerError
 
+# Names of packages.
+IMPORTABLE = "letters from a to z, digits and underscores, with a letter first"
+
 
 class Corpora:
     """The folder of a project's corpora."""
@@ -44,4 +47,5 @@ def reading(path: Path, command: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise WeaknerError(Errors.WK681.format(path=path, command=command)) from error
+        cure = f"Run 'spacy weakner {command}' again"
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error

@@ -20,6 +20,7 @@ from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import CorpusSource, Source, read_sources
 from ..pipelines import blank_pipeline
 from .context import ALONE, WITH_LISTS, config_name
+from .layout import IMPORTABLE
 from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -96,7 +97,7 @@ def init_project(
     check_choice("size", size, tuple(PACES))
     folder = Path(folder)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
-        raise WeaknerError(Errors.WK688.format(path=folder))
+        raise WeaknerError(Errors.WK300.format(path=folder))
     given = {"text": text, "gold": gold, "dev": dev, "test": test}
     files = {key: _path_in(folder, existing(Path(path), f"--{key}")) for key, path in given.items() if path is not None}
     own = _own_sources(text, lang, tokenizer, columns)
@@ -104,7 +105,7 @@ def init_project(
         answers = None
     declared = _declare(folder, terms, sources, answers, text, own, term_label)
     if "gold" not in files and not ("text" in files and declared):
-        raise own.error or WeaknerError(Errors.WK680)
+        raise own.error or WeaknerError(Errors.WK680.format(where=""))
     # Sources in the rows of the text can be scored only if the rows of the gold have them, too.
     scored = "gold" in files and (
         any(each.kind != CorpusSource.kind for each in declared)
@@ -282,7 +283,7 @@ def _package_name(name: str, chosen: bool) -> str:
     cleaned = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
     starts_well = cleaned[:1].isalpha()
     if chosen and (cleaned != name or not starts_well):
-        raise WeaknerError(Errors.WK686.format(name=name))
+        raise WeaknerError(Errors.WK005.format(setting="name", value=repr(name), expected=IMPORTABLE))
     return cleaned if starts_well else f"project_{cleaned}".rstrip("_")
 
 

@@ -20,6 +20,7 @@ from ..evaluation.compare import CandidateScores
 from ..files import atomic_path, existing, write_text
 from ..pipelines import add_sentences, load_pipeline
 from ..runtime.lock import holding
+from .layout import IMPORTABLE
 from .lists import LINKER
 from .selection import Selection
 
@@ -61,7 +62,7 @@ def package(
     RAISES (WeaknerError): For a name that cannot be imported, or if the pipeline is missing.
     """
     if not name.isidentifier() or not name.isascii() or iskeyword(name):
-        raise WeaknerError(Errors.WK686.format(name=name))
+        raise WeaknerError(Errors.WK005.format(setting="name", value=repr(name), expected=IMPORTABLE))
     try:
         version = str(Version(version))
     except InvalidVersion as error:

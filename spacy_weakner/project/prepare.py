@@ -21,6 +21,7 @@ from .splitting import MIN_FOR_TEST, MIN_TO_SPLIT, split_gold
 
 DEV, CROSS_VALIDATION, NOTHING = "dev", "cross-validation", "nothing"
 _DROP, _ERROR = "drop", "error"
+_CHECK = "Check that its annotations stand under 'ents' or 'spans'"
 
 
 class Preparation(Strict):
@@ -69,7 +70,7 @@ def prepare(
         file is malformed, or gold, dev or test is given and has no entity.
     """
     if gold is None and text is None:
-        raise WeaknerError(Errors.WK680)
+        raise WeaknerError(Errors.WK680.format(where=""))
     corpora = Corpora(Path(output))
     inputs = [Path(path) for path in (gold, text, dev, test) if path is not None]
     language = corpus_language(inputs[0], lang, tokenizer)
@@ -130,7 +131,7 @@ def read_preparation(corpora: Corpora) -> Preparation:
 def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:
     kept = [doc for doc in docs if len(doc) and doc.has_annotation("ENT_IOB")]
     if not any(doc.ents for doc in kept):
-        raise WeaknerError(Errors.WK682.format(path=path, docs=len(docs)))
+        raise WeaknerError(Errors.WK407.format(path=path, what=f"entity in its {len(docs)} sentences", cure=_CHECK))
     if len(kept) < len(docs):
         notes.append(f"{len(docs) - len(kept)} sentences of the gold without any annotation were left out")
     return kept
@@ -143,7 +144,9 @@ def _check_given(corpora: Corpora, given: Dict[str, Optional[Path]]) -> None:
         if source is not None:
             entities = [len(doc.ents) for doc in read_docs(path, Vocab())]
             if not any(entities):
-                raise WeaknerError(Errors.WK694.format(path=source, docs=len(entities), use=use, name=name))
+                what = f"entity in its {len(entities)} sentences, so nothing can be {use} by it"
+                cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
+                raise WeaknerError(Errors.WK407.format(path=source, what=what, cure=cure))
 
 
 def _split(

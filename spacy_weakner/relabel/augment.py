@@ -148,7 +148,7 @@ class Augment(Stage[AugmentReport]):
         import torch
 
         if self.gpu_id >= torch.cuda.device_count():
-            raise WeaknerError(Errors.WK357.format(gpu_id=self.gpu_id, count=torch.cuda.device_count()))
+            raise WeaknerError(Errors.WK432.format(gpu_id=self.gpu_id, reason="torch finds no such GPU"))
         masked_lm = load_masked_lm(self.model)
         self.reader = Reader(masked_lm, min(MAX_PIECES, max_pieces(masked_lm)))
         self.predictor = WordPredictor(masked_lm, self.settings["top_k"], self.gpu_id)
@@ -169,7 +169,7 @@ class Augment(Stage[AugmentReport]):
             ids, scores = self.predictor([window for _, window in batch])
             places = [(number, place) for number, window in batch for place in window.places]
             for i in numpy.flatnonzero(~numpy.isfinite(scores).all(axis=1)):
-                raise WeaknerError(Errors.WK420.format(model=self.model, text=docs[places[i][0]].text[:50]))
+                raise WeaknerError(Errors.WK343.format(pipeline=self.model, text=docs[places[i][0]].text[:50]))
             chosen = sample(scores, numpy.array([randoms[number][1, place.token] for number, place in places]))
             for (number, place), choices, choice in zip(places, ids, chosen, strict=True):
                 self._replace(words[number], place, int(choices[choice]))

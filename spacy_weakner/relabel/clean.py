@@ -127,7 +127,7 @@ def clean(
     """
     check_range("factor", factor, 0.0, None)
     if not (outside or entities):
-        raise WeaknerError(Errors.WK726)
+        raise WeaknerError(Errors.WK005.format(setting="entities", value=False, expected="true, or outside = true"))
     input_path, output_path = Path(input_path), Path(output_path)
     there = [Path(model)] if Path(model).exists() else []
     check_output(there, [output_path])

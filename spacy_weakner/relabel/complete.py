@@ -124,11 +124,12 @@ def complete(
     if rule == AUTO:
         rule = _best_rule(calibration)
     if rule == NONE and soft:
-        raise WeaknerError(Errors.WK702)
+        where = "with a rule that changes labels; 'none', which 'auto' may choose, does not"
+        raise WeaknerError(Errors.WK331.format(setting="soft", where=where, instead=", or give another rule"))
     if rule == NONE and calibration is not None and calibration.given is None:
-        raise WeaknerError(Errors.WK701.format(rule=rule))
+        raise WeaknerError(Errors.WK701.format(what=f"The rule '{rule}'", instead="another rule"))
     if estimate_accuracy and (calibration is None or not calibration.sources):
-        raise WeaknerError(Errors.WK345)
+        raise WeaknerError(Errors.WK701.format(what="'estimate_accuracy'", instead="'weak_accuracy'"))
     options = {"rule": rule, "broken": broken, "cap": cap, "soft": soft, "bfloat16": bfloat16}
     options["weak_accuracy"] = None if estimate_accuracy else weak_accuracy
     make = partial(Complete, str(model), component, calibration, Path(input_path), options)
@@ -255,7 +256,7 @@ class Complete(Stage[CompleteReport]):
 
 def _best_rule(calibration: Optional[Calibration]) -> str:
     if calibration is None or not calibration.rules:
-        raise WeaknerError(Errors.WK701.format(rule=AUTO))
+        raise WeaknerError(Errors.WK701.format(what=f"The rule '{AUTO}'", instead="another rule"))
     # Of equal ones the one that changes least. ALL is no candidate, however good its labels are: the model that made
     # them learns nothing from them.
     return max((NONE, UNMATCHED), key=lambda rule: calibration.rules.get(rule, 0.0))

@@ -34,7 +34,7 @@ def _read(config: Path, overrides: Mapping[str, Any], interpolate: bool) -> Dict
         raise
     except Exception as error:  # of many kinds, if the config is damaged
         reason = " ".join(str(error).split())
-        raise WeaknerError(Errors.WK365.format(config=config, reason=reason)) from error
+        raise WeaknerError(Errors.WK108.format(what=f"the config {config}", reason=reason)) from error
 
 
 def _flat(config: Config) -> Dict[str, Any]:
@@ -54,7 +54,7 @@ def train_corpus(config: Path, overrides: Mapping[str, Any]) -> Path:
     """The corpus `paths.train` of a config."""
     value = flat_config(config, overrides).get("paths.train")
     if not value:
-        raise WeaknerError(Errors.WK713.format(config=config))
+        raise WeaknerError(Errors.WK364.format(config=config, reason="no corpus to train on. Give --paths.train"))
     return existing(Path(value), "paths.train")
 
 
@@ -93,7 +93,11 @@ def words_per_update(config: Path, overrides: Mapping[str, Any]) -> float:
     size = values.get("training.batcher.size")
     kind = str(values.get("training.batcher.@batchers", ""))
     if not isinstance(size, (int, float)) or size <= 0 or not ("by_words" in kind or "by_padded" in kind):
-        raise WeaknerError(Errors.WK683.format(config=config, kind=kind or "none"))
+        reason = (
+            f"batches ([training.batcher], {kind or 'none'}) that are not counted in words, so the size of an update "
+            "is unknown. Take spacy.batch_by_words.v1 or spacy.batch_by_padded.v1"
+        )
+        raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
     return float(size)  # accumulate_gradient divides it, and does not add to it
 
 
@@ -103,7 +107,8 @@ def check_passes(passes: float, overrides: Mapping[str, Any]) -> None:
         raise WeaknerError(Errors.WK005.format(setting="passes", value=passes, expected="more than 0"))
     for key in (_UPDATES, _EPOCHS):
         if overrides.get(key, -1) not in (0, -1):  # no end, in spaCy's words
-            raise WeaknerError(Errors.WK710.format(key=key))
+            where = "without a number of passes"
+            raise WeaknerError(Errors.WK331.format(setting=key, where=where, instead=" or the other"))
 
 
 def updates_of(config: Path, corpus: Path, passes: float, overrides: Mapping[str, Any]) -> Dict[str, Any]:

@@ -58,6 +58,9 @@ def split_folds(docs: Sequence[Doc], folds: int, seed: int = 0) -> List[FoldDocs
     return found if learnable(found) else _deal(group_docs(docs, str(seed), least=len(docs) + 1), folds)
 
 
+ONE_LEARNABLE = "only one sentence of it (or copies of it) has entities"
+
+
 def learnable(folds: Sequence[FoldDocs]) -> bool:
     """True if the rest of each fold has a label, or there is none at all."""
     has_label = [any(map(_has_labels, fold.rest)) for fold in folds]

@@ -15,7 +15,7 @@ from ..files import atomic_path, check_output, existing, parse_json, write_text
 from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
 from .config import check_passes, flat_config, resolved_config, train_corpus, updates_of
-from .groups import learnable, split_folds
+from .groups import ONE_LEARNABLE, learnable, split_folds
 from .training import BEST, LAST, Trained, Training, check_trainings, train_all
 
 FOLDS, MEMBERS, GRID = "folds.json", "members.json", "grid.json"
@@ -131,9 +131,10 @@ def train_folds(
     docs = [doc for doc in read_docs(gold, Vocab()) if len(doc)]
     parts = split_folds(docs, folds, seed) if len(docs) >= folds else []
     if len(parts) < folds:
-        raise WeaknerError(Errors.WK361.format(path=gold, docs=len(parts) or len(docs), folds=folds))
+        reason = f"{len(parts) or len(docs)} sentences are too few for {folds} folds"
+        raise WeaknerError(Errors.WK361.format(path=gold, reason=reason, instead=", or fewer folds"))
     if not learnable(parts):
-        raise WeaknerError(Errors.WK693.format(path=gold))
+        raise WeaknerError(Errors.WK361.format(path=gold, reason=ONE_LEARNABLE, instead=""))
     # Until all is done there are no folds: pipelines and corpora of two runs do not belong together.
     (output / FOLDS).unlink(missing_ok=True)
     trainings = []
@@ -168,7 +169,8 @@ def read_folds(folder: Path) -> List[Tuple[str, Path]]:
         rows = parse_json(index.read_bytes())
         folds = [(str(folder / str(row["model"])), folder / str(row["corpus"]), row["corpus_hash"]) for row in rows]
     except (ValueError, TypeError, KeyError) as error:
-        raise WeaknerError(Errors.WK363.format(path=index)) from error
+        cure = "Train the folds again with 'spacy weakner train --folds'"
+        raise WeaknerError(Errors.WK206.format(path=index, reason=error, cure=cure)) from error
     for _, corpus, key in folds:
         if hash_file(existing(corpus)) != key:
             raise WeaknerError(Errors.WK367.format(path=corpus))
@@ -183,7 +185,8 @@ def _check_held_out(config: Path, gold: Path, overrides: Mapping[str, Any]) -> N
     replaced = {"paths.train", "paths.dev"} - {*overrides}
     others = {key: value for key, value in resolved_config(config, overrides).items() if key not in replaced}
     if not reads or "paths.train" in overrides or any(_reads(*item, gold.resolve()) for item in others.items()):
-        raise WeaknerError(Errors.WK364.format(config=config))
+        reason = "another training corpus than '${paths.train}', so no fold can be held out. Train on paths.train alone"
+        raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
 
 
 def _reads(key: str, value: object, gold: Path) -> bool:
@@ -233,7 +236,8 @@ def train_members(
     values = dict(overrides or {})
     for key in SEEDS:
         if key in values:
-            raise WeaknerError(Errors.WK431.format(key=key))
+            where, instead = "without members, which differ by it", ", and set the first seed: 'seed' (--seed)"
+            raise WeaknerError(Errors.WK331.format(setting=key, where=where, instead=instead))
     if passes is not None:
         check_passes(passes, values)
     output, corpus = Path(output), train_corpus(config, values)
@@ -263,7 +267,8 @@ def find_members(model: Union[str, Path]) -> List[Union[str, Path]]:
     try:
         names = [str(name) for name in parse_json(index.read_bytes())]
     except (ValueError, TypeError) as error:
-        raise WeaknerError(Errors.WK437.format(path=index)) from error
+        cure = "Train the members again with 'spacy weakner train --members'"
+        raise WeaknerError(Errors.WK206.format(path=index, reason=error, cure=cure)) from error
     return [existing(index.parent / name, "run 'spacy weakner train --members' again") for name in names]
 
 
@@ -298,11 +303,12 @@ def train_grid(
     if not grid or not all(grid.values()):
         raise WeaknerError(Errors.WK005.format(setting="grid", value=dict(grid), expected="SETTING=VALUE,VALUE,..."))
     if (output / BEST).exists() and not (output / GRID).exists():
-        raise WeaknerError(Errors.WK368.format(path=output / BEST))
+        raise WeaknerError(Errors.WK300.format(path=output / BEST))
     known = flat_config(config, {})
     for key in grid:
         if key not in known:
-            raise WeaknerError(Errors.WK366.format(config=config, key=key))
+            reason = f"no setting '{key}'. Correct its name, or write it into the config"
+            raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
     points: List[Dict[str, Any]] = []
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))

@@ -115,7 +115,7 @@ def check_trainings(processes: int, ray: Optional[str]) -> None:
     check_range("processes", processes, 1, None)
     if ray is not None:
         if processes > 1:
-            raise WeaknerError(Errors.WK711.format(setting="processes"))
+            raise WeaknerError(Errors.WK331.format(setting="processes", where="without 'ray'", instead=""))
         load_ray()
 
 

@@ -168,7 +168,8 @@ def connected(address: str, folder: Path, *, gpus: int = 0, many_cores: bool = F
                 ray.init(where, log_to_driver=False, logging_level=logging.ERROR, **alone)
             except Exception as error:  # of many kinds
                 reason = " ".join(str(error).split()) or type(error).__name__
-                raise WeaknerError(Errors.WK721.format(address=address, reason=reason)) from error
+                where, cure = f"the Ray cluster '{address}'", "Start one (ray start --head), or give 'auto'"
+                raise WeaknerError(Errors.WK764.format(where=where, reason=reason, cure=cure)) from error
     try:
         cluster = Cluster(ray, gpus, many_cores)
         cluster.check_machines(folder)
@@ -189,7 +190,7 @@ def load_ray() -> Any:
     try:
         import ray
     except ImportError as error:
-        raise WeaknerError(Errors.WK720) from error
+        raise WeaknerError(Errors.WK350.format(package="ray", extra="ray")) from error
     return ray
 
 

@@ -40,7 +40,7 @@ class Executor:
         check_range("workers", self.workers, 1, None)
         check_range("gpu_id", self.gpu_id, -1, None)
         if self.ray is not None and self.workers > 1:
-            raise WeaknerError(Errors.WK711.format(setting="workers"))
+            raise WeaknerError(Errors.WK331.format(setting="workers", where="without 'ray'", instead=""))
 
     @property
     def gpu_here(self) -> int:

@@ -225,5 +225,5 @@ def test_what_cannot_be_used(tmp_path, fit, model, gold):
     with pytest.raises(WeaknerError, match="WK727"):
         fit(tmp_path / "silent", tmp_path / "o.spacy")
     write_docs(tmp_path / "none.spacy", [make_doc(NLP, "a", annotated=False)])
-    with pytest.raises(WeaknerError, match="WK729"):
+    with pytest.raises(WeaknerError, match="WK407"):
         fit(model, tmp_path / "none.spacy")

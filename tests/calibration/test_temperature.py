@@ -96,7 +96,7 @@ def test_unusable_input(tmp_path, model):
     with pytest.raises(WeaknerError, match=r"WK003.*THING"):
         calibrate(model, gold(tmp_path, [("Anna", [(0, 1, "THING")])]), tmp_path / "out", fit=["temperature"])
     write_docs(tmp_path / "none.spacy", [NLP.make_doc("Anna")])
-    with pytest.raises(WeaknerError, match="WK342"):
+    with pytest.raises(WeaknerError, match="WK407"):
         calibrate(model, tmp_path / "none.spacy", tmp_path / "out", fit=["temperature"])
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").mkdir()

@@ -151,7 +151,7 @@ def test_formats(check, write, nlp, tmp_path):
         ("a.tsv", ["#FORMAT=WebAnno TSV 3.3", "", "1-1\t0-4\tAnna\tPER"], r"WK371.*CoNLL 2002"),
         ("a.jsonl", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
         ("a.data", [{"text": "a"}], r"WK105.*rename it to \.json"),
-        ("a.spacy", b"no docs", "WK102"),
+        ("a.spacy", b"no docs", "WK206"),
         ("a.conll", ["Anna B-PER", "slept"], "WK103.*line 2"),
         ("a.jsonl", '{"text": "Zoë"}'.encode("cp1252"), "WK104.*WINDOWS-1252.*iconv"),
         ("a.jsonl", '{"text": "Zoë"}'.encode("utf-16"), "WK104.*UTF-16.*iconv -f UTF-16"),

@@ -267,21 +267,21 @@ def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, opt
 @pytest.mark.parametrize(
     "options, message",
     [
-        ("--folds 3 --members 2", "--members works only without --folds"),
-        ("--folds 3 --passes 2", "--passes works only without --folds"),
-        ("--seed 1", "--seed works only with --folds or --members"),
-        ("--grid a.b=1 --seed 1", "--seed works only without --grid"),
+        ("--folds 3 --members 2", "'--members' works only without --folds"),
+        ("--folds 3 --passes 2", "'--passes' works only without --folds"),
+        ("--seed 1", "'--seed' works only with --folds or --members"),
+        ("--grid a.b=1 --seed 1", "'--seed' works only without --grid"),
     ],
 )
 def test_options_of_train_that_exclude_each_other(options, message):
     result = invoke("train", "c.cfg", "out", *options.split())
-    assert result.exit_code == 1 and "WK436" in result.stderr and message in result.stderr
+    assert result.exit_code == 1 and "WK331" in result.stderr and message in result.stderr
 
 
 def test_folds_need_a_corpus(tmp_path):
     (tmp_path / "c.cfg").write_text("[paths]\ntrain = null\n")
     result = invoke("train", tmp_path / "c.cfg", tmp_path / "out", "--folds", "3")
-    assert result.exit_code == 1 and "WK713" in result.stderr and "--paths.train" in result.stderr
+    assert result.exit_code == 1 and "WK364" in result.stderr and "--paths.train" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ def test_a_file_is_not_replaced_unasked(tmp_path):
     path = tmp_path / "config.cfg"
     path.write_text("mine")
     result = invoke("crf_ner", path)
-    assert result.exit_code == 1 and "[WK605]" in result.output and "--overwrite" in result.output
+    assert result.exit_code == 1 and "[WK314]" in result.output and "--overwrite" in result.output
     assert path.read_text() == "mine"
     assert invoke("crf_ner", path, "--overwrite").exit_code == 0
     assert path.read_text() == render_config("crf_ner")
@@ -46,14 +46,14 @@ def test_a_folder(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["crf_ner.cfg", "joint.joint.cfg"]
     assert (tmp_path / "crf_ner.cfg").read_text(encoding="utf-8") == render_config("crf_ner", "linear")
     assert (tmp_path / "joint.joint.cfg").read_text(encoding="utf-8") == render_config("joint.joint")
-    assert "[WK605]" in invoke("crf_ner", tmp_path).output
+    assert "[WK314]" in invoke("crf_ner", tmp_path).output
     assert invoke("all", tmp_path, "--overwrite").exit_code == 0
     assert len(list(tmp_path.iterdir())) == len(recipes())
 
 
 def test_nothing_is_written_when_something_is_wrong(tmp_path):
     path = tmp_path / "config.cfg"
-    assert "[WK601]" in invoke("crf_ner", path, "--size", "big").output
+    assert "size of crf_ner' = 'big'" in invoke("crf_ner", path, "--size", "big").output
     assert invoke("crf_ner", path, "--size", "big").exit_code == 1 and not list(tmp_path.iterdir())
 
 

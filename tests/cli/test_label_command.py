@@ -96,7 +96,7 @@ def test_flags_of_a_single_source(folder):
     [
         ("--sources none.cfg", "[WK100]"),
         ("--sources sources.cfg --terms terms.csv", "[WK303]"),
-        ("--sources sources.cfg --ambiguity drop", "[WK309] 'ambiguity'"),
+        ("--sources sources.cfg --ambiguity drop", "[WK331] 'ambiguity'"),
         ("--terms terms.csv --ambiguity some", "[WK005] The setting 'ambiguity'"),
         ("--terms terms.csv --reliability 2", "[WK005] The setting 'reliability'"),
         ("--terms terms.csv --shard 3/2", "[WK005] The setting 'shard'"),

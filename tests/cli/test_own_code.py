@@ -57,7 +57,7 @@ def test_a_pipeline_with_a_loss_of_ones_own(code, tmp_path, place):
     write_docs(test, [make_doc(nlp, text, entities) for text, entities in SENTENCES])
     command = ["evaluate", test, f"own={model}", "--bootstrap", 0]
     result = invoke(*command)
-    assert result.exit_code == 1 and "WK110" in result.stderr and "--code FILE" in result.stderr
+    assert result.exit_code == 1 and "WK108" in result.stderr and "--code FILE" in result.stderr
     placed = {"first": ["--code", code, *command], "last": [*command, "--code", code]}
     result = invoke(*placed.get(place, [*command, f"--code={code}"]))
     assert result.exit_code == 0, result.stderr
@@ -65,7 +65,7 @@ def test_a_pipeline_with_a_loss_of_ones_own(code, tmp_path, place):
 
 
 @pytest.mark.parametrize(
-    "text, message", [(None, "WK100.*own.py"), ("import nothing_here", "WK111.*own.py.*No module named 'nothing_here'")]
+    "text, message", [(None, "WK100.*own.py"), ("import nothing_here", "WK108.*own.py.*No module named 'nothing_here'")]
 )
 def test_a_file_that_cannot_be_imported(code, tmp_path, text, message):
     code.unlink()

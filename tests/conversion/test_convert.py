@@ -171,13 +171,13 @@ def test_empty_corpus(tmp_path, output, name):
         ("none.jsonl", {}, "WK100"),
         ("a.pdf", {}, "WK105"),
         ("empty_folder", {}, "WK101"),
-        ("bad.spacy", {}, "WK102"),
+        ("bad.spacy", {}, "WK206"),
         ("latin.txt", {}, "WK104"),
         ("a.txt", {"format": "xml"}, "WK005.*format"),
         ("a.txt", {"limit": 0}, "WK005.*limit"),
         ("a.txt", {"shard_size": 0}, "WK005.*shard_size"),
-        ("a.txt", {"tokenizer": "nope"}, "WK106.*spacy_weakner.WordTokenizer.v1"),
-        ("a.txt", {"lang": "qqq"}, "WK107"),
+        ("a.txt", {"tokenizer": "nope"}, "WK005.*spacy_weakner.WordTokenizer.v1"),
+        ("a.txt", {"lang": "qqq"}, "WK108"),
         ("a.jsonl", {"misaligned": "guess"}, "WK005.*misaligned"),
     ],
 )
@@ -220,7 +220,7 @@ def test_unknown_keys_are_reported(tmp_path, rows, ignored, suspects):
 
 
 def test_unknown_output_suffix(tmp_path):
-    with pytest.raises(WeaknerError, match=r"WK743.*out\.csv"):
+    with pytest.raises(WeaknerError, match=r"WK105.*out\.csv"):
         convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out.csv")
 
 

@@ -120,7 +120,7 @@ def test_a_damaged_file(tmp_path, damage):
     path = tmp_path / "a.spacy"
     write_docs(path, [make_doc(NLP, "a b c", [(0, 1, "X")])])
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(WeaknerError, match=r"\[WK102\].*a\.spacy"):
+    with pytest.raises(WeaknerError, match=r"\[WK206\].*a\.spacy"):
         list(read_docs(path, NLP.vocab))
 
 
@@ -163,7 +163,7 @@ def test_categories_without_numbers_are_refused(tmp_path, cats):
     bin_ = DocBin(store_user_data=True, docs=[doc])
     bin_.cats = [cats]
     bin_.to_disk(tmp_path / "a.spacy")
-    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*cats"):
+    with pytest.raises(WeaknerError, match=r"WK206.*a\.spacy.*cats"):
         list(read_docs(tmp_path / "a.spacy", Vocab()))
 
 
@@ -175,7 +175,7 @@ def test_blanks_of_other_sizes_are_refused(tmp_path):
     bin_ = two_words()
     bin_.spaces[0].view("uint8")[0] = 2
     bin_.to_disk(tmp_path / "a.spacy")
-    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*stand where"):
+    with pytest.raises(WeaknerError, match=r"WK206.*a\.spacy.*stand where"):
         list(read_docs(tmp_path / "a.spacy", Vocab()))
 
 
@@ -183,7 +183,7 @@ def test_blanks_among_the_attributes_are_refused(tmp_path):
     bin_ = two_words()
     bin_.attrs[bin_.attrs.index(HEAD)] = SPACY
     bin_.to_disk(tmp_path / "a.spacy")
-    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*stand where"):
+    with pytest.raises(WeaknerError, match=r"WK206.*a\.spacy.*stand where"):
         list(read_docs(tmp_path / "a.spacy", Vocab()))
 
 
@@ -192,7 +192,7 @@ def test_hashes_of_no_string_are_refused(tmp_path, attr):
     bin_ = two_words()
     bin_.tokens[0][0, bin_.attrs.index(attr)] = 12345
     bin_.to_disk(tmp_path / "a.spacy")
-    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy.*12345"):
+    with pytest.raises(WeaknerError, match=r"WK206.*a\.spacy.*12345"):
         list(read_docs(tmp_path / "a.spacy", Vocab()))
 
 
@@ -209,7 +209,7 @@ def test_spans_that_stand_nowhere_are_refused(tmp_path, place):
     group["spans"][0] = struct.pack(">QQQllll", *values)
     bin_.span_groups[0] = srsly.msgpack_dumps({srsly.msgpack_dumps(group): names})
     bin_.to_disk(tmp_path / "a.spacy")
-    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy"):
+    with pytest.raises(WeaknerError, match=r"WK206.*a\.spacy"):
         list(read_docs(tmp_path / "a.spacy", Vocab()))
 
 
@@ -219,7 +219,7 @@ def test_labels_of_spans_that_are_no_string_are_refused(tmp_path):
     bin_ = DocBin(docs=[other, other])
     bin_.span_groups[1] = doc.spans.to_bytes()
     bin_.to_disk(tmp_path / "a.spacy")
-    with pytest.raises(WeaknerError, match=r"WK102.*a\.spacy"):
+    with pytest.raises(WeaknerError, match=r"WK206.*a\.spacy"):
         list(read_docs(tmp_path / "a.spacy", Vocab()))
 
 

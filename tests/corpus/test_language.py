@@ -30,7 +30,7 @@ def test_nothing_recorded(tmp_path):
     (tmp_path / "weakner.json").write_text('{"lang": "de"}')
     (tmp_path / "a.txt").write_text("alpha\n")
     assert corpus_language(tmp_path / "a.txt") == ("en", "spacy.Tokenizer.v1")
-    with pytest.raises(WeaknerError, match=r"weakner.json is damaged .*'tokenizer'"):
+    with pytest.raises(WeaknerError, match=r"weakner.json cannot be read .*'tokenizer'"):
         recorded_language(tmp_path)
     (tmp_path / "weakner.json").unlink()
     record_language(tmp_path / "a.spacy", CorpusLanguage("xx", WORDS))

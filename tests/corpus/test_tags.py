@@ -184,7 +184,7 @@ def test_unknown_tag():
 
 
 def test_unknown_scheme():
-    with pytest.raises(WeaknerError, match=r"\[WK009\].*BILOU.*IOBES"):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*BILOU.*IOBES"):
         TagScheme("BILOU", LABELS)
 
 

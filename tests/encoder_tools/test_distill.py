@@ -129,7 +129,7 @@ def test_words_of_one_piece_alone(tiny_bert, tmp_path):
 
 def test_vectors_that_half_precision_cannot_hold(tiny_bert, text, tmp_path, monkeypatch):
     monkeypatch.setattr("spacy_weakner.encoder_tools.distill.half", lambda vectors: half(vectors * 1e9))
-    with pytest.raises(WeaknerError, match=r"WK732.*half precision"):
+    with pytest.raises(WeaknerError, match=r"WK353.*half precision"):
         distill([text], tmp_path / "pieces", tiny_bert)
     assert not (tmp_path / "pieces").exists()
 
@@ -141,7 +141,7 @@ def test_errors(tiny_bert, text, tmp_path):
         ([text], "there", {}, "WK314"),
         ([text], "out", {"width": 0}, r"WK005.*width"),
         ([text], "out", {"gpu_id": -2}, r"WK005.*gpu_id"),
-        ([text], "out", {"gpu_id": 99}, r"WK357.*99"),
+        ([text], "out", {"gpu_id": 99}, r"WK432.*99"),
         ([tmp_path / "empty.txt"], "out", {}, "WK101"),
         ([tmp_path / "no.txt"], "out", {}, "no.txt"),
     ):

@@ -154,7 +154,7 @@ def test_other_errors(model, text, out, monkeypatch):
         run(text, out, out.parent / "none")
     with pytest.raises(WeaknerError, match=r"WK351.*nobody/nothing"):
         run(text, out, "nobody/nothing")
-    with pytest.raises(WeaknerError, match=r"WK357.*GPU 99"):
+    with pytest.raises(WeaknerError, match=r"WK432.*GPU 99"):
         run(text, out, model, gpu_id=99)
     with pytest.raises(WeaknerError, match=r"WK006.*nan"):
         run(text, out, model, learn_rate=1e30)

@@ -115,7 +115,7 @@ def test_a_gpu(tiny_bert, monkeypatch):
 
     nlp = own(tiny_bert)
     monkeypatch.setattr(type(encoder_of(nlp)), "device", torch.device("cuda:0"))
-    with pytest.raises(WeaknerError, match=r"WK359.*cuda:0.*mixed_precision"):
+    with pytest.raises(WeaknerError, match=r"WK358.*cuda:0.*mixed_precision"):
         use_bfloat16(nlp)
 
 

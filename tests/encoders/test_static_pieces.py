@@ -111,7 +111,7 @@ def test_damaged_tables(folder, damage):
         save_file({"embeddings": made.vectors.astype("float32") * 1e6}, path)
     else:
         path.unlink()
-    with pytest.raises(WeaknerError, match=r"\[WK730\].*pieces"):
+    with pytest.raises(WeaknerError, match=r"\[WK206\].*pieces"):
         read_pieces(folder)
 
 
@@ -141,7 +141,7 @@ def test_a_tokenizer_that_cannot_say_unknown(folder, kind):
             "byte_fallback": False,
         }
     PieceTable(json.dumps(made), table().vectors[:3]).save(folder)
-    with pytest.raises(WeaknerError, match=r"\[WK730\].*does not know"):
+    with pytest.raises(WeaknerError, match=r"\[WK206\].*does not know"):
         read_pieces(folder)
 
 
@@ -153,7 +153,7 @@ def test_ids_may_have_gaps(tmp_path):
     found = WordVectors(read_pieces(tmp_path)).vector("Bob")
     assert found.argmax() == len(VOCAB) + 4
     PieceTable(made.tokenizer, made.vectors[: len(VOCAB)]).save(tmp_path)
-    with pytest.raises(WeaknerError, match=rf"WK730.*each of the {len(VOCAB) + 5} pieces"):
+    with pytest.raises(WeaknerError, match=rf"WK206.*each of the {len(VOCAB) + 5} pieces"):
         read_pieces(tmp_path)
 
 

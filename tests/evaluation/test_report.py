@@ -306,7 +306,7 @@ def test_bad_input_is_refused_before_anything_is_written(corpus, tmp_path):
         ("WK411.*nothing to report", {}),
         ("WK411.*no test set", {"candidates": candidates, "labels": corpus}),
         ("WK411.*no labels", {"test": corpus, "candidates": candidates, "gold": corpus}),
-        ("WK408", {"test": corpus}),
+        ("WK401", {"test": corpus}),
         ("WK005.*examples", {"labels": corpus, "examples": -1}),
         ("WK005.*bootstrap", {"test": corpus, "candidates": candidates, "bootstrap": -1}),
         ("WK100.*nowhere", {"labels": tmp_path / "nowhere"}),

@@ -28,9 +28,9 @@ def read_all(file_, arrays=ARRAYS):
 
 
 def refused(data):
-    with pytest.raises(WeaknerError, match=r"WK210.*the file") as error:
+    with pytest.raises(WeaknerError, match=r"WK206.*the file") as error:
         read_all(ArrayFile(data, "the file"))
-    assert str(error.value).count("WK210") == 1
+    assert str(error.value).count("WK206") == 1
     return str(error.value)
 
 
@@ -96,7 +96,7 @@ def test_file_may_be_replaced_or_removed_while_it_is_mapped(tmp_path):
 
 @pytest.mark.parametrize("name, dtype", [("ints", "<u8"), ("ids", "<u4"), ("nothing", "<u4")])
 def test_unknown_names_and_types(name, dtype):
-    with pytest.raises(WeaknerError, match=f"WK210.*the file.*no array '{name}' of the type {dtype}"):
+    with pytest.raises(WeaknerError, match=f"WK206.*the file.*no array '{name}' of the type {dtype}"):
         ArrayFile(dump_arrays(META, ARRAYS), "the file").get(name, dtype)
 
 
@@ -120,7 +120,7 @@ def test_flipped_bit_anywhere():
             assert file_.meta == META
             assert read_all(file_) == {name: array.tolist() for name, array in ARRAYS.items()}
         except WeaknerError as error:
-            assert "WK210" in str(error)
+            assert "WK206" in str(error)
 
 
 @settings(max_examples=200, deadline=None)
@@ -133,7 +133,7 @@ def test_any_other_file(data, begins_well):
 def test_files_of_another_kind(tmp_path, data):
     path = tmp_path / "the file"
     path.write_bytes(data)
-    with pytest.raises(WeaknerError, match=r"WK210.*the file"):
+    with pytest.raises(WeaknerError, match=r"WK206.*the file"):
         open_arrays(path)
 
 

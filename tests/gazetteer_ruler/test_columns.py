@@ -175,5 +175,5 @@ def test_preferred_names_are_the_first_given_or_the_first_term():
 
 def test_labels_without_a_name_are_refused():
     arrays = make_columns([Term("A", "pHx"), Term("B", "abc")]).to_arrays()
-    with pytest.raises(WeaknerError, match=r"WK210.*the file"):
+    with pytest.raises(WeaknerError, match=r"WK206.*the file"):
         TermColumns.from_arrays(ArrayFile(dump_arrays({}, arrays), "the file"), ["A"])

@@ -226,22 +226,22 @@ def test_matching_does_not_read_the_terms():
     file_ = ArrayFile(bytes(data), "the file")
     table = TermTable.from_file(file_, SETTINGS)
     assert find(table, TEXTS) == find(make_table(TERMS), TEXTS)
-    with pytest.raises(WeaknerError, match=r"WK210.*the file"):
+    with pytest.raises(WeaknerError, match=r"WK206.*the file"):
         table.columns  # noqa: B018
-    with pytest.raises(WeaknerError, match=r"WK210.*the file"):
+    with pytest.raises(WeaknerError, match=r"WK206.*the file"):
         TermTable.from_file(file_, SETTINGS._replace(min_length=2))
 
 
 @pytest.mark.parametrize("labels", [None, "XYZ", ["X", "Y", 5], ["X", "Y"], []])
 def test_labels_of_another_form(labels):
     for config in (SETTINGS, SETTINGS._replace(min_length=2)):
-        with pytest.raises(WeaknerError, match=r"WK210.*the file"):
+        with pytest.raises(WeaknerError, match=r"WK206.*the file"):
             TermTable.from_file(stored_with({}, labels), config)
 
 
 @pytest.mark.parametrize("name", [*make_table(TERMS)._stored({})[1]])
 def test_missing_array(name):
-    with pytest.raises(WeaknerError, match=f"WK210.*the file.*no array '{name}'"):
+    with pytest.raises(WeaknerError, match=f"WK206.*the file.*no array '{name}'"):
         TermTable.from_file(stored_with({name: None}), SETTINGS).columns  # noqa: B018
 
 

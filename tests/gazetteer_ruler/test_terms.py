@@ -170,7 +170,7 @@ def test_quotes_around_a_whole_field(write, cell, term):
 def test_an_open_quote_swallows_no_rows(write, column):
     rows = {"term,label": '"ks,A\nb,A\nc",A\nd,A', "label,term,note": 'A,a,"ks\nA,b,x\nA,c,x"\nA,d,x'}[column]
     path = write("a.csv", f"{column}\n{rows}\n")
-    with pytest.raises(WeaknerError, match=r"WK201.*a\.csv, line 2: .*end with one in the same line"):
+    with pytest.raises(WeaknerError, match=r"WK103.*a\.csv, line 2: .*end with one in the same line"):
         list(read_terms(path))
 
 
@@ -191,9 +191,9 @@ def test_lines_may_end_in_cr_alone(write, name, text):
 @pytest.mark.parametrize("label, term", [("A{}", "x{}y"), ("A{}B", "x")])
 def test_no_term_goes_over_a_line_end(write, end, label, term):
     rows = [{"label": "A", "term": f"x{end}"}, {"label": label.format(end), "term": term.format(end)}]
-    with pytest.raises(WeaknerError, match=r"WK201.*line 2: a line ends within"):
+    with pytest.raises(WeaknerError, match=r"WK103.*line 2: a line ends within"):
         list(read_terms(write("a.jsonl", jsonl(*rows))))
-    with pytest.raises(WeaknerError, match=r"WK207.*Entry 2.*a line ends within"):
+    with pytest.raises(WeaknerError, match=r"WK103.*entry 2.*a line ends within"):
         list(iter_terms(rows, "ruler"))
 
 
@@ -263,7 +263,7 @@ def test_several_columns_with_a_label_need_a_term_column(write):
 
 @pytest.mark.parametrize("name, header", [("a.csv", "id; Term"), ("a.csv", "term\tid"), ("a.tsv", "term,id")])
 def test_headers_with_other_separators_are_no_terms(write, name, header):
-    with pytest.raises(WeaknerError, match=r"WK201.*line 1.*a column 'term'.*commas \(\.csv\) or tabs"):
+    with pytest.raises(WeaknerError, match=r"WK103.*line 1.*a column 'term'.*commas \(\.csv\) or tabs"):
         list(read_terms(write(name, f"{header}\nx\n"), "X"))
 
 
@@ -279,9 +279,9 @@ def test_terms_may_hold_semicolons(write):
         ("a.jsonl", "\n", "WK200"),
         ("a.txt", "", "WK200"),
         ("a.txt", b"caf\xe9\n", "WK104"),
-        ("a.xlsx", "", "WK205"),
-        ("terms", "", "WK205"),
-        ("a.gz", "", "WK205"),
+        ("a.xlsx", "", "WK105"),
+        ("terms", "", "WK105"),
+        ("a.gz", "", "WK105"),
     ],
 )
 def test_unreadable_file(write, name, text, code):
@@ -350,5 +350,5 @@ def test_token_patterns_of_orth_are_exact(write, keys):
 
 @pytest.mark.parametrize("row", [{"label": "A"}, {"label": "", "term": "x"}, ("A", " "), "A x", None, ("A", "x", "y")])
 def test_malformed_entry(row):
-    with pytest.raises(WeaknerError, match="Entry 2 of the terms of 'ruler'"):
+    with pytest.raises(WeaknerError, match=r"'ruler', entry 2"):
         list(iter_terms([Term("A", "x"), row], "ruler"))

@@ -307,7 +307,7 @@ def test_other_errors(folder):
         with pytest.raises(WeaknerError, match="WK303"):
             label(folder / "in.spacy", folder / "x", sources=sources, **settings)
     for setting, value in {"source": "s", "attr": "ORTH", "stop": ["a"], "reliability": 0.5}.items():
-        with pytest.raises(WeaknerError, match=f"WK309.*'{setting}'"):
+        with pytest.raises(WeaknerError, match=f"WK331.*'{setting}'"):
             label(folder / "in.spacy", folder / "x", sources=sources, **{setting: value})
 
 

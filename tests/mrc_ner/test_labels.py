@@ -60,7 +60,7 @@ def test_given_labels_choose_among_the_questions(labels):
 @pytest.mark.parametrize("queries", [None, {}])
 def test_without_questions(queries):
     nlp = spacy.blank("xx")
-    with pytest.raises(WeaknerError, match=r"\[WK036\] 'mrc_ner'.*\?"):
+    with pytest.raises(WeaknerError, match=r"WK036.*\.mrc_ner\.queries.*\?"):
         empty_pipe(nlp).initialize(lambda: make_examples(nlp), nlp=nlp, queries=queries)
 
 
@@ -89,7 +89,7 @@ def test_a_label_without_a_question():
 
 @pytest.mark.parametrize("label, query", [("X", ""), ("X", "  "), ("X", None)])
 def test_an_empty_question(trained, label, query):
-    with pytest.raises(WeaknerError, match=r"\[WK034\] mrc_ner: the label 'X'"):
+    with pytest.raises(WeaknerError, match=r"\[WK036\] mrc_ner: .* X\."):
         trained.get_pipe("mrc_ner").ask(label, query)
     assert trained.get_pipe("mrc_ner").labels == ("PER", "LOC")
 

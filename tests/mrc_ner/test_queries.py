@@ -60,32 +60,32 @@ NO_QUERIES = [
 @pytest.mark.parametrize("queries, label", NO_QUERIES)
 def test_what_are_no_questions(tmp_path, queries, label):
     path = write(tmp_path, "q.json", json.dumps(queries))
-    with pytest.raises(WeaknerError, match=rf"\[WK034\] .*q\.json: the label '{label}'"):
+    with pytest.raises(WeaknerError, match=rf"\[WK036\] .*q\.json: .*labels {label}\."):
         make_queries(path)
-    with pytest.raises(WeaknerError, match=r"\[WK034\] here: "):
+    with pytest.raises(WeaknerError, match=r"\[WK036\] here: "):
         check_queries(queries, "here")
 
 
 @pytest.mark.parametrize("queries", [{}, [], ["PER"], "PER", None])
 def test_what_is_no_object(tmp_path, queries):
-    with pytest.raises(WeaknerError, match=r"\[WK035\] .*q\.json.*no object"):
+    with pytest.raises(WeaknerError, match=r"\[WK206\] .*q\.json.*no object"):
         make_queries(write(tmp_path, "q.json", json.dumps(queries)))
 
 
 def test_other_files_and_labels_that_stand_there_twice(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[WK035\].*q\.yaml.*\.json or \.toml"):
+    with pytest.raises(WeaknerError, match=r"\[WK206\].*q\.yaml.*\.json or \.toml"):
         make_queries(write(tmp_path, "q.yaml", "PER: who"))
-    with pytest.raises(WeaknerError, match=r"\[WK035\].*twice: PER, LOC, PER"):
+    with pytest.raises(WeaknerError, match=r"\[WK206\].*twice: PER, LOC, PER"):
         make_queries(write(tmp_path, "q.json", '{"PER": "Who?", "LOC": "Where?", "PER": "Which?"}'))
 
 
 def test_labels_are_texts():
-    with pytest.raises(WeaknerError, match=r"\[WK034\].*'1'"):
+    with pytest.raises(WeaknerError, match=r"\[WK036\].*labels 1\."):
         make_queries(queries={1: "Who?"})
 
 
 def test_a_table_is_no_question(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[WK034\].*'PER'"):
+    with pytest.raises(WeaknerError, match=r"\[WK036\].*labels PER\."):
         make_queries(write(tmp_path, "q.toml", '[PER]\nquery = "Who?"\n'))
 
 
@@ -94,7 +94,7 @@ def test_a_table_is_no_question(tmp_path):
     [("q.json", "{"), ("q.json", ""), ("q.json", TOML), ("q.toml", "PER = "), ("q.toml", '{"PER": "Who?"}')],
 )
 def test_damaged_files(tmp_path, name, text):
-    with pytest.raises(WeaknerError, match=rf"\[WK035\] .*{name}") as error:
+    with pytest.raises(WeaknerError, match=rf"\[WK206\] .*{name}") as error:
         make_queries(write(tmp_path, name, text))
     assert "\n" not in str(error.value)
 

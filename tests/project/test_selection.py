@@ -130,7 +130,7 @@ def test_nothing_was_compared(tmp_path):
 def test_damaged_files(tmp_path, text):
     path = tmp_path / PATH
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    with pytest.raises(WeaknerError, match=r"WK681.*selection\.json.*'spacy weakner fit'"):
+    with pytest.raises(WeaknerError, match=r"WK206.*selection\.json.*'spacy weakner fit'"):
         Selection.load(path)
 
 
@@ -157,7 +157,7 @@ def test_values_of_another_kind(tmp_path, change):
     for key, value in change.items():
         data[key] = {**data[key], **value} if isinstance(value, dict) else value
     path.write_text(json.dumps(data))
-    with pytest.raises(WeaknerError, match=r"WK681.*selection\.json"):
+    with pytest.raises(WeaknerError, match=r"WK206.*selection\.json"):
         Selection.load(path)
 
 

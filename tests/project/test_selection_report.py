@@ -107,5 +107,5 @@ def test_scores_come_back(tmp_path):
 @pytest.mark.parametrize("text", ["[{", "3", '[{"name": "a"}]', "[3]"])
 def test_damaged_scores(tmp_path, text):
     (tmp_path / "scores.json").write_text(text)
-    with pytest.raises(WeaknerError, match="WK681"):
+    with pytest.raises(WeaknerError, match="WK206"):
         read_scores(tmp_path / "scores.json")

@@ -83,9 +83,9 @@ def test_a_stream_has_no_epochs(files, calls):
     "passes, overrides, message",
     [
         (0, {}, "WK005.*passes"),
-        (2, {"training.max_steps": 3}, "WK710.*max_steps"),
-        (2, {"training.max_epochs": 3}, "WK710.*max_epochs"),
-        (2, {"paths.train": None}, "WK713.*--paths.train"),
+        (2, {"training.max_steps": 3}, "WK331.*max_steps"),
+        (2, {"training.max_epochs": 3}, "WK331.*max_epochs"),
+        (2, {"paths.train": None}, "WK364.*--paths.train"),
         (2, {"paths.train": "nowhere.spacy"}, "nowhere.spacy"),
     ],
 )

@@ -276,7 +276,7 @@ def test_convert_replaces_its_own_parts_alone(tmp_path, engine):
     with pytest.raises(WeaknerError, match="WK300"):
         convert(tmp_path / "a.txt", tmp_path / "whole", **settings)
     for setting in ({"limit": 1}, {"overwrite": True}):
-        with pytest.raises(WeaknerError, match=f"WK749.*'{next(iter(setting))}'"):
+        with pytest.raises(WeaknerError, match=f"WK331.*'{next(iter(setting))}'"):
             convert(tmp_path / "a.txt", tmp_path / "new", **settings, **setting)
     with pytest.raises(WeaknerError, match="WK312"):
         convert(tmp_path / "a.txt", tmp_path / "new.spacy", **settings)
@@ -304,7 +304,7 @@ def test_processes(tmp_path, corpus):
 
 
 def test_settings(tmp_path, corpus):
-    with pytest.raises(WeaknerError, match="WK711"):
+    with pytest.raises(WeaknerError, match="WK331"):
         aggregate(corpus, tmp_path / "out", workers=2, ray="auto")
     model = {"method": "label_model", "model_output": tmp_path / "model.json"}
     for more in ({}, model):

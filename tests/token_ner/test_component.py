@@ -67,7 +67,7 @@ def test_adjacent_entities_of_one_label_are_kept_apart_but_by_io(scheme, expecte
 
 
 def test_unknown_scheme():
-    with pytest.raises(WeaknerError, match=r"\[WK009\].*BILUO"):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*BILUO"):
         token_pipeline(scheme="BILUO")
 
 

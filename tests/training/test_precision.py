@@ -53,5 +53,5 @@ def test_without_one_torch_is_left_alone():
 
 
 def test_another_precision():
-    with pytest.raises(WeaknerError, match=r"\[WK005\].*precision.*low.*highest or high or medium"):
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*precision.*low.*highest, high, medium"):
         pipeline("low").initialize()

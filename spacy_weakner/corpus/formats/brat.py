@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from ...encodings import NULS, SAMPLE, wrong_encoding
-from ...errors import Errors, WeaknerError
-from ...files import open_packed, read_lines
+from ...files import existing, open_packed, read_lines
 from ..counts import RowError, at_line
 from .records import Context, Item, Mark, Record, Tool, make_mark
 
@@ -33,9 +32,7 @@ class Standoff(NamedTuple):
 
 def items(path: Path) -> Iterator[Item]:
     """The one document of a file of annotations."""
-    text_path = path.with_suffix(TEXT_SUFFIX)
-    if not text_path.exists():
-        raise WeaknerError(Errors.WK747.format(path=path, text=text_path))
+    text_path = existing(path.with_suffix(TEXT_SUFFIX), "brat's text and annotations belong into one folder")
     yield "document 1", Standoff(path.with_suffix(SUFFIX), _read_text(text_path))
 
 

@@ -114,7 +114,7 @@ def read_table(path: Path, named: bool = True) -> Iterator[Tuple[int, Dict[str, 
     # Sizes that a damaged file gives can be beyond all memory, and its strings no UTF-8.
     except (pyarrow.ArrowException, OSError, MemoryError, UnicodeDecodeError, OverflowError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise WeaknerError(Errors.WK745.format(path=path, reason=reason)) from error
+        raise WeaknerError(Errors.WK206.format(path=path, reason=reason, cure="Write it again")) from error
 
 
 def write_table(path: Path, docs: Iterable[Doc], lost: "Counter[str]") -> int:
@@ -183,7 +183,7 @@ def _names(path: Path, metadata: Dict[bytes, bytes]) -> Dict[str, Tuple[str, ...
                 found[column] = tag_names(tuple(inner["names"]))
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         reason = f"the metadata '{_METADATA.decode()}' of its schema: {error}"
-        raise WeaknerError(Errors.WK745.format(path=path, reason=reason)) from error
+        raise WeaknerError(Errors.WK206.format(path=path, reason=reason, cure="Write it again")) from error
     return found
 
 
@@ -208,7 +208,7 @@ def _parquet() -> Any:
     try:
         from pyarrow import parquet
     except ImportError as error:
-        raise WeaknerError(Errors.WK744) from error
+        raise WeaknerError(Errors.WK350.format(package="pyarrow", extra="parquet")) from error
     return parquet
 
 

@@ -113,7 +113,8 @@ def input_files(
         return files
     wanted = format or tell(path)
     if wanted is None:
-        raise WeaknerError(Errors.WK105.format(path=path, suffixes=", ".join(suffixes)))
+        cure = f"Use one of {', '.join(suffixes)}, or pass the format"
+        raise WeaknerError(Errors.WK105.format(path=path, cure=cure))
     return [(path, wanted)]
 
 
@@ -183,7 +184,7 @@ def read_corpus(
             yield doc
     if key is not None and counts.notes[ABSENT] == n:
         groups = ", ".join(counts.groups) or "none; only .spacy files have groups"
-        raise WeaknerError(Errors.WK372.format(path=path, key=key, groups=groups))
+        raise WeaknerError(Errors.WK372.format(place=f"in {path}", key=key, groups=groups))
 
 
 def docs_of_lines(

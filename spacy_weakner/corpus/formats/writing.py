@@ -43,11 +43,13 @@ def output_format(path: Path, to: Optional[str] = None) -> Format:
         # Rows of ours come first; an array is somebody else's in any case.
         if not found or (suffix == _ARRAY and len(found) > 1):
             names = ", ".join(f"{f.name} ({' '.join(f.outputs)})" for f in found or FORMATS.values() if f.outputs)
-            raise WeaknerError(Errors.WK743.format(path=path, names=names))
+            cure = f"Choose one ('to', command line: --to): {names}"
+            raise WeaknerError(Errors.WK105.format(path=path, cure=cure))
         return found[0]
     check_choice("to", to, OUTPUTS)
     if suffix not in FORMATS[to].outputs:
-        raise WeaknerError(Errors.WK741.format(path=path, name=to, suffixes=" or ".join(FORMATS[to].outputs)))
+        expected = f"a file that ends in {' or '.join(FORMATS[to].outputs)}, for the format '{to}'"
+        raise WeaknerError(Errors.WK305.format(path=path, expected=expected))
     return FORMATS[to]
 
 

@@ -142,7 +142,8 @@ def tune_terms(
     check_range("bootstrap", bootstrap, 1, None)
     check_range("top", top, 0, None)
     if policy is not None and method != UNION:
-        raise WeaknerError(Errors.WK331.format(setting=f"policy = {policy}", method=method, methods=UNION))
+        where, instead = f"with method = {UNION}", ", or choose that method"
+        raise WeaknerError(Errors.WK331.format(setting=f"policy = {policy}", where=where, instead=instead))
     policy = policy or "longest"
     check_choice("policy", policy, POLICIES)
     docs, golds = _read(labelled)
@@ -237,9 +238,12 @@ def _read(path: Path) -> Tuple[List[Doc], List[Gold]]:
         raise WeaknerError(Errors.WK101.format(path=path))
     pairs = [(doc, gold) for doc in docs if (gold := find_gold(doc)) is not None]
     if not pairs:
-        raise WeaknerError(Errors.WK650.format(path=path, docs=len(docs)))
+        cure = "Label a gold corpus with the same sources ('spacy weakner label GOLD OUTPUT ...'), and give that"
+        raise WeaknerError(Errors.WK407.format(path=path, what=f"gold in its {len(docs)} documents", cure=cure))
     if not any(gold.entities for _, gold in pairs):
-        raise WeaknerError(Errors.WK651.format(path=path, docs=len(pairs)))
+        cure = "Check that its annotations were read: 'ents' in JSONL, the last column in CoNLL"
+        what = f"entity in its {len(pairs)} documents with gold"
+        raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
     return [doc for doc, _ in pairs], [gold for _, gold in pairs]
 
 

@@ -189,7 +189,7 @@ class _Sentences:
             return
         package = "lxml" if page.markup == HTML else "mwparserfromhell"
         if find_spec(package) is None:
-            raise WeaknerError(Errors.WK440.format(markup=page.markup, package=package))
+            raise WeaknerError(Errors.WK350.format(package=package, extra="wiki"))
         paragraphs, problem = self.parser.parse(page.markup, page.text, page.namespaces)
         report.pages += 1
         if problem:

@@ -66,7 +66,8 @@ def _read_dump(path: Path) -> Iterator[Page]:
                     root.clear()
         # Of encodings that are not known, others than a ParseError.
         except (ParseError, LookupError, ValueError, StopIteration) as error:
-            raise WeaknerError(Errors.WK442.format(path=path, reason=error)) from error
+            cure = "Give an XML export of MediaWiki"
+            raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error
 
 
 def _page_of_dump(path: Path, node: Element, namespaces: List[Tuple[str, str]]) -> Page:

@@ -16,7 +16,7 @@ from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError, check_range, one_line
 from ...files import check_output, existing
 from ...progress import Progress
-from ...runtime.hashes import hash_text
+from ...runtime.hashes import check_regular, hash_text
 from .cache import Cache, CacheCounts
 from .completions import parse_completion
 from .config import AskConfig, Request, estimate_request_tokens, estimate_tokens, max_request_tokens
@@ -86,8 +86,7 @@ def ask(
         check_range("limit", limit, 1, None)
     if answers.suffix != ".jsonl":
         raise WeaknerError(Errors.WK305.format(path=answers, expected="a file that ends in .jsonl"))
-    if not (existing(texts).is_file() or texts.is_dir()):
-        raise WeaknerError(Errors.WK760.format(path=texts))
+    check_regular(existing(texts))
     named = [settings.get("prompt"), settings.get("labels")]
     check_output([texts, *(Path(path) for path in named if isinstance(path, (str, Path)))], [answers])
     corpus = _Texts(texts, limit, corpus_language(texts, lang, tokenizer).blank(), sentences)

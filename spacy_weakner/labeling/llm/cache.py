@@ -70,7 +70,7 @@ class Cache:
         try:
             # The system releases the lock however this process ends.
             if self._file is not None and try_lock(self._file) is False:
-                raise WeaknerError(Errors.WK768.format(path=path))
+                raise WeaknerError(Errors.WK787.format(path=path, lock=path))
             if path.exists():
                 self._read()
         except BaseException:

@@ -111,7 +111,8 @@ class Client:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = self._shown(str(error)) or type(error).__name__
             if isinstance(error, httpx.ConnectError) and not self._reached:
-                raise WeaknerError(Errors.WK764.format(url=self.name, reason=reason)) from None
+                cure = "Check the address (--url), and that the server runs"
+                raise WeaknerError(Errors.WK764.format(where=self.name, reason=reason, cure=cure)) from None
             raise _Transient(reason) from None
         self._reached = True
         if response.status_code == 200:

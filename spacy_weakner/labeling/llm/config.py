@@ -106,7 +106,7 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
         if isinstance(labels, Mapping):
             found: Any = dict(labels)
         elif str(labels).endswith((".json", ".toml")):
-            found = read_object(existing(Path(labels)), Errors.WK763)
+            found = read_object(existing(Path(labels)), "the meanings of labels")
         else:
             names = [name.strip() for name in str(labels).split(",")]
             found = {} if len({*names}) < len(names) else dict.fromkeys(names, "")
@@ -116,7 +116,11 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
             or not all(isinstance(name, str) and name == name.strip() and name.isprintable() for name in found)
             or not 0 < len({name.casefold() for name in found if name}) == len(found)
         ):
-            raise WeaknerError(Errors.WK762.format(labels=labels))
+            expected = (
+                "names with commas between them, like 'PER,LOC', or a .json or .toml file with the meaning of each; no "
+                "two may differ in case alone"
+            )
+            raise WeaknerError(Errors.WK005.format(setting="labels", value=repr(labels), expected=expected))
         return found
 
     @field_validator("prompt")
@@ -124,7 +128,8 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
     def _read_prompt(cls, path: Optional[Path]) -> str:
         prompt = PROMPT if path is None else "\n".join(read_lines(Path(path)))
         if TEXT not in prompt:
-            raise WeaknerError(Errors.WK761.format(path=path, place=TEXT))
+            expected = f"a file with the placeholder {TEXT} for the text"
+            raise WeaknerError(Errors.WK005.format(setting="prompt", value=path, expected=expected))
         return prompt
 
     @field_validator("extra")
@@ -136,15 +141,18 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
         except (TypeError, ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or any(name in found for name in _FIXED):
-            raise WeaknerError(Errors.WK771.format(value=repr(str(extra)[:80]), names=", ".join(_FIXED)))
+            expected = f"a JSON object of further parameters, none of them {', '.join(_FIXED)}"
+            raise WeaknerError(Errors.WK005.format(setting="extra", value=repr(str(extra)[:80]), expected=expected))
         return found
 
     @model_validator(mode="after")
     def _check_together(self) -> "AskConfig":
         if self.samples > 1 and self.body("").get("temperature") == 0:
-            raise WeaknerError(Errors.WK774.format(samples=self.samples))
+            expected = f"more than 0, since all {self.samples} samples would be the same"
+            raise WeaknerError(Errors.WK005.format(setting="temperature", value=0, expected=expected))
         if self.budget is not None and not (self.has_prices and self.limit is not None):
-            raise WeaknerError(Errors.WK770)
+            expected = "prices of a million tokens (--price-in, --price-out) and a limit (--max-tokens) with it"
+            raise WeaknerError(Errors.WK005.format(setting="budget", value=self.budget, expected=expected))
         return self
 
     @cached_property

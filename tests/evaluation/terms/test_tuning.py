@@ -222,9 +222,9 @@ def test_too_little_gold_is_said(tmp_path):
 
 
 def test_unusable_input(tmp_path):
-    with pytest.raises(WeaknerError, match=r"WK650.*none of its 1 documents"):
+    with pytest.raises(WeaknerError, match=r"WK407.*no gold in its 1 documents"):
         tune_terms(write(tmp_path, [make_doc("a b", None, {"x": [(0, 1, "X")]})]))
-    with pytest.raises(WeaknerError, match=r"WK651.*any of its 1 documents"):
+    with pytest.raises(WeaknerError, match=r"WK407.*no entity in its 1 documents"):
         tune_terms(write(tmp_path, [make_doc("a b", [], {"x": [(0, 1, "X")]})]))
     with pytest.raises(WeaknerError, match="WK301"):
         tune_terms(write(tmp_path, [make_doc("a b", [(0, 1, "X")])]))
