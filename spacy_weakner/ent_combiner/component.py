@@ -240,7 +240,7 @@ class EntCombiner(BatchPipe):
     def _predict(self, docs: List[Doc], *, candidates: bool) -> List[Prediction]:
         self._check_complete(docs)
         scored = self._score(docs, not self.overwrite)
-        self._check_labels(scored.candidates.unknown)
+        self._check_labels(scored.candidates.unknown, docs)
         probabilities = scored.probabilities()
         index = self._choose(scored.candidates, probabilities)
         chosen = scored.candidates.select(index)
@@ -259,10 +259,10 @@ class EntCombiner(BatchPipe):
             missing = ", ".join(f"'{group[len(PREDICTED_PREFIX) :]}'" for group in absent)
             warnings.warn(Warnings.WK907.format(name=self.name, missing=missing), stacklevel=2)
 
-    def _check_labels(self, unknown: Set[int]) -> None:
+    def _check_labels(self, unknown: Set[int], docs: Sequence[Doc]) -> None:
         """Warn of labels that are unknown here: somebody has changed the terms."""
         if unknown:
-            labels = ", ".join(f"'{label}'" for label in sorted(self.vocab.strings[label] for label in unknown))
+            labels = ", ".join(f"'{label}'" for label in sorted(docs[0].vocab.strings[label] for label in unknown))
             warnings.warn(Warnings.WK908.format(name=self.name, labels=labels), stacklevel=2)
 
     def _choose(self, candidates: Candidates, probabilities: Floats) -> Ints:

@@ -10,10 +10,11 @@ import srsly
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.util import logger
+from spacy.vocab import Vocab
 
 from spacy_weakner.corpus.case import change_case
 from spacy_weakner.corpus.gold import set_gold
-from spacy_weakner.corpus.weak import doc_entities, set_weak
+from spacy_weakner.corpus.weak import doc_entities, set_group, set_weak
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.ty import TagScorer
@@ -214,7 +215,10 @@ def test_a_component_that_is_switched_off_is_named(fitted):
 
 
 def test_a_label_that_it_was_not_fitted_with_is_named(fitted):
-    doc = doc_of("abc", pred__crf=[], weak__list=[(0, 1, "STRANGE")])
+    # Folds of a project are read by a combiner with a vocabulary of its own.
+    doc = Doc(Vocab(), words=["a", "b", "c"])
+    set_group(doc, "pred:crf", [])
+    set_group(doc, "weak:list", [(0, 1, "STRANGE")])
     with pytest.warns(UserWarning, match="WK908.*'ent_combiner' was fitted without the labels 'STRANGE'"):
         assert fitted(doc).ents == ()
 
