@@ -150,11 +150,18 @@ PAGE = """# Text without case
 
 F1 on test as it is, in lower case and in capitals (in brackets: of F1 as it is), of what a project packages and of gold
 alone (linear CRFs). Copies: shares of the training sentences that are repeated in lower case, and in capitals. The
-shares were chosen on dev (`--dev`). `ec` is Chinese, where next to nothing has case. CPU seconds are those of `fit`.
+shares were chosen on dev (`--dev`). `ec` is Chinese, where next to nothing has case.
+CPU seconds are those of `fit`.
 
 | data | gold | seed | what | copies | as it is | in lower case | in capitals | CPU s |
 |---|---|---|---|---|---|---|---|---|
 {rows}
+
+Of what is packaged on dev (1,500 sentences), without and with copies: `bc5cdr-half` 74.5, 71.4 and 72.0, and 75.3,
+73.4 and 74.8; `conll03-kb` 76.4, 1.7 and 44.6, and 78.1, 64.8 and 67.8. On `conll03-kb`'s test F1 as it is fell by 1.5
+points (by 1.6 before the combiner's threshold was chosen on sentences as they are), which neither dev nor
+cross-validation (82.6 and 82.8) had shown: that list compares exact case, and test is a part of the text that it was
+made of. The learning curve is not in the CPU seconds.
 """
 
 if __name__ == "__main__":
