@@ -12,7 +12,7 @@ from zlib import crc32
 
 from ..errors import WeaknerError, shorten
 from ..gazetteer_ruler.forms import folded, normal_form
-from ..gazetteer_ruler.terms import DELIMITERS, Term, read_table, read_terms
+from ..gazetteer_ruler.terms import DELIMITERS, Term, read_table
 from ..labeling.sources import TermSource
 from .corpora import Sentence
 from .findings import Findings, listed, plural
@@ -41,7 +41,7 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
     ids: Set[str] = set()
     share = 1
     try:
-        for term in read_terms(Path(source.path), source.term_label, source.id_column):
+        for term in source.read():
             labels[term.label] += 1
             ids.update([term.id] if term.id else [])
             if _number(term) % share == 0:

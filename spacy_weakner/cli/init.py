@@ -87,7 +87,7 @@ def _remember(given: Any) -> None:
     given.new = [path for path in (given.folder, *given.folder.parents) if not path.exists()]
 
 
-@command(app, init_project, "project", before=_remember)
+@command(app, init_project, "project", before=_remember, terms=Annotated[Optional[List[Path]], typer.Option()])
 def show_project(made: Project, given: Any) -> None:
     """Check the files, since what is wrong is better known before anything is trained, and print what was written."""
     sources = made.folder / SOURCES if made.sources else None

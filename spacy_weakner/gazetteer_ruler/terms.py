@@ -23,6 +23,7 @@ from typing import (
 from ..corpus.rows import MAX_ID_LENGTH
 from ..errors import Errors, WeaknerError
 from ..files import parse_json, read_lines
+from .forms import folded
 
 MAX_LENGTH = 1000  # characters; anything longer is a sentence or a broken row, not a term
 _GIVE_LABEL = "give 'label' (--term-label; in a sources file: term_label) for the whole list"
@@ -35,6 +36,9 @@ _TOKEN_KEYS = (*_EXACT_KEYS, "LOWER")
 ID_KEYS = ("id", "kb_id", "concept_id", "code", "cui", "ent_id")
 # That of the preferred name of this concept.
 NAME_KEY = "name"
+# That of a reviewer's answer, as `suggest --terms` leaves it to be filled in, and the answers.
+ANSWER_KEY = "accept"
+_ANSWERS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 
 
 class Term(NamedTuple):
@@ -59,7 +63,7 @@ class Term(NamedTuple):
 TermSource = Union[
     Callable[[], Iterable[Term]], Sequence[Union[str, Term, Dict[str, Any]]], Mapping[str, Sequence[str]]
 ]
-# Where a row stands (a line, for error messages), then the arguments of `make_terms`.
+# Where a row stands (a line, for error messages), the answer of a reviewer, then the arguments of `make_terms`.
 _Row = Tuple[Any, ...]
 
 
@@ -88,21 +92,56 @@ def read_terms(path: Path, label: Optional[str] = None, id_column: Optional[str]
     path (Path): The file; see `make_term_list` for the formats.
     label (Optional[str]): Label of the terms for which the file gives none.
     id_column (Optional[str]): Column or key of the ids of concepts; None: the first of `ID_KEYS` that is there.
-    YIELDS (Term): The terms, in the order of the file, duplicates included.
+    YIELDS (Term): The terms, in the order of the file, duplicates included; of a file with a column `accept`, those
+        with the answer "yes".
     RAISES (WeaknerError): If the file is missing, malformed or holds no terms; the message names the line.
     """
-    path = Path(path)
-    rows = _format_reader(path)
+    return (term for answer, term in _read_answered(Path(path), label, id_column) if answer)
+
+
+def read_lists(paths: Sequence[Path], label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
+    """Stream the terms of several files, without those that any of them refuses under that label.
+
+    paths (Sequence[Path]): The files. In one with a column `accept`, the answer "yes" adds a term, "no" refuses it, and
+        without an answer it is neither.
+    label, id_column (Optional[str]): As for `read_terms`.
+    YIELDS (Term): The terms, one file after the other.
+    RAISES (WeaknerError): As `read_terms`.
+    """
+    refused = set()
+    if len(paths) > 1:
+        every = (pair for path in paths for pair in _read_answered(path, label, id_column))
+        refused = {(term.label, folded(term.text)) for answer, term in every if answer is False}
+    for path in paths:
+        for term in read_terms(path, label, id_column):
+            if not refused or (term.label, folded(term.text)) not in refused:
+                yield term
+
+
+def _read_answered(
+    path: Path, label: Optional[str], id_column: Optional[str]
+) -> Iterator[Tuple[Optional[bool], Term]]:
+    """The terms of a file, and if each is accepted; None: not answered yet."""
     empty = True
-    for line, row_label, *fields in rows(path, label, id_column):
+    for line, given, row_label, *fields in _format_reader(path)(path, label, id_column):
         try:
+            answer = _parse_answer(given)
             terms = make_terms(label if _is_blank(row_label) else row_label, *fields)
         except BadTerm as error:
             raise _line_error(path, line, str(error)) from error
         empty = False
-        yield from terms
+        yield from ((answer, term) for term in terms)
     if empty:
         raise WeaknerError(Errors.WK200.format(path=path))
+
+
+def _parse_answer(given: Any) -> Optional[bool]:
+    if given is None:
+        return True  # there is no such column
+    answer = str(given).strip().lower()
+    if answer and answer not in _ANSWERS:
+        raise BadTerm(f"'{ANSWER_KEY}' is {given!r}. Write yes or no, or leave it empty.")
+    return _ANSWERS.get(answer)
 
 
 def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, names: Any = None) -> List[Term]:
@@ -283,7 +322,7 @@ def _lines(path: Path) -> Iterator[Tuple[int, str]]:
 
 def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], delimiter: str) -> Iterator[_Row]:
     columns: Optional[Tuple[int, Optional[int]]] = None
-    width, id_place, name_place = 0, None, None
+    width, id_place, name_place, answer_place = 0, None, None, None
     for line, row in read_table(path, delimiter):
         if columns is None:
             width = len(row)
@@ -291,6 +330,7 @@ def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], deli
             titles = [cell.strip().lower() for cell in row] if is_header else []
             id_place = _id_place(path, line, row, id_column, titles)
             name_place = titles.index(NAME_KEY) if NAME_KEY in titles else None
+            answer_place = titles.index(ANSWER_KEY) if ANSWER_KEY in titles else None
             if is_header:
                 continue
         if len(row) != width:
@@ -300,6 +340,7 @@ def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], deli
         text, label_ = columns
         yield (
             line,
+            None if answer_place is None else row[answer_place],
             None if label_ is None else row[label_],
             row[text],
             False,
@@ -343,7 +384,8 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
 def _jsonl_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:
     for i, line in _lines(path):
         try:
-            yield (i, *term_fields(parse_json(line), id_column))
+            row = parse_json(line)
+            yield (i, row.get(ANSWER_KEY) if isinstance(row, dict) else None, *term_fields(row, id_column))
         except json.JSONDecodeError as error:
             reason = f"not valid JSON ({error.msg}, column {error.colno}). Write one object per line."
             raise _line_error(path, i, reason) from error
@@ -355,7 +397,7 @@ def _text_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> It
     for i, line in _lines(path):
         if label is None:
             raise _line_error(path, i, f"plain text gives no labels. G{_GIVE_LABEL[1:]}.")
-        yield i, None, line
+        yield i, None, None, line
 
 
 _FORMATS: Dict[str, Callable[[Path, Optional[str], Optional[str]], Iterator[_Row]]] = {

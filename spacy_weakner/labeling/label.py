@@ -122,7 +122,7 @@ def label(
         declared = [_single_source(source, terms, pipeline, settings)]
     check_range("shard_size", shard_size, 1, None)
     executor = Executor(workers, ray, gpu_id)
-    for path in (input_path, *exclude, *(source.file for source in declared if source.file is not None)):
+    for path in (input_path, *exclude, *(path for source in declared for path in source.files)):
         check_regular(Path(path))
     check_output(map(Path, exclude), [Path(output_path)])
     config = LabelConfig(

@@ -27,7 +27,6 @@ from ..corpus.weak import (
 )
 from ..errors import Errors, WeaknerError
 from ..files import parse_json, read_lines
-from ..gazetteer_ruler.terms import make_term_list
 from ..pipelines import load_pipeline
 from ..ty import Entity
 from .alignment import Alignment
@@ -144,8 +143,7 @@ class TermLabeler(Labeler[TermSource]):
     def prepare(cls, source: TermSource, nlp: Language, folder: Path, key: str) -> None:
         ruler: Any = nlp.add_pipe("gazetteer_ruler", name=key, config=source.ruler_settings())
         ruler.name = source.name  # for messages and progress
-        terms = make_term_list(Path(source.path), source.term_label, source.id_column)
-        ruler.initialize(lambda: [], nlp=nlp, terms=terms)
+        ruler.initialize(lambda: [], nlp=nlp, terms=source.read)
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Alignment]:
         found = list(self._ruler.match_ids(docs))

@@ -16,7 +16,21 @@ import configparser
 import re
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Dict, Iterable, List, Literal, Mapping, Optional, Tuple, Type, Union
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Dict,
+    Iterable,
+    Iterator,
+    List,
+    Literal,
+    Mapping,
+    Optional,
+    Tuple,
+    Type,
+    Union,
+)
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from spacy.util import is_package
@@ -25,6 +39,7 @@ from thinc.api import Config
 from ..corpus.counts import show
 from ..errors import Errors, WeaknerError
 from ..files import existing, expand_home, parse_json, read_lines
+from ..gazetteer_ruler.terms import Term, read_lists
 from ..pipelines import asks_language_model
 from ..runtime.hashes import hash_model
 
@@ -33,6 +48,8 @@ _TOP = "sources"
 _VARIABLES = ("paths", "vars")
 # Of the samples of a completion: what fewer have, no majority has.
 MAJORITY = 0.5
+# Fields that are no settings: a declaration gives them by its name and its kind.
+_LOCATED = ("name", "path", "further")
 _LEMMA = " (for LEMMA, run a pipeline with a gazetteer_ruler)"
 Text = Annotated[str, Field(pattern=r"\S")]
 
@@ -73,6 +90,11 @@ class Source(BaseModel):
     )
 
     @classmethod
+    def located(cls, value: Any, folder: Path) -> Dict[str, Any]:
+        """The fields that say what is read, of a declaration. Raises a `SettingError`."""
+        return {"path": cls.locate(value, folder)}
+
+    @classmethod
     def locate(cls, value: Any, folder: Path) -> str:
         """The path of a declaration; a relative one starts at the folder. Raises a `SettingError`."""
         path = folder / _path_of(cls.kind, value)
@@ -89,9 +111,9 @@ class Source(BaseModel):
         return {"kind": self.kind, **self.model_dump()}
 
     @property
-    def file(self) -> Optional[Path]:
-        """RETURNS (Optional[Path]): The file that it reads, if it is one."""
-        return Path(self.path) if self.path else None
+    def files(self) -> List[Path]:
+        """RETURNS (List[Path]): The files that it reads."""
+        return [Path(self.path)] if self.path else []
 
 
 class TermSource(Source):
@@ -108,9 +130,11 @@ class TermSource(Source):
     id_column (Optional[str]): Column or key of the ids of concepts; None: see `gazetteer_ruler.terms.ID_KEYS`.
     abbreviations (bool): True: where a document defines an abbreviation of a match, its short form is one too; see the
         component `abbreviations`. Rows of one document ("a7.1", "a7.2") must stand in one shard.
+    further (Tuple[str, ...]): The other files, where `terms` is a list of them: see `gazetteer_ruler.terms.read_lists`.
     """
 
     kind = "terms"
+    further: Tuple[str, ...] = ()
     attr: Literal["FORM", "ORTH", "LOWER", "NORM"] = Field(
         default="FORM", description=f"one of FORM, ORTH, LOWER, NORM{_LEMMA}"
     )
@@ -121,6 +145,25 @@ class TermSource(Source):
     term_label: Optional[Text] = Field(default=None, description="null, or a label")
     id_column: Optional[Text] = Field(default=None, description="null, or the name of a column")
     abbreviations: bool = Field(default=False, description="true or false")
+
+    @classmethod
+    def located(cls, value: Any, folder: Path) -> Dict[str, Any]:
+        if not isinstance(value, list) or not value:
+            return super().located(value, folder)
+        path, *further = (cls.locate(each, folder) for each in value)
+        return {"path": path, "further": tuple(further)}
+
+    def settings(self) -> Dict[str, Any]:
+        further = [hash_model(path) for path in self.further]
+        return {**super().settings(), **({"further": further} if further else {})}
+
+    @property
+    def files(self) -> List[Path]:
+        return [Path(self.path), *map(Path, self.further)]
+
+    def read(self) -> Iterator[Term]:
+        """YIELDS (Term): Its terms."""
+        return read_lists(self.files, self.term_label, self.id_column)
 
     def ruler_settings(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): Settings of its `gazetteer_ruler`."""
@@ -170,8 +213,8 @@ class PipelineSource(ScoredSource):
         raise SettingError(cls.kind, value, f"the folder of a pipeline ({path}) or an installed one; there is neither")
 
     @property
-    def file(self) -> Optional[Path]:
-        return None
+    def files(self) -> List[Path]:
+        return []
 
 
 class FileSource(ScoredSource):
@@ -222,7 +265,7 @@ KINDS: Dict[str, Type[Source]] = {
 def defaults() -> Dict[str, Any]:
     """By setting, the default of the first kind that has it."""
     fields = [item for kind in reversed(KINDS.values()) for item in kind.model_fields.items()]
-    return {key: field.default for key, field in fields if key not in ("name", "path")}
+    return {key: field.default for key, field in fields if key not in _LOCATED}
 
 
 def read_sources(declared: Union[Path, str, Mapping[str, Any]]) -> List[Source]:
@@ -278,9 +321,9 @@ def make_source(name: str, settings: Mapping[str, Any], folder: Path) -> Source:
         if key not in kind.model_fields:
             others = " and ".join(other for other in KINDS if key in KINDS[other].model_fields)
             raise SettingError(key, values[key], f"none for {kind.kind}: it belongs to {others}")
-    path = kind.locate(settings[kind.kind], folder)
+    located = kind.located(settings[kind.kind], folder)
     try:
-        return kind(name=name, path=path, **values)
+        return kind(name=name, **located, **values)
     except ValidationError as error:
         key = str(error.errors()[0]["loc"][0])
         raise SettingError(key, values[key], kind.model_fields[key].description or "") from None

@@ -22,7 +22,7 @@ from ..corpus.weak import (
 from ..evaluation.terms.collected import Collected, Key
 from ..files import atomic_path, existing
 from ..gazetteer_ruler.entities import annotate_entities
-from ..gazetteer_ruler.terms import Term, make_term_list
+from ..gazetteer_ruler.terms import Term
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import TermSource, read_sources
 from ..pipelines import load_pipeline
@@ -57,12 +57,11 @@ def make_lists(lists: List[TermSource], folder: Path, language: CorpusLanguage) 
         settings = {**source.ruler_settings(), "label_names": names, "reliability": source.reliability}
         settings["annotate_ents"] = True
         ruler = nlp.add_pipe(RULER, config=settings)
-        read = make_term_list(Path(source.path), source.term_label, source.id_column)
-        ruler.initialize(lambda: [], nlp=nlp, terms=read)  # type: ignore[attr-defined]
+        ruler.initialize(lambda: [], nlp=nlp, terms=source.read)  # type: ignore[attr-defined]
         if source.abbreviations:
             nlp.add_pipe(ABBREVIATIONS, name=SHORT_FORMS, config={"source": source.name})
             nlp.add_pipe(ABBREVIATIONS)
-        renamed = _renamed(read, source.labels)
+        renamed = _renamed(source.read, source.labels)
         if ruler.has_ids and any(term.id for term in renamed()):  # type: ignore[attr-defined]
             nlp.add_pipe(LINKER).initialize(nlp=nlp, terms=renamed)  # type: ignore[attr-defined]
         # Scored as trained pipelines are.

@@ -48,7 +48,7 @@ class Project(NamedTuple):
 class _Declared(NamedTuple):
     name: str
     kind: str
-    path: str
+    paths: List[str]
     settings: Dict[str, Any]
 
 
@@ -56,7 +56,7 @@ def init_project(
     folder: Path,
     *,
     text: Optional[Path] = None,
-    terms: Optional[Path] = None,
+    terms: Union[Path, Sequence[Path]] = (),
     sources: Optional[Path] = None,
     answers: Optional[Path] = None,
     gold: Optional[Path] = None,
@@ -103,7 +103,8 @@ def init_project(
     own = _own_sources(text, lang, tokenizer, columns)
     if own.names and answers is not None and text is not None and Path(answers).resolve() == Path(text).resolve():
         answers = None
-    declared = _declare(folder, terms, sources, answers, text, own, term_label)
+    lists = [Path(terms)] if isinstance(terms, (str, Path)) else list(map(Path, terms))
+    declared = _declare(folder, lists, sources, answers, text, own, term_label)
     if "gold" not in files and not ("text" in files and declared):
         raise own.error or WeaknerError(Errors.WK680.format(where=""))
     # Sources in the rows of the text can be scored only if the rows of the gold have them, too.
@@ -123,7 +124,7 @@ def init_project(
         "annotated": {"gold", "dev", "test"} & set(files),
         "sources": declared,
         "source_files": [
-            each.path for each in declared if each.path and os.path.exists(os.path.normpath(folder / each.path))
+            path for each in declared for path in each.paths if os.path.exists(os.path.normpath(folder / path))
         ],
         "method": _method(len(declared), scored),
         "columns": "" if columns == COLUMNS else " ".join(map(str, columns)),
@@ -144,7 +145,7 @@ def init_project(
         )
         for recipe, each in _recipes(size, declared, files)
     }
-    for path in (*files.values(), *(each.path for each in declared)):
+    for path in (*files.values(), *(path for each in declared for path in each.paths)):
         if _QUOTES & set(path):
             raise WeaknerError(Errors.WK689.format(path=path))
     if declared:
@@ -203,7 +204,7 @@ def _own_sources(path: Optional[Path], lang: str, tokenizer: Optional[str], colu
 
 def _declare(
     folder: Path,
-    terms: Optional[Path],
+    terms: Sequence[Path],
     sources: Optional[Path],
     answers: Optional[Path],
     text: Optional[Path],
@@ -212,10 +213,10 @@ def _declare(
 ) -> List[_Declared]:
     found: List[Source] = [] if sources is None else read_sources(sources)
     single: Dict[str, Dict[str, Any]] = {}
-    if terms is not None:
+    if terms:
         label = {} if term_label is None else {"term_label": term_label}
         short = {"abbreviations": True} if there.abbreviations else {}
-        single[TERMS_SOURCE] = {"terms": str(existing(Path(terms), "--terms")), **label, **short}
+        single[TERMS_SOURCE] = {"terms": [str(existing(path, "--terms")) for path in terms], **label, **short}
     if answers is not None:
         kind = "answers" if holds_answers(existing(Path(answers), "--answers")) else "file"
         single[ANSWERS_SOURCE] = {kind: str(answers)}
@@ -225,7 +226,7 @@ def _declare(
         if name != name.strip() or not name.isprintable() or {*name} & {*_QUOTES, "."}:
             raise WeaknerError(Errors.WK691.format(path=text, name=name))
         for source in found:
-            if source.file is not None and text is not None and source.file.resolve() == Path(text).resolve():
+            if text is not None and Path(text).resolve() in [path.resolve() for path in source.files]:
                 raise WeaknerError(Errors.WK695.format(path=text, name=name, source=source.name))
     single.update({name: {CorpusSource.kind: True} for name in own})
     if single:
@@ -239,21 +240,22 @@ def _declare(
     for name in names:
         if names.count(name) > 1:
             raise WeaknerError(Errors.WK690.format(path=sources, name=name))
-    return [_Declared(source.name, source.kind, _source_path(folder, source), _settings(source)) for source in found]
+    return [_Declared(source.name, source.kind, _source_paths(folder, source), _settings(source)) for source in found]
 
 
-def _source_path(folder: Path, source: Source) -> str:
+def _source_paths(folder: Path, source: Source) -> List[str]:
     if isinstance(source, CorpusSource):
-        return ""
+        return []
     # Pipelines may be installed packages.
-    return _path_in(folder, Path(source.path)) if Path(source.path).exists() else source.path
+    paths = source.files or [Path(source.path)]
+    return [_path_in(folder, path) if path.exists() else str(path) for path in paths]
 
 
 def _settings(source: Source) -> Dict[str, Any]:
     """Settings that are not the default, and those that users may want to change."""
     usual = type(source)(name=source.name, path=source.path)
     shown = _SHOWN.get(source.kind, ())
-    values = source.model_dump(exclude={"name", "path"})
+    values = source.model_dump(exclude={"name", "path", "further"})
     return {
         key: list(value) if isinstance(value, tuple) else value
         for key, value in values.items()
