@@ -25,9 +25,11 @@ from .choosing import choose
 from .models import Model
 from .pool import Pool, Sentence
 from .scoring import Scorer
+from .terms import N_TERMS, TermReport, suggest_terms
 
 # Lines of a file of which sentences are in memory at once.
 BLOCK = 5000
+N_SENTENCES = 50
 # So many times as many sentences as are wanted are kept to choose from.
 POOL = 50
 
@@ -65,7 +67,8 @@ def suggest(
     input_path: Path,
     output_path: Path,
     *,
-    n: int = 50,
+    terms: bool = False,
+    n: Optional[int] = None,
     model: Sequence[str] = (),
     sources: Optional[Union[Path, str, Mapping[str, Any]]] = None,
     exclude: Sequence[Path] = (),
@@ -75,30 +78,49 @@ def suggest(
     overwrite: bool = False,
     gpu_id: int = -1,
     progress: bool = False,
-) -> SuggestReport:
+) -> Union[SuggestReport, TermReport]:
     """Write the sentences that are worth annotating next, with probable entities in the span group "weak:suggested",
-    and why they were chosen in the row's "meta". They have no gold.
+    and why they were chosen in the row's "meta". They have no gold. With --terms, write terms to review instead: those
+    that a pipeline finds and its lists lack.
 
     input_path (Path): A corpus in any format: a file or a folder. It may have span groups `weak:<source>`, and
         `pred:<component>` with probabilities.
     output_path (Path): The file to write.
-    n (int): How many sentences.
+    terms (bool): Write terms, as CSV; see `terms.suggest_terms`.
+    n (Optional[int]): How many; None: 50 sentences, or 200 terms.
     model (Sequence[str]): Pipelines, folders or names, whose uncertainty counts, and the disagreement of several with
         each other or with sources. The first one annotates.
     sources (Optional[Union[Path, str, Mapping[str, Any]]]): Declarations of sources, as for `label`; they label the
         corpus on the way.
     exclude (Sequence[Path]): Corpora in any format, such as all gold, whose sentences are not suggested. Sentences are
-        equal if they differ only in case and white space.
+        equal if they differ only in case and white space. With `terms`: gold, and phrases that stand there as
+        non-entities are not suggested.
     to (Optional[str]): Format of the output; None: its ending tells.
     lang: See `convert`.
     seed (int): Decides between sentences with equal scores.
     overwrite (bool): Replace an output that exists.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show how far it has come.
-    RETURNS (SuggestReport): The sentences, and why.
+    RETURNS (Union[SuggestReport, TermReport]): The sentences or terms, and why.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if neither
         probabilities nor two sources tell what is uncertain.
     """
+    if terms:
+        if len(model) != 1 or sources is not None or to is not None:
+            expected = "used with one model, and neither sources nor an output format"
+            raise WeaknerError(Errors.WK005.format(setting="terms", value=True, expected=expected))
+        return suggest_terms(
+            input_path,
+            output_path,
+            model=model[0],
+            n=N_TERMS if n is None else n,
+            exclude=exclude,
+            format=format,
+            overwrite=overwrite,
+            gpu_id=gpu_id,
+            progress=progress,
+        )
+    n = N_SENTENCES if n is None else n
     check_range("n", n, 1, None)
     input_path, output_path = existing(Path(input_path)), Path(output_path)
     output_format(output_path, to)

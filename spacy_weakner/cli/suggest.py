@@ -1,12 +1,13 @@
 """`spacy weakner suggest`"""
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Optional, Union
 
 import typer
 from wasabi import msg
 
-from ..active_learning.suggest import SuggestReport, suggest
+from ..active_learning.suggest import N_SENTENCES, SuggestReport, suggest
+from ..active_learning.terms import TermReport
 from ..evaluation.tables import shorten
 from ._command import command
 from ._util import check_json, listing, new_app, write_json
@@ -28,8 +29,27 @@ def _check(given: Any) -> None:
         Optional[Path], typer.Option("--report", help="Write why each sentence was chosen to this JSON file")
     ],
 )
-def show(report: SuggestReport, given: Any) -> None:
+def show(report: Union[SuggestReport, TermReport], given: Any) -> None:
     """Print what was suggested."""
+    if isinstance(report, TermReport):
+        _show_terms(report, given)
+    else:
+        _show_sentences(report, given)
+    if given.report_output is not None:
+        write_json(given.report_output, report.to_json())
+        msg.good("Report", given.report_output)
+
+
+def _show_terms(report: TermReport, given: Any) -> None:
+    new = [term for term in report.terms if term.in_list == "no"]
+    msg.good(f"{len(new)} terms to add, and {len(report.terms) - len(new)} of the lists to check", given.output_path)
+    msg.info(f"Left out: {report.known} known to the lists, {report.refuted} non-entities in gold")
+    rows = [(each.label, shorten(each.term), str(each.mentions), shorten(each.against)) for each in new[:_SHOWN]]
+    msg.table(rows, header=("label", "term", "mentions", "against"), divider=True)
+    msg.info("Answer yes or no in its column 'accept', and give it as one more --terms.")
+
+
+def _show_sentences(report: SuggestReport, given: Any) -> None:
     msg.good(f"{len(report.sentences)} sentences of {report.read}", given.output_path)
     left_out = {
         "annotated": report.annotated,
@@ -42,12 +62,9 @@ def show(report: SuggestReport, given: Any) -> None:
     msg.info(f"Sentences by uncertain label: {', '.join(f'{k} {v}' for k, v in report.labels.items()) or 'none'}")
     rows = [(f"{each.score:.2f}", shorten(each.why), shorten(each.text)) for each in report.sentences[:_SHOWN]]
     msg.table(rows, header=("score", "uncertain", "sentence"), divider=True)
-    if len(report.sentences) < given.n:
-        msg.warn(f"{given.n} sentences were wanted; there are no more that differ")
+    if len(report.sentences) < (given.n or N_SENTENCES):
+        msg.warn(f"{given.n or N_SENTENCES} sentences were wanted; there are no more that differ")
     if report.certain:
         msg.warn(f"Sentences without uncertainty, since there were no others: {report.certain}")
     if report.lost:
         msg.warn(f"What the format cannot hold: {', '.join(f'{what} {k}' for what, k in report.lost.items())}")
-    if given.report_output is not None:
-        write_json(given.report_output, report.to_json())
-        msg.good("Report", given.report_output)

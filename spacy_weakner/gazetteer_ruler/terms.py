@@ -118,9 +118,7 @@ def read_lists(paths: Sequence[Path], label: Optional[str] = None, id_column: Op
                 yield term
 
 
-def _read_answered(
-    path: Path, label: Optional[str], id_column: Optional[str]
-) -> Iterator[Tuple[Optional[bool], Term]]:
+def _read_answered(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[Tuple[Optional[bool], Term]]:
     """The terms of a file, and if each is accepted; None: not answered yet."""
     empty = True
     for line, given, row_label, *fields in _format_reader(path)(path, label, id_column):

@@ -5,7 +5,7 @@ import os
 import re
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from ..abbreviations.definitions import find_definitions
 from ..configs import make_config, render_config
@@ -76,8 +76,8 @@ def init_project(
     folder (Path): The folder; must not exist, or be empty.
     text (Optional[Path]): Text without labels: raw text, one a line, or JSONL. If its rows hold labels of weak sources
         (`weak_ents`; the first 1,000 tell), these are sources too.
-    terms (Optional[Path]): A term list: CSV, TSV or JSONL with label and term (and perhaps id), plain text, or patterns
-        of spaCy's rulers.
+    terms (Union[Path, Sequence[Path]]): A term list: CSV, TSV or JSONL with label and term (and perhaps id), plain
+        text, or patterns of spaCy's rulers; and others, such as one that was reviewed (`suggest --terms`).
     sources (Optional[Path]): A file that declares sources of labels, beside the term list.
     answers (Optional[Path]): Labels of a language model or another tool, as JSONL; may be the text itself.
     gold, dev, test (Optional[Path]): Complete annotations. Dev and test are split off the gold where they are missing.

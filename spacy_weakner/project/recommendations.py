@@ -198,7 +198,7 @@ def recommend(
     # Better models lift the best candidate only as far as they pass the list.
     ahead = max(trained.values(), default=0.0)
     behind = max(0.0, max(lists.values(), default=0.0) - ahead)
-    found = [_more_gold(facts, curve, behind, suggest), *_better_labels(facts)]
+    found = [_more_gold(facts, curve, behind, suggest), *_better_labels(facts, suggest)]
     if cleaner is not None and cleaner.low > 0:
         text = (
             "A cleaner term list: the settings that 'analyze' proposes for sources.cfg bring the combination "
@@ -235,7 +235,7 @@ def _more_gold(facts: Facts, curve: Curve, behind: float, suggest: str) -> Recom
     return Recommendation(curve.gain - behind, f"{text}.{which}")
 
 
-def _better_labels(facts: Facts) -> List[Recommendation]:
+def _better_labels(facts: Facts, suggest: str) -> List[Recommendation]:
     if facts.gold and facts.lists and not facts.text:
         text = "Text (--text): models learn most from the matches of the term list there."
         return [Recommendation(FIRST_LABELS, text)]
@@ -244,5 +244,8 @@ def _better_labels(facts: Facts) -> List[Recommendation]:
         return [Recommendation(FIRST_LABELS, text)]
     if facts.recall is not None and facts.recall < 50:
         text = f"More terms: the weak labels find only {facts.recall:.0f} % of the entities."
-        return [Recommendation(MORE_TERMS, text)]
+        which = (
+            f" Which terms: {suggest.replace('next.jsonl', 'review.csv')} --terms" if suggest and facts.lists else ""
+        )
+        return [Recommendation(MORE_TERMS, text + which)]
     return []

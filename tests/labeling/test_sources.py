@@ -106,6 +106,19 @@ def test_settings_of_terms(folder, settings, number, expected):
     assert run(folder, **{"terms": "terms.jsonl", **settings})[0][number] == expected
 
 
+def test_several_lists_of_one_source(folder):
+    (folder / "reviewed.csv").write_text("label,term,accept\nORG,MIT,no\nPER,Anna,yes\nPER,and,\n")
+    declared = {"s": {"terms": [str(folder / "terms.jsonl"), str(folder / "reviewed.csv")]}}
+    label(folder / "in.spacy", folder / "out.spacy", sources=declared, lang="xx")
+    found = [weak.group_entities(doc, "weak:s") for doc in read_docs(folder / "out.spacy", NLP.vocab)]
+    assert {(0, 1, "PER"), (2, 3, "DRUG"), (3, 4, "PREP"), (4, 5, "CITY")} == {*found[0]}
+    assert {*found[2]} == {(1, 2, "PREP")}
+    (folder / "reviewed.csv").write_text("label,term,accept\nORG,MIT,yes\n")
+    label(folder / "in.spacy", folder / "out.spacy", sources=declared, lang="xx")  # made again
+    third = list(read_docs(folder / "out.spacy", NLP.vocab))[2]
+    assert {*weak.group_entities(third, "weak:s")} == {(1, 2, "PREP"), (1, 2, "ORG")}
+
+
 def test_labels_that_are_not_named_are_left_out_and_counted(folder):
     _, report, _ = run(folder, terms="terms.jsonl", labels={"DRUG": "MED", "CITY": "MED"})
     assert report.sources[0].spans == {"MED": 4}

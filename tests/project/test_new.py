@@ -361,6 +361,17 @@ def test_the_label_of_terms(tmp_path, files, quick):
     assert source.term_label == "DRUG $1"
 
 
+def test_several_term_lists(tmp_path, files, quick):
+    (tmp_path / "reviewed.csv").write_text("label,term,accept\nPER,Nobody,yes\n")
+    lists = [files["terms"], tmp_path / "reviewed.csv"]
+    made = init_project(tmp_path / "p", **given(files, "text"), terms=lists)
+    (source,) = read_sources(made.folder / "sources.cfg")
+    assert [path.resolve() for path in source.files] == [path.resolve() for path in lists]
+    commands = check_project(made.folder)
+    assert "../reviewed.csv" in commands["label"]["deps"]
+    assert "gazetteer-2=../reviewed.csv" in str(commands["package"]["script"])
+
+
 # The package itself
 
 

@@ -109,6 +109,11 @@ def test_more_gold_comes_with_the_command_that_chooses_it():
     assert sum(text.endswith("Which sentences: spacy weakner suggest TEXT") for text in texts) == 1
 
 
+def test_more_terms_come_with_the_command_that_finds_them():
+    texts = recommend(make_facts(recall=40.0), Curve([]), None, {"list": 40.0}, {"x": 50.0}, "suggest TEXT next.jsonl")
+    assert sum(text.endswith("Which terms: suggest TEXT review.csv --terms") for text in texts) == 1
+
+
 # Cleaner lists
 
 

@@ -1,0 +1,139 @@
+import csv
+import json
+
+import pytest
+import spacy
+from typer.testing import CliRunner
+
+from spacy_weakner.active_learning.suggest import suggest
+from spacy_weakner.active_learning.terms import suggest_terms
+from spacy_weakner.cli.app import app
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.terms import read_lists, read_terms
+
+TEXT = [
+    "Ann met Bob Ray in May .",
+    "Bob Ray left Kiel in May .",
+    "Ann saw Ray and bob ray .",
+    "In May Ann went to Ulm .",
+    "May we see Ulm , Bob Ray ?",
+]
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    """Finds three names and two towns; its list has a name and a town of them, and "May", which it overrules."""
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("gazetteer_ruler", config={"source": "list"})
+    ruler.initialize(lambda: [], nlp=nlp, terms=[("PER", "Ann"), ("PER", "May"), ("LOC", "Kiel")])
+    found = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": "LOWER"})
+    names = [("PER", "Ann"), ("PER", "Bob Ray"), ("PER", "Ray and"), ("LOC", "Kiel"), ("LOC", "Ulm")]
+    found.add_patterns([{"label": label, "pattern": text} for label, text in names])
+    nlp.to_disk(tmp_path / "pipeline")
+    return str(tmp_path / "pipeline")
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(TEXT), encoding="utf-8")
+    return path
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file_:
+        return list(csv.DictReader(file_))
+
+
+def answer(path, **answers):
+    """Fill in answers by term."""
+    rows = rows_of(path)
+    with path.open("w", encoding="utf-8", newline="") as file_:
+        writer = csv.DictWriter(file_, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "accept": answers.get(row["term"].replace(" ", "_"), "")} for row in rows)
+
+
+def test_terms_that_lists_lack_and_terms_that_are_overruled(pipeline, text, tmp_path):
+    report = suggest_terms(text, tmp_path / "out.csv", model=pipeline)
+    rows = rows_of(tmp_path / "out.csv")
+    assert [(row["label"], row["term"], row["mentions"], row["in_list"]) for row in rows] == [
+        ("PER", "Bob Ray", "4", "no"),
+        ("LOC", "Ulm", "2", "no"),
+        ("PER", "Ray and", "1", "no"),
+        ("PER", "May", "4", "yes"),
+    ]
+    assert (report.docs, report.found, report.known, report.refuted) == (5, 5, 2, 0)
+    assert rows[3]["against"] == "overruled 4 of 4 times"
+    assert all(row["example"] in TEXT for row in rows)
+    assert {row["accept"] for row in rows} == {""}
+
+
+def test_what_speaks_against_a_term(pipeline, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("ulm Ulm\n" * 3 + "Ray and I and Ray\n", encoding="utf-8")
+    nlp = spacy.load(pipeline)
+    nlp.add_pipe("entity_ruler", name="more", last=True, config={"overwrite_ents": True}).add_patterns(
+        [{"label": "ORG", "pattern": "Ulm"}, {"label": "PER", "pattern": [{"TEXT": "Ray"}, {"TEXT": "and"}]}]
+    )
+    nlp.to_disk(tmp_path / "two")
+    suggest_terms(text, tmp_path / "out.csv", model=str(tmp_path / "two"))
+    against = {(row["label"], row["term"]): row["against"] for row in rows_of(tmp_path / "out.csv")}
+    assert against["LOC", "ulm"] == "ORG in 3 of 6 mentions"
+    assert against["ORG", "Ulm"] == "LOC in 3 of 6 mentions"
+    assert against["PER", "Ray and"] == ""
+
+
+def test_what_gold_refutes_is_not_suggested(pipeline, text, tmp_path):
+    gold = tmp_path / "gold.jsonl"
+    rows = [
+        {"text": "We saw Ulm .", "entities": []},
+        {"text": "Bob Ray is here , Bob Ray .", "entities": [[0, 7, "PER"], [18, 25, "PER"]]},
+        {"text": "Ray and Sons", "entities": [[0, 12, "PER"]]},
+    ]
+    gold.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    report = suggest_terms(text, tmp_path / "out.csv", model=pipeline, exclude=[gold])
+    assert [row["term"] for row in rows_of(tmp_path / "out.csv")] == ["Bob Ray", "Ray and", "May"]
+    assert report.refuted == 1
+
+
+def test_answers_are_read_back(pipeline, text, tmp_path):
+    first, out = tmp_path / "terms.csv", tmp_path / "out.csv"
+    first.write_text("label,term\nPER,Ann\nPER,May\nLOC,May\nLOC,Kiel\n", encoding="utf-8")
+    suggest_terms(text, out, model=pipeline)
+    answer(out, Bob_Ray="yes", May="No", Ulm="n")
+    assert [(term.label, term.text) for term in read_terms(out)] == [("PER", "Bob Ray")]
+    both = [("PER", "Ann"), ("LOC", "May"), ("LOC", "Kiel"), ("PER", "Bob Ray")]
+    assert [(term.label, term.text) for term in read_lists([first, out])] == both
+
+
+@pytest.mark.parametrize("given", ["maybe", "2"])
+def test_another_answer_names_its_line(tmp_path, given):
+    path = tmp_path / "out.csv"
+    path.write_text(f"label,term,accept\nPER,Ann,\nPER,Bob,{given}\n", encoding="utf-8")
+    with pytest.raises(WeaknerError, match="line 3"):
+        list(read_terms(path))
+
+
+def test_numbers_bound_both_kinds(pipeline, text, tmp_path):
+    suggest_terms(text, tmp_path / "out.csv", model=pipeline, n=1)
+    assert [row["term"] for row in rows_of(tmp_path / "out.csv")] == ["Bob Ray", "May"]
+
+
+def test_nothing_to_suggest_leaves_no_file(pipeline, tmp_path):
+    (tmp_path / "text.txt").write_text("Nobody is here .\n", encoding="utf-8")
+    with pytest.raises(WeaknerError):
+        suggest_terms(tmp_path / "text.txt", tmp_path / "out.csv", model=pipeline)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_command(pipeline, text, tmp_path):
+    out = tmp_path / "out.csv"
+    given = ["suggest", str(text), str(out), "--terms", "--model", pipeline]
+    result = CliRunner().invoke(app, given)
+    assert result.exit_code == 0, result.output
+    assert len(rows_of(out)) == 4
+    assert CliRunner().invoke(app, given).exit_code == 1  # there is an output
+    assert CliRunner().invoke(app, [*given, "--overwrite", "--to", "prodigy"]).exit_code == 1
+    with pytest.raises(WeaknerError, match="one model"):
+        suggest(text, out, terms=True, overwrite=True)
