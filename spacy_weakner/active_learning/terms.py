@@ -121,8 +121,7 @@ def suggest_terms(
         found = Found([weak_group(ruler.source) for ruler in rulers])
         for doc in texts.read("find", predict=True):
             found.add(doc)
-        listed = {(term.label, folded(term.text)) for ruler in rulers for term in ruler.terms}
-        known = listed & {*found.phrases}
+        known = {key for ruler in rulers for key in _keys(ruler) if key in found.phrases}
         pool = [key for key in found.ranked() if key not in known][: _POOL * n]
         lookup = Lookup(nlp, {key: found.phrases[key].text for key in pool})
         docs = (doc for path in golds for doc in read_corpus(path, nlp, Reading()))
@@ -164,6 +163,11 @@ class _Texts:
                 for doc in self.nlp.pipe(docs) if predict else docs:
                     self.docs += 1
                     yield doc
+
+
+def _keys(ruler: GazetteerRuler) -> Iterator[Key]:
+    names = ruler.label_names or {}
+    return ((names.get(term.label, term.label), folded(term.text)) for term in ruler.terms)
 
 
 def _row(key: Key, phrase: Phrase, in_list: str, against: Sequence[str]) -> SuggestedTerm:
