@@ -115,7 +115,6 @@ def suggest(
             model=model[0],
             n=N_TERMS if n is None else n,
             exclude=exclude,
-            format=format,
             overwrite=overwrite,
             gpu_id=gpu_id,
             progress=progress,

@@ -85,7 +85,6 @@ def suggest_terms(
     model: str,
     n: int = N_TERMS,
     exclude: Sequence[Path] = (),
-    format: Optional[str] = None,
     overwrite: bool = False,
     gpu_id: int = -1,
     progress: bool = False,
@@ -100,7 +99,6 @@ def suggest_terms(
     n (int): How many terms to add, ranked by the sum of the scores of their mentions; and at most so many overruled.
     exclude (Sequence[Path]): Gold. A phrase that stands there as a non-entity at least as often as with its label is
         not suggested.
-    format (Optional[str]): Format of the text, as for `convert`; None: the files tell.
     overwrite (bool): Replace an output that exists.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show how far it has come.
@@ -116,7 +114,7 @@ def suggest_terms(
     check_there(output_path, overwrite)
     with on_device(gpu_id):
         nlp = load_pipeline(model)
-        texts = _Texts(input_path, nlp, format, progress)
+        texts = _Texts(input_path, nlp, progress)
         rulers: List[GazetteerRuler] = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, GazetteerRuler)]
         found = Found([weak_group(ruler.source) for ruler in rulers])
         for doc in texts.read("find", predict=True):
@@ -150,13 +148,12 @@ class _Texts:
 
     path: Path
     nlp: Language
-    format: Optional[str]
     progress: bool
     docs: int = 0
 
     def read(self, desc: str, predict: bool = False) -> Iterator[Doc]:
         self.docs = 0
-        blocks = corpus_inputs(self.path, self.nlp, format=self.format, reading=Reading(sentences=False))
+        blocks = corpus_inputs(self.path, self.nlp, reading=Reading(sentences=False))
         for block in Progress(blocks, desc=f"suggest: {desc}", unit="block", enabled=self.progress):
             with self.nlp.memory_zone():
                 docs = (bare_copy(doc, self.nlp.vocab) for doc in block.read(self.nlp.vocab)[0])
