@@ -9,7 +9,7 @@
 
 import re
 from functools import lru_cache
-from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -143,16 +143,19 @@ class TagScheme:
         tags = numpy.where(iob == 0, MISSING, 0).astype("int64")
         if not entity.any():
             return tags
-        begins = entity & (iob == 3)
-        follows = numpy.zeros_like(entity)
-        follows[:-1] = entity[1:] & (iob[1:] == 1)
+        begins = (iob == 3)[entity]
+        follows = numpy.append(entity[1:] & (iob[1:] == 1), False)[entity]
         ids = {doc.vocab.strings[label]: i for i, label in enumerate(self.labels)}
         keys = types[entity].tolist()
         unknown = [key for key in keys if key not in ids]
         if unknown:
             raise KeyError(doc.vocab.strings[unknown[0]])
         offsets = numpy.array([ids[key] for key in keys])
-        prefix = self._prefix_ids(begins[entity], follows[entity])
+        prefix: Any = 0
+        if self.name == "BIO":
+            prefix = ~begins
+        elif self.name == "IOBES":  # "BIES": B starts and goes on, S starts alone, E ends, I is in between
+            prefix = numpy.where(begins, numpy.where(follows, 0, 3), numpy.where(follows, 1, 2))
         tags[entity] = 1 + offsets * len(self.prefixes) + prefix
         return tags
 
@@ -217,16 +220,6 @@ class TagScheme:
         if not (numpy.isfinite(sums).all() and (result >= 0.0).all() and (numpy.abs(sums[known] - 1.0) < 1e-3).all()):
             raise WeaknerError(Errors.WK022)
         return result / numpy.where(known, sums, 1.0)
-
-    def _prefix_ids(self, begins: BoolMask, follows: BoolMask) -> IntTags:
-        if self.name == "IO":
-            return numpy.zeros(len(begins), dtype="int64")
-        if self.name == "BIO":
-            return (~begins).astype("int64")
-        # "BIES": B starts and goes on, S starts alone, E ends, I is in between.
-        first = numpy.where(follows, 0, 3)
-        later = numpy.where(follows, 1, 2)
-        return numpy.where(begins, first, later).astype("int64")
 
 
 @lru_cache(maxsize=1024)

@@ -46,17 +46,11 @@ class Matches(NamedTuple):
         result: BoolMask = numpy.cumsum(steps[:-1]) > 0
         return result
 
-    def spread(self, which: BoolMask) -> Tuple[Ints, Ints, Ints]:
-        """The tokens of some matches.
-
-        which (BoolMask): Shape (n_matches,): the matches.
-        RETURNS (Tuple[Ints, Ints, Ints]): For every token of each: the match, the token, and its place in the match.
-        """
-        chosen = numpy.flatnonzero(which)
-        lengths = self.ends[chosen] - self.starts[chosen]
-        first = numpy.cumsum(lengths) - lengths
-        places = numpy.arange(int(lengths.sum())) - numpy.repeat(first, lengths)
-        matches = numpy.repeat(chosen, lengths)
+    def spread(self) -> Tuple[Ints, Ints, Ints]:
+        """For every token of each match: the match, the token, and its place in the match; shape (n,)."""
+        lengths = self.ends - self.starts
+        places = numpy.arange(int(lengths.sum())) - numpy.repeat(numpy.cumsum(lengths) - lengths, lengths)
+        matches = numpy.repeat(numpy.arange(len(lengths)), lengths)
         return matches, self.starts[matches] + places, places
 
 

@@ -124,29 +124,40 @@ def n_token_features(n_labels: int) -> int:
 
 
 def token_features(found: Matches, n_labels: int) -> Active:
-    """What a source says of tokens.
+    """What a source says of tokens: each has one of four places in its match, B, I, E or S."""
+    matches, tokens, places = found.spread()
+    lengths = (found.ends - found.starts)[matches]
+    place = numpy.where(places == 0, 0, numpy.where(places == lengths - 1, 2, 1))
+    place = numpy.where(lengths == 1, 3, place)
+    silent = numpy.flatnonzero(found.looked & ~found.covered)
+    return source_features(found, n_labels, tokens, matches, silent, place, n_places=4)
+
+
+def source_features(
+    found: Matches, n_labels: int, rows: Ints, matches: Ints, silent: Ints, place: Any = 0, n_places: int = 1
+) -> Active:
+    """What a source says of tokens or spans.
 
     found (Matches): Its matches.
     n_labels (int): n.
-    RETURNS (Active): The features: 4n places in a match, n labels of other matches, no match, a match of an unknown
-        label, lengths.
+    rows, matches (Ints): Shape (m,): tokens or spans, and the matches that they belong to.
+    silent (Ints): Those that the source has looked at and does not match.
+    place (Any): Shape (m,), or one for all: their places in the matches.
+    n_places (int): Number of places.
+    RETURNS (Active): The features: n_places * n of matches in the source's own reading, n of other matches, no match, a
+        match of an unknown label, lengths.
     """
-    matches, tokens, places = found.spread(found.own)
-    lengths = found.ends[matches] - found.starts[matches]
-    labels = found.labels[matches]
+    labels, own, n = found.labels[matches], found.own[matches], n_places * n_labels
     known = labels != UNKNOWN
-    # B, I, E, S
-    place = numpy.where(places == 0, 0, numpy.where(places == lengths - 1, 2, 1))
-    place = numpy.where(lengths == 1, 3, place)
-    others, contested, _ = found.spread(~found.own & (found.labels != UNKNOWN))
-    silent = numpy.flatnonzero(found.looked & ~found.covered)
+    read, other, unknown = own & known, ~own & known, own & ~known
+    lengths = numpy.minimum((found.ends - found.starts)[matches], LENGTHS) - 1
     return join(
         [
-            Active(tokens[known], (4 * labels + place)[known], found.scores[matches[known]]),
-            alike(tokens[~known], 5 * n_labels + 1),
-            alike(tokens, 5 * n_labels + 2 + length_bucket(lengths)),
-            Active(contested, 4 * n_labels + found.labels[others], found.scores[others]),
-            alike(silent, 5 * n_labels),
+            Active(rows[read], (n_places * labels + place)[read], found.scores[matches[read]]),
+            alike(rows[unknown], n + n_labels + 1),
+            alike(rows[own], n + n_labels + 2 + lengths[own]),
+            Active(rows[other], n + labels[other], found.scores[matches[other]]),
+            alike(silent, n + n_labels),
         ]
     )
 
@@ -170,11 +181,6 @@ def join(parts: Sequence[Active], width: int = 0) -> Active:
     """
     shifted = [Active(rows, features + i * width, values) for i, (rows, features, values) in enumerate(parts)]
     return Active(*map(numpy.concatenate, zip(*shifted, strict=True)))
-
-
-def length_bucket(lengths: Ints) -> Ints:
-    """Number of the feature, from 0 on, that matches of some lengths have."""
-    return numpy.minimum(lengths, LENGTHS) - 1
 
 
 def hidden_votes(votes: Model, docs: Sequence[Doc], is_train: bool) -> BoolMask:

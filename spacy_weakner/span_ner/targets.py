@@ -1,7 +1,7 @@
 """What the annotation of a sentence says about its spans."""
 
-from itertools import groupby
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from itertools import pairwise
+from typing import Dict, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -68,7 +68,11 @@ def read_target(
     reference = example.reference
     entities = reference_spans(reference, spans_key)
     found = project(example, entities, max_width)
-    _check_labels(example, spans_key, found)
+    for one, other in pairwise(found):
+        if one[:2] == other[:2]:
+            several = ", ".join(label for start, end, label in found if (start, end) == one[:2])
+            text = example.predicted[one[0] : one[1]].text
+            raise WeaknerError(Errors.WK026.format(key=spans_key, text=text, labels=several))
     for _, _, label in found:
         label_ids[label]  # all must be known
     wrong = project(example, span_group(reference, incorrect_spans_key), max_width)
@@ -93,14 +97,6 @@ def read_target(
         audited=GOLD_GROUP in reference.spans,
         doc=example.predicted,
     )
-
-
-def _check_labels(example: Example, key: Optional[str], entities: List[Tuple[int, int, str]]) -> None:
-    for (start, end), group in groupby(entities, key=lambda entity: entity[:2]):
-        labels = [label for _, _, label in group]
-        if len(labels) > 1:
-            text = example.predicted[start:end].text
-            raise WeaknerError(Errors.WK026.format(key=key, text=text, labels=", ".join(labels)))
 
 
 def _array(spans: Sequence[Tuple[int, int]]) -> Spans:

@@ -4,9 +4,10 @@ The features of a span and a source with n labels:
 
 - one for each label: a match of the source's own reading is this span, times its score;
 - one for each label: a match that is not in the reading is, since it overlaps a longer one, or has another label;
-- the source has looked, and nothing in its reading overlaps the span; something does, but has other borders; or it is
-  the span, but the head does not have its label;
-- the length of the match in the reading that is the span: 1, 2, 3, or 4 and more tokens.
+- the source has looked, and nothing in its reading overlaps the span; or the span is in the reading, but the head does
+  not have its label;
+- the length of the match in the reading that is the span: 1, 2, 3, or 4 and more tokens;
+- something in the reading overlaps the span, but has other borders.
 """
 
 from typing import Any, Callable, NamedTuple, Sequence, Tuple
@@ -17,9 +18,19 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..losses import Array
-from ..sources.matches import UNKNOWN, Ints, Matches
+from ..sources.matches import Ints, Matches
 from ..sources.strengths import Strength
-from ..sources.votes import LENGTHS, Active, VoteSettings, alike, join, length_bucket, make_votes, read_votes, sum_votes
+from ..sources.votes import (
+    LENGTHS,
+    Active,
+    VoteSettings,
+    alike,
+    join,
+    make_votes,
+    read_votes,
+    source_features,
+    sum_votes,
+)
 from .candidates import Spans, touches
 
 
@@ -54,38 +65,20 @@ def starting_span_weights(n_labels: int, strengths: Sequence[Strength]) -> Array
     for strength in strengths:
         weights = numpy.zeros((_n_features(n_labels), n_labels + 1))
         weights[numpy.arange(n_labels), numpy.arange(n_labels) + 1] = strength.matches
-        weights[2 * n_labels : 2 * n_labels + 3, 0] = strength.silence
+        weights[[2 * n_labels, 2 * n_labels + 1, -1], 0] = strength.silence
         parts.append(weights)
     return numpy.concatenate(parts)
 
 
 def span_features(found: Matches, n_labels: int, spans: Spans) -> Active:
-    """What a source says of spans.
-
-    found (Matches): Its matches.
-    n_labels (int): n.
-    spans (Spans): Shape (n_spans, 2).
-    RETURNS (Active): The features: n labels of the reading, n of other matches, no overlap, other borders, an unknown
-        label, lengths.
-    """
+    """What a source says of spans: the last feature is that a match has other borders."""
     rows, matches = _equal(spans, found)
-    labels, own = found.labels[matches], found.own[matches]
-    known = labels != UNKNOWN
-    exact, lost = own & known, ~own & known
     in_reading = numpy.zeros(len(spans), dtype=bool)
-    in_reading[rows[own]] = True
+    in_reading[rows[found.own[matches]]] = True
     overlaps = touches(spans, found.covered)
-    lengths = found.ends[matches[own]] - found.starts[matches[own]]
-    return join(
-        [
-            Active(rows[exact], labels[exact], found.scores[matches[exact]]),
-            Active(rows[lost], n_labels + labels[lost], found.scores[matches[lost]]),
-            alike(numpy.flatnonzero(found.looked[spans[:, 0]] & ~overlaps), 2 * n_labels),
-            alike(numpy.flatnonzero(overlaps & ~in_reading), 2 * n_labels + 1),
-            alike(rows[own & ~known], 2 * n_labels + 2),
-            alike(rows[own], 2 * n_labels + 3 + length_bucket(lengths)),
-        ]
-    )
+    silent = numpy.flatnonzero(found.looked[spans[:, 0]] & ~overlaps)
+    others = alike(numpy.flatnonzero(overlaps & ~in_reading), _n_features(n_labels) - 1)
+    return join([source_features(found, n_labels, rows, matches, silent), others])
 
 
 def _equal(spans: Spans, found: Matches) -> Tuple[Ints, Ints]:

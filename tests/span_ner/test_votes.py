@@ -34,13 +34,13 @@ def slow_features(doc, span):
     group, kept = doc.spans[TERMS], own_reading(doc, TERMS)
     own = [entity for entity in kept if entity[:2] == span]
     if own:
-        row[2 * n + 2 + min(4, span[1] - span[0])] = 1.0
+        row[2 * n + 1 + min(4, span[1] - span[0])] = 1.0
     if not any(entity[0] < span[1] and span[0] < entity[1] for entity in kept):
         row[2 * n] = 1.0
     elif not own:
-        row[2 * n + 1] = 1.0
+        row[-1] = 1.0
     elif own[0][2] not in LABELS:
-        row[2 * n + 2] = 1.0
+        row[2 * n + 1] = 1.0
     for match, score in zip(group, group.attrs["scores"], strict=True):
         entity = (match.start, match.end, match.label_)
         in_reading = entity in kept
