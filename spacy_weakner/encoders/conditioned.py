@@ -6,7 +6,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d, Floats3d
 
-from .queried import Queried, query_doc
+from .queried import WORDS, Queried
 
 
 def build_conditioned_encoder(tok2vec: Model[List[Doc], List[Floats2d]]) -> Model[Queried, List[Floats3d]]:
@@ -39,7 +39,7 @@ def _init(model: Model, X: Any = None, Y: Any = None) -> None:
 def _forward(model: Model, asked: Queried, is_train: bool) -> Tuple[List[Floats3d], Callable[[List[Floats3d]], Any]]:
     xp = model.ops.xp
     docs, n = asked.docs, len(asked.docs)
-    questions = [query_doc(query, docs[0].vocab) for query in asked.queries]
+    questions = [Doc(docs[0].vocab, words=WORDS.findall(query)) for query in asked.queries]
     vectors, backprop_vectors = model.get_ref("tok2vec")([*docs, *questions], is_train)
     # shape: (n_queries, width)
     queries = xp.stack([own.mean(axis=0) for own in vectors[n:]])

@@ -4,9 +4,8 @@ import re
 from typing import List, NamedTuple
 
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
-# Kana and Han one by one, other words, and all else that is no space.
+# Words and punctuation marks of a question; of scripts without spaces (Kana and Han) its characters.
 _CHARACTER = "[\u3040-\u30ff\u3400-\u9fff]"
 WORDS = re.compile(rf"{_CHARACTER}|(?:(?!{_CHARACTER})\w)+|[^\w\s]")
 
@@ -20,16 +19,6 @@ class Queried(NamedTuple):
 
     docs: List[Doc]
     queries: List[str]
-
-
-def query_doc(query: str, vocab: Vocab) -> Doc:
-    """A question as a Doc.
-
-    query (str): The question.
-    vocab (Vocab): The vocabulary.
-    RETURNS (Doc): Its words and punctuation marks; of scripts without spaces its characters.
-    """
-    return Doc(vocab, words=WORDS.findall(query))
 
 
 def spaced(doc: Doc, i: int) -> str:

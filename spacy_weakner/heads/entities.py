@@ -20,7 +20,7 @@ from ..corpus.tags import BoolMask
 from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, set_group, weak_sources
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
-from ..sources.strengths import GoldDoc, Strength, gold_with_sources, measure_strengths
+from ..sources.initial import GoldDoc, InitialWeight, gold_with_sources, initial_weights
 from ..sources.votes import VoteSettings, start_votes
 from ..ty import Entity
 from .head import OutputsT, TargetT, TrainableHead
@@ -267,8 +267,8 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
             used = filter(self.is_annotated, get_examples())
             return gold_with_sources(used, settings.sources, self.spans_key, nlp)
 
-        strengths = measure_strengths(settings, self.labels, gold)
-        start_votes(votes, self.labels, self.starting_votes(strengths))
+        initial = initial_weights(settings, self.labels, gold)
+        start_votes(votes, self.labels, self.starting_votes(initial))
 
     @property
     def sources_read(self) -> Sequence[str]:
@@ -276,10 +276,10 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         votes = self.model.maybe_get_ref("votes")
         return [] if votes is None else list(votes.attrs["settings"].sources)
 
-    def starting_votes(self, strengths: Sequence[Strength]) -> Array:
+    def starting_votes(self, initial: Sequence[InitialWeight]) -> Array:
         """What the weights of the votes begin with, in heads that have any.
 
-        strengths (Sequence[Strength]): How much the sources weigh.
+        initial (Sequence[InitialWeight]): How much the sources weigh.
         RETURNS (Array): Shape (n_features, n_outputs).
         """
         raise NotImplementedError

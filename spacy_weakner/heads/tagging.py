@@ -10,7 +10,7 @@ from thinc.types import Floats2d
 from ..corpus.parts import Part
 from ..corpus.tags import TagScheme, make_scheme
 from ..losses import Array
-from ..sources.strengths import Strength, starting_weights
+from ..sources.initial import InitialWeight, starting_weights
 from ..ty import PathScore, TagScores
 from .entities import EntityHead
 from .head import TargetT
@@ -34,9 +34,9 @@ class TaggingHead(EntityHead[List[Floats2d], TargetT]):
         """RETURNS (int): The number of tags."""
         return len(self.scheme)
 
-    def starting_votes(self, strengths: Sequence[Strength]) -> Array:
+    def starting_votes(self, initial: Sequence[InitialWeight]) -> Array:
         """Weights of the votes, towards the tags of the sources' own reading."""
-        return starting_weights(self.scheme, strengths)
+        return starting_weights(self.scheme, initial)
 
     @property
     def no_tags(self) -> TagScores:

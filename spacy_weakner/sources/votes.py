@@ -82,7 +82,7 @@ def build_source_votes(
 
     sources (List[str]): Names of the sources; none: there are no votes.
     strength (float): What a match weighs at the start towards its tag, and no match towards "O". With several sources
-        it is the most that they weigh: see `measure_strengths`.
+        it is the most that they weigh: see `initial_weights`.
     dropout (float): Share of the other votes, per Doc and source, that are hidden in an update, so that the text has to
         be read as well. None is where dropout is switched off (`training.dropout = 0`).
     RETURNS (Optional[Model[List[Doc], List[Floats2d]]]): Per Doc (n_tokens, n_outputs); None without sources.

@@ -23,7 +23,7 @@ from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows
 from ..heads.spans import merge_candidates, warn_of_spans
 from ..losses import log_softmax
-from ..sources.strengths import Strength
+from ..sources.initial import InitialWeight
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, widest, without
 from .losses import cross_entropy, unlikelihood
@@ -255,9 +255,9 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             return 0.0, lambda gradient: None
         return self.model.get_ref("votes")(VotedSpans(docs, spans), is_train)
 
-    def starting_votes(self, strengths: Sequence[Strength]) -> Any:
+    def starting_votes(self, initial: Sequence[InitialWeight]) -> Any:
         """Weights of the votes, towards the labels of the sources' own reading."""
-        return starting_span_weights(len(self.labels), strengths)
+        return starting_span_weights(len(self.labels), initial)
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)

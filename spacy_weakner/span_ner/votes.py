@@ -18,8 +18,8 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..losses import Array
+from ..sources.initial import InitialWeight
 from ..sources.matches import Ints, Matches
-from ..sources.strengths import Strength
 from ..sources.votes import (
     LENGTHS,
     Active,
@@ -54,18 +54,18 @@ def build_span_votes(settings: VoteSettings) -> Model[VotedSpans, Floats2d]:
     return make_votes("span_votes", _forward, settings, _init)
 
 
-def starting_span_weights(n_labels: int, strengths: Sequence[Strength]) -> Array:
+def starting_span_weights(n_labels: int, initial: Sequence[InitialWeight]) -> Array:
     """Weights towards the labels that the sources' own reading has. Spans that are not in it are "O" to the source.
 
     n_labels (int): Number of labels, without "O".
-    strengths (Sequence[Strength]): What the sources weigh.
+    initial (Sequence[InitialWeight]): What the sources weigh.
     RETURNS (Array): Shape (n_features, n_labels + 1).
     """
     parts = []
-    for strength in strengths:
+    for weight in initial:
         weights = numpy.zeros((_n_features(n_labels), n_labels + 1))
-        weights[numpy.arange(n_labels), numpy.arange(n_labels) + 1] = strength.matches
-        weights[[2 * n_labels, 2 * n_labels + 1, -1], 0] = strength.silence
+        weights[numpy.arange(n_labels), numpy.arange(n_labels) + 1] = weight.matches
+        weights[[2 * n_labels, 2 * n_labels + 1, -1], 0] = weight.silence
         parts.append(weights)
     return numpy.concatenate(parts)
 

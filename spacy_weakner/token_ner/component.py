@@ -21,7 +21,7 @@ from ..heads.layers import split_rows, to_host
 from ..heads.tagging import TaggingHead, TagScores
 from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
 from ..losses import Array
-from ..sources.strengths import Strength
+from ..sources.initial import InitialWeight
 from ..ty import PathScore
 from .distribution import read_scores, to_outputs
 from .objective import Augmented, Objective, TokenBatch
@@ -128,9 +128,9 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: -float(read_scores(outputs, temperature, self.bias).joint()[rows, tags[rows]].mean())
 
-    def starting_votes(self, strengths: Sequence[Strength]) -> Array:
+    def starting_votes(self, initial: Sequence[InitialWeight]) -> Array:
         """Weights of the votes: what votes for any tag, and not for "O", votes for an entity."""
-        return to_outputs(super().starting_votes(strengths))
+        return to_outputs(super().starting_votes(initial))
 
     # The teacher
 

@@ -7,8 +7,9 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model, NumpyOps
 
+from spacy_weakner.encoders import queried
 from spacy_weakner.encoders.conditioned import build_conditioned_encoder
-from spacy_weakner.encoders.queried import Queried, query_doc
+from spacy_weakner.encoders.queried import Queried
 
 from ..util import TOK2VEC, clear_gradients, gradients, same
 
@@ -163,4 +164,4 @@ def test_gradients_of_a_batch_are_the_sum_of_those_of_its_docs():
 
 @pytest.mark.parametrize("query, words", [("who is it?", ["who", "is", "it", "?"]), (" a \n\t b ", ["a", "b"])])
 def test_words_of_a_question(query, words):
-    assert [token.text for token in query_doc(query, NLP.vocab)] == words
+    assert queried.WORDS.findall(query) == words

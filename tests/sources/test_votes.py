@@ -18,8 +18,8 @@ from spacy_weakner.corpus.weak import (
     weak_sources,
 )
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.sources.initial import InitialWeight, gold_with_sources, initial_weights, starting_weights
 from spacy_weakner.sources.matches import read_matches
-from spacy_weakner.sources.strengths import Strength, gold_with_sources, measure_strengths, starting_weights
 from spacy_weakner.sources.votes import VoteSettings, build_source_votes, start_votes, token_features
 from spacy_weakner.token_ner.distribution import read_scores, to_outputs
 from spacy_weakner.training.weights import LoadWeights
@@ -181,7 +181,7 @@ def test_settings_out_of_range(setting):
 @pytest.mark.parametrize("name", SCHEMES)
 def test_weights_start_towards_the_tags_of_the_scheme(name):
     scheme = TagScheme(name, LABELS)
-    weights = starting_weights(scheme, [Strength(numpy.array([3.0, 2.0]), 1.0)])
+    weights = starting_weights(scheme, [InitialWeight(numpy.array([3.0, 2.0]), 1.0)])
     doc = make_doc(NLP, "a b c d e f")
     set_source(doc, "terms", [(0, 3, "PER"), (4, 5, "LOC")])
     made = layer(n_outputs=len(scheme))
@@ -228,7 +228,7 @@ def test_several_sources_weigh_what_they_were_right():
             set_source(good, name, said)
     gold = [(0, 1, "LOC"), (2, 4, "PER")]
     settings = VoteSettings(list(sources), 4.0, 0.1)
-    right, wrong, absent = measure_strengths(settings, LABELS, lambda: [(good, gold, numpy.ones(8, dtype=bool))] * 100)
+    right, wrong, absent = initial_weights(settings, LABELS, lambda: [(good, gold, numpy.ones(8, dtype=bool))] * 100)
     # Smoothed precision 201 / 202, and (0 + 4 / 202) / 104; of 300 gold tokens all are matched, or 200 are not.
     assert right.matches[0] == 4.0 and right.silence == 4.0
     overall = 1.0 / 202.0
@@ -238,7 +238,7 @@ def test_several_sources_weigh_what_they_were_right():
     assert wrong.silence == pytest.approx(-numpy.log(201.0 / 302.0) + odds / 3.0)
     assert absent.matches.tolist() == [4.0, 4.0] and absent.silence == 4.0
     assert starting_weights(scheme, [right, wrong, absent]).shape == (3 * 16, 5)
-    (alone,) = measure_strengths(VoteSettings(["wrong"], 3.0, 0.1), LABELS, lambda: [])
+    (alone,) = initial_weights(VoteSettings(["wrong"], 3.0, 0.1), LABELS, lambda: [])
     assert alone.matches.tolist() == [3.0, 3.0] and alone.silence == 3.0
 
 
@@ -248,7 +248,7 @@ def test_what_is_not_annotated_measures_nothing():
         set_source(doc, name, [(0, 1, "LOC"), (2, 3, "LOC")])
     settings, known = VoteSettings(["one", "two"], 9.0, 0.1), numpy.array([True, True, False, False])
     partly, fully = (
-        measure_strengths(settings, LABELS, lambda known=k: [(doc, [(0, 1, "LOC")], known)] * 9)[0]
+        initial_weights(settings, LABELS, lambda known=k: [(doc, [(0, 1, "LOC")], known)] * 9)[0]
         for k in (known, numpy.ones(4, dtype=bool))
     )
     assert partly.matches[0] > fully.matches[0]

@@ -7,8 +7,8 @@ from spacy.tokens import Doc
 
 from spacy_weakner.corpus.weak import set_source, set_weak
 from spacy_weakner.losses import log_softmax
+from spacy_weakner.sources.initial import InitialWeight
 from spacy_weakner.sources.matches import read_matches
-from spacy_weakner.sources.strengths import Strength
 from spacy_weakner.sources.votes import VoteSettings, start_votes
 from spacy_weakner.span_ner.candidates import enumerate_spans
 from spacy_weakner.span_ner.votes import VotedSpans, build_span_votes, span_features, starting_span_weights
@@ -89,7 +89,7 @@ def test_a_phrase_with_two_labels_starts_as_the_first():
     doc = Doc(spacy.blank("xx").vocab, words=["a", "b"])
     set_source(doc, "terms", [(0, 2, "PER"), (0, 2, "LOC")])
     made = layer()
-    start_votes(made, LABELS, starting_span_weights(2, [Strength(numpy.array([4.0, 4.0]), 4.0)]))
+    start_votes(made, LABELS, starting_span_weights(2, [InitialWeight(numpy.array([4.0, 4.0]), 4.0)]))
     found = made.predict(VotedSpans([doc], enumerate_spans(2)))
     assert found.tolist() == [[4.0, 0.0, 0.0], [0.0, 4.0, 0.0], [4.0, 0.0, 0.0]]
 

@@ -26,7 +26,7 @@ PRIOR = 4.0
 GoldDoc = Tuple[Doc, List[Entity], BoolMask]
 
 
-class Strength(NamedTuple):
+class InitialWeight(NamedTuple):
     """How much a source's votes weigh at the start.
 
     matches (Array): Shape (n_labels,): a match, towards its label.
@@ -37,29 +37,29 @@ class Strength(NamedTuple):
     silence: float
 
 
-def starting_weights(scheme: TagScheme, strengths: Sequence[Strength]) -> Array:
+def starting_weights(scheme: TagScheme, initial: Sequence[InitialWeight]) -> Array:
     """Weights towards the tags that the sources' own reading has.
 
     scheme (TagScheme): The tags of the head.
-    strengths (Sequence[Strength]): What the sources weigh.
+    initial (Sequence[InitialWeight]): What the sources weigh.
     RETURNS (Array): Shape (n_features, n_tags).
     """
     n = len(scheme.labels)
     parts = []
-    for strength in strengths:
+    for weight in initial:
         weights = numpy.zeros((n_token_features(n), len(scheme)))
         for i, label in enumerate(scheme.labels):
             begin, inside, end = scheme.span_tags(label, 3)
             for place, tag in enumerate([begin, inside, end, *scheme.span_tags(label, 1)]):
-                weights[4 * i + place, tag] = strength.matches[i]
-        weights[5 * n : 5 * n + 2, 0] = strength.silence
+                weights[4 * i + place, tag] = weight.matches[i]
+        weights[5 * n : 5 * n + 2, 0] = weight.silence
         parts.append(weights)
     return numpy.concatenate(parts)
 
 
-def measure_strengths(
+def initial_weights(
     settings: VoteSettings, labels: Sequence[str], examples: Callable[[], Iterable[GoldDoc]]
-) -> List[Strength]:
+) -> List[InitialWeight]:
     """What the votes of the sources weigh at the start. One source alone has the full strength, so that its own reading
     is the start. Of several, votes add up as in naive Bayes. With K sources, the odds o of a token to be "O" in gold,
 
@@ -73,9 +73,9 @@ def measure_strengths(
     settings (VoteSettings): The sources.
     labels (Sequence[str]): The labels of the head.
     examples (Callable[[], Iterable[GoldDoc]]): Gives the gold.
-    RETURNS (List[Strength]): One per source.
+    RETURNS (List[InitialWeight]): One per source.
     """
-    full = Strength(numpy.full(len(labels), settings.strength), settings.strength)
+    full = InitialWeight(numpy.full(len(labels), settings.strength), settings.strength)
     if len(settings.sources) == 1:
         return [full]
     given = list(islice(examples(), SAMPLE))
@@ -84,7 +84,7 @@ def measure_strengths(
 
 def _measure(
     source: str, settings: VoteSettings, labels: Sequence[str], examples: Sequence[GoldDoc]
-) -> Optional[Strength]:
+) -> Optional[InitialWeight]:
     found, right = numpy.zeros(len(labels)), numpy.zeros(len(labels))
     tokens: Counter[str] = Counter()
     for doc, gold, known in examples:
@@ -111,7 +111,9 @@ def _measure(
     share = 1.0 / len(settings.sources)
     matched = numpy.log(precision) - numpy.log1p(-precision) + (1.0 - share) * odds
     silence = -numpy.log(unmatched) + share * odds
-    return Strength(numpy.clip(matched, 0.0, settings.strength), float(numpy.clip(silence, 0.0, settings.strength)))
+    return InitialWeight(
+        numpy.clip(matched, 0.0, settings.strength), float(numpy.clip(silence, 0.0, settings.strength))
+    )
 
 
 def gold_with_sources(
