@@ -102,22 +102,13 @@ def test_train_save_and_reload_without_the_folder_of_the_model(tiny_bert, tmp_pa
 
 
 @pytest.mark.parametrize("make", [own, shared])
-@pytest.mark.parametrize(
-    "texts", [[""], ["", ""], ["", "Bob", "", "Anna went to York", ""], ["Bob", ""], [" "], ["\n", "Bob"]]
-)
-def test_empty_docs_in_prediction(tiny_bert, make, texts):
+@pytest.mark.parametrize("texts", [[""], ["", "Bob", "", "Anna went to York", ""], ["\n", "Bob"]])
+def test_empty_docs(tiny_bert, make, texts):
     nlp = make(tiny_bert)
     alone = {text: doc_entities(nlp(text)) for text in texts}
     assert [doc_entities(doc) for doc in nlp.pipe(texts)] == [alone[text] for text in texts]
-
-
-@pytest.mark.parametrize("make", [own, shared])
-@pytest.mark.parametrize("texts", [[""], ["", ""], ["", "Bob", "", "Anna went to York", ""], ["Bob", ""]])
-def test_empty_docs_in_training(tiny_bert, make, texts):
-    nlp = make(tiny_bert)
-    losses = nlp.update([make_example(nlp, text) for text in texts], sgd=nlp.create_optimizer())
-    assert (losses["crf_ner"] > 0) is any(texts)
-    assert numpy.isfinite(losses["crf_ner"])
+    losses = nlp.update([make_example(nlp, text.strip()) for text in texts], sgd=nlp.create_optimizer())
+    assert (losses["crf_ner"] > 0) is any(texts) and numpy.isfinite(losses["crf_ner"])
 
 
 @pytest.mark.parametrize("make", [own, shared])

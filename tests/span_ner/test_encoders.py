@@ -4,19 +4,14 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.training.weights import LoadWeights
 
 from ..crf_ner.test_transformer import POOLING, transformer
 from ..util import (
     GOLD,
     TEXTS,
-    all_zero,
-    clear_gradients,
     entities_of,
     fix_seed,
-    gradients,
-    gradients_with_and_without,
     make_doc,
     make_example,
     make_examples,
@@ -51,10 +46,6 @@ def with_own_transformer(path):
     nlp.add_pipe("span_ner", config=span_config(encoder))
     nlp.initialize(lambda: make_examples(nlp))
     return nlp
-
-
-ORDERS = pytest.mark.parametrize("order", [("tagger", "span_ner"), ("span_ner", "tagger")])
-SMALL = pytest.mark.parametrize("texts", [[""], ["", ""], ["", "Bob", "", "Anna went to York", ""], ["\n", "Bob"]])
 
 
 # A shared tok2vec; see `tests/heads` too
@@ -102,38 +93,6 @@ class TestTransformer:
         assert entities_of(nlp, TEXTS) == GOLD
         nlp.to_disk(tmp_path)
         assert entities_of(spacy.load(tmp_path), ["", *TEXTS]) == [[], *GOLD]
-
-    @pytest.mark.parametrize("make", [with_own_transformer, on_transformer])
-    @SMALL
-    def test_empty_docs(self, tiny_bert, make, texts):
-        nlp = make(tiny_bert)
-        alone = {text: doc_entities(nlp(text)) for text in texts}
-        assert [doc_entities(doc) for doc in nlp.pipe(texts)] == [alone[text] for text in texts]
-        losses = nlp.update([make_example(nlp, text.strip()) for text in texts], sgd=nlp.create_optimizer())
-        assert (losses["span_ner"] > 0) is any(text.strip() for text in texts)
-
-    @pytest.mark.parametrize("make", [with_own_transformer, on_transformer])
-    def test_empty_docs_do_not_change_what_is_learned(self, tiny_bert, make):
-        nlp = make(tiny_bert)
-        encoder = nlp.get_pipe(nlp.pipe_names[0]).model
-        examples = make_examples(nlp)
-        losses = nlp.update(examples, sgd=False)
-        expected = gradients(encoder)
-        clear_gradients(encoder)
-        empty = make_example(nlp, "")
-        found = nlp.update([empty, *examples[:2], empty, *examples[2:], empty], sgd=False)
-        assert not all_zero(expected)
-        assert found["span_ner"] == pytest.approx(losses["span_ner"], rel=1e-5)
-        assert same(expected, gradients(encoder), tolerance=1e-5)
-
-    @ORDERS
-    def test_an_idle_listener_leaves_the_encoder_to_the_others(self, tiny_bert, order):
-        nlp = on_transformer(tiny_bert, order)
-        encoder, examples = nlp.get_pipe("transformer").model, shared_examples(nlp, annotated=False)
-        train(nlp, shared_examples(nlp, annotated=True), steps=2)
-        together, alone = gradients_with_and_without(nlp, "span_ner", encoder, examples)
-        assert not all_zero(together)
-        assert same(together, alone, tolerance=1e-6)
 
     def test_batches_give_what_single_docs_give(self, tiny_bert):
         nlp = with_own_transformer(tiny_bert)
