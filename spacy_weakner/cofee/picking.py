@@ -63,13 +63,7 @@ class SelfPicking:
 
 def most_expected(spans: Spans, probabilities: Array, given: Spans) -> Spans:
     """Choose spans that overlap neither each other nor the given ones, with the largest sum of the probabilities of
-    start times end.
-
-    spans (Spans): Shape (n, 3): start, end and label.
-    probabilities (Array): Shape (n_tokens, n_labels, 2): of starts and ends.
-    given (Spans): Shape (m, 3).
-    RETURNS (Spans): Those that are chosen, by start.
-    """
+    start times end. Spans: shape (n, 3), start, end and label; probabilities: shape (n_tokens, n_labels, 2)."""
     taken = numpy.zeros(len(probabilities), dtype=bool)
     for start, end, _ in given.tolist():
         taken[start:end] = True

@@ -163,14 +163,7 @@ def add(a: CRFGradient, b: CRFGradient) -> CRFGradient:
 
 
 def unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequence[int]) -> List[Array]:
-    """Split a padded gradient by sentence: float32, and zeros for sentences that took no part.
-
-    batch (Batch): The sentences that took part.
-    padded (Array): Shape of its emissions.
-    emissions (Sequence[Array]): All sentences.
-    used (Sequence[int]): Which of them took part.
-    RETURNS (List[Array]): Shapes of `emissions`.
-    """
+    """Split a padded gradient by sentence: float32, shapes of `emissions`, zeros for sentences that took no part."""
     result = batch.unpad(padded.astype("float32"))
     if len(used) == len(emissions):
         return result
@@ -181,13 +174,7 @@ def unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequenc
 
 
 def check_possible(log_z: Array, batch: Batch, used: Sequence[int]) -> None:
-    """Refuse sentences whose annotation no path agrees with.
-
-    log_z (Array): Shape (n_rows,): log-sum of the agreeing paths.
-    batch (Batch): The sentences that took part.
-    used (Sequence[int]): Which of all sentences they are.
-    RAISES (WeaknerError): If one of them is -inf.
-    """
+    """Refuse sentences with which no path agrees: log_z of the agreeing ones, shape (n_rows,), is -inf."""
     if -numpy.inf in log_z:
         impossible = numpy.flatnonzero(log_z == -numpy.inf)
         raise WeaknerError(Errors.WK007.format(index=min(used[i] for i in batch.order[impossible])))

@@ -173,13 +173,8 @@ class TokenwiseLoss(HardTags):
 
 
 def sample_negatives(tags: Array, rate: float) -> Array:
-    """Take some of the tokens about which nothing is known as "O".
-
-    tags (Array): Shape (n_tokens,): tag ids, -1 where missing; or (n_tokens, n_tags): soft labels, rows of 0 where
-        missing.
-    rate (float): Share of these tokens.
-    RETURNS (Array): Same shape.
-    """
+    """Take a share of the tokens about which nothing is known as "O". Tags: shape (n_tokens,), -1 where missing; or
+    soft labels, shape (n_tokens, n_tags), rows of 0 there."""
     missing = tags == MISSING if tags.ndim == 1 else ~tags.any(axis=1)
     if rate == 0.0 or not missing.any():
         return tags

@@ -66,11 +66,7 @@ def crf_module(model: Model) -> Any:
 
 
 def crf_parameters(model: Model) -> CRFParameters:
-    """Read the transition scores of a tagger.
-
-    model (Model): An initialised tagger.
-    RETURNS (CRFParameters): Copies on the host, float64.
-    """
+    """Read the transition scores of an initialised tagger: copies on the host, float64."""
     module = crf_module(model)
     tensors = (module.start_transitions, module.transitions, module.end_transitions)
     return CRFParameters(*(tensor.detach().cpu().double().numpy() for tensor in tensors))

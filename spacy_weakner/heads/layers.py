@@ -38,15 +38,7 @@ def encoder_and_head(
 def with_votes(
     model: Model, tok2vec: Model, head: Model, votes: Optional[Model], linear: Optional[Model] = None
 ) -> Model:
-    """Give a model its layers and the references to them.
-
-    model (Model): The model.
-    tok2vec (Model): The encoder.
-    head (Model): All that is the component's own, but for what is added to its scores.
-    votes (Optional[Model]): The votes.
-    linear (Optional[Model]): A linear model of the words.
-    RETURNS (Model): The model.
-    """
+    """Give a model its layers, and the references to them by which `TrainableHead` knows them."""
     for name, layer in (("tok2vec", tok2vec), ("head", head), ("linear", linear), ("votes", votes)):
         if layer is not None:
             model.layers.append(layer)
@@ -55,12 +47,7 @@ def with_votes(
 
 
 def output_layer(nO: Optional[int], *added: Optional[Model]) -> Model[Floats2d, Floats2d]:
-    """The last layer of a head.
-
-    nO (Optional[int]): Number of outputs.
-    *added (Optional[Model]): What is added to them; if there is anything, the layer starts at zero.
-    RETURNS (Model[Floats2d, Floats2d]): The layer.
-    """
+    """The last layer of a head; if anything is added to its outputs, it starts at zero."""
     return Linear(nO=nO) if all(layer is None for layer in added) else Linear(nO=nO, init_W=zero_init)
 
 
@@ -77,12 +64,8 @@ def check_outputs(head: Model, wanted: int) -> None:
 
 
 def as_given(gradient: Vectors, vectors: Vectors) -> Vectors:
-    """Some encoders give (0, 0) arrays for Docs without tokens, and want back what they gave.
-
-    gradient (Vectors): Gradient of the vectors.
-    vectors (Vectors): The vectors.
-    RETURNS (Vectors): The gradient in the vectors' shapes.
-    """
+    """A gradient in the shapes of the vectors: some encoders give (0, 0) arrays for Docs without tokens, and want back
+    what they gave."""
     return [g if g.shape == v.shape else v for g, v in zip(gradient, vectors, strict=True)]
 
 
@@ -92,12 +75,8 @@ def is_listener(model: Model) -> bool:
 
 
 def to_host(ops: Ops, arrays: Sequence[Any]) -> List[NDArray[Any]]:
-    """Copy arrays of a batch to the host. From a GPU they go together, since each copy waits for it.
-
-    ops (Ops): Those of the model.
-    arrays (Sequence[Any]): Rows of the same width, per Doc; or one array with a row per Doc.
-    RETURNS (List[NDArray[Any]]): The same as numpy arrays.
-    """
+    """Copy arrays of a batch to the host: rows of the same width per Doc, or one array with a row per Doc. From a GPU
+    they go together, since each copy waits for it."""
     if ops.device_type == "cpu":
         return [ops.to_numpy(rows) for rows in arrays]
     if hasattr(arrays, "shape"):
@@ -108,12 +87,7 @@ def to_host(ops: Ops, arrays: Sequence[Any]) -> List[NDArray[Any]]:
 
 
 def to_device(ops: Any, arrays: Sequence[NDArray[Any]]) -> List[Any]:
-    """Copy gradients of a batch to the device of a model, the reverse of `to_host`.
-
-    ops (Ops): Those of the model.
-    arrays (Sequence[NDArray[Any]]): Rows of the same width, per Doc.
-    RETURNS (List[Any]): The same, float32.
-    """
+    """Copy gradients of a batch to the device of a model, as float32: the reverse of `to_host`."""
     if ops.device_type == "cpu" or not arrays:
         return [ops.asarray2f(rows) for rows in arrays]
     return split_rows(ops.asarray2f(numpy.concatenate(arrays).astype("float32")), arrays)

@@ -16,13 +16,7 @@ from ..ty import Entity
 def merge_candidates(
     doc: Doc, parts: List[Part], candidates: List[List[Tuple[Entity, float]]]
 ) -> List[Tuple[Entity, float]]:
-    """Candidates with their probabilities, on the tokens of the Doc.
-
-    doc (Doc): The Doc.
-    parts (List[Part]): Its parts.
-    candidates (List[List[Tuple[Entity, float]]]): Those of each part.
-    RETURNS (List[Tuple[Entity, float]]): All of them, in the order of the parts.
-    """
+    """Candidates of the parts of a Doc with their probabilities, on the tokens of the Doc."""
     return [(part.entity(e), score) for part, found in zip(parts, candidates, strict=True) for e, score in found]
 
 

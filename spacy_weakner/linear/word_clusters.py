@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 from spacy.vectors import Mode
 from spacy.vocab import Vocab
+from thinc.api import get_current_ops
 
 Keys = NDArray[numpy.uint64]
 Ids = NDArray[numpy.uint16]
@@ -84,7 +85,7 @@ def _vectors(vocab: Vocab) -> Tuple[Dict[int, int], NDArray[numpy.float32]]:
         strings = [word for word in vocab.strings if word] if table.shape[0] else []
         rows = {get_string_id(word): row for row, word in enumerate(strings)}
         data = table.get_batch(strings) if strings else numpy.zeros((0, 0))
-    return rows, numpy.asarray(data.get() if hasattr(data, "get") else data, dtype="float32")
+    return rows, numpy.asarray(get_current_ops().to_numpy(data), dtype="float32")
 
 
 @lru_cache(maxsize=2)

@@ -71,13 +71,7 @@ def read_boundaries(
 
 
 def mark(entities: Iterable[Entity], n_tokens: int, label_ids: Dict[str, int]) -> NDArray[numpy.bool_]:
-    """Entities as boundaries.
-
-    entities (Iterable[Entity]): They may overlap.
-    n_tokens (int): Length of the sentence.
-    label_ids (Dict[str, int]): From 0 on.
-    RETURNS (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2).
-    """
+    """Entities, which may overlap, as boundaries: shape (n_tokens, n_labels, 2)."""
     result = numpy.zeros((n_tokens, len(label_ids), 2), dtype=bool)
     for start, end, label in entities:
         result[start, label_ids[label], STARTS] = True
@@ -103,12 +97,7 @@ def boundary_loss(scores: Array, target: Boundaries, positive_weight: float = 1.
 
 
 def probabilities(scores: Array, temperature: float = 1.0) -> Array:
-    """Probabilities of boundaries.
-
-    scores (Array): Log-odds.
-    temperature (float): Divides them.
-    RETURNS (Array): Same shape, float64.
-    """
+    """Probabilities of boundaries from their log-odds, which the temperature divides; same shape, float64."""
     return sigmoid(numpy.asarray(scores, dtype="float64") / temperature)
 
 
@@ -117,34 +106,19 @@ Shapes = List[Tuple[int, ...]]
 
 
 def as_rows(xp: Any, vectors: List[Any]) -> Any:
-    """Put all vectors into one table.
-
-    xp (Any): numpy or CuPy.
-    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
-    RETURNS (Any): Shape (sum of n_tokens * n_labels, width).
-    """
+    """Put the vectors of all Docs into one table, shape (sum of n_tokens * n_labels, width)."""
     return xp.concatenate([own.reshape(-1, own.shape[2]) for own in vectors])
 
 
 def split_rows(rows: Any, shapes: Shapes) -> List[Any]:
-    """The reverse.
-
-    rows (Any): Shape (sum of n_tokens * n_labels, any width).
-    shapes (Shapes): Those of the vectors.
-    RETURNS (List[Any]): Per Doc (n_tokens, n_labels, that width).
-    """
+    """The reverse: per Doc (n_tokens, n_labels, width of the table)."""
     borders = numpy.cumsum([0, *(n_tokens * n_labels for n_tokens, n_labels, _ in shapes)]).tolist()
     parts = [rows[low:high] for low, high in pairwise(borders)]
     return [part.reshape(*shape[:2], rows.shape[1]) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def score_boundaries(head: Model, vectors: List[Any]) -> List[Array]:
-    """Score tokens as starts and ends.
-
-    head (Model): The layers.
-    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
-    RETURNS (List[Array]): Per Doc (n_tokens, n_labels, 2): log-odds, on the host.
-    """
+    """Score tokens as starts and ends: per Doc log-odds, shape (n_tokens, n_labels, 2), on the host."""
     output = head.ops.to_numpy(head.predict(as_rows(head.ops.xp, vectors)))
     return split_rows(output, [own.shape for own in vectors])
 

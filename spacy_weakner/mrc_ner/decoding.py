@@ -22,12 +22,7 @@ _PAIRS_AT_A_TIME = 1 << 20
 
 
 def ends_to_try(pairing: str, max_width: Optional[int]) -> int:
-    """How many ends go with a start.
-
-    pairing (str): "nearest" or "probable".
-    max_width (Optional[int]): Tokens of a span, at most.
-    RETURNS (int): The number of the nearest ends.
-    """
+    """How many of the nearest ends go with a start."""
     if pairing == NEAREST:
         return 1
     return N_ENDS_PROBABLE if max_width is None else max_width
@@ -80,12 +75,7 @@ def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], 
 
 
 def most_probable(spans: Spans, boundaries: Array) -> Spans:
-    """Leave out the least probable pairs, if there are too many to look at (`MOST_PAIRS`).
-
-    spans (Spans): Shape (n, 3).
-    boundaries (Array): Shape (n_tokens, n_labels, 2): log-odds of starts and ends.
-    RETURNS (Spans): Those that are left, in their order.
-    """
+    """Leave out the least probable pairs, if there are too many to look at (`MOST_PAIRS`)."""
     if len(spans) <= MOST_PAIRS:
         return spans
     sure, (starts, ends, labels) = probabilities(boundaries), spans.T

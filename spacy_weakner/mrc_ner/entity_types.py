@@ -52,23 +52,13 @@ class EntityTyping(Protocol):
 
 
 def mention_spans(target: Boundaries, max_width: Optional[int]) -> NDArray[numpy.int64]:
-    """The entities that a target tells of.
-
-    target (Boundaries): The target.
-    max_width (Optional[int]): Tokens of an entity, at most.
-    RETURNS (NDArray[numpy.int64]): Shape (n, 3): start, end and label.
-    """
+    """The entities that a target tells of, shape (n, 3): start, end and label."""
     return pair_boundaries(target.wanted, max_width) if target.spans is None else target.spans
 
 
 def pool(xp: Any, vectors: Any, spans: NDArray[numpy.int64]) -> Any:
-    """Sum the vectors of entities' tokens, each under the question of its label.
-
-    xp (Any): numpy or CuPy.
-    vectors (Any): Shape (n_tokens, n_labels, width).
-    spans (NDArray[numpy.int64]): Shape (n, 3).
-    RETURNS (Any): Shape (n, width).
-    """
+    """Sum the vectors of entities' tokens, shape (n_tokens, n_labels, width), each under the question of its label:
+    shape (n, width)."""
     if not len(spans):
         return xp.zeros((0, vectors.shape[2]), dtype="float32")
     return xp.stack([vectors[start:end, k].sum(axis=0) for start, end, k in spans.tolist()])

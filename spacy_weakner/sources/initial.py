@@ -38,12 +38,7 @@ class InitialWeight(NamedTuple):
 
 
 def starting_weights(scheme: TagScheme, initial: Sequence[InitialWeight]) -> Array:
-    """Weights towards the tags that the sources' own reading has.
-
-    scheme (TagScheme): The tags of the head.
-    initial (Sequence[InitialWeight]): What the sources weigh.
-    RETURNS (Array): Shape (n_features, n_tags).
-    """
+    """Weights towards the tags that the sources' own reading has, shape (n_features, n_tags)."""
     n = len(scheme.labels)
     parts = []
     for weight in initial:

@@ -94,25 +94,15 @@ def build_source_votes(
 
 
 def make_votes(name: str, forward: Callable, settings: VoteSettings, init: Callable) -> Model[Any, Any]:
-    """A layer of votes. Its labels and weights are given by `start_votes`, and saved with it.
-
-    name (str): Its name.
-    forward (Callable): What it computes; `sum_votes` does most of it.
-    settings (VoteSettings): Its settings.
-    init (Callable): Finds the number of outputs.
-    RETURNS (Model): The layer.
-    """
+    """A layer of votes: `forward` computes it, mostly by `sum_votes`, and `init` finds the number of outputs. Its
+    labels and weights are given by `start_votes`, and saved with it."""
     attrs: Any = {"settings": settings, "labels": [], "sources": [], "dropout_rate": 0.0}
     return Model(name, forward, init=init, params={"W": None}, dims={"nO": None}, attrs=attrs)
 
 
 def start_votes(votes: Model, labels: Sequence[str], weights: Array) -> None:
-    """Give a layer of votes its labels and weights.
-
-    votes (Model): The layer.
-    labels (Sequence[str]): Labels of the head; matches with others are all alike.
-    weights (Array): Shape (n_features, n_outputs).
-    """
+    """Give a layer of votes the labels of its head (matches with others are all alike), and weights, shape (n_features,
+    n_outputs)."""
     votes.attrs["labels"], votes.attrs["sources"] = list(labels), list(votes.attrs["settings"].sources)
     given: Any = weights.astype("float32")
     votes.set_param("W", votes.ops.asarray2f(given))
@@ -163,34 +153,18 @@ def source_features(
 
 
 def alike(rows: Ints, features: Any) -> Active:
-    """Features of value 1.
-
-    rows (Ints): Shape (n,): tokens or spans.
-    features (Any): Shape (n,), or one for all.
-    RETURNS (Active): The features.
-    """
+    """Features of value 1: rows, shape (n,), and their features, shape (n,), or one for all."""
     return Active(rows, numpy.broadcast_to(features, rows.shape), numpy.ones(len(rows)))
 
 
 def join(parts: Sequence[Active], width: int = 0) -> Active:
-    """Features one after the other.
-
-    parts (Sequence[Active]): The features.
-    width (int): By how much those of each part lie behind those of the part before.
-    RETURNS (Active): All of them.
-    """
+    """Features one after the other; those of each part lie by `width` behind those of the part before."""
     shifted = [Active(rows, features + i * width, values) for i, (rows, features, values) in enumerate(parts)]
     return Active(*map(numpy.concatenate, zip(*shifted, strict=True)))
 
 
 def hidden_votes(votes: Model, docs: Sequence[Doc], is_train: bool) -> BoolMask:
-    """Which votes are passed over.
-
-    votes (Model): The layer.
-    docs (Sequence[Doc]): The Docs.
-    is_train (bool): Whether this is an update; else none is hidden.
-    RETURNS (BoolMask): Shape (n_sources, n_docs).
-    """
+    """Which votes are passed over in an update, shape (n_sources, n_docs)."""
     settings: VoteSettings = votes.attrs["settings"]
     hidden = numpy.zeros((len(settings.sources), len(docs)), dtype=bool)
     if is_train:
@@ -224,13 +198,8 @@ def read_votes(
 
 
 def sum_votes(votes: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Callable[[Floats2d], None]]:
-    """W x of tokens or spans, by the few rows of W that each needs.
-
-    votes (Model): The layer.
-    active (Active): The features x.
-    n_rows (int): Number of tokens or spans.
-    RETURNS (Tuple[Floats2d, Callable]): Shape (n_rows, n_outputs); and what adds to the gradient of W.
-    """
+    """W x of tokens or spans, shape (n_rows, n_outputs), by the few rows of W that each needs; and what adds to the
+    gradient of W."""
     ops: Any = votes.ops
     weights: Any = votes.get_param("W")
     # The types that the operation is fast for.
@@ -249,10 +218,7 @@ def sum_votes(votes: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Call
 
 @contextmanager
 def weak_marked(examples: Sequence[Example]) -> Iterator[None]:
-    """Let the layer know which Docs are weakly labelled: for the time of an update, predicted Docs say so as well.
-
-    examples (Sequence[Example]): The batch.
-    """
+    """Let the layer know which Docs are weakly labelled: for the time of an update, predicted Docs say so as well."""
     marked = [eg.predicted for eg in examples if is_weak(eg.reference) and not is_weak(eg.predicted)]
     for doc in marked:
         set_weak(doc)

@@ -66,24 +66,14 @@ def span_index(spans: Iterable[Tuple[int, int]], n_tokens: int, max_width: Optio
 
 
 def touches(spans: Spans, tokens: NDArray[numpy.bool_]) -> NDArray[numpy.bool_]:
-    """Which spans hold any of some tokens.
-
-    spans (Spans): Shape (n_spans, 2).
-    tokens (NDArray[numpy.bool_]): Shape (n_tokens,).
-    RETURNS (NDArray[numpy.bool_]): Shape (n_spans,).
-    """
+    """Which spans, shape (n_spans, 2), hold any of the tokens, shape (n_tokens,) of bool."""
     before = numpy.concatenate([[0], numpy.cumsum(tokens)])
     result: NDArray[numpy.bool_] = before[spans[:, 1]] > before[spans[:, 0]]
     return result
 
 
 def without(n_spans: int, excluded: Sequence[Spans]) -> Spans:
-    """Indices of the spans that are left.
-
-    n_spans (int): Number of all spans.
-    excluded (Sequence[Spans]): Indices of those that are not wanted.
-    RETURNS (Spans): Ascending.
-    """
+    """Indices of the spans, of `n_spans`, that are in none of the lists of excluded ones."""
     left = numpy.ones(n_spans, dtype=bool)
     for indices in excluded:
         left[indices] = False

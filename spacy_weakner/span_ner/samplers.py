@@ -179,14 +179,8 @@ class WeightedNegativeSampler:
 
 
 def allowed(n_candidates: int, log_probabilities: Optional[Floats], exclude: float) -> Indices:
-    """Which candidates may be drawn.
-
-    n_candidates (int): Their number.
-    log_probabilities (Optional[Floats]): Shape (n_candidates, n_labels), by an oracle; label 0 is "O".
-    exclude (float): The least probability of "O"; 0: all may be drawn.
-    RETURNS (Indices): Ascending.
-    RAISES (ValueError): If there is no oracle to exclude by.
-    """
+    """Which candidates may be drawn, ascending: those that the oracle gives at least the probability `exclude` of "O";
+    without it all. log_probabilities: shape (n_candidates, n_labels), "O" first."""
     if not exclude:
         return numpy.arange(n_candidates)
     if log_probabilities is None:
@@ -195,11 +189,7 @@ def allowed(n_candidates: int, log_probabilities: Optional[Floats], exclude: flo
 
 
 def entropy(log_probabilities: Floats) -> Floats:
-    """Entropy of each row, in nats.
-
-    log_probabilities (Floats): Shape (n, n_labels); may be -inf.
-    RETURNS (Floats): Shape (n,).
-    """
+    """Entropy of each row of log-probabilities, shape (n, n_labels), which may be -inf; in nats."""
     z = numpy.exp(log_probabilities)
     result: Floats = -(z * numpy.where(z > 0.0, log_probabilities, 0.0)).sum(axis=1)
     return result
@@ -207,12 +197,7 @@ def entropy(log_probabilities: Floats) -> Floats:
 
 def sample_without_replacement(log_weights: Floats, size: int) -> Indices:
     """Draw one after the other, each in proportion to its weight among those that are left (Gumbel-top-k: Kool et al.
-    2019), which needs logarithms of the weights only.
-
-    log_weights (Floats): Shape (n,): up to a constant.
-    size (int): How many to draw, at most n.
-    RETURNS (Indices): Shape (size,).
-    """
+    2019), which needs logarithms of the weights only."""
     keys = log_weights + numpy.random.gumbel(size=len(log_weights))
     if size >= len(keys):
         return numpy.arange(len(keys))

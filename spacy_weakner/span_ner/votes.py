@@ -55,12 +55,8 @@ def build_span_votes(settings: VoteSettings) -> Model[VotedSpans, Floats2d]:
 
 
 def starting_span_weights(n_labels: int, initial: Sequence[InitialWeight]) -> Array:
-    """Weights towards the labels that the sources' own reading has. Spans that are not in it are "O" to the source.
-
-    n_labels (int): Number of labels, without "O".
-    initial (Sequence[InitialWeight]): What the sources weigh.
-    RETURNS (Array): Shape (n_features, n_labels + 1).
-    """
+    """Weights towards the labels that the sources' own reading has, shape (n_features, n_labels + 1). Spans that are
+    not in it are "O" to the source."""
     parts = []
     for weight in initial:
         weights = numpy.zeros((_n_features(n_labels), n_labels + 1))

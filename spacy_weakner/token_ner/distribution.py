@@ -62,10 +62,6 @@ def read_scores(outputs: Array, temperature: float = 1.0, bias: float = 0.0) -> 
 
 
 def to_outputs(scores: Array) -> Array:
-    """Scores of tags as outputs of the model: b is what all tags have more than "O", z is what each has.
-
-    scores (Array): Shape (n, n_tags).
-    RETURNS (Array): Same shape.
-    """
+    """Scores of tags as outputs of the model: b is what all tags have more than "O", z is what each has."""
     entity = scores[:, 1:].sum(axis=1, keepdims=True) - scores[:, :1]
     return numpy.concatenate([entity, scores[:, 1:]], axis=1)

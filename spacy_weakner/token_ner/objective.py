@@ -119,12 +119,7 @@ class NoTeacher:
 
 
 def one_hot(indices: Any, n: int) -> Array:
-    """Hard labels as probabilities.
-
-    indices (Any): Shape (n_tokens,).
-    n (int): Number of classes.
-    RETURNS (Array): Shape (n_tokens, n), float64.
-    """
+    """Hard labels as probabilities, shape (n_tokens, n), float64."""
     return (numpy.asarray(indices)[:, None] == numpy.arange(n)).astype("float64")
 
 
@@ -246,12 +241,8 @@ class SoftLabels(NoTeacher):
 
 
 def split(probabilities: Array) -> "tuple[Array, Array]":
-    """Take a distribution over tags apart.
-
-    probabilities (Array): Shape (n_tokens, n_tags), "O" first.
-    RETURNS (Tuple[Array, Array]): Shape (n_tokens, 2): "O" or entity; and (n_tokens, n_tags - 1): the tags given that
-        it is one, 0 where it cannot be.
-    """
+    """Take distributions over tags, "O" first, apart: shape (n_tokens, 2), "O" or entity; and (n_tokens, n_tags - 1),
+    the tags given that it is one, 0 where it cannot be."""
     of_entity = probabilities[:, 1:].sum(axis=1, keepdims=True)
     entity = numpy.concatenate([probabilities[:, :1], of_entity], axis=1)
     return entity, probabilities[:, 1:] / numpy.where(of_entity > 0.0, of_entity, 1.0)
