@@ -11,6 +11,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.util import registry
+from spacy.vectors import Vectors
 from thinc.api import ConfigValidationError
 
 from spacy_weakner.abbreviations.component import Abbreviations
@@ -96,6 +97,7 @@ GOLDEN = {
         "spacy_weakner.TermList.v1",
     ],
     "spacy_callbacks": [
+        "spacy_weakner.DropVectors.v1",
         "spacy_weakner.LBFGS.v1",
         "spacy_weakner.LoadWeights.v1",
         "spacy_weakner.MatmulPrecision.v1",
@@ -483,6 +485,18 @@ def test_load_weights(trained_path, components):
     assert callback(other) is other
     example = make_example(nlp, "Bob", [(0, 1, "PER")])
     assert nlp.evaluate([example])["ents_f"] == other.evaluate([example])["ents_f"] == 1.0
+
+
+def test_drop_vectors():
+    callback = make("callbacks", "spacy_weakner.DropVectors.v1")
+    for reads in (True, False):
+        nlp = spacy.blank("xx")
+        nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=numpy.ones((1, 2), dtype="float32"), keys=["a"])
+        embed = {"@architectures": "spacy.MultiHashEmbed.v2", "width": 8, "attrs": ["ORTH"], "rows": [10]}
+        encode = {"@architectures": "spacy.MaxoutWindowEncoder.v2", "width": 8, "depth": 1, "window_size": 1}
+        tok2vec = {"embed": {**embed, "include_static_vectors": reads}, "encode": {**encode, "maxout_pieces": 2}}
+        nlp.add_pipe("tok2vec", config={"model": {"@architectures": "spacy.Tok2Vec.v2", **tok2vec}})
+        assert callback(nlp) is nlp and nlp.vocab.has_vector("a") is reads
 
 
 def test_word_tokenizer():

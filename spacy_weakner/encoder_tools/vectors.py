@@ -6,9 +6,9 @@ from typing import NamedTuple, Optional, Sequence
 from spacy.vectors import Vectors
 
 from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output
-from ..pipelines import blank_pipeline
 from ..progress import Progress
 from ..runtime.lock import holding
 from .cooccurrence import Sample, count, decompose, information
@@ -46,7 +46,7 @@ def vectors(
     max_sentences: int = 1_000_000,
     seed: int = 0,
     overwrite: bool = False,
-    lang: str = "en",
+    lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
     format: Optional[str] = None,
     progress: bool = False,
@@ -74,10 +74,10 @@ def vectors(
     check_output([*paths, *(file_ for path in paths for file_, _ in input_files(path, format))], [output_path])
     if output_path.exists() and not overwrite:
         raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
-    nlp = blank_pipeline(lang, tokenizer)
+    languages = [corpus_language(path, lang, tokenizer) for path in paths]
     sample = Sample(max_sentences, seed)
-    for path in paths:
-        docs = read_corpus(path, nlp, Reading(misaligned="drop"), format=format)
+    for path, language in zip(paths, languages, strict=True):
+        docs = read_corpus(path, language.blank(), Reading(misaligned="drop"), format=format)
         for doc in Progress(docs, desc=f"vectors {path.name}", unit="sentence", enabled=progress):
             sample.add(doc)
     if not sample.words:
@@ -86,7 +86,7 @@ def vectors(
     made = decompose(information(count(sample.sentences, words, CONTEXTS)), width, seed)
     known = made.any(axis=1)
     rows = {word: row for row, word in enumerate(words[known].tolist())}
-    found = blank_pipeline(lang, tokenizer)
+    found = languages[0].blank()
     # Words as they are written, too: spaCy looks for these alone.
     keys = {sample.words[word]: row for word, row in rows.items()}
     keys.update({form: rows[word] for form, word in sample.forms.items() if word in rows})

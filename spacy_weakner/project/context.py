@@ -31,6 +31,7 @@ class TrainingContext:
     configs (Path): Folder of the configs, `<size>/<recipe>.cfg` each.
     lists (Tuple[str, ...]): Sources whose matches are features of heads.
     case_lists (Tuple[Path, ...]): Pipelines of the lists that look up their matches in copies of gold in other case.
+    vectors (Optional[Path]): Word vectors of text and gold, for linear heads.
     For the other fields see `fit`.
     """
 
@@ -48,6 +49,7 @@ class TrainingContext:
     lower_case: float = 0.0
     upper_case: float = 0.0
     case_lists: Tuple[Path, ...] = ()
+    vectors: Optional[Path] = None
 
     def config(self, recipe: str, size: str) -> Path:
         """The config of a recipe, checked for language, tokenizer and size."""
@@ -120,6 +122,8 @@ class TrainingContext:
             overrides["training.max_steps"] = steps
             # Evaluations also tell how far a training has come.
             overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
+        if size == LINEAR and self.vectors is not None:
+            overrides["initialize.vectors"] = str(self.vectors)
         if size == LINEAR_STATIC:
             overrides["paths.pieces"] = str(self.corpora.pieces)
         return Training(self.config(recipe, size), output, overrides)

@@ -22,7 +22,7 @@ from .assembling import ON_PUBLIC_DATA, list_and_head, short_forms
 from .combine import Combination, Head, Predicted, plan_head, save_alone, with_candidates
 from .context import ALONE, WITH_LISTS, TrainingContext, config_name, pipeline_of
 from .evaluator import Evaluator, all_folds, make_folds
-from .layout import Corpora, has_docs, reading
+from .layout import Corpora, has_docs, has_vectors, reading
 from .lists import TermList, hidden_note, hide, label_with, listed, make_lists, term_sources
 from .prepare import DEV, Preparation, read_preparation
 from .recommendations import DRAWS, Curve, clean_list, measure_curve, plan_curve, recommend
@@ -190,6 +190,7 @@ def fit(
         upper_case,
         # In copies of gold with hidden matches, the same ones are hidden.
         () if collected else tuple(each.pipeline for each in lists),
+        folders.vectors if facts.text and has_vectors(folders.vectors) else None,
     )
 
     # Train, compare, select.

@@ -6,6 +6,7 @@ from typing import Iterator
 
 from ..corpus.docbin import corpus_files
 from ..errors import Errors, WeaknerError
+from ..files import parse_json
 
 # Names of packages.
 IMPORTABLE = "letters from a to z, digits and underscores, with a letter first"
@@ -29,6 +30,8 @@ class Corpora:
         # The gold with weak labels beside it; the text with aggregated ones, all other tokens being missing.
         self.gold_labelled = folder / "gold-labelled.spacy"
         self.weak = folder / "weak"
+        # Vectors of the words of text and gold, for the size "linear".
+        self.vectors = folder / "vectors"
         # Subword vectors, for the size "linear-static".
         self.pieces = folder / "pieces"
 
@@ -39,6 +42,15 @@ def has_docs(path: Path) -> bool:
         return path.exists() and bool(corpus_files(path))
     except WeaknerError:
         return False
+
+
+def has_vectors(path: Path) -> bool:
+    """True if there is a pipeline with word vectors: of a text without frequent words it has none."""
+    meta = path / "meta.json"
+    if not meta.exists():
+        return False
+    with reading(meta, "encoder vectors"):
+        return int(parse_json(meta.read_bytes())["vectors"]["vectors"]) > 0
 
 
 @contextmanager

@@ -133,6 +133,8 @@ def init_project(
         "size": size,
         "transformer": transformer or (_usual_transformer() if size == LINEAR_STATIC else None),
         "pieces": size == LINEAR_STATIC,
+        # Of text, for the linear heads that there are.
+        "vectors": "text" in files and LINEAR in {each for _, each in _recipes(size, declared, files)},
         "processes": 1 if size == "gpu" else max(1, min(2, os.cpu_count() or 1)),
     }
     texts = {

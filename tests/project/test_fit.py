@@ -3,7 +3,10 @@
 import json
 from pathlib import Path
 
+import numpy
 import pytest
+import spacy
+from spacy.vectors import Vectors
 
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
@@ -40,7 +43,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
         said = []
 
         def fit(self, **settings):
-            given = {"configs": configs, "terms": tmp_path / "terms.jsonl", "lang": "xx", "size": "transformer"}
+            given = {"configs": configs, "terms": tmp_path / "terms.jsonl", "size": "transformer"}
             self.heads, self.predicted = {}, []
             selection = fit(self.corpora.folder, self.output, say=self.said.append, **{**given, **settings})
             assert Selection.load(self.output / SELECTION) == selection
@@ -170,6 +173,21 @@ def test_what_is_trained(project, trainings):
     assert weak["components.crf_ner.loss.negative_rate"] == 0.1
     assert weak["paths.dev"] == calls["50-1"]["paths.dev"] == str(project.output / "dev.spacy")
     assert "prepared" in project.said and any(note.startswith("gold: 40 updates") for note in project.said)
+
+
+def test_linear_heads_read_vectors_of_the_text(project, trainings):
+    make_corpora(project.corpora.folder, scores=GOOD)
+    for words in ([], ["the"]):
+        nlp = spacy.blank("xx")
+        data = numpy.ones((len(words), 2), dtype="float32")
+        nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=data, keys=words)
+        nlp.to_disk(project.corpora.vectors)
+        trainings.clear()
+        project.fit(seed=len(words))
+        found = {call["output"].name: call.get("initialize.vectors") for call in trainings}
+        expected = str(project.corpora.vectors) if words else None
+        assert {found[name] for name in ("gold", "linear", "linear-1", "50-1")} == {expected}
+        assert {found[name] for name in ("transformer", "transformer-1", "weak")} == {None}
 
 
 def test_labels_that_do_harm_are_not_learned(project, trainings):

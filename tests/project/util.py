@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import spacy
 
 from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.language import CorpusLanguage, record_language
 from spacy_weakner.corpus.weak import set_id, set_source, set_weak
 from spacy_weakner.evaluation.compare import CandidateScores
 from spacy_weakner.project.layout import Corpora
@@ -106,6 +107,9 @@ def make_corpora(
         write_weak(corpora.weak / "part-00000.spacy", text)
     counts = {"gold": gold, "dev": dev, "test": 0, "text": text, "gold_words": 5 * gold, "text_words": 5 * text}
     folder.mkdir(exist_ok=True)
+    for part in (corpora.annotated, corpora.text):
+        part.mkdir(exist_ok=True)
+        record_language(part, CorpusLanguage.make("xx"))
     corpora.splits.write_text(json.dumps({**counts, "chosen_by": chosen_by, "notes": ["prepared"]}))
     if scores is not None:
         corpora.labels.write_text(json.dumps({"scores": scores, "proposal": None}))
