@@ -1,0 +1,148 @@
+"""What word vectors of text bring to linear heads, on dev.
+
+    python benchmarks/vectors.py --data DIR [--gold 50,100,250] [--seeds 0,1,2] [--sets bc5cdr,conll03]
+
+Heads are trained on samples of train, without vectors, with those of 4,500 sentences of train, and with those of more
+text: PubMed for BC5CDR, all of train for CoNLL-2003. With `list` they read matches of a term list, too: half of the
+list of BC5CDR, all of that of CoNLL-2003. Rows go to docs/evidence/vectors.jsonl; docs/evidence/vectors.md is written
+at the end.
+"""
+
+import argparse
+import random
+from pathlib import Path
+from typing import Any, Dict, List, Tuple
+
+from best import WORDS, read_rows, write_rows
+from common import EVIDENCE, ROOT, Cost, Evidence, Run, config_file, evaluate, find, mean_and_spread
+
+from spacy_weakner.conversion.convert import convert
+from spacy_weakner.encoder_tools.vectors import vectors
+from spacy_weakner.files import write_text
+from spacy_weakner.labeling.label import label
+from spacy_weakner.runs.training import LAST, Training, train_all
+
+TEXTS, DEV = 4500, 2000
+PLAIN, OWN, MORE = "plain", "own text", "more text"
+RECIPES = {"gold alone": "crf_ner", "list": "best.gold"}
+SOURCES = ("components.crf_ner.model.votes.sources", "corpora.train.sources", "corpora.dev.sources")
+
+
+def main() -> None:
+    """Run what is missing, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--work", type=Path, default=ROOT / "corpus" / "vectors")
+    parser.add_argument("--sets", default="bc5cdr,conll03")
+    parser.add_argument("--heads", default=",".join(RECIPES))
+    parser.add_argument("--variants", default=f"{PLAIN},{OWN},{MORE}")
+    parser.add_argument("--gold", default="50,100,250")
+    parser.add_argument("--seeds", default="0,1,2")
+    parser.add_argument("--render", action="store_true", help="only write the page")
+    arguments = parser.parse_args()
+    evidence = Evidence(EVIDENCE / "vectors.jsonl")
+    if not arguments.render:
+        for name in arguments.sets.split(","):
+            run(name, arguments, evidence)
+    write_text(EVIDENCE / "vectors.md", PAGE.format(table=table(evidence.rows())))
+
+
+def run(name: str, arguments: argparse.Namespace, evidence: Evidence) -> None:
+    """All rows of a data set that are missing."""
+    folder, wanted = arguments.work / name, []
+    for head in arguments.heads.split(","):
+        for gold in map(int, arguments.gold.split(",")):
+            for seed in map(int, arguments.seeds.split(",")):
+                for variant in arguments.variants.split(","):
+                    this = Run("vectors", name, "linear", "quick", f"{head}, {variant}", seed, gold, 0)
+                    if not evidence.has(this):
+                        wanted.append((this, head, variant))
+    dev = corpus(arguments.data, name, folder, "dev", 0, DEV)
+    trainings = [training(arguments.data, name, folder, *row, dev) for row in wanted]
+    train_all(trainings, progress=True)
+    for (this, _, _), trained in zip(wanted, trainings, strict=True):
+        counts, speed = evaluate(trained.output / LAST, dev)
+        evidence.add(this, counts, Cost(), speed)
+
+
+def training(data: Path, name: str, folder: Path, this: Run, head: str, variant: str, dev: Path) -> Training:
+    """A training on a sample of train."""
+    train = corpus(data, name, folder, "train", this.seed, this.strong)
+    overrides: Dict[str, Any] = {"paths.train": str(train), "paths.dev": str(dev)}
+    if head == "list":
+        overrides.update({key: ["gazetteer"] for key in SOURCES})
+    if variant != PLAIN:
+        overrides["initialize.vectors"] = str(make_vectors(data, name, folder, variant))
+    output = folder / f"{head}-{variant}-{this.strong}-{this.seed}".replace(" ", "-")
+    return Training(config_file(RECIPES[head], "linear"), output, overrides)
+
+
+def corpus(data: Path, name: str, folder: Path, split: str, seed: int, size: int) -> Path:
+    """A sample of sentences, with the matches of the list."""
+    path = folder / f"{split}-{size}-{seed}.spacy"
+    if not path.exists():
+        rows, terms = read_rows(data / name, split), folder / "terms.jsonl"
+        random.Random(seed).shuffle(rows)
+        plain = folder / f"{split}-{size}-{seed}.jsonl"
+        write_rows(plain, [{key: row[key] for key in ("id", "tokens", "ents")} for row in rows[:size]])
+        write_rows(terms, [{"label": label, "term": term} for label, term in term_list(data, name)])
+        convert(plain, folder / "converted.spacy", tokenizer=WORDS, overwrite=True)
+        label(folder / "converted.spacy", path, terms=terms)
+    return path
+
+
+def term_list(data: Path, name: str) -> List[Tuple[str, str]]:
+    """The list of a data set, or half of it."""
+    terms = [(row["label"], row["term"]) for row in read_rows(data / name, "gazetteer")]
+    if name == "bc5cdr":
+        random.Random(7).shuffle(terms)
+        terms = terms[: len(terms) // 2]
+    return terms
+
+
+def make_vectors(data: Path, name: str, folder: Path, variant: str) -> Path:
+    """Vectors of 4,500 sentences of train, or of more text."""
+    path = folder / variant.replace(" ", "-")
+    if not path.exists():
+        text = folder / "text.jsonl"
+        rows = read_rows(data / name, "train")
+        random.Random(12345).shuffle(rows)
+        write_rows(text, [{key: row[key] for key in ("id", "tokens")} for row in rows[:TEXTS]])
+        more = find(data / "pubmed", "unlabeled") if name == "bc5cdr" else find(data / name, "train")
+        inputs = [text] if variant == OWN else [text, more] if name == "bc5cdr" else [more]
+        print(name, variant, vectors(inputs, path, tokenizer=WORDS), flush=True)
+    return path
+
+
+def table(rows: List[Dict[str, Any]]) -> str:
+    """F1 of all heads, a line for each data set, head and size of gold."""
+    lines = ["| data, head | gold | plain | own text | more text | samples |", "|---|---|---|---|---|---|"]
+    groups = sorted({(row["dataset"], row["method"].split(", ")[0], row["strong"]) for row in rows})
+    for dataset, head, gold in groups:
+        found = {
+            variant: [
+                row["f1"]
+                for row in rows
+                if (row["dataset"], row["method"], row["strong"]) == (dataset, f"{head}, {variant}", gold)
+            ]
+            for variant in (PLAIN, OWN, MORE)
+        }
+        cells = [mean_and_spread(values) if values else "-" for values in found.values()]
+        lines.append(f"| {dataset}, {head} | {gold} | {' | '.join(cells)} | {len(found[PLAIN])} |")
+    return "\n".join(lines)
+
+
+PAGE = """# Word vectors of text
+
+    python benchmarks/vectors.py --data DIR
+
+A linear CRF (size `linear`) without vectors, and with clusters of vectors that `encoder vectors` makes of text. Own
+text: 4,500 sentences of train, without their labels. More text: these and 129,130 PubMed sentences for BC5CDR, all 14,041
+sentences of train for CoNLL-2003. F1 on 2,000 sentences of dev, mean and standard deviation of the samples. `list`: the
+head reads the matches of a term list as well, half of that of BC5CDR, all of that of CoNLL-2003.
+
+{table}
+"""
+
+if __name__ == "__main__":
+    main()
