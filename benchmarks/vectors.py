@@ -137,9 +137,9 @@ PAGE = """# Word vectors of text
     python benchmarks/vectors.py --data DIR
 
 A linear CRF (size `linear`) without vectors, and with clusters of vectors that `encoder vectors` makes of text. Own
-text: 4,500 sentences of train, without their labels. More text: these and 129,130 PubMed sentences for BC5CDR, all 14,041
-sentences of train for CoNLL-2003. F1 on 2,000 sentences of dev, mean and standard deviation of the samples. `list`: the
-head reads the matches of a term list as well, half of that of BC5CDR, all of that of CoNLL-2003.
+text: 4,500 sentences of train, without their labels. More text: these and 129,130 PubMed sentences for BC5CDR, all
+14,041 sentences of train for CoNLL-2003. F1 on 2,000 sentences of dev, mean and standard deviation of the samples.
+`list`: the head reads the matches of a term list as well, half of that of BC5CDR, all of that of CoNLL-2003.
 
 {table}
 """
