@@ -102,11 +102,13 @@ def count(sentences: Sequence[Ids], words: Ids, contexts: int) -> Any:
     rows[words] = numpy.arange(len(words))
     for part in _chunks(sentences):
         part = rows[part]
+        pairs = []
         for n, offset in enumerate(OFFSETS):
             near = numpy.roll(part, -offset)
             used = (part != _BEYOND) & (near != _BEYOND) & (near < n_contexts)
-            found = (part[used], n * n_contexts + near[used])
-            total = total + csr_matrix((numpy.ones(len(found[0]), dtype="float32"), found), shape=shape)
+            pairs.append((part[used], n * n_contexts + near[used]))
+        found = numpy.concatenate(pairs, axis=1)
+        total = total + csr_matrix((numpy.ones(found.shape[1], dtype="float32"), found), shape=shape)
     return total
 
 
