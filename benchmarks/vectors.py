@@ -11,7 +11,7 @@ at the end.
 import argparse
 import random
 from pathlib import Path
-from typing import Any, Dict, List, Tuple
+from typing import Any, Dict, List
 
 from best import WORDS, read_rows, write_rows
 from common import EVIDENCE, ROOT, Cost, Evidence, Run, config_file, evaluate, find, mean_and_spread
@@ -19,13 +19,11 @@ from common import EVIDENCE, ROOT, Cost, Evidence, Run, config_file, evaluate, f
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.encoder_tools.vectors import vectors
 from spacy_weakner.files import write_text
-from spacy_weakner.labeling.label import label
 from spacy_weakner.runs.training import LAST, Training, train_all
 
 TEXTS, DEV = 4500, 2000
 PLAIN, OWN, MORE = "plain", "own text", "more text"
-RECIPES = {"gold alone": "crf_ner", "list": "best.gold"}
-SOURCES = ("components.crf_ner.model.votes.sources", "corpora.train.sources", "corpora.dev.sources")
+RECIPES = {"gold alone": "crf_ner", "list": "crf_ner.votes"}
 
 
 def main() -> None:
@@ -70,7 +68,7 @@ def training(data: Path, name: str, folder: Path, this: Run, head: str, variant:
     train = corpus(data, name, folder, "train", this.seed, this.strong)
     overrides: Dict[str, Any] = {"paths.train": str(train), "paths.dev": str(dev)}
     if head == "list":
-        overrides.update({key: ["gazetteer"] for key in SOURCES})
+        overrides["paths.terms"] = str(term_list(data, name, folder))
     if variant != PLAIN:
         overrides["initialize.vectors"] = str(make_vectors(data, name, folder, variant))
     output = folder / f"{head}-{variant}-{this.strong}-{this.seed}".replace(" ", "-")
@@ -78,26 +76,25 @@ def training(data: Path, name: str, folder: Path, this: Run, head: str, variant:
 
 
 def corpus(data: Path, name: str, folder: Path, split: str, seed: int, size: int) -> Path:
-    """A sample of sentences, with the matches of the list."""
+    """A sample of sentences."""
     path = folder / f"{split}-{size}-{seed}.spacy"
     if not path.exists():
-        rows, terms = read_rows(data / name, split), folder / "terms.jsonl"
+        rows = read_rows(data / name, split)
         random.Random(seed).shuffle(rows)
-        plain = folder / f"{split}-{size}-{seed}.jsonl"
+        plain = path.with_suffix(".jsonl")
         write_rows(plain, [{key: row[key] for key in ("id", "tokens", "ents")} for row in rows[:size]])
-        write_rows(terms, [{"label": label, "term": term} for label, term in term_list(data, name)])
-        convert(plain, folder / "converted.spacy", tokenizer=WORDS, overwrite=True)
-        label(folder / "converted.spacy", path, terms=terms)
+        convert(plain, path, tokenizer=WORDS)
     return path
 
 
-def term_list(data: Path, name: str) -> List[Tuple[str, str]]:
+def term_list(data: Path, name: str, folder: Path) -> Path:
     """The list of a data set, or half of it."""
-    terms = [(row["label"], row["term"]) for row in read_rows(data / name, "gazetteer")]
+    terms, path = read_rows(data / name, "gazetteer"), folder / "terms.jsonl"
     if name == "bc5cdr":
         random.Random(7).shuffle(terms)
         terms = terms[: len(terms) // 2]
-    return terms
+    write_rows(path, [{"label": row["label"], "term": row["term"]} for row in terms])
+    return path
 
 
 def make_vectors(data: Path, name: str, folder: Path, variant: str) -> Path:
