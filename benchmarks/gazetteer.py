@@ -232,10 +232,11 @@ def part_gazetteer_ruler(arguments: argparse.Namespace) -> Dict[str, Any]:
         results = matched(docs, lambda: [ruler.match_batch(part) for part in minibatch(docs, size=1000)])  # noqa: B023
         used += max(0.0, resident() - held)
         for part in results:
-            found.append((part.sequences + number, part.starts, part.ends, part.labels))
+            labels = ruler._table.concepts.labels[part.concepts]
+            found.append((part.sequences + number, part.starts, part.ends, labels))
             number += 1000
         written(docs, lambda: [None for _ in ruler.pipe(docs)])  # noqa: B023
-    names = ruler._table.names
+    names = ruler._table.concepts.names
     columns = [numpy.concatenate(column) for column in zip(*found, strict=True)]
     store(arguments, "gazetteer_ruler", columns[0], columns[1], columns[2], columns[3], names)
     return {

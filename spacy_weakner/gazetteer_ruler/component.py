@@ -27,7 +27,7 @@ from .array_file import ArrayFile, open_arrays
 from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import SHORTER, annotate_entities
 from .forms import FORM, Forms
-from .table import AMBIGUITY, Matches, TermTable
+from .table import AMBIGUITY, Found, Matches, TermTable
 from .terms import Term, TermSource, iter_terms, term_row
 from .tokenizing import PipelineReference, attr_values, raw_values, tokenize_terms
 from .trie import Ids, Index
@@ -145,7 +145,9 @@ class GazetteerRuler(BatchPipe):
         YIELDS (List[Entity]): As `match`, for each Doc.
         RAISES (WeaknerError): As `match`.
         """
-        return map(list, self.match_ids(docs))
+        found = self._found(docs)
+        rows = zip(found.starts, found.ends, found.labels, strict=True)
+        return (list(islice(rows, n)) for n in found.counts)
 
     def match_ids(self, docs: Sequence[Doc]) -> Iterator[Dict[Entity, Tuple[str, ...]]]:
         """Find all matches in several Docs at once, with their ids, without writing anything.
@@ -154,24 +156,19 @@ class GazetteerRuler(BatchPipe):
         YIELDS (Dict[Entity, Tuple[str, ...]]): The matches of each Doc, sorted; ids in the order of the list.
         RAISES (WeaknerError): As `match`.
         """
-        table, matches = self._table, self.match_batch(docs)
-        names, numbers = table.names, matches.labels.tolist()
-        rows = zip(matches.starts.tolist(), matches.ends.tolist(), numbers, strict=True)
-        for n in numpy.bincount(matches.sequences, minlength=len(docs)).tolist():
-            ids: Dict[Entity, Tuple[str, ...]] = {}
-            for start, end, number in islice(rows, n):
-                label = names[number] if self.label_names is None else self.label_names.get(names[number])
-                if label is None:
-                    continue
-                entity, identifier = (start, end, label), table.ids[number]
-                ids[entity] = (*ids.get(entity, ()), identifier) if identifier else ids.get(entity, ())
-            yield ids if self.label_names is None else dict(sorted(ids.items()))
+        found = self._found(docs)
+        ids = map(tuple, found.ids or [()] * len(found.labels))
+        rows = zip(zip(found.starts, found.ends, found.labels, strict=True), ids, strict=True)
+        return (dict(islice(rows, n)) for n in found.counts)
+
+    def _found(self, docs: Sequence[Doc]) -> Found:
+        return self._table.described(self.match_batch(docs), len(docs), self.label_names)
 
     def match_batch(self, docs: Sequence[Doc]) -> Matches:
         """Find all matches in several Docs at once, without writing anything.
 
         docs (Sequence[Doc]): The Docs.
-        RETURNS (Matches): The matches; labels are numbers in the sorted list of the terms' labels.
+        RETURNS (Matches): The matches, before `label_names` was applied.
         RAISES (WeaknerError): If there are no terms, `attr` is LEMMA and a Doc has no lemmas, or the Docs' vocabulary
             does not have what is compared.
         """
@@ -207,20 +204,18 @@ class GazetteerRuler(BatchPipe):
 
     def annotate(self, docs: List[Doc]) -> None:
         group, attrs = weak_group(self.source), source_attrs(self.reliability)
+        found = self._found(docs)
+        firsts = [own[0] if own else "" for own in found.ids]
         # Added anew for every batch: a label that is a word of a text, too, is forgotten with it after a memory zone.
         strings: Any = self.vocab.strings
-        hashes: Dict[str, int] = {}
-        for doc, matches in zip(docs, self.match_ids(docs), strict=True):
-            for (_, _, label), ids in matches.items():
-                for text in (label, *ids[:1]):
-                    if text not in hashes:
-                        hashes[text] = strings.add(text, allow_transient=False)
-            spans = [
-                Span(doc, start, end, hashes[label], kb_id=hashes[ids[0]] if ids else 0)
-                for (start, end, label), ids in matches.items()
-            ]
-            ids_of = {"ids": list(map(list, matches.values()))} if self._table.has_ids else {}
-            set_spans(doc, group, spans, {**attrs, **ids_of})
+        hashes = {text: strings.add(text, allow_transient=False) for text in {*found.labels, *firsts}}
+        labels = [hashes[label] for label in found.labels]
+        kb_ids = [hashes[first] for first in firsts] or [0] * len(labels)
+        rows, ids = zip(found.starts, found.ends, labels, kb_ids, strict=True), iter(found.ids)
+        for doc, n in zip(docs, found.counts, strict=True):
+            spans = [Span(doc, start, end, label, kb_id=kb_id) for start, end, label, kb_id in islice(rows, n)]
+            own = {"ids": list(islice(ids, n))} if self.has_ids else {}
+            set_spans(doc, group, spans, {**attrs, **own})
             if self.annotate_ents:
                 annotate_entities(doc, spans, self.policy, self.overwrite)
 
@@ -247,7 +242,7 @@ class GazetteerRuler(BatchPipe):
     @property
     def has_ids(self) -> bool:
         """True if a term has an id."""
-        return self._table.has_ids
+        return self._table.concepts.has_ids
 
     def preferred_name(self, identifier: str) -> str:
         """Preferred name of a concept.

@@ -1,13 +1,16 @@
 """The compiled table of a term list: terms, what the settings make of them, and the tries that find them."""
 
+from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
 
 from .array_file import ArrayFile, Arrays, dump_arrays, write_arrays
-from .columns import Ragged, TableSettings, TermColumns, split_name
+from .columns import TableSettings, TermColumns
+from .concepts import Concepts
+from .ragged import Ragged
 from .trie import Hits, Ids, Index, Trie
 
 AMBIGUITY = ("all", "first", "drop")
@@ -15,19 +18,29 @@ AMBIGUITY = ("all", "first", "drop")
 
 class Matches(NamedTuple):
     """Matches in a batch of sequences, sorted by sequence, start, end and label: a row for each label and each of its
-    ids, these in the order of the list. A label is a number in the list of names of the table."""
+    ids, these in the order of the list. Both are a number in the table's `concepts`."""
 
     sequences: Index
     starts: Index
     ends: Index
-    labels: Index
+    concepts: Index
+
+
+class Found(NamedTuple):
+    """Matches with their labels and ids, each once, in lists."""
+
+    counts: List[int]  # of each sequence
+    starts: List[int]
+    ends: List[int]
+    labels: List[str]
+    ids: List[List[str]]  # of each match, in the order of the list; none at all if the table has none
 
 
 class TermTable:
     """Finds terms; immutable.
 
     settings (TableSettings): What it was compiled with.
-    names (Sequence[str]): Labels and ids in the order of their numbers in matches: sorted by label.
+    concepts (Concepts): Labels and ids, by their numbers in matches.
     plain (Trie): Terms that are matched on the component's attribute.
     exact (Trie): Terms that are matched on ORTH.
     columns (Union[TermColumns, ArrayFile]): All terms, or the file from which to read them when they are needed.
@@ -36,18 +49,13 @@ class TermTable:
     def __init__(
         self,
         settings: TableSettings,
-        names: Sequence[str],
+        concepts: Concepts,
         plain: Trie,
         exact: Trie,
         columns: Union[TermColumns, ArrayFile],
     ) -> None:
         self.settings = settings
-        pairs = [split_name(name) for name in names]
-        self.names = [label for label, _ in pairs]
-        self.ids = [identifier for _, identifier in pairs]
-        self.has_ids = any(self.ids)
-        # Of each name the number of its label.
-        self._label_numbers = numpy.unique(numpy.asarray(self.names, dtype=object), return_inverse=True)[1]
+        self.concepts = concepts
         self.plain = plain
         self.exact = exact
         self.has_exact = len(exact) > 0
@@ -58,13 +66,10 @@ class TermTable:
     def build(cls, columns: TermColumns, settings: TableSettings) -> "TermTable":
         """Compile a table."""
         selection = columns.select(settings)
-        names = _sorted_names(columns.names)
-        places = {name: number for number, name in enumerate(names)}
-        numbers = numpy.asarray([places[name] for name in columns.names], dtype="int64")
         only_first = settings.ambiguity == "first"
 
         def trie(ids: Ragged, rows: Index) -> Trie:
-            labels = numbers[columns.labels[rows]]
+            labels = columns.concept_of[rows].astype("int64")
             return Trie.build(ids.values, ids.offsets.astype("int64"), labels, only_first=only_first)
 
         others = numpy.flatnonzero(numpy.isin(columns.variant_of, selection.plain))
@@ -73,20 +78,19 @@ class TermTable:
         in_order = numpy.argsort(owners, kind="stable")  # the order of the terms decides which label is the first
         plain = trie(every.take(in_order), owners[in_order])
         exact = trie(columns.exact.take(selection.exact), selection.exact)
-        return cls(settings, names, plain, exact, columns)
+        return cls(settings, columns.concepts, plain, exact, columns)
 
     @property
     def columns(self) -> TermColumns:
         """All terms. Those of a stored table are read from it when they are needed."""
         if isinstance(self._columns, ArrayFile):
-            self._columns = TermColumns.from_arrays(self._columns, _names(self._columns))
+            self._columns = TermColumns.from_arrays(self._columns, self.concepts)
         return self._columns
 
     @property
     def labels(self) -> List[str]:
         """Labels of the phrases that are looked up, sorted."""
-        numbers = {int(n) for trie in (self.plain, self.exact) for n in trie.labels()}
-        return sorted({self.names[n] for n in numbers})
+        return self.concepts.used_names(numpy.concatenate([self.plain.labels(), self.exact.labels()]))
 
     def find(self, sequences: Sequence[Ids]) -> Matches:
         """Find all terms, those that overlap included.
@@ -105,12 +109,49 @@ class TermTable:
         flat = numpy.zeros((len(joined) + len(sequences), *joined.shape[1:]), dtype="uint64")
         flat[numpy.arange(len(joined)) + numpy.repeat(numpy.arange(len(sequences)), lengths)] = joined
         hits = self._find_both(flat) if self.has_exact else self.plain.find(flat)
-        hits = _sorted(hits, len(self.names))
+        hits = _sorted(hits, len(self.concepts))
         if self.settings.ambiguity == "drop":
-            hits = _unambiguous(hits, self._label_numbers)
+            hits = _unambiguous(hits, self.concepts.labels)
         numbers = numpy.searchsorted(begins, hits.places, side="right") - 1
         starts = hits.places - begins[numbers]
         return Matches(numbers, starts, starts + hits.lengths, hits.labels)
+
+    def described(self, matches: Matches, n_sequences: int, label_names: Optional[Dict[str, str]] = None) -> Found:
+        """Look up labels and ids.
+
+        matches (Matches): What `find` found.
+        n_sequences (int): In how many sequences.
+        label_names (Optional[Dict[str, str]]): The wanted labels, each with the name that it is to have; None: all.
+        RETURNS (Found): The matches.
+        """
+        names = self.concepts.names
+        labels = self.concepts.labels[matches.concepts].astype("int64")
+        if label_names is not None:
+            numbers = {name: n for n, name in enumerate(sorted({*label_names.values()}))}
+            renamed = [numbers[label_names[name]] if name in label_names else -1 for name in names]
+            names, labels = list(numbers), numpy.asarray(renamed, dtype="int64")[labels]
+            order = numpy.lexsort((labels, matches.ends, matches.starts, matches.sequences))
+            order = order[labels[order] >= 0]
+            matches, labels = Matches(*(column[order] for column in matches)), labels[order]
+        rows = numpy.stack([matches.sequences, matches.starts, matches.ends, labels])
+        is_first = numpy.ones(len(labels), dtype=bool)
+        is_first[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
+        sequences, starts, ends, labels = rows[:, is_first]
+        return Found(
+            numpy.bincount(sequences, minlength=n_sequences).tolist(),
+            starts.tolist(),
+            ends.tolist(),
+            [names[label] for label in labels.tolist()],
+            self._ids(matches.concepts, is_first) if self.concepts.has_ids else [],
+        )
+
+    def _ids(self, concepts: Index, is_first: NDArray[numpy.bool_]) -> List[List[str]]:
+        """The ids of each match, which has a row for each of them, and perhaps one without."""
+        has_id = numpy.diff(self.concepts.ids.offsets)[concepts] > 0
+        counts = numpy.bincount((numpy.cumsum(is_first) - 1)[has_id], minlength=int(is_first.sum()))
+        used, places = numpy.unique(concepts[has_id], return_inverse=True)
+        ids = map(list(self.concepts.ids.take(used).texts()).__getitem__, places.tolist())
+        return [list(islice(ids, n)) for n in counts.tolist()]
 
     def _find_both(self, flat: Ids) -> Hits:
         plain = self.plain.find(numpy.ascontiguousarray(flat[:, 0]))
@@ -133,7 +174,8 @@ class TermTable:
 
     def _stored(self, meta: Dict[str, Any]) -> Tuple[Dict[str, Any], Arrays]:
         arrays = {**self.plain.to_arrays("plain"), **self.exact.to_arrays("exact"), **self.columns.to_arrays()}
-        return {**meta, "labels": list(self.columns.names), "settings": self.settings._asdict()}, arrays
+        arrays.update(self.concepts.to_arrays())
+        return {**meta, "labels": self.concepts.names, "settings": self.settings._asdict()}, arrays
 
     @classmethod
     def from_file(cls, file_: ArrayFile, settings: TableSettings) -> "TermTable":
@@ -141,11 +183,11 @@ class TermTable:
 
         RAISES (WeaknerError): If the file is damaged.
         """
+        concepts = Concepts.from_file(file_)
         if file_.meta.get("settings") != settings._asdict():
-            return cls.build(TermColumns.from_arrays(file_, _names(file_)), settings)
-        names = _sorted_names(_names(file_))
-        plain, exact = (Trie.from_arrays(file_, name, len(names)) for name in ("plain", "exact"))
-        return cls(settings, names, plain, exact, file_)
+            return cls.build(TermColumns.from_arrays(file_, concepts), settings)
+        plain, exact = (Trie.from_arrays(file_, name, len(concepts)) for name in ("plain", "exact"))
+        return cls(settings, concepts, plain, exact, file_)
 
     def __deepcopy__(self, memo: Any) -> "TermTable":
         return self  # nothing in it ever changes
@@ -153,18 +195,6 @@ class TermTable:
     def __getstate__(self) -> Dict[str, Any]:
         # A mapped file cannot be sent to another process, its contents can.
         return {**self.__dict__, "_columns": self.columns}
-
-
-def _sorted_names(names: Sequence[str]) -> List[str]:
-    """By label; the ids of a label in the order of the list."""
-    return sorted(names, key=lambda name: split_name(name)[0])
-
-
-def _names(file_: ArrayFile) -> List[str]:
-    names = file_.meta.get("labels")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise file_.damaged("the labels are not a list of strings")
-    return names
 
 
 def _sorted(hits: Hits, n_labels: int) -> Hits:

@@ -6,6 +6,7 @@ Ids are 64-bit values of token attributes; tokens that occur in no phrase are le
 """
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy
@@ -254,9 +255,9 @@ def _label_sets(nodes: Index, labels: Index, only_first: bool) -> _LabelSets:
     for i in numpy.flatnonzero(sizes > 1):
         key = tuple(pairs[first[i] : first[i] + sizes[i], 1].tolist())
         numbers[i] = known.setdefault(key, n_labels + 1 + len(known))
-    sets: List[Tuple[int, ...]] = [(), *((label,) for label in range(n_labels)), *known]
-    offsets = numpy.cumsum([0, *map(len, sets)]).astype("uint32")
-    return _LabelSets(ended, numbers, offsets, numpy.asarray([n for key in sets for n in key], dtype="uint32"))
+    offsets = numpy.cumsum([0, 0, *[1] * n_labels, *map(len, known)], dtype="uint32")
+    members = numpy.fromiter(chain(range(n_labels), *known), dtype="uint32")
+    return _LabelSets(ended, numbers, offsets, members)
 
 
 def _inner_first(inner: NDArray[numpy.bool_]) -> Index:

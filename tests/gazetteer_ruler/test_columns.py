@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays
-from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, Ragged, TableSettings, TermColumns, has_inner_capital
+from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, TableSettings, TermColumns, has_inner_capital
+from spacy_weakner.gazetteer_ruler.concepts import Concepts
+from spacy_weakner.gazetteer_ruler.ragged import Ragged
 from spacy_weakner.gazetteer_ruler.terms import Term
 
 LABELS = ["A", "B", "Ä\0", "品牌 x", "a b\tc"]
@@ -156,7 +158,7 @@ def test_inner_capital(text, expected):
 def test_stored_form(terms):
     columns = make_columns(terms)
     file_ = ArrayFile(dump_arrays({}, columns.to_arrays()), "x")
-    assert rows(TermColumns.from_arrays(file_, columns.names)) == rows(columns)
+    assert rows(TermColumns.from_arrays(file_, columns.concepts)) == rows(columns)
 
 
 def test_preferred_names_are_the_first_given_or_the_first_term():
@@ -165,7 +167,7 @@ def test_preferred_names_are_the_first_given_or_the_first_term():
     expected = {"1": "given", "2": "z", "3": "three", "4": "", "": ""}
     assert {identifier: one.preferred_name(identifier) for identifier in expected} == expected
     both = one.plus(other)
-    stored = TermColumns.from_arrays(ArrayFile(dump_arrays({}, both.to_arrays()), "x"), both.names)
+    stored = TermColumns.from_arrays(ArrayFile(dump_arrays({}, both.to_arrays()), "x"), both.concepts)
     for columns in (both, stored):
         names = {identifier: columns.preferred_name(identifier) for identifier in expected}
         assert names == {**expected, "2": "two"}
@@ -176,4 +178,4 @@ def test_preferred_names_are_the_first_given_or_the_first_term():
 def test_labels_without_a_name_are_refused():
     arrays = make_columns([Term("A", "pHx"), Term("B", "abc")]).to_arrays()
     with pytest.raises(WeaknerError, match=r"WK206.*the file"):
-        TermColumns.from_arrays(ArrayFile(dump_arrays({}, arrays), "the file"), ["A"])
+        TermColumns.from_arrays(ArrayFile(dump_arrays({}, arrays), "the file"), Concepts.of([("A", "")])[0])

@@ -316,7 +316,7 @@ def test_numbers_of_labels():
     nlp = make_nlp()
     ruler = nlp.get_pipe("gazetteer_ruler")
     matches_ = ruler.match_batch([nlp.make_doc(text) for text in TEXTS])
-    assert [ruler.labels[i] for i in matches_.labels] == [label for doc in EXPECTED for _, _, label in doc]
+    assert [ruler.labels[i] for i in matches_.concepts] == [label for doc in EXPECTED for _, _, label in doc]
     assert matches_.sequences.tolist() == [i for i, doc in enumerate(EXPECTED) for _ in doc]
 
 

@@ -51,8 +51,9 @@ def sequences_for(table, texts):
 def find(table, texts):
     matches = table.find(sequences_for(table, texts))
     found = [[] for _ in texts]
-    for i, start, end, label in zip(*(column.tolist() for column in matches), strict=True):
-        found[i].append((start, end, table.names[label], table.ids[label]))
+    concepts = list(table.concepts)
+    for i, start, end, concept in zip(*(column.tolist() for column in matches), strict=True):
+        found[i].append((start, end, *concepts[concept]))
     assert [[match[:3] for match in matches] for matches in found] == [sorted(m[:3] for m in ms) for ms in found]
     return found
 
@@ -139,7 +140,7 @@ def test_order_of_terms_decides_which_label_is_first():
 
 def test_names_and_labels_are_sorted():
     table = make_table([Term("Z", "a"), Term("X", "AB"), Term("Y", "abc")], min_length=2)
-    assert table.names == ["X", "Y", "Z"]
+    assert table.concepts.names == ["X", "Y", "Z"]
     assert table.labels == ["X", "Y"]
 
 
@@ -164,7 +165,7 @@ def test_many_labels():
     table = make_table(terms)
     (found,) = find(table, ["ab"])
     assert found == sorted((i % 2, i % 2 + 1, f"label {i}", "") for i in range(30_000) if i % 3 == 0)
-    assert len(make_columns(terms[:20_000]).plus(make_columns(terms[10_000:])).names) == 30_000
+    assert len(make_columns(terms[:20_000]).plus(make_columns(terms[10_000:])).concepts) == 30_000
 
 
 def test_long_matches_far_behind_do_not_overflow():
@@ -200,7 +201,7 @@ def test_stored_table_is_mapped(tmp_path):
     loaded = TermTable.from_file(file_, table.settings)
     assert find(loaded, TEXTS) == find(table, TEXTS)
     assert list(loaded.columns.terms()) == TERMS
-    assert loaded.names == table.names
+    assert loaded.concepts.names == table.concepts.names
     assert loaded.to_bytes() == table.to_bytes()
     for array in (loaded.plain.edges.keys, loaded.exact.label_sets, loaded.columns.ids.values):
         assert not array.flags.owndata
