@@ -208,7 +208,7 @@ class GazetteerRuler(BatchPipe):
         firsts = [own[0] if own else "" for own in found.ids]
         # Added anew for every batch: a label that is a word of a text, too, is forgotten with it after a memory zone.
         strings: Any = self.vocab.strings
-        hashes = {text: strings.add(text, allow_transient=False) for text in {*found.labels, *firsts}}
+        hashes = {text: strings.add(text, allow_transient=False) for text in dict.fromkeys((*found.labels, *firsts))}
         labels = [hashes[label] for label in found.labels]
         kb_ids = [hashes[first] for first in firsts] or [0] * len(labels)
         rows, ids = zip(found.starts, found.ends, labels, kb_ids, strict=True), iter(found.ids)

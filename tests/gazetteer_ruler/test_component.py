@@ -170,6 +170,7 @@ def test_factory_passes_every_setting():
     settings = {
         **{"source": "a", "attr": "NORM", "acronym_length": 3, "stop": ["x"], "min_length": 2},
         **{"ambiguity": "drop", "reliability": 0.5, "annotate_ents": True, "policy": "drop", "overwrite": True},
+        "label_names": {"A": "B"},
         "scorer": print,
     }
     ruler = make_gazetteer_ruler(spacy.blank("xx"), "r", **settings)
