@@ -157,7 +157,7 @@ class GazetteerRuler(BatchPipe):
         RAISES (WeaknerError): As `match`.
         """
         found = self._found(docs)
-        ids = map(tuple, found.ids or [()] * len(found.labels))
+        ids = map(tuple, found.ids or [[]] * len(found.labels))
         rows = zip(zip(found.starts, found.ends, found.labels, strict=True), ids, strict=True)
         return (dict(islice(rows, n)) for n in found.counts)
 
