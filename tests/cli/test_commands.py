@@ -212,7 +212,7 @@ def test_options_of_the_calibration_of_confidences(monkeypatch):
         seen.update(options, folds=folds)
         return ConfidenceReport(calibration, 9, 0, 0.5)
 
-    def fake_complete(**options):
+    def fake_complete(*args, **options):
         completed.update(options)
         raise KeyboardInterrupt
 

@@ -30,7 +30,7 @@ def project(tmp_path, configs, trained_here, monkeypatch):
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
 
     def run(folder, **settings):
-        given = {"configs": configs, "terms": tmp_path / "terms.jsonl", "lang": "xx", "size": "linear", **settings}
+        given = {"configs": configs, "terms": tmp_path / "terms.jsonl", "size": "linear", **settings}
         return fit(folder, tmp_path / "training", **given)
 
     return run
