@@ -14,7 +14,7 @@ from thinc.types import Ints2d
 from ..errors import check_range
 from ..remembering import read_once
 from .word_clusters import MOST, NO_CLUSTERS, WordClusters, cluster_vectors
-from .words import BEYOND, Hashes, WordFeatures, mix
+from .words import BEYOND, LETTERS, LOWER, UNCASED, UPPER, Hashes, WordFeatures, mix
 
 # A feature of a token: names of some of `WordFeatures`, each with the place of the word that has it; 0 is the token
 # itself. Several together hold where all of them do.
@@ -23,6 +23,8 @@ Template = Tuple[Tuple[str, int], ...]
 CONTEXT_AFFIX = 3
 # So far away are clusters read.
 CONTEXT_CLUSTERS = 1
+# Features that say another thing where a whole sentence is in lower case or in capitals.
+_CASED = ("orth", "shape", "collapsed", "flags")
 
 
 ROWS, _KEYS, _IDS = "indicator_rows", "cluster_keys", "cluster_ids"
@@ -120,12 +122,31 @@ def indicators(
     which = numpy.full(int(places[-1]) + window + 1, len(unique))
     which[places] = inverse
     columns = dict(zip(words.names, numpy.concatenate([known, beyond]).T[:, which], strict=True))
+    modes = numpy.repeat(case_modes(columns[LETTERS][places], lengths), lengths)
+    if modes.any():
+        for name in _CASED:
+            columns[name][places] ^= modes
     hashes = numpy.empty((len(templates), len(orths)), dtype="uint64")
     for own, template in zip(hashes, templates, strict=True):
         own[:] = combine([columns[name][places + offset] for name, offset in template])
     hashes = mix(hashes ^ salts(templates)[:, None])
     ids = numpy.ascontiguousarray((hashes % numpy.uint64(rows)).T.astype("int32"))
     return numpy.split(ids, numpy.cumsum(lengths)[:-1])
+
+
+def case_modes(letters: Hashes, lengths: Sequence[int]) -> Hashes:
+    """Find the sentences without case: in most words that have letters these are cased, and all of one case.
+
+    letters (Hashes): Shape (n_tokens,): kinds of letters of each token, see `words.LETTERS`.
+    lengths (Sequence[int]): Tokens of each sentence.
+    RETURNS (Hashes): Shape (n_sentences,): 0 for sentences with case, or without letters; `LOWER`; `UPPER`.
+    """
+    of = numpy.repeat(numpy.arange(len(lengths)), lengths)
+    upper, lower, uncased = (
+        numpy.bincount(of, (letters & numpy.uint64(kind)) != 0, len(lengths)) for kind in (UPPER, LOWER, UNCASED)
+    )
+    modes = numpy.where((upper == 0) & (lower > uncased), LOWER, 0)
+    return numpy.where((lower == 0) & (upper > uncased), UPPER, modes).astype("uint64")
 
 
 def combine(hashes: Sequence[Hashes]) -> Hashes:

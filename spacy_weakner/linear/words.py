@@ -15,6 +15,8 @@ Hashes = NDArray[numpy.uint64]
 BEYOND, NO_AFFIX, NO_CLUSTER = 1, 2, 3
 # Words that are remembered, so that a stream of text needs no more and more memory.
 CAPACITY = 30_000
+# Column of what letters a word has, as a sum; not a feature of its own.
+LETTERS, UPPER, LOWER, UNCASED = "letters", 1, 2, 4
 _RUN = re.compile(r"(.)\1+", re.DOTALL)
 _FLAGS = (str.isdigit, str.isupper, str.islower, str.istitle, str.isalpha, str.isalnum, str.isspace, str.isascii)
 
@@ -34,7 +36,7 @@ class WordFeatures:
         lengths = range(1, affixes + 1)
         self.names = ["orth", "lower", "shape", "collapsed", "flags"]
         self.names += [f"{kind}{n}" for n in lengths for kind in ("prefix", "suffix")]
-        self.names += [f"cluster{level}" for level in levels]
+        self.names += [f"cluster{level}" for level in levels] + [LETTERS]
         self._known: Dict[int, Hashes] = {}
 
     def __call__(self, orths: Hashes, strings: StringStore) -> Hashes:
@@ -58,7 +60,7 @@ class WordFeatures:
         """The features of a word.
 
         word (str): The word.
-        RETURNS (List[int]): Their hashes, in the order of `names`.
+        RETURNS (List[int]): Their hashes, in the order of `names`, and which kinds of letters it has.
         """
         lower, shape = word.lower(), word_shape(word)
         flags = "".join("01"[is_so(word)] for is_so in _FLAGS)
@@ -71,7 +73,12 @@ class WordFeatures:
         if self._none:
             clusters = self._clusters.find((*hashes[:2], get_string_id(fold(word))))
             hashes += self._none if clusters is None else [NO_CLUSTER + 1 + cluster for cluster in clusters]
-        return hashes
+        kinds = {
+            UPPER if letter != letter.lower() else LOWER if letter != letter.upper() else UNCASED
+            for letter in word
+            if letter.isalpha()
+        }
+        return [*hashes, sum(kinds)]
 
 
 def mix(hashes: Hashes) -> Hashes:
