@@ -39,6 +39,9 @@ def build_indicator_features(
     then have a weight per row and tag, and nothing between features and scores. Registered as
     `spacy_weakner.IndicatorFeatures.v1`.
 
+    In a sentence without case (all in lower case, or in capitals) words, shapes and kinds of characters are features of
+    their own: there they say other things than in a sentence with case.
+
     Where the vocabulary has word vectors (`[initialize] vectors`) when the model is initialised, k-means gives every
     word a cluster at each of some levels: features, too, of a token and of its neighbors. The clusters are stored with
     the model; the vectors are not needed any more.

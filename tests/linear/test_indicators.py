@@ -63,15 +63,26 @@ def value(name, word):
     return get_string_id(own[name])
 
 
+def case_mode(words):
+    """1 for a sentence in capitals, 2 for one in lower case, 0 for all others, as most words without case are."""
+    letters = [[letter for letter in word if letter.isalpha()] for word in words]
+    upper = sum(any(letter != letter.lower() for letter in word) for word in letters)
+    lower = sum(any(letter == letter.lower() != letter.upper() for letter in word) for word in letters)
+    uncased = sum(any(letter.lower() == letter.upper() for letter in word) for word in letters)
+    return 1 if upper > uncased and not lower else 2 if lower > uncased and not upper else 0
+
+
 def twin(words, rows, window, affixes):
     """The features of a sentence, one by one."""
-    found = []
+    found, mode = [], case_mode(words)
     for i in range(len(words)):
         found.append([])
         for template in templates(window, affixes):
             total = None
             for name, offset in template:
-                hashed = value(name, words[i + offset] if 0 <= i + offset < len(words) else None)
+                word = words[i + offset] if 0 <= i + offset < len(words) else None
+                is_cased = word is not None and name in ("orth", "shape", "collapsed", "flags")
+                hashed = value(name, word) ^ (mode if is_cased else 0)
                 total = hashed if total is None else finalise(total) ^ hashed
             found[-1].append(finalise(total ^ get_string_id(repr(template))) % rows)
     return found
@@ -80,7 +91,8 @@ def twin(words, rows, window, affixes):
 @pytest.mark.parametrize("window, affixes", [(2, 5), (1, 0), (0, 3), (3, 1), (0, 0)])
 def test_features_are_those_of_the_twin(window, affixes):
     model = build_indicator_features(997, window, affixes)
-    docs = [make_doc(NLP, text) for text in ("", TEXT, "one", "", "a a", TEXT)]
+    texts = ("", TEXT, "one", "", "a a", TEXT, "EU , 7", "中 b 文 中 C", "中 b", "b 中 b", "7 ,", "ß A")
+    docs = [make_doc(NLP, text) for text in texts]
     found = model.predict(docs)
     for doc, ids in zip(docs, found, strict=True):
         assert ids.tolist() == twin([token.text for token in doc], 997, window, affixes)
