@@ -407,6 +407,10 @@ class Errors:
         "[WK776] {path} has no sentence to suggest: of {read} sentences {excluded} are excluded, and the others are "
         "empty or annotated. Give more text."
     )
+    WK777 = (
+        "[WK777] {path} has no term to suggest: of {found} phrases that the pipeline finds its lists have {known}, and "
+        "gold refutes {refuted}. Give more text, or another pipeline."
+    )
     # Shards and clusters
     WK312 = (
         "[WK312] The output {path} is one file, which cannot be made in parts. Choose a folder (a name without suffix) "

@@ -345,7 +345,7 @@ WAYS: Dict[str, Way] = {
     "nothing is known of a source, with reliability": Way(
         {"a.txt": TEXTS, "t.csv": TERMS},
         "aggregate labelled.spacy out --method weighted",
-        r"WK330.*Declare its reliability when labelling",
+        r"WK330.*Declare its reliability when labeling",
         ("label a.txt other.spacy --terms t.csv --reliability 0.9", "aggregate other.spacy out --method weighted"),
     ),
     "gold that is not labeled": Way(

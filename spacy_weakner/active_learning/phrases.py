@@ -12,7 +12,7 @@ from ..corpus.gold import Gold
 from ..corpus.weak import doc_entities, group_entities
 from ..gazetteer_ruler.component import GazetteerRuler
 from ..gazetteer_ruler.forms import folded
-from ..gazetteer_ruler.terms import Term
+from ..gazetteer_ruler.terms import MAX_LENGTH, Term
 from ..ty import Entity
 
 # Label and folded phrase.
@@ -61,6 +61,8 @@ class Found:
     def add(self, doc: Doc) -> None:
         """Count the entities of a Doc, and the matches of lists that are none."""
         for ent in doc.ents:
+            if not ent.text.strip() or len(ent.text) > MAX_LENGTH:
+                continue  # no term
             phrase = _add(self.phrases, doc, (ent.start, ent.end, ent.label_))
             score = ent._.weakner_score if ent.has_extension("weakner_score") else None
             phrase.scores += [] if score is None else [score]

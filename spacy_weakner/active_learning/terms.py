@@ -33,7 +33,7 @@ _POOL = 4
 class SuggestedTerm(NamedTuple):
     """A row of the list to be reviewed.
 
-    label, term (str): A phrase, as it is written most often, and its label.
+    label, term (str): A phrase, as it is written most often, and its label: as the list calls it.
     id (str): The id that its mentions were linked to most often; empty if none was.
     mentions (int): How often it was found with this label; of a term of the list, how often it was overruled.
     mean_score, max_score (Optional[float]): Of its mentions; None without calibrated scores.
@@ -119,6 +119,7 @@ def suggest_terms(
         found = Found([weak_group(ruler.source) for ruler in rulers])
         for doc in texts.read("find", predict=True):
             found.add(doc)
+        raw = {name: label for ruler in rulers for label, name in (ruler.label_names or {}).items()}
         known = {key for ruler in rulers for key in _keys(ruler) if key in found.phrases}
         pool = [key for key in found.ranked() if key not in known][: _POOL * n]
         lookup = Lookup(nlp, {key: found.phrases[key].text for key in pool})
@@ -137,7 +138,11 @@ def suggest_terms(
             against = [f"overruled {phrase.mentions} of {found.matches[key]} times"]
             rows.append(_row(key, phrase, "yes", against))
         if not rows:
-            raise WeaknerError(Errors.WK776.format(path=input_path, read=texts.docs, excluded=len(refuted)))
+            n_found = len(found.phrases)
+            raise WeaknerError(
+                Errors.WK777.format(path=input_path, found=n_found, known=len(known), refuted=len(refuted))
+            )
+        rows = [row._replace(label=raw.get(row.label, row.label)) for row in rows]
     write_text(output_path, _csv(rows))
     return TermReport(texts.docs, len(found.phrases), len(known), len(refuted), rows)
 

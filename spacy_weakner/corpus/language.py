@@ -35,20 +35,30 @@ class CorpusLanguage(NamedTuple):
 def recorded_language(path: Path) -> Optional[CorpusLanguage]:
     """What is recorded for a corpus; None for raw text and the corpora of other tools.
 
-    path (Path): A file, or a folder, of which the first `.spacy` file counts if there is no record for the whole.
+    path (Path): A file, whose folder may have the record, or a folder, whose files may have records of their own.
     RETURNS (Optional[CorpusLanguage]): The language and the tokenizer.
-    RAISES (WeaknerError): If the record is damaged.
+    RAISES (WeaknerError): If a record is damaged, or files of the folder have unlike ones.
     """
     path = Path(path)
-    places = [path, *found_files(path)[:1]] if path.is_dir() else [path] if path.suffix == SUFFIX else []
-    for record in filter(Path.is_file, map(_record_path, places)):
-        found = read_object(record, _OBJECT)
-        try:
-            return CorpusLanguage(str(found["lang"]), str(found["tokenizer"]))
-        except (TypeError, KeyError):
-            reason = "no object with these names"
-            raise WeaknerError(Errors.WK206.format(path=record, reason=reason, cure=f"Give {_OBJECT}")) from None
+    if not path.is_dir() and path.suffix != SUFFIX:
+        return None
+    for places in ([path], found_files(path) if path.is_dir() else [path.resolve().parent]):
+        found = {_read(record) for record in map(_record_path, places) if record.is_file()}
+        if len(found) > 1:
+            expected = f"one for all files of {path}: work on them apart"
+            raise WeaknerError(Errors.WK005.format(setting="lang", value=sorted(found), expected=expected))
+        if found:
+            return found.pop()
     return None
+
+
+def _read(record: Path) -> CorpusLanguage:
+    found = read_object(record, _OBJECT)
+    try:
+        return CorpusLanguage(str(found["lang"]), str(found["tokenizer"]))
+    except (TypeError, KeyError):
+        reason = "no object with these names"
+        raise WeaknerError(Errors.WK206.format(path=record, reason=reason, cure=f"Give {_OBJECT}")) from None
 
 
 def corpus_language(path: Path, lang: Optional[str] = None, tokenizer: Optional[str] = None) -> CorpusLanguage:

@@ -12,9 +12,10 @@ from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output
-from ..linear.pieces import PieceTable, Vectors, count_pieces, cut, half, load_tokenizer
+from ..linear.pieces import TABLE, PieceTable, Vectors, count_pieces, cut, half, load_tokenizer
 from ..progress import Progress
 from ..runtime.lock import holding
+from ..runtime.output import check_folder
 from .subword_vectors import fit_pieces, means, principal, similarity
 
 # Of several pieces, the most frequent ones; to learn from and, every so-many-th, to measure by.
@@ -133,8 +134,7 @@ def distill(
     paths = [Path(path) for path in inputs]
     there = [Path(model)] if Path(model).exists() else []
     check_output([*there, *paths, *(file_ for path in paths for file_, _ in input_files(path))], [output_path])
-    if output_path.exists() and not overwrite:
-        raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
+    check_folder(output_path, overwrite, TABLE)
     read = LoneWords(model, gpu_id)
     cutter = load_tokenizer(read.tokenizer.backend_tokenizer.to_str())
     words: Counter[Word] = Counter()

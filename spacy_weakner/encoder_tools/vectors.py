@@ -11,6 +11,7 @@ from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output
 from ..progress import Progress
 from ..runtime.lock import holding
+from ..runtime.output import check_folder
 from .cooccurrence import Sample, count, decompose, information
 
 # Of the words, the most frequent ones: what they are described by, and what is described.
@@ -72,8 +73,7 @@ def vectors(
         check_range(setting, value, 1, None)
     paths, output_path = [Path(path) for path in inputs], Path(output_path)
     check_output([*paths, *(file_ for path in paths for file_, _ in input_files(path, format))], [output_path])
-    if output_path.exists() and not overwrite:
-        raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
+    check_folder(output_path, overwrite, "meta.json")
     languages = [corpus_language(path, lang, tokenizer) for path in paths]
     sample = Sample(max_sentences, seed)
     for path, language in zip(paths, languages, strict=True):

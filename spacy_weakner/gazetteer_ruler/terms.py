@@ -349,10 +349,11 @@ def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], deli
 
 def _id_place(path: Path, line: int, row: List[str], id_column: Optional[str], titles: List[str]) -> Optional[int]:
     """The column of the ids, if there is one."""
-    for name in [id_column.lower()] if id_column else ID_KEYS:
+    is_reviewed = ANSWER_KEY in titles  # and was written by `suggest --terms`
+    for name in [*([id_column.lower()] if id_column else []), *(ID_KEYS if is_reviewed or not id_column else [])]:
         if name in titles:
             return titles.index(name)
-    if id_column:
+    if id_column and not is_reviewed:
         reason = f"there is no column '{id_column}', only: {', '.join(row)}. Correct the name of the column of ids."
         raise _line_error(path, line, reason)
     return None
@@ -383,7 +384,8 @@ def _jsonl_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> I
     for i, line in _lines(path):
         try:
             row = parse_json(line)
-            yield (i, row.get(ANSWER_KEY) if isinstance(row, dict) else None, *term_fields(row, id_column))
+            answer = row.get(ANSWER_KEY, True) if isinstance(row, dict) else True
+            yield (i, "" if answer is None else answer, *term_fields(row, id_column))
         except json.JSONDecodeError as error:
             reason = f"not valid JSON ({error.msg}, column {error.colno}). Write one object per line."
             raise _line_error(path, i, reason) from error

@@ -45,6 +45,22 @@ def check_there(output_path: Path, overwrite: bool) -> None:
         raise WeaknerError(Errors.WK314.format(path=output_path, exists=what))
 
 
+def check_folder(output_path: Path, overwrite: bool, made: str) -> None:
+    """Refuse a folder that exists, unless it is to be replaced and was made by the same command.
+
+    output_path (Path): The folder.
+    overwrite (bool): Whether it is to be replaced.
+    made (str): Name of a file that the command writes there.
+    RAISES (WeaknerError): If it is refused.
+    """
+    if not output_path.exists():
+        return
+    if not overwrite:
+        raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
+    if not (output_path / made).exists() and not (output_path.is_dir() and not any(output_path.iterdir())):
+        raise WeaknerError(Errors.WK300.format(path=output_path))
+
+
 def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
     """Write a folder of shards, whole or not at all. Those of an earlier run are replaced.
 

@@ -22,7 +22,8 @@ def make_drop_vectors() -> Callable[[Language], Language]:
 
 def drop_vectors(nlp: Language) -> Language:
     """Remove the vectors of a pipeline's vocabulary, unless a component reads them; returns the pipeline."""
-    models = [model for _, pipe in nlp.pipeline for model in [getattr(pipe, "model", None)] if isinstance(model, Model)]
-    if not any(node.name == _READER for model in models for node in model.walk()):
+    # Disabled components, too.
+    models = [getattr(pipe, "model", None) for _, pipe in nlp.components]
+    if not any(node.name == _READER for model in models if isinstance(model, Model) for node in model.walk()):
         nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings)
     return nlp

@@ -137,3 +137,35 @@ def test_command(pipeline, text, tmp_path):
     assert CliRunner().invoke(app, [*given, "--overwrite", "--to", "prodigy"]).exit_code == 1
     with pytest.raises(WeaknerError, match="one model"):
         suggest(text, out, terms=True, overwrite=True)
+
+
+def test_lists_with_labels_and_ids_of_their_own(text, tmp_path):
+    """What is suggested has the list's label, and stands beside a list whose ids have a name of their own."""
+    (tmp_path / "t.csv").write_text("label,term,MESH\nNAME,Ann,D1\n", encoding="utf-8")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("gazetteer_ruler", config={"label_names": {"NAME": "PER"}}).initialize(
+        lambda: [], nlp=nlp, terms=lambda: read_terms(tmp_path / "t.csv", id_column="MESH")
+    )
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": name} for name in ("Ann", "Bob Ray")])
+    nlp.to_disk(tmp_path / "named")
+    out = tmp_path / "out.csv"
+    suggest_terms(text, out, model=str(tmp_path / "named"))
+    assert [(row["label"], row["term"]) for row in rows_of(out)] == [("NAME", "Bob Ray")]
+    answer(out, Bob_Ray="yes")
+    found = [(term.label, term.text, term.id) for term in read_lists([tmp_path / "t.csv", out], id_column="MESH")]
+    assert found == [("NAME", "Ann", "D1"), ("NAME", "Bob Ray", "")]
+
+
+def test_white_space_is_no_term(tmp_path):
+    (tmp_path / "text.txt").write_text("Ann  is\n", encoding="utf-8")
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": text} for text in ("Ann", " ")])
+    nlp.to_disk(tmp_path / "blank")
+    report = suggest_terms(tmp_path / "text.txt", tmp_path / "out.csv", model=str(tmp_path / "blank"))
+    assert [term.term for term in report.terms] == ["Ann"]
+
+
+@pytest.mark.parametrize("given, n", [("null", 0), ('""', 0), ("true", 1), ('"no"', 0)])
+def test_answers_in_rows(tmp_path, given, n):
+    (tmp_path / "out.jsonl").write_text(f'{{"label": "A", "term": "one", "accept": {given}}}\n', encoding="utf-8")
+    assert len(list(read_terms(tmp_path / "out.jsonl"))) == n

@@ -38,3 +38,15 @@ def test_nothing_recorded(tmp_path):
     assert recorded_language(tmp_path) == ("xx", WORDS)
     record_language(tmp_path / "a.spacy", None)
     assert recorded_language(tmp_path) is None
+
+
+def test_a_file_of_a_folder_and_files_of_unlike_languages(tmp_path):
+    for name, lang in (("a", "de"), ("b", "xx")):
+        (tmp_path / f"{name}.txt").write_text("alpha\n")
+        convert(tmp_path / f"{name}.txt", tmp_path / "out" / f"{name}.spacy", lang=lang)
+    assert recorded_language(tmp_path / "out" / "b.spacy").lang == "xx"
+    with pytest.raises(WeaknerError, match=r"WK005.*'lang'"):
+        recorded_language(tmp_path / "out")
+    convert(tmp_path / "a.txt", tmp_path / "folder", lang="de", workers=2)
+    (shard,) = (tmp_path / "folder").glob("*.spacy")
+    assert recorded_language(shard).lang == "de"

@@ -133,3 +133,15 @@ def test_refused(text, tmp_path):
         vectors(text, tmp_path, overwrite=True)
     with pytest.raises(WeaknerError, match=r"WK005.*width"):
         vectors(text, tmp_path / "out", width=0)
+
+
+def test_a_folder_of_others_is_not_replaced(tmp_path):
+    (tmp_path / "t.txt").write_text("a b c\n" * 5)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    for overwrite, message in ((False, "WK314"), (True, "WK300")):
+        with pytest.raises(WeaknerError, match=message):
+            vectors([tmp_path / "t.txt"], tmp_path / "mine", overwrite=overwrite)
+    for _ in range(2):
+        vectors([tmp_path / "t.txt"], tmp_path / "out", overwrite=True)
+    assert (tmp_path / "mine" / "thesis.txt").exists() and (tmp_path / "out" / "vocab").exists()

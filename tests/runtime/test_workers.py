@@ -16,6 +16,7 @@ from spacy.tokens import Doc
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
+from spacy_weakner.corpus.language import RECORD
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.label import label
 from spacy_weakner.runtime.pool import processes
@@ -68,7 +69,9 @@ def test_parts_give_the_same_bytes(folder):
     assert (whole.sources[1].docs_without_row, whole.sources[1].rows_without_doc) == (10, 0)
     run(folder, "parts", shard="2/2")
     names = ["part-00001.spacy", "part-00003.spacy", "part-00005.spacy"]
-    assert sorted(contents(folder / "parts")) == sorted([UNFINISHED, *names, *(f"{name}.json" for name in names)])
+    assert sorted(contents(folder / "parts")) == sorted(
+        [UNFINISHED, RECORD, *names, *(f"{name}.json" for name in names)]
+    )
     run(folder, "parts", shard="1/2")
     assert run(folder, "parts", workers=3) == replace(whole, skipped=6)  # starts nothing
     assert contents(folder / "one") == contents(folder / "parts")  # the mark is gone
@@ -95,7 +98,7 @@ def test_parts_leave_other_shards_alone(folder):
         run(folder, "out")
     (folder / "out" / "gold.spacy").unlink()
     assert run(folder, "out").skipped == 3
-    assert len(contents(folder / "out")) == 6
+    assert len(contents(folder / "out")) == 7
     assert run(folder, "out", shard="9/9").docs == 0
 
 
@@ -108,7 +111,7 @@ def test_an_error_of_a_worker_is_one_message(folder):
         label(folder / "in.jsonl", folder / "out", **settings)
     assert str(error.value).count("WK") == 1
     assert not leftovers(folder)
-    assert sorted(contents(folder / "out")) == [UNFINISHED, "part-00000.spacy", "part-00000.spacy.json"]
+    assert sorted(contents(folder / "out")) == [UNFINISHED, "part-00000.spacy", "part-00000.spacy.json", RECORD]
 
 
 @pytest.mark.slow
@@ -182,7 +185,7 @@ def test_other_inputs(folder):
     lines = [["a B-X", "b O", ""], ["c O", "d O", "e O", "f O", "g O", ""], ["h O", ""]]
     (folder / "c.conll").write_text("\n".join(line for part in lines for line in part))
     report = label(folder / "c.conll", folder / "conll", terms=folder / "terms.csv", shard_size=3)
-    assert report.docs == 3 and len(contents(folder / "conll")) == 6
+    assert report.docs == 3 and len(contents(folder / "conll")) == 7
     docs = list(read_docs(folder / "conll", NLP.vocab))
     assert [len(doc) for doc in docs] == [2, 5, 1] and weak.doc_entities(docs[0]) == [(0, 1, "X")]
     # Folders: several files, of which no block holds lines of two; .spacy files win.
@@ -190,7 +193,7 @@ def test_other_inputs(folder):
     for name in "ab":
         (folder / "many" / f"{name}.txt").write_text("One here. Two there.\n\nThree\n")
     report = label(folder / "many", folder / "m", terms=folder / "terms.csv", shard_size=2)
-    assert report.docs == 6 and len(contents(folder / "m")) == 8
+    assert report.docs == 6 and len(contents(folder / "m")) == 9
     assert label(folder / "many", folder / "m", terms=folder / "terms.csv", sentences=False).docs == 4
     write_docs(folder / "many" / "x.spacy", [Doc(NLP.vocab, words=["alpha"])])
     report = label(folder / "many", folder / "m2", terms=folder / "terms.csv")

@@ -120,7 +120,8 @@ def test_it_ends_at_the_minimum(l2):
 
 
 def objective_of(nlp, l2=0.5, examples=None):
-    return Objective(head_of(nlp), [examples or make_examples(nlp)[:2], make_examples(nlp)[2:]], l2)
+    batches = [examples or make_examples(nlp)[:2], make_examples(nlp)[2:]]
+    return Objective(head_of(nlp), list(map(head_of(nlp).read_batch, batches)), l2)
 
 
 def test_value_and_gradient_agree_for_any_encoder_and_seed():
@@ -246,7 +247,7 @@ def test_of_features_beside_an_encoder_only_those_that_hold_are_weights(tmp_path
     nlp.add_pipe("crf_ner", config={"model": model})
     examples = make_examples(nlp)
     nlp.initialize(lambda: examples)
-    objective, n = Objective(head_of(nlp), [examples], 0.1), head_of(nlp).n_outputs
+    objective, n = Objective(head_of(nlp), [head_of(nlp).read_batch(examples)], 0.1), head_of(nlp).n_outputs
     features = head_of(nlp).model.get_ref("linear").layers[0]
     used = len(numpy.unique(numpy.concatenate(features.predict([eg.predicted for eg in examples]))))
     assert 0 < used < 2000 and not any(
@@ -265,7 +266,10 @@ def test_two_tables_of_features(rows, other):
     nlp.add_pipe("crf_ner", config={"model": model})
     examples = make_examples(nlp)
     nlp.initialize(lambda: examples)
-    objective, every = Objective(head_of(nlp), [examples], 0.1), FlatWeights(head_of(nlp).model)
+    objective, every = (
+        Objective(head_of(nlp), [head_of(nlp).read_batch(examples)], 0.1),
+        FlatWeights(head_of(nlp).model),
+    )
     assert objective.start.size < every.read().size
     _, gradient = objective(objective.start)
     assert gradient.any()
@@ -279,7 +283,7 @@ def test_two_tables_of_features(rows, other):
 def test_a_loss_of_zero_is_left_alone():
     nlp = small()
     examples = [make_example(nlp, "a b", annotated=False)]
-    objective = Objective(head_of(nlp), [examples], 1.0)
+    objective = Objective(head_of(nlp), [head_of(nlp).read_batch(examples)], 1.0)
     head_of(nlp).loss = registry.resolve({"it": {**HOLES, "negative_rate": 0.0}})["it"]
     before = objective.start.copy()
     assert minimise(objective, 10, 1e-3) == (0.0, 0.0, 0)
