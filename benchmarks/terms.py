@@ -45,7 +45,7 @@ def main() -> None:
     """Run what is missing, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--columns", default="bc5cdr-half,conll03,ec")
+    parser.add_argument("--columns", default="bc5cdr-half,conll03")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / "terms")
     parser.add_argument("--render", action="store_true", help="only write the page")
@@ -145,7 +145,10 @@ F1 on test of the term list alone and of what a project packages (linear, 250 go
 the packaged pipeline suggests up to 200 terms that the list lacks, and terms of the list that it overrules
 (`suggest --terms`); the text's hidden gold answers yes, if the phrase is an entity of that label somewhere in the text.
 "sentences": instead, 200 sentences that the first pipeline suggests are annotated and added to the gold. An answer to
-a term takes seconds, a sentence a minute.
+a term takes seconds, a sentence a minute. (`ec` has no hidden gold for most of its text.)
+
+So answered terms help the list, and whatever else is made of it. The package found nearly all of them before: with them
+it has 0.8 points less to 0.3 more. What it lacks are sentences.
 
 | data | answered | answers | yes | term list | packaged |
 |---|---|---|---|---|---|
