@@ -106,7 +106,7 @@ def row_from_doc(doc: Doc) -> Row:
 
     def moved(entities: Iterable[Entity], ids: weak.Ids = {}) -> List[List[Any]]:  # noqa: B006
         return [
-            [place[s], place[e], label, *ids.get((s, e, label), ())[:1]]
+            [place[s], place[e], label, *_joined(ids.get((s, e, label), ()))]
             for s, e, label in entities
             if place[s] < place[e]
         ]
@@ -152,9 +152,13 @@ def _scored(doc: Doc, source: str, place: Sequence[int]) -> List[List[Any]]:
     for entity, score in zip(entities, weak.group_scores(doc, name), strict=True):
         start, end, label = entity
         if place[start] < place[end]:
-            rest = ([] if score is None else [score]) + list(ids.get(entity, ())[:1])
+            rest = ([] if score is None else [score]) + _joined(ids.get(entity, ()))
             rows.append([place[start], place[end], label, *rest])
     return rows
+
+
+def _joined(ids: Sequence[str]) -> List[str]:
+    return ["|".join(ids)] if ids else []
 
 
 def _ranges(flags: Sequence[bool]) -> List[List[int]]:

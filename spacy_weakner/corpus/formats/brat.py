@@ -39,21 +39,22 @@ def items(path: Path) -> Iterator[Item]:
 def read(document: Standoff, context: Context) -> Record:
     """Read a document."""
     record = Record(text=document.text, id=document.path.stem)
-    entities: Dict[str, Mark] = {}
+    entities: List[Tuple[str, Mark]] = []  # files that were joined have a name twice
     ids: Dict[str, List[str]] = {}
     for number, line in enumerate(read_lines(document.path), start=1):
         name = line.partition("\t")[0]
         with at_line(document.path, number, context.counts):
             if name.startswith("T"):
                 mark = _entity(record, line, context)
-                entities.update({} if mark is None else {name: mark})
+                entities += [] if mark is None else [(name, mark)]
             elif name.startswith("N"):
                 name, identifier = _reference(line)
                 ids.setdefault(name, []).append(identifier)
             elif line.strip():
                 context.counts.notes[OTHERS] += 1
-    record.ents = [mark._replace(id="|".join(ids.pop(name, ()))) for name, mark in entities.items()]
-    context.counts.note(OTHERS, sum(map(len, ids.values())))
+    record.ents = [mark._replace(id="|".join(ids.get(name, ()))) for name, mark in entities]
+    unknown = ids.keys() - {name for name, _ in entities}
+    context.counts.note(OTHERS, sum(len(ids[name]) for name in unknown))
     return record
 
 

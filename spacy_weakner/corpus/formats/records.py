@@ -187,8 +187,10 @@ def as_row(record: Record, unit: str, counts: RowCounts) -> Row:
         row["tokens"] = record.tokens
     if ents is not None:
         kept, doubtful = drop_overlaps([mark[:3] for mark in ents], counts)
-        ids = {mark[:3]: mark.own_id for mark in ents}
-        row["ents"] = [[*entity, *ids[entity]] for entity in kept]
+        ids: Dict[Any, Dict[str, None]] = {}
+        for mark in ents:
+            ids.setdefault(mark[:3], {}).update(dict.fromkeys(mark.own_id))
+        row["ents"] = [[*entity, *(["|".join(ids[entity])] if ids[entity] else [])] for entity in kept]
         if missing or doubtful:
             row["missing"] = [*missing, *doubtful]
         if not record.complete:
@@ -207,9 +209,11 @@ def record_of(doc: Doc) -> Record:
     """Make a record of a Doc, in code points of its text."""
 
     def marks(name: str) -> List[Mark]:
-        spans = doc.spans.get(name, [])
+        spans, ids = doc.spans.get(name, []), weak.group_ids(doc, name)
         scores = weak.group_scores(doc, name)
-        return [_span_mark(span, score) for span, score in zip(spans, scores, strict=True)]
+        found = [_span_mark(span, score) for span, score in zip(spans, scores, strict=True)]
+        every = [ids.get((span.start, span.end, span.label_), ()) for span in spans]
+        return [mark._replace(id="|".join(own)) for mark, own in zip(found, every, strict=True)]
 
     missing = [token for token in doc if token.ent_iob == 0 and not token.is_space]
     known = bool(doc.ents) or any(token.ent_iob != 0 for token in doc if not token.is_space)

@@ -72,7 +72,7 @@ def test_weak_labels_with_scores(tmp_path, name):
 HOSTILE = "a\nb 😊 <x>" * 20
 IDS = [
     {"text": HELLO, "ents": [[6, 7, "X", "Q1|Q2"], [20, 24, "PER"], [25, 30, "PER", HOSTILE]]},
-    {**WEAK, "weak_ents": {"list": [[20, 24, "PER", 0.25, "7"]], "model": [[6, 7, "X", HOSTILE]]}},
+    {**WEAK, "weak_ents": {"list": [[20, 24, "PER", 0.25, "7|8"]], "model": [[6, 7, "X", HOSTILE]]}},
 ]
 
 
@@ -86,6 +86,7 @@ def test_ids(tmp_path, name):
     assert [ent.kb_id_ for ent in found[0].ents] == ["Q1|Q2", "", HOSTILE]
     spans = [span for source in weak.weak_sources(found[1]) for span in found[1].spans[weak.weak_group(source)]]
     assert sorted(span.kb_id_ for span in spans) == ["7", HOSTILE]
+    assert ("7", "8") in weak.group_ids(found[1], "weak:list").values()
 
 
 @pytest.mark.parametrize("bad", ["x" * 10_000, True, {"a": 1}, 1.5])
