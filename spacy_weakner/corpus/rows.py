@@ -90,7 +90,8 @@ def doc_from_row(
     for name, group in weak_lists(row.get("weak_ents"), source):
         marked = spans.read_marked(group, f"weak_ents of {name}", scored=True)
         scores = [m.score for m in marked] if any(m.score is not None for m in marked) else None
-        ids = _ids(marked)
+        # A source may give several, with "|" between them; the first one is the span's.
+        ids = {entity: list(filter(None, "|".join(own).split("|"))) for entity, own in _ids(marked).items()}
         weak.set_group(doc, weak.weak_group(name), [(m.start, m.end, m.label) for m in marked], scores, ids)
     if row.get("wrong"):
         wrong = spans.read_marked(row["wrong"], "wrong", unlabeled=True)
