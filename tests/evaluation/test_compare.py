@@ -136,10 +136,10 @@ def test_nothing_to_compare_and_bad_settings_are_refused(files):
 def test_other_sentences_are_refused_with_their_number(files):
     other = make_docs(spacy.blank("en").vocab)
     write_docs(files / "other.spacy", [other[0], other[2]])
-    with pytest.raises(WeaknerError, match="from sentence 2 on"):
+    with pytest.raises(WeaknerError, match="from document 2 on"):
         compare(files / "test.spacy", {"other": files / "other.spacy"})
     write_docs(files / "longer.spacy", [*other, other[0]])
-    with pytest.raises(WeaknerError, match="from sentence 4 on"):
+    with pytest.raises(WeaknerError, match="from document 4 on"):
         compare(files / "test.spacy", {"longer": files / "longer.spacy"})
 
 

@@ -15,7 +15,7 @@ def test_without_labels(head):
     silent = example(nlp, "no entity")
     silent.reference.cats = {}
     number = "WK036" if head == "mrc_ner" else "WK001"
-    with pytest.raises(WeaknerError, match=rf"\[{number}\] '{head}'"):
+    with pytest.raises(WeaknerError, match=rf"\[{number}\].*{head}"):
         nlp.initialize(lambda: [silent])
 
 

@@ -25,7 +25,7 @@ nlp = spacy.load(sys.argv[2])
 doc = nlp("Anna went to Paris with nobody")
 print(json.dumps([nlp.meta["name"], doc.has_annotation("ENT_IOB"), [ent.text for ent in doc.ents]]))
 """
-COMMANDS = ["code", "check", "prepare", "label", "analyze", "fit", "evaluate", "package"]
+COMMANDS = ["code", "check", "prepare", "label", "analyze", "vectors", "fit", "evaluate", "package"]
 # On the command line, a value must not begin with a dash.
 GIVEN = {"vars.max_steps": "1"}
 ALWAYS = ["code", "check", "package"]
