@@ -57,6 +57,7 @@ class Found:
         self.phrases: Dict[Key, Phrase] = {}
         self.listed: Dict[Key, Phrase] = {}  # overruled matches
         self.matches: Counts[Key] = Counter()  # all of them
+        self.labels: Set[str] = set()  # of phrases
 
     def add(self, doc: Doc) -> None:
         """Count the entities of a Doc, and the matches of lists that are none."""
@@ -64,6 +65,7 @@ class Found:
             if not ent.text.strip() or len(ent.text) > MAX_LENGTH:
                 continue  # no term
             phrase = _add(self.phrases, doc, (ent.start, ent.end, ent.label_))
+            self.labels.add(ent.label_)
             score = ent._.weakner_score if ent.has_extension("weakner_score") else None
             phrase.scores += [] if score is None else [score]
             phrase.ids.update([ent.kb_id_] if ent.kb_id_ else [])
@@ -95,7 +97,8 @@ class Found:
         RETURNS (List[str]): The reasons.
         """
         mentions = self.phrases[key].mentions
-        others = {label: p.mentions for (label, form), p in self.phrases.items() if form == key[1] and label != key[0]}
+        same_form = {label: self.phrases.get((label, key[1])) for label in self.labels - {key[0]}}
+        others = {label: phrase.mentions for label, phrase in same_form.items() if phrase is not None}
         missed = occurrences - mentions - inside - sum(others.values())
         found = [f"{label} in {n} of {mentions + sum(others.values())} mentions" for label, n in sorted(others.items())]
         found += [f"{inside} of {occurrences} inside longer entities"] if inside > 0 else []
@@ -111,14 +114,15 @@ class Lookup:
 
     def __init__(self, nlp: Language, phrases: Mapping[Key, str]) -> None:
         self._nlp = nlp
-        ruler: Any = nlp.create_pipe("gazetteer_ruler")
-        self._ruler: GazetteerRuler = ruler
+        self._ruler: Optional[GazetteerRuler] = None  # it wants terms
         if phrases:
+            ruler: Any = nlp.create_pipe("gazetteer_ruler")
+            self._ruler = ruler
             ruler.initialize(lambda: [], nlp=nlp, terms=[Term(key[0], text) for key, text in phrases.items()])
 
     def matches(self, doc: Doc) -> Iterator[Tuple[Entity, Key]]:
         """YIELDS (Tuple[Entity, Key]): The matches in a Doc, overlapping ones included."""
-        for entity in self._ruler.match(doc) if len(self._ruler.labels) else ():
+        for entity in () if self._ruler is None else self._ruler.match(doc):
             yield entity, _key(doc, entity)
 
     def count_inside(self, found: Found) -> Counts[Key]:

@@ -182,11 +182,11 @@ def _check_gold_ids(
     """Count the gold entities of the list's labels whose ids the list lacks."""
     n, lacking = 0, Counter[str]()
     for sentence in gold:
-        for (start, end, label), own in sentence.ids.items():
+        for (start, end, label), gold_ids in sentence.ids.items():
             if label in labels:
                 n += 1
-                if ids.isdisjoint(own[0].split("|")):
-                    lacking[f"{own[0]} ({' '.join(sentence.words[start:end])})"] += 1
+                if ids.isdisjoint(gold_ids[0].split("|")):
+                    lacking[f"{gold_ids[0]} ({' '.join(sentence.words[start:end])})"] += 1
     if not lacking:
         return
     shown = _shown([phrase for phrase, _ in lacking.most_common()])

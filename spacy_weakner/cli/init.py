@@ -60,10 +60,10 @@ def init_config_cli(
         if output != STDOUT and not path.suffix:
             check_choice("size", size or SIZES[0], SIZES)
             for name, known in ((name, find_recipe(name)) for name in _names(recipe)):
-                own = size if size in known.sizes else known.sizes[0]
+                usable = size if size in known.sizes else known.sizes[0]
                 # A Transformer belongs to the sizes that have one.
-                given = encoder if own in ("transformer", "gpu") else {}
-                write_text(_new(path / f"{name}.cfg", overwrite), render_config(name, own, **how, **given))
+                given = encoder if usable in ("transformer", "gpu") else {}
+                write_text(_new(path / f"{name}.cfg", overwrite), render_config(name, usable, **how, **given))
         elif output != STDOUT:
             text = render_config(recipe, size, **how, **encoder)
             write_text(_new(path, overwrite), text)

@@ -5,6 +5,7 @@ from typing import Any, Dict
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, ORTH, POS, SENT_START, SPACY, TAG
 from spacy.tokens import Doc
 
+from .copying import make_doc
 from .weak import copy_group, get_augmented, set_augmented, stored_user_data
 
 LOWER, UPPER = "lower", "upper"
@@ -29,11 +30,8 @@ def change_case(doc: Doc, case: str) -> Doc:
     values: Any = doc.to_array(_ATTRS)
     changed: Dict[int, str] = {key: change(strings[key]) for key in set(values[:, 0].tolist())}
     words = [changed[key] for key in values[:, 0].tolist()]
-    copy = Doc(doc.vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
+    copy = make_doc(doc.vocab, words, values[:, 1].astype(bool).tolist(), _ATTRS[2:], values[:, 2:])
     copy.has_unknown_spaces = doc.has_unknown_spaces
-    used = [i for i in range(2, len(_ATTRS)) if values[:, i].any()]
-    if used:
-        copy.from_array([_ATTRS[i] for i in used], values[:, used])
     copy.cats = dict(doc.cats)
     copy.user_data.update(stored_user_data(doc))
     augmented = get_augmented(doc)

@@ -28,6 +28,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..ty import Entity
+from .copying import make_doc
 from .sentences import is_blank_line
 from .tags import BoolMask, same_tokens
 from .weak import select_attrs, select_tokens, set_spans
@@ -208,10 +209,7 @@ def _take(doc: Doc, places: Sequence[Tokens]) -> List[Doc]:
         apart = numpy.diff(tokens, append=tokens[-1:] + 1) > 1
         spaces = rows[:, 1].astype(bool) | apart
         spaces[-1:] = False
-        part = Doc(doc.vocab, words=rows[:, 0].tolist(), spaces=spaces.tolist())
-        used = [i for i in range(2, len(_ATTRS)) if rows[:, i].any()]
-        if used:
-            part.from_array([_ATTRS[i] for i in used], rows[:, used])
+        part = make_doc(doc.vocab, rows[:, 0].tolist(), spaces.tolist(), _ATTRS[2:], rows[:, 2:])
         part.cats = dict(doc.cats)
         select_tokens(doc, part, tokens)
         docs.append(part)
