@@ -23,6 +23,8 @@ Ints = NDArray[numpy.int64]
 _STEPS = 100
 _HALVINGS = 20
 _TOLERANCE = 1e-5
+# The Newton system is made anew while steps gain more than this log-likelihood; later it hardly changes.
+_NEW_SYSTEM = 1.0
 
 
 class SpanPartition(NamedTuple):
@@ -106,15 +108,16 @@ def fit_weights(
         scores = features @ weights
         return float(right @ scores - partition.log_totals(scores).sum() - 0.5 * penalty @ weights**2)
 
-    current = value(weights)
+    current, gained = value(weights), numpy.inf
     for _ in range(_STEPS):
         found = partition.probabilities(features @ weights)
         gradient = features.T @ (right - found) - penalty * weights
         if numpy.abs(gradient).max(initial=0.0) < _TOLERANCE * max(1.0, len(right)):
             break
-        variance = found * (1.0 - found)
-        hessian = features.T @ (features * variance[:, None]) + numpy.diag(penalty)
-        step = numpy.linalg.solve(hessian, gradient)
+        if gained > _NEW_SYSTEM:
+            scaled = features * numpy.sqrt(found * (1.0 - found))[:, None]
+            inverse = numpy.linalg.inv(scaled.T @ scaled + numpy.diag(penalty))
+        step = inverse @ gradient
         for _ in range(_HALVINGS):
             changed = value(weights + step)
             if changed > current:
@@ -122,5 +125,5 @@ def fit_weights(
             step = step / 2
         else:
             break
-        weights, current = weights + step, changed
+        weights, current, gained = weights + step, changed, changed - current
     return weights

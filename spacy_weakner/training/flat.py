@@ -8,7 +8,7 @@ from thinc.api import Model
 
 from ..linear.sparse import NAME as SPARSE
 
-Vector = NDArray[numpy.float64]
+Vector = NDArray[numpy.float32]
 
 
 class _Weights(NamedTuple):
@@ -21,12 +21,12 @@ class _Weights(NamedTuple):
         return array if self.rows is None else array[self.rows]
 
     def read(self) -> Vector:
-        return self.node.ops.to_numpy(self._of(self.node.get_param(self.name))).astype("float64").ravel()
+        return self.node.ops.to_numpy(self._of(self.node.get_param(self.name))).ravel().copy()
 
     def read_gradient(self) -> Vector:
         if not self.node.has_grad(self.name):
-            return numpy.zeros(self._of(self.node.get_param(self.name)).size)
-        return self.node.ops.to_numpy(self._of(self.node.get_grad(self.name))).astype("float64").ravel()
+            return numpy.zeros(self._of(self.node.get_param(self.name)).size, dtype="float32")
+        return self.node.ops.to_numpy(self._of(self.node.get_grad(self.name))).ravel()
 
     def clear_gradient(self) -> None:
         if self.node.has_grad(self.name):
@@ -34,8 +34,8 @@ class _Weights(NamedTuple):
 
     def write(self, values: Vector) -> None:
         param: Any = self.node.get_param(self.name)
-        single: Any = values.astype("float32")
-        given = self.node.ops.asarray(single).reshape(self._of(param).shape)
+        shaped: Any = values.reshape(self._of(param).shape)
+        given = self.node.ops.asarray(shaped)
         if self.rows is None:
             param[...] = given
         else:
@@ -47,12 +47,12 @@ class _TorchWeights(NamedTuple):
     tensor: Any
 
     def read(self) -> Vector:
-        return self.tensor.detach().cpu().double().numpy().ravel().copy()
+        return self.tensor.detach().cpu().float().numpy().ravel().copy()
 
     def read_gradient(self) -> Vector:
         if self.tensor.grad is None:
-            return numpy.zeros(self.tensor.numel())
-        return self.tensor.grad.detach().cpu().double().numpy().ravel()
+            return numpy.zeros(self.tensor.numel(), dtype="float32")
+        return self.tensor.grad.detach().cpu().float().numpy().ravel()
 
     def clear_gradient(self) -> None:
         self.tensor.grad = None
@@ -65,7 +65,7 @@ class _TorchWeights(NamedTuple):
 
 
 class FlatWeights:
-    """The weights of a model, in one vector of float64 on the host.
+    """The weights of a model, in one vector of float32 on the host.
 
     model (Model): The model.
     rows (Optional[Mapping[int, Iterable[int]]]): By the number of rows of a table of indicator features: those that

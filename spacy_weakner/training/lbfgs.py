@@ -33,8 +33,8 @@ PADDED_TOKENS = 4000
 HISTORY = 8
 # Evaluations in one iteration at most; nearly all need one.
 MAX_EVALUATIONS = 25
-# Share of the loss below which differences are those of rounding: weights are float32.
-PRECISION = 1e-7
+# Iterations in which the loss has to fall by the tolerance.
+PERIOD = 10
 _NONE: NDArray[numpy.int64] = numpy.zeros(0, dtype="int64")
 
 
@@ -53,8 +53,7 @@ class LBFGS:
     corpus (Reader): The sentences; kept in memory with their features, about 100 bytes per token.
     l2 (float): InitialWeight of the pull towards the first weights.
     max_iterations (int): Iterations at most.
-    tolerance (float): Stop where no element of the gradient is larger. (It also stops where float32 weights can lower
-        the sum no further.)
+    tolerance (float): Stop where ten iterations lowered the sum by no more than this share of it.
     component (Optional[str]): Name of the component; None: the only one of the pipeline that can be trained so.
     max_examples (int): A corpus with more sentences than this is refused, since it may repeat itself for ever.
     RAISES (WeaknerError): For settings out of range.
@@ -65,7 +64,7 @@ class LBFGS:
         corpus: Reader,
         l2: float = 0.1,
         max_iterations: int = 200,
-        tolerance: float = 0.05,
+        tolerance: float = 0.01,
         component: Optional[str] = None,
         max_examples: int = 1_000_000,
     ) -> None:
@@ -189,12 +188,12 @@ def minimise(objective: Objective, max_iterations: int, tolerance: float) -> Tup
     losses: List[float] = [float(evaluate())]
     progress: Progress[Any] = Progress(total=max_iterations, desc="L-BFGS", unit="iteration")
     with progress:
-        while len(losses) <= max_iterations and abs(last[2]).max() > tolerance:
+        while len(losses) <= max_iterations and last[2].any():
             optimizer.step(evaluate)
             losses.append(float(evaluate()))
             progress.update()
             progress.note(loss=f"{losses[-1]:.2f}")
-            if losses[-2] - losses[-1] <= PRECISION * abs(losses[-1]):
+            if len(losses) > PERIOD and losses[-1 - PERIOD] - losses[-1] <= tolerance * abs(losses[-1]):
                 break
     objective.weights.write(last[0])
     objective.weights.clear_gradient()
