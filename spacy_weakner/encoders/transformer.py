@@ -69,10 +69,10 @@ def load_encoder(name: Union[str, Path]) -> Tuple[Any, Any]:
     from transformers import AutoConfig, AutoModel
 
     tokenizer = load_tokenizer(name)
-    with _reading(name), _seeded(0):
+    with _reading(name), seeded(0):
         model, info = _load(AutoModel, name, AutoConfig.from_pretrained(str(name), **_SAFE))
         # A pooler is not used.
-        missing = sorted(key for key in info["missing_keys"] if not key.startswith("pooler."))
+        missing = sorted(key for key in info["missing_keys"] if "pooler" not in key.split("."))
         if missing:
             raise WeaknerError(Errors.WK353.format(name=name, reason=f"it lacks the weights {_listed(missing)}"))
     return model.to(torch.float32), tokenizer
@@ -96,7 +96,7 @@ def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: in
     tokenizer = load_tokenizer(name)
     if tokenizer.mask_token is None or tokenizer.pad_token is None:
         raise WeaknerError(Errors.WK353.format(name=name, reason="its tokenizer has no mask token or no padding"))
-    with _reading(name), _seeded(seed):
+    with _reading(name), seeded(seed):
         config = AutoConfig.from_pretrained(str(name), **_SAFE)
         model, info = _load(AutoModelForMaskedLM, name, config)
         missing: List[str] = sorted(info["missing_keys"])
@@ -182,7 +182,7 @@ def save_encoder(masked_lm: MaskedLM, source: Union[str, Path], folder: Path) ->
     from transformers import AutoModel
 
     model = masked_lm.model
-    with _reading(source), _seeded(0):
+    with _reading(source), seeded(0):
         plain, _ = _load(AutoModel, source, model.config)
     used, prefix = model.base_model.state_dict(), model.base_model_prefix
     rest = {f"{prefix}.{key}": value for key, value in plain.state_dict().items() if key not in used}
@@ -235,7 +235,7 @@ def _reading(name: Union[str, Path]) -> Iterator[None]:
 
 
 @contextmanager
-def _seeded(seed: int) -> Iterator[None]:
+def seeded(seed: int) -> Iterator[None]:
     """Draw from a seed of one's own, and leave the draws of others as they are."""
     import torch
 

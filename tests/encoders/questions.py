@@ -3,7 +3,7 @@
 import spacy
 from spacy.tokens import Doc
 
-from spacy_weakner.encoders.query_context import build_query_context_encoder
+from spacy_weakner.encoders.transformer_encoder import build_query_context_encoder
 
 NLP = spacy.blank("xx")
 QUERIES = ["who is it", "to"]

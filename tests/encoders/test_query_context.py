@@ -4,8 +4,8 @@ import numpy
 import pytest
 from spacy.tokens import Doc
 
-from spacy_weakner.encoders import query_context
 from spacy_weakner.encoders.queried import Queried
+from spacy_weakner.encoders.windows import WindowSettings, read_windows
 
 from ..util import gradients, needs_transformers, same
 from .questions import NLP, QUERIES, TEXT, make, make_docs
@@ -83,9 +83,7 @@ def test_a_word_is_its_first_and_its_last_piece(still_bert, words, expected):
     model = make(still_bert)
     doc = Doc(NLP.vocab, words=words, spaces=[False] * len(words))
     (found,) = model.predict(Queried([doc], ["who"]))
-    parts = query_context._read(
-        module_of(model), "who", [query_context._text(doc)], query_context.WindowSettings(32, 4, 100)
-    )[0]
+    (parts,) = read_windows(module_of(model), [doc], "who", WindowSettings(32, 4))
     places = {}
     for part in parts:
         rows = zip(part.words.tolist(), part.first.tolist(), part.last.tolist(), strict=True)
@@ -124,7 +122,8 @@ def test_batches_and_padding_change_nothing(still_bert, batch_pieces):
 def test_batches_are_bounded(still_bert, batch_pieces, most):
     model = make(still_bert, batch_pieces=batch_pieces)
     sizes = []
-    module_of(model).register_forward_pre_hook(lambda module, args: sizes.append(args[0].numel()))
+    hook = lambda module, args, kwargs: sizes.append(kwargs["input_ids"].numel())  # noqa: E731
+    module_of(model).transformer.register_forward_pre_hook(hook, with_kwargs=True)
     model.predict(Queried(make_docs([TEXT, "bob", "anna went", TEXT]), QUERIES))
     assert max(sizes) <= most
     assert (len(sizes) == 8) == (batch_pieces == 1)

@@ -7,7 +7,7 @@ import pytest
 from spacy.tokens import Doc
 
 from spacy_weakner.encoders.queried import Queried
-from spacy_weakner.encoders.query_context import build_query_context_encoder
+from spacy_weakner.encoders.transformer_encoder import build_query_context_encoder
 from spacy_weakner.errors import WeaknerError
 
 from ..util import fix_seed, needs_transformers, same, weights

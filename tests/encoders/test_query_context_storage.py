@@ -6,7 +6,7 @@ import pickle
 import shutil
 
 from spacy_weakner.encoders.queried import Queried
-from spacy_weakner.encoders.query_context import build_query_context_encoder
+from spacy_weakner.encoders.transformer_encoder import build_query_context_encoder
 
 from ..util import fix_seed, needs_transformers, same, weights
 from .questions import QUERIES, TEXT, make, make_docs
@@ -51,7 +51,7 @@ def test_one_that_is_not_initialised_is_stored(still_bert):
     other = build_query_context_encoder(str(still_bert)).from_bytes(data)
     assert module_of(other) is None
     other.initialize()
-    assert module_of(other).width == 16
+    assert module_of(other).width == 32
 
 
 def test_nothing_is_pickled(still_bert, monkeypatch):

@@ -4,8 +4,8 @@ import numpy
 import pytest
 from spacy.tokens import Doc
 
-from spacy_weakner.encoders import query_context
 from spacy_weakner.encoders.queried import Queried
+from spacy_weakner.encoders.windows import WindowSettings, read_windows
 from spacy_weakner.errors import WeaknerError
 
 from ..util import needs_transformers
@@ -62,10 +62,9 @@ def test_long_texts_are_read_in_windows(still_bert, max_length, stride, text):
 @pytest.mark.parametrize("n", [1, 7, 10, 11, 40])
 @pytest.mark.parametrize("max_length, stride", [(16, 0), (16, 8), (24, 5)])
 def test_every_word_is_read_once(still_bert, n, max_length, stride):
-    limits = query_context.WindowSettings(max_length, stride, 100)
     words = [["bob", "annas", "xyz", "\n"][i % 4] for i in range(n)]
     doc = Doc(NLP.vocab, words=words)
-    (parts,) = query_context._read(module_of(make(still_bert)), "who", [query_context._text(doc)], limits)
+    (parts,) = read_windows(module_of(make(still_bert)), [doc], "who", WindowSettings(max_length, stride))
     read = sorted(word for part in parts for word in part.words.tolist())
     assert read == [i for i, word in enumerate(words) if word != "\n"]
     assert all(len(part.ids) <= max_length and len(part.words) for part in parts)

@@ -1,0 +1,142 @@
+"""A Transformer as a torch module from windows of subword pieces to vectors of words, with its tokenizer."""
+
+import json
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from ..errors import Errors, WeaknerError
+from .transformer import load_encoder, n_positions, quiet, seeded
+
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
+# Windows that are read together, padded to one length: ids, types and mask, each (n_windows, length); and the positions
+# of each word's first and last piece in the flattened windows, each (n_words,).
+Batch = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+
+
+class ReaderSettings(NamedTuple):
+    """What a Reader does with its Transformer; see `build_transformer_encoder`."""
+
+    pooling: str
+    mixed_precision: Optional[str] = None
+    frozen_layers: int = 0
+    layer_decay: float = 1.0
+
+
+class Reader(nn.Module):
+    """A Transformer whose output are vectors of words.
+
+    transformer (Any): A model of transformers.
+    tokenizer (str): Its fast tokenizer, as JSON.
+    padding (int): Id of the piece that pads.
+    settings (ReaderSettings): They are not stored with the weights.
+    RAISES (WeaknerError): If layers are to be treated apart, and it has no list of them, or too few.
+    """
+
+    def __init__(self, transformer: Any, tokenizer: str, padding: int, settings: ReaderSettings) -> None:
+        super().__init__()
+        self.transformer = transformer
+        self.padding = padding
+        self.settings = settings
+        self.width = int(transformer.config.hidden_size) * (2 if settings.pooling == "first_last" else 1)
+        self.kwargs: Dict[str, Any] = {
+            "config": transformer.config.to_json_string(use_diff=False),
+            "tokenizer": tokenizer,
+            "padding": padding,
+        }
+        self.max_pieces: Optional[int] = n_positions(transformer)
+        self.tokenizer = self._make_tokenizer()
+        self._truncating: Dict[Tuple[int, int, bool], Tokenizer] = {}
+        self._has_types = int(getattr(transformer.config, "type_vocab_size", 0) or 0) > 1
+        # By name of a parameter its share of the learning rate.
+        self.rates: Dict[str, float] = {}
+        if settings.frozen_layers or settings.layer_decay != 1.0:
+            self._treat_layers_apart(settings.frozen_layers, settings.layer_decay)
+
+    def _treat_layers_apart(self, frozen: int, decay: float) -> None:
+        """Freeze the embeddings and the lowest layers; let each layer learn slower than the one above."""
+        depth = int(self.transformer.config.num_hidden_layers)
+        lists = (own for own in self.transformer.modules() if isinstance(own, nn.ModuleList) and len(own) == depth)
+        layers, embeddings = next(lists, None), getattr(self.transformer, "embeddings", None)
+        if layers is None or embeddings is None or frozen > depth:
+            reason = "its layers are not apart" if frozen <= depth else f"it has {depth} layers, not {frozen}"
+            raise WeaknerError(Errors.WK353.format(name=type(self.transformer).__name__, reason=reason))
+        # From the lowest on; what stands beside the layers learns as the top one.
+        levels = {id(p): n for n, part in enumerate([embeddings, *layers]) for p in part.parameters()}
+        for name, parameter in self.named_parameters():
+            level = levels.get(id(parameter), depth)
+            parameter.requires_grad_(not frozen or level > frozen)
+            self.rates[name] = decay ** (depth - level)
+
+    def _make_tokenizer(self) -> Tokenizer:
+        made = Tokenizer.from_str(self.kwargs["tokenizer"])
+        made.no_padding()
+        made.no_truncation()
+        # "[SEP]" in a text is no separator.
+        made.encode_special_tokens = True
+        return made
+
+    def truncating_tokenizer(self, max_length: int, stride: int, pairs: bool) -> Tokenizer:
+        """The tokenizer that cuts texts, not questions, into windows. Truncation is part of a tokenizer's state, which
+        threads share, so that there is one for each."""
+        key = (max_length, stride, pairs)
+        if key not in self._truncating:
+            made = self._make_tokenizer()
+            made.enable_truncation(max_length, stride=stride, strategy="only_second" if pairs else "only_first")
+            self._truncating[key] = made
+        return self._truncating[key]
+
+    def forward(self, batches: List[Batch]) -> Tensor:
+        # shape: (n_words of all batches, width)
+        return torch.cat([self._read(*batch) for batch in batches])
+
+    def _read(self, ids: Tensor, types: Tensor, mask: Tensor, first: Tensor, last: Tensor) -> Tensor:
+        more = {"token_type_ids": types} if self._has_types else {}
+        dtype = DTYPES.get(self.settings.mixed_precision or "")
+        with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None and ids.is_cuda):
+            hidden = self.transformer(input_ids=ids, attention_mask=mask, return_dict=True, **more).last_hidden_state
+        # shape: (n_windows * length, hidden size)
+        pieces = hidden.flatten(0, 1).float()
+        if self.settings.pooling == "mean":
+            return _mean(pieces, first, last)
+        return pieces[first] if self.settings.pooling == "first" else torch.cat([pieces[first], pieces[last]], dim=1)
+
+
+def _mean(pieces: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    """The mean of the pieces first..last of every word."""
+    counts = last - first + 1
+    starts = counts.cumsum(0) - counts
+    owners = torch.arange(int(counts.sum()), device=pieces.device)
+    rows = pieces[torch.repeat_interleave(first - starts, counts) + owners]
+    return torch.segment_reduce(rows, "mean", lengths=counts)
+
+
+def load_reader(name: str, settings: ReaderSettings) -> Reader:
+    """Make a reader of an encoder of Hugging Face.
+
+    name (str): Folder or name.
+    settings (ReaderSettings): What is done with it.
+    RETURNS (Reader): It.
+    RAISES (WeaknerError): If it cannot be loaded.
+    """
+    transformer, tokenizer = load_encoder(name)
+    return Reader(transformer, tokenizer.backend_tokenizer.to_str(), int(tokenizer.pad_token_id or 0), settings)
+
+
+def make_reader(config: str, tokenizer: str, padding: int, settings: ReaderSettings) -> Reader:
+    """Make a reader without weights, as it was stored.
+
+    config (str): Config of the Transformer, as JSON.
+    tokenizer (str): Its tokenizer, as JSON.
+    padding (int): Id of the piece that pads.
+    settings (ReaderSettings): What is done with it.
+    RETURNS (Reader): It.
+    """
+    from transformers import AutoConfig, AutoModel
+
+    values = json.loads(config)
+    with quiet(), seeded(0):
+        made = AutoConfig.for_model(values.pop("model_type"), **values)
+        return Reader(AutoModel.from_config(made, trust_remote_code=False), tokenizer, padding, settings)

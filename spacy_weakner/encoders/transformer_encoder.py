@@ -1,0 +1,245 @@
+"""Transformers of Hugging Face as encoders of text alone, or of text beside a question (Li et al. 2020).
+
+Docs become windows of subword pieces (`windows`), windows of like length a batch (here), and a batch goes through the
+Transformer, whose vectors of pieces are pooled to those of words (`torch_reader`).
+"""
+
+from functools import partial
+from itertools import pairwise
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import numpy
+from spacy.tokens import Doc
+from thinc.api import ArgsKwargs, Model, PyTorchGradScaler, PyTorchShim, torch2xp, xp2torch
+from thinc.types import Floats2d, Floats3d
+from thinc.util import get_torch_default_device
+
+from ..batching import group_by_length
+from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..torch_io import module_from_bytes, module_to_bytes
+from .queried import Queried
+from .windows import MIN_LENGTH, Window, WindowSettings, read_windows
+
+POOLINGS = ("mean", "first")
+
+
+def build_transformer_encoder(
+    name: str,
+    width: Optional[int] = None,
+    pooling: str = "mean",
+    max_length: int = 256,
+    stride: int = 64,
+    batch_pieces: int = 8000,
+    mixed_precision: Optional[str] = None,
+    frozen_layers: int = 0,
+    layer_decay: float = 1.0,
+) -> Model[List[Doc], List[Floats2d]]:
+    """Encode tokens with a Transformer of Hugging Face. It takes the place of any `tok2vec`, also that of the component
+    `tok2vec`, to which heads listen. Registered as `spacy_weakner.TransformerEncoder.v1`.
+
+    All Docs of a batch are sorted by length and read together. Those that are too long are read in windows that
+    overlap; each token is read off the window which has most of its pieces, and of these off the one in which it stands
+    farthest from an edge. Tokens without pieces, such as white space, are zeros.
+
+    name (str): The encoder to begin with: a Hugging Face folder or name, with weights as safetensors. (A stored
+        pipeline does not need it any more.)
+    width (Optional[int]): Width of the output, which is the Transformer's; listeners refer to it. None: whatever it is.
+    pooling (str): A token's vector: the "mean" of its pieces, or the "first" one.
+    max_length (int): Pieces that are read at once, special ones included.
+    stride (int): Pieces by which windows overlap.
+    batch_pieces (int): Pieces that are read together, padding included: bounds the memory of predictions.
+    mixed_precision (Optional[str]): "bf16" or "fp16" (whose gradients are scaled): what torch computes in where it
+        finds it safe; no effect on a CPU, for which there is `use_bfloat16`. None: in float32.
+    frozen_layers (int): If above 0, the embeddings and so many of the lowest layers are not trained.
+    layer_decay (float): What the learning rate of each layer is multiplied with to get that of the layer below; of the
+        embeddings too (Howard and Ruder 2018; Sun et al. 2019). The highest layer learns at the full rate.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors, per Doc (n_tokens, width).
+    RAISES (WeaknerError): For settings that cannot be.
+    """
+    check_choice("pooling", pooling, POOLINGS)
+    reader = _build_reader(
+        name,
+        WindowSettings(max_length, stride),
+        batch_pieces,
+        pooling=pooling,
+        mixed_precision=mixed_precision,
+        frozen_layers=frozen_layers,
+        layer_decay=layer_decay,
+    )
+    return Model("transformer_encoder", _forward_alone, init=_init_alone, layers=[reader], dims={"nO": width})
+
+
+def build_query_context_encoder(
+    name: str,
+    max_length: int = 256,
+    stride: int = 64,
+    batch_pieces: int = 8000,
+    mixed_precision: Optional[str] = None,
+    frozen_layers: int = 0,
+    layer_decay: float = 1.0,
+) -> Model[Queried, List[Floats3d]]:
+    """Read every question with every text as a pair, so that attention goes between them. A word's vector is that of
+    its first piece, followed by that of its last; all else is as in `spacy_weakner.TransformerEncoder.v1`. Registered
+    as `spacy_weakner.QueryContextEncoder.v1`.
+
+    name (str): The encoder to begin with: a Hugging Face folder or name, with weights as safetensors.
+    max_length (int): Pieces that are read at once: question, text and special ones.
+    stride (int): Pieces by which windows overlap; at most half of what the question leaves to the text.
+    batch_pieces (int): Pieces that are read together, padding included: bounds the memory of predictions.
+    mixed_precision (Optional[str]): "bf16", "fp16" or None.
+    frozen_layers (int): If above 0, the embeddings and so many of the lowest layers are not trained.
+    layer_decay (float): The learning rate of a layer in proportion to that of the layer above.
+    RETURNS (Model[Queried, List[Floats3d]]): Per Doc (n_tokens, n_queries, 2 * width); zeros for tokens without pieces.
+    RAISES (WeaknerError): For settings that cannot be.
+    """
+    return _build_reader(
+        name,
+        WindowSettings(max_length, stride),
+        batch_pieces,
+        pooling="first_last",
+        mixed_precision=mixed_precision,
+        frozen_layers=frozen_layers,
+        layer_decay=layer_decay,
+    )
+
+
+def _build_reader(
+    name: str, limits: WindowSettings, batch_pieces: int, **settings: Any
+) -> Model[Queried, List[Floats3d]]:
+    """What both encoders do: texts and questions to vectors, per Doc (n_tokens, n_queries, width)."""
+    check_range("max_length", limits.max_length, MIN_LENGTH, None)
+    check_range("stride", limits.stride, 0, limits.max_length // 2)
+    check_range("batch_pieces", batch_pieces, 1, None)
+    check_range("frozen_layers", settings["frozen_layers"], 0, None)
+    check_range("layer_decay", settings["layer_decay"], 0.0, 1.0)
+    if settings["mixed_precision"] is not None:
+        check_choice("mixed_precision", settings["mixed_precision"], ("bf16", "fp16"))
+    scaled = settings["mixed_precision"] == "fp16" and get_torch_default_device().type == "cuda"
+    shim = _ReaderShim(
+        None,
+        grad_scaler=PyTorchGradScaler(scaled),
+        serialize_model=module_to_bytes,
+        deserialize_model=partial(_deserialize, settings=settings),
+    )
+    # Settings are no attributes of the model: these are stored, and would win over the config that loads it.
+    forward = partial(_forward, limits=limits, batch_pieces=batch_pieces)
+    return Model("transformer_reader", forward, init=partial(_init, name=name, settings=settings), shims=[shim])
+
+
+class _ReaderShim(PyTorchShim):
+    """The shim of a `Reader`: its layers have learning rates of their own, and gradients that fp16 scales add up."""
+
+    def begin_update(self, inputs: ArgsKwargs) -> Any:
+        output, backprop = super().begin_update(inputs)
+        if self._model.settings.mixed_precision != "fp16":
+            return output, backprop
+
+        def backprop_apart(gradient: ArgsKwargs) -> Any:
+            # Thinc unscales all that has been gathered, that of the batches before too.
+            gathered = [(own, own.grad) for own in self._model.parameters()]
+            self._model.zero_grad(set_to_none=True)
+            result = backprop(gradient)
+            for own, before in gathered:
+                if own.grad is None or self._grad_scaler.found_inf:
+                    own.grad = before
+                elif before is not None:
+                    own.grad += before
+            return result
+
+        return output, backprop_apart
+
+    def finish_update(self, optimizer: Any) -> None:
+        rates = self._model.rates
+
+        def at_own_rate(key: Any, weights: Any, gradient: Any) -> Any:
+            return optimizer(key, weights, gradient, lr_scale=rates[key[1]])
+
+        super().finish_update(at_own_rate if rates else optimizer)
+
+
+def _init(model: Model, X: Any = None, Y: Any = None, *, name: str, settings: Dict[str, Any]) -> None:
+    shim = model.shims[0]
+    if shim._model is None:
+        from .torch_reader import ReaderSettings, load_reader
+
+        shim._model = load_reader(name, ReaderSettings(**settings)).to(get_torch_default_device())
+
+
+def _forward(
+    model: Model, asked: Queried, is_train: bool, *, limits: WindowSettings, batch_pieces: int
+) -> Tuple[List[Floats3d], Callable[[List[Floats3d]], Any]]:
+    shim, ops = model.shims[0], model.ops
+    module: Any = shim._model
+    check_range("max_length", limits.max_length, MIN_LENGTH, module.max_pieces)
+    n_queries, width = len(asked.queries), module.width
+    offsets = numpy.cumsum([0, *map(len, asked.docs)])
+    # All vectors in one array: one index for all, since each index of its own would be copied to the device.
+    vectors: Any = ops.alloc2f(int(offsets[-1]) * n_queries, width)
+    windows: List[Window] = []
+    rows = []
+    for q, query in enumerate(asked.queries):
+        for offset, own in zip(offsets, read_windows(module, asked.docs, query, limits), strict=False):
+            windows += own
+            rows += [(offset + window.words) * n_queries + q for window in own]
+    groups = group_by_length([len(window.ids) for window in windows], batch_pieces)
+    back: Any = None
+    if groups:
+        batches = [_to_batch([windows[i] for i in group], module.padding, shim.device) for group in groups]
+        output, back = shim(ArgsKwargs(args=(batches,), kwargs={}), is_train)
+        index = ops.asarray1i(numpy.concatenate([rows[i] for group in groups for i in group]).astype("int32"))
+        vectors[index] = torch2xp(output)
+
+    def backprop(gradient: List[Any]) -> Any:
+        if back is not None:
+            given = ops.xp.concatenate([own.reshape(-1, width) for own in gradient])
+            back(ArgsKwargs(args=((output,),), kwargs={"grad_tensors": (xp2torch(given[index]),)}))
+        return asked.docs
+
+    shapes = [(len(doc), n_queries, width) for doc in asked.docs]
+    return [
+        vectors[low * n_queries : high * n_queries].reshape(shape)
+        for (low, high), shape in zip(pairwise(offsets.tolist()), shapes, strict=True)
+    ], backprop
+
+
+def _to_batch(windows: List[Window], padding: int, device: Any) -> Any:
+    """Windows as tensors (`torch_reader.Batch`)."""
+    import torch
+
+    length = max(len(window.ids) for window in windows)
+    ids = numpy.full((len(windows), length), padding, dtype="int64")
+    types, mask = numpy.zeros_like(ids), numpy.zeros_like(ids)
+    for row, window in enumerate(windows):
+        n = len(window.ids)
+        ids[row, :n], types[row, :n], mask[row, :n] = window.ids, window.types, 1
+    first = numpy.concatenate([row * length + window.first for row, window in enumerate(windows)])
+    last = numpy.concatenate([row * length + window.last for row, window in enumerate(windows)])
+    return tuple(torch.as_tensor(array, device=device) for array in (ids, types, mask, first, last))
+
+
+def _deserialize(module: Any, data: bytes, device: Any, *, settings: Dict[str, Any]) -> Any:
+    from .torch_reader import ReaderSettings, make_reader
+
+    return module_from_bytes(data, partial(make_reader, settings=ReaderSettings(**settings)), device)
+
+
+def _init_alone(model: Model, X: Any = None, Y: Any = None) -> None:
+    reader = model.layers[0]
+    reader.initialize()
+    width, wanted = reader.shims[0]._model.width, model.maybe_get_dim("nO")
+    if wanted not in (None, width):
+        expected = f"{width}, as the Transformer has it"
+        raise WeaknerError(Errors.WK005.format(setting="width", value=wanted, expected=expected))
+    model.set_dim("nO", width)
+
+
+def _forward_alone(
+    model: Model, docs: List[Doc], is_train: bool
+) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], Any]]:
+    """The text without a question."""
+    vectors, back = model.layers[0](Queried(docs, [""]), is_train)
+
+    def backprop(gradient: List[Any]) -> Any:
+        return back([own.reshape(len(own), 1, -1) if len(own) else own for own in gradient])
+
+    return [own[:, 0] for own in vectors], backprop

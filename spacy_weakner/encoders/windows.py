@@ -1,0 +1,100 @@
+"""From Docs to the subword pieces that a Transformer reads: in one window, or in several that overlap."""
+
+from typing import Any, Dict, List, NamedTuple, Tuple
+
+import numpy
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from ..errors import Errors, WeaknerError
+from .queried import spaced
+
+# Pieces that are read at once, and those of them that a question must leave to the text, at least.
+MIN_LENGTH, MIN_ROOM = 16, 8
+
+
+class WindowSettings(NamedTuple):
+    """How much is read at once, and how far windows overlap, in pieces."""
+
+    max_length: int
+    stride: int
+
+
+class Window(NamedTuple):
+    """A text, or a part of it, in pieces; perhaps behind a question.
+
+    ids (List[int]): The pieces, special ones included.
+    types (List[int]): 0 for the first sequence, 1 for the second, as BERT wants to know.
+    words (NDArray[numpy.int64]): Tokens of the Doc that are read off this window.
+    first (NDArray[numpy.int64]): Position of each one's first piece.
+    last (NDArray[numpy.int64]): Position of its last piece.
+    """
+
+    ids: List[int]
+    types: List[int]
+    words: NDArray[numpy.int64]
+    first: NDArray[numpy.int64]
+    last: NDArray[numpy.int64]
+
+
+def read_windows(tokenizers: Any, docs: List[Doc], query: str, settings: WindowSettings) -> List[List[Window]]:
+    """Cut Docs into windows. Every token that has pieces is read off one of them: that which has most of its pieces,
+    and of these the one in which it stands farthest from an edge.
+
+    tokenizers (Any): What has `tokenizer` and `truncating_tokenizer` (`torch_reader.Reader`).
+    docs (List[Doc]): The Docs.
+    query (str): A question, which stands before each text; empty: the text alone.
+    settings (WindowSettings): Length and overlap of the windows.
+    RETURNS (List[List[Window]]): The windows of each Doc; none if it has no pieces.
+    RAISES (WeaknerError): If the question leaves no room for text.
+    """
+    question = [f" {word}" for word in query.split()]
+    tokenizer = tokenizers.tokenizer
+    used = tokenizer.num_special_tokens_to_add(bool(query))
+    if query:
+        used += len(tokenizer.encode(question, is_pretokenized=True, add_special_tokens=False).ids)
+    room = settings.max_length - used
+    if room < MIN_ROOM:
+        raise WeaknerError(Errors.WK032.format(query=query[:50], max_length=settings.max_length))
+    # White space has no pieces.
+    tokens = [numpy.asarray([token.i for token in doc if not token.is_space], dtype="int64") for doc in docs]
+    words = [[spaced(doc, i) for i in kept.tolist()] for doc, kept in zip(docs, tokens, strict=True)]
+    truncating = tokenizers.truncating_tokenizer(settings.max_length, min(settings.stride, room // 2), bool(query))
+    inputs = [(question, own) for own in words] if query else words
+    encodings = truncating.encode_batch(inputs, is_pretokenized=True)
+    return [
+        _windows([encoding, *encoding.overflowing], kept, int(bool(query)))
+        for encoding, kept in zip(encodings, tokens, strict=True)
+    ]
+
+
+def _windows(encodings: List[Any], tokens: NDArray[numpy.int64], sequence: int) -> List[Window]:
+    """The windows of one Doc; `tokens` are those behind the tokenizer's words, `sequence` is the number of the text."""
+    windows, counts, margins = [], [], []
+    for encoding in encodings:
+        positions = numpy.flatnonzero([own == sequence for own in encoding.sequence_ids])
+        word_ids = encoding.word_ids
+        owners = tokens[[word_ids[i] for i in positions.tolist()]]
+        words, first, pieces = numpy.unique(owners, return_index=True, return_counts=True)
+        windows.append(Window(encoding.ids, encoding.type_ids, words, positions[first], positions[first] + pieces - 1))
+        counts.append(pieces)
+        margins.append(numpy.minimum(first, len(positions) - first - pieces))
+    if len(windows) > 1:
+        windows = _best_windows(windows, counts, margins)
+    return [window for window in windows if len(window.words)]
+
+
+def _best_windows(windows: List[Window], counts: List[Any], margins: List[Any]) -> List[Window]:
+    """Leave every word in one window: that with most of its pieces, then with the largest margin, then the first."""
+    best: Dict[int, Tuple[int, int, int]] = {}
+    for number, (window, pieces, distances) in enumerate(zip(windows, counts, margins, strict=True)):
+        for word, *rank in zip(window.words.tolist(), pieces.tolist(), distances.tolist(), strict=True):
+            best[word] = max(best.get(word, (0, -1, 0)), (rank[0], rank[1], -number))
+    kept = [
+        numpy.flatnonzero([best[word][2] == -number for word in window.words.tolist()])
+        for number, window in enumerate(windows)
+    ]
+    return [
+        window._replace(words=window.words[own], first=window.first[own], last=window.last[own])
+        for window, own in zip(windows, kept, strict=True)
+    ]
