@@ -93,7 +93,7 @@ def tiny_bert(tmp_path_factory):
     words = ["anna", "bob", "paris", "new", "york", "smith", "went", "to", "likes", "nothing", "here", "at", "all"]
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{x}" for x in letters)]
     (path / "vocab.txt").write_text("\n".join(pieces))
-    tokenizer = transformers.BertTokenizerFast(str(path / "vocab.txt"), model_max_length=32)
+    tokenizer = transformers.BertTokenizerFast.from_pretrained(str(path), model_max_length=32)
     config = transformers.BertConfig(
         vocab_size=len(pieces),
         hidden_size=16,

@@ -22,8 +22,9 @@ from .findings import Findings, listed
 _NEEDS: Dict[str, Tuple[Tuple[str, ...], str]] = {
     "static": (("transformers",), "transformers"),
     "linear-static": (("transformers",), "transformers"),
-    "transformer": (("transformers", "spacy_transformers"), "transformers"),
-    "gpu": (("transformers", "spacy_transformers"), "transformers"),
+    "transformer": (("transformers",), "transformers"),
+    "gpu": (("transformers",), "transformers"),
+    "spacy-transformers": (("transformers", "spacy_transformers"), "spacy-transformers"),
 }
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _CONFIG = "config.json"

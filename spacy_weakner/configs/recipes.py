@@ -6,7 +6,7 @@ from typing import List, NamedTuple, Optional, Tuple
 from ..errors import check_choice
 from .reading import FOLDER, only_for, read_part, to_config
 
-SIZES = ("cnn", "static", "bilstm", "transformer", "gpu", "linear", "linear-static")
+SIZES = ("cnn", "static", "bilstm", "transformer", "gpu", "spacy-transformers", "linear", "linear-static")
 
 
 class Recipe(NamedTuple):

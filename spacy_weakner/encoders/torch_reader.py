@@ -41,8 +41,10 @@ class Reader(nn.Module):
         self.padding = padding
         self.settings = settings
         self.width = int(transformer.config.hidden_size) * (2 if settings.pooling == "first_last" else 1)
+        # Without folders of this machine, and what transformers has found out on it.
+        config = json.loads(transformer.config.to_json_string(use_diff=False))
         self.kwargs: Dict[str, Any] = {
-            "config": transformer.config.to_json_string(use_diff=False),
+            "config": json.dumps({key: value for key, value in config.items() if key[:1] != "_"}),
             "tokenizer": tokenizer,
             "padding": padding,
         }

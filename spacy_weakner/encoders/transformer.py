@@ -100,7 +100,9 @@ def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: in
         config = AutoConfig.from_pretrained(str(name), **_SAFE)
         model, info = _load(AutoModelForMaskedLM, name, config)
         missing: List[str] = sorted(info["missing_keys"])
-        encoder = [key for key in missing if key.startswith(f"{model.base_model_prefix}.")]
+        # With the prefix or, in older versions, without.
+        names = {*model.base_model.state_dict()}
+        encoder = [key for key in missing if key.removeprefix(f"{model.base_model_prefix}.") in names]
         if encoder:
             raise WeaknerError(Errors.WK353.format(name=name, reason=f"it lacks the weights {_listed(encoder)}"))
         if missing and not train_head:

@@ -21,15 +21,18 @@ from .queried import Queried
 from .windows import MIN_LENGTH, Window, WindowSettings, read_windows
 
 POOLINGS = ("mean", "first")
+# Pieces that are read at once; and those that are read together, padding included.
+USUAL_LENGTH = 256
+CPU_PIECES, GPU_PIECES = 500, 32_000
 
 
 def build_transformer_encoder(
     name: str,
     width: Optional[int] = None,
     pooling: str = "mean",
-    max_length: int = 256,
+    max_length: Optional[int] = None,
     stride: int = 64,
-    batch_pieces: int = 8000,
+    batch_pieces: Optional[int] = None,
     mixed_precision: Optional[str] = None,
     frozen_layers: int = 0,
     layer_decay: float = 1.0,
@@ -45,9 +48,11 @@ def build_transformer_encoder(
         pipeline does not need it any more.)
     width (Optional[int]): Width of the output, which is the Transformer's; listeners refer to it. None: whatever it is.
     pooling (str): A token's vector: the "mean" of its pieces, or the "first" one.
-    max_length (int): Pieces that are read at once, special ones included.
-    stride (int): Pieces by which windows overlap.
-    batch_pieces (int): Pieces that are read together, padding included: bounds the memory of predictions.
+    max_length (Optional[int]): Pieces that are read at once, special ones included. None: 256, or as many as the
+        Transformer has positions for.
+    stride (int): Pieces by which windows overlap, at most half of what is read at once.
+    batch_pieces (Optional[int]): Pieces that are read together, padding included. None: 500 on a CPU, where what fits
+        its caches is read fastest, and 32,000 on a GPU.
     mixed_precision (Optional[str]): "bf16" or "fp16" (whose gradients are scaled): what torch computes in where it
         finds it safe; no effect on a CPU, for which there is `use_bfloat16`. None: in float32.
     frozen_layers (int): If above 0, the embeddings and so many of the lowest layers are not trained.
@@ -59,7 +64,8 @@ def build_transformer_encoder(
     check_choice("pooling", pooling, POOLINGS)
     reader = _build_reader(
         name,
-        WindowSettings(max_length, stride),
+        max_length,
+        stride,
         batch_pieces,
         pooling=pooling,
         mixed_precision=mixed_precision,
@@ -71,9 +77,9 @@ def build_transformer_encoder(
 
 def build_query_context_encoder(
     name: str,
-    max_length: int = 256,
+    max_length: Optional[int] = None,
     stride: int = 64,
-    batch_pieces: int = 8000,
+    batch_pieces: Optional[int] = None,
     mixed_precision: Optional[str] = None,
     frozen_layers: int = 0,
     layer_decay: float = 1.0,
@@ -83,9 +89,9 @@ def build_query_context_encoder(
     as `spacy_weakner.QueryContextEncoder.v1`.
 
     name (str): The encoder to begin with: a Hugging Face folder or name, with weights as safetensors.
-    max_length (int): Pieces that are read at once: question, text and special ones.
+    max_length (Optional[int]): Pieces that are read at once: question, text and special ones.
     stride (int): Pieces by which windows overlap; at most half of what the question leaves to the text.
-    batch_pieces (int): Pieces that are read together, padding included: bounds the memory of predictions.
+    batch_pieces (Optional[int]): Pieces that are read together, padding included. None: as many as suit the device.
     mixed_precision (Optional[str]): "bf16", "fp16" or None.
     frozen_layers (int): If above 0, the embeddings and so many of the lowest layers are not trained.
     layer_decay (float): The learning rate of a layer in proportion to that of the layer above.
@@ -94,7 +100,8 @@ def build_query_context_encoder(
     """
     return _build_reader(
         name,
-        WindowSettings(max_length, stride),
+        max_length,
+        stride,
         batch_pieces,
         pooling="first_last",
         mixed_precision=mixed_precision,
@@ -104,12 +111,14 @@ def build_query_context_encoder(
 
 
 def _build_reader(
-    name: str, limits: WindowSettings, batch_pieces: int, **settings: Any
+    name: str, max_length: Optional[int], stride: int, batch_pieces: Optional[int], **settings: Any
 ) -> Model[Queried, List[Floats3d]]:
     """What both encoders do: texts and questions to vectors, per Doc (n_tokens, n_queries, width)."""
-    check_range("max_length", limits.max_length, MIN_LENGTH, None)
-    check_range("stride", limits.stride, 0, limits.max_length // 2)
-    check_range("batch_pieces", batch_pieces, 1, None)
+    if max_length is not None:
+        check_range("max_length", max_length, MIN_LENGTH, None)
+    check_range("stride", stride, 0, (max_length or USUAL_LENGTH) // 2)
+    if batch_pieces is not None:
+        check_range("batch_pieces", batch_pieces, 1, None)
     check_range("frozen_layers", settings["frozen_layers"], 0, None)
     check_range("layer_decay", settings["layer_decay"], 0.0, 1.0)
     if settings["mixed_precision"] is not None:
@@ -122,7 +131,7 @@ def _build_reader(
         deserialize_model=partial(_deserialize, settings=settings),
     )
     # Settings are no attributes of the model: these are stored, and would win over the config that loads it.
-    forward = partial(_forward, limits=limits, batch_pieces=batch_pieces)
+    forward = partial(_forward, max_length=max_length, stride=stride, batch_pieces=batch_pieces)
     return Model("transformer_reader", forward, init=partial(_init, name=name, settings=settings), shims=[shim])
 
 
@@ -154,7 +163,8 @@ class _ReaderShim(PyTorchShim):
         def at_own_rate(key: Any, weights: Any, gradient: Any) -> Any:
             return optimizer(key, weights, gradient, lr_scale=rates[key[1]])
 
-        super().finish_update(at_own_rate if rates else optimizer)
+        step: Any = at_own_rate if rates else optimizer
+        super().finish_update(step)
 
 
 def _init(model: Model, X: Any = None, Y: Any = None, *, name: str, settings: Dict[str, Any]) -> None:
@@ -166,11 +176,18 @@ def _init(model: Model, X: Any = None, Y: Any = None, *, name: str, settings: Di
 
 
 def _forward(
-    model: Model, asked: Queried, is_train: bool, *, limits: WindowSettings, batch_pieces: int
+    model: Model,
+    asked: Queried,
+    is_train: bool,
+    *,
+    max_length: Optional[int],
+    stride: int,
+    batch_pieces: Optional[int],
 ) -> Tuple[List[Floats3d], Callable[[List[Floats3d]], Any]]:
-    shim, ops = model.shims[0], model.ops
-    module: Any = shim._model
-    check_range("max_length", limits.max_length, MIN_LENGTH, module.max_pieces)
+    shim: Any = model.shims[0]
+    ops: Any = model.ops
+    module = shim._model
+    limits = WindowSettings(_max_length(max_length, module.max_pieces), stride)
     n_queries, width = len(asked.queries), module.width
     offsets = numpy.cumsum([0, *map(len, asked.docs)])
     # All vectors in one array: one index for all, since each index of its own would be copied to the device.
@@ -181,7 +198,8 @@ def _forward(
         for offset, own in zip(offsets, read_windows(module, asked.docs, query, limits), strict=False):
             windows += own
             rows += [(offset + window.words) * n_queries + q for window in own]
-    groups = group_by_length([len(window.ids) for window in windows], batch_pieces)
+    padded = batch_pieces or (CPU_PIECES if ops.device_type == "cpu" else GPU_PIECES)
+    groups = group_by_length([len(window.ids) for window in windows], padded)
     back: Any = None
     if groups:
         batches = [_to_batch([windows[i] for i in group], module.padding, shim.device) for group in groups]
@@ -190,7 +208,7 @@ def _forward(
         vectors[index] = torch2xp(output)
 
     def backprop(gradient: List[Any]) -> Any:
-        if back is not None:
+        if back is not None and output.requires_grad:
             given = ops.xp.concatenate([own.reshape(-1, width) for own in gradient])
             back(ArgsKwargs(args=((output,),), kwargs={"grad_tensors": (xp2torch(given[index]),)}))
         return asked.docs
@@ -200,6 +218,14 @@ def _forward(
         vectors[low * n_queries : high * n_queries].reshape(shape)
         for (low, high), shape in zip(pairwise(offsets.tolist()), shapes, strict=True)
     ], backprop
+
+
+def _max_length(wanted: Optional[int], positions: Optional[int]) -> int:
+    """Pieces that are read at once, by the setting and what the Transformer has positions for."""
+    if wanted is None:
+        return min(USUAL_LENGTH, positions or USUAL_LENGTH)
+    check_range("max_length", wanted, MIN_LENGTH, positions)
+    return wanted
 
 
 def _to_batch(windows: List[Window], padding: int, device: Any) -> Any:

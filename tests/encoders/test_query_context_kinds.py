@@ -10,7 +10,8 @@ from spacy_weakner.encoders.queried import Queried
 from spacy_weakner.encoders.transformer_encoder import build_query_context_encoder
 from spacy_weakner.errors import WeaknerError
 
-from ..util import fix_seed, needs_transformers, same, weights
+from ..util import needs_transformers, same, weights
+from . import kinds
 from .questions import NLP, QUERIES, make, make_docs
 from .sequences import module_of
 
@@ -45,14 +46,11 @@ def test_a_masked_language_model_is_read_without_its_head(still_bert, tmp_path):
     assert len(model.predict(Queried(make_docs(["bob"]), QUERIES))) == 1
 
 
-SIZES = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-
-
 @pytest.mark.parametrize("kind", ["DistilBert", "Electra", "Albert"])
 def test_other_architectures(still_bert, tmp_path, kind):
     import transformers
 
-    sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16} if kind == "DistilBert" else SIZES
+    sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16} if kind == "DistilBert" else kinds.SIZES
     tokenizer = transformers.AutoTokenizer.from_pretrained(still_bert)
     config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), pad_token_id=0, **sizes)
     transformers.AutoModel.from_config(config).save_pretrained(tmp_path)
@@ -70,24 +68,7 @@ def test_other_architectures(still_bert, tmp_path, kind):
 
 @pytest.fixture
 def roberta(tmp_path):
-    """A random RoBERTa with pieces of bytes, which tells words by the spaces before them."""
-    import transformers
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocab = {piece: i for i, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *alphabet])}
-    merges = [("o", "b"), ("B", "ob"), ("Ġ", "Bob")]
-    for a, b in merges:
-        vocab[a + b] = len(vocab)
-    tokenizer = Tokenizer(models.BPE(vocab, merges))
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), add_prefix_space=False)
-    fast = transformers.RobertaTokenizerFast(tokenizer_object=tokenizer)
-    config = transformers.RobertaConfig(vocab_size=len(fast), max_position_embeddings=34, type_vocab_size=1, **SIZES)
-    fix_seed(0)
-    transformers.RobertaModel(config).save_pretrained(tmp_path)
-    fast.save_pretrained(tmp_path)
-    return tmp_path
+    return kinds.roberta(tmp_path)
 
 
 def test_byte_level_pieces_are_those_of_the_text_with_its_spaces(roberta):

@@ -1,7 +1,6 @@
 """Reading and storing encoders of Hugging Face. The models are tiny and made on the fly."""
 
 import json
-import logging
 import shutil
 
 import pytest
@@ -56,7 +55,7 @@ def test_loading_leaves_the_draws_of_others_alone(tiny_bert):
     assert torch.rand(4).equal(expected)
 
 
-def test_what_is_stored_loads_with_and_without_head(tiny_bert, tmp_path, caplog):
+def test_what_is_stored_loads_with_and_without_head(tiny_bert, tmp_path):
     import transformers
 
     found = load_masked_lm(tiny_bert, train_head=True)
@@ -64,15 +63,9 @@ def test_what_is_stored_loads_with_and_without_head(tiny_bert, tmp_path, caplog)
     again = load_masked_lm(tmp_path / "out")
     assert not again.new_head and same_weights(found.model, again.model)
     assert again.tokenizer.get_vocab() == found.tokenizer.get_vocab()
-    transformers.utils.logging.enable_propagation()
-    try:
-        with caplog.at_level(logging.WARNING):
-            plain = transformers.AutoModel.from_pretrained(tmp_path / "out")
-    finally:
-        transformers.utils.logging.disable_propagation()
-    assert not caplog.records
-    # The pooler too, which the masked language model does without.
-    assert same_weights(plain, transformers.AutoModel.from_pretrained(tiny_bert))
+    plain, info = transformers.AutoModel.from_pretrained(tmp_path / "out", output_loading_info=True)
+    # Not even the pooler, which the masked language model does without.
+    assert not info["missing_keys"] and same_weights(plain, transformers.AutoModel.from_pretrained(tiny_bert))
 
 
 @pytest.mark.parametrize("kind", ["Roberta", "DistilBert", "Electra", "Albert"])
@@ -111,11 +104,11 @@ def test_encoders_that_are_not_there(tmp_path, load):
 
 
 def test_pickles_are_not_read(bare):
+    import torch
     import transformers
 
-    transformers.AutoModel.from_pretrained(bare).save_pretrained(bare, safe_serialization=False)
+    torch.save(transformers.AutoModel.from_pretrained(bare).state_dict(), bare / "pytorch_model.bin")
     (bare / "model.safetensors").unlink()
-    assert (bare / "pytorch_model.bin").exists()
     refuse(bare, "WK352.*safetensors")
 
 
@@ -141,10 +134,11 @@ def test_models_that_are_no_masked_language_models(bare):
 
 
 def test_tokenizers_without_a_mask(bare):
-    for name in ("tokenizer_config.json", "special_tokens_map.json"):
-        settings = json.loads((bare / name).read_text())
-        settings = {key: value for key, value in settings.items() if key != "mask_token"}
-        (bare / name).write_text(json.dumps({**settings, "tokenizer_class": "PreTrainedTokenizerFast"}))
+    (bare / "special_tokens_map.json").unlink(missing_ok=True)
+    settings = json.loads((bare / "tokenizer_config.json").read_text())
+    settings = {key: value for key, value in settings.items() if key != "mask_token"}
+    settings["tokenizer_class"] = "PreTrainedTokenizerFast"
+    (bare / "tokenizer_config.json").write_text(json.dumps(settings))
     refuse(bare, "WK353.*no mask token")
 
 
