@@ -29,7 +29,7 @@ from spacy_weakner.scores import Counts, count_matches
 
 ROOT = Path(__file__).parent.parent
 EVIDENCE = ROOT / "docs" / "evidence"
-PACKAGES = ("spacy_weakner", "spacy", "spacy-transformers", "thinc", "torch")
+PACKAGES = ("spacy_weakner", "spacy", "transformers", "thinc", "torch")
 CNN = encoder_settings("cnn")
 # An encoder over words, or characters where these are the tokens.
 BILSTM: Dict[str, Any] = {
@@ -221,7 +221,7 @@ def own_transformer(name: str) -> Dict[str, Any]:
     name (str): Name or folder.
     RETURNS (Dict[str, Any]): Its architecture, as in a config.
     """
-    return {**encoder_settings("transformer"), "name": name, "grad_scaler_config": {}}
+    return {**encoder_settings("transformer"), "name": name}
 
 
 def find(data: Path, name: str) -> Path:

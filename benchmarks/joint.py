@@ -144,7 +144,7 @@ class Joint(Experiment):
         config = "joint.pretrain"
         if self.size == "transformer":
             config = "joint.joint"
-            settings.update({"nlp.pipeline": ["transformer", CATEGORY], "training.patience": 0})
+            settings.update({"nlp.pipeline": ["tok2vec", CATEGORY], "training.patience": 0})
             settings["training.score_weights.cats_score"] = 1.0
         elif self.arguments.vectors:
             settings.update({f"{ENCODER}.embed.{key}": value for key, value in FIXED.items()})
@@ -176,9 +176,9 @@ class Joint(Experiment):
         settings: Dict[str, Any] = {"training.eval_frequency": eval_frequency, "training.patience": 0}
         settings.update(self.categories)
         if not method.joint:
-            settings["nlp.pipeline"] = ["transformer", "crf_ner"]
+            settings["nlp.pipeline"] = ["tok2vec", "crf_ner"]
         if first is not None:
-            settings["initialize.after_init"] = load_weights(first, {"transformer": ["all"]})
+            settings["initialize.after_init"] = load_weights(first, {"tok2vec": ["all"]})
         return "joint.joint", settings
 
     @property

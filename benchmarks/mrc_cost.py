@@ -99,7 +99,7 @@ def main() -> None:
         dataset=arguments.data.parent.name,
         update_words=UPDATE_WORDS,
         tables="\n\n".join(tables),
-        conditions=conditions(arguments.repetitions, "spacy", "spacy-transformers", "thinc", "torch"),
+        conditions=conditions(arguments.repetitions, "spacy", "transformers", "thinc", "torch"),
     )
     print(page)
     if arguments.write:

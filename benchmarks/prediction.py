@@ -97,7 +97,7 @@ def main() -> None:
         updates=SCORED_UPDATES,
         scored=SCORED,
         units=units(),
-        conditions=conditions(arguments.repetitions, "spacy", "spacy-transformers", "transformers", "torch"),
+        conditions=conditions(arguments.repetitions, "spacy", "transformers", "torch"),
     )
     print(page)
     if arguments.write:

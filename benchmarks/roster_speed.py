@@ -79,7 +79,7 @@ def main() -> None:
     for name, speed in zip(["plain loop", *OBJECTIVES], speeds, strict=True):
         lines.append(f"| {name} | {speed:,.0f} | {speed / speeds[0]:.2f} |")
     passes = in_passes(arguments.encoder, arguments.repetitions)
-    told = conditions(arguments.repetitions, "spacy", "spacy-transformers", "thinc", "torch")
+    told = conditions(arguments.repetitions, "spacy", "transformers", "thinc", "torch")
     page = PAGE.format(n=N_SENTENCES, words=N_WORDS, table="\n".join(lines), conditions=told, **passes)
     print(page)
     if arguments.write:

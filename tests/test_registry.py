@@ -62,6 +62,7 @@ GOLDEN = {
         "spacy_weakner.SourceVotes.v1",
         "spacy_weakner.SpanClassifier.v1",
         "spacy_weakner.TokenClassifier.v1",
+        "spacy_weakner.TransformerEncoder.v1",
     ],
     "spacy_misc": [
         "spacy_weakner.AllNegatives.v1",
@@ -264,6 +265,14 @@ def test_query_context_encoder(tiny_bert):
     model.initialize()
     (vectors,) = model.predict(Queried([make_doc(NLP, "a b")], ["people"]))
     assert vectors.shape[:2] == (2, 1)
+
+
+def test_transformer_encoder(tiny_bert):
+    settings = {"pooling": "first", "frozen_layers": 1, "layer_decay": 0.9, "max_length": 30, "stride": 5}
+    model = make("architectures", "spacy_weakner.TransformerEncoder.v1", name=str(tiny_bert), width=16, **settings)
+    docs = [make_doc(NLP, "a b")]
+    model.initialize(X=docs)
+    assert model.predict(docs)[0].shape == (2, 16)
 
 
 def test_bilstm_encoder():

@@ -10,7 +10,7 @@ from wasabi import msg
 
 from ..checks.check import CheckedFiles, CheckedSettings, examine
 from ..configs import recipes, render_config
-from ..configs.recipes import SIZES, find_recipe
+from ..configs.recipes import SIZES, find_recipe, sizes_of
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import write_text
 from ..project.new import SOURCES, Project, init_project, usual_size
@@ -62,7 +62,7 @@ def init_config_cli(
             for name, known in ((name, find_recipe(name)) for name in _names(recipe)):
                 usable = size if size in known.sizes else known.sizes[0]
                 # A Transformer belongs to the sizes that have one.
-                given = encoder if usable in ("transformer", "gpu") else {}
+                given = encoder if "transformer" in sizes_of(usable) else {}
                 write_text(_new(path / f"{name}.cfg", overwrite), render_config(name, usable, **how, **given))
         elif output != STDOUT:
             text = render_config(recipe, size, **how, **encoder)

@@ -100,9 +100,10 @@ def adapt(
     again.) One epoch is the paper's choice; batch size, learning rate, mask rate and length are those of the authors'
     script, warm-up and weight decay those of Gururangan et al.
 
-    The output is a folder of Hugging Face, with head and tokenizer, that `name` of `spacy-transformers` takes. It is
-    written whole or not at all. Beside it, in `<output>.work`, are checkpoints while the training runs: after an
-    interrupt the same call goes on from the last one. A finished output is not made again.
+    The output is a folder of Hugging Face, with head and tokenizer, that `name` of
+    `spacy_weakner.TransformerEncoder.v1` takes. It is written whole or not at all. Beside it, in `<output>.work`, are
+    checkpoints while the training runs: after an interrupt the same call goes on from the last one. A finished output
+    is not made again.
 
     For several GPUs start it with torchrun, here on four:
 

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from spacy.util import load_config
 from thinc.api import Config
 
+from ..configs.recipes import sizes_of
 from ..corpus.docbin import stream_docs
 from ..errors import Errors, WeaknerError
 from ..files import existing
@@ -80,7 +81,7 @@ def config_differences(
     names = [str(value) for key, value in values.items() if key.endswith("@architectures")]
     transformer = any("Transformer" in name or "QueryContext" in name for name in names)
     pieces = any("Pieces" in name or "PieceVectors" in name for name in names)
-    if size is not None and transformer != (size in ("transformer", "gpu")):
+    if size is not None and transformer != ("transformer" in sizes_of(size)):
         found.append(f"its encoder is {'a' if transformer else 'no'} Transformer, and the size is '{size}'")
     elif size is not None and pieces != size.endswith("static"):
         found.append(f"it has {'' if pieces else 'no '}vectors of word pieces, and the size is '{size}'")

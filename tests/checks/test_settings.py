@@ -54,14 +54,15 @@ def test_all_at_once(check):
     assert [e.split()[0] for e in found(check(settings), "error")] == ["--lang", "--tokenizer", "--size", "--gpu-id"]
 
 
-@pytest.mark.parametrize("size, n", [("cnn", 0), ("bilstm", 0), ("transformer", 1), ("gpu", 1)])
+@pytest.mark.parametrize("size, n", [("cnn", 0), ("bilstm", 0), ("transformer", 0), ("spacy-transformers", 1)])
 def test_missing_extras(check, installed, size, n):
     installed("spacy_transformers")
     errors = found(check({"size": size}), "error")
     assert len(errors) == n
     assert (
         not n
-        or 'needs what is not installed: spacy_transformers. -> pip install "spacy_weakner[transformers]"' in errors[0]
+        or 'needs what is not installed: spacy_transformers. -> pip install "spacy_weakner[spacy-transformers]"'
+        in errors[0]
     )
 
 

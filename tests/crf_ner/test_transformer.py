@@ -26,55 +26,72 @@ from ..util import (
     make_example,
     make_examples,
     needs_spacy_transformers,
+    needs_transformers,
     same,
     train,
     weights,
 )
 
-pytestmark = needs_spacy_transformers
 GOLD = [entities for _, entities in SENTENCES]
-POOLING = {"@layers": "reduce_mean.v1"}
-# Without its own dropout, so that gradients can be compared.
-NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+SPACY_POOLING = {"pooling": {"@layers": "reduce_mean.v1"}, "grad_factor": 1.0}
 
 
-def transformer(path, architecture):
-    return {
-        "@architectures": architecture,
+def encoder(path, **settings):
+    """The settings of a Transformer that this package runs."""
+    return {"@architectures": "spacy_weakner.TransformerEncoder.v1", "name": str(path), "stride": 4, **settings}
+
+
+def spacy_encoder(path, architecture="Tok2VecTransformer"):
+    """Those of one that spacy-transformers runs."""
+    settings = {
+        "@architectures": f"spacy-transformers.{architecture}.v3",
         "name": str(path),
         "tokenizer_config": {"use_fast": True},
-        "transformer_config": NO_DROPOUT,
+        "transformer_config": {},
         "mixed_precision": False,
         "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 16, "stride": 12},
     }
+    return {**settings, **SPACY_POOLING} if architecture == "Tok2VecTransformer" else settings
 
 
-def own(path):
+def own(path, encoder=encoder):
     """A pipeline in which crf_ner has its own Transformer."""
     fix_seed(0)
     nlp = spacy.blank("xx")
-    encoder = {**transformer(path, "spacy-transformers.Tok2VecTransformer.v3"), "pooling": POOLING, "grad_factor": 1.0}
-    nlp.add_pipe("crf_ner", config=crf_config(encoder))
+    nlp.add_pipe("crf_ner", config=crf_config(encoder(path)))
     nlp.initialize(lambda: make_examples(nlp))
     return nlp
 
 
+def own_of_spacy(path):
+    return own(path, spacy_encoder)
+
+
 def shared(path, order=("crf_ner",)):
     """A pipeline in which crf_ner listens to a Transformer."""
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
+    return _shared("tok2vec", encoder(path, width=16), listener, order)
+
+
+def shared_of_spacy(path, order=("crf_ner",)):
+    listener = {"@architectures": "spacy-transformers.TransformerListener.v1", "upstream": "*", **SPACY_POOLING}
+    return _shared("transformer", spacy_encoder(path, "TransformerModel"), listener, order)
+
+
+def _shared(component, model, listener, order):
     fix_seed(0)
     nlp = spacy.blank("xx")
-    nlp.add_pipe("transformer", config={"model": transformer(path, "spacy-transformers.TransformerModel.v3")})
-    listener = {
-        "@architectures": "spacy-transformers.TransformerListener.v1",
-        "pooling": POOLING,
-        "grad_factor": 1.0,
-        "upstream": "*",
-    }
+    nlp.add_pipe(component, config={"model": model})
     for name in order:
         tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}}
         nlp.add_pipe(name, config=crf_config(listener) if name == "crf_ner" else tagger)
     nlp.initialize(lambda: tagged_examples(nlp))
     return nlp
+
+
+OWN = [own, pytest.param(own_of_spacy, marks=needs_spacy_transformers)]
+SHARED = [shared, pytest.param(shared_of_spacy, marks=needs_spacy_transformers)]
+pytestmark = needs_transformers
 
 
 def tagged_examples(nlp, annotated=True):
@@ -85,10 +102,10 @@ def tagged_examples(nlp, annotated=True):
     return examples
 
 
-@pytest.mark.parametrize("make", [own, shared])
-def test_train_save_and_reload_without_the_folder_of_the_model(tiny_bert, tmp_path, make):
+@pytest.mark.parametrize("make", [*OWN, *SHARED])
+def test_train_save_and_reload_without_the_folder_of_the_model(still_bert, tmp_path, make):
     folder = tmp_path / "bert"
-    shutil.copytree(tiny_bert, folder)
+    shutil.copytree(still_bert, folder)
     nlp = make(folder)
     train(nlp, make_examples(nlp), steps=60)
     nlp.to_disk(tmp_path / "pipeline")
@@ -101,19 +118,19 @@ def test_train_save_and_reload_without_the_folder_of_the_model(tiny_bert, tmp_pa
     assert same(*found, tolerance=1e-6)
 
 
-@pytest.mark.parametrize("make", [own, shared])
+@pytest.mark.parametrize("make", [*OWN, *SHARED])
 @pytest.mark.parametrize("texts", [[""], ["", "Bob", "", "Anna went to York", ""], ["\n", "Bob"]])
-def test_empty_docs(tiny_bert, make, texts):
-    nlp = make(tiny_bert)
+def test_empty_docs(still_bert, make, texts):
+    nlp = make(still_bert)
     alone = {text: doc_entities(nlp(text)) for text in texts}
     assert [doc_entities(doc) for doc in nlp.pipe(texts)] == [alone[text] for text in texts]
     losses = nlp.update([make_example(nlp, text.strip()) for text in texts], sgd=nlp.create_optimizer())
     assert (losses["crf_ner"] > 0) is any(texts) and numpy.isfinite(losses["crf_ner"])
 
 
-@pytest.mark.parametrize("make", [own, shared])
-def test_empty_docs_do_not_change_what_is_learned(tiny_bert, make):
-    nlp = make(tiny_bert)
+@pytest.mark.parametrize("make", [*OWN, *SHARED])
+def test_empty_docs_do_not_change_what_is_learned(still_bert, make):
+    nlp = make(still_bert)
     encoder = nlp.get_pipe(nlp.pipe_names[0]).model
     examples = make_examples(nlp)
     losses = nlp.update(examples, sgd=False)
@@ -126,54 +143,61 @@ def test_empty_docs_do_not_change_what_is_learned(tiny_bert, make):
     assert same(expected, gradients(encoder), tolerance=1e-5)
 
 
-def test_empty_docs_keep_their_place(tiny_bert):
-    nlp = own(tiny_bert)
+@pytest.mark.parametrize("make", OWN)
+def test_empty_docs_keep_their_place(still_bert, make):
+    nlp = make(still_bert)
     ner, texts = nlp.get_pipe("crf_ner"), ["", "Anna went to York", "", "Bob", ""]
     found = ner.token_outputs([make_doc(nlp, text) for text in texts])
     alone = [ner.token_outputs([make_doc(nlp, text)])[0] for text in texts]
     assert same(found, alone, tolerance=1e-5)
 
 
+@pytest.mark.parametrize("make", SHARED)
 @pytest.mark.parametrize("order", [("tagger", "crf_ner"), ("crf_ner", "tagger")])
-def test_an_idle_listener_leaves_the_encoder_to_the_others(tiny_bert, order):
-    nlp = shared(tiny_bert, order)
-    encoder, examples = nlp.get_pipe("transformer").model, tagged_examples(nlp, annotated=False)
+def test_an_idle_listener_leaves_the_encoder_to_the_others(still_bert, order, make):
+    nlp = make(still_bert, order)
+    encoder, examples = nlp.get_pipe(nlp.pipe_names[0]).model, tagged_examples(nlp, annotated=False)
     train(nlp, tagged_examples(nlp), steps=2)  # the tagger begins with zeros
     together, alone = gradients_with_and_without(nlp, "crf_ner", encoder, examples)
     assert not all_zero(together)
     assert same(together, alone, tolerance=1e-6)
 
 
-def test_batches_give_what_single_docs_give(tiny_bert):
-    nlp = own(tiny_bert)
+@pytest.mark.parametrize("make", OWN)
+def test_batches_give_what_single_docs_give(still_bert, make):
+    nlp = make(still_bert)
     ner, docs = nlp.get_pipe("crf_ner"), [make_doc(nlp, text) for text in TEXTS]
     alone = [distributions(ner, [doc])[0] for doc in docs]
     assert same(distributions(ner, docs[::-1])[::-1], alone, tolerance=1e-5)
     assert same(distributions(ner, docs), alone, tolerance=1e-5)
 
 
-def test_the_encoder_of_an_earlier_stage_is_loaded(tiny_bert, tmp_path):
-    source = own(tiny_bert)
+@pytest.mark.parametrize("make", OWN)
+def test_the_encoder_of_an_earlier_stage_is_loaded(still_bert, tmp_path, make):
+    source = make(still_bert)
     train(source, make_examples(source), steps=2)
     source.to_disk(tmp_path)
-    nlp = LoadWeights(tmp_path, {"crf_ner": ["encoder"]})(own(tiny_bert))
+    nlp = LoadWeights(tmp_path, {"crf_ner": ["encoder"]})(make(still_bert))
     encoders = [x.get_pipe("crf_ner").model.get_ref("tok2vec") for x in (source, nlp)]
     assert same(*map(weights, encoders))
     assert train(nlp, make_examples(nlp), steps=1)["crf_ner"] > 0
     assert not same(*map(weights, encoders))
 
 
-def test_batches_are_small_where_padding_costs_most(tiny_bert, monkeypatch):
-    texts = [text for text in TEXTS for _ in range(20)]
-    expected = [doc_entities(doc) for doc in own(tiny_bert).pipe(texts)]
-    sizes = {}
-    for most in (400, 40):
-        monkeypatch.setattr(head, "PADDED_TRANSFORMER", most)
-        nlp = own(tiny_bert)
-        (module,) = transformers_in(nlp.get_pipe("crf_ner").model)
-        sizes[most] = []
-        hook = lambda module, args, kwargs, own=sizes[most]: own.append(kwargs["input_ids"].shape)  # noqa: E731
-        module.register_forward_pre_hook(hook, with_kwargs=True)
-        assert [doc_entities(doc) for doc in nlp.pipe(texts)] == expected
-    assert len(sizes[40]) > len(sizes[400])
-    assert all(rows <= 40 for rows, _ in sizes[40])
+class TestSpacyTransformers:
+    pytestmark = needs_spacy_transformers
+
+    def test_batches_are_small_where_padding_costs_most(self, still_bert, monkeypatch):
+        texts = [text for text in TEXTS for _ in range(20)]
+        expected = [doc_entities(doc) for doc in own_of_spacy(still_bert).pipe(texts)]
+        sizes = {}
+        for most in (400, 40):
+            monkeypatch.setattr(head, "PADDED_TRANSFORMER", most)
+            nlp = own_of_spacy(still_bert)
+            (module,) = transformers_in(nlp.get_pipe("crf_ner").model)
+            sizes[most] = []
+            hook = lambda module, args, kwargs, own=sizes[most]: own.append(kwargs["input_ids"].shape)  # noqa: E731
+            module.register_forward_pre_hook(hook, with_kwargs=True)
+            assert [doc_entities(doc) for doc in nlp.pipe(texts)] == expected
+        assert len(sizes[40]) > len(sizes[400])
+        assert all(rows <= 40 for rows, _ in sizes[40])

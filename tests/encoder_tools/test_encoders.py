@@ -4,7 +4,7 @@ import gzip
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
+from importlib.metadata import entry_points
 
 import numpy
 import pytest
@@ -14,8 +14,10 @@ from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.encoder_tools.adapt import adapt
 from spacy_weakner.encoders.transformer import load_masked_lm
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.shims import transformers_in
 
-from ..util import crf_config, distributions, make_doc, make_examples
+from ..crf_ner.test_transformer import own, own_of_spacy
+from ..util import distributions, make_doc
 from .util import equal, needs_accelerate, run, weights
 
 pytestmark = needs_accelerate
@@ -37,28 +39,11 @@ def test_an_encoder_for_spacy(model, finished, monkeypatch):
     path, _ = finished
     adapted = weights(path)
     assert not equal(adapted, weights(model) | {key: adapted[key] for key in adapted if "pooler" in key})
-    for architecture in ("TransformerModel", "Tok2VecTransformer"):
-        if find_spec("spacy_transformers") is None:
-            pytest.skip("needs spacy-transformers")
-        nlp = spacy.blank("xx")
-        encoder = {
-            "@architectures": f"spacy-transformers.{architecture}.v3",
-            "name": str(path),
-            "tokenizer_config": {"use_fast": True},
-            "get_spans": {"@span_getters": "spacy-transformers.doc_spans.v1"},
-        }
-        pooling = {"pooling": {"@layers": "reduce_mean.v1"}, "grad_factor": 1.0}
-        if architecture == "TransformerModel":
-            nlp.add_pipe("transformer", config={"model": encoder})
-            listener = {"@architectures": "spacy-transformers.TransformerListener.v1", "upstream": "*", **pooling}
-            nlp.add_pipe("crf_ner", config=crf_config(listener))
-        else:
-            nlp.add_pipe("crf_ner", config=crf_config({**encoder, **pooling}))
-        nlp.initialize(lambda nlp=nlp: make_examples(nlp))
+    for make in (own, own_of_spacy) if entry_points(group="spacy_factories", name="transformer") else (own,):
+        nlp = make(path)
         docs = list(nlp.pipe(make_doc(nlp, "anna likes york", annotated=False) for _ in range(2)))
         assert all(numpy.isfinite(array).all() for array in distributions(nlp.get_pipe("crf_ner"), docs))
-        shims = (shim for node in nlp.get_pipe(nlp.pipe_names[0]).model.walk() for shim in node.shims)
-        found = next(shim._model for shim in shims if hasattr(shim._model, "embeddings"))
+        (found,) = transformers_in(nlp.get_pipe("crf_ner").model)
         found = {f"bert.{key}": value for key, value in found.state_dict().items()}
         assert equal(found, {key: adapted[key] for key in found})
 

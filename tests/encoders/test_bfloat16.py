@@ -13,7 +13,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.relabel.complete import complete
 from spacy_weakner.shims import transformers_in
 
-from ..crf_ner.test_transformer import own, shared
+from ..crf_ner.test_transformer import OWN, SHARED, own
 from ..mrc_ner.test_transformer import mrc_pipeline, together
 from ..util import (
     TEXTS,
@@ -25,12 +25,12 @@ from ..util import (
     gradients,
     make_doc,
     make_examples,
-    needs_spacy_transformers,
+    needs_transformers,
     same,
     train,
 )
 
-pytestmark = needs_spacy_transformers
+pytestmark = needs_transformers
 
 
 def asked_of(path):
@@ -55,7 +55,7 @@ def seen_dtypes(nlp):
     return seen
 
 
-@pytest.mark.parametrize("make", [own, shared, asked_of])
+@pytest.mark.parametrize("make", [*OWN, *SHARED, asked_of])
 def test_predictions_are_in_bfloat16_and_training_is_not(tiny_bert, make):
     import torch
 

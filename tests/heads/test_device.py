@@ -14,9 +14,10 @@ from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.training.lbfgs import LBFGS
 from spacy_weakner.training.weights import LoadWeights
 
-from ..crf_ner.test_transformer import transformer
+from ..crf_ner.test_transformer import encoder, spacy_encoder
 from ..sources.votes_util import SAID, votes
 from ..util import (
+    HEADS,
     LISTENING_HEADS,
     SENTENCES,
     TEXTS,
@@ -73,8 +74,6 @@ CASES = {
     "category": (CATEGORY, {}, {}),
     "categories": (CATEGORY, {"exclusive_classes": False}, {"tok2vec": attention(kind="scaled")}),
 }
-# With a Transformer of their own, or one that reads questions.
-BERT = [("crf_ner", False), ("span_ner", False), ("token_ner", False), (CATEGORY, False), ("mrc_ner", True)]
 
 
 def rich_examples(nlp, scheme="BIO"):
@@ -208,13 +207,18 @@ def test_lbfgs(head):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("head", "together"),
-    [pytest.param(*case, marks=[needs_transformers] if case[1] else needs_spacy_transformers) for case in BERT],
-)
-def test_with_a_transformer(head, together, tiny_bert, tmp_path):
-    reader = {"@architectures": "spacy_weakner.QueryContextEncoder.v1", "name": str(tiny_bert), "max_length": 32}
-    pooling = {"pooling": {"@layers": "reduce_mean.v1"}, "grad_factor": 1.0}
-    bert = {**transformer(tiny_bert, "spacy-transformers.Tok2VecTransformer.v3"), **pooling}
-    layers = {"encoder": {**reader, "stride": 4}} if together else {"tok2vec": bert}
-    on_device_and_host(lambda: make(head, TALKATIVE[head], layers), tmp_path, lenient=not together)
+@needs_transformers
+@pytest.mark.parametrize("head", HEADS)
+def test_with_a_transformer(head, tiny_bert, tmp_path):
+    reader = {"@architectures": "spacy_weakner.QueryContextEncoder.v1", "name": str(tiny_bert), "stride": 4}
+    layers = {"encoder": reader} if head == "mrc_ner" else {"tok2vec": encoder(tiny_bert)}
+    on_device_and_host(lambda: make(head, TALKATIVE[head], layers), tmp_path)
+
+
+@pytest.mark.slow
+class TestSpacyTransformers:
+    pytestmark = needs_spacy_transformers
+
+    def test_it_runs_there_too(self, tiny_bert, tmp_path):
+        layers = {"tok2vec": spacy_encoder(tiny_bert)}
+        on_device_and_host(lambda: make("crf_ner", TALKATIVE["crf_ner"], layers), tmp_path, lenient=True)

@@ -14,7 +14,7 @@ from spacy_weakner.heads import teacher as module
 from spacy_weakner.heads.teacher import Teacher, require_own_encoder
 from spacy_weakner.ty import Tick
 
-from ..crf_ner.test_transformer import POOLING, transformer
+from ..crf_ner.test_transformer import encoder
 from ..joint.test_bilstm import CONFIG as BILSTM
 from ..util import (
     LISTENER,
@@ -24,7 +24,7 @@ from ..util import (
     head_pipeline,
     make_doc,
     make_examples,
-    needs_spacy_transformers,
+    needs_transformers,
     same,
     shared_pipeline,
     train,
@@ -260,12 +260,10 @@ def test_what_is_kept_does_not_keep_its_batch():
 
 
 class TestTransformer:
-    pytestmark = needs_spacy_transformers
+    pytestmark = needs_transformers
 
-    def test_moving_average(self, tiny_bert):
-        architecture = "spacy-transformers.Tok2VecTransformer.v3"
-        encoder = {**transformer(tiny_bert, architecture), "pooling": POOLING, "grad_factor": 1.0}
-        nlp = head_pipeline("token_ner", encoder)
+    def test_moving_average(self, still_bert):
+        nlp = head_pipeline("token_ner", encoder(still_bert))
         model, teacher = nlp.get_pipe("token_ner").model, Teacher(0.25)
         teacher.renew(model)
         old, said = teacher.model.copy(), model.predict(DOCS)
@@ -278,11 +276,6 @@ class TestTransformer:
         assert not same(teacher.model.predict(DOCS), said, tolerance=1e-6)
 
     def test_a_listener_is_refused(self):
-        listener = {
-            "@architectures": "spacy-transformers.TransformerListener.v1",
-            "pooling": POOLING,
-            "grad_factor": 1.0,
-            "upstream": "*",
-        }
+        listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
         with pytest.raises(ValueError, match="'x'"):
             require_own_encoder("x", registry.resolve({"it": listener})["it"])

@@ -9,7 +9,7 @@ import spacy
 
 from spacy_weakner.training.weights import LoadWeights
 
-from ..crf_ner.test_transformer import POOLING, transformer
+from ..crf_ner.test_transformer import encoder
 from ..util import (
     GOLD,
     TEXTS,
@@ -19,7 +19,6 @@ from ..util import (
     gradients,
     make_example,
     make_examples,
-    needs_spacy_transformers,
     needs_transformers,
     raw,
     reload_bytes,
@@ -121,15 +120,14 @@ class TestTransformer:
 def apart_path(tiny_bert, tmp_path_factory):
     """A trained pipeline that reads the text once for all questions."""
     folder = tmp_path_factory.mktemp("mrc_apart")
-    encoder = transformer(tiny_bert, "spacy-transformers.Tok2VecTransformer.v3")
-    nlp = mrc_pipeline(conditioned({**encoder, "pooling": POOLING, "grad_factor": 1.0}))
+    nlp = mrc_pipeline(conditioned(encoder(tiny_bert)))
     train(nlp, make_examples(nlp), steps=80, learn_rate=0.01)
     nlp.to_disk(folder)
     return folder
 
 
 class TestApart:
-    pytestmark = needs_spacy_transformers
+    pytestmark = needs_transformers
 
     def test_it_learns_and_returns_from_disk_bytes_and_copies(self, apart_path, tmp_path):
         nlp = spacy.load(apart_path)

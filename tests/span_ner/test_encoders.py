@@ -6,7 +6,7 @@ import spacy
 
 from spacy_weakner.training.weights import LoadWeights
 
-from ..crf_ner.test_transformer import POOLING, transformer
+from ..crf_ner.test_transformer import encoder
 from ..util import (
     GOLD,
     TEXTS,
@@ -15,7 +15,7 @@ from ..util import (
     make_doc,
     make_example,
     make_examples,
-    needs_spacy_transformers,
+    needs_transformers,
     same,
     shared_examples,
     shared_pipeline,
@@ -26,24 +26,16 @@ from .util import UNIFORM, span_config
 
 pytestmark = pytest.mark.slow
 
-TRANSFORMER_LISTENER = {
-    "@architectures": "spacy-transformers.TransformerListener.v1",
-    "pooling": POOLING,
-    "grad_factor": 1.0,
-    "upstream": "*",
-}
-
 
 def on_transformer(path, order=("span_ner",)):
-    model = transformer(path, "spacy-transformers.TransformerModel.v3")
-    return shared_pipeline(order, "transformer", model, TRANSFORMER_LISTENER)
+    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
+    return shared_pipeline(order, "tok2vec", encoder(path, width=16), listener)
 
 
 def with_own_transformer(path):
     fix_seed(0)
     nlp = spacy.blank("xx")
-    encoder = {**transformer(path, "spacy-transformers.Tok2VecTransformer.v3"), "pooling": POOLING, "grad_factor": 1.0}
-    nlp.add_pipe("span_ner", config=span_config(encoder))
+    nlp.add_pipe("span_ner", config=span_config(encoder(path)))
     nlp.initialize(lambda: make_examples(nlp))
     return nlp
 
@@ -84,7 +76,7 @@ def test_the_encoder_of_a_listener_is_loaded_where_it_stands(tmp_path, part):
 
 
 class TestTransformer:
-    pytestmark = needs_spacy_transformers
+    pytestmark = needs_transformers
 
     @pytest.mark.parametrize("make", [with_own_transformer, on_transformer])
     def test_it_learns_and_returns_from_disk(self, tiny_bert, make, tmp_path):
