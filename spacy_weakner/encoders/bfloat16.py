@@ -16,7 +16,7 @@ def use_bfloat16(nlp: Language) -> int:
     """Let the Transformers of a pipeline predict in bfloat16. Weights, training and what is saved stay in float32, so
     that a pipeline that is loaded again predicts in float32 until this is called.
 
-    Only for a CPU: on a GPU encoders have the setting `mixed_precision`. A CPU without instructions for bfloat16 (AVX-512
+    Only for a CPU: for a GPU there is the setting `mixed_precision`. A CPU without instructions for bfloat16 (AVX-512
     BF16, AMX, or those of newer ARMs) becomes slower by it. Scores differ in their second or third digit.
 
     nlp (Language): The pipeline; its components are changed.
