@@ -17,8 +17,9 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
-import choosing
-from common import EVIDENCE, ROOT, Cost, Evidence, Run, find, mean_and_spread
+import best_page
+from best_page import BEST, Rows
+from common import EVIDENCE, ROOT, Cost, Evidence, Run, find
 
 from spacy_weakner.calibration.reliability import expected_calibration_error
 from spacy_weakner.conversion.convert import convert
@@ -26,15 +27,13 @@ from spacy_weakner.evaluation.candidates import Candidate
 from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.files import read_lines, write_text
 from spacy_weakner.project.new import init_project
-from spacy_weakner.project.rules import GOLD_ALONE, TERM_LIST
+from spacy_weakner.project.rules import TERM_LIST
 from spacy_weakner.project.selection import Selection
 
 WORDS, CHARACTERS = "spacy_weakner.WordTokenizer.v1", "spacy.zh.ChineseTokenizer"
 TEXTS = 4000
 # Held out of the training sentences where only these have labels of a source.
 HELD_OUT = 3450
-BEST, OLDER = "best", "older"
-Rows = List[Dict[str, Any]]
 
 
 class Column(NamedTuple):
@@ -92,7 +91,7 @@ def main() -> None:
             for seed in map(int, arguments.seeds.split(",")):
                 for column in arguments.columns.split(","):
                     run(column, gold, seed, arguments, evidence)
-    write_text(EVIDENCE / "best.md", page(evidence.rows()))
+    best_page.write(evidence.rows(), {name: column.terms for name, column in COLUMNS.items()})
 
 
 def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evidence: Evidence) -> None:
@@ -257,69 +256,6 @@ def read_rows(folder: Path, split: str) -> Rows:
 def write_rows(path: Path, rows: Rows) -> None:
     """Write JSONL."""
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-
-
-def page(rows: Rows) -> str:
-    """Fill the page."""
-    text = (EVIDENCE / "best.template.md").read_text(encoding="utf-8")
-    columns = [name for name in COLUMNS if any(row["dataset"] == name for row in rows)]
-    for encoder in sorted({row["encoder"] for row in rows}):
-        for gold in sorted({row["strong"] for row in rows}):
-            text = text.replace(f"{{{encoder}-{gold}}}", scores(rows, encoder, gold, columns))
-    text = text.replace("{choosing}", choosing.table(Evidence(EVIDENCE / "choosing.jsonl").rows()))
-    text = text.replace("{made}", made(rows)).replace("{collected}", collected(rows))
-    return text.replace("{chosen}", chosen(rows))
-
-
-def made(rows: Rows) -> str:
-    """Which rows are older than the rule."""
-    old = sum(row["method"] == BEST and bool(row.get("older")) for row in rows)
-    if not old:
-        return ""
-    return (
-        f"{old} of the rows below are of projects made before ({OLDER} in the last table): their candidates are "
-        "the same but for students, and what would be packaged now was chosen anew from their scores."
-    )
-
-
-def collected(rows: Rows) -> str:
-    """What was packaged in the columns of such lists, beside gold alone."""
-    found = {(row["dataset"], row["method"]): row["f1"] for row in rows if row["seed"] == 0 and row["strong"] == 250}
-    names = [name for name, column in COLUMNS.items() if column.terms in ("gold", "mixed") and (name, BEST) in found]
-    return "; ".join(
-        f"`{name}` {found[name, BEST]:.1f} packaged, {found[name, GOLD_ALONE]:.1f} gold alone" for name in names
-    )
-
-
-def scores(rows: Rows, encoder: str, gold: int, columns: List[str]) -> str:
-    """A table of F1: a line per method, a column per data set."""
-    some = [row for row in rows if row["encoder"] == encoder and row["strong"] == gold]
-    columns = [column for column in columns if any(row["dataset"] == column for row in some)]
-    methods = sorted({row["method"] for row in some}, key=lambda name: (name != "match", name == BEST, name))
-    lines = [f"| F1 | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
-    for method in methods:
-        cells = []
-        for column in columns:
-            found = [row["f1"] for row in some if row["method"] == method and row["dataset"] == column]
-            cells.append(mean_and_spread(found) if found else "")
-        lines.append(f"| {'term list' if method == 'match' else method} | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def chosen(rows: Rows) -> str:
-    """What was packaged, how sure it says it is, and how long it took."""
-    heads = ("data", "size", "gold", "seed", "chosen", "F1 where chosen", "F1 on test", "calibration error", "words/s")
-    lines = [f"| {' | '.join([*heads, 'minutes', 'CPU minutes'])} |", "|---" * (len(heads) + 2) + "|"]
-    packaged = [row for row in rows if row["method"] == BEST]
-    for row in sorted(packaged, key=lambda row: (row["encoder"], row["strong"], row["dataset"], row["seed"])):
-        error = "-" if row["ece"] is None else f"{row['ece']:.3f}"
-        name = row["dataset"] + (f" ({OLDER})" if row.get("older") else "")
-        cells = [name, row["encoder"], row["strong"], row["seed"], row["chosen"]]
-        known = row["chosen_f1"][row["chosen"]]
-        cells += ["-" if known is None else f"{known:.1f}", f"{row['f1']:.1f}", error, f"{row['words_per_second']:,}"]
-        cells += [f"{row['seconds'] / 60:.1f}", f"{row['cpu_seconds'] / 60:.1f}"]
-        lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
 
 
 if __name__ == "__main__":

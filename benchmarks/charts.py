@@ -44,6 +44,36 @@ def bar_chart(title: str, bars: Dict[str, List[float]], path: Path, unit: str = 
     write_text(path, canvas.svg())
 
 
+def stacked_chart(title: str, bars: Dict[str, List[Tuple[str, float]]], path: Path) -> None:
+    """Draw horizontal bars of parts that add up.
+
+    title (str): Title.
+    bars (Dict[str, List[Tuple[str, float]]]): By name, from top to bottom: names and sizes of the parts; at most 100.
+    path (Path): The file.
+    """
+    step, left, top, width = 26, 190, 68, 420
+    bottom = top + len(bars) * step
+    told = "; ".join(f"{bar} {', '.join(f'{name} {size:.1f}' for name, size in own)}" for bar, own in bars.items())
+    canvas = Canvas(700, bottom + 52, title, told)
+    canvas.text(12, 24, title, size=15, bold=True)
+    for i, name in enumerate(dict.fromkeys(name for own in bars.values() for name, _ in own)):
+        canvas.box(left + 150 * i, 36, 14, 14, method_color(name) or OTHER)
+        canvas.text(left + 150 * i + 20, 48, name if not i else f"+ {name}", size=13)
+    for tick in range(0, 101, 20):
+        x = left + tick / 100 * width
+        canvas.line([(x, top - 4), (x, bottom)], "line", width=1)
+        canvas.text(x, bottom + 17, str(tick), size=12, color="soft", anchor="middle")
+    for i, (bar, own) in enumerate(bars.items()):
+        y, x = top + i * step, float(left)
+        canvas.text(left - 8, y + 15, bar, size=13, anchor="end")
+        for name, size in own:
+            canvas.box(x, y + 2, size / 100 * width, 18, method_color(name) or OTHER)
+            x += size / 100 * width
+        canvas.text(left + width + 14, y + 15, f"{sum(size for _, size in own):.1f}", size=13)
+    canvas.text(left + width / 2, bottom + 38, "F1 (%)", size=13, anchor="middle")
+    write_text(path, canvas.svg())
+
+
 def line_chart(
     title: str, x_label: str, lines: Dict[str, List[Tuple[float, float]]], path: Path, unit: str = "F1 (%)"
 ) -> None:

@@ -137,6 +137,30 @@ def draw_step(canvas: Canvas, y: float, step: Step) -> None:
         canvas.text(LEFT, y + 76, step.note, size=12)
 
 
+def before_and_after() -> None:
+    """What the user brings, and what is packaged."""
+    steps = [
+        Step(
+            "Term list",
+            ["finds what it names,", "and some wrong words"],
+            [WOOL, Span(6, 7, "PRODUCT")],
+            color=OCHRE,
+        ),
+        Step(
+            "Packaged pipeline",
+            ["finds more, drops errors,", "gives scores and ids"],
+            [
+                BRAND._replace(note="0.78"),
+                WOOL._replace(note="0.96 · M:12"),
+                COAT._replace(note="0.84"),
+                LINEN._replace(note="0.61 · M:7"),
+            ],
+            color=method_color("best"),
+        ),
+    ]
+    draw_steps("before-and-after", "What the list finds, and what is found after training with text and gold", steps)
+
+
 def needle() -> None:
     """NEEDLE: completion, confidence, loss."""
     steps = [
@@ -444,7 +468,7 @@ def comparison() -> None:
 def main() -> None:
     """Draw all pictures."""
     PICTURES.mkdir(parents=True, exist_ok=True)
-    for draw in (needle, roster, cofee, best, joint, negative_sampling):
+    for draw in (before_and_after, needle, roster, cofee, best, joint, negative_sampling):
         draw()
     comparison()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-NAMES = ["best", "cofee", "comparison", "joint", "needle", "negative-sampling", "roster"]
+NAMES = ["before-and-after", "best", "cofee", "comparison", "joint", "needle", "negative-sampling", "roster"]
 
 
 @pytest.fixture(scope="module")

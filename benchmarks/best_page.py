@@ -1,0 +1,161 @@
+"""The page of best.py: its tables, its pictures, and the table that the evidence opens with."""
+
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
+
+import choosing
+from charts import line_chart, stacked_chart
+from common import EVIDENCE, Evidence, mean_and_spread
+
+from spacy_weakner.files import write_text
+from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, TERM_LIST
+
+BEST, OLDER, MATCH, HEAD = "best", "older", "match", "linear with list"
+# Gold beside list and text, against more gold alone.
+FEW, MANY = 100, 1000
+CURVES = ("bc5cdr-half", "conll03")
+BEGIN, END = "<!-- the first table -->\n", "<!-- its end -->\n"
+Rows = List[Dict[str, Any]]
+
+
+def write(rows: Rows, terms: Mapping[str, str]) -> None:
+    """Write page and pictures, and the first table of the evidence.
+
+    rows (Rows): All rows.
+    terms (Mapping[str, str]): From columns to where their term lists come from, in the order of the tables.
+    """
+    draw(rows, [*terms])
+    first = EVIDENCE / "README.md"
+    before, _, rest = first.read_text(encoding="utf-8").partition(BEGIN)
+    write_text(first, before + BEGIN + fewer(rows, [*terms]) + "\n" + END + rest.partition(END)[2])
+    write_text(EVIDENCE / "best.md", page(rows, terms))
+
+
+def draw(rows: Rows, columns: Sequence[str]) -> None:
+    """Draw where F1 comes from, and what more gold brings."""
+    parts: Dict[str, List[Tuple[str, float]]] = {}
+    for column in columns:
+        reached, segments = 0.0, []
+        for name, method in ((TERM_LIST, MATCH), (HEAD, HEAD), (COMBINED, COMBINED)):
+            f1 = mean(rows, "linear", column, 250, method)
+            if f1 is not None:
+                segments.append((name, max(0.0, f1 - reached)))
+                reached = max(reached, f1)
+        if len(segments) == 3:
+            parts[column] = segments
+    stacked_chart("Where F1 comes from: 250 gold sentences, linear", parts, EVIDENCE / "best-parts.svg")
+    for column in CURVES:
+        sizes = sorted({row["strong"] for row in rows if row["encoder"] == "linear" and row["dataset"] == column})
+        lines = {
+            name: [(float(n), f1) for n in sizes if (f1 := mean(rows, "linear", column, n, method)) is not None]
+            for name, method in ((TERM_LIST, MATCH), (GOLD_ALONE, GOLD_ALONE), (BEST, BEST))
+        }
+        title = f"{column}: F1 on test"
+        line_chart(title, "gold sentences", lines, EVIDENCE / f"best-{column}.svg")
+
+
+def mean(rows: Rows, encoder: str, column: str, gold: int, method: str) -> Optional[float]:
+    """RETURNS (Optional[float]): F1 over the samples; None if there is none."""
+    wanted = {"encoder": encoder, "dataset": column, "strong": gold, "method": method}
+    found = [row["f1"] for row in rows if wanted.items() <= row.items()]
+    return sum(found) / len(found) if found else None
+
+
+def fewer(rows: Rows, columns: Sequence[str]) -> str:
+    """A table: few gold sentences with list and text, and many alone."""
+    lines = [
+        f"| data | size | list alone | {FEW} gold, list and text | {MANY:,} gold alone | difference |",
+        "|---|---|---|---|---|---|",
+    ]
+    for column in columns:
+        for encoder in ("linear", "linear-static", "minilm"):
+            few = mean(rows, encoder, column, FEW, BEST)
+            many = mean(rows, encoder, column, MANY, GOLD_ALONE)
+            if few is not None and many is not None:
+                alone = mean(rows, encoder, column, FEW, MATCH) or 0.0
+                lines.append(f"| {column} | {encoder} | {alone:.1f} | {few:.1f} | {many:.1f} | {few - many:+.1f} |")
+    return "\n".join(lines)
+
+
+def page(rows: Rows, terms: Mapping[str, str]) -> str:
+    """Fill the page."""
+    text = (EVIDENCE / "best.template.md").read_text(encoding="utf-8")
+    columns = [name for name in terms if any(row["dataset"] == name for row in rows)]
+    for encoder in sorted({row["encoder"] for row in rows}):
+        for gold in sorted({row["strong"] for row in rows}):
+            text = text.replace(f"{{{encoder}-{gold}}}", scores(rows, encoder, gold, columns))
+    text = text.replace("{choosing}", choosing.table(Evidence(EVIDENCE / "choosing.jsonl").rows()))
+    text = (
+        text.replace("{without}", without(rows, columns))
+        .replace("{made}", made(rows))
+        .replace("{collected}", collected(rows, terms))
+    )
+    return text.replace("{chosen}", chosen(rows))
+
+
+def made(rows: Rows) -> str:
+    """Which rows are older than the rule."""
+    old = sum(row["method"] == BEST and bool(row.get("older")) for row in rows)
+    if not old:
+        return ""
+    return (
+        f"{old} of the rows below are of projects made before ({OLDER} in the last table): their candidates are "
+        "the same but for students, and what would be packaged now was chosen anew from their scores."
+    )
+
+
+def without(rows: Rows, columns: Sequence[str]) -> str:
+    """A table: without word vectors and copies in other case, and with them."""
+    lines = ["| data | gold alone: without | with | packaged: without | with |", "|---|---|---|---|---|"]
+    for column in columns:
+        cells = []
+        for method in (GOLD_ALONE, BEST):
+            of = {"dataset": column, "strong": 250, "method": method}
+            pairs = [
+                {row["seed"]: row["f1"] for row in rows if {**of, "encoder": encoder}.items() <= row.items()}
+                for encoder in ("linear-plain", "linear")
+            ]
+            seeds = pairs[0].keys() & pairs[1].keys()
+            cells += [f"{sum(pair[seed] for seed in seeds) / len(seeds):.1f}" for pair in pairs if seeds]
+        if cells:
+            lines.append(f"| {column} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def collected(rows: Rows, terms: Mapping[str, str]) -> str:
+    """What was packaged in the columns of such lists, beside gold alone."""
+    found = {(row["dataset"], row["method"]): row["f1"] for row in rows if row["seed"] == 0 and row["strong"] == 250}
+    names = [name for name, source in terms.items() if source in ("gold", "mixed") and (name, BEST) in found]
+    return "; ".join(
+        f"`{name}` {found[name, BEST]:.1f} packaged, {found[name, GOLD_ALONE]:.1f} gold alone" for name in names
+    )
+
+
+def scores(rows: Rows, encoder: str, gold: int, columns: List[str]) -> str:
+    """A table of F1: a line per method, a column per data set."""
+    some = [row for row in rows if row["encoder"] == encoder and row["strong"] == gold]
+    columns = [column for column in columns if any(row["dataset"] == column for row in some)]
+    methods = sorted({row["method"] for row in some}, key=lambda name: (name != MATCH, name == BEST, name))
+    lines = [f"| F1 | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
+    for method in methods:
+        cells = []
+        for column in columns:
+            found = [row["f1"] for row in some if row["method"] == method and row["dataset"] == column]
+            cells.append(mean_and_spread(found) if found else "")
+        lines.append(f"| {TERM_LIST if method == MATCH else method} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def chosen(rows: Rows) -> str:
+    """What was packaged, how sure it says it is, and how long it took."""
+    heads = ("data", "size", "gold", "seed", "chosen", "F1 where chosen", "F1 on test", "calibration error", "words/s")
+    lines = [f"| {' | '.join([*heads, 'minutes', 'CPU minutes'])} |", "|---" * (len(heads) + 2) + "|"]
+    packaged = [row for row in rows if row["method"] == BEST]
+    for row in sorted(packaged, key=lambda row: (row["encoder"], row["strong"], row["dataset"], row["seed"])):
+        error = "-" if row["ece"] is None else f"{row['ece']:.3f}"
+        name = row["dataset"] + (f" ({OLDER})" if row.get("older") else "")
+        cells = [name, row["encoder"], row["strong"], row["seed"], row["chosen"]]
+        known = row["chosen_f1"][row["chosen"]]
+        cells += ["-" if known is None else f"{known:.1f}", f"{row['f1']:.1f}", error, f"{row['words_per_second']:,}"]
+        cells += [f"{row['seconds'] / 60:.1f}", f"{row['cpu_seconds'] / 60:.1f}"]
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return "\n".join(lines)
