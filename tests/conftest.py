@@ -87,27 +87,10 @@ def trained_path(tmp_path_factory):
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory):
     """Folder of a random BERT with a vocabulary of pieces and letters."""
-    from .util import fix_seed
+    from .util import make_tiny_bert
 
-    transformers = pytest.importorskip("transformers")
-    path = tmp_path_factory.mktemp("bert")
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    words = ["anna", "bob", "paris", "new", "york", "smith", "went", "to", "likes", "nothing", "here", "at", "all"]
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{x}" for x in letters)]
-    (path / "vocab.txt").write_text("\n".join(pieces))
-    tokenizer = transformers.BertTokenizerFast.from_pretrained(str(path), model_max_length=32)
-    config = transformers.BertConfig(
-        vocab_size=len(pieces),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=32,
-    )
-    fix_seed()
-    transformers.BertModel(config).save_pretrained(path)
-    tokenizer.save_pretrained(path)
-    return path
+    pytest.importorskip("transformers")
+    return make_tiny_bert(tmp_path_factory.mktemp("bert"))
 
 
 @pytest.fixture(scope="session")

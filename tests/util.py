@@ -96,6 +96,30 @@ def fix_seed(seed: int = 0) -> None:
     fix_random_seed(SEED + seed)
 
 
+def make_tiny_bert(path: Path) -> Path:
+    """Write a random BERT with a vocabulary of pieces and letters to a folder, and return it."""
+    import transformers
+
+    path.mkdir(exist_ok=True)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = ["anna", "bob", "paris", "new", "york", "smith", "went", "to", "likes", "nothing", "here", "at", "all"]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{x}" for x in letters)]
+    (path / "vocab.txt").write_text("\n".join(pieces))
+    tokenizer = transformers.BertTokenizerFast.from_pretrained(str(path), model_max_length=32)
+    config = transformers.BertConfig(
+        vocab_size=len(pieces),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=32,
+    )
+    fix_seed()
+    transformers.BertModel(config).save_pretrained(path)
+    tokenizer.save_pretrained(path)
+    return path
+
+
 def make_doc(
     nlp: Language, text: str, entities: Sequence[Entity] = (), missing: Iterable[int] = (), annotated: bool = True
 ) -> Doc:
