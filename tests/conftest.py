@@ -21,6 +21,21 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path not in slow)
 
 
+def pytest_configure():
+    """Registries remember their entry points: spaCy goes through those of all packages at each lookup, and many small
+    pipelines do that a quarter of a million times."""
+    import catalogue
+
+    find, found = catalogue.Registry._get_entry_points, {}
+
+    def remember(self):
+        if self.entry_point_namespace not in found:
+            found[self.entry_point_namespace] = find(self)
+        return found[self.entry_point_namespace]
+
+    catalogue.Registry._get_entry_points = remember
+
+
 def pytest_collection_finish():
     """What is imported by now stays: it need not be searched for garbage again and again."""
     gc.collect()

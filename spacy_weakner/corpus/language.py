@@ -9,7 +9,7 @@ from spacy.language import Language
 
 from ..errors import Errors, WeaknerError
 from ..files import read_object, write_text
-from ..pipelines import blank_pipeline
+from ..pipelines import blank_pipeline, tokenizer_name
 from .docbin import SUFFIX, found_files
 
 RECORD = "weakner.json"
@@ -25,7 +25,7 @@ class CorpusLanguage(NamedTuple):
     @classmethod
     def make(cls, lang: str, tokenizer: Optional[str] = None) -> "CorpusLanguage":
         """With the language's own tokenizer, if none is given."""
-        return cls(lang, blank_pipeline(lang, tokenizer).config["nlp"]["tokenizer"]["@tokenizers"])
+        return cls(lang, tokenizer_name(lang, tokenizer))
 
     def blank(self) -> Language:
         """A pipeline without components."""

@@ -8,7 +8,7 @@ from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 
 
 def write_lines(path, rows):
@@ -24,7 +24,7 @@ def write_array(path, rows, **settings):
 def converted(path, **settings):
     """Docs of a file, and the report, by way of the command's function."""
     output = path.with_name("converted.spacy")
-    report = convert(path, output, overwrite=True, **settings)
+    report = convert(path, output, overwrite=True, **{"lang": "xx", **settings})
     return list(read_docs(output, NLP.vocab)), report
 
 
