@@ -31,7 +31,7 @@ class TrainingContext:
     configs (Path): Folder of the configs, `<size>/<recipe>.cfg` each.
     lists (Tuple[str, ...]): Sources whose matches are features of heads.
     case_lists (Tuple[Path, ...]): Pipelines of the lists that look up their matches in copies of gold in other case.
-    vectors (Optional[Path]): Word vectors of text and gold, for linear heads.
+    vectors (Optional[Path]): Word vectors of the text, for linear heads.
     For the other fields see `fit`.
     """
 

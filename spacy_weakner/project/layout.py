@@ -30,7 +30,7 @@ class Corpora:
         # The gold with weak labels beside it; the text with aggregated ones, all other tokens being missing.
         self.gold_labelled = folder / "gold-labelled.spacy"
         self.weak = folder / "weak"
-        # Vectors of the words of text and gold, for the size "linear".
+        # Vectors of the words of the text, for the size "linear".
         self.vectors = folder / "vectors"
         # Subword vectors, for the size "linear-static".
         self.pieces = folder / "pieces"
