@@ -1,4 +1,3 @@
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -49,12 +48,6 @@ def test_it_names_the_version():
     assert code_of([], ["ner", 3, None]) == "" and code_of(["elsewhere"]) == code_version()
 
 
-@pytest.fixture
-def package(tmp_path):
-    shutil.copytree(PACKAGE, tmp_path / "spacy_weakner", ignore=shutil.ignore_patterns("__pycache__"))
-    return tmp_path / "spacy_weakner"
-
-
 @pytest.mark.parametrize(
     "module, changed, counts",
     [
@@ -74,14 +67,9 @@ def package(tmp_path):
         ("crf_ner.component", "labeling/label.py", False),
     ],
 )
-def test_a_module_depends_on_what_it_imports(package, module, changed, counts):
-    def found():
-        return hash_sources(package, imported_sources(package, [f"spacy_weakner.{module}"], _registered()))
-
-    before = found()
-    path = package / changed
-    path.write_text(path.read_text() + "\n# another comment\n")
-    assert (found() != before) == counts
+def test_a_module_depends_on_what_it_imports(module, changed, counts):
+    sources = imported_sources(PACKAGE, [f"spacy_weakner.{module}"], _registered())
+    assert (PACKAGE / changed in sources) == counts
 
 
 def test_names_of_settings_add_their_code():

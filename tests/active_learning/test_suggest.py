@@ -183,7 +183,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
 
 
 def test_a_combination_is_asked_and_not_what_it_combines(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     combiner = nlp.add_pipe("ent_combiner")
     combiner.fit(borders(80))
     nlp.to_disk(tmp_path / "model")
@@ -244,7 +244,7 @@ def test_nothing_left_is_an_error(uncertain, tmp_path):
 
 def test_pipelines_and_sources_on_the_command_line(tmp_path):
     """A pipeline without probabilities, which votes beside a term list."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "LOC", "pattern": "Oslo"}, {"label": "PER", "pattern": "Ann"}])
     nlp.to_disk(tmp_path / "rules")
     (tmp_path / "terms.csv").write_text("label,term\nPER,Oslo\nPER,Ann\n")

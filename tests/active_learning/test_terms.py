@@ -23,7 +23,7 @@ TEXT = [
 @pytest.fixture
 def pipeline(tmp_path):
     """Finds three names and two towns; its list has a name and a town of them, and "May", which it overrules."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     ruler = nlp.add_pipe("gazetteer_ruler", config={"source": "list"})
     ruler.initialize(lambda: [], nlp=nlp, terms=[("PER", "Ann"), ("PER", "May"), ("LOC", "Kiel")])
     found = nlp.add_pipe("entity_ruler", config={"phrase_matcher_attr": "LOWER"})
@@ -142,7 +142,7 @@ def test_command(pipeline, text, tmp_path):
 def test_lists_with_labels_and_ids_of_their_own(text, tmp_path):
     """What is suggested has the list's label, and stands beside a list whose ids have a name of their own."""
     (tmp_path / "t.csv").write_text("label,term,MESH\nNAME,Ann,D1\n", encoding="utf-8")
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("gazetteer_ruler", config={"label_names": {"NAME": "PER"}}).initialize(
         lambda: [], nlp=nlp, terms=lambda: read_terms(tmp_path / "t.csv", id_column="MESH")
     )
@@ -158,7 +158,7 @@ def test_lists_with_labels_and_ids_of_their_own(text, tmp_path):
 
 def test_white_space_is_no_term(tmp_path):
     (tmp_path / "text.txt").write_text("Ann  is\n", encoding="utf-8")
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": text} for text in ("Ann", " ")])
     nlp.to_disk(tmp_path / "blank")
     report = suggest_terms(tmp_path / "text.txt", tmp_path / "out.csv", model=str(tmp_path / "blank"))

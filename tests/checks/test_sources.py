@@ -8,7 +8,7 @@ from spacy_weakner.checks.terms import Seen
 
 from .conftest import GOLD, found
 
-SEEN = Seen(spacy.blank("en"), 20)
+SEEN = Seen(spacy.blank("xx"), 20)
 ANSWERS = [{"tokens": ["Anna"], "ents": [[0, 1, "PERSON"]]}, {"text": "x", "ents": [["x", "DRUGS"], ["x", "MISC"]]}]
 
 
@@ -25,7 +25,7 @@ def declare(write, findings):
 
 
 def test_labels_of_all_kinds(declare, findings, tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "LOC", "pattern": "Paris"}])
     nlp.to_disk(tmp_path / "model")
     columns = declare(

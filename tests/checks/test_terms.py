@@ -14,7 +14,7 @@ NAMES = ["aspirin", "insulin", "ibuprofen", "warfarin", "heparin", "codeine", "m
 
 
 def check(path, findings, seen=None, **settings):
-    seen = seen or Seen(spacy.blank("en"), 20)
+    seen = seen or Seen(spacy.blank("xx"), 20)
     return check_terms(TermSource(name="t", path=str(path), **settings), "--terms t", "en", seen, findings)
 
 
@@ -65,7 +65,7 @@ GOLD = [
 
 
 def seen_gold():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     sentences = [Sentence(str(n), text, tuple(text.split()), ents) for n, (text, ents) in enumerate(GOLD)]
     return Seen(nlp, 20, sentences)
 
@@ -104,13 +104,13 @@ def test_spellings_of_one_term_count_once(write, findings):
 def test_a_longer_match_counts_in_any_spelling(write, findings):
     words = ("the", "-", "foo")
     gold = [Sentence(str(n), "the - foo", words, [(0, 3, "N")]) for n in range(6)]
-    check(write("t.csv", ["label,term", "N,the", "N,the \u2010 foo"]), findings, Seen(spacy.blank("en"), 20, gold))
+    check(write("t.csv", ["label,term", "N,the", "N,the \u2010 foo"]), findings, Seen(spacy.blank("xx"), 20, gold))
     assert not found(findings, "warning")
 
 
 def test_labels_that_the_source_leaves_out_do_not_count(write, findings):
     gold = [Sentence(str(n), "the foo", ("the", "foo"), [(1, 2, "X")]) for n in range(6)]
-    seen = Seen(spacy.blank("en"), 20, gold)
+    seen = Seen(spacy.blank("xx"), 20, gold)
     check(write("t.csv", ["label,term", "A,the", "B,the foo"]), findings, seen, labels={"A": "X"})
     assert "the (0 right, 6 wrong)" in found(findings, "warning")[0]
 
@@ -118,7 +118,7 @@ def test_labels_that_the_source_leaves_out_do_not_count(write, findings):
 @pytest.mark.parametrize("seen", [None, "gold", "text"])
 def test_terms_without_anything_visible_are_passed_over(write, findings, seen):
     gold = [Sentence("1", "in Paris", ("in", "Paris"), [])]
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     given = {None: Seen(nlp), "gold": Seen(nlp, 20, gold), "text": Seen(nlp, 20, (), ["in Rome"])}[seen]
     check(write("t.csv", ["label,term", "N,\u200b", "N,\ufe0f", "N,\u00ad", "N,Paris"]), findings, given)
     assert not found(findings, "error")
@@ -134,7 +134,7 @@ def test_only_complete_sentences_judge(write, findings):
 
 
 def test_without_gold_their_matches_are_counted(write, findings):
-    seen = Seen(spacy.blank("en"), 20, (), ["the one", "The other", "of"])
+    seen = Seen(spacy.blank("xx"), 20, (), ["the one", "The other", "of"])
     check(write("t.csv", ["label,term", "N,the"]), findings, seen)
     (warning,) = found(findings, "warning")
     assert "the (2 matches in the text)" in warning and "They may be right" in warning and "Remove" not in warning
@@ -209,7 +209,7 @@ def test_labels_of_large_lists_are_counted_in_all_of_it(write, findings, monkeyp
 @pytest.mark.parametrize("attr, level", [("FORM", "info"), ("ORTH", "warning")])
 def test_terms_that_only_a_variant_finds(write, findings, term, texts, is_counted, attr, level):
     source = TermSource(name="t", path=str(write("t.csv", ["label,term", f"D,{term}"])), attr=attr)
-    check_terms(source, "--terms t", "en", Seen(spacy.blank("en"), texts=texts), findings)
+    check_terms(source, "--terms t", "en", Seen(spacy.blank("xx"), texts=texts), findings)
     messages = [message for message in found(findings, level) if "variants of characters" in message]
     assert len(messages) == is_counted
 
@@ -237,7 +237,7 @@ def test_gold_ids_that_the_list_lacks(write, findings, ids, level):
     ]
     gold.append(Sentence("", "b", ("b",), [(0, 1, "X")], ids={(0, 1, "X"): ("7",)}))
     path = write("t.csv", ["label,term,id", "D,cold,1", "D,frost,2"])
-    check(path, findings, Seen(spacy.blank("en"), 20, gold))
+    check(path, findings, Seen(spacy.blank("xx"), 20, gold))
     (finding,) = [each for each in found(findings, level) if "lacks" in each]
     assert re.search(r"1 of 3 .*: 9 \(cough\)\." if level == "info" else r"1 of 1 .*: M:1 \(x\)\.", finding)
 

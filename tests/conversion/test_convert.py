@@ -9,7 +9,7 @@ from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.formats.reading import file_format, read_corpus
 from spacy_weakner.errors import WeaknerError
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 ROWS = [
     {"id": "a", "tokens": ["New", "York", "rocks"], "ents": [[0, 2, "CITY"]], "missing": [[2, 3]]},
     {"id": "b", "tokens": ["Yes"], "ents": None, "weak_ents": [[0, 1, "X"]], "cats": {"T": 1.0}},
@@ -252,6 +252,6 @@ def test_formats(tmp_path, name, expected):
 
 def test_reading_leaves_the_pipeline_alone(tmp_path):
     (tmp_path / "a.txt").write_text("One. Two.\n")
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     assert len(list(read_corpus(tmp_path / "a.txt", nlp))) == 2
     assert nlp.pipe_names == []

@@ -10,7 +10,7 @@ from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.rows import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 
 
 def write(path, text):

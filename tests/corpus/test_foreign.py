@@ -14,7 +14,7 @@ from spacy_weakner.corpus.jsonl import read_jsonl
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 TEXT = "Anna took aspirin"
 
 

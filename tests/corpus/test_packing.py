@@ -44,7 +44,7 @@ def random_doc(vocab, rng):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("n_vocabs, n", [(1, 0), (1, 1), (1, 30), (3, 30)])
 def test_contents_are_those_of_a_doc_bin(seed, n_vocabs, n):
-    rng, vocabs = random.Random(seed), [spacy.blank("en").vocab for _ in range(n_vocabs)]
+    rng, vocabs = random.Random(seed), [spacy.blank("xx").vocab for _ in range(n_vocabs)]
     docs = [random_doc(rng.choice(vocabs), rng) for _ in range(n)]
     packed = DocPacker()
     for doc in docs:
@@ -72,7 +72,7 @@ def test_other_user_data_is_stored():
 
 
 def test_a_memory_zone_may_end_before_the_docs_are_written():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     packed = DocPacker()
     for text in ("some rare words", "more of them", "some other ones"):
         with nlp.memory_zone():

@@ -15,7 +15,7 @@ from spacy_weakner.errors import WeaknerError
 
 from ..util import make_doc
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 LABELS = ("LOC", "PER")
 CASES = [
     ("IO", [(0, 2, "LOC"), (3, 4, "LOC")], "I-LOC I-LOC O I-LOC"),

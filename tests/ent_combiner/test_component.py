@@ -119,7 +119,7 @@ def test_fitting_twice_gives_the_same():
 
 def test_the_reference_docs_of_examples_are_what_it_is_fitted_to():
     docs = borders(30)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     pipe = nlp.add_pipe("ent_combiner")
     nlp.initialize(lambda: [Example(nlp.make_doc(doc.text), doc) for doc in docs])
     assert pipe.report == make(docs).report and pipe.label_data == ["D"]
@@ -340,7 +340,7 @@ def test_it_comes_back_as_it_was(fitted, tmp_path):
 
 
 def test_a_pipeline_returns_from_disk_with_a_vocabulary_of_its_own(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     ruler = nlp.add_pipe("gazetteer_ruler", config={"source": "list"})
     ruler.add_terms(["failure", "pain", "injury"], label="D")
     nlp.add_pipe("ent_combiner").fit(borders(60))

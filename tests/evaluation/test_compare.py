@@ -25,7 +25,7 @@ def make_docs(vocab, keep=lambda entity: True):
 
 @pytest.fixture
 def files(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     write_docs(tmp_path / "test.spacy", make_docs(nlp.vocab))
     write_docs(tmp_path / "weak.spacy", make_docs(nlp.vocab, lambda entity: entity[2] == "LOC"))
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": "Ann"}, {"label": "PER", "pattern": "Rain"}])
@@ -48,7 +48,7 @@ def test_scores_label_sets_and_pipelines(files):
 
 
 def test_calibration_stands_beside_where_there_are_scores(files):
-    docs = list(read_docs(files / "test.spacy", spacy.blank("en").vocab))
+    docs = list(read_docs(files / "test.spacy", spacy.blank("xx").vocab))
     for doc in docs:
         found = doc_entities(doc)
         set_source(doc, "llm", [*found, (0, 1, "X")], [*([0.75] * len(found)), 0.25])
@@ -85,7 +85,7 @@ def test_baseline_is_chosen_by_name(files):
 
 
 def test_a_weak_source_is_a_candidate(files):
-    docs = make_docs(spacy.blank("en").vocab)
+    docs = make_docs(spacy.blank("xx").vocab)
     for doc in docs:
         set_source(doc, "terms", [(0, 1, "PER"), (0, 1, "LOC")] if len(doc) == 4 else [])
     write_docs(files / "sources#1.spacy", docs)
@@ -95,7 +95,7 @@ def test_a_weak_source_is_a_candidate(files):
 
 
 def test_the_span_group_of_a_pipeline_is_a_candidate(files):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     ruler = nlp.add_pipe("span_ruler", config={"spans_key": "weak:rules"})
     ruler.add_patterns([{"label": "LOC", "pattern": "Oslo"}])
     nlp.to_disk(files / "ruler")
@@ -104,7 +104,7 @@ def test_the_span_group_of_a_pipeline_is_a_candidate(files):
 
 
 def test_a_source_that_has_not_looked_at_all_sentences_is_refused(files):
-    docs = make_docs(spacy.blank("en").vocab)
+    docs = make_docs(spacy.blank("xx").vocab)
     set_source(docs[0], "terms", [])
     write_docs(files / "some.spacy", docs)
     with pytest.raises(WeaknerError, match=r"WK409.*'terms'.*document 2 of .*some\.spacy.*none"):
@@ -134,7 +134,7 @@ def test_nothing_to_compare_and_bad_settings_are_refused(files):
 
 
 def test_other_sentences_are_refused_with_their_number(files):
-    other = make_docs(spacy.blank("en").vocab)
+    other = make_docs(spacy.blank("xx").vocab)
     write_docs(files / "other.spacy", [other[0], other[2]])
     with pytest.raises(WeaknerError, match="from document 2 on"):
         compare(files / "test.spacy", {"other": files / "other.spacy"})
@@ -145,7 +145,7 @@ def test_other_sentences_are_refused_with_their_number(files):
 
 @pytest.mark.parametrize("known", [0, 2])
 def test_test_set_without_complete_gold_is_refused(files, known):
-    docs = make_docs(spacy.blank("en").vocab)
+    docs = make_docs(spacy.blank("xx").vocab)
     docs[1].set_ents([], missing=[docs[1][known:]] if known < len(docs[1]) else [], default="outside")
     docs[2].set_ents([], missing=[docs[2][:]])
     write_docs(files / "some.spacy", docs)
@@ -155,7 +155,7 @@ def test_test_set_without_complete_gold_is_refused(files, known):
 
 
 def test_weak_labels_are_no_test_set(files):
-    docs = make_docs(spacy.blank("en").vocab)
+    docs = make_docs(spacy.blank("xx").vocab)
     set_weak(docs[1])
     write_docs(files / "weakly.spacy", docs)
     with pytest.raises(WeaknerError, match=r"WK402.*Document 2 of .*weakly\.spacy"):
@@ -194,7 +194,7 @@ def test_command_refuses_candidates_without_name_or_path(files, candidate):
 
 
 def test_ids_are_scored_where_the_gold_has_them(files):
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     gold, labels = make_docs(vocab), make_docs(vocab)
     for docs, ids in ((gold, ["Q1|Q7", "Q2", ""]), (labels, ["Q7", "Q3", "Q4"])):
         for ent, identifier in zip((ent for doc in docs for ent in doc.ents), ids, strict=True):
@@ -214,7 +214,7 @@ def test_ids_are_scored_where_the_gold_has_them(files):
 
 @pytest.mark.parametrize("component", ["gazetteer_ruler", "term_linker"])
 def test_right_ids_by_what_the_list_knows(files, component):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     patterns = [{"label": "LOC", "pattern": text, "id": "Q2"} for text in ("Romes", "Nowhere")]
     if component == "term_linker":
         nlp.add_pipe("entity_ruler").add_patterns([{**row, "id": ""} for row in patterns])

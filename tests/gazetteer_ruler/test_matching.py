@@ -1,5 +1,7 @@
 """What the component matches, what it hands to an error handler, and what it leaves in memory."""
 
+import itertools
+
 import numpy
 import pytest
 import spacy
@@ -100,17 +102,12 @@ def test_variants_of_characters_are_the_same(terms, text):
     assert matched(make_nlp(terms=[Term("A", terms)], attr="ORTH"), f"It was {text} again.") == []
 
 
-@pytest.mark.parametrize("sign", "'‘’‛\u02bc\u00b4＇")
-@pytest.mark.parametrize("dash", "-‐‑\u2012\u2013−﹣－")
-@pytest.mark.parametrize("lang", ["en", "de", "fr", ""])
-def test_every_tokenizer_finds_all_signs(lang, sign, dash):
-    nlp = spacy.blank(lang) if lang else make_nlp(terms=[Term("A", "x")])
-    ruler = nlp.get_pipe("gazetteer_ruler") if nlp.pipe_names else nlp.add_pipe("gazetteer_ruler")
-    ruler.add_terms([("A", "Parkinson's"), ("A", "Epstein-Barr")])
-    assert matched(nlp, f"Parkinson{sign}s and Epstein{dash}Barr") == [
-        (f"Parkinson{sign}s", "A"),
-        (f"Epstein{dash}Barr", "A"),
-    ]
+@pytest.mark.parametrize("lang", ["en", "de", "fr", "xx"])
+def test_every_tokenizer_finds_all_signs(lang):
+    nlp = make_nlp(terms=[Term("A", "Parkinson's"), Term("A", "Epstein-Barr")], lang=lang)
+    for sign, dash in itertools.product("'‘’‛\u02bc\u00b4＇", "-‐‑\u2012\u2013−﹣－"):
+        expected = [(f"Parkinson{sign}s", "A"), (f"Epstein{dash}Barr", "A")]
+        assert matched(nlp, f"Parkinson{sign}s and Epstein{dash}Barr") == expected
 
 
 @pytest.mark.parametrize("text", ["STRASSE", "Straße", "straße", "Strasse", "STRAẞE"])

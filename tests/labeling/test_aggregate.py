@@ -12,7 +12,7 @@ from spacy_weakner.corpus.gold import Gold, find_gold
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import aggregate
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 
 
 def make_doc(weak_spans, gold=None, words="a b c d e f"):

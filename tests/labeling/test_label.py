@@ -12,7 +12,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 TEXTS = ["I love New York", "Paris rocks", "nothing here", "AIDS in paris", "aids help"]
 
 

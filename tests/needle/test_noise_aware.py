@@ -215,5 +215,5 @@ def nlp_example():
     import spacy
     from spacy.training import Example
 
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     return Example.from_dict(nlp.make_doc("Paris rocks"), {"entities": [(0, 5, "A")]})

@@ -15,7 +15,7 @@ from spacy_weakner.runtime.inputs import SpacyFile
 from spacy_weakner.runtime.shards import Shards, run_stage
 from spacy_weakner.runtime.stage import Report, Stage
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 
 
 @pytest.fixture

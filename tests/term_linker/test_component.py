@@ -24,7 +24,7 @@ TERMS = [
 
 
 def make_nlp(terms=TERMS, examples=(), **settings):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     linker = nlp.add_pipe("term_linker", config=settings)
     linker.initialize(lambda: examples, nlp=nlp, terms=terms)
     return nlp
@@ -97,7 +97,7 @@ def test_ids_that_are_there(overwrite):
 
 
 def test_the_threshold_is_fitted_on_gold_with_ids():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     good = make_doc(nlp, "heart failure", (0, 2, "DISEASE", "D1"))
     bad = make_doc(nlp, "heart chilblain attack", (0, 3, "DISEASE", "D9"))
     examples = [Example(nlp.make_doc(doc.text), doc) for doc in [good, bad] * 10]
@@ -134,7 +134,7 @@ def test_it_returns_from_bytes_and_disk(tmp_path):
     doc = make_doc(nlp, "hart failure and cold", (0, 2, "DISEASE", ""), (3, 4, "DISEASE", ""))
     data = doc.to_bytes()
     expected = [(ent.kb_id_, ent._.weakner_ids) for ent in nlp(doc).ents]
-    empty = spacy.blank("en")
+    empty = spacy.blank("xx")
     empty.add_pipe("term_linker")
     for again in (spacy.load(tmp_path), empty.from_bytes(nlp.to_bytes())):
         found = again(Doc(again.vocab).from_bytes(data))
@@ -169,12 +169,12 @@ def test_terms_without_ids_are_refused():
 @pytest.mark.parametrize("settings", [{"threshold": 1.5}, {"n_candidates": 0}])
 def test_settings_out_of_range(settings):
     with pytest.raises(WeaknerError):
-        spacy.blank("en").add_pipe("term_linker", config=settings)
+        spacy.blank("xx").add_pipe("term_linker", config=settings)
 
 
 @pytest.mark.slow
 def test_ids_in_a_new_process(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("gazetteer_ruler", config={"annotate_ents": True}).add_terms(TERMS)
     nlp.add_pipe("abbreviations")
     nlp.add_pipe("term_linker").initialize(nlp=nlp, terms=TERMS)
@@ -186,7 +186,7 @@ def test_ids_in_a_new_process(tmp_path):
 
 
 def test_few_links_and_weak_ones_fit_no_threshold():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     docs = [make_doc(nlp, "heart failure", (0, 2, "DISEASE", "D1")) for _ in range(40)]
     for doc in docs[19:]:
         set_weak(doc)
@@ -195,7 +195,7 @@ def test_few_links_and_weak_ones_fit_no_threshold():
 
 
 def test_gold_does_not_decide_between_ids_while_the_threshold_is_fitted():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     docs = [make_doc(nlp, "a cold", (1, 2, "DISEASE", "D3")) for _ in range(30)]
     linker = make_nlp(examples=[Example(nlp.make_doc(doc.text), doc) for doc in docs])
     # "cold" is D2 first, so none of these links is right, and nothing can be fitted.

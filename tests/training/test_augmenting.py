@@ -14,7 +14,7 @@ from spacy_weakner.training.readers import make_docbin_corpus, make_example
 
 from ..util import make_doc
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 
 
 def copies(cases, text, entities=()):
@@ -47,7 +47,7 @@ def test_other_tokens_stay_aligned():
 
 
 def test_matches_of_lists_are_looked_up_anew(tmp_path):
-    ruler = spacy.blank("en")
+    ruler = spacy.blank("xx")
     pipe = ruler.add_pipe("gazetteer_ruler", config={"attr": "ORTH", "source": "terms"})
     pipe.initialize(lambda: [], nlp=ruler, terms={"LOC": ["Rome", "OSLO"]})
     ruler.to_disk(tmp_path / "list")

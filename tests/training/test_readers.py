@@ -24,7 +24,7 @@ from spacy_weakner.training.readers import DocBinCorpus, JsonlCorpus, StrongWeak
 
 from ..util import make_doc
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 ROWS = [
     {"tokens": ["New", "York"], "ents": [[0, 2, "LOC"]]},
     {"text": "I like Bob.", "ents": [[7, 10, "PER"]]},

@@ -18,7 +18,7 @@ from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 from spacy_weakner.scores import count_matches
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 TERMS = [("LOC", "Oslo"), ("LOC", "Light"), ("LOC", "New York"), ("PER", "York"), ("PER", "Ann")]
 TEXTS = [
     ("Ann saw Oslo", [(0, 1, "PER"), (2, 3, "LOC")]),

@@ -88,7 +88,7 @@ def test_the_vocabulary_does_not_grow_and_new_words_are_written(tmp_path, monkey
     made = []
 
     def blank(*args):
-        made.append(spacy.blank("en"))
+        made.append(spacy.blank("xx"))
         return made[-1]
 
     monkeypatch.setattr("spacy_weakner.corpus.language.blank_pipeline", blank)

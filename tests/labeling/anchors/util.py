@@ -5,7 +5,7 @@ import spacy
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.labeling.anchors.anchors import anchors
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 SENTENCE = "[[Anna]] met [[Bob|Bobby]] in [[Paris]] and [[Rome]]."
 HTML = '<p><a href="/wiki/Anna">Anna</a> met <a href="/wiki/Bob">Bobby</a> in <a href="x">Paris</a>.</p>'
 
