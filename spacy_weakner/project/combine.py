@@ -6,7 +6,7 @@ Every head predicts every fold, and dev, once: entities, and candidates for the 
 
 import math
 from pathlib import Path
-from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import spacy
 from spacy.language import Language
@@ -124,20 +124,35 @@ class Combination:
     lists (Mapping[str, Path]): Pipelines of term lists, by source.
     heads (Sequence[Head]): The heads.
     folds (Sequence[CombinedFold]): The gold with the candidates of lists and heads.
+    penalties (Optional[Dict[int, float]]): By fold, the penalty of the combiner that is fitted on the others; those
+        that are missing are chosen, and added.
     """
 
-    def __init__(self, lists: Mapping[str, Path], heads: Sequence[Head], folds: Sequence[CombinedFold]) -> None:
+    def __init__(
+        self,
+        lists: Mapping[str, Path],
+        heads: Sequence[Head],
+        folds: Sequence[CombinedFold],
+        penalties: Optional[Dict[int, float]] = None,
+    ) -> None:
         self.lists = lists
         self.heads = heads
         self.folds = folds
+        self.penalties = {} if penalties is None else penalties
 
     def decide_fold(self, n: int) -> List[Doc]:
         """Entities of a fold, by a combiner that was fitted on the others."""
-        return self.decide(self.folds[n].docs, [fold for i, fold in enumerate(self.folds) if i != n])
+        others = [fold for i, fold in enumerate(self.folds) if i != n]
+        combiner = self._add_combiner(spacy.blank("xx"), others, self.penalties.get(n))
+        self.penalties[n] = combiner.report.penalty
+        return self._decide(combiner, self.folds[n].docs)
 
-    def decide(self, docs: Sequence[Doc], folds: Sequence[CombinedFold]) -> List[Doc]:
-        """Entities of Docs with candidates, by a combiner that was fitted on some folds."""
-        combiner, add_short = self._add_combiner(spacy.blank("xx"), folds), short_forms(self.lists)
+    def decide(self, docs: Sequence[Doc]) -> List[Doc]:
+        """Entities of Docs with candidates, by a combiner that was fitted on all folds."""
+        return self._decide(self._add_combiner(spacy.blank("xx"), self.folds), docs)
+
+    def _decide(self, combiner: Any, docs: Sequence[Doc]) -> List[Doc]:
+        add_short = short_forms(self.lists)
         return [add_short(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
 
     def save(self, output: Path) -> Path:
@@ -146,8 +161,9 @@ class Combination:
         self._add_combiner(nlp, self.folds)
         return save(nlp, output, self.lists)
 
-    def _add_combiner(self, nlp: Language, folds: Sequence[CombinedFold]) -> Any:
-        config = {"sources": list(self.lists), "predictions": [head.name for head in self.heads]}
+    def _add_combiner(self, nlp: Language, folds: Sequence[CombinedFold], penalty: Optional[float] = None) -> Any:
+        names = [head.name for head in self.heads]
+        config = {"sources": list(self.lists), "predictions": names, "penalty": penalty}
         combiner: Any = nlp.add_pipe(COMBINER, config=config)
         combiner.initialize(
             lambda: [make_example(doc) for fold in folds for doc in (*fold.docs, *fold.copies)], nlp=nlp

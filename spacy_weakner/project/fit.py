@@ -309,7 +309,7 @@ def _with_gold(
                 cleaner = clean_list(combination, decided, proposals, policy, context.seed)
             if dev is not None:
                 on_dev = with_candidates(combined, [evaluated[head.name][0] for head in combined])
-                decided = combination.decide(on_dev.docs, with_groups)
+                decided = combination.decide(on_dev.docs)
             evaluator.add(COMBINED, combination.save(models / COMBINED), decided)
             why = f"decides between {', '.join(head.title for head in combined)}"
         else:

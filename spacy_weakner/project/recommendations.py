@@ -166,7 +166,9 @@ def clean_list(
             cleaned = [
                 CombinedFold(*([_without(doc, source, settings) for doc in docs] for docs in fold)) for fold in cleaned
             ]
-        after += Combination(combination.lists, combination.heads, cleaned).decide_fold(n)
+        # With the penalty of the combination as it is: to choose another takes most of the time.
+        lists, heads, penalties = combination.lists, combination.heads, combination.penalties
+        after += Combination(lists, heads, cleaned, penalties).decide_fold(n)
     gold = [doc for fold in folds for doc in fold.docs]
     counts = numpy.stack([count_sentences(zip(gold, docs, strict=True)) for docs in (decided, after)])
     return Bootstrap(counts, SAMPLES, seed).difference(1, 0, "before")

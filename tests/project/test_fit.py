@@ -77,11 +77,11 @@ def project(tmp_path, configs, trainings, monkeypatch):
             self.nlp, self.folds = made.nlp(COMBINED), folds
             made.combined = [*lists], [head.title for head in heads]
 
-        def decide(self, docs, folds):
+        def decide(self, docs):
             return list(self.nlp.pipe(bare_copy(doc, self.nlp.vocab) for doc in docs))
 
         def decide_fold(self, n):
-            return self.decide(self.folds[n].docs, None)
+            return self.decide(self.folds[n].docs)
 
         def save(self, output):
             return made.pipeline(COMBINED)
