@@ -91,14 +91,19 @@ class Reader(nn.Module):
         return self._truncating[key]
 
     def forward(self, batches: List[Batch]) -> Tensor:
+        # One look-up for all batches: each has a gradient as large as the vocabulary.
+        pieces = self.transformer.get_input_embeddings()(torch.cat([ids.flatten() for ids, *_ in batches]))
+        embedded = pieces.split([ids.numel() for ids, *_ in batches])
         # shape: (n_words of all batches, width)
-        return torch.cat([self._read(*batch) for batch in batches])
+        return torch.cat([self._read(own, *batch) for own, batch in zip(embedded, batches, strict=True)])
 
-    def _read(self, ids: Tensor, types: Tensor, mask: Tensor, first: Tensor, last: Tensor) -> Tensor:
-        more = {"token_type_ids": types} if self._has_types else {}
+    def _read(self, embedded: Tensor, ids: Tensor, types: Tensor, mask: Tensor, first: Tensor, last: Tensor) -> Tensor:
+        inputs = {"inputs_embeds": embedded.view(*ids.shape, -1), "attention_mask": mask, "return_dict": True}
+        if self._has_types:
+            inputs["token_type_ids"] = types
         dtype = DTYPES.get(self.settings.mixed_precision or "")
         with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None and ids.is_cuda):
-            hidden = self.transformer(input_ids=ids, attention_mask=mask, return_dict=True, **more).last_hidden_state
+            hidden = self.transformer(**inputs).last_hidden_state
         # shape: (n_windows * length, hidden size)
         pieces = hidden.flatten(0, 1).float()
         if self.settings.pooling == "mean":

@@ -23,7 +23,6 @@ from ..corpus.weak import is_weak, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
-from ..shims import transformers_in
 from ..sources.votes import weak_marked
 from ..ty import Tick
 from .layers import is_listener, to_host
@@ -37,8 +36,8 @@ PredictionT = TypeVar("PredictionT")
 Loss = Tuple[float, Callable[[], None]]
 # That of a batch without tokens.
 NO_LOSS: Loss = (0.0, lambda: None)
-# Padded tokens of a batch in prediction; with a Transformer on a CPU, where padding costs more than many batches; and
-# on a GPU, which small batches leave idle.
+# Padded tokens of a batch in prediction; with spacy-transformers on a CPU, where padding costs more than many batches
+# (`TransformerEncoder` makes its own); and on a GPU, which small batches leave idle.
 PADDED_TOKENS = 2000
 PADDED_TRANSFORMER = 400
 PADDED_GPU = 20_000
@@ -526,7 +525,8 @@ def _padded_tokens(model: Model, docs: Sequence[Doc]) -> int:
     if model.ops.device_type != "cpu":
         return PADDED_GPU
     few = sum(map(len, docs)) <= PADDED_TRANSFORMER
-    return PADDED_TOKENS if few or next(transformers_in(model), None) is None else PADDED_TRANSFORMER
+    # So spacy-transformers calls its layer.
+    return PADDED_TOKENS if few or all(node.name != "transformer" for node in model.walk()) else PADDED_TRANSFORMER
 
 
 def _finish_node(node: Model, step: Any) -> None:

@@ -122,7 +122,7 @@ def test_batches_and_padding_change_nothing(still_bert, batch_pieces):
 def test_batches_are_bounded(still_bert, batch_pieces, most):
     model = make(still_bert, batch_pieces=batch_pieces)
     sizes = []
-    hook = lambda module, args, kwargs: sizes.append(kwargs["input_ids"].numel())  # noqa: E731
+    hook = lambda module, args, kwargs: sizes.append(kwargs["attention_mask"].numel())  # noqa: E731
     module_of(model).transformer.register_forward_pre_hook(hook, with_kwargs=True)
     model.predict(Queried(make_docs([TEXT, "bob", "anna went", TEXT]), QUERIES))
     assert max(sizes) <= most
