@@ -31,7 +31,7 @@ from spacy_weakner.project.selection import Selection
 
 GOLD, SEED, N = 250, 0, 200
 ROWS = EVIDENCE / "terms.jsonl"
-STEPS = ("code", "prepare", "label", "analyze", "fit")
+STEPS = ("code", "prepare", "label", "analyze", "vectors", "fit")
 
 
 class Trained(NamedTuple):
