@@ -39,7 +39,7 @@ WEAK = ("bc5cdr", "conll03")
 # Of OntoNotes, as in en_core_web_md, in the types of CoNLL-2003; dates, amounts and the like are none of these.
 ONTONOTES = {"PERSON": "PER", "ORG": "ORG", "GPE": "LOC", "LOC": "LOC", "FAC": "LOC"}
 ONTONOTES |= dict.fromkeys(("NORP", "EVENT", "PRODUCT", "WORK_OF_ART", "LANGUAGE", "LAW"), "MISC")
-SOURCE = "project, with en_core_web_md as a source"
+SOURCE = "spacy_weakner: project, with `en_core_web_md` as a source"
 
 
 class Peer(NamedTuple):
