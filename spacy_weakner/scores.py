@@ -107,8 +107,8 @@ def count_matches(pairs: Iterable[Tuple[Entities, Entities]]) -> Tuple[Counts, D
 def total(per_label: Dict[str, Counts]) -> Counts:
     """RETURNS (Counts): The sum over all labels."""
     counts = Counts()
-    for each in per_label.values():
-        counts = counts.plus(each)
+    for label_counts in per_label.values():
+        counts = counts.plus(label_counts)
     return counts
 
 
@@ -124,12 +124,12 @@ def as_json(value: Any) -> Any:
         return {**{key: round(score, 2) for key, score in scores.items()}, **value._asdict()}
     if isinstance(value, BaseModel):
         return as_json(value.model_dump())
-    names = [own.name for own in fields(value)] if is_dataclass(value) else getattr(value, "_fields", None)
+    names = [field_.name for field_ in fields(value)] if is_dataclass(value) else getattr(value, "_fields", None)
     if names is not None:
         properties = [name for name, member in vars(type(value)).items() if isinstance(member, property)]
         return {name: as_json(getattr(value, name)) for name in (*names, *properties)}
     if isinstance(value, dict):
-        return {key: as_json(each) for key, each in value.items()}
+        return {key: as_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [as_json(each) for each in value]
+        return [as_json(item) for item in value]
     return round(value, 4) if isinstance(value, float) else value

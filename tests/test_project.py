@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 import srsly
-from spacy import registry, util
-from spacy.schemas import ConfigSchemaInit, ConfigSchemaNlp, ConfigSchemaTraining
+from spacy import util
 from typer.main import get_command
 from weasel.util import load_project_config
 
@@ -134,17 +133,6 @@ def test_whatever_can_use_a_gpu_is_told_which():
 
 def test_all_commands_are_part_of_a_workflow():
     assert {name for names in PROJECT["workflows"].values() for name in names} == set(COMMANDS)
-
-
-@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
-def test_configs_are_complete(path):
-    config = util.load_config(path, interpolate=True)
-    ConfigSchemaNlp.model_validate(registry.resolve(config["nlp"]))
-    # The callback that loads weights is made when the training begins.
-    before = registry.resolve({"it": config["initialize"]["before_init"]})
-    ConfigSchemaInit.model_validate({**config["initialize"], "before_init": before["it"], "after_init": None})
-    needed = {name for name, field in ConfigSchemaTraining.model_fields.items() if field.is_required()}
-    assert needed <= set(config["training"])
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)

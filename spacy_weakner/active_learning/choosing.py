@@ -52,10 +52,10 @@ def choose(sentences: Sequence[Sentence], n: int) -> Choice:
         return True
 
     for label, share in _shares(sentences, n).items():
-        own = numpy.asarray([sentence.by_label.get(label, -1.0) for sentence in sentences], dtype="float64")
+        by_label = numpy.asarray([sentence.by_label.get(label, -1.0) for sentence in sentences], dtype="float64")
         there = sum(label in sentences[i].by_label for i in chosen)
         for _ in range(max(0, share - there)):
-            if len(chosen) == n or not take(own):
+            if len(chosen) == n or not take(by_label):
                 break
     while len(chosen) < n and take(scores):
         pass

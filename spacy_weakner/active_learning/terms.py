@@ -173,7 +173,7 @@ def _keys(ruler: GazetteerRuler) -> Iterator[Key]:
 
 
 def _row(key: Key, phrase: Phrase, in_list: str, against: Sequence[str]) -> SuggestedTerm:
-    ids, nearest = (next((each for each, _ in counts.most_common(1)), "") for counts in (phrase.ids, phrase.nearest))
+    ids, nearest = (next((item for item, _ in counts.most_common(1)), "") for counts in (phrase.ids, phrase.nearest))
     return SuggestedTerm(
         label=key[0],
         term=phrase.text,

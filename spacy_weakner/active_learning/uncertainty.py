@@ -97,7 +97,9 @@ def spans_of_votes(votes: Mapping[str, Vote]) -> List[UncertainSpan]:
             counts = Counter(entity for answer in answers.values() for entity in answer)
             start, end, label = max(counts, key=lambda entity: (counts[entity], entity))
             start, end = min(start, group[0][0]), max(end, *(other for _, other, _ in group))
-            listed = (f"{name} {'+'.join(each for *_, each in own) or 'nothing'}" for name, own in answers.items())
+            listed = (
+                f"{name} {'+'.join(name_ for *_, name_ in found) or 'nothing'}" for name, found in answers.items()
+            )
             spans.append(UncertainSpan(start, end, label, uncertainty, f"disagreement: {', '.join(listed)}"))
     return spans
 

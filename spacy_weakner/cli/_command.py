@@ -111,7 +111,7 @@ def parameter_docs(owner: Any) -> Dict[str, str]:
     found: Dict[str, str] = {}
     names: List[str] = []
     owners = reversed(inspect.getmro(owner)) if inspect.isclass(owner) else [owner]
-    for line in "\n\n".join(inspect.cleandoc(each.__doc__ or "") for each in owners).splitlines():
+    for line in "\n\n".join(inspect.cleandoc(documented.__doc__ or "") for documented in owners).splitlines():
         field = _FIELD.fullmatch(line)
         if field is not None:
             names = field[1].split(", ")

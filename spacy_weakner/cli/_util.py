@@ -144,9 +144,9 @@ def only_with(context: typer.Context, modes: Mapping[str, Sequence[str]]) -> str
     mode, *others = [*filter(is_given, filter(None, modes)), ""]
     for option in filter(None, others):
         raise _misplaced(option, f"without --{mode}")
-    for option in {option for own in modes.values() for option in own} - {*modes[mode]}:
+    for option in {option for names in modes.values() for option in names} - {*modes[mode]}:
         if is_given(option):
-            able = " or ".join(f"--{name}" for name, own in modes.items() if name and option in own)
+            able = " or ".join(f"--{name}" for name, names in modes.items() if name and option in names)
             how = f"without --{mode}" if mode else f"with {able}"
             raise _misplaced(option, how)
     return mode

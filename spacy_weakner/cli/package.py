@@ -29,7 +29,7 @@ def package_cli(
     with reporting():
         selected, test = Selection.load(selection), read_scores(scores)
         # As a workflow says that there is none.
-        given = parse_candidates([each for each in data or () if not each.endswith(("=", "=null"))])
+        given = parse_candidates([source for source in data or () if not source.endswith(("=", "=null"))])
         made = package(selected, output, name=name, version=version, test=test, data=given)
         measured = f", on test {test[selected.best].text()}" if selected.best in test else ""
         say("good", f"Packaged: '{selected.best}'{measured}", selected.selected.path)

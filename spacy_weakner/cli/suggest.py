@@ -44,7 +44,7 @@ def _show_terms(report: TermReport, given: Any) -> None:
     new = [term for term in report.terms if term.in_list == "no"]
     msg.good(f"{len(new)} terms to add, and {len(report.terms) - len(new)} of the lists to check", given.output_path)
     msg.info(f"Left out: {report.known} known to the lists, {report.refuted} non-entities in gold")
-    rows = [(each.label, shorten(each.term), str(each.mentions), shorten(each.against)) for each in new[:_SHOWN]]
+    rows = [(found.label, shorten(found.term), str(found.mentions), shorten(found.against)) for found in new[:_SHOWN]]
     msg.table(rows, header=("label", "term", "mentions", "against"), divider=True)
     msg.info("Answer yes or no in its column 'accept', and give it as one more --terms.")
 
@@ -60,7 +60,10 @@ def _show_sentences(report: SuggestReport, given: Any) -> None:
     }
     msg.info(f"Left out: {listing({what: number for what, number in left_out.items() if number})}")
     msg.info(f"Sentences by uncertain label: {', '.join(f'{k} {v}' for k, v in report.labels.items()) or 'none'}")
-    rows = [(f"{each.score:.2f}", shorten(each.why), shorten(each.text)) for each in report.sentences[:_SHOWN]]
+    rows = [
+        (f"{sentence.score:.2f}", shorten(sentence.why), shorten(sentence.text))
+        for sentence in report.sentences[:_SHOWN]
+    ]
     msg.table(rows, header=("score", "uncertain", "sentence"), divider=True)
     if len(report.sentences) < (given.n or N_SENTENCES):
         msg.warn(f"{given.n or N_SENTENCES} sentences were wanted; there are no more that differ")

@@ -35,7 +35,7 @@ def group_documents(docs: Iterable[Doc]) -> Iterator[List[Doc]]:
             group = []
         group.append(doc)
         if place is not None and place[1] > LONGEST:
-            yield from ([each] for each in group)
+            yield from ([single] for single in group)
             group = []
         last = place
     yield from [group] if group else []

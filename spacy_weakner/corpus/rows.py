@@ -91,7 +91,7 @@ def doc_from_row(
         marked = spans.read_marked(group, f"weak_ents of {name}", scored=True)
         scores = [m.score for m in marked] if any(m.score is not None for m in marked) else None
         # A source may give several, with "|" between them; the first one is the span's.
-        ids = {entity: list(filter(None, "|".join(own).split("|"))) for entity, own in _ids(marked).items()}
+        ids = {entity: list(filter(None, "|".join(listed).split("|"))) for entity, listed in _ids(marked).items()}
         weak.set_group(doc, weak.weak_group(name), [(m.start, m.end, m.label) for m in marked], scores, ids)
     if row.get("wrong"):
         wrong = spans.read_marked(row["wrong"], "wrong", unlabeled=True)
@@ -314,9 +314,9 @@ def _ids(marked: Sequence[_Marked]) -> Dict[Entity, List[str]]:
     """Ids of concepts by entity, in the order of the row."""
     ids: Dict[Entity, List[str]] = {}
     for m in marked:
-        own = ids.setdefault((m.start, m.end, m.label), [])
-        own += [m.id] if m.id and m.id not in own else []
-    return {entity: own for entity, own in ids.items() if own}
+        listed = ids.setdefault((m.start, m.end, m.label), [])
+        listed += [m.id] if m.id and m.id not in listed else []
+    return {entity: listed for entity, listed in ids.items() if listed}
 
 
 def _concept(value: Any, what: str) -> str:

@@ -250,10 +250,10 @@ def add_ids(doc: Doc, sources: Sequence[str]) -> None:
 def give_ids(doc: Doc, ids: Ids) -> None:
     """Give the entities that have no id the first of their own."""
     for ent in doc.ents if ids else ():
-        own = ids.get((ent.start, ent.end, ent.label_))
-        if own and not ent.kb_id:
+        listed = ids.get((ent.start, ent.end, ent.label_))
+        if listed and not ent.kb_id:
             for token in ent:
-                token.ent_kb_id_ = own[0]
+                token.ent_kb_id_ = listed[0]
 
 
 def doc_entities(doc: Doc) -> List[Entity]:
@@ -442,7 +442,7 @@ def _are_ids(ids: Any, length: int) -> bool:
     return ids is None or (
         isinstance(ids, (list, tuple))
         and len(ids) == length
-        and all(isinstance(own, (list, tuple)) and all(isinstance(text, str) for text in own) for own in ids)
+        and all(isinstance(texts, (list, tuple)) and all(isinstance(text, str) for text in texts) for texts in ids)
     )
 
 

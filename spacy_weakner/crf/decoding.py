@@ -77,14 +77,14 @@ def probable_spans(lattice: Lattice, tags: Array, least: float) -> Array:
     begun, last = lattice.alpha[starts, rows, first[labels]] - lattice.log_z[rows], first[labels]
     for width in range(2, len(batch.emissions) + 1):
         kept = starts + width <= batch.lengths[rows]
-        starts, rows, labels, begun, last = (own[kept] for own in (starts, rows, labels, begun, last))
+        starts, rows, labels, begun, last = (values[kept] for values in (starts, rows, labels, begun, last))
         if not len(starts):
             break
         found.append(numpy.stack([rows, starts, starts + width, labels], axis=1))
         token, tag = starts + width - 1, inside[labels]
         begun += transitions[last, tag] + batch.emissions[token, rows, tag]
         kept = begun + lattice.beta[token, rows, tag] >= math.log(least)
-        starts, rows, labels, begun, last = (own[kept] for own in (starts, rows, labels, begun, tag))
+        starts, rows, labels, begun, last = (values[kept] for values in (starts, rows, labels, begun, tag))
     return numpy.concatenate(found)
 
 
@@ -111,9 +111,9 @@ def entity_log_probabilities(
     last = numpy.cumsum(end - start) - 1
     first = last - (end - start) + 1
     entity = numpy.repeat(numpy.arange(len(spans)), end - start)
-    own = batch.emissions[numpy.arange(len(tags)) + (start - first)[entity], rows[entity], tags]
-    own[:-1] += numpy.where(entity[1:] == entity[:-1], scores.transitions[tags[:-1], tags[1:]], 0.0)
-    within = numpy.add.reduceat(own, first)
+    token_scores = batch.emissions[numpy.arange(len(tags)) + (start - first)[entity], rows[entity], tags]
+    token_scores[:-1] += numpy.where(entity[1:] == entity[:-1], scores.transitions[tags[:-1], tags[1:]], 0.0)
+    within = numpy.add.reduceat(token_scores, first)
     not_continued = numpy.where(continues, -numpy.inf, scores.transitions)
     before = logsumexp(lattice.alpha[start - 1, rows] + not_continued.T[tags[first]])
     before = numpy.where(start == 0, scores.start[tags[first]], before)

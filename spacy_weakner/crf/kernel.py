@@ -48,11 +48,11 @@ class CRFParameters(NamedTuple):
         RETURNS (CRFParameters): Parameters with -inf elsewhere.
         """
         masks = (start, transitions, end)
-        return CRFParameters(*(numpy.where(mask, own, -numpy.inf) for own, mask in zip(self, masks, strict=True)))
+        return CRFParameters(*(numpy.where(mask, values, -numpy.inf) for values, mask in zip(self, masks, strict=True)))
 
     def scaled(self, factor: float) -> "CRFParameters":
         """Multiply all scores, as a temperature does."""
-        return CRFParameters(*(own * factor for own in self))
+        return CRFParameters(*(values * factor for values in self))
 
     def minus(self, other: "CRFParameters") -> "CRFParameters":
         """Subtract, as between expected counts."""
@@ -245,7 +245,7 @@ class Paths:
         self.batch, self.n_tags = batch, n_tags
         self.first, self.last = tags[0], tags[batch.ends]
         # Places in emissions and in transitions, as if these had one dimension.
-        self.own = tags + n_tags * numpy.arange(tags.size).reshape(tags.shape)
+        self.scored = tags + n_tags * numpy.arange(tags.size).reshape(tags.shape)
         self.moves = n_tags * tags[:-1] + tags[1:]
 
     def scores(self, parameters: CRFParameters) -> Array:
@@ -254,7 +254,7 @@ class Paths:
         parameters (CRFParameters): Scores of the CRF.
         RETURNS (Array): Shape (n_sequences,).
         """
-        emitted = self.batch.emissions.reshape(-1).take(self.own)
+        emitted = self.batch.emissions.reshape(-1).take(self.scored)
         moved = numpy.where(self.batch.mask[1:], parameters.transitions.reshape(-1).take(self.moves), 0.0)
         return emitted.sum(0) + moved.sum(0) + parameters.start[self.first] + parameters.end[self.last]
 
@@ -267,7 +267,7 @@ class Paths:
         """
         tokens, counts = marginals
         by_token = self.batch.mask if weights is None else numpy.where(self.batch.mask, weights, 0.0)
-        tokens.reshape(-1)[self.own] -= by_token
+        tokens.reshape(-1)[self.scored] -= by_token
         n = self.n_tags
         start, end = (numpy.bincount(tags, weights, n) for tags in (self.first, self.last))
         moves = numpy.bincount(self.moves.reshape(-1), by_token[1:].reshape(-1), n * n).reshape(n, n)

@@ -58,17 +58,17 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
     norms = numpy.ones((1 + n_steps // interval, 2, n_rows, 1))
     with numpy.errstate(divide="ignore", invalid="ignore"):
         previous = upto[0]
-        for t, (n, own, sums) in enumerate(zip(batch.n_running, upto, before, strict=True)):
+        for t, (n, current, sums) in enumerate(zip(batch.n_running, upto, before, strict=True)):
             if n < n_rows:
-                own, sums, previous = own[:, :n], sums[:, :n], previous[:, :n]
+                current, sums, previous = current[:, :n], sums[:, :n], previous[:, :n]
             if t > 0:
                 numpy.matmul(previous, transitions, out=sums)
-            own *= sums
-            previous = own
+            current *= sums
+            previous = current
             if t % interval == 0:
                 norm = norms[t // interval, :, :n]
-                numpy.matmul(own, ones, out=norm)
-                own /= norm
+                numpy.matmul(current, ones, out=norm)
+                current /= norm
         ways_on = gather(upto[:, 1], backwards)
         totals = numpy.einsum("tnc,tnc->tn", before[:, 0], ways_on)
         log_z = numpy.log(totals[0]) + numpy.log(norms[:, 1, :, 0]).sum(0)

@@ -117,7 +117,7 @@ class CRFNer(TaggingHead[Target]):
         parameters = self._parameters()
 
         def loss(temperature: float) -> float:
-            cooled = [own / temperature for own in emissions]
+            cooled = [scores / temperature for scores in emissions]
             losses, _ = sentence_losses(parameters.scaled(1 / temperature), cooled, tags)
             return float(losses.mean())
 

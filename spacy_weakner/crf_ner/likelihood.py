@@ -88,7 +88,7 @@ def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags:
     RAISES (WeaknerError): If the constraints allow no path that agrees with the annotation.
     """
     losses = numpy.zeros(len(tags))
-    used = [i for i, own in enumerate(tags) if len(own)]
+    used = [i for i, sentence in enumerate(tags) if len(sentence)]
     holes: Any = ()
     if used:
         batch = pad([emissions[i] for i in used])
@@ -118,8 +118,8 @@ def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags:
             by_path[holes] = 0.0
         gradient, counts = paths.subtract(marginals(by_row), by_path)
         if len(holes):
-            own, own_counts = marginals_of_holes(None if by_row is None else by_row[holes])
-            gradient[: len(own), holes] -= own
+            of_holes, own_counts = marginals_of_holes(None if by_row is None else by_row[holes])
+            gradient[: len(of_holes), holes] -= of_holes
             counts = counts.minus(own_counts)
         return unpad(batch, gradient, emissions, used), counts
 
@@ -146,7 +146,7 @@ def marginal_likelihood(
 
 def count_sentences(emissions: Sequence[Array]) -> int:
     """How many sentences have tokens: what the mean is taken over."""
-    return len([own for own in emissions if len(own)])
+    return len([scores for scores in emissions if len(scores)])
 
 
 def zero(parameters: CRFParameters, emissions: Sequence[Array]) -> CRFGradient:
@@ -169,7 +169,8 @@ def unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequenc
         return result
     gradients = dict(zip(used, result, strict=True))
     return [
-        gradients[i] if i in gradients else numpy.zeros(own.shape, dtype="float32") for i, own in enumerate(emissions)
+        gradients[i] if i in gradients else numpy.zeros(scores.shape, dtype="float32")
+        for i, scores in enumerate(emissions)
     ]
 
 

@@ -113,8 +113,8 @@ class SoftLabelCRF:
 
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
         tags = [sample_negatives(target.tags, self.negative_rate) for target in targets]
-        used = [i for i, own in enumerate(tags) if own.ndim == 2 and own.any()]
-        hard = [numpy.full(len(own), MISSING) if own.ndim == 2 else own for own in tags]
+        used = [i for i, sentence in enumerate(tags) if sentence.ndim == 2 and sentence.any()]
+        hard = [numpy.full(len(sentence), MISSING) if sentence.ndim == 2 else sentence for sentence in tags]
         result = marginal_likelihood(parameters, emissions, hard)
         return add(result, self._divergence(parameters, emissions, tags, used)) if used else result
 

@@ -82,8 +82,8 @@ def add_crf_gradient(model: Model, gradient: CRFParameters) -> None:
 
     module = crf_module(model)
     tensors = (module.start_transitions, module.transitions, module.end_transitions)
-    for tensor, own in zip(tensors, gradient, strict=True):
-        addend = torch.as_tensor(numpy.ascontiguousarray(own), dtype=tensor.dtype, device=tensor.device)
+    for tensor, values in zip(tensors, gradient, strict=True):
+        addend = torch.as_tensor(numpy.ascontiguousarray(values), dtype=tensor.dtype, device=tensor.device)
         tensor.grad = addend if tensor.grad is None else tensor.grad + addend
 
 

@@ -45,11 +45,11 @@ class Sample:
             return
         orths = doc.to_array(ORTH).tolist()
         ids = [self._known[orth] if orth in self._known else self._add_word(doc, orth) for orth in orths]
-        ids = [own for own in ids if own != _BEYOND]
+        ids = [kept for kept in ids if kept != _BEYOND]
         if ids:
             self.sentences.append(numpy.asarray(ids, dtype="int32"))
         if len(self.sentences) > self.limit:
-            self.sentences = [own for own in self.sentences if self._random.random() < 0.5]
+            self.sentences = [kept for kept in self.sentences if self._random.random() < 0.5]
             self._share /= 2
 
     def _add_word(self, doc: Doc, orth: int) -> int:
@@ -74,9 +74,9 @@ class Sample:
 def _chunks(sentences: Sequence[Ids]) -> Any:
     """Sentences in a row, with the places beyond their ends between them."""
     beyond, parts, size = numpy.full(max(OFFSETS), _BEYOND, dtype="int32"), [], 0
-    for own in sentences:
-        parts += [own, beyond]
-        size += len(own)
+    for ids in sentences:
+        parts += [ids, beyond]
+        size += len(ids)
         if size >= _CHUNK:
             yield numpy.concatenate([beyond, *parts])
             parts, size = [], 0
@@ -97,7 +97,7 @@ def count(sentences: Sequence[Ids], words: Ids, contexts: int) -> Any:
     n_contexts = min(contexts, len(words))
     shape = (len(words), len(OFFSETS) * n_contexts)
     total = csr_matrix(shape, dtype="float32")
-    n_ids = 1 + max((int(own.max()) for own in sentences), default=0)
+    n_ids = 1 + max((int(ids.max()) for ids in sentences), default=0)
     rows = numpy.full(n_ids + 1, _BEYOND, dtype="int32")  # the last is that of what is beyond
     rows[words] = numpy.arange(len(words))
     for part in _chunks(sentences):

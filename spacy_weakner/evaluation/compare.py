@@ -203,11 +203,11 @@ def _compare(
         accuracy = accuracy.with_sentence(wanted, found, len(gold))
         ids, wanted_ids = candidate.ids(doc), gold_ids(gold)
         links = links.with_sentence(wanted_ids, ids, found, candidate.known(doc) if wanted_ids else set())
-        concepts.update(*(own[:1] for own in ids.values()), *wanted_ids.values())
+        concepts.update(*(span_ids[:1] for span_ids in ids.values()), *wanted_ids.values())
         calibration.add(found, candidate.scores(doc), Gold(frozenset(wanted)))
         sentences.append(counts)
-        for label, each in by_label.items():
-            per_label[label] = per_label.get(label, Counts()).plus(each)
+        for label, label_counts in by_label.items():
+            per_label[label] = per_label.get(label, Counts()).plus(label_counts)
         if observe is not None:
             observe(candidate, gold, doc)
     reliability = calibration.result()

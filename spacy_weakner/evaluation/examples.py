@@ -52,7 +52,7 @@ class WorstSentences:
         if not errors or not self._limit or (len(self._heap) == self._limit and rank < self._heap[0][:2]):
             return
         offsets = tuple((token.idx, token.idx + len(token)) for token in doc)
-        actual, found = (tuple(sorted(set(each))) for each in (gold, predicted))
+        actual, found = (tuple(sorted(set(entities))) for entities in (gold, predicted))
         item = (*rank, Example(self._seen, errors, doc.text, offsets, actual, found, *ids))
         if len(self._heap) < self._limit:
             heapq.heappush(self._heap, item)
@@ -123,6 +123,6 @@ def _flatten(entities: Sequence[Entity]) -> Tuple[List[Entity], List[Entity]]:
     """Entities that can be shown in the sentence, and those that overlap them."""
     shown: List[Entity] = []
     hidden: List[Entity] = []
-    for entity in sorted(entities, key=lambda each: (each[0], -each[1], each[2])):
+    for entity in sorted(entities, key=lambda span: (span[0], -span[1], span[2])):
         (hidden if shown and entity[0] < shown[-1][1] else shown).append(entity)
     return shown, hidden

@@ -31,7 +31,7 @@ class LinkCounts(NamedTuple):
         there = {entity for entity in found if entity in wanted}
         right = {entity for entity in there if not wanted[entity].isdisjoint(ids.get(entity, ())[:1])}
         counts = (right, ids, wanted, there, there & known, right & known)
-        return LinkCounts(*(before + len(each) for before, each in zip(self, counts, strict=True)))
+        return LinkCounts(*(before + len(entities) for before, entities in zip(self, counts, strict=True)))
 
     @property
     def scores(self) -> Dict[str, Optional[float]]:
@@ -62,10 +62,10 @@ class WrongLinks:
         """Count one sentence."""
         wanted = gold_ids(gold)
         for entity in {entity for entity in found if entity in wanted}:
-            own = "".join(ids.get(entity, ())[:1])
-            if own not in wanted[entity]:
+            identifier = "".join(ids.get(entity, ())[:1])
+            if identifier not in wanted[entity]:
                 start, end, label = entity
-                self._counts[gold[start:end].text, label, "|".join(sorted(wanted[entity])), own] += 1
+                self._counts[gold[start:end].text, label, "|".join(sorted(wanted[entity])), identifier] += 1
 
     def most_frequent(self, top: int) -> List[Tuple[Tuple[str, str, str, str], int]]:
         """Phrase, label, ids of the gold and the id that was given, or nothing, each with how often."""
@@ -74,20 +74,20 @@ class WrongLinks:
 
 def gold_ids(doc: Doc) -> Dict[Entity, AbstractSet[str]]:
     """The ids of the entities in `doc.ents` that have any."""
-    return {entity: frozenset(own[0].split("|")) for entity, own in doc_ids(doc).items()}
+    return {entity: frozenset(listed[0].split("|")) for entity, listed in doc_ids(doc).items()}
 
 
 def preferred_names(nlp: Language, ids: Iterable[str]) -> Dict[str, str]:
     """Preferred names of ids, as far as components of a pipeline know them."""
     pipes: List[Any] = [pipe for _, pipe in nlp.pipeline]
     lists = [pipe for pipe in pipes if isinstance(pipe, ConceptNames)]
-    names = ((each, next(filter(None, (pipe.preferred_name(each) for pipe in lists)), "")) for each in ids)
-    return {each: name for each, name in names if name}
+    names = ((id_, next(filter(None, (pipe.preferred_name(id_) for pipe in lists)), "")) for id_ in ids)
+    return {id_: name for id_, name in names if name}
 
 
 def name_ids(ids: str, names: Mapping[str, str]) -> str:
     """Ids as people read them: "D006333 (heart failure)"."""
-    return "|".join(f"{each} ({names[each]})" if each in names else each for each in ids.split("|"))
+    return "|".join(f"{id_} ({names[id_]})" if id_ in names else id_ for id_ in ids.split("|"))
 
 
 def _percent(n: int, of: int) -> Optional[float]:

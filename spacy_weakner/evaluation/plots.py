@@ -94,16 +94,16 @@ def length_plot(lengths: Dict[str, List[LengthRecall]], key: str) -> Plot:
     colors = _colors(lengths)
     with _figure(3.0 + _legend_height(lengths), key) as (figure, axes):
         for i, (name, classes) in enumerate(lengths.items()):
-            known = [(x, each.recall) for x, each in enumerate(classes) if each.gold]
+            known = [(x, point.recall) for x, point in enumerate(classes) if point.gold]
             axes.plot(*zip(*known, strict=True), label=shorten(name, _LEGEND_WIDTH), **_line(i, colors[name]))
-        names = [each.length for each in next(iter(lengths.values()))]
+        names = [point.length for point in next(iter(lengths.values()))]
         axes.set_xticks(range(len(names)), names)
         axes.set_ylim(-3, 103)
         axes.set_xlabel("tokens of the gold entity")
         axes.set_ylabel("recall (%)")
         _legend(figure, axes)
         description = "; ".join(
-            f"{shorten(name)}: " + ", ".join(f"{each.length} {each.recall:.0f}" for each in classes if each.gold)
+            f"{shorten(name)}: " + ", ".join(f"{point.length} {point.recall:.0f}" for point in classes if point.gold)
             for name, classes in lengths.items()
         )
         return _finish(figure, "Recall by length", description, key)
@@ -114,15 +114,15 @@ def precision_recall_plot(counts: Dict[str, Counts], key: str) -> Plot:
     with _figure(0.9 + 0.7 * len(counts), key) as (figure, axes):
         names = list(counts)
         for i, (label, offset) in enumerate((("precision", -0.1), ("recall", 0.12))):
-            values = [getattr(each, label) for each in counts.values()]
+            values = [getattr(total, label) for total in counts.values()]
             axes.barh([y + offset for y in range(len(names))], values, height=0.2, color=COLORS[i], label=label)
         _name_rows(axes, names)
         axes.set_xlim(0, 100)
         axes.set_xlabel("%")
         _legend(figure, axes, columns=2)
         description = "; ".join(
-            f"{shorten(name)}: precision {each.precision:.1f}, recall {each.recall:.1f}"
-            for name, each in counts.items()
+            f"{shorten(name)}: precision {total.precision:.1f}, recall {total.recall:.1f}"
+            for name, total in counts.items()
         )
         return _finish(figure, "Precision and recall", description, key)
 
@@ -133,7 +133,7 @@ def reliability_plot(calibration: Dict[str, Reliability], key: str, title: str =
     with _figure(3.6 + _legend_height(calibration), key) as (figure, axes):
         axes.plot([0, 1], [0, 1], color=_INK, linewidth=1, linestyle=(0, (4, 3)))
         for i, (name, result) in enumerate(calibration.items()):
-            points = [(each.score, each.right) for each in result.bins if each.spans]
+            points = [(group.score, group.right) for group in result.bins if group.spans]
             if points:
                 axes.plot(*zip(*points, strict=True), label=shorten(name, _LEGEND_WIDTH), **_line(i, colors[name]))
         axes.set_xlim(-0.03, 1.03)
@@ -142,8 +142,8 @@ def reliability_plot(calibration: Dict[str, Reliability], key: str, title: str =
         axes.set_ylabel("share that is right (0 to 1)")
         _legend(figure, axes)
         description = "; ".join(
-            f"{shorten(name)}: expected calibration error {each.error:.3f} over {each.spans} spans"
-            for name, each in calibration.items()
+            f"{shorten(name)}: expected calibration error {group.error:.3f} over {group.spans} spans"
+            for name, group in calibration.items()
         )
         return _finish(figure, title, description, key)
 

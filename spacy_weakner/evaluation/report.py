@@ -121,7 +121,7 @@ def report(
 
 def _names(rows: Sequence[Comparison]) -> Dict[str, str]:
     """Preferred names of ids, as any candidate knows them."""
-    return {each: name for row in reversed(rows) for each, name in row.names.items()}
+    return {id_: name for row in reversed(rows) for id_, name in row.names.items()}
 
 
 class _Observer:
@@ -144,7 +144,7 @@ class _Observer:
             self._evaluations[name] = Evaluation()
             self.links[name] = WrongLinks()
         ids = candidate.ids(doc)
-        shown = [{entity: own[0] for entity, own in each.items()} for each in (doc_ids(gold_doc), ids)]
+        shown = [{entity: listed[0] for entity, listed in every.items()} for every in (doc_ids(gold_doc), ids)]
         self.worst[name].add(gold_doc, sorted(gold.entities), entities, shown)
         self.links[name].add(gold_doc, ids, entities)
         self._evaluations[name].add(gold_doc, entities, gold)
@@ -267,7 +267,7 @@ def _best_source(scored: Dict[str, GoldScores]) -> List[Tuple[str, str]]:
     if not scored:
         text = "Annotate about a hundred sentences: with them this page shows how often the labels are right."
         return [("Best", "Unknown without gold."), ("Next", text)]
-    name, counts = max(((name, each.total.exact) for name, each in scored.items()), key=lambda item: item[1].f1)
+    name, counts = max(((name, source.total.exact) for name, source in scored.items()), key=lambda item: item[1].f1)
     scores = f"F1 {counts.f1:.1f}, P {counts.precision:.1f}, R {counts.recall:.1f}"
     return [("Best", f"'{name}' is the best source: {scores} on the gold.")]
 
@@ -279,8 +279,8 @@ def _plots(scored: Dict[str, GoldScores], calibration: Dict[str, Reliability], k
         plots.append(precision_recall_plot(counts, f"{key}-pr"))
         plots.append(length_plot({name: result.lengths for name, result in scored.items()}, f"{key}-lengths"))
     # Components list many candidates that they do not write: these would hide the curves of the entities.
-    listed = {name: each for name, each in calibration.items() if PREDICTED_PREFIX in name}
-    written = {name: each for name, each in calibration.items() if name not in listed}
+    listed = {name: bins for name, bins in calibration.items() if PREDICTED_PREFIX in name}
+    written = {name: bins for name, bins in calibration.items() if name not in listed}
     if written:
         plots.append(reliability_plot(written, f"{key}-reliability"))
     if listed:

@@ -61,7 +61,7 @@ def tuning_tables(tuning: Tuning) -> List[Table]:
     """Scores of weak labels on gold, the worst terms, and term lists with and without better settings."""
     scores = [("all", tuning.scores), *tuning.per_label.items()]
     if len(tuning.per_source) > 1:
-        scores += [(f"source {name}", each) for name, each in tuning.per_source.items()]
+        scores += [(f"source {name}", scored) for name, scored in tuning.per_source.items()]
     tables = [
         Table(
             f"Weak labels on {tuning.scores.docs} of {tuning.docs} gold documents",
@@ -71,12 +71,12 @@ def tuning_tables(tuning: Tuning) -> List[Table]:
                     name,
                     *(
                         cell
-                        for value, key in zip(_scores(each.counts), ("p", "r", "f1"), strict=True)
-                        for cell in (value, each.intervals[key].text())
+                        for value, key in zip(_scores(scored.counts), ("p", "r", "f1"), strict=True)
+                        for cell in (value, scored.intervals[key].text())
                     ),
-                    *map(_n, each.counts),
+                    *map(_n, scored.counts),
                 ]
-                for name, each in scores
+                for name, scored in scores
             ],
         ),
         Table(
@@ -153,21 +153,21 @@ def calibration_tables(calibration: Dict[str, Reliability]) -> List[Table]:
     if not calibration:
         return []
     summary = [
-        [name, _n(each.spans), _n(each.unscored), _n(each.outside), f"{each.error:.3f}"]
-        for name, each in calibration.items()
+        [name, _n(group.spans), _n(group.unscored), _n(group.outside), f"{group.error:.3f}"]
+        for name, group in calibration.items()
     ]
     # Of one label the summary is enough.
     labels = [
-        [name, label, _n(each.spans), _decimals(each.score), _decimals(each.right), f"{each.error:.3f}"]
+        [name, label, _n(group.spans), _decimals(group.score), _decimals(group.right), f"{group.error:.3f}"]
         for name, result in calibration.items()
-        for label, each in result.labels.items()
+        for label, group in result.labels.items()
         if len(result.labels) > 1
     ]
     bins = [
-        [name, f"{each.low:.1f} to {each.high:.1f}", _n(each.spans), _decimals(each.score), _decimals(each.right)]
+        [name, f"{group.low:.1f} to {group.high:.1f}", _n(group.spans), _decimals(group.score), _decimals(group.right)]
         for name, result in calibration.items()
-        for each in result.bins
-        if each.spans
+        for group in result.bins
+        if group.spans
     ]
     tables = [
         Table(
@@ -221,9 +221,9 @@ def _label_table(analysis: Analysis) -> Table:
 
 def _overlap_table(analysis: Analysis) -> Table:
     rows = [
-        [each.source, each.other, *map(_n, (each.docs, each.spans, each.same, each.conflict))]
-        + [_n(each.overlapping), _n(each.only)]
-        for each in analysis.overlaps
+        [overlap.source, overlap.other, *map(_n, (overlap.docs, overlap.spans, overlap.same, overlap.conflict))]
+        + [_n(overlap.overlapping), _n(overlap.only)]
+        for overlap in analysis.overlaps
     ]
     header = ["Source", "Beside", "docs", "spans", "same", "other label", "other bounds", "only here"]
     note = (
@@ -241,10 +241,10 @@ def _gold_table(gold: GoldReport) -> Table:
 
 def _length_table(scored: Dict[str, GoldScores], gold: Sequence[LengthRecall]) -> Table:
     rows = []
-    for i, each in enumerate(gold):
+    for i, group in enumerate(gold):
         classes = [result.lengths[i] for result in scored.values()]
         recalls = [f"{one.recall:.1f}" if one.gold else UNKNOWN for one in classes]
-        rows.append([each.length, _n(each.gold), f"{each.cumulative:.1f} %", *recalls])
+        rows.append([group.length, _n(group.gold), f"{group.cumulative:.1f} %", *recalls])
     note = (
         "Recall of gold entities by their number of tokens. Up to there: share of the entities that are at most so "
         "long, to choose a maximum span width by."
@@ -253,7 +253,11 @@ def _length_table(scored: Dict[str, GoldScores], gold: Sequence[LengthRecall]) -
 
 
 def _phrase_table(what: str, title: str, kind: str, phrases: Dict[str, Sequence[PhraseCount]]) -> Table:
-    rows = [[name, each.text, each.label, _n(each.n), _n(each.of)] for name, top in phrases.items() for each in top]
+    rows = [
+        [name, phrase.text, phrase.label, _n(phrase.n), _n(phrase.of)]
+        for name, top in phrases.items()
+        for phrase in top
+    ]
     return Table(title, [what, "Phrase", "Label", kind, "of"], rows, names=3)
 
 

@@ -205,7 +205,7 @@ class GazetteerRuler(BatchPipe):
     def annotate(self, docs: List[Doc]) -> None:
         group, attrs = weak_group(self.source), source_attrs(self.reliability)
         found = self._found(docs)
-        firsts = [own[0] if own else "" for own in found.ids]
+        firsts = [listed[0] if listed else "" for listed in found.ids]
         # Added anew for every batch: a label that is a word of a text, too, is forgotten with it after a memory zone.
         strings: Any = self.vocab.strings
         hashes = {text: strings.add(text, allow_transient=False) for text in dict.fromkeys((*found.labels, *firsts))}
@@ -214,8 +214,8 @@ class GazetteerRuler(BatchPipe):
         rows, ids = zip(found.starts, found.ends, labels, kb_ids, strict=True), iter(found.ids)
         for doc, n in zip(docs, found.counts, strict=True):
             spans = [Span(doc, start, end, label, kb_id=kb_id) for start, end, label, kb_id in islice(rows, n)]
-            own = {"ids": list(islice(ids, n))} if self.has_ids else {}
-            set_spans(doc, group, spans, {**attrs, **own})
+            listed = {"ids": list(islice(ids, n))} if self.has_ids else {}
+            set_spans(doc, group, spans, {**attrs, **listed})
             if self.annotate_ents:
                 annotate_entities(doc, spans, self.policy, self.overwrite)
 

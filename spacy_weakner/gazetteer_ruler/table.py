@@ -217,5 +217,5 @@ def _unambiguous(hits: Hits, label_numbers: Index) -> Hits:
 def _in(hits: Hits, others: Hits) -> NDArray[numpy.bool_]:
     """Which hits have the place and length of one of the others."""
     above = max(int(h.lengths.max(initial=0)) for h in (hits, others)) + 1
-    own, theirs = (h.places * above + h.lengths for h in (hits, others))
-    return numpy.isin(own, theirs)
+    places, other_places = (h.places * above + h.lengths for h in (hits, others))
+    return numpy.isin(places, other_places)

@@ -274,10 +274,10 @@ def _terms(row: Any, label: Optional[str]) -> List[Term]:
     if isinstance(row, str):
         return make_terms(label, row)
     is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (2 < len(row) < 6 and isinstance(row[2], bool)))
-    own, text, *rest = row if is_tuple else term_fields(row)
-    if label is not None and text == label != own:
+    label_, text, *rest = row if is_tuple else term_fields(row)
+    if label is not None and text == label != label_:
         raise BadTerm(f"the term is '{text}', which is the label of the list. A pair is (label, term): swap them.")
-    return make_terms(label if _is_blank(own) else own, text, *rest)
+    return make_terms(label if _is_blank(label_) else label_, text, *rest)
 
 
 # Formats: each yields (line, label or None, term) and leaves the checks of label and term to `make_term`

@@ -150,7 +150,9 @@ class TermLabeler(Labeler[TermSource]):
         if self.source.abbreviations:
             found = expand_documents(docs, found)
         for ids in found:
-            yield Alignment(list(ids), [None] * len(ids), ids={entity: own for entity, own in ids.items() if own})
+            yield Alignment(
+                list(ids), [None] * len(ids), ids={entity: listed for entity, listed in ids.items() if listed}
+            )
 
     def declared(self, doc: Doc) -> Dict[str, Any]:
         return {**super().declared(doc), "terms": self.source.attr}

@@ -150,7 +150,7 @@ class TermSource(Source):
     def located(cls, value: Any, folder: Path) -> Dict[str, Any]:
         if not isinstance(value, list) or not value:
             return super().located(value, folder)
-        path, *further = (cls.locate(each, folder) for each in value)
+        path, *further = (cls.locate(item, folder) for item in value)
         return {"path": path, "further": tuple(further)}
 
     def settings(self) -> Dict[str, Any]:

@@ -58,7 +58,7 @@ def read_boundaries(
     found = project(example, entities)
     # An entity tells of its own tokens, for each label, even where they are coarser than those of the reference.
     # What is too wide to be learned is no counter-example either.
-    fitting = [own for own in found if max_width is None or own[1] - own[0] <= max_width]
+    fitting = [entity for entity in found if max_width is None or entity[1] - entity[0] <= max_width]
     for start, end, _ in set(found) - set(fitting):
         unknown[start:end] = True
     for start, end, _ in fitting:
@@ -66,7 +66,9 @@ def read_boundaries(
     unknown[unclear_tokens(example, entities)] = True
     target = mark(fitting, n, label_ids)
     known = ~unknown[:, None, None] | numpy.zeros_like(target)
-    spans = sorted(((start, end, label_ids[label]) for start, end, label in fitting), key=lambda own: (own[2], own))
+    spans = sorted(
+        ((start, end, label_ids[label]) for start, end, label in fitting), key=lambda entity: (entity[2], entity)
+    )
     return Boundaries(target, known, numpy.asarray(spans, dtype="int64").reshape(-1, 3))
 
 
@@ -107,7 +109,7 @@ Shapes = List[Tuple[int, ...]]
 
 def as_rows(xp: Any, vectors: List[Any]) -> Any:
     """Put the vectors of all Docs into one table, shape (sum of n_tokens * n_labels, width)."""
-    return xp.concatenate([own.reshape(-1, own.shape[2]) for own in vectors])
+    return xp.concatenate([rows.reshape(-1, rows.shape[2]) for rows in vectors])
 
 
 def split_rows(rows: Any, shapes: Shapes) -> List[Any]:
@@ -120,7 +122,7 @@ def split_rows(rows: Any, shapes: Shapes) -> List[Any]:
 def score_boundaries(head: Model, vectors: List[Any]) -> List[Array]:
     """Score tokens as starts and ends: per Doc log-odds, shape (n_tokens, n_labels, 2), on the host."""
     output = head.ops.to_numpy(head.predict(as_rows(head.ops.xp, vectors)))
-    return split_rows(output, [own.shape for own in vectors])
+    return split_rows(output, [rows.shape for rows in vectors])
 
 
 def boundaries_loss(
@@ -136,11 +138,11 @@ def boundaries_loss(
         gives those of the vectors.
     """
     ops: Any = head.ops
-    shapes: Shapes = [own.shape for own in vectors]
+    shapes: Shapes = [rows.shape for rows in vectors]
     output, backprop = head.begin_update(as_rows(ops.xp, vectors))
     scores = split_rows(ops.to_numpy(output), shapes)
-    results = [boundary_loss(own, to, positive_weight) for own, to in zip(scores, targets, strict=True)]
-    gradient = numpy.concatenate([own.reshape(-1, 2) for _, own in results]).astype("float32")
+    results = [boundary_loss(rows, to, positive_weight) for rows, to in zip(scores, targets, strict=True)]
+    gradient = numpy.concatenate([rows.reshape(-1, 2) for _, rows in results]).astype("float32")
     return sum(loss for loss, _ in results), lambda: split_rows(backprop(ops.asarray2f(gradient)), shapes)
 
 

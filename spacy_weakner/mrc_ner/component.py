@@ -235,10 +235,13 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
                 return list(map(probabilities, self._scores(vectors, teacher)))
 
             predicted = self.map_outputs(docs, read, nothing, model=teacher)
-            targets = [Target(self.relabel(to.boundaries, own)) for to, own in zip(targets, predicted, strict=True)]
+            targets = [
+                Target(self.relabel(to.boundaries, prediction))
+                for to, prediction in zip(targets, predicted, strict=True)
+            ]
         if self.typing is not None:
             found = self._mentions(docs, targets)
-            targets = [to._replace(mentions=own) for to, own in zip(targets, found, strict=True)]
+            targets = [to._replace(mentions=prediction) for to, prediction in zip(targets, found, strict=True)]
         return targets
 
     def _mentions(self, docs: List[Doc], targets: List[Target]) -> List[Mentions]:
@@ -247,7 +250,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         ops, width = self.model.ops, self.model.get_ref("typing").get_dim("nI")
 
         def read(_: List[Doc], vectors: Any, spans: List[Spans]) -> List[Mentions]:
-            pooled = [pool(ops.xp, own[..., :width], some) for own, some in zip(vectors, spans, strict=True)]
+            pooled = [pool(ops.xp, values[..., :width], some) for values, some in zip(vectors, spans, strict=True)]
             return list(map(Mentions, spans, to_host(ops, pooled)))
 
         nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 0), dtype="float32"))
@@ -268,7 +271,9 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
 
         def read(_: List[Doc], vectors: Any, wanted: List[Boundaries]) -> List[Array]:
             scores = self._judged(vectors)
-            return [numpy.where(to.wanted, -own, own)[to.known] for own, to in zip(scores, wanted, strict=True)]
+            return [
+                numpy.where(to.wanted, -values, values)[to.known] for values, to in zip(scores, wanted, strict=True)
+            ]
 
         every = numpy.concatenate(self.map_outputs([eg.predicted for eg in used], read, numpy.zeros(0), golds))
         if not len(every):  # what is annotated does not align
@@ -281,7 +286,8 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         """Pair starts and ends, and choose among what overlaps."""
         found = self._find(outputs, self.threshold, [self.preset_tokens(doc) for doc in docs], bias)
         return [
-            resolve(own, len(doc), self.nested, self.pairing == PROBABLE) for doc, own in zip(docs, found, strict=True)
+            resolve(entities, len(doc), self.nested, self.pairing == PROBABLE)
+            for doc, entities in zip(docs, found, strict=True)
         ]
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
@@ -295,7 +301,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         def read(docs: List[Doc], outputs: List[Floats3d]) -> List[List[Tuple[Entity, float]]]:
             free = [numpy.zeros(len(doc), dtype=bool) for doc in docs]
             found = self._find(outputs, min(self.threshold, _LEAST), free)
-            return [[(entity, score) for entity, (_, score) in sorted(own.items())] for own in found]
+            return [[(entity, score) for entity, (_, score) in sorted(values.items())] for values in found]
 
         return self.map_sentences(docs, read, [], merge_candidates)
 
@@ -304,7 +310,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
     ) -> List[Dict[Entity, Tuple[float, float]]]:
         """Entities that may overlap, as `find_entities` gives them."""
         boundaries, n_ends = self._judged(outputs, bias), ends_to_try(self.pairing, self.max_width)
-        spans = [pair_boundaries(probabilities(own) > threshold, self.max_width, n_ends) for own in boundaries]
+        spans = [pair_boundaries(probabilities(scores) > threshold, self.max_width, n_ends) for scores in boundaries]
         spans = list(map(most_probable, spans, boundaries))
         read = partial(find_entities, labels=self.labels, temperature=self.temperature)
         return list(map(read, boundaries, spans, preset))

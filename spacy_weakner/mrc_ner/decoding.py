@@ -49,14 +49,14 @@ def _nearest(starts: Array, ends: Array, max_width: Optional[int], n_ends: int) 
     found = [numpy.zeros((0, 2), dtype="int64")]
     size = max(1, _PAIRS_AT_A_TIME // max(1, n_ends))
     for low in range(0, len(begins), size):
-        own = begins[low : low + size]
-        places = numpy.searchsorted(closes, own)[:, None] + numpy.arange(min(n_ends, len(closes)))
+        some_begins = begins[low : low + size]
+        places = numpy.searchsorted(closes, some_begins)[:, None] + numpy.arange(min(n_ends, len(closes)))
         stops = after[numpy.minimum(places, len(closes))]
         fits = places < len(closes)
         if max_width is not None:
-            fits &= stops - own[:, None] <= max_width
+            fits &= stops - some_begins[:, None] <= max_width
         rows, columns = numpy.nonzero(fits)
-        found.append(numpy.stack([own[rows], stops[rows, columns]], axis=1))
+        found.append(numpy.stack([some_begins[rows], stops[rows, columns]], axis=1))
     return numpy.concatenate(found)
 
 
@@ -128,7 +128,7 @@ def resolve(
     candidates = entities
     if best_sum and nested:
         labels = sorted({label for _, _, label in entities})
-        candidates = sorted(e for label in labels for e in chosen([own for own in entities if own[2] == label]))
+        candidates = sorted(e for label in labels for e in chosen([span for span in entities if span[2] == label]))
     best = chosen(candidates)
     return Prediction(
         best,

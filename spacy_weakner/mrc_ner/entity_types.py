@@ -77,19 +77,19 @@ def types_loss(
     RETURNS (Tuple[float, Callable]): Sum over sentences; and a callback that adds to the gradients of the layer, and to
         those of the vectors, which it takes.
     """
-    used = [(i, own) for i, own in enumerate(mentions) if own is not None and len(own.spans)]
+    used = [(i, mention) for i, mention in enumerate(mentions) if mention is not None and len(mention.spans)]
     if typing is None or layer is None or not used:
         return 0.0, lambda gradients: None
     ops, width = layer.ops, layer.get_dim("nI")
-    pooled = ops.xp.concatenate([pool(ops.xp, vectors[i][..., :width], own.spans) for i, own in used])
+    pooled = ops.xp.concatenate([pool(ops.xp, vectors[i][..., :width], mention.spans) for i, mention in used])
     scores, backprop = layer.begin_update(pooled)
-    values, slope = typing(ops.to_numpy(scores), numpy.concatenate([own.vectors for _, own in used]))
-    shares = numpy.concatenate([numpy.full(len(own.spans), 1.0 / len(own.spans)) for _, own in used])
+    values, slope = typing(ops.to_numpy(scores), numpy.concatenate([mention.vectors for _, mention in used]))
+    shares = numpy.concatenate([numpy.full(len(mention.spans), 1.0 / len(mention.spans)) for _, mention in used])
 
     def learn(gradients: List[Any]) -> None:
         rows = iter(backprop(ops.asarray2f((slope * shares[:, None]).astype("float32"))))
-        for i, own in used:
-            for start, end, k in own.spans.tolist():
+        for i, mention in used:
+            for start, end, k in mention.spans.tolist():
                 gradients[i][start:end, k, :width] += next(rows)
 
     return float((values * shares).sum()), learn

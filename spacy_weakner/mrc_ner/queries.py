@@ -37,6 +37,6 @@ def check_queries(queries: Any, where: str) -> Dict[str, str]:
         raise WeaknerError(Errors.WK206.format(path=where, reason="no object", cure=f"Give {_OBJECT}"))
     for label, text in queries.items():
         words = (label, text)
-        if not all(isinstance(own, str) and own.strip() for own in words):
+        if not all(isinstance(word, str) and word.strip() for word in words):
             raise WeaknerError(Errors.WK036.format(where=where, labels=label))
     return dict(queries)

@@ -66,7 +66,7 @@ class NoiseAwareCRF:
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
         tags = [target.tags for target in targets]
         confidence = numpy.asarray([target.weight for target in targets], dtype="float64")
-        n_known = numpy.asarray([int((own != MISSING).sum()) for own in tags], dtype="float64")
+        n_known = numpy.asarray([int((sentence != MISSING).sum()) for sentence in tags], dtype="float64")
         units = numpy.maximum(1.0, n_known) if self.level == "token" else numpy.ones(len(tags))
         losses, backprop = sentence_losses(parameters, emissions, tags)
         # -log P, per sentence or per token

@@ -97,7 +97,7 @@ class NoiseRobustLearning:
         for tags, outputs in batches:
             labelled = tags > 0
             _, trusted = self._trusted(read_scores(outputs), tags)
-            found = [numpy.bincount(tags[own], minlength=outputs.shape[1]) for own in (labelled, labelled & ~trusted)]
+            found = [numpy.bincount(tags[mask], minlength=outputs.shape[1]) for mask in (labelled, labelled & ~trusted)]
             counts = counts + numpy.stack(found)
         tokens, doubted = counts
         # The first tag is "O".

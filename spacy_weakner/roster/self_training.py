@@ -78,8 +78,8 @@ class SelfTraining:
             scores = read_scores(outputs)
             # Where all tokens count, those that are no entities count for little.
             log_f = scores.joint()[:, 1:] if self._counts_all else self._log_f(scores)
-            own = numpy.exp(log_f)[self._used(scores)].sum(axis=0)
-            total = own if not len(total) else total + own
+            sums = numpy.exp(log_f)[self._used(scores)].sum(axis=0)
+            total = sums if not len(total) else total + sums
         self._frequencies = total
 
     def __call__(self, batch: TokenBatch) -> TokenGradient:
@@ -107,11 +107,11 @@ class SelfTraining:
 
     def _augmented(self, scores: TokenScores, wanted: Array, augmented: Augmented) -> Tuple[float, Array]:
         other = read_scores(augmented.outputs)
-        own = wanted[augmented.tokens]
+        expected = wanted[augmented.tokens]
         if self.agreement:
             best = self._log_f(scores)[augmented.tokens].argmax(axis=1)
-            own = own * (self._log_f(other).argmax(axis=1) == best)[:, None]
-        values, slope = KLDivergence()(self._log_f(other), own)
+            expected = expected * (self._log_f(other).argmax(axis=1) == best)[:, None]
+        values, slope = KLDivergence()(self._log_f(other), expected)
         if self.include_outside:
             return float(values.sum()), other.joint_gradient(slope)
         return float(values.sum()), other.gradient(numpy.zeros_like(other.entity), slope)

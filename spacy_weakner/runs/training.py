@@ -227,7 +227,7 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
     that are no folder stand for themselves."""
     values = flat_config(config, overrides)
     every = [*values.items(), *resolved_config(config, overrides).items()]
-    single = [(key, own) for key, value in every for own in (value if isinstance(value, list) else [value])]
+    single = [(key, item) for key, value in every for item in (value if isinstance(value, list) else [value])]
     contents = {path: hash_path(Path(path)) for path in {value for key, value in single if _names_input(key, value)}}
     settings = {k: repr(v) for k, v in values.items()}
     # Components and functions that the config names, and components that it takes from other pipelines.

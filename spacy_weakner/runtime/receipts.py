@@ -38,7 +38,11 @@ class Receipt:
         if not isinstance(data, dict):
             return cls({})
         files, report = data.pop("files", None), data.pop("report", None)
-        if isinstance(files, dict) and isinstance(report, dict) and all(isinstance(own, str) for own in files.values()):
+        if (
+            isinstance(files, dict)
+            and isinstance(report, dict)
+            and all(isinstance(digest, str) for digest in files.values())
+        ):
             return cls(data, files, report)
         return cls(data)  # of an earlier version, or damaged: nothing is known of what was made
 

@@ -26,12 +26,12 @@ class Statistics:
 
         other (Any): Statistics of the same class.
         """
-        for own in fields(self):
-            setattr(self, own.name, _sum(getattr(self, own.name), getattr(other, own.name)))
+        for count in fields(self):
+            setattr(self, count.name, _sum(getattr(self, count.name), getattr(other, count.name)))
 
     def to_json(self) -> Dict[str, Any]:
         """RETURNS (Dict[str, Any]): What JSON can hold."""
-        return {own.name: _to_json(getattr(self, own.name)) for own in fields(self)}
+        return {count.name: _to_json(getattr(self, count.name)) for count in fields(self)}
 
     @classmethod
     def from_json(cls: Type[S], data: Dict[str, Any]) -> S:
@@ -129,7 +129,7 @@ def _sum(a: Any, b: Any) -> Any:
 
 def _to_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _to_json(own) for key, own in value.items()}
+        return {key: _to_json(item) for key, item in value.items()}
     return value.to_json() if hasattr(value, "to_json") else value
 
 
@@ -137,8 +137,8 @@ def _from_json(empty: Any, value: Any) -> Any:
     if isinstance(empty, dict) and not isinstance(value, dict):
         raise ValueError(f"{value!r} is no object")
     if isinstance(empty, defaultdict):
-        own: Any = empty.default_factory
-        return defaultdict(own, {key: own.from_json(data) for key, data in value.items()})
+        kind: Any = empty.default_factory
+        return defaultdict(kind, {key: kind.from_json(data) for key, data in value.items()})
     if isinstance(empty, Counter):
         return Counter({key: _number(n) for key, n in value.items()})
     if hasattr(empty, "from_json"):

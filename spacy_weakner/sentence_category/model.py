@@ -32,15 +32,15 @@ def build_sentence_category(
 def _forward(model: Model, vectors: Vectors, is_train: bool) -> Tuple[Floats2d, Callable[[Floats2d], Vectors]]:
     xp = model.ops.xp
     # Docs without tokens have nothing to take the largest of: zeros, and no gradient.
-    used = [i for i, own in enumerate(vectors) if len(own)]
-    features = xp.arange(max(own.shape[1] for own in vectors))
+    used = [i for i, rows in enumerate(vectors) if len(rows)]
+    features = xp.arange(max(rows.shape[1] for rows in vectors))
     pooled = model.ops.alloc2f(len(vectors), len(features))
     largest = {i: vectors[i].argmax(axis=0) for i in used}
     for i in used:
         pooled[i] = vectors[i][largest[i], features]
 
     def backprop(gradient: Floats2d) -> Vectors:
-        back = [xp.zeros_like(own) for own in vectors]
+        back = [xp.zeros_like(rows) for rows in vectors]
         for i in used:
             back[i][largest[i], features] = gradient[i]
         return back

@@ -87,8 +87,10 @@ def _measure(
         if not matches.looked.any():
             continue
         entities = {entity[:2]: entity[2] for entity in gold}
-        for start, end, label, own in zip(*(matches.starts, matches.ends, matches.labels, matches.own), strict=True):
-            if own and label >= 0 and known[start:end].all():
+        for start, end, label, is_longest in zip(
+            *(matches.starts, matches.ends, matches.labels, matches.longest), strict=True
+        ):
+            if is_longest and label >= 0 and known[start:end].all():
                 found[label] += 1
                 right[label] += entities.get((int(start), int(end))) == labels[label]
         inside = numpy.zeros(len(doc), dtype=bool)

@@ -26,8 +26,8 @@ class Matches(NamedTuple):
     ends (Ints): Shape (n_matches,): the tokens behind the last.
     labels (Ints): Shape (n_matches,): numbers of the labels; -1: another one.
     scores (NDArray[numpy.float64]): Shape (n_matches,): as the source gives them; 1 where it gives none.
-    own (BoolMask): Shape (n_matches,): those that are in the source's own reading, where no match overlaps another: the
-        longest are kept.
+    longest (BoolMask): Shape (n_matches,): those in the source's own reading, where of matches that overlap the longest
+        are kept.
     """
 
     looked: BoolMask
@@ -35,14 +35,14 @@ class Matches(NamedTuple):
     ends: Ints
     labels: Ints
     scores: NDArray[numpy.float64]
-    own: BoolMask
+    longest: BoolMask
 
     @property
     def covered(self) -> BoolMask:
         """RETURNS (BoolMask): Shape (n_tokens,): tokens of matches in the source's own reading."""
         steps = numpy.zeros(len(self.looked) + 1, dtype="int64")
-        numpy.add.at(steps, self.starts[self.own], 1)
-        numpy.add.at(steps, self.ends[self.own], -1)
+        numpy.add.at(steps, self.starts[self.longest], 1)
+        numpy.add.at(steps, self.ends[self.longest], -1)
         result: BoolMask = numpy.cumsum(steps[:-1]) > 0
         return result
 
@@ -73,14 +73,14 @@ def read_matches(docs: Sequence[Doc], source: str, labels: Sequence[str], hidden
             rows += _rows(doc, name, ids, offset)
         offset += length
     columns: List[Any] = list(zip(*rows, strict=True)) or [()] * 5
-    starts, ends, numbers, scores, own = columns
+    starts, ends, numbers, scores, longest = columns
     return Matches(
         numpy.repeat(numpy.asarray(looked, dtype=bool), lengths),
         numpy.asarray(starts, dtype="int64"),
         numpy.asarray(ends, dtype="int64"),
         numpy.asarray(numbers, dtype="int64"),
         numpy.asarray(scores, dtype="float64"),
-        numpy.asarray(own, dtype=bool),
+        numpy.asarray(longest, dtype=bool),
     )
 
 
@@ -94,8 +94,8 @@ def _rows(doc: Doc, name: str, ids: Dict[int, int], offset: int) -> List[Tuple[i
     # Looking at neighbours is enough, and cheaper than choosing.
     ordered = sorted(bounds)
     apart = all(before[1] <= after[0] for before, after in pairwise(ordered))
-    own = {*range(len(spans))} if apart else {*longest_first(spans)}
+    longest = {*range(len(spans))} if apart else {*longest_first(spans)}
     return [
-        (start + offset, end + offset, ids.get(span.label, UNKNOWN), score, i in own)
+        (start + offset, end + offset, ids.get(span.label, UNKNOWN), score, i in longest)
         for i, ((start, end), span, score) in enumerate(zip(bounds, spans, scores, strict=True))
     ]

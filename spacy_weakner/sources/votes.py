@@ -137,15 +137,15 @@ def source_features(
     RETURNS (Active): The features: n_places * n of matches in the source's own reading, n of other matches, no match, a
         match of an unknown label, lengths.
     """
-    labels, own, n = found.labels[matches], found.own[matches], n_places * n_labels
+    labels, longest, n = found.labels[matches], found.longest[matches], n_places * n_labels
     known = labels != UNKNOWN
-    read, other, unknown = own & known, ~own & known, own & ~known
+    read, other, unknown = longest & known, ~longest & known, longest & ~known
     lengths = numpy.minimum((found.ends - found.starts)[matches], LENGTHS) - 1
     return join(
         [
             Active(rows[read], (n_places * labels + place)[read], found.scores[matches[read]]),
             alike(rows[unknown], n + n_labels + 1),
-            alike(rows[own], n + n_labels + 2 + lengths[own]),
+            alike(rows[longest], n + n_labels + 2 + lengths[longest]),
             Active(rows[other], n + labels[other], found.scores[matches[other]]),
             alike(silent, n + n_labels),
         ]
@@ -194,7 +194,7 @@ def read_votes(
         raise WeaknerError(Errors.WK020.format(what="The model was trained", there=there, here=here))
     hidden = hidden_votes(votes, docs, is_train)
     found = [read_matches(docs, name, labels, hide.tolist()) for name, hide in zip(sources, hidden, strict=True)]
-    return join([features(own, len(labels)) for own in found], width)
+    return join([features(matches, len(labels)) for matches in found], width)
 
 
 def sum_votes(votes: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Callable[[Floats2d], None]]:
@@ -203,7 +203,7 @@ def sum_votes(votes: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Call
     ops: Any = votes.ops
     weights: Any = votes.get_param("W")
     # The types that the operation is fast for.
-    rows, features = (ops.asarray(numpy.ascontiguousarray(own, dtype="int32")) for own in active[:2])
+    rows, features = (ops.asarray(numpy.ascontiguousarray(indices, dtype="int32")) for indices in active[:2])
     values = ops.asarray(active.values.astype("float32"))[:, None]
     scores = ops.alloc2f(n_rows, weights.shape[1])
     ops.scatter_add(scores, rows, weights[features] * values)
@@ -245,7 +245,7 @@ def _forward(
     scores, add_gradient = sum_votes(model, active, ends[-1])
 
     def backprop(gradient: List[Floats2d]) -> List[Doc]:
-        given = [own for own in gradient if len(own)]
+        given = [slope for slope in gradient if len(slope)]
         if given:
             add_gradient(model.ops.xp.concatenate(given))
         return []

@@ -183,8 +183,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         tick = START if self._tick is None else self._tick
         spans, labels, wrong, wrong_labels = [], [], [], []
         negatives = audited = missampled = 0
-        for target, own, given, offset in zip(targets, candidates, log_probabilities, offsets, strict=False):
-            drawn = own[self.sampler(len(own), target.n_tokens, given, tick)] if len(own) else own
+        for target, indices, given, offset in zip(targets, candidates, log_probabilities, offsets, strict=False):
+            drawn = indices[self.sampler(len(indices), target.n_tokens, given, tick)] if len(indices) else indices
             spans += [target.spans + offset, drawn + offset]
             labels += [target.labels, numpy.zeros(len(drawn), dtype="int64")]
             wrong.append(target.wrong_spans + offset)
@@ -221,7 +221,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             return enumerate_spans(0)
         spans = enumerate_spans(target.n_tokens, self.max_width)
         known = [
-            span_index(own.tolist(), target.n_tokens, self.max_width) for own in (target.spans, target.wrong_spans)
+            span_index(listed.tolist(), target.n_tokens, self.max_width)
+            for listed in (target.spans, target.wrong_spans)
         ]
         if len(target.unclear):
             unclear = numpy.isin(numpy.arange(target.n_tokens), target.unclear)
@@ -238,7 +239,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         """Scores of the spans of each sentence, one after the other, on the host."""
         ops = self.model.ops
         offsets = numpy.cumsum([0, *map(len, vectors)])
-        every: Any = numpy.concatenate([own + offset for own, offset in zip(spans, offsets, strict=False)])
+        every: Any = numpy.concatenate([indices + offset for indices, offset in zip(spans, offsets, strict=False)])
         inputs = (concatenate(vectors), ops.asarray2i(every.astype("int32")))
         scores = self.model.get_ref("head").predict(inputs) + self._votes(docs, every, is_train)[0]
         return ops.to_numpy(scores)
@@ -266,7 +267,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         def score(docs: List[Doc], vectors: List[Floats2d], targets: List[SpanTarget]) -> List[Any]:
             spans = [enumerate_spans(len(doc), self.max_width) for doc in docs]
             parts = _split(self._judge(docs, vectors, spans), spans)
-            labels = [_labels(own, len(some), self.max_width) for own, some in zip(targets, spans, strict=True)]
+            labels = [_labels(target, len(some), self.max_width) for target, some in zip(targets, spans, strict=True)]
             return list(zip(parts, labels, strict=True))
 
         nothing: Any = None
@@ -311,19 +312,19 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         scores = self._judge(docs, outputs, spans, bias)
         labels = scores.argmax(axis=1)
         rows = numpy.flatnonzero(labels)
-        each, best = numpy.arange(len(rows)), labels[rows]
+        index, best = numpy.arange(len(rows)), labels[rows]
         # Temperature changes no order, so that calibration changes no entity.
-        ranks = log_softmax(scores[rows])[each, best]
-        probabilities = numpy.exp(log_softmax(scores[rows], self.temperature)[each, best]).tolist()
+        ranks = log_softmax(scores[rows])[index, best]
+        probabilities = numpy.exp(log_softmax(scores[rows], self.temperature)[index, best]).tolist()
         found = zip(numpy.concatenate(spans)[rows].tolist(), best.tolist(), strict=True)
         entities = [(start, end, self.labels[label - 1]) for (start, end), label in found]
         borders = numpy.searchsorted(rows, numpy.cumsum([0, *map(len, spans)])).tolist()
         result = []
         for doc, (low, high) in zip(docs, pairwise(borders), strict=True):
-            own, chances = entities[low:high], probabilities[low:high]
-            chosen = without_overlaps([entity[:2] for entity in own], ranks[low:high], len(doc))
-            candidates = (own, chances) if self.nested else (None, ())
-            result.append(Prediction([own[i] for i in chosen], [chances[i] for i in chosen], *candidates))
+            some, chances = entities[low:high], probabilities[low:high]
+            chosen = without_overlaps([entity[:2] for entity in some], ranks[low:high], len(doc))
+            candidates = (some, chances) if self.nested else (None, ())
+            result.append(Prediction([some[i] for i in chosen], [chances[i] for i in chosen], *candidates))
         return result
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
@@ -377,7 +378,7 @@ class _Drawn(NamedTuple):
 
 def _split(rows: Any, spans: List[Spans]) -> List[Any]:
     """Rows of the spans of all sentences, by sentence."""
-    return numpy.split(rows, numpy.cumsum([len(own) for own in spans])[:-1])
+    return numpy.split(rows, numpy.cumsum([len(candidates) for candidates in spans])[:-1])
 
 
 def _labels(target: SpanTarget, n_spans: int, max_width: Optional[int]) -> Labels:

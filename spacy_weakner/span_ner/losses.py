@@ -40,15 +40,15 @@ def unlikelihood(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
     if not len(wrong):
         return total, gradient
     rows = numpy.arange(len(wrong))
-    own = labels[wrong]
+    wrong_labels = labels[wrong]
     log_probabilities = log_softmax(scores[wrong])
-    p = numpy.exp(log_probabilities[rows, own])
+    p = numpy.exp(log_probabilities[rows, wrong_labels])
     # 1 - P is the sum over the other labels: exact also where P is near 1.
     others = log_probabilities.copy()
-    others[rows, own] = -numpy.inf
+    others[rows, wrong_labels] = -numpy.inf
     highest = others.max(axis=1)
     left = highest + numpy.log(numpy.exp(others - highest[:, None]).sum(axis=1))
     slope = -p[:, None] * numpy.exp(others - left[:, None])
-    slope[rows, own] = p
+    slope[rows, wrong_labels] = p
     gradient[wrong] = slope
     return total - float(left.sum()), gradient

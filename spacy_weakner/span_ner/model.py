@@ -189,6 +189,6 @@ def concatenate(vectors: List[Floats2d]) -> Floats2d:
     vectors (List[Floats2d]): Per sentence (n_tokens, width); at least one has tokens.
     RETURNS (Floats2d): Shape (sum of n_tokens, width).
     """
-    some = [own for own in vectors if len(own)]
+    some = [rows for rows in vectors if len(rows)]
     result: Floats2d = get_array_module(some[0]).concatenate(some)
     return result

@@ -32,19 +32,19 @@ class Oracle:
 
     def __init__(self, path: Path, name: str, labels: Sequence[str]) -> None:
         self.nlp: Language = load_pipeline(path)
-        names = [own for own in self.nlp.pipe_names if self.nlp.get_pipe_meta(own).factory == FACTORY]
+        names = [other for other in self.nlp.pipe_names if self.nlp.get_pipe_meta(other).factory == FACTORY]
         if not names:
             raise ValueError(
                 f"{path} is no oracle for the sampling of negatives: it has no component of the factory '{FACTORY}'."
             )
         self.name = names[0]
         pipe: Any = self.nlp.get_pipe(self.name)
-        own = list(pipe.labels)
-        if {*own} != {*labels}:
-            known = f"it has the labels {', '.join(own)}, and the component has {', '.join(labels)}"
-            raise ValueError(f"{path} is no oracle for '{name}': {known}. Train both on the same labels.")
+        known = list(pipe.labels)
+        if {*known} != {*labels}:
+            reason = f"it has the labels {', '.join(known)}, and the component has {', '.join(labels)}"
+            raise ValueError(f"{path} is no oracle for '{name}': {reason}. Train both on the same labels.")
         self._pipe = pipe
-        self._columns = [0, *(1 + own.index(label) for label in labels)]
+        self._columns = [0, *(1 + known.index(label) for label in labels)]
         self._groups = [weak_group(source) for source in pipe.sources_read]
 
     def __call__(self, docs: Sequence[Doc], spans: Sequence[Spans]) -> List[Floats]:
@@ -56,4 +56,4 @@ class Oracle:
         """
         copies = [copy_with_groups(doc, self._groups, self.nlp.vocab) for doc in docs]
         found = self._pipe.span_log_probabilities(run_before(self.nlp, self.name, copies), spans)
-        return [numpy.asarray(own[:, self._columns], dtype="float64") for own in found]
+        return [numpy.asarray(scores[:, self._columns], dtype="float64") for scores in found]

@@ -70,7 +70,7 @@ def span_features(found: Matches, n_labels: int, spans: Spans) -> Active:
     """What a source says of spans: the last feature is that a match has other borders."""
     rows, matches = _equal(spans, found)
     in_reading = numpy.zeros(len(spans), dtype=bool)
-    in_reading[rows[found.own[matches]]] = True
+    in_reading[rows[found.longest[matches]]] = True
     overlaps = touches(spans, found.covered)
     silent = numpy.flatnonzero(found.looked[spans[:, 0]] & ~overlaps)
     others = alike(numpy.flatnonzero(overlaps & ~in_reading), _n_features(n_labels) - 1)

@@ -79,7 +79,9 @@ class TermIndex:
         data = counts.data * weights[columns]
         data /= _lengths(data, counts.indptr)
         matrix = csr_matrix((data, columns, counts.indptr), shape=(len(ids), len(grams)))
-        return cls(list(ids), [tuple(own) for own in ids.values()], grams.astype("int32"), weights, matrix.T.tocsr())
+        return cls(
+            list(ids), [tuple(concepts) for concepts in ids.values()], grams.astype("int32"), weights, matrix.T.tocsr()
+        )
 
     @property
     def forms(self) -> List[str]:

@@ -73,11 +73,11 @@ class FlatWeights:
     """
 
     def __init__(self, model: Model, rows: Optional[Mapping[int, Iterable[int]]] = None) -> None:
-        used = {size: model.ops.asarray(list(own), dtype="int64") for size, own in (rows or {}).items()}
+        used = {size: model.ops.asarray(list(used_rows), dtype="int64") for size, used_rows in (rows or {}).items()}
         self._parts: List[Any] = []
         for node in model.walk():
-            own = used.get(node.get_dim("nI")) if node.name == SPARSE else None
-            self._parts += [_Weights(node, name, own) for name in node.param_names if node.has_param(name)]
+            used_rows = used.get(node.get_dim("nI")) if node.name == SPARSE else None
+            self._parts += [_Weights(node, name, used_rows) for name in node.param_names if node.has_param(name)]
             for shim in node.shims:
                 parameters = getattr(shim._model, "parameters", None)
                 if parameters is not None:
@@ -93,8 +93,8 @@ class FlatWeights:
 
         values (Vector): Shape (n_weights,).
         """
-        for part, own in zip(self._parts, numpy.split(values, self._ends[:-1]), strict=True):
-            part.write(own)
+        for part, part_values in zip(self._parts, numpy.split(values, self._ends[:-1]), strict=True):
+            part.write(part_values)
 
     def read_gradient(self) -> Vector:
         """RETURNS (Vector): What was collected since the gradients were cleared, shape (n_weights,)."""

@@ -216,17 +216,17 @@ def _used_rows(pipe: TrainableHead, batches: List[TrainingBatch[Any]]) -> Dict[i
 
 
 def _find_head(nlp: Language, name: Optional[str]) -> Tuple[str, TrainableHead]:
-    heads = {own: pipe for own, pipe in nlp.pipeline if isinstance(pipe, TrainableHead) and name in (None, own)}
+    heads = {found: pipe for found, pipe in nlp.pipeline if isinstance(pipe, TrainableHead) and name in (None, found)}
     if len(heads) != 1:
         wanted = "exactly one that this package trains" if name is None else f"'{name}', trained by this package"
         raise ValueError(
             f"spacy_weakner.LBFGS.v1 needs a component to train: {wanted}; the pipeline has: "
             f"{', '.join(nlp.pipe_names) or 'none'}. Name one as 'component' in [initialize.after_init]."
         )
-    ((own, pipe),) = heads.items()
+    ((found, pipe),) = heads.items()
     if is_listener(pipe.model):
         raise ValueError(
-            f"spacy_weakner.LBFGS.v1 cannot train '{own}': its encoder belongs to another component. Give it an "
+            f"spacy_weakner.LBFGS.v1 cannot train '{found}': its encoder belongs to another component. Give it an "
             "encoder of its own."
         )
-    return own, pipe
+    return found, pipe

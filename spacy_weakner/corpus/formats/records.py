@@ -213,7 +213,7 @@ def record_of(doc: Doc) -> Record:
         scores = weak.group_scores(doc, name)
         found = [_span_mark(span, score) for span, score in zip(spans, scores, strict=True)]
         every = [ids.get((span.start, span.end, span.label_), ()) for span in spans]
-        return [mark._replace(id="|".join(own)) for mark, own in zip(found, every, strict=True)]
+        return [mark._replace(id="|".join(listed)) for mark, listed in zip(found, every, strict=True)]
 
     missing = [token for token in doc if token.ent_iob == 0 and not token.is_space]
     known = bool(doc.ents) or any(token.ent_iob != 0 for token in doc if not token.is_space)

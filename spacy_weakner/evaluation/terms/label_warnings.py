@@ -88,10 +88,10 @@ def _unanswered(figures: Figures) -> _Found:
 
 
 def _known(figures: Figures) -> _Found:
-    for (source, label), each in figures.collected.items():
+    for (source, label), counts in figures.collected.items():
         yield (
             "known",
-            f"'{source}' matches {each.ratio:.1f} times as often in the gold as in the text, with the label {label}: "
+            f"'{source}' matches {counts.ratio:.1f} times as often in the gold as in the text, with the label {label}: "
             "its terms seem to be collected from these very sentences, and its scores here are far too high",
         )
     collected = {source for source, _ in figures.collected}

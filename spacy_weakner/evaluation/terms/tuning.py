@@ -50,7 +50,7 @@ class Scores(NamedTuple):
 
     def to_json(self) -> Dict[str, Any]:
         """The scores as JSON, in [0, 100]."""
-        intervals = {key: [round(each.low, 2), round(each.high, 2)] for key, each in self.intervals.items()}
+        intervals = {key: [round(interval.low, 2), round(interval.high, 2)] for key, interval in self.intervals.items()}
         return {**as_json(self.counts), "intervals": intervals, "docs": self.docs}
 
 
@@ -178,8 +178,8 @@ def tune_terms(
     figures = Figures(
         total=scores.counts,
         width=scores.intervals["f1"].high - scores.intervals["f1"].low,
-        per_label={label: each.counts for label, each in per_label.items()},
-        per_source={name: each.counts for name, each in per_source.items()},
+        per_label={label: total.counts for label, total in per_label.items()},
+        per_source={name: total.counts for name, total in per_source.items()},
         better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
         unanswered={name: n for name, n in unanswered.items() if n},
         found={name: _share_found(sentences) for name, sentences in of_lists.items()},
