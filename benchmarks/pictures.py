@@ -276,13 +276,13 @@ def cofee() -> None:
 
 
 def best() -> None:
-    """The recipe "best": votes, heads, combiner."""
+    """The recipe "best": source features, heads, combiner."""
     trim = Span(6, 7, "PRODUCT")
     color = method_color("best")
     steps = [
         Step(
             "Term list",
-            ["its votes are features of", "the heads, not the truth"],
+            ["gives features to the", "heads, not the truth"],
             [WOOL, trim],
             marks("-", 0, 1, 3, 4, 5),
             "",
@@ -290,7 +290,7 @@ def best() -> None:
         ),
         Step(
             "Head on the gold",
-            ["reads words and votes,", "proposes with scores"],
+            ["reads words and list,", "proposes with scores"],
             [dashed(BRAND, "0.7"), dashed(WOOL, "0.9"), dashed(COAT, "0.8")],
             marks("-", 4, 5, 6),
             color=method_color("linear with list"),

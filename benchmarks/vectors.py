@@ -23,7 +23,7 @@ from spacy_weakner.runs.training import LAST, Training, train_all
 
 TEXTS, DEV = 4500, 2000
 PLAIN, OWN, MORE = "plain", "own text", "more text"
-RECIPES = {"gold alone": "crf_ner", "list": "crf_ner.votes"}
+RECIPES = {"gold alone": "crf_ner", "list": "crf_ner.terms"}
 
 
 def main() -> None:

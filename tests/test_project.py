@@ -139,8 +139,8 @@ def test_all_commands_are_part_of_a_workflow():
 def test_configs_list_the_components_of_their_pipeline(path):
     config = util.load_config(path, interpolate=False)
     # Only where it was measured to help: the weights of Torch modules have no averages.
-    votes = "votes" in config["components"].get("crf_ner", {}).get("model", {})
-    assert config["training"]["optimizer"]["use_averages"] is (votes or "span_ner" in config["components"])
+    has_sources = "source_features" in config["components"].get("crf_ner", {}).get("model", {})
+    assert config["training"]["optimizer"]["use_averages"] is (has_sources or "span_ner" in config["components"])
     assert set(config["nlp"]["pipeline"]) == set(config["components"])
 
 

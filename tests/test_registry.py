@@ -59,7 +59,7 @@ GOLDEN = {
         "spacy_weakner.MRCExtractor.v1",
         "spacy_weakner.QueryContextEncoder.v1",
         "spacy_weakner.SentenceCategory.v1",
-        "spacy_weakner.SourceVotes.v1",
+        "spacy_weakner.SourceFeatures.v1",
         "spacy_weakner.SpanClassifier.v1",
         "spacy_weakner.TokenClassifier.v1",
         "spacy_weakner.TransformerEncoder.v1",
@@ -239,10 +239,10 @@ def test_token_classifier():
 
 
 def test_source_votes():
-    votes = {"@architectures": "spacy_weakner.SourceVotes.v1", "sources": ["terms"], "strength": 2.0, "dropout": 0.5}
+    block = {"@architectures": "spacy_weakner.SourceFeatures.v1", "sources": ["terms"], "strength": 2.0, "dropout": 0.5}
     for head in ("CRFTagger", "SpanClassifier", "TokenClassifier"):
-        model = make("architectures", f"spacy_weakner.{head}.v1", tok2vec=TOK2VEC, votes=votes)
-        settings = model.get_ref("votes").attrs["settings"]
+        model = make("architectures", f"spacy_weakner.{head}.v1", tok2vec=TOK2VEC, source_features=block)
+        settings = model.get_ref("source_features").attrs["settings"]
         assert (settings.sources, settings.strength, settings.dropout) == (["terms"], 2.0, 0.5)
 
 

@@ -172,7 +172,7 @@ for table in analysis_tables(analyze(folder / "gold-labelled.spacy")):
 # %%
 settings = {
     "gold alone": ("crf_ner", {}),
-    "linear with list": ("crf_ner.votes", {"paths.terms": str(folder / "terms.jsonl")}),
+    "linear with list": ("crf_ner.terms", {"paths.terms": str(folder / "terms.jsonl")}),
 }
 candidates = {"term list": f"{folder / 'test-labelled.spacy'}#list"}
 for name, (recipe, more) in settings.items():

@@ -19,7 +19,7 @@ Emissions = List[Floats2d]
 def build_crf_tagger(
     tok2vec: Model[List[Doc], List[Floats2d]],
     nO: Optional[int] = None,
-    votes: Optional[Model[List[Doc], List[Floats2d]]] = None,
+    source_features: Optional[Model[List[Doc], List[Floats2d]]] = None,
     linear: Optional[Model[List[Doc], List[Ints2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build a tagger whose output are the emissions of a linear-chain CRF. Registered as
@@ -33,15 +33,15 @@ def build_crf_tagger(
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     nO (Optional[int]): Number of tags; found at initialisation.
-    votes (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g. `spacy_weakner.SourceVotes.v1`, added to
-        the emissions; these start at zero then, as with `linear`.
+    source_features (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g.
+        `spacy_weakner.SourceFeatures.v1`, added to the emissions; these start at zero then, as with `linear`.
     linear (Optional[Model[List[Doc], List[Ints2d]]]): Features of the words, e.g.
         `spacy_weakner.IndicatorFeatures.v1`, whose weights start at zero and are added to the emissions: with little
         gold a linear model learns faster what holds, and the encoder what is left.
     RETURNS (Model[List[Doc], List[Floats2d]]): Emissions, per Doc (n_tokens, n_tags).
     RAISES (WeaknerError): If `linear` gives no indicator features.
     """
-    dense: Model[Any, Any] = with_array(chain(Dropout(), output_layer(nO, votes, linear)))
+    dense: Model[Any, Any] = with_array(chain(Dropout(), output_layer(nO, source_features, linear)))
     emissions: Model[Any, Any] = scores_of_tokens(tok2vec, dense, nO)
     crf: Model[Any, Any] = PyTorchWrapper_v3(
         None,  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ def build_crf_tagger(
         dims={"nO": nO, "nI": None},
         refs={"emissions": emissions, "crf": crf},
     )
-    return encoder_and_head("crf_tagger", tok2vec, head, votes, linear_scores(linear, nO))
+    return encoder_and_head("crf_tagger", tok2vec, head, source_features, linear_scores(linear, nO))
 
 
 def crf_module(model: Model) -> Any:

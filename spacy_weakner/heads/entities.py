@@ -20,8 +20,8 @@ from ..corpus.tags import BoolMask
 from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, set_group, weak_sources
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
+from ..sources.features import SourceFeatureSettings, set_weights
 from ..sources.initial import GoldDoc, InitialWeight, gold_with_sources, initial_weights
-from ..sources.votes import VoteSettings, start_votes
 from ..ty import Entity
 from .head import OutputsT, TargetT, TrainableHead
 from .layers import is_listener, to_host
@@ -237,7 +237,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return used
 
-    # Votes of sources
+    # Features of sources
 
     def initialize(
         self,
@@ -246,8 +246,8 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Find the labels and build the model; its votes, if it has any, start as the sources' own reading. What was
-        calibrated is forgotten.
+        """Find the labels and build the model; its source features, if it has any, start as the sources' own reading.
+        What was calibrated is forgotten.
 
         get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
@@ -258,26 +258,26 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         self.set_temperature(1.0)
         self.set_bias(0.0)
         self.set_thresholds({})
-        votes = self.model.maybe_get_ref("votes")
-        if votes is None:
+        layer = self.model.maybe_get_ref("source_features")
+        if layer is None:
             return
-        settings: VoteSettings = votes.attrs["settings"]
+        settings: SourceFeatureSettings = layer.attrs["settings"]
 
         def gold() -> Iterable[GoldDoc]:
             used = filter(self.is_annotated, get_examples())
             return gold_with_sources(used, settings.sources, self.spans_key, nlp)
 
         initial = initial_weights(settings, self.labels, gold)
-        start_votes(votes, self.labels, self.starting_votes(initial))
+        set_weights(layer, self.labels, self.starting_weights(initial))
 
     @property
     def sources_read(self) -> Sequence[str]:
         """RETURNS (Sequence[str]): The weak sources whose labels the model reads beside the words."""
-        votes = self.model.maybe_get_ref("votes")
-        return [] if votes is None else list(votes.attrs["settings"].sources)
+        layer = self.model.maybe_get_ref("source_features")
+        return [] if layer is None else list(layer.attrs["settings"].sources)
 
-    def starting_votes(self, initial: Sequence[InitialWeight]) -> Array:
-        """What the weights of the votes begin with, in heads that have any.
+    def starting_weights(self, initial: Sequence[InitialWeight]) -> Array:
+        """The first weights of the source features, in heads that have any.
 
         initial (Sequence[InitialWeight]): How much the sources weigh.
         RETURNS (Array): Shape (n_features, n_outputs).

@@ -23,7 +23,7 @@ from ..corpus.weak import is_weak, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
-from ..sources.votes import weak_marked
+from ..sources.features import weak_marked
 from ..ty import Tick
 from .layers import is_listener, to_host
 
@@ -318,7 +318,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.get_loss")
         set_dropout_rate(self.model, 0.0)
-        with (weak_marked if self.model.has_ref("votes") else nullcontext)(examples):
+        with (weak_marked if self.model.has_ref("source_features") else nullcontext)(examples):
             batch = self.read_batch(examples)
             loss, backprop = self.forward_loss(batch) if batch.n_sentences else NO_LOSS
         self.check_loss(loss)
@@ -357,7 +357,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         set_dropout_rate(self.model, drop)
         if not self._sources_checked:
             self._check_sources(examples)
-        with (weak_marked if self.model.has_ref("votes") else nullcontext)(examples):
+        with (weak_marked if self.model.has_ref("source_features") else nullcontext)(examples):
             batch = self.read_batch(examples)
             loss, backprop = self.forward_loss(batch) if batch.n_sentences else NO_LOSS
         self.check_loss(loss)
@@ -369,10 +369,10 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     def _check_sources(self, examples: List[Example]) -> None:
         """Warn if the first gold sentences have no labels of the sources that the model reads."""
-        votes = self.model.maybe_get_ref("votes")
+        layer = self.model.maybe_get_ref("source_features")
         gold = [eg.predicted for eg in examples if len(eg.predicted) and not is_weak(eg.reference)]
-        self._sources_checked = votes is None or bool(gold)
-        groups = [] if votes is None else [weak_group(source) for source in votes.attrs["settings"].sources]
+        self._sources_checked = layer is None or bool(gold)
+        groups = [] if layer is None else [weak_group(source) for source in layer.attrs["settings"].sources]
         if groups and gold and not any(group in doc.spans for doc in gold for group in groups):
             warnings.warn(Warnings.WK906.format(name=self.name, groups=", ".join(groups)), stacklevel=3)
 

@@ -12,34 +12,35 @@ from ..errors import Errors, WeaknerError
 
 Vectors = List[Floats2d]
 # What is added to the scores of a head, by references of the model.
-ADDED = ("linear", "votes")
+ADDED = ("linear", "source_features")
 
 
 def encoder_and_head(
     name: str,
     tok2vec: Model[List[Doc], List[Floats2d]],
     head: Model[List[Floats2d], List[Floats2d]],
-    votes: Optional[Model[List[Doc], List[Floats2d]]] = None,
+    source_features: Optional[Model[List[Doc], List[Floats2d]]] = None,
     linear: Optional[Model[List[Doc], List[Floats2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
-    """A model with the references "tok2vec" and "head", as `TrainableHead` wants it, and perhaps "linear" and "votes".
+    """A model with the references "tok2vec" and "head", as `TrainableHead` wants it, and perhaps "linear" and
+    "source_features".
 
     name (str): Its name.
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     head (Model[List[Floats2d], List[Floats2d]]): From vectors to scores of tokens.
-    votes (Optional[Model[List[Doc], List[Floats2d]]]): What is added to the scores; see `votes`.
+    source_features (Optional[Model[List[Doc], List[Floats2d]]]): What is added to the scores; see `sources.features`.
     linear (Optional[Model[List[Doc], List[Floats2d]]]): What else is added; see `sparse.linear_scores`. With either
         the head's last layer (see `output_layer`) starts at zero.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_outputs).
     """
-    return with_votes(Model(name, _forward, init=_init, refs={}), tok2vec, head, votes, linear)
+    return with_layers(Model(name, _forward, init=_init, refs={}), tok2vec, head, source_features, linear)
 
 
-def with_votes(
-    model: Model, tok2vec: Model, head: Model, votes: Optional[Model], linear: Optional[Model] = None
+def with_layers(
+    model: Model, tok2vec: Model, head: Model, source_features: Optional[Model], linear: Optional[Model] = None
 ) -> Model:
     """Give a model its layers, and the references to them by which `TrainableHead` knows them."""
-    for name, layer in (("tok2vec", tok2vec), ("head", head), ("linear", linear), ("votes", votes)):
+    for name, layer in (("tok2vec", tok2vec), ("head", head), ("linear", linear), ("source_features", source_features)):
         if layer is not None:
             model.layers.append(layer)
             model.set_ref(name, layer)

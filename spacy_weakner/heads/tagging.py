@@ -34,8 +34,8 @@ class TaggingHead(EntityHead[List[Floats2d], TargetT]):
         """RETURNS (int): The number of tags."""
         return len(self.scheme)
 
-    def starting_votes(self, initial: Sequence[InitialWeight]) -> Array:
-        """Weights of the votes, towards the tags of the sources' own reading."""
+    def starting_weights(self, initial: Sequence[InitialWeight]) -> Array:
+        """Weights of the source features, towards the tags of the sources' own reading."""
         return starting_weights(self.scheme, initial)
 
     @property

@@ -75,7 +75,7 @@ class TrainingContext:
 
     def with_lists(self, gold: Path, dev: Path, output: Path, *, size: str) -> Training:
         """A head on gold with the matches of the term lists as features; both corpora are labeled by the lists."""
-        keys = ("components.crf_ner.model.votes.sources", "corpora.train.sources", "corpora.dev.sources")
+        keys = ("components.crf_ner.model.source_features.sources", "corpora.train.sources", "corpora.dev.sources")
         sources = {key: list(self.lists) for key in keys}
         return self._training(
             WITH_LISTS,

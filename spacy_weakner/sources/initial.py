@@ -1,4 +1,4 @@
-"""What the votes of sources weigh at the start: how far they are right, measured on gold."""
+"""What the features of sources weigh at the start: how far they are right, measured on gold."""
 
 from collections import Counter
 from itertools import islice
@@ -14,8 +14,8 @@ from ..corpus.tags import TagScheme
 from ..corpus.weak import is_weak, weak_group
 from ..losses import Array
 from ..ty import Entity
+from .features import SourceFeatureSettings, n_token_features
 from .matches import BoolMask, read_matches
-from .votes import VoteSettings, n_token_features
 
 # Gold sentences to measure on, at most.
 SAMPLE = 2000
@@ -27,7 +27,7 @@ GoldDoc = Tuple[Doc, List[Entity], BoolMask]
 
 
 class InitialWeight(NamedTuple):
-    """How much a source's votes weigh at the start.
+    """How much a source's features weigh at the start.
 
     matches (Array): Shape (n_labels,): a match, towards its label.
     silence (float): No match, towards "O".
@@ -53,10 +53,11 @@ def starting_weights(scheme: TagScheme, initial: Sequence[InitialWeight]) -> Arr
 
 
 def initial_weights(
-    settings: VoteSettings, labels: Sequence[str], examples: Callable[[], Iterable[GoldDoc]]
+    settings: SourceFeatureSettings, labels: Sequence[str], examples: Callable[[], Iterable[GoldDoc]]
 ) -> List[InitialWeight]:
-    """What the votes of the sources weigh at the start. One source alone has the full strength, so that its own reading
-    is the start. Of several, votes add up as in naive Bayes. With K sources, the odds o of a token to be "O" in gold,
+    """What the features of the sources weigh at the start. One source alone has the full strength, so that its own
+    reading is the start. Of several, weights add up as in naive Bayes. With K sources, the odds o of a token to be "O"
+    in gold,
 
         match of label l:   logit p_l + (1 - 1 / K) log o
         no match:           -log u    +      1 / K  log o
@@ -65,7 +66,7 @@ def initial_weights(
     source's own reading, smoothed towards the precision of the whole source; u is the share of tokens of gold entities
     which it leaves without a match. A source that has looked at none of the examples has the full strength.
 
-    settings (VoteSettings): The sources.
+    settings (SourceFeatureSettings): The sources.
     labels (Sequence[str]): The labels of the head.
     examples (Callable[[], Iterable[GoldDoc]]): Gives the gold.
     RETURNS (List[InitialWeight]): One per source.
@@ -78,7 +79,7 @@ def initial_weights(
 
 
 def _measure(
-    source: str, settings: VoteSettings, labels: Sequence[str], examples: Sequence[GoldDoc]
+    source: str, settings: SourceFeatureSettings, labels: Sequence[str], examples: Sequence[GoldDoc]
 ) -> Optional[InitialWeight]:
     found, right = numpy.zeros(len(labels)), numpy.zeros(len(labels))
     tokens: Counter[str] = Counter()

@@ -30,8 +30,8 @@ from .losses import cross_entropy, unlikelihood
 from .model import concatenate
 from .oracle import Oracle
 from .samplers import START, NegativeSampler, entropy
+from .source_features import SpansOfDocs, starting_span_weights
 from .targets import Labels, SpanTarget, read_target
-from .votes import VotedSpans, starting_span_weights
 
 # The least probability of a span that `score_candidates` gives.
 _LEAST = 0.05
@@ -156,7 +156,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         scores, backprop_head = self.model.get_ref("head").begin_update(
             (concatenate(outputs), ops.asarray2i(spans.astype("int32")))
         )
-        added, backprop_votes = self._votes(batch.texts.docs, spans, is_train=True)
+        added, backprop_votes = self._source_scores(batch.texts.docs, spans, is_train=True)
         on_host = ops.to_numpy(scores + added)
         loss, gradient = cross_entropy(on_host[:n], drawn.labels)
         more, wrong_gradient = unlikelihood(on_host[n:], drawn.wrong_labels)
@@ -230,7 +230,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         return spans[without(len(spans), known)]
 
     def _score_candidates(self, vectors: List[Floats2d], candidates: List[Spans], docs: List[Doc]) -> List[Any]:
-        # Without dropout in the scorer; the encoder is not run again. Votes that are dropped are drawn anew.
+        # Without dropout in the scorer; the encoder is not run again. Source features that are dropped are drawn anew.
         if not any(map(len, candidates)):
             return [numpy.zeros((0, self.n_outputs))] * len(candidates)
         return _split(log_softmax(self._score(docs, vectors, candidates, is_train=True)), candidates)
@@ -241,7 +241,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         offsets = numpy.cumsum([0, *map(len, vectors)])
         every: Any = numpy.concatenate([indices + offset for indices, offset in zip(spans, offsets, strict=False)])
         inputs = (concatenate(vectors), ops.asarray2i(every.astype("int32")))
-        scores = self.model.get_ref("head").predict(inputs) + self._votes(docs, every, is_train)[0]
+        scores = self.model.get_ref("head").predict(inputs) + self._source_scores(docs, every, is_train)[0]
         return ops.to_numpy(scores)
 
     def _judge(self, docs: List[Doc], vectors: List[Floats2d], spans: List[Spans], bias: Optional[float] = None) -> Any:
@@ -250,14 +250,14 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         bias = self.bias if bias is None else bias
         return scores + numpy.asarray(bias * (numpy.arange(self.n_outputs) == 0), dtype="float32")
 
-    def _votes(self, docs: List[Doc], spans: Any, is_train: bool) -> Tuple[Any, Callable[[Any], Any]]:
+    def _source_scores(self, docs: List[Doc], spans: Any, is_train: bool) -> Tuple[Any, Callable[[Any], Any]]:
         """What sources say of spans, for their scores; and what takes a gradient back to its weights."""
-        if not self.model.has_ref("votes"):
+        if not self.model.has_ref("source_features"):
             return 0.0, lambda gradient: None
-        return self.model.get_ref("votes")(VotedSpans(docs, spans), is_train)
+        return self.model.get_ref("source_features")(SpansOfDocs(docs, spans), is_train)
 
-    def starting_votes(self, initial: Sequence[InitialWeight]) -> Any:
-        """Weights of the votes, towards the labels of the sources' own reading."""
+    def starting_weights(self, initial: Sequence[InitialWeight]) -> Any:
+        """Weights of the source features, towards the labels of the sources' own reading."""
         return starting_span_weights(len(self.labels), initial)
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:

@@ -7,8 +7,8 @@ from thinc.api import Dropout, Model, get_array_module, glorot_uniform_init, zer
 from thinc.types import Floats2d, Ints2d
 
 from ..errors import check_range
-from ..heads.layers import as_given, check_outputs, with_votes
-from .votes import build_span_votes
+from ..heads.layers import as_given, check_outputs, with_layers
+from .source_features import build_span_features
 
 Vectors = List[Floats2d]
 # Token vectors of all sentences of a batch, and (start, end) of spans in them; ends are exclusive.
@@ -21,27 +21,28 @@ def build_span_classifier(
     tok2vec: Model[List[Doc], List[Floats2d]],
     hidden_width: int = 256,
     nO: Optional[int] = None,
-    votes: Optional[Model[List[Doc], List[Floats2d]]] = None,
+    source_features: Optional[Model[List[Doc], List[Floats2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build a classifier of spans (Li et al. 2021, Equations 3 and 4). Registered as `spacy_weakner.SpanClassifier.v1`.
 
     Its output are the vectors of the tokens. Which spans are scored is decided later, by the sampling of negatives or
-    by the decoder, so the scorer (reference "head") is called from there. So are the votes of sources: see `votes.py`.
+    by the decoder, so the scorer (reference "head") is called from there. So are the features of sources: see
+    `source_features.py`.
 
     There is dropout on the token vectors; its rate is `training.dropout`.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     hidden_width (int): Width of the scorer's hidden layer.
     nO (Optional[int]): Number of labels, "O" included; found at initialisation.
-    votes (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g. `spacy_weakner.SourceVotes.v1`, added to
-        the scores of spans; these start at zero then.
+    source_features (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g.
+        `spacy_weakner.SourceFeatures.v1`, added to the scores of spans; these start at zero then.
     RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors, per Doc (n_tokens, width).
     RAISES (WeaknerError): For a hidden width below 1.
     """
     check_range("hidden_width", hidden_width, 1, None)
-    head = build_span_scorer(hidden_width, nO, start_at_zero=votes is not None)
-    of_spans = None if votes is None else build_span_votes(votes.attrs["settings"])
-    return with_votes(Model("span_classifier", _forward, init=_init), tok2vec, head, of_spans)
+    head = build_span_scorer(hidden_width, nO, start_at_zero=source_features is not None)
+    of_spans = None if source_features is None else build_span_features(source_features.attrs["settings"])
+    return with_layers(Model("span_classifier", _forward, init=_init), tok2vec, head, of_spans)
 
 
 def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d]] = None) -> None:
@@ -53,8 +54,8 @@ def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d
     vectors: Any = tok2vec.predict(X)
     spans = model.ops.asarray2i([[0, 1]])
     head.initialize(X=(vectors[0], spans), Y=Y[0][:1])
-    if model.has_ref("votes"):
-        model.get_ref("votes").initialize(Y=Y[0][:1])
+    if model.has_ref("source_features"):
+        model.get_ref("source_features").initialize(Y=Y[0][:1])
 
 
 def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:

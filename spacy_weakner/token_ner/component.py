@@ -128,9 +128,9 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: -float(read_scores(outputs, temperature, self.bias).joint()[rows, tags[rows]].mean())
 
-    def starting_votes(self, initial: Sequence[InitialWeight]) -> Array:
-        """Weights of the votes: what votes for any tag, and not for "O", votes for an entity."""
-        return to_outputs(super().starting_votes(initial))
+    def starting_weights(self, initial: Sequence[InitialWeight]) -> Array:
+        """Weights of the source features: what stands for any tag but "O" stands for an entity."""
+        return to_outputs(super().starting_weights(initial))
 
     # The teacher
 

@@ -22,7 +22,7 @@ from ..heads.layers import is_listener
 from ..linear.sparse import indicator_rows
 from ..progress import Progress
 from ..remembering import remembered
-from ..sources.votes import weak_marked
+from ..sources.features import weak_marked
 from .annotating import annotated
 from .flat import FlatWeights, Vector
 

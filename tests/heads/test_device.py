@@ -15,7 +15,7 @@ from spacy_weakner.training.lbfgs import LBFGS
 from spacy_weakner.training.weights import LoadWeights
 
 from ..crf_ner.test_transformer import encoder, spacy_encoder
-from ..sources.votes_util import SAID, votes
+from ..sources.features_util import SAID, source_features
 from ..util import (
     HEADS,
     LISTENING_HEADS,
@@ -58,13 +58,13 @@ CASES = {
     "crf, soft": ("crf_ner", {"loss": loss("SoftLabelCRF")}, {}),
     "crf, noise-aware": ("crf_ner", {"loss": loss("NoiseAwareCRF"), "constrain": "decoding"}, {}),
     "crf, tokenwise": ("crf_ner", {"loss": loss("TokenwiseLoss", loss=GCE)}, {}),
-    "crf, sources, linear": ("crf_ner", {}, {"votes": votes("terms", "other"), "linear": LINEAR}),
+    "crf, sources, linear": ("crf_ner", {}, {"source_features": source_features("terms", "other"), "linear": LINEAR}),
     "crf, attention": ("crf_ner", {}, {"tok2vec": attention(gate=True)}),
     "crf, soft attention": ("crf_ner", {}, {"tok2vec": attention(kind="soft", init_range=0.1)}),
     "span, all": ("span_ner", {"nested": True}, {}),
     "span, uniform": ("span_ner", {"sampler": misc("UniformNegativeSampler"), "max_width": None}, {}),
-    "span, weighted": ("span_ner", {"sampler": WEIGHTED}, {"votes": votes("terms")}),
-    "token": ("token_ner", {"scheme": "BIO"}, {"votes": votes("terms"), "linear": LINEAR}),
+    "span, weighted": ("span_ner", {"sampler": WEIGHTED}, {"source_features": source_features("terms")}),
+    "token": ("token_ner", {"scheme": "BIO"}, {"source_features": source_features("terms"), "linear": LINEAR}),
     "token, robust": ("token_ner", {"objective": misc("NoiseRobustLearning", loss=GCE, threshold=0.3)}, {}),
     "token, soft": ("token_ner", {"objective": misc("SoftLabels", separate=True)}, {}),
     "token, self-training": ("token_ner", {"objective": SELF, "teacher_decay": 0.5}, {}),

@@ -7,7 +7,7 @@ import spacy
 from spacy_weakner.linear.indicators import build_indicator_features
 from spacy_weakner.linear.sparse import SparseLinear
 
-from ..sources.votes_util import own_reading, said_examples, votes
+from ..sources.features_util import own_reading, said_examples, source_features
 from ..util import (
     GOLD,
     TEXTS,
@@ -34,7 +34,7 @@ def pipeline(head, *sources, linear=FEATURES, **settings):
     config = head_config(head, **settings)
     config["model"]["linear"] = linear
     if sources:
-        config["model"]["votes"] = votes(*sources)
+        config["model"]["source_features"] = source_features(*sources)
     nlp.add_pipe(head, config=config)
     nlp.initialize(lambda: said_examples(nlp, *sources))
     return nlp

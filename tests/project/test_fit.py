@@ -164,7 +164,7 @@ def test_what_is_trained(project, trainings):
     # The points of the learning curve.
     assert {name for name in calls if name.startswith("50-")} == {"50-1", "50-2", "50-3"}
     gold, linear, large, weak = (calls[name] for name in ("gold", "linear", "transformer", "weak"))
-    sources = "components.crf_ner.model.votes.sources"
+    sources = "components.crf_ner.model.source_features.sources"
     assert [each["config"] for each in (gold, linear, large)] == ["crf_ner", "best.gold", "best.gold"]
     assert sources not in gold and linear[sources] == large[sources] == ["gazetteer"]
     assert "training.max_steps" not in linear

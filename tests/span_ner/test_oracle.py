@@ -115,11 +115,11 @@ def test_unusable_oracles(path, tmp_path):
 
 
 def test_it_reads_what_sources_say(tmp_path):
-    """An oracle with votes gets the groups of the Docs."""
+    """An oracle with source features gets the groups of the Docs."""
     nlp = spacy.blank("xx")
-    votes = {"@architectures": "spacy_weakner.SourceVotes.v1", "sources": ["terms"]}
+    features = {"@architectures": "spacy_weakner.SourceFeatures.v1", "sources": ["terms"]}
     config = span_config()
-    config["model"]["votes"] = votes
+    config["model"]["source_features"] = features
     ner = nlp.add_pipe("span_ner", config=config)
     examples = make_examples(nlp)
     for example in examples:

@@ -18,9 +18,9 @@ from spacy_weakner.corpus.weak import (
     weak_sources,
 )
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.sources.features import SourceFeatureSettings, build_source_features, set_weights, token_features
 from spacy_weakner.sources.initial import InitialWeight, gold_with_sources, initial_weights, starting_weights
 from spacy_weakner.sources.matches import read_matches
-from spacy_weakner.sources.votes import VoteSettings, build_source_votes, start_votes, token_features
 from spacy_weakner.token_ner.distribution import read_scores, to_outputs
 from spacy_weakner.training.weights import LoadWeights
 
@@ -40,7 +40,7 @@ from ..util import (
     same,
     train,
 )
-from .votes_util import VOTING_HEADS, own_reading, said_examples, votes, voting_pipeline
+from .features_util import VOTING_HEADS, own_reading, said_examples, source_features, source_pipeline
 
 NLP = spacy.blank("xx")
 TERMS = weak_group("terms")
@@ -92,9 +92,9 @@ def slow_features(doc, labels):
 
 def layer(labels=LABELS, n_outputs=5, seed=0, **settings):
     """A layer with random weights."""
-    made = build_source_votes(["terms"], **settings)
+    made = build_source_features(["terms"], **settings)
     made.initialize(Y=[numpy.zeros((1, n_outputs), dtype="float32")])
-    start_votes(made, labels, numpy.random.RandomState(seed).normal(size=(5 * len(labels) + 6, n_outputs)))
+    set_weights(made, labels, numpy.random.RandomState(seed).normal(size=(5 * len(labels) + 6, n_outputs)))
     return made
 
 
@@ -166,13 +166,13 @@ def test_dropout_is_by_sentence_and_only_where_there_is_any(rate, drop, low, hig
 
 
 def test_without_sources_there_are_no_votes():
-    assert build_source_votes([]) is None
+    assert build_source_features([]) is None
 
 
 @pytest.mark.parametrize("setting", [{"sources": ["a", "a"]}, {"strength": -1.0}, {"dropout": 1.5}])
 def test_settings_out_of_range(setting):
     with pytest.raises(WeaknerError, match="WK005"):
-        build_source_votes(**{"sources": ["a"], **setting})
+        build_source_features(**{"sources": ["a"], **setting})
 
 
 # The start
@@ -185,7 +185,7 @@ def test_weights_start_towards_the_tags_of_the_scheme(name):
     doc = make_doc(NLP, "a b c d e f")
     set_source(doc, "terms", [(0, 3, "PER"), (4, 5, "LOC")])
     made = layer(n_outputs=len(scheme))
-    start_votes(made, LABELS, weights)
+    set_weights(made, LABELS, weights)
     (scores,) = made.predict([doc])
     tags = scheme.span_tags("PER", 3) + [0] + scheme.span_tags("LOC", 1) + [0]
     assert scores.argmax(axis=1).tolist() == tags
@@ -196,7 +196,7 @@ def test_weights_start_towards_the_tags_of_the_scheme(name):
     "head, scheme", [("crf_ner", "BIO"), ("crf_ner", "IOBES"), ("crf_ner", "IO"), ("token_ner", "IO"), ("span_ner", "")]
 )
 def test_the_first_step_is_the_list(head, scheme):
-    nlp = voting_pipeline(head, "terms", scheme=scheme)
+    nlp = source_pipeline(head, "terms", scheme=scheme)
     docs = [doc for doc in random_docs(labels=LABELS) if TERMS in doc.spans]
     for doc in docs:
         doc.spans[TERMS].attrs.pop("scores")
@@ -227,7 +227,7 @@ def test_several_sources_weigh_what_they_were_right():
         if said is not None:
             set_source(good, name, said)
     gold = [(0, 1, "LOC"), (2, 4, "PER")]
-    settings = VoteSettings(list(sources), 4.0, 0.1)
+    settings = SourceFeatureSettings(list(sources), 4.0, 0.1)
     right, wrong, absent = initial_weights(settings, LABELS, lambda: [(good, gold, numpy.ones(8, dtype=bool))] * 100)
     # Smoothed precision 201 / 202, and (0 + 4 / 202) / 104; of 300 gold tokens all are matched, or 200 are not.
     assert right.matches[0] == 4.0 and right.silence == 4.0
@@ -238,7 +238,7 @@ def test_several_sources_weigh_what_they_were_right():
     assert wrong.silence == pytest.approx(-numpy.log(201.0 / 302.0) + odds / 3.0)
     assert absent.matches.tolist() == [4.0, 4.0] and absent.silence == 4.0
     assert starting_weights(scheme, [right, wrong, absent]).shape == (3 * 16, 5)
-    (alone,) = initial_weights(VoteSettings(["wrong"], 3.0, 0.1), LABELS, lambda: [])
+    (alone,) = initial_weights(SourceFeatureSettings(["wrong"], 3.0, 0.1), LABELS, lambda: [])
     assert alone.matches.tolist() == [3.0, 3.0] and alone.silence == 3.0
 
 
@@ -246,7 +246,7 @@ def test_what_is_not_annotated_measures_nothing():
     doc = make_doc(NLP, "a b c d")
     for name in ("one", "two"):
         set_source(doc, name, [(0, 1, "LOC"), (2, 3, "LOC")])
-    settings, known = VoteSettings(["one", "two"], 9.0, 0.1), numpy.array([True, True, False, False])
+    settings, known = SourceFeatureSettings(["one", "two"], 9.0, 0.1), numpy.array([True, True, False, False])
     partly, fully = (
         initial_weights(settings, LABELS, lambda known=k: [(doc, [(0, 1, "LOC")], known)] * 9)[0]
         for k in (known, numpy.ones(4, dtype=bool))
@@ -273,7 +273,7 @@ def test_the_better_of_two_sources_wins(head):
     fix_seed()
     nlp = spacy.blank("xx")
     config = head_config(head)
-    config["model"]["votes"] = votes("bad", "good")
+    config["model"]["source_features"] = source_features("bad", "good")
     nlp.add_pipe(head, config=config)
 
     def examples():
@@ -295,7 +295,7 @@ def test_the_better_of_two_sources_wins(head):
 
 @head_of_each
 def test_it_learns_where_the_list_is_wrong(head, tmp_path):
-    nlp = voting_pipeline(head, "terms")
+    nlp = source_pipeline(head, "terms")
     train(nlp, said_examples(nlp, "terms"))
 
     def found(pipeline):
@@ -306,16 +306,16 @@ def test_it_learns_where_the_list_is_wrong(head, tmp_path):
     assert [doc_entities(doc) for doc in nlp.get_pipe(head).pipe(docs, batch_size=3)] == GOLD
     for reload in (reload_bytes, reload_disk):
         again = reload(nlp, tmp_path)
-        layer = again.get_pipe(head).model.get_ref("votes")
+        layer = again.get_pipe(head).model.get_ref("source_features")
         assert found(again) == GOLD and layer.attrs["labels"] == LABELS
 
 
 @head_of_each
 def test_weights_of_an_earlier_stage_are_loaded(head, tmp_path):
-    earlier, later = voting_pipeline(head, "terms"), voting_pipeline(head, "terms", strength=1.0)
+    earlier, later = source_pipeline(head, "terms"), source_pipeline(head, "terms", strength=1.0)
     earlier.to_disk(tmp_path)
     LoadWeights(tmp_path, {head: ["head"]})(later)
-    first, second = (nlp.get_pipe(head).model.get_ref("votes").get_param("W") for nlp in (earlier, later))
+    first, second = (nlp.get_pipe(head).model.get_ref("source_features").get_param("W") for nlp in (earlier, later))
     assert first.max() == 4.0 and numpy.array_equal(first, second)
 
 
@@ -332,16 +332,16 @@ def test_only_with_votes_the_text_starts_at_zero(head):
     plain = spacy.blank("xx")
     plain.add_pipe(head, config=head_config(head))
     plain.initialize(lambda: make_examples(plain))
-    assert all_zero(last(voting_pipeline(head, "terms"))) and not all_zero(last(plain))
-    assert not plain.get_pipe(head).model.has_ref("votes")
+    assert all_zero(last(source_pipeline(head, "terms"))) and not all_zero(last(plain))
+    assert not plain.get_pipe(head).model.has_ref("source_features")
 
 
 @head_of_each
 def test_votes_learn_at_the_rate_of_the_head(head):
-    nlp = voting_pipeline(head, "terms")
+    nlp = source_pipeline(head, "terms")
     ner = nlp.get_pipe(head)
     ner.head_learn_rate = 0.0
-    layer = ner.model.get_ref("votes")
+    layer = ner.model.get_ref("source_features")
     before = layer.get_param("W").copy()
     train(nlp, said_examples(nlp, "terms"), steps=1)
     assert numpy.array_equal(layer.get_param("W"), before)
@@ -353,14 +353,14 @@ def test_votes_learn_at_the_rate_of_the_head(head):
 @head_of_each
 @pytest.mark.parametrize("weak", [False, True])
 def test_weak_examples_hide_their_votes_and_keep_no_mark(head, weak):
-    nlp = voting_pipeline(head, "terms")
+    nlp = source_pipeline(head, "terms")
     ner = nlp.get_pipe(head)
     examples = said_examples(nlp, "terms")
     for example in examples:
         set_weak(example.reference, weak)
     clear_gradients(ner.model)
     ner.update(examples)
-    layer = ner.model.get_ref("votes")
+    layer = ner.model.get_ref("source_features")
     assert all_zero([layer.get_grad("W") if layer.has_grad("W") else None]) == weak
     assert not any(is_weak(example.predicted) for example in examples)
     # Also if the update fails.
@@ -372,7 +372,7 @@ def test_weak_examples_hide_their_votes_and_keep_no_mark(head, weak):
 
 @head_of_each
 def test_a_warning_where_nothing_votes(head):
-    nlp = voting_pipeline(head, "terms")
+    nlp = source_pipeline(head, "terms")
     ner = nlp.get_pipe(head)
     with pytest.warns(UserWarning, match="WK906.*weak:terms"):
         ner.update(make_examples(nlp))
@@ -380,9 +380,9 @@ def test_a_warning_where_nothing_votes(head):
 
 
 def test_other_sources_than_the_weights_have():
-    nlp = voting_pipeline("crf_ner", "terms")
+    nlp = source_pipeline("crf_ner", "terms")
     ner = nlp.get_pipe("crf_ner")
-    sources = ner.model.get_ref("votes").attrs["settings"].sources
+    sources = ner.model.get_ref("source_features").attrs["settings"].sources
     assert ner.sources_read == ["terms"]
     for others in (["terms", "more"], ["other"]):
         sources[:] = others
@@ -394,14 +394,14 @@ def test_other_sources_than_the_weights_have():
 def test_a_trained_pipeline_carries_its_list(tmp_path):
     write_docs(tmp_path / "a.spacy", [make_doc(NLP, text, entities) for text, entities in SENTENCES])
     (tmp_path / "terms.csv").write_text("label,term\nLOC,New York\nLOC,Rome\nPER,Paris\n")
-    config = make_config("crf_ner.votes", lang="xx")
+    config = make_config("crf_ner.terms", lang="xx")
     config["components"]["crf_ner"]["model"]["tok2vec"].update(head_config("crf_ner")["model"]["tok2vec"])
     config["training"].update(
         {"max_steps": 40, "eval_frequency": 20, "optimizer": {"@optimizers": "Adam.v1", "learn_rate": 0.001}}
     )
     config["paths"].update({"train": "a.spacy", "dev": "a.spacy", "terms": "terms.csv"})
-    config.to_disk(tmp_path / "votes.cfg")
-    spacy_cli("train", "votes.cfg", "--output", "out", cwd=tmp_path)
+    config.to_disk(tmp_path / "terms.cfg")
+    spacy_cli("train", "terms.cfg", "--output", "out", cwd=tmp_path)
     nlp = spacy.load(tmp_path / "out" / "model-best")
     texts = [text for text, _ in SENTENCES]
     assert [doc_entities(doc) for doc in nlp.pipe(texts)] == [doc_entities(nlp(text)) for text in texts] == GOLD

@@ -23,9 +23,9 @@ SAID: List[List[Entity]] = [
 ]
 
 
-def votes(*sources: str, **settings: Any) -> Dict[str, Any]:
+def source_features(*sources: str, **settings: Any) -> Dict[str, Any]:
     """The layer's section of a config."""
-    return {"@architectures": "spacy_weakner.SourceVotes.v1", "sources": list(sources), **settings}
+    return {"@architectures": "spacy_weakner.SourceFeatures.v1", "sources": list(sources), **settings}
 
 
 def said_examples(nlp: Language, *sources: str, said: Optional[Sequence[Sequence[Entity]]] = None) -> List[Example]:
@@ -39,12 +39,12 @@ def said_examples(nlp: Language, *sources: str, said: Optional[Sequence[Sequence
     return examples
 
 
-def voting_pipeline(head: str, *sources: str, scheme: Optional[str] = None, **settings: Any) -> Language:
+def source_pipeline(head: str, *sources: str, scheme: Optional[str] = None, **settings: Any) -> Language:
     """An initialised pipeline with a small head that reads sources."""
     fix_seed()
     nlp = spacy.blank("xx")
     config = head_config(head)
-    config["model"]["votes"] = votes(*sources, **settings)
+    config["model"]["source_features"] = source_features(*sources, **settings)
     if head != "span_ner":
         config["scheme"] = scheme or "BIO"
     nlp.add_pipe(head, config=config)

@@ -7,14 +7,19 @@ from spacy.tokens import Doc
 
 from spacy_weakner.corpus.weak import set_source, set_weak
 from spacy_weakner.losses import log_softmax
+from spacy_weakner.sources.features import SourceFeatureSettings, set_weights
 from spacy_weakner.sources.initial import InitialWeight
 from spacy_weakner.sources.matches import read_matches
-from spacy_weakner.sources.votes import VoteSettings, start_votes
 from spacy_weakner.span_ner.candidates import enumerate_spans
-from spacy_weakner.span_ner.votes import VotedSpans, build_span_votes, span_features, starting_span_weights
+from spacy_weakner.span_ner.source_features import (
+    SpansOfDocs,
+    build_span_features,
+    span_features,
+    starting_span_weights,
+)
 
+from ..sources.features_util import said_examples, source_pipeline
 from ..sources.test_votes import LABELS, TERMS, own_reading, random_docs
-from ..sources.votes_util import said_examples, voting_pipeline
 from ..util import all_zero, numeric_gradient
 
 DOCS = [doc for doc in random_docs(40) if len(doc)]
@@ -60,9 +65,9 @@ def slow_rows():
 
 
 def layer(n_outputs=3):
-    made = build_span_votes(VoteSettings(["terms"], 4.0, 0.0))
+    made = build_span_features(SourceFeatureSettings(["terms"], 4.0, 0.0))
     made.initialize(Y=numpy.zeros((1, n_outputs), dtype="float32"))
-    start_votes(made, LABELS, numpy.random.RandomState(0).normal(size=(11, n_outputs)))
+    set_weights(made, LABELS, numpy.random.RandomState(0).normal(size=(11, n_outputs)))
     return made
 
 
@@ -75,7 +80,7 @@ def test_features_are_those_of_a_slow_twin():
 
 def test_scores_and_gradient():
     made, rows = layer(), slow_rows()
-    scores, backprop = made.begin_update(VotedSpans(DOCS, SPANS))
+    scores, backprop = made.begin_update(SpansOfDocs(DOCS, SPANS))
     assert numpy.allclose(scores, rows @ made.get_param("W"), atol=1e-5)
     wanted = numpy.random.RandomState(1).normal(size=scores.shape).astype("float32")
     backprop(wanted)
@@ -89,14 +94,14 @@ def test_a_phrase_with_two_labels_starts_as_the_first():
     doc = Doc(spacy.blank("xx").vocab, words=["a", "b"])
     set_source(doc, "terms", [(0, 2, "PER"), (0, 2, "LOC")])
     made = layer()
-    start_votes(made, LABELS, starting_span_weights(2, [InitialWeight(numpy.array([4.0, 4.0]), 4.0)]))
-    found = made.predict(VotedSpans([doc], enumerate_spans(2)))
+    set_weights(made, LABELS, starting_span_weights(2, [InitialWeight(numpy.array([4.0, 4.0]), 4.0)]))
+    found = made.predict(SpansOfDocs([doc], enumerate_spans(2)))
     assert found.tolist() == [[4.0, 0.0, 0.0], [0.0, 4.0, 0.0], [4.0, 0.0, 0.0]]
 
 
 @pytest.mark.parametrize("weak", [False, True])
 def test_weighted_sampling_sees_what_the_update_sees(weak):
-    nlp = voting_pipeline("span_ner", "terms", dropout=0.0)
+    nlp = source_pipeline("span_ner", "terms", dropout=0.0)
     ner = nlp.get_pipe("span_ner")
     examples = said_examples(nlp, "terms")[:2]
     docs = [example.predicted for example in examples]
@@ -111,7 +116,7 @@ def test_weighted_sampling_sees_what_the_update_sees(weak):
 
 
 def test_nested_and_overlapping_matches():
-    nlp = voting_pipeline("span_ner", "terms")
+    nlp = source_pipeline("span_ner", "terms")
     ner = nlp.get_pipe("span_ner")
     ner.nested = True
     doc = said_examples(nlp, "terms")[1].predicted

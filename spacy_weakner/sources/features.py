@@ -1,4 +1,5 @@
-"""What term lists, rules, models and answers of language models say of the text that a head reads, as additive votes.
+"""What term lists, rules, models and answers of language models say of the text that a head reads, as features of its
+scores.
 
 A source says something by a span group `weak:<source>` of the Doc. Of every token and source there are features x, and
 with the text's own scores the head's are
@@ -39,8 +40,8 @@ LENGTHS = 4
 
 
 @dataclass
-class VoteSettings:
-    """Settings of the votes; see `build_source_votes`."""
+class SourceFeatureSettings:
+    """Settings of the features; see `build_source_features`."""
 
     sources: List[str]
     strength: float
@@ -67,45 +68,45 @@ class Active(NamedTuple):
     values: Array
 
 
-def build_source_votes(
+def build_source_features(
     sources: List[str], strength: float = 4.0, dropout: float = 0.1
 ) -> Optional[Model[List[Doc], List[Floats2d]]]:
     """Build the layer that adds to a head's scores what weak sources say in `doc.spans["weak:<source>"]`. Registered as
-    `spacy_weakner.SourceVotes.v1`; it goes into `votes` of a head's architecture.
+    `spacy_weakner.SourceFeatures.v1`; it goes into `source_features` of a head's architecture.
 
     What a ruler of the pipeline finds reaches it in training only if the ruler stands before the head, and in
     `training.annotating_components` (not in `frozen_components`, which are not initialised). What comes with a corpus,
     as answers of a language model do, reaches it by `sources` of `spacy_weakner.Corpus.v1`.
 
-    In training the votes on weakly labelled sentences are hidden, as if no source had looked: their labels come from
+    In training the features of weakly labelled sentences are hidden, as if no source had looked: their labels come from
     the sources, so that a model that saw these would learn to copy. In prediction they never are.
 
-    sources (List[str]): Names of the sources; none: there are no votes.
+    sources (List[str]): Names of the sources; none: there are no features.
     strength (float): What a match weighs at the start towards its tag, and no match towards "O". With several sources
         it is the most that they weigh: see `initial_weights`.
-    dropout (float): Share of the other votes, per Doc and source, that are hidden in an update, so that the text has to
-        be read as well. None is where dropout is switched off (`training.dropout = 0`).
+    dropout (float): Share of the other features, per Doc and source, that are hidden in an update, so that the text has
+        to be read as well. None is where dropout is switched off (`training.dropout = 0`).
     RETURNS (Optional[Model[List[Doc], List[Floats2d]]]): Per Doc (n_tokens, n_outputs); None without sources.
     RAISES (WeaknerError): If a setting is out of range.
     """
     if not sources:
         return None
-    return make_votes("source_votes", _forward, VoteSettings(list(sources), strength, dropout), _init)
+    return make_layer("source_features", _forward, SourceFeatureSettings(list(sources), strength, dropout), _init)
 
 
-def make_votes(name: str, forward: Callable, settings: VoteSettings, init: Callable) -> Model[Any, Any]:
-    """A layer of votes: `forward` computes it, mostly by `sum_votes`, and `init` finds the number of outputs. Its
-    labels and weights are given by `start_votes`, and saved with it."""
+def make_layer(name: str, forward: Callable, settings: SourceFeatureSettings, init: Callable) -> Model[Any, Any]:
+    """A layer of source features: `forward` computes it, mostly by `sum_features`, and `init` finds the number of
+    outputs. Its labels and weights are given by `set_weights`, and saved with it."""
     attrs: Any = {"settings": settings, "labels": [], "sources": [], "dropout_rate": 0.0}
     return Model(name, forward, init=init, params={"W": None}, dims={"nO": None}, attrs=attrs)
 
 
-def start_votes(votes: Model, labels: Sequence[str], weights: Array) -> None:
-    """Give a layer of votes the labels of its head (matches with others are all alike), and weights, shape (n_features,
-    n_outputs)."""
-    votes.attrs["labels"], votes.attrs["sources"] = list(labels), list(votes.attrs["settings"].sources)
+def set_weights(layer: Model, labels: Sequence[str], weights: Array) -> None:
+    """Give a layer of source features the labels of its head (matches with others are all alike), and weights, shape
+    (n_features, n_outputs)."""
+    layer.attrs["labels"], layer.attrs["sources"] = list(labels), list(layer.attrs["settings"].sources)
     given: Any = weights.astype("float32")
-    votes.set_param("W", votes.ops.asarray2f(given))
+    layer.set_param("W", layer.ops.asarray2f(given))
 
 
 def n_token_features(n_labels: int) -> int:
@@ -120,10 +121,10 @@ def token_features(found: Matches, n_labels: int) -> Active:
     place = numpy.where(places == 0, 0, numpy.where(places == lengths - 1, 2, 1))
     place = numpy.where(lengths == 1, 3, place)
     silent = numpy.flatnonzero(found.looked & ~found.covered)
-    return source_features(found, n_labels, tokens, matches, silent, place, n_places=4)
+    return match_features(found, n_labels, tokens, matches, silent, place, n_places=4)
 
 
-def source_features(
+def match_features(
     found: Matches, n_labels: int, rows: Ints, matches: Ints, silent: Ints, place: Any = 0, n_places: int = 1
 ) -> Active:
     """What a source says of tokens or spans.
@@ -163,23 +164,23 @@ def join(parts: Sequence[Active], width: int = 0) -> Active:
     return Active(*map(numpy.concatenate, zip(*shifted, strict=True)))
 
 
-def hidden_votes(votes: Model, docs: Sequence[Doc], is_train: bool) -> BoolMask:
-    """Which votes are passed over in an update, shape (n_sources, n_docs)."""
-    settings: VoteSettings = votes.attrs["settings"]
+def hidden_sources(layer: Model, docs: Sequence[Doc], is_train: bool) -> BoolMask:
+    """Which sources are passed over in an update, shape (n_sources, n_docs)."""
+    settings: SourceFeatureSettings = layer.attrs["settings"]
     hidden = numpy.zeros((len(settings.sources), len(docs)), dtype=bool)
     if is_train:
         hidden |= numpy.asarray([is_weak(doc) for doc in docs], dtype=bool)
-    if is_train and votes.attrs["dropout_rate"] and settings.dropout:
+    if is_train and layer.attrs["dropout_rate"] and settings.dropout:
         hidden |= numpy.random.random(hidden.shape) < settings.dropout
     return hidden
 
 
-def read_votes(
-    votes: Model, docs: Sequence[Doc], is_train: bool, features: Callable[[Matches, int], Active], width: int
+def read_features(
+    layer: Model, docs: Sequence[Doc], is_train: bool, features: Callable[[Matches, int], Active], width: int
 ) -> Active:
     """What all sources say.
 
-    votes (Model): The layer.
+    layer (Model): The layer.
     docs (Sequence[Doc]): The Docs.
     is_train (bool): Whether some of it is hidden.
     features (Callable[[Matches, int], Active]): From the matches of a source and the number of labels to features.
@@ -187,21 +188,21 @@ def read_votes(
     RETURNS (Active): The features, those of the sources one after the other.
     RAISES (WeaknerError): If the weights belong to other sources.
     """
-    sources, labels = votes.attrs["settings"].sources, votes.attrs["labels"]
-    known = list(votes.attrs["sources"])
+    sources, labels = layer.attrs["settings"].sources, layer.attrs["labels"]
+    known = list(layer.attrs["sources"])
     if known != list(sources):
         there, here = (f"sources = {', '.join(names) or 'none'}" for names in (known, sources))
         raise WeaknerError(Errors.WK020.format(what="The model was trained", there=there, here=here))
-    hidden = hidden_votes(votes, docs, is_train)
+    hidden = hidden_sources(layer, docs, is_train)
     found = [read_matches(docs, name, labels, hide.tolist()) for name, hide in zip(sources, hidden, strict=True)]
     return join([features(matches, len(labels)) for matches in found], width)
 
 
-def sum_votes(votes: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Callable[[Floats2d], None]]:
+def sum_features(layer: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Callable[[Floats2d], None]]:
     """W x of tokens or spans, shape (n_rows, n_outputs), by the few rows of W that each needs; and what adds to the
     gradient of W."""
-    ops: Any = votes.ops
-    weights: Any = votes.get_param("W")
+    ops: Any = layer.ops
+    weights: Any = layer.get_param("W")
     # The types that the operation is fast for.
     rows, features = (ops.asarray(numpy.ascontiguousarray(indices, dtype="int32")) for indices in active[:2])
     values = ops.asarray(active.values.astype("float32"))[:, None]
@@ -211,7 +212,7 @@ def sum_votes(votes: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Call
     def backprop(gradient: Floats2d) -> None:
         change = ops.alloc2f(*weights.shape)
         ops.scatter_add(change, features, ops.asarray2f(gradient)[rows] * values)
-        votes.inc_grad("W", change)
+        layer.inc_grad("W", change)
 
     return scores, backprop
 
@@ -238,11 +239,11 @@ def _forward(
     model: Model, docs: List[Doc], is_train: bool
 ) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], List[Doc]]]:
     def read() -> Active:
-        return read_votes(model, docs, is_train, token_features, n_token_features(len(model.attrs["labels"])))
+        return read_features(model, docs, is_train, token_features, n_token_features(len(model.attrs["labels"])))
 
     active = read_once(model, docs, read)
     ends = numpy.cumsum([0, *map(len, docs)]).tolist()
-    scores, add_gradient = sum_votes(model, active, ends[-1])
+    scores, add_gradient = sum_features(model, active, ends[-1])
 
     def backprop(gradient: List[Floats2d]) -> List[Doc]:
         given = [slope for slope in gradient if len(slope)]

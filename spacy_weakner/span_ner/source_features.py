@@ -1,4 +1,4 @@
-"""What sources say of spans, as additive votes: as `sources.votes` of tokens, for the scorer of spans.
+"""What sources say of spans, as features of their scores: as `sources.features` of tokens, for the scorer of spans.
 
 The features of a span and a source with n labels:
 
@@ -18,23 +18,23 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..losses import Array
-from ..sources.initial import InitialWeight
-from ..sources.matches import Ints, Matches
-from ..sources.votes import (
+from ..sources.features import (
     LENGTHS,
     Active,
-    VoteSettings,
+    SourceFeatureSettings,
     alike,
     join,
-    make_votes,
-    read_votes,
-    source_features,
-    sum_votes,
+    make_layer,
+    match_features,
+    read_features,
+    sum_features,
 )
+from ..sources.initial import InitialWeight
+from ..sources.matches import Ints, Matches
 from .candidates import Spans, touches
 
 
-class VotedSpans(NamedTuple):
+class SpansOfDocs(NamedTuple):
     """What the layer reads.
 
     docs (Sequence[Doc]): The Docs of a batch.
@@ -45,13 +45,13 @@ class VotedSpans(NamedTuple):
     spans: Spans
 
 
-def build_span_votes(settings: VoteSettings) -> Model[VotedSpans, Floats2d]:
+def build_span_features(settings: SourceFeatureSettings) -> Model[SpansOfDocs, Floats2d]:
     """Build the layer.
 
-    settings (VoteSettings): Those of `spacy_weakner.SourceVotes.v1`.
-    RETURNS (Model[VotedSpans, Floats2d]): From Docs and spans to scores (n_spans, n_labels).
+    settings (SourceFeatureSettings): Those of `spacy_weakner.SourceFeatures.v1`.
+    RETURNS (Model[SpansOfDocs, Floats2d]): From Docs and spans to scores (n_spans, n_labels).
     """
-    return make_votes("span_votes", _forward, settings, _init)
+    return make_layer("span_source_features", _forward, settings, _init)
 
 
 def starting_span_weights(n_labels: int, initial: Sequence[InitialWeight]) -> Array:
@@ -74,7 +74,7 @@ def span_features(found: Matches, n_labels: int, spans: Spans) -> Active:
     overlaps = touches(spans, found.covered)
     silent = numpy.flatnonzero(found.looked[spans[:, 0]] & ~overlaps)
     others = alike(numpy.flatnonzero(overlaps & ~in_reading), _n_features(n_labels) - 1)
-    return join([source_features(found, n_labels, rows, matches, silent), others])
+    return join([match_features(found, n_labels, rows, matches, silent), others])
 
 
 def _equal(spans: Spans, found: Matches) -> Tuple[Ints, Ints]:
@@ -97,11 +97,11 @@ def _init(model: Model, X: Any = None, Y: Any = None) -> None:
         model.set_dim("nO", Y.shape[1])
 
 
-def _forward(model: Model, inputs: VotedSpans, is_train: bool) -> Tuple[Floats2d, Callable[[Floats2d], None]]:
+def _forward(model: Model, inputs: SpansOfDocs, is_train: bool) -> Tuple[Floats2d, Callable[[Floats2d], None]]:
     docs, spans = inputs
 
     def features(found: Matches, n_labels: int) -> Active:
         return span_features(found, n_labels, spans)
 
-    active = read_votes(model, docs, is_train, features, _n_features(len(model.attrs["labels"])))
-    return sum_votes(model, active, len(spans))
+    active = read_features(model, docs, is_train, features, _n_features(len(model.attrs["labels"])))
+    return sum_features(model, active, len(spans))
