@@ -19,7 +19,7 @@ from spacy_weakner.span_ner.source_features import (
 )
 
 from ..sources.features_util import said_examples, source_pipeline
-from ..sources.test_votes import LABELS, TERMS, own_reading, random_docs
+from ..sources.test_features import LABELS, TERMS, own_reading, random_docs
 from ..util import all_zero, numeric_gradient
 
 DOCS = [doc for doc in random_docs(40) if len(doc)]
