@@ -163,7 +163,7 @@ def adapt(
             num_train_epochs=epochs,
             max_steps=max_steps or -1,
             learning_rate=learn_rate,
-            warmup_ratio=_WARMUP,
+            warmup=_WARMUP,
             weight_decay=_WEIGHT_DECAY,
             save_steps=save_steps,
             seed=seed,

@@ -61,15 +61,18 @@ class LoneWords:
         self._device = torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
         self._model = model.to(self._device).eval()
         self.n_pieces = count_pieces(self.tokenizer.backend_tokenizer)
-        probe = self._with_specials([self.n_pieces])
-        self._first = probe.index(self.n_pieces)
-        self.longest = (n_positions(model) or len(probe) + 64) - len(probe) + 1
+        encoding = self.tokenizer.backend_tokenizer.encode("a")
+        inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
+        # The special pieces around a text.
+        self._before, self._after = encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
+        self._first = len(self._before)
+        n_special = self._first + len(self._after)
+        self.longest = (n_positions(model) or n_special + 65) - n_special
         if model.get_input_embeddings().num_embeddings < self.n_pieces:
             raise WeaknerError(Errors.WK353.format(name=name, reason="its tokenizer has pieces without embeddings"))
 
     def _with_specials(self, pieces: Sequence[int]) -> List[int]:
-        ids: List[int] = self.tokenizer.build_inputs_with_special_tokens(list(pieces))
-        return ids
+        return [*self._before, *pieces, *self._after]
 
     def __call__(self, words: Sequence[Sequence[int]], *, progress: bool = False, desc: str = "words") -> Vectors:
         """Vectors of words, each of at least one and at most `longest` pieces. Shape (n_words, width)."""

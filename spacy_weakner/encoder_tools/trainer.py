@@ -55,15 +55,24 @@ class Arguments(TrainingArguments):
         return min(1, super().n_gpu)
 
 
-def make_arguments(folder: Path, *, gpu_id: int, mixed_precision: str, **settings: Any) -> Arguments:
-    """Settings of the `Trainer`, whose checkpoints go to a folder. From here on, the processes of torchrun can wait for
-    each other."""
+def make_arguments(
+    folder: Path, *, gpu_id: int, mixed_precision: str, warmup: float = 0.0, **settings: Any
+) -> Arguments:
+    """Settings of the `Trainer`, whose checkpoints go to a folder; `warmup` is a share of the steps. From here on, the
+    processes of torchrun can wait for each other."""
     count = torch.cuda.device_count()
     if gpu_id >= count:
         raise WeaknerError(Errors.WK432.format(gpu_id=gpu_id, reason=f"torch finds {count}"))
     if mixed_precision == "bf16" and not torch.cuda.is_bf16_supported():
         expected = "fp16 or no, since this GPU has no bf16"
         raise WeaknerError(Errors.WK005.format(setting="mixed_precision", value=mixed_precision, expected=expected))
+    # Versions of transformers have other names for these.
+    names = Arguments.__dataclass_fields__
+    settings["warmup_ratio" if "warmup_ratio" in names else "warmup_steps"] = warmup
+    if "group_by_length" in names:
+        settings["group_by_length"] = True
+    else:
+        settings["train_sampling_strategy"] = "group_by_length"
     # Accelerate reads it from there, and would find that of an earlier run.
     os.environ["ACCELERATE_MIXED_PRECISION"] = mixed_precision
     args = Arguments(
@@ -71,7 +80,6 @@ def make_arguments(folder: Path, *, gpu_id: int, mixed_precision: str, **setting
         use_cpu=gpu_id < 0,
         bf16=mixed_precision == "bf16",
         fp16=mixed_precision == "fp16",
-        group_by_length=True,
         prediction_loss_only=True,
         remove_unused_columns=False,
         logging_steps=10,

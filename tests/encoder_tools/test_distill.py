@@ -91,7 +91,7 @@ def test_words_are_read_alone(tiny_bert):
     words = [tokenizer(word, add_special_tokens=False)["input_ids"] for word in ("anna", "newer", "xyz", "bob")]
     found, model = read(words), AutoModel.from_pretrained(str(tiny_bert)).eval()
     for own, word in zip(found, words, strict=True):
-        ids = torch.tensor([tokenizer.build_inputs_with_special_tokens(word)])
+        ids = torch.tensor([[tokenizer.cls_token_id, *word, tokenizer.sep_token_id]])
         with torch.no_grad():
             expected = model(ids).last_hidden_state[0, 1 : 1 + len(word)].mean(dim=0).numpy()
         assert own == pytest.approx(expected, abs=1e-5)
