@@ -49,7 +49,7 @@ def check(write):
             else content
             for name, content in files.items()
         }
-        return examine(CheckedFiles(**paths), CheckedSettings(**(settings or {})))
+        return examine(CheckedFiles(**paths), CheckedSettings(**{"lang": "xx", **(settings or {})}))
 
     return check
 

@@ -17,6 +17,7 @@ from spacy_weakner.cli.app import app
 from spacy_weakner.configs import render_config
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.sources import read_sources
+from spacy_weakner.pipelines import blank_pipeline
 from spacy_weakner.project import new
 from spacy_weakner.project.new import USUAL_RELIABILITY, init_project
 
@@ -46,6 +47,7 @@ def files(tmp_path):
 def quick(monkeypatch):
     """Configs are tested elsewhere, and take most of the time."""
     monkeypatch.setattr(new, "render_config", lambda recipe, *args, **kwargs: f"# {recipe}\n")
+    monkeypatch.setattr(new, "blank_pipeline", lambda *args: blank_pipeline("xx"))  # of others, tokenizers take long
 
 
 def given(files, *keys):

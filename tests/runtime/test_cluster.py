@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,7 @@ from spacy_weakner.runtime.cluster import connected
 
 from ..conftest import hide_torch
 
-ray = pytest.importorskip("ray")
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray")]
 SIZE, N = 50, 1200
 
 
@@ -36,6 +36,8 @@ def without_torch_in_all(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def machine(without_torch_in_all):
+    import ray
+
     ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     yield
     ray.shutdown()

@@ -30,7 +30,7 @@ def run(tmp_path, files, output="out.spacy", **options):
     folder.mkdir(exist_ok=True)
     for name, text in files.items():
         (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    report = anchors([folder], tmp_path / output, **{"min_anchors": 1, **options})
+    report = anchors([folder], tmp_path / output, **{"min_anchors": 1, "lang": "xx", **options})
     return report, list(read_docs(tmp_path / output, NLP.vocab))
 
 
