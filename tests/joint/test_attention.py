@@ -364,8 +364,10 @@ def test_dropout_on_the_weights_is_on_in_training_alone():
 # In pipelines
 
 
-@pytest.mark.parametrize("head", ENTITY_HEADS)
-@pytest.mark.parametrize("kind, gate", [("soft", False), ("learned", False), ("learned", True)])
+@pytest.mark.parametrize(
+    "head, kind, gate",
+    [*((head, "soft", False) for head in ENTITY_HEADS), ("crf_ner", "learned", False), ("span_ner", "learned", True)],
+)
 def test_under_every_head(head, kind, gate):
     nlp = head_pipeline(head, {**CONFIG, "kind": kind, "gate": gate})
     train(nlp, make_examples(nlp), steps=60)
