@@ -17,8 +17,9 @@ from typing import Any, Callable, Dict, List, Tuple
 
 from common import EVIDENCE, ROOT, Evidence, Run, config_file, count, evaluate, find, sample, table, train
 from experiment import TOKENIZER
-from prediction import plain_loop, predict
+from prediction import plain_loop
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry
 from thinc.api import Adam
@@ -96,9 +97,9 @@ def speeds(arguments: argparse.Namespace, rows: Rows, test: Rows) -> str:
     updates = {size: trains(nlp, examples) for size, (nlp, examples) in made.items()}
     runs: Dict[str, Callable[[], object]] = {"loop": plain_loop(arguments.transformer, test)}
     for size, (nlp, _) in made.items():
-        docs = [nlp.make_doc(" ".join(words)) for words, _ in test]
+        docs = [Doc(nlp.vocab, words=words) for words, _ in test]
         ner: Any = nlp.get_pipe("crf_ner")
-        runs[size] = predict(nlp, test)
+        runs[size] = partial(predict, nlp, test)
         runs[f"{size} alone"] = partial(ner.model.get_ref("tok2vec").predict, docs)
     learning = [run for run, _ in updates.values()]
     seconds = interleave([*learning, *runs.values()], arguments.repetitions, clock=time.process_time)
@@ -112,6 +113,11 @@ def speeds(arguments: argparse.Namespace, rows: Rows, test: Rows) -> str:
         cells = " | ".join(f"{own:,.0f} ({own / other:.2f})" for own, other in pairs)
         lines.append(f"| {name} | {cells} | {found[size] / found['loop']:.2f} |")
     return "\n".join([*lines, f"| plain loop | | {found['loop']:,.0f} | | 1.00 |"])
+
+
+def predict(nlp: Language, test: Rows) -> List[Doc]:
+    """RETURNS (List[Doc]): Sentences with what is found in them, in batches of the config's size."""
+    return list(nlp.pipe(Doc(nlp.vocab, words=words) for words, _ in test))
 
 
 def trains(nlp: Language, examples: List[Example]) -> Tuple[Callable[[], None], int]:

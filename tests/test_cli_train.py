@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +12,13 @@ import spacy
 from spacy.util import load_config
 
 import spacy_weakner
+from spacy_weakner.configs import make_config
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 
 from .command_line import spacy_cli, with_seed
-from .util import SENTENCES, make_doc, same, weights
+from .util import SENTENCES, make_doc, needs_transformers, same, weights
 
 CONFIGS = Path(spacy_weakner.__file__).parent.parent / "configs"
 pytestmark = [
@@ -124,6 +126,25 @@ def test_the_next_stage_begins_with_the_weights_and_has_its_own_loss(project):
     one, two = load(project / "one"), load(project / "two")
     assert same(*(weights(nlp.get_pipe("crf_ner").model) for nlp in (one, two)))
     assert two.get_pipe("crf_ner").loss == CRFNegativeLogLikelihood()
+
+
+@needs_transformers
+@pytest.mark.parametrize("recipe, heads", [("crf_ner", ["crf_ner"]), ("joint.joint", ["tok2vec", "crf_ner"])])
+def test_a_transformer_is_part_of_the_pipeline(project, tiny_bert, tmp_path, recipe, heads):
+    shutil.copytree(tiny_bert, tmp_path / "bert")
+    config = make_config(recipe, "transformer", transformer=str(tmp_path / "bert"))
+    config["nlp"]["pipeline"] = heads
+    config["components"] = {name: config["components"][name] for name in heads}
+    if "tok2vec" in heads:
+        config["components"]["tok2vec"]["model"]["width"] = 16
+    config["training"].update({"max_steps": 60, "eval_frequency": 30, "patience": 0})
+    config["training"]["optimizer"]["learn_rate"]["initial_rate"] = 0.005
+    config.to_disk(tmp_path / "transformer.cfg")
+    corpora = ["--paths.train", "a.spacy", "--paths.dev", "a.spacy"]
+    spacy_cli("train", str(tmp_path / "transformer.cfg"), "-o", str(tmp_path / "out"), *corpora, cwd=project)
+    shutil.rmtree(tmp_path / "bert")
+    nlp = load(tmp_path / "out")
+    assert [doc_entities(nlp(text)) for text, _ in SENTENCES] == [entities for _, entities in SENTENCES]
 
 
 def test_pretrained_encoder(project):
