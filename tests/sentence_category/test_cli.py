@@ -44,7 +44,6 @@ def project(tmp_path_factory):
     write_docs(path / "gold.spacy", [eg.reference for eg in joint_examples(nlp)])
     small("pretrain", path)
     small("joint", path)
-    small("ner", path)
     titles = ["--paths.train", "titles.spacy"]
     spacy_cli("init", "labels", "pretrain.cfg", "labels", *titles, *CORPORA[:2], cwd=path)
     config = load_config(path / "pretrain.cfg")
@@ -76,16 +75,6 @@ def test_the_second_stage_begins_with_the_encoder_below_the_attention(project):
     assert len(weights(second)) > len(weights(first))
     nlp = spacy.load(project / "joint" / "model-last")
     assert nlp.get_pipe("crf_ner").scheme.tags[1:5] == ("B-LOC", "I-LOC", "E-LOC", "S-LOC")
-
-
-@pytest.mark.parametrize("name", ["joint", "ner"])
-def test_from_nothing(project, name):
-    settings = ["--paths.train", "gold.spacy", *CORPORA]
-    if name == "joint":
-        settings += ["--initialize.after_init", "null"]
-    spacy_cli("train", f"{name}.cfg", "-o", name, *settings, cwd=project)
-    doc = spacy.load(project / name / "model-last")("Bob sells socks")
-    assert bool(doc.cats) is (name == "joint")
 
 
 def test_on_a_transformer(project, tiny_bert):
