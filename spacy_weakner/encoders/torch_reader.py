@@ -4,11 +4,11 @@ import json
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
-from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from ..errors import Errors, WeaknerError
 from .transformer import load_encoder, n_positions, quiet, seeded
+from .windows import WindowTokenizer
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # Windows that are read together, padded to one length: ids, types and mask, each (n_windows, length); and the positions
@@ -49,8 +49,7 @@ class Reader(nn.Module):
             "padding": padding,
         }
         self.max_pieces: Optional[int] = n_positions(transformer)
-        self.tokenizer = self._make_tokenizer()
-        self._truncating: Dict[Tuple[int, int, bool], Tokenizer] = {}
+        self.tokenizer = WindowTokenizer(tokenizer)
         self._has_types = int(getattr(transformer.config, "type_vocab_size", 0) or 0) > 1
         # By name of a parameter its share of the learning rate.
         self.rates: Dict[str, float] = {}
@@ -71,24 +70,6 @@ class Reader(nn.Module):
             level = levels.get(id(parameter), depth)
             parameter.requires_grad_(not frozen or level > frozen)
             self.rates[name] = decay ** (depth - level)
-
-    def _make_tokenizer(self) -> Tokenizer:
-        made = Tokenizer.from_str(self.kwargs["tokenizer"])
-        made.no_padding()
-        made.no_truncation()
-        # "[SEP]" in a text is no separator.
-        made.encode_special_tokens = True
-        return made
-
-    def truncating_tokenizer(self, max_length: int, stride: int, pairs: bool) -> Tokenizer:
-        """The tokenizer that cuts texts, not questions, into windows. Truncation is part of a tokenizer's state, which
-        threads share, so that there is one for each."""
-        key = (max_length, stride, pairs)
-        if key not in self._truncating:
-            made = self._make_tokenizer()
-            made.enable_truncation(max_length, stride=stride, strategy="only_second" if pairs else "only_first")
-            self._truncating[key] = made
-        return self._truncating[key]
 
     def forward(self, batches: List[Batch]) -> Tensor:
         # One look-up for all batches: each has a gradient as large as the vocabulary.

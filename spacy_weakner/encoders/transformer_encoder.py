@@ -18,11 +18,10 @@ from ..batching import group_by_length
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..torch_io import module_from_bytes, module_to_bytes
 from .queried import Queried
-from .windows import MIN_LENGTH, Window, WindowSettings, read_windows
+from .windows import Window, check_windows, read_windows, window_settings
 
 POOLINGS = ("mean", "first")
-# Pieces that are read at once; and those that are read together, padding included.
-USUAL_LENGTH = 256
+# Pieces that are read together, padding included.
 CPU_PIECES, GPU_PIECES = 700, 32_000
 
 
@@ -114,9 +113,7 @@ def _build_reader(
     name: str, max_length: Optional[int], stride: int, batch_pieces: Optional[int], **settings: Any
 ) -> Model[Queried, List[Floats3d]]:
     """What both encoders do: texts and questions to vectors, per Doc (n_tokens, n_queries, width)."""
-    if max_length is not None:
-        check_range("max_length", max_length, MIN_LENGTH, None)
-    check_range("stride", stride, 0, (max_length or USUAL_LENGTH) // 2)
+    check_windows(max_length, stride)
     if batch_pieces is not None:
         check_range("batch_pieces", batch_pieces, 1, None)
     check_range("frozen_layers", settings["frozen_layers"], 0, None)
@@ -189,7 +186,7 @@ def _forward(
     shim: Any = model.shims[0]
     ops: Any = model.ops
     module = shim._model
-    limits = WindowSettings(_max_length(max_length, module.max_pieces), stride)
+    limits = window_settings(max_length, stride, module.max_pieces)
     n_queries, width = len(asked.queries), module.width
     offsets = numpy.cumsum([0, *map(len, asked.docs)])
     # All vectors in one array: one index for all, since each index of its own would be copied to the device.
@@ -197,7 +194,7 @@ def _forward(
     windows: List[Window] = []
     rows = []
     for q, query in enumerate(asked.queries):
-        for offset, own in zip(offsets, read_windows(module, asked.docs, query, limits), strict=False):
+        for offset, own in zip(offsets, read_windows(module.tokenizer, asked.docs, query, limits), strict=False):
             windows += own
             rows += [(offset + window.words) * n_queries + q for window in own]
     padded = batch_pieces or (CPU_PIECES if ops.device_type == "cpu" else GPU_PIECES)
@@ -220,14 +217,6 @@ def _forward(
         vectors[low * n_queries : high * n_queries].reshape(shape)
         for (low, high), shape in zip(pairwise(offsets.tolist()), shapes, strict=True)
     ], backprop
-
-
-def _max_length(wanted: Optional[int], positions: Optional[int]) -> int:
-    """Pieces that are read at once, by the setting and what the Transformer has positions for."""
-    if wanted is None:
-        return min(USUAL_LENGTH, positions or USUAL_LENGTH)
-    check_range("max_length", wanted, MIN_LENGTH, positions)
-    return wanted
 
 
 def _to_batch(windows: List[Window], padding: int, device: Any) -> Any:

@@ -1,16 +1,17 @@
 """From Docs to the subword pieces that a Transformer reads: in one window, or in several that overlap."""
 
-from typing import Any, Dict, List, NamedTuple, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_range
 from .queried import spaced
 
 # Pieces that are read at once, and those of them that a question must leave to the text, at least.
 MIN_LENGTH, MIN_ROOM = 16, 8
+USUAL_LENGTH = 256
 
 
 class WindowSettings(NamedTuple):
@@ -18,6 +19,59 @@ class WindowSettings(NamedTuple):
 
     max_length: int
     stride: int
+
+
+def check_windows(max_length: Optional[int], stride: int) -> None:
+    """Check the settings of an encoder that cuts Docs into windows.
+
+    RAISES (WeaknerError): For settings that cannot be.
+    """
+    if max_length is not None:
+        check_range("max_length", max_length, MIN_LENGTH, None)
+    check_range("stride", stride, 0, (max_length or USUAL_LENGTH) // 2)
+
+
+def window_settings(max_length: Optional[int], stride: int, positions: Optional[int]) -> WindowSettings:
+    """What is read at once, by the settings and what the Transformer has positions for.
+
+    RAISES (WeaknerError): If it has too few.
+    """
+    if max_length is None:
+        return WindowSettings(min(USUAL_LENGTH, positions or USUAL_LENGTH), stride)
+    check_range("max_length", max_length, MIN_LENGTH, positions)
+    return WindowSettings(max_length, stride)
+
+
+class WindowTokenizer:
+    """A tokenizer, and what it is where it cuts texts into windows.
+
+    data (str): A tokenizer of tokenizers, as JSON.
+    """
+
+    def __init__(self, data: str) -> None:
+        self.data = data
+        self.whole = self._make()
+        self._cutting: Dict[Tuple[int, int, bool], Any] = {}
+
+    def _make(self) -> Any:
+        from tokenizers import Tokenizer
+
+        made = Tokenizer.from_str(self.data)
+        made.no_padding()
+        made.no_truncation()
+        # "[SEP]" in a text is no separator.
+        made.encode_special_tokens = True
+        return made
+
+    def cutting(self, max_length: int, stride: int, pairs: bool) -> Any:
+        """The tokenizer that cuts texts, not questions, into windows. Truncation is part of a tokenizer's state, which
+        threads share, so that there is one for each."""
+        key = (max_length, stride, pairs)
+        if key not in self._cutting:
+            made = self._make()
+            made.enable_truncation(max_length, stride=stride, strategy="only_second" if pairs else "only_first")
+            self._cutting[key] = made
+        return self._cutting[key]
 
 
 class Window(NamedTuple):
@@ -37,11 +91,13 @@ class Window(NamedTuple):
     last: NDArray[numpy.int64]
 
 
-def read_windows(tokenizers: Any, docs: List[Doc], query: str, settings: WindowSettings) -> List[List[Window]]:
+def read_windows(
+    tokenizer: WindowTokenizer, docs: List[Doc], query: str, settings: WindowSettings
+) -> List[List[Window]]:
     """Cut Docs into windows. Every token that has pieces is read off one of them: that which has most of its pieces,
     and of these the one in which it stands farthest from an edge.
 
-    tokenizers (Any): What has `tokenizer` and `truncating_tokenizer` (`torch_reader.Reader`).
+    tokenizer (WindowTokenizer): The tokenizer.
     docs (List[Doc]): The Docs.
     query (str): A question, which stands before each text; empty: the text alone.
     settings (WindowSettings): Length and overlap of the windows.
@@ -49,19 +105,18 @@ def read_windows(tokenizers: Any, docs: List[Doc], query: str, settings: WindowS
     RAISES (WeaknerError): If the question leaves no room for text.
     """
     question = [f" {word}" for word in query.split()]
-    tokenizer = tokenizers.tokenizer
-    used = tokenizer.num_special_tokens_to_add(bool(query))
+    used = tokenizer.whole.num_special_tokens_to_add(bool(query))
     if query:
-        used += len(tokenizer.encode(question, is_pretokenized=True, add_special_tokens=False).ids)
+        used += len(tokenizer.whole.encode(question, is_pretokenized=True, add_special_tokens=False).ids)
     room = settings.max_length - used
     if room < MIN_ROOM:
         raise WeaknerError(Errors.WK032.format(query=query[:50], max_length=settings.max_length))
     # White space has no pieces.
     tokens = [numpy.asarray([token.i for token in doc if not token.is_space], dtype="int64") for doc in docs]
     words = [[spaced(doc, i) for i in kept.tolist()] for doc, kept in zip(docs, tokens, strict=True)]
-    truncating = tokenizers.truncating_tokenizer(settings.max_length, min(settings.stride, room // 2), bool(query))
+    cutting = tokenizer.cutting(settings.max_length, min(settings.stride, room // 2), bool(query))
     inputs = [(question, own) for own in words] if query else words
-    encodings = truncating.encode_batch(inputs, is_pretokenized=True)
+    encodings = cutting.encode_batch(inputs, is_pretokenized=True)
     return [
         _windows([encoding, *encoding.overflowing], kept, int(bool(query)))
         for encoding, kept in zip(encodings, tokens, strict=True)

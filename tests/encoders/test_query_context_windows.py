@@ -64,7 +64,7 @@ def test_long_texts_are_read_in_windows(still_bert, max_length, stride, text):
 def test_every_word_is_read_once(still_bert, n, max_length, stride):
     words = [["bob", "annas", "xyz", "\n"][i % 4] for i in range(n)]
     doc = Doc(NLP.vocab, words=words)
-    (parts,) = read_windows(module_of(make(still_bert)), [doc], "who", WindowSettings(max_length, stride))
+    (parts,) = read_windows(module_of(make(still_bert)).tokenizer, [doc], "who", WindowSettings(max_length, stride))
     read = sorted(word for part in parts for word in part.words.tolist())
     assert read == [i for i, word in enumerate(words) if word != "\n"]
     assert all(len(part.ids) <= max_length and len(part.words) for part in parts)
