@@ -157,7 +157,7 @@ class Errors:
         "[WK354] The checkpoint '{name}' has no head for masked-language modeling (not there: {missing}). Choose one "
         "that has, or train a new head with 'spacy weakner encoder adapt --train-head'."
     )
-    WK358 = "[WK358] bfloat16 cannot be used: {reason}."
+    WK358 = "[WK358] {what} cannot be used: {reason}."
     WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another, or the CPU: --gpu-id -1."
     WK731 = (
         "[WK731] The encoder has no table of word pieces. Give its folder: --paths.pieces FOLDER, which 'spacy weakner "

@@ -54,6 +54,7 @@ GOLDEN = {
         "spacy_weakner.CRFTagger.v1",
         "spacy_weakner.ConditionedEncoder.v1",
         "spacy_weakner.IndicatorFeatures.v1",
+        "spacy_weakner.OnnxEncoder.v1",
         "spacy_weakner.PieceVectors.v1",
         "spacy_weakner.StaticPieces.v1",
         "spacy_weakner.MRCExtractor.v1",
@@ -269,6 +270,13 @@ def test_transformer_encoder(tiny_bert):
     docs = [make_doc(NLP, "a b")]
     model.initialize(X=docs)
     assert model.predict(docs)[0].shape == (2, 16)
+
+
+def test_onnx_encoder():
+    pytest.importorskip("onnxruntime")
+    settings = {"pooling": "first", "max_length": 30, "stride": 5}
+    model = make("architectures", "spacy_weakner.OnnxEncoder.v1", width=16, **settings)
+    assert model.get_dim("nO") == 16 and model.to_bytes()
 
 
 def test_bilstm_encoder():

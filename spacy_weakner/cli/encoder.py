@@ -1,4 +1,4 @@
-"""Commands that prepare encoders without labels."""
+"""Commands that prepare encoders."""
 
 import os
 from typing import Annotated, Any
@@ -8,11 +8,12 @@ from wasabi import msg
 
 from ..encoder_tools.adapt import AdaptReport, adapt
 from ..encoder_tools.distill import DistillReport, distill
+from ..encoder_tools.quantize import QuantizeReport, quantize
 from ..encoder_tools.vectors import VectorsReport, vectors
 from ._command import command
 from ._util import new_app
 
-app = new_app("encoder", "Prepare encoders without labels.")
+app = new_app("encoder", "Prepare encoders without labels, and make those of trained pipelines smaller.")
 
 
 @command(app, adapt, model=Annotated[str, typer.Option()])
@@ -63,3 +64,14 @@ def show_vectors(report: VectorsReport, given: Any) -> None:
     )
     if report.sentences < report.read:
         msg.info(f"These are a sample of the {report.read:,} sentences of the text (--max-sentences)")
+
+
+@command(app, quantize)
+def show_quantize(report: QuantizeReport, given: Any) -> None:
+    """Print the sizes."""
+    before, after = (f"{size / 1e6:.0f} MB" for size in (report.before, report.after))
+    msg.good(f"{report.encoders} Transformer{'s' * (report.encoders > 1)} in int8: {after}, {before} before")
+    msg.info(
+        "Predictions differ a little. Compare both on gold: "
+        f"spacy weakner evaluate GOLD float32={given.model} int8={given.output_path}"
+    )

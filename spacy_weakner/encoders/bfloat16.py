@@ -27,11 +27,15 @@ def use_bfloat16(nlp: Language) -> int:
     found = [module for model in models for module in transformers_in(model)]
     if not found:
         names = ", ".join(nlp.component_names) or "none"
-        raise WeaknerError(Errors.WK358.format(reason=f"no component runs a Transformer (components: {names})"))
+        raise WeaknerError(
+            Errors.WK358.format(what="bfloat16", reason=f"no component runs a Transformer (components: {names})")
+        )
     for module in found:
         if module.device.type != "cpu":
             cure = "On a GPU set 'mixed_precision' in the settings of the encoder"
-            raise WeaknerError(Errors.WK358.format(reason=f"the Transformer is on {module.device}. {cure}"))
+            raise WeaknerError(
+                Errors.WK358.format(what="bfloat16", reason=f"the Transformer is on {module.device}. {cure}")
+            )
     for module in found:
         if not isinstance(module.forward, _Forward):
             module.forward = _Forward(module.forward)

@@ -28,15 +28,16 @@ class MaskedLM(NamedTuple):
     new_head: bool
 
 
-def require(*packages: str) -> None:
-    """Check that packages are installed which the extra "transformers" brings.
+def require(*packages: str, extra: str = "transformers") -> None:
+    """Check that packages are installed which an extra brings.
 
     packages (str): Names to import.
+    extra (str): Name of the extra.
     RAISES (WeaknerError): If one is missing.
     """
     for package in packages:
         if find_spec(package) is None:
-            raise WeaknerError(Errors.WK350.format(package=package, extra="transformers"))
+            raise WeaknerError(Errors.WK350.format(package=package, extra=extra))
 
 
 def load_tokenizer(name: Union[str, Path]) -> Any:

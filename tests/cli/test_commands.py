@@ -190,6 +190,18 @@ def test_every_option_of_encoder_vectors_is_passed_on(monkeypatch):
     assert seen == {"lang": "de", "tokenizer": "t", "format": "text", "overwrite": True, "progress": True}
 
 
+def test_every_option_of_encoder_quantize_is_passed_on(monkeypatch):
+    seen = {}
+
+    def fake(**options):
+        seen.update(options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spacy_weakner.encoder_tools.quantize.quantize", fake)
+    assert invoke("encoder", "quantize", "model", "out", "--overwrite").exit_code == 130
+    assert seen == {"model": "model", "output_path": Path("out"), "overwrite": True}
+
+
 def test_every_option_of_calibrate_is_passed_on(monkeypatch):
     seen = {}
 

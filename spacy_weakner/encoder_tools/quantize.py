@@ -1,0 +1,192 @@
+"""Makes a pipeline whose Transformers compute with int8, which is smaller and faster on a CPU."""
+
+import logging
+import shutil
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Dict, Iterator, List, NamedTuple, Tuple, Union
+
+import numpy
+from spacy.util import load_config
+from thinc.api import Model
+
+from ..encoders.onnx_encoder import OnnxTransformer, build_onnx_encoder, make_session
+from ..encoders.transformer import require
+from ..errors import Errors, WeaknerError
+from ..files import atomic_path, check_output
+from ..pipelines import load_pipeline
+from ..runtime.lock import holding
+from ..runtime.output import check_folder
+
+_TRANSFORMER, _ONNX = "spacy_weakner.TransformerEncoder.v1", "spacy_weakner.OnnxEncoder.v1"
+# Settings that both have.
+_KEPT = ("width", "pooling", "max_length", "stride")
+_TOLERANCE = 1e-3
+
+
+class QuantizeReport(NamedTuple):
+    """What became of a pipeline.
+
+    encoders (int): Transformers that were quantized.
+    before (int): Bytes of the pipeline.
+    after (int): Bytes of the new one.
+    """
+
+    encoders: int
+    before: int
+    after: int
+
+
+@holding("output_path")
+def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = False) -> QuantizeReport:
+    """Write a pipeline whose Transformers compute with int8, for prediction on a CPU: weights are rounded per column,
+    what they are multiplied with per text. ONNX Runtime runs them. Predictions differ a little.
+
+    Each `spacy_weakner.TransformerEncoder.v1`, of a head or shared, becomes a `spacy_weakner.OnnxEncoder.v1`, which
+    cannot be trained; all else stays as it is.
+
+    model (Union[str, Path]): The pipeline: its folder, or the name of an installed package.
+    output_path (Path): Folder for the quantized pipeline; written whole or not at all.
+    overwrite (bool): Replace a folder that exists.
+    RETURNS (QuantizeReport): What became of it.
+    RAISES (WeaknerError): If a package is missing, the pipeline cannot be loaded or has no such encoder, one cannot be
+        expressed in ONNX, or the output is there, or is the pipeline.
+    """
+    require("onnx", "onnxruntime", extra="onnx")
+    output_path = Path(output_path)
+    check_output([Path(model)] if Path(model).exists() else [], [output_path])
+    check_folder(output_path, overwrite, "config.cfg")
+    nlp = load_pipeline(model)
+    config = load_config(nlp.path / "config.cfg")
+    encoders = 0
+    with atomic_path(output_path) as folder:
+        shutil.copytree(nlp.path, folder)
+        pipes: List[Tuple[str, Any]] = nlp.pipeline
+        for name, pipe in pipes:
+            found = list(_encoders(getattr(pipe, "model", None)))
+            for encoder in found:
+                made = _quantized(encoder, name)
+                if pipe.model is encoder:
+                    pipe.model = made
+                else:
+                    pipe.model.replace_node(encoder, made)
+            if found:
+                pipe.model.to_disk(folder / name / "model")
+                config["components"][name] = _renamed(config["components"][name])
+            encoders += len(found)
+        if not encoders:
+            names = ", ".join(nlp.component_names) or "none"
+            reason = f"no component of '{model}' runs a {_TRANSFORMER} (components: {names})"
+            raise WeaknerError(Errors.WK358.format(what="int8", reason=reason))
+        config.to_disk(folder / "config.cfg")
+    return QuantizeReport(encoders, _size(nlp.path), _size(output_path))
+
+
+def _encoders(model: Any) -> Iterator[Model]:
+    """Encoders that a model runs itself."""
+    for node in model.walk() if isinstance(model, Model) else ():
+        if node.name == "transformer_encoder":
+            yield node
+
+
+def _renamed(block: Any) -> Any:
+    """A block of a config with the other encoder."""
+    if not isinstance(block, dict):
+        return block
+    if block.get("@architectures") == _TRANSFORMER:
+        return {"@architectures": _ONNX, **{key: block[key] for key in _KEPT if key in block}}
+    return {key: _renamed(value) for key, value in block.items()}
+
+
+def _quantized(encoder: Model, name: str) -> Model:
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    reader = encoder.layers[0].shims[0]._model
+    settings: Dict[str, Any] = {"tokenizer": reader.tokenizer.data, "max_pieces": reader.max_pieces}
+    with TemporaryDirectory() as folder:
+        exact, rounded = Path(folder, "exact.onnx"), Path(folder, "rounded.onnx")
+        export(reader.transformer, exact, name)
+        # It recommends a further step through the root logger, which changes nothing here.
+        logging.disable(logging.WARNING)
+        try:
+            quantize_dynamic(exact, rounded, per_channel=True, weight_type=QuantType.QInt8)
+        finally:
+            logging.disable(logging.NOTSET)
+        made = build_onnx_encoder(encoder.get_dim("nO"))
+        made.shims[0]._model = OnnxTransformer(rounded.read_bytes(), **settings)
+    return made
+
+
+def export(transformer: Any, path: Path, name: str) -> None:
+    """Write a Transformer as ONNX, from ids of shape (1, n_pieces) to vectors of shape (n_pieces, width), in float32.
+
+    transformer (Any): A model of transformers.
+    path (Path): The file.
+    name (str): Name of the component, for messages.
+    RAISES (WeaknerError): If it does not compute the same in ONNX.
+    """
+    import torch
+
+    class OneText(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.transformer = transformer
+
+        def forward(self, ids: Any) -> Any:
+            return self.transformer(input_ids=ids, return_dict=True).last_hidden_state[0]
+
+    module = OneText().eval()
+    draw = numpy.random.RandomState(0)
+    texts = [draw.randint(transformer.config.vocab_size, size=(1, length)) for length in (12, 1, 5, 16)]
+    try:
+        # torch's newer exporter needs further packages, and what it makes is slower.
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            expected = [module(torch.as_tensor(ids)).numpy() for ids in texts]
+            with _rows_scaled(transformer):
+                torch.onnx.export(
+                    module,
+                    (torch.as_tensor(texts[0]),),
+                    str(path),
+                    input_names=["ids"],
+                    output_names=["vectors"],
+                    dynamic_axes={"ids": {1: "n_pieces"}, "vectors": {0: "n_pieces"}},
+                    dynamo=False,
+                )
+        session = make_session(path.read_bytes())
+        found = [session.run(None, {"ids": ids})[0] for ids in texts]
+        same = all(numpy.abs(a - b).max() < _TOLERANCE for a, b in zip(expected, found, strict=True))
+        reason = "" if same else "what it computes in ONNX is something else"
+    # Exporter and runtime raise errors of many kinds.
+    except Exception as error:
+        reason = f"ONNX cannot express it ({(str(error).strip() or repr(error)).splitlines()[0]})"
+    if reason:
+        raise WeaknerError(Errors.WK358.format(what=f"int8 for the Transformer of '{name}'", reason=reason))
+
+
+@contextmanager
+def _rows_scaled(transformer: Any) -> Iterator[None]:
+    """Let layers that read the wide inner vectors of a Transformer divide each by its largest number, and multiply
+    their output with it. The result is the same, but less is lost where all vectors of a text are rounded by the
+    largest number in any: these differ most, since no normalization stands before them."""
+    import torch
+
+    def scaled(layer: Any, args: Any, output: Any) -> Any:
+        (rows,) = args
+        largest = rows.abs().amax(-1, keepdim=True).clamp(min=1e-6)
+        product = torch.nn.functional.linear(rows / largest, layer.weight) * largest
+        return product if layer.bias is None else product + layer.bias
+
+    wide = (own for own in transformer.modules() if isinstance(own, torch.nn.Linear))
+    hooks = [own.register_forward_hook(scaled) for own in wide if own.in_features > transformer.config.hidden_size]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
