@@ -127,7 +127,7 @@ def check_overlaps(entities: Sequence[Entity], what: str) -> None:
     ordered = sorted(entities)
     for a, b in pairwise(ordered):
         if b[0] < a[1]:
-            raise RowError(f"{what} overlap (in tokens): {show(a)} and {show(b)}")
+            raise RowError(f"{what} overlap (in tokens): {show(a)} and {show(b)}; keep one of them")
 
 
 # Parts of rows
