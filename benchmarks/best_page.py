@@ -12,7 +12,7 @@ from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, TERM_LIST
 BEST, OLDER, MATCH, HEAD = "best", "older", "match", "linear with list"
 # Gold beside list and text, against more gold alone.
 FEW, MANY = 100, 1000
-CURVES = ("bc5cdr-half", "conll03")
+CURVE, CURVES = "linear-plain", ("bc5cdr-half", "conll03")
 BEGIN, END = "<!-- the first table -->\n", "<!-- its end -->\n"
 Rows = List[Dict[str, Any]]
 
@@ -44,12 +44,12 @@ def draw(rows: Rows, columns: Sequence[str]) -> None:
             parts[column] = segments
     stacked_chart("Where F1 comes from: 250 gold sentences, linear", parts, EVIDENCE / "best-parts.svg")
     for column in CURVES:
-        sizes = sorted({row["strong"] for row in rows if row["encoder"] == "linear" and row["dataset"] == column})
+        sizes = sorted({row["strong"] for row in rows if row["encoder"] == CURVE and row["dataset"] == column})
         lines = {
-            name: [(float(n), f1) for n in sizes if (f1 := mean(rows, "linear", column, n, method)) is not None]
+            name: [(float(n), f1) for n in sizes if (f1 := mean(rows, CURVE, column, n, method)) is not None]
             for name, method in ((TERM_LIST, MATCH), (GOLD_ALONE, GOLD_ALONE), (BEST, BEST))
         }
-        title = f"{column}: F1 on test"
+        title = f"{column}, no word vectors: F1 on test"
         line_chart(title, "gold sentences", lines, EVIDENCE / f"best-{column}.svg")
 
 
