@@ -8,7 +8,7 @@ from drawing import Canvas, method_color, method_colors
 
 from spacy_weakner.files import write_text
 
-# What a bar is drawn in whose method has no colour of its own: a variant of the system.
+# What a bar is drawn in whose method has no color of its own: a variant of the system.
 OTHER = "#8a94a3"
 
 

@@ -136,7 +136,7 @@ class Cofee(Experiment):
         return bool(row["method"] == MATCH and row["dataset"] == "conll03")
 
     def sizes(self, name: str) -> Tuple[int, int]:
-        """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
+        """RETURNS (Tuple[int, int]): Number of gold and of weakly labeled sentences of a method."""
         strong = count(self.gold()) if name in ON_GOLD else 0
         return strong, 0 if name.endswith("supervised") else count(self.corpus("weak"))
 
@@ -145,12 +145,12 @@ class Cofee(Experiment):
         crossed = {ENCODER: CROSS_ENCODER} if self.arguments.cross_encoder and tok2vec == READER else {}
         return {**super().with_encoder(tok2vec), **crossed}
 
-    def labelled(self) -> Optional[Path]:
+    def labeled(self) -> Optional[Path]:
         """RETURNS (Optional[Path]): The split that is scored, if it has weak labels, or else train."""
-        split, labelled = self.corpus(self.split), self.corpus(f"weak-{self.split}")
+        split, labeled = self.corpus(self.split), self.corpus(f"weak-{self.split}")
         if any(key.startswith("weak:") for doc in read_docs(split, Vocab()) for key in doc.spans):
-            aggregate(split, labelled, unmatched="outside")
-            return labelled
+            aggregate(split, labeled, unmatched="outside")
+            return labeled
         return None if self.arguments.dev else self.corpus("weak")
 
     def gold(self) -> Path:
@@ -267,9 +267,9 @@ class Cofee(Experiment):
             everything = path.with_name("all-anchors.spacy")
             data = find(self.arguments.data / "wiki-anchors", "weak")
             convert(data, everything, lang="xx", tokenizer=TOKENIZER, source="weak", overwrite=True)
-            labelled = path.with_name("labelled-anchors.spacy")
-            aggregate(everything, labelled, unmatched="outside")
-            docs = [doc for doc in read_docs(labelled, Vocab()) if len(doc.ents) > 3]
+            labeled = path.with_name("labeled-anchors.spacy")
+            aggregate(everything, labeled, unmatched="outside")
+            docs = [doc for doc in read_docs(labeled, Vocab()) if len(doc.ents) > 3]
             for doc in docs:
                 doc.set_ents([type(ent)(doc, ent.start, ent.end, label="Entity") for ent in doc.ents])
             write_docs(path, docs)

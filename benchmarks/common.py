@@ -133,13 +133,13 @@ class Evidence:
             file_.write(json.dumps(row) + "\n")
 
 
-def gold_against_weak(labelled: Path) -> Tuple[Counts, Dict[str, Counts]]:
+def gold_against_weak(labeled: Path) -> Tuple[Counts, Dict[str, Counts]]:
     """Score the labels in `doc.ents` against the gold that stands beside them.
 
-    labelled (Path): Corpus that `aggregate` wrote from a gold corpus.
+    labeled (Path): Corpus that `aggregate` wrote from a gold corpus.
     RETURNS (Tuple[Counts, Dict[str, Counts]]): Over all labels, and per label.
     """
-    docs = read_docs(labelled, Vocab())
+    docs = read_docs(labeled, Vocab())
     return count_matches((group_entities(doc, GOLD_GROUP), doc_entities(doc)) for doc in docs)
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/distillation.py --data DIR --transformer FOLDER [--dataset bc5cdr] [--texts 20000]
 
-The teacher learns from all gold of train, completes raw text (of `TEXTS`, tokenised as published) with its
+The teacher learns from all gold of train, completes raw text (of `TEXTS`, tokenized as published) with its
 probabilities, and the student learns both. `gold alone` is the student without the text, with as many updates.
 Checkpoints are the best on 1,000 sentences of dev; test is scored once.
 """

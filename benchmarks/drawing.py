@@ -1,4 +1,4 @@
-"""The hand that draws all pictures: colours that light and dark pages and the colour-blind can take, the same one for a
+"""The hand that draws all pictures: colors that light and dark pages and the color-blind can take, the same one for a
 method wherever it stands, and a canvas that writes SVG, the same bytes for the same picture."""
 
 import re
@@ -9,7 +9,7 @@ from spacy_weakner.evaluation.plots import COLORS
 
 BLUE, VERMILION, GREEN, PINK, OCHRE, SKY, PURPLE, GREY = COLORS
 PLUM, BROWN, ROSE = "#aa4499", "#a66a3f", "#cc6677"
-# What a method does with labels decides on its colour; the first pattern that fits counts.
+# What a method does with labels decides on its color; the first pattern that fits counts.
 METHODS: Tuple[Tuple[str, str], ...] = (
     (r"term list|match|source:.*|dictionary|list|terms", OCHRE),
     (r"gold|gold alone|gold\d+|(tagger_)?supervised|(ner|tagger)_only/.*|spacy_ner", GREY),
@@ -37,10 +37,10 @@ MONO = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
 
 
 def method_colors(names: Sequence[str]) -> Dict[str, str]:
-    """A colour for each method of a picture.
+    """A color for each method of a picture.
 
     names (Sequence[str]): Names of the methods.
-    RETURNS (Dict[str, str]): The colour that a method has everywhere; one that no other has here, as far as there are
+    RETURNS (Dict[str, str]): The color that a method has everywhere; one that no other has here, as far as there are
         enough, for names that are not known and for a second method of the same kind.
     """
     wanted: Dict[str, str] = {}
@@ -55,7 +55,7 @@ def method_colors(names: Sequence[str]) -> Dict[str, str]:
 
 
 def method_color(name: str) -> str:
-    """RETURNS (str): The colour that a method has everywhere; empty if it is not known."""
+    """RETURNS (str): The color that a method has everywhere; empty if it is not known."""
     return next((color for pattern, color in METHODS if re.fullmatch(pattern, name)), "")
 
 
@@ -86,9 +86,9 @@ class Canvas:
     ) -> None:
         """Write a line.
 
-        x, y (float): Where its baseline begins, is centred or ends.
+        x, y (float): Where its baseline begins, is centered or ends.
         text (str): The line.
-        color (str): A role, or a colour.
+        color (str): A role, or a color.
         size (int): Size of the font in pixels.
         anchor (str): "start", "middle" or "end".
         bold, mono (bool): The face.
@@ -117,10 +117,10 @@ class Canvas:
         """Draw a rectangle.
 
         x, y, width, height (float): Where.
-        color (str): A role, a colour, or "none".
+        color (str): A role, a color, or "none".
         radius (float): Of its corners.
         opacity (float): Of what fills it.
-        border (str): Role or colour of its border; empty: it has none.
+        border (str): Role or color of its border; empty: it has none.
         dashed (bool): Dash the border.
         """
         where = " ".join(

@@ -163,7 +163,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def sizes(self, name: str) -> Tuple[int, int]:
-        """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences that a method is trained on."""
+        """RETURNS (Tuple[int, int]): Number of gold and of weakly labeled sentences that a method is trained on."""
 
     @abstractmethod
     def train(self, name: str) -> Tuple[Path, Cost]:
@@ -185,13 +185,13 @@ class Experiment(ABC):
         RETURNS (Optional[Score]): The score; None: there is nothing to score.
         """
         if name == MATCH:
-            labelled = self.labelled()
-            return None if labelled is None else (gold_against_weak(labelled)[0], Cost(), 0.0)
+            labeled = self.labeled()
+            return None if labeled is None else (gold_against_weak(labeled)[0], Cost(), 0.0)
         model, cost = self.train(name)
         counts, speed = evaluate(model, self.corpus(self.split))
         return counts, cost, speed
 
-    def labelled(self) -> Optional[Path]:
+    def labeled(self) -> Optional[Path]:
         """RETURNS (Optional[Path]): Corpus where the weak labels are scored against gold."""
         return None
 

@@ -118,7 +118,7 @@ def run_seed(arguments: argparse.Namespace, seed: int, evidence: Evidence) -> No
             # The same for every encoder and seed.
             run = Run(BENCHMARK, DATASET, "-", arguments.preset, name, 0, 0, 0)
             if not evidence.has(run):
-                evidence.add(run, gold_against_weak(folder / "test-labelled.spacy")[0], Cost(), 0.0)
+                evidence.add(run, gold_against_weak(folder / "test-labeled.spacy")[0], Cost(), 0.0)
             continue
         run = Run(BENCHMARK, DATASET, encoder, arguments.preset, name, seed, strong, n_weak)
         if evidence.has(run) or (METHODS[name].component == "ner" and encoder != "cnn"):
@@ -211,7 +211,7 @@ def prepare(data: Path, folder: Path, preset: str, seed: int) -> Path:
     known = {weak.get_id(doc) for doc in read_docs(folder / "gold250.spacy", Vocab())}
     rest = (doc for doc in read_docs(folder / "weak_missing.spacy", Vocab()) if weak.get_id(doc) not in known)
     write_docs(folder / "weak_rest.spacy", rest)
-    aggregate(folder / "test-sources.spacy", folder / "test-labelled.spacy", unmatched="outside")
+    aggregate(folder / "test-sources.spacy", folder / "test-labeled.spacy", unmatched="outside")
     (folder / "done").touch()
     return folder
 

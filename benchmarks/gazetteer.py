@@ -5,7 +5,7 @@
     python benchmarks/gazetteer.py --terms ... --text ... --ids [--before CHECKOUT]
 
 `--text` is JSONL with "tokens". Every engine runs in a process of its own, so that its memory can be told. All see the
-same tokenised Docs and the same tokenised terms; their candidates are compared one by one. `--shards` labels the text,
+same tokenized Docs and the same tokenized terms; their candidates are compared one by one. `--shards` labels the text,
 repeated with variation, as raw text in shards, once undisturbed and once killed three times, and compares the bytes.
 `--ids` compares the table and its matches without ids and with them (three terms each), and those of an older checkout.
 Rows go to docs/evidence/gazetteer.jsonl, and docs/evidence/gazetteer.md is written anew.
@@ -153,7 +153,7 @@ def resident() -> float:
 
 
 def tokenizer_only() -> Language:
-    """The pipeline that tokenises the terms like the text."""
+    """The pipeline that tokenizes the terms like the text."""
     return spacy.blank("en", config={"nlp": {"tokenizer": {"@tokenizers": TOKENIZER}}})
 
 
@@ -164,7 +164,7 @@ def sentences(path: Path, n: int) -> Iterator[List[str]]:
 
 
 def blocks(nlp: Language, arguments: argparse.Namespace) -> Iterator[List[Doc]]:
-    """The text as tokenised Docs, a block at a time."""
+    """The text as tokenized Docs, a block at a time."""
     for words in minibatch(sentences(arguments.text, arguments.sentences), size=BLOCK):
         yield [Doc(nlp.vocab, words=w) for w in words]
 
@@ -190,7 +190,7 @@ class Stopwatch:
 
 
 def part_table(arguments: argparse.Namespace) -> Dict[str, Any]:
-    """Tokenise and compile the terms, and store them. acronym_length is 0: PhraseMatcher has no such rule."""
+    """Tokenize and compile the terms, and store them. acronym_length is 0: PhraseMatcher has no such rule."""
     nlp = tokenizer_only()
     strings = len(nlp.vocab.strings)
     ruler: Any = nlp.add_pipe("gazetteer_ruler", config={"attr": arguments.attr, "acronym_length": 0})
@@ -206,7 +206,7 @@ def part_table(arguments: argparse.Namespace) -> Dict[str, Any]:
     ruler.to_disk(arguments.work / f"table-{arguments.attr}")
     return {
         "terms": len(ruler._table.columns),
-        "tokenise_and_build_s": round(total, 2),
+        "tokenize_and_build_s": round(total, 2),
         "build_s": round(median(seconds), 2),
         "store_s": round(time.process_time() - started, 2),
         "file_mb": round((arguments.work / f"table-{arguments.attr}" / "terms.safetensors").stat().st_size / 1e6, 1),
@@ -276,7 +276,7 @@ def part_phrase_matcher(arguments: argparse.Namespace) -> Dict[str, Any]:
     columns = numpy.asarray(rows, dtype="int64").T
     store(arguments, "phrase_matcher", columns[0], columns[1], columns[2], columns[3], names)
     return {
-        "tokenise_and_build_s": round(build, 2),
+        "tokenize_and_build_s": round(build, 2),
         "memory_mb": round(memory),
         "match_tokens_per_s": watch.rate,
         "candidates": len(rows),
@@ -298,7 +298,7 @@ def part_entity_ruler(arguments: argparse.Namespace) -> Dict[str, Any]:
         watch(docs, lambda: [ruler(doc) for doc in docs])  # noqa: B023
         entities += sum(len(doc.ents) for doc in docs)
     return {
-        "tokenise_and_build_s": round(build, 2),
+        "tokenize_and_build_s": round(build, 2),
         "memory_mb": round(memory),
         "write_tokens_per_s": watch.rate,
         "entities": entities,
@@ -308,24 +308,24 @@ def part_entity_ruler(arguments: argparse.Namespace) -> Dict[str, Any]:
 def part_pass(arguments: argparse.Namespace) -> Dict[str, Any]:
     """Raw text through a pipeline with spaCy's English tokenizer, without and with the gazetteer_ruler."""
     texts = [" ".join(words) for words in sentences(arguments.text, arguments.sentences // 2)]
-    plain, labelling = spacy.blank("en"), spacy.blank("en")
-    ruler: Any = labelling.add_pipe("gazetteer_ruler", config={"attr": arguments.attr, "acronym_length": 0})
+    plain, labeling = spacy.blank("en"), spacy.blank("en")
+    ruler: Any = labeling.add_pipe("gazetteer_ruler", config={"attr": arguments.attr, "acronym_length": 0})
     ruler.from_disk(arguments.work / f"table-{arguments.attr}")
-    seconds: Dict[str, List[float]] = {"plain": [], "labelling": []}
+    seconds: Dict[str, List[float]] = {"plain": [], "labeling": []}
     tokens = 0
     for _ in range(5):
-        for name, nlp in (("plain", plain), ("labelling", labelling)):
+        for name, nlp in (("plain", plain), ("labeling", labeling)):
             started, tokens = time.process_time(), 0
             for block in minibatch(texts, size=BLOCK):
                 with nlp.memory_zone():
                     tokens += sum(map(len, nlp.pipe(block)))
             seconds[name].append(time.process_time() - started)
-    plain_s, labelling_s = (median(values) for values in seconds.values())
+    plain_s, labeling_s = (median(values) for values in seconds.values())
     return {
         "tokens": tokens,
-        "tokenise_tokens_per_s": round(tokens / plain_s),
-        "pass_tokens_per_s": round(tokens / labelling_s),
-        "extra_percent": round(100 * (labelling_s / plain_s - 1), 1),
+        "tokenize_tokens_per_s": round(tokens / plain_s),
+        "pass_tokens_per_s": round(tokens / labeling_s),
+        "extra_percent": round(100 * (labeling_s / plain_s - 1), 1),
     }
 
 
@@ -365,7 +365,7 @@ def run_shards(arguments: argparse.Namespace) -> List[Dict[str, Any]]:
     rows, hashes = [], []
     for name, kills in (("undisturbed", []), ("killed", [n_shards // 4, n_shards // 2, n_shards * 3 // 4])):
         with tempfile.TemporaryDirectory(dir=arguments.work) as folder:
-            output = Path(folder) / "labelled"
+            output = Path(folder) / "labeled"
             started = time.perf_counter()
             memory: List[float] = []
             for kill in [*kills, None]:
@@ -450,16 +450,16 @@ def render(rows: List[Dict[str, Any]]) -> None:
     """Write the page from the rows."""
     page = (EVIDENCE / "gazetteer.template.md").read_text(encoding="utf-8")
     engines = [row for row in rows if row["benchmark"] == "gazetteer" and row["engine"] in ENGINES]
-    columns: Tuple[str, ...] = ("attr", "engine", "tokenise_and_build_s", "load_s", "memory_mb", "match_tokens_per_s")
+    columns: Tuple[str, ...] = ("attr", "engine", "tokenize_and_build_s", "load_s", "memory_mb", "match_tokens_per_s")
     columns += ("write_tokens_per_s", "candidates", "entities", "same_candidates")
     tables = [row for row in rows if row.get("engine") == "table"]
-    compiled = ("attr", "terms", "tokenise_and_build_s", "build_s", "store_s", "file_mb", "new_strings")
+    compiled = ("attr", "terms", "tokenize_and_build_s", "build_s", "store_s", "file_mb", "new_strings")
     passes = [row for row in rows if row.get("engine") == "pass"]
     ids = [row for row in rows if row["benchmark"] == "gazetteer-ids"]
     id_columns: Tuple[str, ...] = (
         "list",
         "runs",
-        "tokenise_and_build_s",
+        "tokenize_and_build_s",
         "build_s",
         "store_s",
         "file_mb",
@@ -470,7 +470,7 @@ def render(rows: List[Dict[str, Any]]) -> None:
     shards = [row for row in rows if row["benchmark"] == "gazetteer-shards"]
     shard_columns: Tuple[str, ...] = ("run", "sentences", "shards", "workers", "kills", "seconds", "sentences_per_s")
     shard_columns += ("memory_mb_second_third", "memory_mb_last_third", "same_bytes")
-    pass_columns = ("tokens", "tokenise_tokens_per_s", "pass_tokens_per_s", "extra_percent")
+    pass_columns = ("tokens", "tokenize_tokens_per_s", "pass_tokens_per_s", "extra_percent")
     for name, found, keys in (
         ("engines", engines, columns),
         ("tables", tables, compiled),

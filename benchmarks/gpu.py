@@ -193,7 +193,7 @@ def run_label(told: Dict[str, Any], train: Rows, test: Rows, gpu_id: int, folder
     text = folder / "text.jsonl"
     write_text(text, "".join(json.dumps({"tokens": words, "ents": None}) + "\n" for words, _ in test))
     started = time.perf_counter()
-    label(text, folder / "labelled.spacy", pipeline=str(folder / "source"), source="model", gpu_id=gpu_id)
+    label(text, folder / "labeled.spacy", pipeline=str(folder / "source"), source="model", gpu_id=gpu_id)
     return {"predicted": sum(len(words) for words, _ in test) / (time.perf_counter() - started)}
 
 

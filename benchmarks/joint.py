@@ -1,4 +1,4 @@
-"""Joint labelling: entities from few labelled titles, and categories of many.
+"""Joint labeling: entities from few labeled titles, and categories of many.
 
     python benchmarks/joint.py --data DIR [--dataset oa-mine|atis] [--gold 200] [--seeds 0,1,2]
         [--methods ner_only/none,joint/none,pretrained/learned,...] [--steps 700] [--pretrain-steps 400]
@@ -15,7 +15,7 @@ A method is a training and an attention:
     predicted/A   the same, but only the sentences with entities have categories; those of the others are what a model
                   of these says
 
-and these: `ner_only+dict` also trains on the other train sentences, labelled with a dictionary of the gold;
+and these: `ner_only+dict` also trains on the other train sentences, labeled with a dictionary of the gold;
 `wo_residual` and `wo_locked_dropout` are `pretrained/learned` without these parts of the attention.
 The encoder is a bidirectional LSTM; `--vectors` is a folder of word vectors for it, which `spacy init vectors` has made
 (word_vectors.py). `--encoder` puts a Transformer in its place, for the methods without attention.
@@ -94,7 +94,7 @@ class Joint(Experiment):
         return "quick" if self.arguments.gold else "full"
 
     def sizes(self, name: str) -> Tuple[int, int]:
-        """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
+        """RETURNS (Tuple[int, int]): Number of gold and of weakly labeled sentences of a method."""
         return count(self.corpus("gold")), count(self.corpus("dictionary")) if METHODS[name].dictionary else 0
 
     def read(self, name: str) -> List[Doc]:
@@ -217,8 +217,8 @@ class Joint(Experiment):
         terms_path = self.folder / "terms.jsonl"
         with terms_path.open("w", encoding="utf-8") as file_:
             file_.writelines(json.dumps({"label": name, "term": term}) + "\n" for name, term in sorted(terms))
-        label(self.corpus("rest"), self.corpus("labelled"), terms=terms_path, tokenizer=TOKENIZER)
-        aggregate(self.corpus("labelled"), self.corpus("dictionary"), unmatched="outside")
+        label(self.corpus("rest"), self.corpus("labeled"), terms=terms_path, tokenizer=TOKENIZER)
+        aggregate(self.corpus("labeled"), self.corpus("dictionary"), unmatched="outside")
         write_docs(self.corpus("gold-and-dictionary"), [*self.read("gold"), *self.read("dictionary")])
 
 

@@ -1,8 +1,8 @@
-"""Where the time of joint labelling goes: training of a bidirectional LSTM with and without attention and categories.
+"""Where the time of joint labeling goes: training of a bidirectional LSTM with and without attention and categories.
 
     OMP_NUM_THREADS=2 python benchmarks/joint_speed.py [--docs 320] [--repetitions 5] [--write]
 
-Passes: forward and backward through the encoders of joint labelling alone. Updates: those of whole pipelines (losses,
+Passes: forward and backward through the encoders of joint labeling alone. Updates: those of whole pipelines (losses,
 gradients, Adam). Both in batches of 32 titles of random words; all take turns.
 """
 
@@ -22,7 +22,7 @@ from timing import conditions, interleave, random_words, use_threads
 
 BATCH, TITLE_WORDS = 32, 16
 CATEGORIES = ("tea", "shoes", "vitamins")
-PAGE = """# Where the time of joint labelling goes
+PAGE = """# Where the time of joint labeling goes
 
 `OMP_NUM_THREADS={threads} python benchmarks/joint_speed.py --write`: {n_docs} titles of {title_words} random words, in
 batches of {batch}. Passes go through the encoder alone, forward and backward; updates are those of whole pipelines.
@@ -84,7 +84,7 @@ def all_updates(n_docs: int) -> Dict[str, Callable[[], object]]:
 
 
 def pipeline(config: str, attention: bool, n_docs: int) -> Tuple[Language, List[Example], Optimizer]:
-    """A pipeline of joint labelling, initialised, with its optimizer and titles to learn."""
+    """A pipeline of joint labeling, initialized, with its optimizer and titles to learn."""
     fix_random_seed(0)
     name = f"joint.{config}"
     overrides = {"initialize.after_init": None, **({} if attention else without_attention(name, {}))}

@@ -169,7 +169,7 @@ def labels_of(n_labels: int) -> List[str]:
 
 
 def pipeline(name: str, encoder: Encoder, n_labels: int) -> Language:
-    """An initialised pipeline."""
+    """An initialized pipeline."""
     fix_random_seed(0)
     nlp, labels = spacy.blank("en"), labels_of(n_labels)
     if name == "crf_ner":

@@ -1,4 +1,4 @@
-"""NEEDLE and its baselines: a few gold sentences, many weakly labelled ones.
+"""NEEDLE and its baselines: a few gold sentences, many weakly labeled ones.
 
     python benchmarks/needle.py --data DIR [--dataset bc5cdr-chem:dictionary] [--encoder cnn|bilstm|FOLDER|NAME]
         [--seeds 0,1,2] [--methods supervised,sst,wsl,partial_wsl,needle] [--strong 250] [--weak 4000]
@@ -60,7 +60,7 @@ SOFT = {"@losses": "spacy_weakner.SoftLabelCRF.v1", "negative_rate": 0.0}
 TOKEN = {"@losses": "spacy_weakner.NoiseAwareCRF.v1", "level": "token"}
 METHODS = {
     "supervised": Method(),
-    "sst": Method("self-labelled", NLL),
+    "sst": Method("self-labeled", NLL),
     "wsl": Method("weak-outside", NLL),
     "weighted_wsl_0.5": Method("weak-outside", weighted(NLL, 0.5)),
     "weighted_wsl_0.1": Method("weak-outside", weighted(NLL, 0.1)),
@@ -102,15 +102,15 @@ class Needle(Experiment):
         return "quick"
 
     def sizes(self, name: str) -> Tuple[int, int]:
-        """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
+        """RETURNS (Tuple[int, int]): Number of gold and of weakly labeled sentences of a method."""
         if name == MATCH:
             return 0, 0
         weak = METHODS[TOGETHER.get(name, name)].weak
         return count(self.corpus("strong")), count(self.corpus("weak-outside")) if weak else 0
 
-    def labelled(self) -> Optional[Path]:
+    def labeled(self) -> Optional[Path]:
         """RETURNS (Optional[Path]): The split that is scored, if the weak labels are there too."""
-        path = self.corpus(f"{self.split}-labelled")
+        path = self.corpus(f"{self.split}-labeled")
         return path if path.exists() else None
 
     def score(self, name: str) -> Optional[Score]:
@@ -118,8 +118,8 @@ class Needle(Experiment):
         if name not in TOGETHER:
             return super().score(name)
         model, cost = self.train(TOGETHER[name])
-        completed = self.models / f"{self.split}-labelled-{name}.spacy"
-        complete(self.corpus(f"{self.split}-labelled"), completed, model, broken="repair")
+        completed = self.models / f"{self.split}-labeled-{name}.spacy"
+        complete(self.corpus(f"{self.split}-labeled"), completed, model, broken="repair")
         return gold_against_weak(completed)[0], cost, 0.0
 
     def train(self, name: str) -> Tuple[Path, Cost]:
@@ -177,7 +177,7 @@ class Needle(Experiment):
             return path
         initial, _ = self.train("needle" if name == "completed-again" else "supervised")
         weak_corpus = self.corpus("weak-missing")
-        if name == "self-labelled":
+        if name == "self-labeled":
             report = complete(weak_corpus, path, initial, rule="all")
         else:
             calibration = self.calibration({"completed-token": "token"}.get(name, "sentence"))
@@ -220,7 +220,7 @@ class Needle(Experiment):
         write_docs(self.corpus("test"), read_docs(test, Vocab()))
         if self.source == "dictionary":
             for split in ("dev", "test"):
-                aggregate(self.corpus(split), self.corpus(f"{split}-labelled"), unmatched="outside")
+                aggregate(self.corpus(split), self.corpus(f"{split}-labeled"), unmatched="outside")
         strong, rest = sample(base / "train.spacy", self.arguments.strong, self.seed)
         write_docs(self.corpus("strong"), strong)
         more: List[Doc] = []
@@ -238,7 +238,7 @@ class Needle(Experiment):
         """Fill the page, and draw its plots."""
         page = super().page(rows)
         curves = [row for row in rows if row["dataset"] == CURVES and row["encoder"] == "cnn" and row["seed"] == 0]
-        axes = (("strong", "weak", "gold sentences"), ("weak", "strong", "weakly labelled sentences"))
+        axes = (("strong", "weak", "gold sentences"), ("weak", "strong", "weakly labeled sentences"))
         for axis, fixed, x_label in axes:
             lines, text = over(curves, axis, fixed)
             page = page.replace(f"{{curve-{axis}}}", text)
@@ -275,6 +275,6 @@ if __name__ == "__main__":
     parser = options(Needle, __doc__, dataset="bc5cdr-chem:dictionary", methods=methods, steps=250)
     add_encoder(parser)
     parser.add_argument("--strong", type=int, default=250, help="gold sentences; 0: all of train")
-    parser.add_argument("--weak", type=int, default=4000, help="weakly labelled sentences, at most")
+    parser.add_argument("--weak", type=int, default=4000, help="weakly labeled sentences, at most")
     parser.add_argument("--finetune-steps", type=int, default=150)
     main(Needle, parse(parser))

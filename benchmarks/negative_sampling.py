@@ -84,7 +84,7 @@ class NegativeSampling(Experiment):
         self.split = "other-dev" if arguments.dev else "test"
 
     def sizes(self, name: str) -> Tuple[int, int]:
-        """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
+        """RETURNS (Tuple[int, int]): Number of gold and of weakly labeled sentences of a method."""
         return 0, count(self.corpus("train-outside"))
 
     def train(self, name: str) -> Tuple[Path, Cost]:

@@ -40,10 +40,10 @@ class Step(NamedTuple):
 
     name (str): What happens.
     more (List[str]): The same, at more length.
-    spans (List[Span]): What is labelled after it.
+    spans (List[Span]): What is labeled after it.
     others (Dict[int, str]): What stands under other tokens.
     note (str): What stands at the end of the row.
-    color (str): Colour of what makes the labels; empty: none.
+    color (str): Color of what makes the labels; empty: none.
     """
 
     name: str
@@ -105,7 +105,7 @@ def draw_steps(name: str, title: str, steps: Sequence[Step], foot: Sequence[str]
 
 
 def say(step: Step) -> str:
-    """RETURNS (str): What is labelled after a step, in words."""
+    """RETURNS (str): What is labeled after a step, in words."""
     found = [
         f"{' '.join(TOKENS[span.start : span.end])} is {span.label}{f' ({span.note})' if span.note else ''}"
         for span in step.spans
@@ -320,11 +320,11 @@ def best() -> None:
 
 
 def joint() -> None:
-    """Joint labelling: one encoder, tags and categories."""
+    """Joint labeling: one encoder, tags and categories."""
     color = method_color("joint/none")
     told = "One encoder reads few titles with entities and many with a category only; it gives tags and a category."
-    canvas = Canvas(WIDTH, 414, "Joint labelling", told)
-    canvas.text(16, 30, "Joint labelling: categories of many titles help the entities of few", size=16, bold=True)
+    canvas = Canvas(WIDTH, 414, "Joint labeling", told)
+    canvas.text(16, 30, "Joint labeling: categories of many titles help the entities of few", size=16, bold=True)
     few = Step(
         "Few titles",
         ["with entities and", "a category"],
@@ -363,7 +363,7 @@ def negative_sampling() -> None:
         f"{len(drawn)} of the other {open_spans} are drawn as negatives; the hidden entities are not among them."
     )
     canvas = Canvas(WIDTH, top + n * size + 46, "Negative sampling", told)
-    canvas.text(16, 30, "Negative sampling: few of the unlabelled spans are taken for “no entity”", size=16, bold=True)
+    canvas.text(16, 30, "Negative sampling: few of the unlabeled spans are taken for “no entity”", size=16, bold=True)
     canvas.text(left + n * size / 2, 62, "last token of the span", size=12, color="soft", anchor="middle")
     canvas.text(18, top + n * size / 2, "first token of the span", size=12, color="soft", anchor="middle", turn=-90)
     for i, token in enumerate(TOKENS):

@@ -31,7 +31,7 @@ LOOP = "a plain loop"
 PAGE = """# How fast pipelines predict
 
 `OMP_NUM_THREADS=1 python benchmarks/prediction.py --data DIR --transformer MINILM_FOLDER --write`. Words per CPU second
-of `nlp.pipe` with batches of {batch} Docs on tokenised sentences of BC5CDR's test ({n_small} for the CNN, {n_large} for
+of `nlp.pipe` with batches of {batch} Docs on tokenized sentences of BC5CDR's test ({n_small} for the CNN, {n_large} for
 the Transformer), two labels; all trained a little, all in turn.
 
 ## A convolutional network
@@ -43,7 +43,7 @@ Spans have up to {width} tokens. Ratios are to spaCy's `ner`.
 
 ## A Transformer
 
-MiniLM. The plain loop tokenises, sorts by length, pads batches of 32, and takes the best tag of each first piece: no
+MiniLM. The plain loop tokenizes, sorts by length, pads batches of 32, and takes the best tag of each first piece: no
 Docs, no decoding. Ratios are to it.
 
 {transformer}

@@ -87,11 +87,11 @@ class Roster(Experiment):
         return bool(row["method"] == MATCH)
 
     def sizes(self, name: str) -> Tuple[int, int]:
-        """RETURNS (Tuple[int, int]): Number of gold and of weakly labelled sentences of a method."""
+        """RETURNS (Tuple[int, int]): Number of gold and of weakly labeled sentences of a method."""
         n = count(self.corpus("weak"))
         return (n, 0) if name == "supervised" else (0, n)
 
-    def labelled(self) -> Optional[Path]:
+    def labeled(self) -> Optional[Path]:
         """RETURNS (Optional[Path]): Train."""
         return None if self.arguments.dev else self.corpus("weak")
 

@@ -38,12 +38,12 @@ MODEL = "../shared/model/model-last"
 STAGES = """
 prepare corpus --gold ../shared/gold.jsonl --dev ../shared/dev.jsonl --test ../shared/test.jsonl \
     --text ../shared/text.jsonl
-label corpus/text labelled --terms ../shared/terms.csv --exclude corpus/annotated
+label corpus/text labeled --terms ../shared/terms.csv --exclude corpus/annotated
 label ../shared/text.jsonl many --sources ../shared/sources.cfg --shard-size 1000
 label ../shared/text.jsonl many-workers --sources ../shared/sources.cfg --shard-size 1000 --workers 2
 label corpus/annotated/gold.spacy gold-many.spacy --sources ../shared/sources.cfg
-aggregate labelled weak --unmatched missing
-aggregate labelled weak-complete --unmatched outside
+aggregate labeled weak --unmatched missing
+aggregate labeled weak-complete --unmatched outside
 aggregate many agreement --policy agreement
 aggregate many majority --method majority --soft
 aggregate many weighted --method weighted --soft --gold gold-many.spacy

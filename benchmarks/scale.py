@@ -5,7 +5,7 @@
 
 `--measure` takes CPU seconds, bytes and peak memory of `label`, `aggregate` and `complete` on sentences of PubMed, each
 in a process of its own, and keeps them in docs/evidence/scale.jsonl; the page docs/evidence/scale.md is calculated from
-that. The pipelines that complete are initialised and not trained, which makes no difference to their speed.
+that. The pipelines that complete are initialized and not trained, which makes no difference to their speed.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from typing import Any, Dict, List, NamedTuple, Optional
 
 import spacy
 from common import EVIDENCE, ROOT, find
-from labelling import make_terms
+from labeling import make_terms
 from spacy.tokens import Span
 from spacy.training import Example
 

@@ -172,7 +172,7 @@ def prediction_table(repetitions: int) -> str:
 
 
 def pipeline(name: str, settings: Dict[str, Any], width: int = 96) -> Language:
-    """An initialised pipeline with four labels."""
+    """An initialized pipeline with four labels."""
     nlp = spacy.blank("en")
     if name == "span_ner":
         model: Dict[str, Any] = {"@architectures": "spacy_weakner.SpanClassifier.v1", "hidden_width": HIDDEN}

@@ -27,7 +27,7 @@ PEERS = {"ner": "spaCy's `ner`", "spancat": "spaCy's `spancat`"}
 LABELS = ("Chemical", "Disease")
 MAX_WIDTH, BATCH = 8, 16
 LEARNED = 800  # sentences
-# The linear CRF is trained as it is initialised.
+# The linear CRF is trained as it is initialized.
 UPDATES = {"linear": 0, "cnn": 60, "transformer": 30, "spacy-transformers": 30}
 RATES = {"linear": 0.0, "cnn": 0.001, "transformer": 5e-5, "spacy-transformers": 5e-5}
 
@@ -63,7 +63,7 @@ def update(nlp: Language, examples: List[Example], optimizer: Optimizer, updates
 
 
 def pipeline(name: str, size: str, transformer: str, train: Rows, **settings: Any) -> Tuple[Language, List[Example]]:
-    """An initialised pipeline, and what it can be trained on.
+    """An initialized pipeline, and what it can be trained on.
 
     name (str): Its component.
     size (str): "linear", "cnn" or "transformer".

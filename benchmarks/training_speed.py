@@ -1,4 +1,4 @@
-"""What reading a weakly labelled corpus, and the precision of matrix products, cost a training.
+"""What reading a weakly labeled corpus, and the precision of matrix products, cost a training.
 
     OMP_NUM_THREADS=1 python benchmarks/training_speed.py --encoder FOLDER [--repetitions 5] [--write]
 

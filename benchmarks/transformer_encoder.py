@@ -41,7 +41,7 @@ PAGE = """# A Transformer as encoder
 
 Words per CPU second of a `crf_ner` on MiniLM: in training (updates with the batches of the size's config), in
 prediction (`nlp.pipe`, {sentences} sentences of BC5CDR's test), and of the encoder alone that gets the same sentences
-at once. The plain loop tokenises, sorts all sentences by length, pads batches of 32, and takes the best tag of each
+at once. The plain loop tokenizes, sorts all sentences by length, pads batches of 32, and takes the best tag of each
 first piece: no Docs, no decoding. Ratios are to spacy-transformers, and in the last column to the loop.
 
 {speed}

@@ -1,4 +1,4 @@
-"""Train spaCy entity recognisers from raw text, term lists, noisy labels and a little gold.
+"""Train spaCy entity recognizers from raw text, term lists, noisy labels and a little gold.
 
 Everything registers itself through entry points: after installation, configs can name the components,
 architectures, losses, readers and callbacks of this package without `--code`.

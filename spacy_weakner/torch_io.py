@@ -6,9 +6,9 @@ import srsly
 
 
 def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None) -> bytes:
-    """Serialise a torch module.
+    """Serialize a torch module.
 
-    module (Any): The module, or None before initialisation.
+    module (Any): The module, or None before initialization.
     kwargs (Optional[Dict[str, Any]]): What builds it again; values that JSON can hold. None: what it has as `kwargs`.
     RETURNS (bytes): Empty for None.
     """

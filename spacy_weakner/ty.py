@@ -37,7 +37,7 @@ class PathScore(NamedTuple):
     """The best tag sequence of a Doc.
 
     tags (List[str]): One tag per token.
-    score (float): Its unnormalised (Viterbi) score.
+    score (float): Its unnormalized (Viterbi) score.
     log_probability (float): score - log Z, at most 0.
     """
 

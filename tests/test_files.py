@@ -135,7 +135,7 @@ def test_check_output_follows_links_of_inputs(tmp_path):
         check_output([tmp_path / "a.txt"], [tmp_path / "data"])
 
 
-def test_check_output_accepts_neighbours(tmp_path):
+def test_check_output_accepts_neighbors(tmp_path):
     check_output([tmp_path / "a" / "x", tmp_path / "b"], [tmp_path / "a" / "y", tmp_path / "bb", tmp_path / "c" / "x"])
 
 

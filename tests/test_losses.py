@@ -54,7 +54,7 @@ def random_case(n_tokens, n_classes, hard=False, seed=0):
 
 
 def gce(p, q):
-    """The generalised cross-entropy of a hard label with probability p."""
+    """The generalized cross-entropy of a hard label with probability p."""
     return float(GeneralizedCrossEntropy(q)(numpy.log([[p, 1 - p]]), numpy.asarray([[1.0, 0.0]]))[0][0])
 
 

@@ -24,7 +24,7 @@ from spacy_weakner.encoders.queried import Queried
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term
-from spacy_weakner.mrc_ner.boundaries import Relabeller
+from spacy_weakner.mrc_ner.boundaries import Relabeler
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.entity_types import EntityTyping
 from spacy_weakner.sentence_category.component import SentenceCategory
@@ -393,7 +393,7 @@ def test_objectives(name, arguments):
 def test_self_picking():
     arguments = {"threshold": 0.2, "union": True, "max_width": 3, "pairing": "probable"}
     picking = make("misc", "spacy_weakner.SelfPicking.v1", **arguments)
-    assert isinstance(picking, Relabeller)
+    assert isinstance(picking, Relabeler)
     assert {key: getattr(picking, key) for key in arguments} == arguments
 
 

@@ -332,37 +332,37 @@ WAYS: Dict[str, Way] = {
     ),
     "no such source": Way(
         {"a.txt": TEXTS, "t.csv": TERMS},
-        "aggregate labelled.spacy out --source other",
+        "aggregate labeled.spacy out --source other",
         r"WK302.*sources there: (\w+)\)",
-        ("aggregate labelled.spacy out --source <1>",),
+        ("aggregate labeled.spacy out --source <1>",),
     ),
     "nothing is known of a source": Way(
         {"a.txt": TEXTS, "t.csv": TERMS},
-        "aggregate labelled.spacy out --method weighted",
+        "aggregate labeled.spacy out --method weighted",
         r"WK330.*the method '(label_model)'",
-        ("aggregate labelled.spacy out --method <1>",),
+        ("aggregate labeled.spacy out --method <1>",),
     ),
     "nothing is known of a source, with reliability": Way(
         {"a.txt": TEXTS, "t.csv": TERMS},
-        "aggregate labelled.spacy out --method weighted",
+        "aggregate labeled.spacy out --method weighted",
         r"WK330.*Declare its reliability when labeling",
         ("label a.txt other.spacy --terms t.csv --reliability 0.9", "aggregate other.spacy out --method weighted"),
     ),
     "gold that is not labeled": Way(
         {"a.txt": TEXTS, "t.csv": TERMS, "a.jsonl": GOLD},
-        "aggregate labelled.spacy out --method weighted --gold a.spacy",
+        "aggregate labeled.spacy out --method weighted --gold a.spacy",
         r"WK332.*Label the gold corpus",
-        ("label a.spacy g.spacy --terms t.csv", "aggregate labelled.spacy out --method weighted --gold g.spacy"),
+        ("label a.spacy g.spacy --terms t.csv", "aggregate labeled.spacy out --method weighted --gold g.spacy"),
     ),
     "a setting of another method": Way(
         {"a.txt": TEXTS, "t.csv": TERMS},
-        "aggregate labelled.spacy out --method majority --policy longest",
+        "aggregate labeled.spacy out --method majority --policy longest",
         r"WK331.*method = (\w+)",
-        ("aggregate labelled.spacy out --method <1> --policy longest",),
+        ("aggregate labeled.spacy out --method <1> --policy longest",),
     ),
     "nothing to judge": Way(
         {"a.jsonl": GOLD, "a.txt": TEXTS, "t.csv": TERMS},
-        "analyze labelled.spacy --tune-terms",
+        "analyze labeled.spacy --tune-terms",
         r"WK407.*spacy weakner (label) GOLD OUTPUT",
         ("<1> a.spacy g.spacy --terms t.csv", "analyze g.spacy --tune-terms"),
     ),
@@ -565,7 +565,7 @@ WAYS: Dict[str, Way] = {
 # What a way needs beside its files.
 BEFORE = {
     "a.spacy": "convert a.jsonl a.spacy",
-    "labelled.spacy": "label a.txt labelled.spacy --terms t.csv",
+    "labeled.spacy": "label a.txt labeled.spacy --terms t.csv",
     "text.spacy": "convert a.txt text.spacy",
 }
 

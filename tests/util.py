@@ -169,7 +169,7 @@ def head_pipeline(
     examples: Callable[[Language], List[Example]] = make_examples,
     **settings: Any,
 ) -> Language:
-    """An initialised pipeline with a small head. "xx" has the tokenizer that is made fastest."""
+    """An initialized pipeline with a small head. "xx" has the tokenizer that is made fastest."""
     fix_seed(seed)
     nlp = spacy.blank("xx")
     ner = nlp.add_pipe(name, config=head_config(name, tok2vec, **settings))
@@ -187,7 +187,7 @@ def crf_config(tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -> Dic
 
 
 def crf_pipeline(tok2vec: Optional[Dict[str, Any]] = None, seed: int = 0, **settings: Any) -> Language:
-    """An initialised pipeline with a small crf_ner."""
+    """An initialized pipeline with a small crf_ner."""
     return head_pipeline("crf_ner", tok2vec, seed, **settings)
 
 
@@ -214,7 +214,7 @@ class Recorder:
 
 
 def recorded_head(nlp: Language, name: str, **encoder: int) -> Tuple[TrainableHead, Recorder]:
-    """An initialised head whose encoder gives random vectors and writes down how it is called."""
+    """An initialized head whose encoder gives random vectors and writes down how it is called."""
     recorder = Recorder(**encoder)
     made = {
         "crf_ner": lambda: CRFNer(nlp.vocab, build_crf_tagger(recorder.model), loss=CRFNegativeLogLikelihood()),

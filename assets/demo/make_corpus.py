@@ -58,7 +58,7 @@ class Word:
     categories (Tuple[str, ...]): Product categories in which it is used.
     weight (float): How often it is drawn.
     held_out (bool): Whether it occurs in dev and test only.
-    has_shades (bool): Whether it is a colour that takes a shade.
+    has_shades (bool): Whether it is a color that takes a shade.
     """
 
     term: str
@@ -76,9 +76,9 @@ class World:
     language (str): Code of the language.
     words (Dict[str, List[Word]]): The terms of each label, and of the slot DEPT.
     noise (List[str]): Phrases without an entity.
-    shades (List[str]): Shades, with "{}" for a colour.
+    shades (List[str]): Shades, with "{}" for a color.
     sizes (List[str]): Sizes, with "{}" for a number.
-    lower (Set[str]): Words that titles do not capitalise.
+    lower (Set[str]): Words that titles do not capitalize.
     wrong (List[Tuple[str, str]]): Label and term of wrong entries for the term list.
     templates (Dict[str, List[Tuple[str, float]]]): Templates and their weights for "title" and "query".
     """
@@ -113,7 +113,7 @@ class World:
         """All correctly spelled surfaces of a label, in lower case.
 
         label (str): The label.
-        RETURNS (Set[str]): Terms, plurals of products and colours with a shade included.
+        RETURNS (Set[str]): Terms, plurals of products and colors with a shade included.
         """
         forms = {form for word in self.words[label] for form in (word.term, word.plural)}
         forms |= {shaded(shade, word.term) for word in self.words[label] if word.has_shades for shade in self.shades}
@@ -194,10 +194,10 @@ def load_world(language: str = DEFAULT_LANGUAGE, folder: Path = HERE) -> World:
 
 
 def shaded(shade: str, color: str) -> str:
-    """A colour with a shade.
+    """A color with a shade.
 
-    shade (str): The shade, with "{}" for the colour.
-    color (str): The colour.
+    shade (str): The shade, with "{}" for the color.
+    color (str): The color.
     RETURNS (str): Both together.
     """
     # In lower case, for compounds: "Hell" and "Blau" are "Hellblau".
@@ -245,11 +245,11 @@ def expand(rng: random.Random, template: str) -> List[str]:
 
 
 def title_case(word: str, lower: Set[str]) -> str:
-    """Capitalise a word of a title.
+    """Capitalize a word of a title.
 
     word (str): The word.
     lower (Set[str]): Words that stay as they are.
-    RETURNS (str): The word, capitalised unless it is one of these.
+    RETURNS (str): The word, capitalized unless it is one of these.
     """
     return word if word in lower else word[:1].upper() + word[1:]
 
@@ -468,7 +468,7 @@ def write(path: Path, text: str) -> None:
 
 
 def to_jsonl(rows: Sequence[Dict], keys: Sequence[str]) -> str:
-    """Serialise rows.
+    """Serialize rows.
 
     rows (Sequence[Dict]): The rows.
     keys (Sequence[str]): The keys to keep.

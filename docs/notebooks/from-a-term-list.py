@@ -55,18 +55,18 @@ folder = Path(tempfile.mkdtemp())
 BRANDS = [["Amber", "Gate"], ["Blue", "Ferret"], ["Bramanta"], ["Olive", "Yard"], ["Tessel"], ["Old", "Harbour"]]
 MATERIALS = [["wool"], ["merino", "wool"], ["linen"], ["organic", "cotton"], ["cotton"], ["oak"], ["walnut"], ["steel"]]
 THINGS = ["coat", "shirt", "scarf", "table", "chair", "kettle", "tray", "rug"]
-COLOURS = ["navy", "olive", "red", "walnut", "white"]
+COLORS = ["navy", "olive", "red", "walnut", "white"]
 PATTERNS = [
     ["BRAND", "MATERIAL", "THING"],
     ["THING", "by", "BRAND", ",", "made", "of", "MATERIAL"],
-    ["COLOUR", "MATERIAL", "THING", "with", "MATERIAL", "trim"],
-    ["new", "BRAND", "THING", "in", "COLOUR"],
-    ["COLOUR", "THING", "for", "the", "garden"],
+    ["COLOR", "MATERIAL", "THING", "with", "MATERIAL", "trim"],
+    ["new", "BRAND", "THING", "in", "COLOR"],
+    ["COLOR", "THING", "for", "the", "garden"],
 ]
 
 
 def title(rng):
-    words = {"THING": [[each] for each in THINGS], "COLOUR": [[each] for each in COLOURS]}
+    words = {"THING": [[each] for each in THINGS], "COLOR": [[each] for each in COLORS]}
     words.update(BRAND=BRANDS, MATERIAL=MATERIALS)
     tokens, ents = [], []
     for slot in rng.choice(PATTERNS):
@@ -95,7 +95,7 @@ rows[0]
 # %% [markdown]
 # ## Two sources
 #
-# A term list of half of the brands and materials, one of which is also a colour ("walnut"), and rules: "of" or "with"
+# A term list of half of the brands and materials, one of which is also a color ("walnut"), and rules: "of" or "with"
 # and the word behind it are a material, and so are some words wherever they stand. Both are wrong at times (the first
 # rule takes the preposition along), and neither is complete.
 
@@ -110,7 +110,7 @@ srsly.write_jsonl(folder / "rules.jsonl", rules)
 sources = folder / "sources.cfg"
 sources.write_text('[sources.list]\nterms = "terms.jsonl"\n\n[sources.rules]\npatterns = "rules.jsonl"\n')
 for name in splits:
-    label(folder / f"{name}.spacy", folder / f"{name}-labelled.spacy", sources=sources)
+    label(folder / f"{name}.spacy", folder / f"{name}-labeled.spacy", sources=sources)
 
 # %% [markdown]
 # Each source writes to a span group of its own, `weak:<source>`; gold stays what it is. Where do they disagree?
@@ -118,7 +118,7 @@ for name in splits:
 # %%
 COLOR = {"BRAND": "#8ec5e8", "MATERIAL": "#8fd9bf"}
 nlp = spacy.blank("en")
-docs = list(read_docs(folder / "gold-labelled.spacy", nlp.vocab))
+docs = list(read_docs(folder / "gold-labeled.spacy", nlp.vocab))
 
 
 def spans_of(doc, source):
@@ -158,7 +158,7 @@ def show(table):
     print()
 
 
-for table in analysis_tables(analyze(folder / "gold-labelled.spacy")):
+for table in analysis_tables(analyze(folder / "gold-labeled.spacy")):
     if {"P", "R", "F1"} <= {*table.header} or table.title == "Sources":
         show(table)
 
@@ -174,7 +174,7 @@ settings = {
     "gold alone": ("crf_ner", {}),
     "linear with list": ("crf_ner.terms", {"paths.terms": str(folder / "terms.jsonl")}),
 }
-candidates = {"term list": f"{folder / 'test-labelled.spacy'}#list"}
+candidates = {"term list": f"{folder / 'test-labeled.spacy'}#list"}
 for name, (recipe, more) in settings.items():
     config = folder / f"{recipe}.cfg"
     config.write_text(render_config(recipe, "linear"), encoding="utf-8")
@@ -200,7 +200,7 @@ show(comparison_table(scores))
 # length, and the sentences with most errors.
 
 # %%
-report(folder / "report.html", test=folder / "test.spacy", candidates=candidates, labels=folder / "gold-labelled.spacy")
+report(folder / "report.html", test=folder / "test.spacy", candidates=candidates, labels=folder / "gold-labeled.spacy")
 (folder / "report.html").exists()
 
 # %% [markdown]

@@ -93,8 +93,8 @@ def analyze_cli(
 
 def _show_analysis(analysis: Analysis) -> None:
     msg.info(f"{analysis.docs} documents, {analysis.tokens} tokens")
-    if analysis.unlabelled:
-        msg.warn(f"Documents without labels of any source: {analysis.unlabelled}")
+    if analysis.unlabeled:
+        msg.warn(f"Documents without labels of any source: {analysis.unlabeled}")
     for table in analysis_tables(analysis):
         _print(table)
     if analysis.gold is None:

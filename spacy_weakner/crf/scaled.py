@@ -36,7 +36,7 @@ def partition(parameters: CRFParameters, batch: Batch) -> Partition:
 
 
 def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Partition]:
-    # Forward-backward with sums normalised every few steps; None unless it is exact.
+    # Forward-backward with sums normalized every few steps; None unless it is exact.
     n_steps, n_rows, n_tags = batch.emissions.shape
     backwards = reversal(batch)
     # As in `forward_backward`, before[t, d, b] without the emission of step t, and upto[t, d, b] with it.

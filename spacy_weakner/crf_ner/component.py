@@ -33,13 +33,13 @@ _LEAST = 0.05
 class CRFNer(TaggingHead[Target]):
     """Tag tokens with a linear-chain CRF and write the best sequence to `doc.ents`.
 
-    Tokens whose annotation is missing are marginalised in training. What stands in `doc.ents` already is kept
+    Tokens whose annotation is missing are marginalized in training. What stands in `doc.ents` already is kept
     (unless `overwrite`): the tokens of such entities are "O" to the decoder.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], List[Floats2d]]): The tagger, e.g. `spacy_weakner.CRFTagger.v1`.
     name (str): Name of the component in the pipeline.
-    loss (SequenceLoss): What to minimise, e.g. `spacy_weakner.PartialCRF.v1`.
+    loss (SequenceLoss): What to minimize, e.g. `spacy_weakner.PartialCRF.v1`.
     scheme (str): Tag scheme: "IO", "BIO" or "IOBES".
     constrain (Union[bool, str]): Forbid transitions that the scheme does not allow: True in the partition function and
         in decoding; "decoding" everywhere but in training, so that annotations may break the scheme, as completed weak

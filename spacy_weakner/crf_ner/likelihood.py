@@ -1,4 +1,4 @@
-"""The likelihood of tag sequences under a CRF, marginalised over missing tags: what the losses have in common.
+"""The likelihood of tag sequences under a CRF, marginalized over missing tags: what the losses have in common.
 
     L = log Z - log Z(allowed)
 

@@ -1,4 +1,4 @@
-"""Losses over tag sequences. Missing tags are marginalised: see `likelihood.py`.
+"""Losses over tag sequences. Missing tags are marginalized: see `likelihood.py`.
 
 The gradient is the sum over sentences, so that splitting a batch changes nothing. The reported value is the mean.
 """
@@ -43,9 +43,9 @@ class HardTags:
 
 @dataclass(frozen=True)
 class CRFNegativeLogLikelihood(HardTags):
-    """Negative log-likelihood of a linear-chain CRF (Lafferty et al. 2001), marginalised over missing tags.
+    """Negative log-likelihood of a linear-chain CRF (Lafferty et al. 2001), marginalized over missing tags.
 
-    weak_weight (float): Factor on the loss of weakly labelled sentences.
+    weak_weight (float): Factor on the loss of weakly labeled sentences.
     """
 
     weak_weight: float = 1.0
@@ -60,13 +60,13 @@ class CRFNegativeLogLikelihood(HardTags):
 
 @dataclass(frozen=True)
 class PartialCRF(HardTags):
-    """Marginalised CRF likelihood (Tsuboi et al. 2008) for annotations with holes.
+    """Marginalized CRF likelihood (Tsuboi et al. 2008) for annotations with holes.
 
     A model that sees no "O" at all learns that everything is an entity.
 
     negative_rate (float): Share of the missing tags that are taken as "O", drawn anew in every update (a CRF form
         of negative sampling, Li et al. 2021). 0 is the pure marginal likelihood, 1 reads all that is missing as "O".
-    weak_weight (float): Factor on the loss of weakly labelled sentences.
+    weak_weight (float): Factor on the loss of weakly labeled sentences.
     """
 
     negative_rate: float = 0.2
@@ -148,7 +148,7 @@ class TokenwiseLoss(HardTags):
     form (the robust weakly supervised baseline of Jiang et al. 2021 is mean squared error on tokens).
 
     loss (ProbabilityLoss): Loss of a token's probabilities.
-    weak_weight (float): Factor on the loss of weakly labelled sentences.
+    weak_weight (float): Factor on the loss of weakly labeled sentences.
     """
 
     loss: ProbabilityLoss

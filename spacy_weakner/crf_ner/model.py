@@ -32,7 +32,7 @@ def build_crf_tagger(
     There is dropout on the token vectors; its rate is `training.dropout`.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
-    nO (Optional[int]): Number of tags; found at initialisation.
+    nO (Optional[int]): Number of tags; found at initialization.
     source_features (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g.
         `spacy_weakner.SourceFeatures.v1`, added to the emissions; these start at zero then, as with `linear`.
     linear (Optional[Model[List[Doc], List[Ints2d]]]): Features of the words, e.g.
@@ -60,13 +60,13 @@ def build_crf_tagger(
 
 
 def crf_module(model: Model) -> Any:
-    """The `torchcrf.CRF` of a tagger; None before it is initialised."""
+    """The `torchcrf.CRF` of a tagger; None before it is initialized."""
     node = next(node for node in model.walk() if node.name == "crf_head")
     return node.layers[1].shims[0]._model
 
 
 def crf_parameters(model: Model) -> CRFParameters:
-    """Read the transition scores of an initialised tagger: copies on the host, float64."""
+    """Read the transition scores of an initialized tagger: copies on the host, float64."""
     module = crf_module(model)
     tensors = (module.start_transitions, module.transitions, module.end_transitions)
     return CRFParameters(*(tensor.detach().cpu().double().numpy() for tensor in tensors))
@@ -75,7 +75,7 @@ def crf_parameters(model: Model) -> CRFParameters:
 def add_crf_gradient(model: Model, gradient: CRFParameters) -> None:
     """Add to the gradients of the transition scores; `finish_update` steps them with the other weights.
 
-    model (Model): An initialised tagger.
+    model (Model): An initialized tagger.
     gradient (CRFParameters): Arrays on the host.
     """
     import torch

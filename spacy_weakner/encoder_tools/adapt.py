@@ -121,7 +121,7 @@ def adapt(
     batch_size (int): Texts per step, shared by all GPUs.
     learn_rate (float): Highest learning rate; it falls to zero linearly.
     mask_rate (float): Share of the pieces to predict. They are drawn anew in every epoch.
-    train_head (bool): If the checkpoint has no head for masked-language modelling, train a new one with the encoder.
+    train_head (bool): If the checkpoint has no head for masked-language modeling, train a new one with the encoder.
     mixed_precision (str): "no", "bf16" or "fp16", on a GPU.
     gpu_id (int): The GPU; -1 is the CPU. Where torchrun starts several processes (torchrun --nproc-per-node 4 -m
         spacy_weakner encoder adapt ... --gpu-id 0), each takes its own.

@@ -27,9 +27,9 @@ def build_static_pieces(
         what is to be learned of single words.
     width (int): Width of the output, and of W v.
     path (Optional[Union[str, Path]]): Folder of the table of `spacy weakner encoder distill`. It is read when
-        the model is initialised.
+        the model is initialized.
     RETURNS (Model[List[Doc], List[Floats2d]]): Token embeddings, per Doc (n_tokens, width).
-    RAISES (WeaknerError): If the width is out of range; when it is initialised, if there is no such table.
+    RAISES (WeaknerError): If the width is out of range; when it is initialized, if there is no such table.
     """
     check_range("width", width, 1, None)
     mix: Model[Any, Any] = with_array(Maxout(width, nP=3, normalize=True, dropout=0.0))

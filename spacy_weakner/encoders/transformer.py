@@ -80,7 +80,7 @@ def load_encoder(name: Union[str, Path]) -> Tuple[Any, Any]:
 
 
 def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: int = 0) -> MaskedLM:
-    """Load an encoder with its head for masked-language modelling.
+    """Load an encoder with its head for masked-language modeling.
 
     name (Union[str, Path]): Folder or name of the encoder.
     train_head (bool): If the checkpoint has no head, make a new one. Its output layer is tied to the input embeddings,

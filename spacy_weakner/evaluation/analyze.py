@@ -34,7 +34,7 @@ class Analysis(NamedTuple):
 
     docs: int
     tokens: int
-    unlabelled: int  # Docs that no source has labeled
+    unlabeled: int  # Docs that no source has labeled
     gold: Optional[GoldReport]
     sources: List[SourceReport]  # sorted by name, "ents" last
     overlaps: List[Overlap]
@@ -88,7 +88,7 @@ class _Counter:
 
     def __init__(self, wanted: Optional[Set[str]]) -> None:
         self.seen: Set[str] = set()
-        self.docs = self.tokens = self.unlabelled = self.gold_docs = self.gold_missing = 0
+        self.docs = self.tokens = self.unlabeled = self.gold_docs = self.gold_missing = 0
         self._wanted = wanted
         self._sources: Dict[str, SourceCounter] = {}
         self._overlaps = OverlapCounter()
@@ -109,7 +109,7 @@ class _Counter:
             self.seen.add(name)
             if self._is_wanted(name):
                 indexes[name] = SpanIndex(entities)
-        self.unlabelled += not indexes
+        self.unlabeled += not indexes
         for name, index in indexes.items():
             # "ents" is made of the sources: no span of a source would ever be alone beside it.
             others = [other for other_name, other in indexes.items() if other_name not in (name, ENTS)]
@@ -141,7 +141,7 @@ class _Counter:
         return Analysis(
             docs=self.docs,
             tokens=self.tokens,
-            unlabelled=self.unlabelled,
+            unlabeled=self.unlabeled,
             gold=gold,
             sources=[self._sources[name].result(top) for name in names],
             overlaps=self._overlaps.result(),

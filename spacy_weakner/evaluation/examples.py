@@ -10,7 +10,7 @@ from ..ty import Entities, Entity
 from .links import name_ids
 from .tables import mask, shorten
 
-# displaCy's own templates put their colours into style attributes and escape no labels; what goes in here is escaped.
+# displaCy's own templates put their colors into style attributes and escape no labels; what goes in here is escaped.
 _ENTITY = (
     '<mark class="entity {status}" style="background: {bg}">{text} <span class="label">{label}{kb_link}</span></mark>'
 )
@@ -104,7 +104,7 @@ def _render(
         spans = []
         for entity in entities:
             first, last = example.offsets[entity[0]][0] - start, example.offsets[entity[1] - 1][1] - start
-            # In `params`, since displaCy looks colours up by the label in upper case, which may be another label.
+            # In `params`, since displaCy looks colors up by the label in upper case, which may be another label.
             params = {"bg": colors[entity[2]], "status": "right" if entity in right else "wrong"}
             label = escape(shorten(entity[2])) + ("" if entity in right else _WRONG)
             label += f" {escape(shorten(ids[entity]))}" if ids.get(entity) else ""

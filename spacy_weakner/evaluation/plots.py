@@ -1,4 +1,4 @@
-"""Plots as SVG that can stand in an HTML page: narrow enough for a phone, in the colours of the page's text, and the
+"""Plots as SVG that can stand in an HTML page: narrow enough for a phone, in the colors of the page's text, and the
 same bytes for the same numbers."""
 
 import io
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 WIDTH = 4.5
 # In the order in which lines get them: at least 3:1 on light and on dark pages, and the first ones differ for the
-# colour-blind. Names and markers stand beside them.
+# color-blind. Names and markers stand beside them.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3d94cf", "#8c6bb1", "#7f7f7f")
-# What is drawn in this colour gets that of the page's text, in light and in dark.
+# What is drawn in this color gets that of the page's text, in light and in dark.
 _INK = "#010203"
 _MARKERS = "osD^vPX*"
 # Characters of a name above a row, and in a legend, which begins further right.

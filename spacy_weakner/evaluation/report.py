@@ -255,8 +255,8 @@ def _by_chance(difference: Difference) -> str:
 def _analysis_section(labels: Path, analysis: Analysis) -> Section:
     scored = {source.name: source.gold for source in analysis.sources if source.gold is not None}
     lines = [f"Corpus: {labels}", f"{analysis.docs:,} documents with {analysis.tokens:,} tokens."]
-    if analysis.unlabelled:
-        lines.append(f"Documents that no source has labeled: {analysis.unlabelled:,}.")
+    if analysis.unlabeled:
+        lines.append(f"Documents that no source has labeled: {analysis.unlabeled:,}.")
     if analysis.gold is None:
         lines.append("No gold is known here, so it is unknown how often the labels are right.")
     plots = _plots(scored, analysis.calibration, "sources")

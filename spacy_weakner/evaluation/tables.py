@@ -278,7 +278,7 @@ def _decimals(value: Optional[float]) -> str:
 
 
 def _clean(table: Table) -> Table:
-    """Cut long cells, and replace what would move a cursor or colour a terminal."""
+    """Cut long cells, and replace what would move a cursor or color a terminal."""
     return table._replace(header=list(map(shorten, table.header)), rows=[list(map(shorten, row)) for row in table.rows])
 
 

@@ -17,7 +17,7 @@ from ..files import atomic_path, existing, parse_json
 _DTYPES = {"U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8"}
 _KEY = "spacy_weakner"
 _ALIGNMENT = 8
-_MISSING = "a pipeline without this file is incomplete: copy the pipeline again, or initialise it anew"
+_MISSING = "a pipeline without this file is incomplete: copy the pipeline again, or initialize it anew"
 
 Arrays = Dict[str, numpy.ndarray]
 

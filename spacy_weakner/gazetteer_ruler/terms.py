@@ -74,7 +74,7 @@ class BadTerm(ValueError):
 def make_term_list(
     path: Path, label: Optional[str] = None, id_column: Optional[str] = None
 ) -> Callable[[], Iterator[Term]]:
-    """Create a reader of a term list. The file is read when the component is initialised, not before.
+    """Create a reader of a term list. The file is read when the component is initialized, not before.
 
     path (Path): The file. Its suffix tells the format: `.csv` and `.tsv` (a header with the columns `label`
         and `term`, and perhaps one of ids and `name`; others are ignored), `.jsonl` (`{"label", "term", "id",

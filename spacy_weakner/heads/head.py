@@ -63,7 +63,7 @@ class TrainingBatch(Generic[TargetT]):
 
 
 class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
-    """Base of all heads: labels, initialisation, the update protocol, batches in prediction. A head adds targets, loss
+    """Base of all heads: labels, initialization, the update protocol, batches in prediction. A head adds targets, loss
     and decoding.
 
     A head learns and predicts sentence by sentence, if a Doc has sentence bounds, and sees visible tokens alone, so
@@ -114,7 +114,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         self._hook: Optional[Callable[[Optimizer], None]] = None
         self._sources_checked = False
 
-    # Serialisation
+    # Serialization
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TrainableHead":
         """As `TrainablePipe` does it.
@@ -160,11 +160,11 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         return list(self.cfg["labels"])
 
     def add_label(self, label: str) -> int:
-        """Add a label before the component is initialised.
+        """Add a label before the component is initialized.
 
         label (str): The label.
         RETURNS (int): 0 if it was there already, else 1.
-        RAISES (ValueError): If it is not a string, or the component is initialised already.
+        RAISES (ValueError): If it is not a string, or the component is initialized already.
         """
         if not isinstance(label, str):
             raise WeaknerError(Errors.WK005.format(setting="label", value=repr(label), expected="a string"))
@@ -173,7 +173,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         if self.is_initialized:
             listed = ", ".join(self.labels)
             raise ValueError(
-                f"'{self.name}' was initialised with the labels {listed}, so '{label}' cannot be added. Create the "
+                f"'{self.name}' was initialized with the labels {listed}, so '{label}' cannot be added. Create the "
                 "component anew to train it with other labels."
             )
         self.cfg["labels"] = [*self.cfg["labels"], label]
@@ -198,7 +198,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """True if an example can teach the component anything; by default, if it is annotated."""
         return self.is_annotated(example)
 
-    # Initialisation
+    # Initialization
 
     def initialize(
         self,
@@ -476,7 +476,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         function, nothing: As in `map_outputs`.
         merge (Merge[T]): From a Doc, its parts and their results to its result.
         RETURNS (List[T]): One per Doc.
-        RAISES (WeaknerError): If the component is not initialised.
+        RAISES (WeaknerError): If the component is not initialized.
         """
         parts, rows = self.split_docs(docs), None
         if not parts.are_whole and is_listener(self.model):
@@ -504,7 +504,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         model (Optional[Model]): The model; None: the component's own, as it is.
         outputs (Optional[Sequence[Any]]): What it gives, if that is known: one item per Doc.
         RETURNS (List[T]): One per Doc.
-        RAISES (WeaknerError): If the component is not initialised.
+        RAISES (WeaknerError): If the component is not initialized.
         """
         if not self.is_initialized:
             raise WeaknerError(Errors.WK008.format(name=self.name))

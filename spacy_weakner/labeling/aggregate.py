@@ -127,7 +127,7 @@ def aggregate(
     soft (Optional[bool]): Write the distributions of the method as soft labels; None: those of "label_model".
     gold (Optional[Path]): For the method "weighted": corpus with gold and labels of the same sources, to estimate the
         weights from. (Do not measure the result on the same gold.)
-    fit_on (Optional[Path]): Labelled text that "label_model" is fitted on, so that dev and test are labeled
+    fit_on (Optional[Path]): Labeled text that "label_model" is fitted on, so that dev and test are labeled
         by what was learned there and no Doc of theirs is learned from; None: the input. Sources that are not in it are
         not used, and sources that are in it need not have looked at the input: see `AggregateReport.answers`.
     max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labeled.

@@ -19,7 +19,7 @@ from .words import BEYOND, LETTERS, LOWER, UNCASED, UPPER, Hashes, WordFeatures,
 # A feature of a token: names of some of `WordFeatures`, each with the place of the word that has it; 0 is the token
 # itself. Several together hold where all of them do.
 Template = Tuple[Tuple[str, int], ...]
-# What is read of neighbours: their affixes have this length.
+# What is read of neighbors: their affixes have this length.
 CONTEXT_AFFIX = 3
 # So far away are clusters read.
 CONTEXT_CLUSTERS = 1
@@ -42,7 +42,7 @@ def build_indicator_features(
     In a sentence without case (all in lower case, or in capitals) words, shapes and kinds of characters are features of
     their own: there they say other things than in a sentence with case.
 
-    Where the vocabulary has word vectors (`[initialize] vectors`) when the model is initialised, k-means gives every
+    Where the vocabulary has word vectors (`[initialize] vectors`) when the model is initialized, k-means gives every
     word a cluster at each of some levels: features, too, of a token and of its neighbors. The clusters are stored with
     the model; the vectors are not needed any more.
 

@@ -25,9 +25,9 @@ def PieceLookup(
     the model, on the host.
 
     path (Optional[Union[str, Path]]): Folder of the table of `spacy weakner encoder distill`. It is read when
-        the model is initialised.
+        the model is initialized.
     length (Optional[float]): What all vectors are stretched to; None: the root of their width, so that the mean square
-        of their numbers is 1, as behind a layer normalisation.
+        of their numbers is 1, as behind a layer normalization.
     RETURNS (Model[List[Doc], List[Floats2d]]): Vectors, per Doc (n_tokens, width of the table); 0 for white space.
     """
     return Model(

@@ -14,7 +14,7 @@ from .piece_lookup import PieceLookup
 def build_piece_vectors(
     path: Optional[Union[str, Path]] = None, window: int = 1, length: float = 2.0
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Describe every token by what a Transformer knows of its word pieces, and of those of its neighbours:
+    """Describe every token by what a Transformer knows of its word pieces, and of those of its neighbors:
 
         e_t = [v_{t - window}; ...; v_t; ...; v_{t + window}],   v_t = length m_t / |m_t|
 
@@ -25,12 +25,12 @@ def build_piece_vectors(
     not needed any more. Registered as `spacy_weakner.PieceVectors.v1`.
 
     path (Optional[Union[str, Path]]): Folder of the table of `spacy weakner encoder distill`. It is read when
-        the model is initialised.
+        the model is initialized.
     window (int): How many words to either side are read.
     length (float): Length of every v. The longer, the smaller are the weights that do the same, and the less they are
         held back by an L2 penalty.
     RETURNS (Model[List[Doc], List[Floats2d]]): Per Doc (n_tokens, (2 window + 1) n), n: width of the table.
-    RAISES (WeaknerError): For settings out of range; when it is initialised, if there is no such table.
+    RAISES (WeaknerError): For settings out of range; when it is initialized, if there is no such table.
     """
     check_range("window", window, 0, None)
     check_range("length", length, 0.0, 1e6)

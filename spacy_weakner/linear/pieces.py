@@ -76,6 +76,8 @@ def read_pieces(path: Union[str, Path]) -> PieceTable:
 def _by_piece(tensors: Dict[str, Any]) -> Any:
     # A row per piece, as it counts in a mean.
     vectors = tensors[_NAME]
+    if vectors.dtype.kind not in "fiu":  # bfloat16, where another package has taught it to numpy
+        raise ValueError(f"numbers of the type {vectors.dtype} are not read")
     if _MAPPING in tensors:
         vectors = vectors[tensors[_MAPPING]]
     if _WEIGHTS in tensors:
@@ -136,7 +138,7 @@ def cut(tokenizer: Any, word: str) -> List[int]:
 
 class WordVectors:
     """Looks up words, and remembers them. The vector of a word is the mean of those of its pieces, stretched so that
-    the mean square of its numbers is 1, as behind a layer normalisation.
+    the mean square of its numbers is 1, as behind a layer normalization.
 
     table (PieceTable): The vectors of pieces.
     """

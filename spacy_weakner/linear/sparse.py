@@ -24,7 +24,7 @@ def scores_of_tokens(encoder: Model, dense: Model[Any, Any], nO: Optional[int] =
 
     encoder (Model): The encoder.
     dense (Model): The layer for vectors.
-    nO (Optional[int]): Number of scores; found at initialisation.
+    nO (Optional[int]): Number of scores; found at initialization.
     RETURNS (Model[Any, List[Floats2d]]): The dense layer, or `SparseLinear` for indicator features.
     """
     rows = indicator_rows(encoder)
@@ -37,7 +37,7 @@ def linear_scores(
     """A linear model of indicator features by itself, which stands beside an encoder.
 
     features (Optional[Model]): The features, e.g. `spacy_weakner.IndicatorFeatures.v1`.
-    nO (Optional[int]): Number of scores; found at initialisation.
+    nO (Optional[int]): Number of scores; found at initialization.
     RETURNS (Optional[Model[Any, List[Floats2d]]]): Scores, per Doc (n_tokens, n_outputs), which start at zero; None
         without features.
     RAISES (ValueError): If the layer gives something else.
@@ -73,7 +73,7 @@ def SparseLinear(rows: int, nO: Optional[int] = None) -> Model[List[Ints2d], Lis
     weights start at zero.
 
     rows (int): Rows of the table.
-    nO (Optional[int]): Number of scores; found at initialisation.
+    nO (Optional[int]): Number of scores; found at initialization.
     RETURNS (Model[List[Ints2d], List[Floats2d]]): From rows, per Doc (n_tokens, n_features), to scores, per Doc
         (n_tokens, n_outputs).
     """

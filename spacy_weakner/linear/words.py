@@ -82,7 +82,7 @@ class WordFeatures:
 
 
 def mix(hashes: Hashes) -> Hashes:
-    """Spread what differs between hashes over all bits (the finaliser of MurmurHash3).
+    """Spread what differs between hashes over all bits (the finalizer of MurmurHash3).
 
     hashes (Hashes): Any shape.
     RETURNS (Hashes): That shape.

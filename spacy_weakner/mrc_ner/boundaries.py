@@ -147,7 +147,7 @@ def boundaries_loss(
 
 
 @runtime_checkable
-class Relabeller(Protocol):
+class Relabeler(Protocol):
     """Labels sentences anew. If it has an attribute `at_start` that is true, it does so from the first update on, by
     what the model says that the training begins with; or else not before the first renewal after it.
     """

@@ -22,7 +22,7 @@ from ..heads.spans import merge_candidates, warn_of_spans
 from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
 from ..losses import Array
 from ..ty import NEAREST, PAIRINGS, PROBABLE, Entity
-from .boundaries import Boundaries, Relabeller, boundaries_loss, probabilities, read_boundaries, score_boundaries
+from .boundaries import Boundaries, Relabeler, boundaries_loss, probabilities, read_boundaries, score_boundaries
 from .decoding import Spans, ends_to_try, find_entities, most_probable, pair_boundaries, resolve
 from .entity_types import EntityTyping, Mentions, mention_spans, pool, restart, types_loss
 from .queries import check_queries
@@ -63,7 +63,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         100,000 pairs in a Doc only the most probable ones are looked at.
     positive_weight (float): Factor on the loss of boundaries that are there. Above 1 it helps against the many tokens
         that are none.
-    relabel (Optional[Relabeller]): Learn other labels than the annotated ones, by what the teacher says: the model as
+    relabel (Optional[Relabeler]): Learn other labels than the annotated ones, by what the teacher says: the model as
         it was at the last renewal by the training clock, or, if its `at_start` is set, when training began. For
         example `spacy_weakner.SelfPicking.v1`.
     typing (Optional[EntityTyping]): Learn types within the labels too, for example `spacy_weakner.FineTyping.v1`. The
@@ -93,7 +93,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         max_width: Optional[int] = 10,
         pairing: str = NEAREST,
         positive_weight: float = 1.0,
-        relabel: Optional[Relabeller] = None,
+        relabel: Optional[Relabeler] = None,
         typing: Optional[EntityTyping] = None,
         teacher_decay: float = 0.0,
         nested: bool = False,

@@ -26,7 +26,7 @@ class NoiseAwareCRF:
         L = -w log P - (1 - w) log(1 - P)
 
     It is lowest where P = w. Strong sentences have w = 1, and are trained on by the plain likelihood. Missing tags are
-    marginalised: P is then that of all sequences that agree with the others.
+    marginalized: P is then that of all sequences that agree with the others.
 
     P is that of a whole sentence, so that for a long one it is next to 0 and log(1 - P) vanishes: L falls until the
     sentence is learned by heart. The level "token" is our variant for that. It takes the geometric mean over the n
@@ -50,7 +50,7 @@ class NoiseAwareCRF:
     def encode(self, example: Example, scheme: TagScheme) -> Target:
         """The tags of an example with their confidence.
 
-        RAISES (WeaknerError): If it is weakly labelled and has no confidence, or that of another unit.
+        RAISES (WeaknerError): If it is weakly labeled and has no confidence, or that of another unit.
         """
         doc = example.reference
         confidence = get_confidence(doc) if is_weak(doc) else self.strong_weight

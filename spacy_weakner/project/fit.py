@@ -154,7 +154,7 @@ def fit(
     language = corpus_language(folders.annotated if has_docs(folders.annotated) else folders.text)
     lists = make_lists(term_sources(terms, sources), output / "lists", language)
     facts = find_facts(folders, prepared, analysis, len(lists), size)
-    gold = folders.gold_labelled if has_docs(folders.gold_labelled) else folders.gold
+    gold = folders.gold_labeled if has_docs(folders.gold_labeled) else folders.gold
     collected: Dict[Key, Collected] = {}
     if facts.gold and facts.weak:
         collected = find_collected(gold, folders.weak, [each.source for each in lists])

@@ -28,7 +28,7 @@ class Corpora:
         # Scores of the weak labels, from `analyze --tune-terms`.
         self.labels = folder / "labels.json"
         # The gold with weak labels beside it; the text with aggregated ones, all other tokens being missing.
-        self.gold_labelled = folder / "gold-labelled.spacy"
+        self.gold_labeled = folder / "gold-labeled.spacy"
         self.weak = folder / "weak"
         # Vectors of the words of the text, for the size "linear".
         self.vectors = folder / "vectors"

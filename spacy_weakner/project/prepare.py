@@ -112,9 +112,9 @@ def _key_of(path: Path, spans_key: Optional[str]) -> Optional[str]:
 def _forget(corpora: Corpora, no_text: bool) -> None:
     """Remove the corpora of an earlier run, and what was made from them."""
     corpora.splits.unlink(missing_ok=True)
-    for path in (corpora.gold, corpora.dev, corpora.test, corpora.gold_labelled, corpora.labels):
+    for path in (corpora.gold, corpora.dev, corpora.test, corpora.gold_labeled, corpora.labels):
         path.unlink(missing_ok=True)
-    receipt_path(corpora.gold_labelled).unlink(missing_ok=True)
+    receipt_path(corpora.gold_labeled).unlink(missing_ok=True)
     # Corpora only: a folder of that name may hold other files.
     if no_text and has_docs(corpora.text):
         for path in corpus_files(corpora.text):

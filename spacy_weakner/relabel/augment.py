@@ -83,7 +83,7 @@ def augment(
 
     input_path (Path): A corpus: a `.spacy` file or a folder of them.
     output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
-    model (Union[str, Path]): Encoder with a head for masked-language modelling: a folder of Hugging Face or a name,
+    model (Union[str, Path]): Encoder with a head for masked-language modeling: a folder of Hugging Face or a name,
         with weights as safetensors. "none": there is none; the corpus is copied without augmented forms.
     mask_rate (float): Probability of a word to be masked.
     top_k (int): How many of the best predictions to draw from.

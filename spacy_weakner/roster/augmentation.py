@@ -132,7 +132,7 @@ class Vocabulary:
             return None
         surface = word[slot.start : slot.end]
         text = restore_case(new.text, surface, word) if self.uncased else new.text
-        if not self.uncased and _is_capitalised(text) != _is_capitalised(surface):
+        if not self.uncased and _is_capitalized(text) != _is_capitalized(surface):
             return None
         return word[: slot.start] + text + word[slot.end :]
 
@@ -145,7 +145,7 @@ def restore_case(text: str, surface: str, word: str) -> str:
     word (str): The word that this is the beginning of. It tells "I" or "U" (of "USA") from a whole word in capitals.
     RETURNS (str): "investment" for "Swiss" becomes "Investment", for "USA" "INVESTMENT".
     """
-    if not _is_capitalised(surface):
+    if not _is_capitalized(surface):
         return text
     letters = _letters(surface) if len(_letters(surface)) > 1 else _letters(word)
     if len(letters) > 1 and letters.isupper():
@@ -167,7 +167,7 @@ def sample(scores: NDArray[numpy.floating], draws: NDArray[numpy.floating]) -> N
     return numpy.asarray(numpy.minimum(found, scores.shape[1] - 1))
 
 
-def _is_capitalised(text: str) -> bool:
+def _is_capitalized(text: str) -> bool:
     return text[:1].isupper()
 
 

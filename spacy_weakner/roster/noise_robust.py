@@ -31,7 +31,7 @@ class NoiseRobustLearning:
     entity.
 
     loss (ProbabilityLoss): For example `spacy_weakner.GeneralizedCrossEntropy.v1`.
-    drop_outside (float): Share of the tokens labelled "O" that teach nothing: an unlabelled entity is among them. They
+    drop_outside (float): Share of the tokens labeled "O" that teach nothing: an unlabeled entity is among them. They
         are drawn once for the whole training, from the seed and the sentence.
     threshold (Optional[float]): Labels with at most this probability are removed; None: none are, and no teacher is
         needed.
@@ -95,9 +95,9 @@ class NoiseRobustLearning:
         """
         counts: Array = numpy.zeros((2, 1))
         for tags, outputs in batches:
-            labelled = tags > 0
+            labeled = tags > 0
             _, trusted = self._trusted(read_scores(outputs), tags)
-            found = [numpy.bincount(tags[mask], minlength=outputs.shape[1]) for mask in (labelled, labelled & ~trusted)]
+            found = [numpy.bincount(tags[mask], minlength=outputs.shape[1]) for mask in (labeled, labeled & ~trusted)]
             counts = counts + numpy.stack(found)
         tokens, doubted = counts
         # The first tag is "O".

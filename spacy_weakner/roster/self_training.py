@@ -140,7 +140,7 @@ class SelfTraining:
 
 
 def sharpen(log_probabilities: Array, frequencies: Array) -> Array:
-    """Soft labels: probabilities squared, divided by the frequency of each tag, and normalised (Equation 8, after Xie
+    """Soft labels: probabilities squared, divided by the frequency of each tag, and normalized (Equation 8, after Xie
     et al. 2016).
 
     log_probabilities (Array): Shape (n_tokens, n_tags).

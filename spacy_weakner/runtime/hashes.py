@@ -1,4 +1,4 @@
-"""Hashes by which a stage recognises work that is done."""
+"""Hashes by which a stage recognizes work that is done."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ def hash_path(path: Path) -> str:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what can be read only once, where it is read to be recognised and then for what it says.
+    """Refuse what can be read only once, where it is read to be recognized and then for what it says.
 
     path (Path): A file or a folder.
     RAISES (WeaknerError): If it is a pipe, such as `<(zcat ...)` of a shell, or a device.

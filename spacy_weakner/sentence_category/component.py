@@ -67,7 +67,7 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         """RETURNS (int): The number of categories."""
         return len(self.labels)
 
-    # Initialisation
+    # Initialization
 
     def initialize(
         self,

@@ -20,7 +20,7 @@ def build_sentence_category(
     There is dropout on what is pooled; its rate is `training.dropout`.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
-    nO (Optional[int]): Number of categories; found at initialisation.
+    nO (Optional[int]): Number of categories; found at initialization.
     RETURNS (Model[List[Doc], Floats2d]): Scores, shape (n_docs, n_categories).
     """
     pool: Model[Any, Any] = Model("max_pool", _forward)

@@ -75,10 +75,10 @@ def build_source_features(
     `spacy_weakner.SourceFeatures.v1`; it goes into `source_features` of a head's architecture.
 
     What a ruler of the pipeline finds reaches it in training only if the ruler stands before the head, and in
-    `training.annotating_components` (not in `frozen_components`, which are not initialised). What comes with a corpus,
+    `training.annotating_components` (not in `frozen_components`, which are not initialized). What comes with a corpus,
     as answers of a language model do, reaches it by `sources` of `spacy_weakner.Corpus.v1`.
 
-    In training the features of weakly labelled sentences are hidden, as if no source had looked: their labels come from
+    In training the features of weakly labeled sentences are hidden, as if no source had looked: their labels come from
     the sources, so that a model that saw these would learn to copy. In prediction they never are.
 
     sources (List[str]): Names of the sources; none: there are no features.
@@ -219,7 +219,7 @@ def sum_features(layer: Model, active: Active, n_rows: int) -> Tuple[Floats2d, C
 
 @contextmanager
 def weak_marked(examples: Sequence[Example]) -> Iterator[None]:
-    """Let the layer know which Docs are weakly labelled: for the time of an update, predicted Docs say so as well."""
+    """Let the layer know which Docs are weakly labeled: for the time of an update, predicted Docs say so as well."""
     marked = [eg.predicted for eg in examples if is_weak(eg.reference) and not is_weak(eg.predicted)]
     for doc in marked:
         set_weak(doc)

@@ -126,7 +126,7 @@ def gold_with_sources(
     nlp (Optional[Language]): The pipeline.
     YIELDS (GoldDoc): The gold; the Doc is a copy of the predicted one.
     """
-    # Components of other pipelines are disabled while a pipeline is initialised.
+    # Components of other pipelines are disabled while a pipeline is initialized.
     pipes: List[Any] = [] if nlp is None else [pipe for _, pipe in nlp.components]
     rulers = [pipe for pipe in pipes if getattr(pipe, "source", None) in sources]
     for example in examples:

@@ -91,7 +91,7 @@ def _rows(doc: Doc, name: str, ids: Dict[int, int], offset: int) -> List[Tuple[i
     spans = list(group)
     bounds = [(span.start, span.end) for span in spans]
     scores = [1.0 if score is None else score for score in group.attrs.get("scores") or [None] * len(spans)]
-    # Looking at neighbours is enough, and cheaper than choosing.
+    # Looking at neighbors is enough, and cheaper than choosing.
     ordered = sorted(bounds)
     apart = all(before[1] <= after[0] for before, after in pairwise(ordered))
     longest = {*range(len(spans))} if apart else {*longest_first(spans)}

@@ -41,8 +41,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     """Classify spans, and write those that are entities to `doc.ents`: the most probable first, without overlaps.
 
     It is trained on the annotated entities and on a few of the other spans, drawn anew in every update, so that
-    entities that nobody has labelled are seldom taken for "O" (Li et al. 2021). "O" and missing are alike to it: all
-    spans but the annotated ones may be drawn, in sentences that are annotated or weakly labelled.
+    entities that nobody has labeled are seldom taken for "O" (Li et al. 2021). "O" and missing are alike to it: all
+    spans but the annotated ones may be drawn, in sentences that are annotated or weakly labeled.
     `ent._.weakner_score` is the probability of the entity's label, given its span.
 
     vocab (Vocab): The shared vocabulary.
@@ -105,7 +105,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     # Training
 
     def is_annotated(self, example: Example) -> bool:
-        """Whether an example says anything on entities. A weakly labelled one does, even if nothing was found in it:
+        """Whether an example says anything on entities. A weakly labeled one does, even if nothing was found in it:
         its spans are candidates like those of others."""
         return (self.spans_key is None and is_weak(example.reference)) or super().is_annotated(example)
 
@@ -125,7 +125,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
         oracle (Optional[Path]): A pipeline with a `span_ner` of the same labels, trained before, by which the sampler
             chooses. It is no part of what is trained here, nor of what is saved: a pipeline that is loaded to be
-            trained on has none until it is initialised.
+            trained on has none until it is initialized.
         RAISES (WeaknerError): If there are no labels, the oracle is unusable, or the sampler wants one and has none.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)

@@ -1,4 +1,4 @@
-"""The loss over labelled spans, and over what spans are known not to be."""
+"""The loss over labeled spans, and over what spans are known not to be."""
 
 from typing import Tuple
 

@@ -33,7 +33,7 @@ def build_span_classifier(
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     hidden_width (int): Width of the scorer's hidden layer.
-    nO (Optional[int]): Number of labels, "O" included; found at initialisation.
+    nO (Optional[int]): Number of labels, "O" included; found at initialization.
     source_features (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g.
         `spacy_weakner.SourceFeatures.v1`, added to the scores of spans; these start at zero then.
     RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors, per Doc (n_tokens, width).
@@ -85,7 +85,7 @@ def build_span_scorer(
     of a span: in one-token spans the product would else be enlarged.
 
     hidden_width (int): Width of the hidden layer.
-    nO (Optional[int]): Number of labels, "O" included; found at initialisation.
+    nO (Optional[int]): Number of labels, "O" included; found at initialization.
     start_at_zero (bool): Whether the last layer starts with zeros, where other scores are added.
     RETURNS (Model[SpanInput, Floats2d]): From token vectors (n_tokens, width) and spans (n_spans, 2) to scores
         (n_spans, n_labels).

@@ -1,6 +1,6 @@
 """A trained classifier of spans that says what spans of a training corpus are.
 
-What is drawn as "O" can be steered by the model that learns; but a model that has begun to take the unlabelled entities
+What is drawn as "O" can be steered by the model that learns; but a model that has begun to take the unlabeled entities
 for "O" draws ever more of them. A model that was trained before, with uniform negatives, and stays as it is does not
 (the first form of the weights in the paper on weighted sampling, Section 4).
 """

@@ -1,7 +1,7 @@
-"""Which unlabelled spans are taken as "O": drawn afresh in every update.
+"""Which unlabeled spans are taken as "O": drawn afresh in every update.
 
-Most spans of a sentence are no entities, also where most entities are unlabelled, so few spans drawn at random hardly
-ever hit an unlabelled entity (Theorem 1 of the paper on weighted sampling). That holds for all n (n + 1) / 2 spans;
+Most spans of a sentence are no entities, also where most entities are unlabeled, so few spans drawn at random hardly
+ever hit an unlabeled entity (Theorem 1 of the paper on weighted sampling). That holds for all n (n + 1) / 2 spans;
 where their width is limited there are fewer, each of them harder, and hidden entities are hit more often: for 40 tokens
 and at most 10 of them about twice as often.
 """
@@ -84,7 +84,7 @@ class UniformNegativeSampler:
     ratio (float): λ: negatives per token. (With 0 only spans that are known to be wrong are seen as "O"; without these
         a model finds entities everywhere.)
     exclude (float): Candidates whose probability of "O" is lower by the oracle, a pipeline that was trained before, are
-        not drawn: long trainings learn the unlabelled entities among the negatives by heart. 0: there is no oracle.
+        not drawn: long trainings learn the unlabeled entities among the negatives by heart. 0: there is no oracle.
     """
 
     ratio: float = 0.35
@@ -120,7 +120,7 @@ class WeightedNegativeSampler:
     five entities hidden and a small encoder it hit so many of them that little was found, so it is not the default.
 
     ratio (float): λ: negatives per token.
-    exponent (float): μ: a high one avoids unlabelled entities, a low one prefers uncertain spans.
+    exponent (float): μ: a high one avoids unlabeled entities, a low one prefers uncertain spans.
     n_epochs (Optional[float]): C: the larger, the more uniform the sampling starts. None (the paper): the number of
         epochs of the training, at least 1. Where the training clock has `total_steps`, that is not known before the
         first epoch ends: until then C is what it would be if the epoch ended now, so that T starts at the root of

@@ -204,7 +204,7 @@ class TermLinker(BatchPipe):
     # Storage
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialise the terms and the fitted threshold.
+        """Serialize the terms and the fitted threshold.
 
         exclude (Iterable[str]): What to leave out: "cfg", "index".
         RETURNS (bytes): The data.

@@ -46,7 +46,7 @@ class TermIndex:
     ids (Sequence[Tuple[str, ...]]): The ids of each, in the order of the list.
     grams (Ints1d): Shape (n_grams,): the 3-grams that occur, as numbers, ascending.
     weights (Floats1d): Shape (n_grams,): their inverse document frequencies.
-    matrix (Any): Sparse, shape (n_grams, n_forms): normalised weights of the forms' 3-grams.
+    matrix (Any): Sparse, shape (n_grams, n_forms): normalized weights of the forms' 3-grams.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ def build_token_classifier(
     There is dropout on the token vectors; its rate is `training.dropout`.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
-    nO (Optional[int]): Number of tags, with "O"; found at initialisation.
+    nO (Optional[int]): Number of tags, with "O"; found at initialization.
     source_features (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g.
         `spacy_weakner.SourceFeatures.v1`, added to the scores; these start at zero then, as with `linear`.
     linear (Optional[Model[List[Doc], List[Ints2d]]]): Features of the words, e.g.

@@ -196,7 +196,7 @@ class SoftLabels(NoTeacher):
     entity. Tokens about which nothing is known teach nothing. Sentences without soft labels are learned from by their
     tags.
 
-    separate (bool): What the authors' code minimises: the cross-entropy of the entity head, plus the divergence of the
+    separate (bool): What the authors' code minimizes: the cross-entropy of the entity head, plus the divergence of the
         tag head over all tokens alike, those that are hardly entities included.
     loss (Optional[ProbabilityLoss]): Another loss on the probabilities of all tags, in the place of the divergence. Not
         together with `separate`.

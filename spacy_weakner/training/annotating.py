@@ -20,7 +20,7 @@ def annotated(nlp: Language, name: str, examples: Iterable[Example]) -> Iterator
     """
     wanted = nlp.config.get("training", {}).get("annotating_components", ())
     before = nlp.component_names[: nlp.component_names.index(name)]
-    # Those that come from another pipeline are disabled while a pipeline is initialised.
+    # Those that come from another pipeline are disabled while a pipeline is initialized.
     pipes = [(other, pipe) for other, pipe in nlp.components if other in before and other in wanted]
     for batch in minibatch(examples, BATCH_SIZE):
         for other, pipe in pipes:

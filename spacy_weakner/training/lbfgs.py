@@ -1,7 +1,7 @@
 """Train a component to the minimum of its loss, before `spacy train` makes its first update.
 
 For models with few weights that matter, above all a CRF on indicator features: it takes seconds, needs no learning
-rate, and gives the one set of weights at which the penalised loss is lowest.
+rate, and gives the one set of weights at which the penalized loss is lowest.
 """
 
 import time
@@ -39,7 +39,7 @@ _NONE: NDArray[numpy.int64] = numpy.zeros(0, dtype="int64")
 
 
 class LBFGS:
-    """Callback for `[initialize.after_init]`: minimises
+    """Callback for `[initialize.after_init]`: minimizes
 
         sum of the loss over all sentences + l2 / 2 * |w - w_0|^2
 
@@ -82,7 +82,7 @@ class LBFGS:
     def __call__(self, nlp: Language) -> Language:
         """Train the component.
 
-        nlp (Language): The initialised pipeline.
+        nlp (Language): The initialized pipeline.
         RETURNS (Language): The same pipeline.
         RAISES (WeaknerError): If there is no such component, it listens to another one, or the corpus is empty or has
             no end.
@@ -97,7 +97,7 @@ class LBFGS:
         with remembered(pipe.model), weak_marked(examples):
             set_dropout_rate(pipe.model, 0.0)
             objective = Objective(pipe, batches, self.l2)
-            first, last, iterations = minimise(objective, self.max_iterations, self.tolerance)
+            first, last, iterations = minimize(objective, self.max_iterations, self.tolerance)
         seconds = time.monotonic() - started
         message = "L-BFGS: %s learned from %d sentences: %.2f after %d iterations, %.2f at the start (%.1f s)"
         logger.info(message, name, len(examples), last, iterations, first, seconds)
@@ -118,7 +118,7 @@ class LBFGS:
 
 
 class Objective:
-    """The penalised loss as a function of all weights.
+    """The penalized loss as a function of all weights.
 
     pipe (TrainableHead): The component; its weights change with every evaluation.
     batches (List[TrainingBatch[Any]]): Sentences with tokens.
@@ -154,7 +154,7 @@ class Objective:
         return total, self.weights.read_gradient() + self.l2 * away
 
 
-def minimise(objective: Objective, max_iterations: int, tolerance: float) -> Tuple[float, float, int]:
+def minimize(objective: Objective, max_iterations: int, tolerance: float) -> Tuple[float, float, int]:
     """Find the weights at which an objective is lowest, and leave the component with them.
 
     objective (Objective): The objective.

@@ -22,7 +22,7 @@ Reader = Callable[[Language], Iterable[Example]]
 
 class DocBinCorpus(Corpus):
     """Read `.spacy` files as spaCy's `Corpus` does, with the same settings, but more than ten times as fast where Docs
-    have span groups, as weakly labelled ones do. A limit is that of all files together, and splitting, which would lose
+    have span groups, as weakly labeled ones do. A limit is that of all files together, and splitting, which would lose
     what weak labels carry, is refused for Docs that are marked as weak.
 
     sources (Sequence[str]): Sources whose span groups `weak:<source>` are copied from the annotated to the predicted
@@ -67,7 +67,7 @@ class DocBinCorpus(Corpus):
         carries = is_weak(doc) or any(weak_group(source) in doc.spans for source in self.sources)
         if (too_long or self.gold_preproc) and carries and doc.has_annotation("SENT_START"):
             setting = "max_length" if too_long else "gold_preproc"
-            which = "weak" if is_weak(doc) else "labelled"
+            which = "weak" if is_weak(doc) else "labeled"
             raise WeaknerError(Errors.WK018.format(which=which, setting=setting, value=getattr(self, setting)))
 
 
@@ -103,7 +103,7 @@ class JsonlCorpus:
 
 
 class StrongWeakCorpus:
-    """Mix gold ("strong") and weakly labelled sentences.
+    """Mix gold ("strong") and weakly labeled sentences.
 
     Without `strong_share` every sentence comes once, the strong ones first; `spacy train` shuffles them. With it, all
     weak sentences come once, and strong ones stand evenly between them, each as often as any other, so that they make
@@ -173,10 +173,10 @@ def make_docbin_corpus(
 
     path (Optional[Path]): A file, or a folder that is searched for `.spacy` files. (It may be null in a config only to
         be filled in on the command line.)
-    gold_preproc (bool): Take sentences as examples, with gold tokens. Refused for weakly labelled Docs, which lose by
+    gold_preproc (bool): Take sentences as examples, with gold tokens. Refused for weakly labeled Docs, which lose by
         it what they carry.
     max_length (int): Split Docs of at least this many tokens into sentences, and leave out sentences that are longer;
-        0: none. Refused for weakly labelled Docs.
+        0: none. Refused for weakly labeled Docs.
     limit (int): Read so many Docs at most, of all files together; 0: all.
     augmenter (Optional[Callable]): Changes examples, or adds to them, as spaCy's registered augmenters do.
     sources (Sequence[str]): Weak sources whose span groups `weak:<source>` are copied from the annotated to the

@@ -1,6 +1,6 @@
 """Start a stage from the weights of an earlier pipeline.
 
-`source =` in a config copies a component with all its old settings and skips its initialisation, so it cannot change
+`source =` in a config copies a component with all its old settings and skips its initialization, so it cannot change
 a loss or reset a head. Here every stage's config builds its components anew, and this callback then loads weights.
 """
 
@@ -38,7 +38,7 @@ class LoadWeights:
     def __call__(self, nlp: Language) -> Language:
         """Load the weights.
 
-        nlp (Language): The initialised pipeline.
+        nlp (Language): The initialized pipeline.
         RETURNS (Language): The same pipeline.
         RAISES (WeaknerError): For a missing pipeline, component or part, other labels, or weights that do not fit.
         """

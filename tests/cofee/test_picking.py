@@ -10,7 +10,7 @@ from spacy.util import registry
 from spacy_weakner.cofee.picking import SelfPicking
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import sigmoid
-from spacy_weakner.mrc_ner.boundaries import Boundaries, Relabeller, mark
+from spacy_weakner.mrc_ner.boundaries import Boundaries, Relabeler, mark
 from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.ty import PAIRINGS
 
@@ -48,7 +48,7 @@ def target_of(*entities, known=None):
     return Boundaries(wanted, numpy.ones_like(wanted) if known is None else known)
 
 
-# Relabelling a sentence
+# Relabeling a sentence
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_the_most_probable_by_hand(max_width, picked):
     assert found.spans.tolist() == [[start, end, IDS[label]] for start, end, label in picked]
 
 
-def test_neighbours_of_one_label_are_not_merged():
+def test_neighbors_of_one_label_are_not_merged():
     said = probabilities(PER=([0.99, 0.01, 0.97, 0, 0], [0.98, 0.01, 0.99, 0, 0]))
     for pairing in PAIRINGS:
         found = SelfPicking(pairing=pairing)(target_of(), said)
@@ -184,8 +184,8 @@ def test_nothing_to_pick_from(pairing, union):
     assert found.wanted.shape == (0, 2, 2) and found.spans.shape == (0, 3)
 
 
-def test_it_is_a_relabeller_with_its_settings():
-    assert isinstance(SelfPicking(), Relabeller)
+def test_it_is_a_relabeler_with_its_settings():
+    assert isinstance(SelfPicking(), Relabeler)
     assert SelfPicking() == SelfPicking(threshold=0.1, union=False, max_width=10, pairing="nearest", at_start=False)
 
 
@@ -283,7 +283,7 @@ def make_as_given():
     return lambda target, probabilities: target
 
 
-def test_a_function_is_a_relabeller():
+def test_a_function_is_a_relabeler():
     nlp, plain = (mrc_pipeline(relabel=relabel) for relabel in ({"@misc": "tests.as_given.v1"}, None))
     for own in (nlp, plain):
         run(own, make_examples(own), steps=7)

@@ -22,7 +22,7 @@ SMALL = {"embed_size": 20, "max_length": 32, "stride": 4}
 
 
 def build(name, size, folder, **options):
-    """The pipeline of a recipe, initialised and used."""
+    """The pipeline of a recipe, initialized and used."""
     # With the tokenizer that is made fastest.
     config = make_config(name, size, lang="xx", **options)
     config["paths"].update(dict.fromkeys(set(config["paths"]) - {"transformer", "vectors"}, str(folder)))

@@ -17,7 +17,7 @@ FINER = (["New", "Yor", "k", "is", "in", "New", "-", "York", "State"], [1, 0, 1,
 COARSER = (["New", "York", "is in", "New-York State"], [1, 1, 1, 0])
 
 
-def retokenised(words, spaces, entities=(), missing=()):
+def retokenized(words, spaces, entities=(), missing=()):
     reference = Doc(NLP.vocab, words=WORDS)
     ents = [Span(reference, *entity) for entity in entities]
     reference.set_ents(ents, missing=[reference[i : i + 1] for i in missing], default="outside")
@@ -42,7 +42,7 @@ def spans(example, *entities):
     ],
 )
 def test_spans_on_other_tokens(tokens, given, expected, unclear):
-    example = retokenised(*tokens)
+    example = retokenized(*tokens)
     assert project(example, spans(example, *given)) == expected
     assert unclear_tokens(example, spans(example, *given)).tolist() == unclear
 
@@ -51,7 +51,7 @@ def test_spans_on_other_tokens(tokens, given, expected, unclear):
     "max_width, expected", [(None, [(0, 3, "X"), (5, 8, "Y")]), (3, [(0, 3, "X"), (5, 8, "Y")]), (2, [])]
 )
 def test_the_width_is_that_on_the_other_tokens(max_width, expected):
-    example = retokenised(*FINER)
+    example = retokenized(*FINER)
     given = spans(example, (0, 2, "X"), (4, 5, "Y"))
     assert project(example, given, max_width) == expected
     # What is too wide is clear all the same.
@@ -63,13 +63,13 @@ def test_the_width_is_that_on_the_other_tokens(max_width, expected):
     [(ALIKE, [2, 5], [2, 5]), (FINER, [1, 4], [1, 2, 5, 6, 7]), (COARSER, [0], [0]), (COARSER, [2, 3], [2])],
 )
 def test_missing_annotation_on_other_tokens(tokens, missing, expected):
-    found = unknown_tokens(retokenised(*tokens, missing=missing))
+    found = unknown_tokens(retokenized(*tokens, missing=missing))
     assert found.dtype == bool and found.nonzero()[0].tolist() == expected
 
 
 def test_nobody_knows_what_a_token_is_that_is_two_things():
-    assert unknown_tokens(retokenised(*COARSER, missing=[2])).tolist() == [False, False, True, False]
-    assert unknown_tokens(retokenised(*COARSER, [(5, 6, "X")])).tolist() == [False, False, False, True]
+    assert unknown_tokens(retokenized(*COARSER, missing=[2])).tolist() == [False, False, True, False]
+    assert unknown_tokens(retokenized(*COARSER, [(5, 6, "X")])).tolist() == [False, False, False, True]
 
 
 @pytest.mark.parametrize("text", ["", "a b"])
@@ -93,7 +93,7 @@ def test_span_groups():
     ],
 )
 def test_sources_are_copied_with_what_aligns(tokens, entities, scores):
-    example = retokenised(*tokens)
+    example = retokenized(*tokens)
     said = [(4, 5, "Y"), (0, 2, "X"), (1, 3, "X")]
     ids = {(4, 5, "Y"): ["4", "5"], (0, 2, "X"): ["0"]}
     set_source(example.reference, "llm", said, [0.5, None, 0.25], ids=ids, reliability=0.5)

@@ -290,7 +290,7 @@ def test_round_trip(tmp_path):
     assert (tmp_path / "a.conll").read_bytes() == first
 
 
-def test_writer_normalises_white_space(tmp_path):
+def test_writer_normalizes_white_space(tmp_path):
     docs = [
         doc_from_row({"text": "New \n York", "ents": [[0, 10, "C"]]}, NLP),
         doc_from_row({"tokens": ["a\tb"], "ents": []}, NLP),

@@ -77,7 +77,7 @@ def test_no_choice_has_a_larger_sum(n_tokens, seed):
     "spans, weights, expected",
     [
         ([], [], []),
-        # Two neighbours against the span over both.
+        # Two neighbors against the span over both.
         ([(0, 3), (0, 1), (2, 3)], [0.98, 0.97, 0.96], [1, 2]),
         ([(0, 3), (0, 1), (2, 3)], [0.81, 0.18, 0.18], [0]),
         ([(0, 2), (1, 3), (2, 4)], [0.5, 0.9, 0.5], [0, 2]),

@@ -35,7 +35,7 @@ def test_sentences_are_those_of_the_sentencizer():
 
 
 @pytest.mark.parametrize("text", ["One.  Two.", " One.", "One. Two.\n", "One.\u00a0Two.", "One. Two."])
-def test_a_text_that_has_been_tokenised(text):
+def test_a_text_that_has_been_tokenized(text):
     splitter = SentenceSplitter(NLP)
     ways = (splitter.split(text), splitter.split(text, None, NLP.make_doc(text)))
     plain, reused = ([[(token.text, token.whitespace_) for token in doc] for doc in way] for way in ways)

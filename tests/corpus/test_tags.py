@@ -1,4 +1,4 @@
-"""Tag schemes: tables, brute force, and Docs that are tokenised in two ways."""
+"""Tag schemes: tables, brute force, and Docs that are tokenized in two ways."""
 
 from itertools import pairwise, product
 
@@ -219,7 +219,7 @@ def test_an_unknown_label_is_a_key_error():
         TagScheme("BIO", LABELS).from_doc(make_doc(NLP, "a b", [(0, 1, "ORG")]))
 
 
-# Two tokenisations
+# Two tokenizations
 
 ALIGNED = [
     ("same", "New York is big", "New York is big", [(0, 2, "LOC")], (), "B-LOC I-LOC O O"),
@@ -238,7 +238,7 @@ ALIGNED_IDS = [case[0] for case in ALIGNED]
 
 
 @pytest.mark.parametrize("_, predicted, reference, entities, missing, expected", ALIGNED, ids=ALIGNED_IDS)
-def test_two_tokenisations(_, predicted, reference, entities, missing, expected):
+def test_two_tokenizations(_, predicted, reference, entities, missing, expected):
     scheme = TagScheme("BIO", LABELS)
     tags = names(scheme, scheme.from_example(example(predicted, reference, entities, missing)))
     assert tags == [None if tag == "-" else tag for tag in expected.split()]
@@ -246,7 +246,7 @@ def test_two_tokenisations(_, predicted, reference, entities, missing, expected)
 
 @pytest.mark.parametrize("name", SCHEMES)
 @pytest.mark.parametrize("case", ALIGNED, ids=ALIGNED_IDS)
-def test_two_tokenisations_agree_with_spacy(name, case):
+def test_two_tokenizations_agree_with_spacy(name, case):
     _, predicted, reference, entities, missing, _ = case
     eg = example(predicted, reference, entities, missing)
     scheme = TagScheme(name, LABELS)
@@ -258,7 +258,7 @@ def test_two_tokenisations_agree_with_spacy(name, case):
 
 
 @pytest.mark.parametrize("predicted", ["New York is big", "New Yor +k is big"])
-def test_blocked_is_outside_in_both_tokenisations(predicted):
+def test_blocked_is_outside_in_both_tokenizations(predicted):
     eg = example(predicted, "New York is big", [])
     eg.reference.set_ents([], blocked=[eg.reference[0:2]], default="missing")
     tags = TagScheme("BIO", LABELS).from_example(eg)
@@ -272,7 +272,7 @@ def test_a_white_space_token_of_the_prediction_alone_is_missing():
     assert TagScheme("BIO", LABELS).from_example(Example(predicted, reference)).tolist() == [MISSING] * 3
 
 
-def test_an_unknown_label_is_a_key_error_in_two_tokenisations():
+def test_an_unknown_label_is_a_key_error_in_two_tokenizations():
     with pytest.raises(KeyError, match="ORG"):
         TagScheme("BIO", LABELS).from_example(example("New Yor +k", "New York", [(0, 1, "ORG")]))
 

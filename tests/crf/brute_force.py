@@ -87,7 +87,7 @@ def tokens(n_tags: int) -> Callable[[Tags], numpy.ndarray]:
 
 
 def edges(n_tags: int) -> Callable[[Tags], numpy.ndarray]:
-    """Which pair of tags stands at each two neighbours: (n_tokens - 1, n_tags, n_tags)."""
+    """Which pair of tags stands at each two neighbors: (n_tokens - 1, n_tags, n_tags)."""
 
     def statistic(tags: Tags) -> numpy.ndarray:
         result = numpy.zeros((len(tags) - 1, n_tags, n_tags))

@@ -59,10 +59,10 @@ def test_the_order_of_the_labels_is_that_of_the_tags(labels):
     assert ner.distribution_labels == TagScheme("BIO", labels).tags
 
 
-# Initialisation
+# Initialization
 
 
-def test_not_initialised():
+def test_not_initialized():
     nlp = spacy.blank("xx")
     ner = nlp.add_pipe("crf_ner", config=crf_config())
     ner.add_label("X")

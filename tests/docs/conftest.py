@@ -64,10 +64,10 @@ spacy weakner convert dev.jsonl dev.spacy
 spacy weakner convert test.jsonl test.spacy
 spacy weakner convert dev.jsonl heldout.spacy
 spacy weakner convert test.jsonl unseen.spacy
-spacy weakner label text.txt labelled.spacy --terms terms.csv
-spacy weakner label gold.spacy gold-labelled.spacy --terms terms.csv
-spacy weakner aggregate labelled.spacy weak.spacy
-spacy weakner aggregate labelled.spacy averaged.spacy --method majority --soft
+spacy weakner label text.txt labeled.spacy --terms terms.csv
+spacy weakner label gold.spacy gold-labeled.spacy --terms terms.csv
+spacy weakner aggregate labeled.spacy weak.spacy
+spacy weakner aggregate labeled.spacy averaged.spacy --method majority --soft
 spacy weakner init config crf_ner config.cfg --size linear
 spacy train config.cfg --output training --paths.train gold.spacy --paths.dev dev.spacy --components.crf_ner.scores true
 """
@@ -84,7 +84,7 @@ def _text(row):
 
 
 def _small_files():
-    words = {"BRAND": "names of brands", "PRODUCT": "names of products", "MATERIAL": "materials", "COLOR": "colours"}
+    words = {"BRAND": "names of brands", "PRODUCT": "names of products", "MATERIAL": "materials", "COLOR": "colors"}
     words |= {"PATTERN": "patterns of cloth", "GROUP": "groups of people that a product is for"}
     for name in ("labels.json", "queries.json"):
         Path(name).write_text(json.dumps(words), encoding="utf-8")

@@ -45,7 +45,7 @@ def test_a_copy_is_independent(still_bert):
     assert not same(other.predict(asked), expected, tolerance=1e-3)
 
 
-def test_one_that_is_not_initialised_is_stored(still_bert):
+def test_one_that_is_not_initialized_is_stored(still_bert):
     data = build_query_context_encoder(str(still_bert)).to_bytes()
     other = build_query_context_encoder(str(still_bert)).from_bytes(data)
     assert module_of(other) is None

@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy_weakner.corpus.weak import set_group
 from spacy_weakner.ent_combiner.span_partition import SpanPartition
 
-NLP = spacy.blank("xx")
+NLP = spacy.blank("en")  # it has stop words
 
 
 def doc_of(words, gold=None, **groups):

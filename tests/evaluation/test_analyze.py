@@ -37,7 +37,7 @@ def corpus(nlp, tmp_path):
 
 def test_sources_by_hand(corpus):
     analysis = analyze(corpus)
-    assert (analysis.docs, analysis.tokens, analysis.unlabelled) == (4, 11, 1)
+    assert (analysis.docs, analysis.tokens, analysis.unlabeled) == (4, 11, 1)
     a, b = analysis.sources
     assert (a.name, a.docs, a.tokens) == ("a", 3, 9)
     assert a.total == (5, 3, 2, 5)  # spans, phrases, docs, tokens: "Anna" under two labels is one phrase
@@ -100,7 +100,7 @@ def test_aggregated_labels_are_a_source(nlp, tmp_path):
     assert (ents.docs, ents.gold.total.exact, ents.gold.total.errors.type) == (1, (1, 1, 1), 1)
     # What is aggregated from a source does not make it less alone.
     assert source.alone == 1
-    assert analysis.unlabelled == 1
+    assert analysis.unlabeled == 1
 
 
 def test_gold_from_another_corpus(nlp, tmp_path):
@@ -127,7 +127,7 @@ def test_some_sources(corpus):
     analysis = analyze(corpus, sources=["b"])
     assert [source.name for source in analysis.sources] == ["b"]
     assert analysis.overlaps == [] and analysis.calibration == {}
-    assert analysis.unlabelled == 2
+    assert analysis.unlabeled == 2
 
 
 def test_equals_the_slow_twin_on_random_sources(nlp, tmp_path):

@@ -1,11 +1,11 @@
-"""Colours of plots."""
+"""Colors of plots."""
 
 import numpy
 import pytest
 
 from spacy_weakner.evaluation.plots import COLORS
 
-# How the colour-blind see colours (Machado et al. 2009, severity 1), in linear RGB.
+# How the color-blind see colors (Machado et al. 2009, severity 1), in linear RGB.
 BLIND = {
     "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
     "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.01182, 0.04294, 0.968881]],
@@ -28,7 +28,7 @@ def test_colors_are_seen_on_light_and_dark(color):
 
 
 @pytest.mark.parametrize("blindness", BLIND)
-def test_the_first_colors_differ_for_the_colour_blind(blindness):
+def test_the_first_colors_differ_for_the_color_blind(blindness):
     seen = [numpy.clip(numpy.array(BLIND[blindness]) @ linear(color), 0, 1) ** (1 / 2.2) for color in COLORS[:4]]
     distances = [numpy.abs(one - other).max() for i, one in enumerate(seen) for other in seen[:i]]
     assert min(distances) > 0.15

@@ -342,7 +342,7 @@ def test_worst_sentences_are_kept_the_first_ones_of_equals(nlp):
     assert [each.number for each in everything.result()] == [3, 5, 6, 1, 4]
 
 
-def test_labels_that_differ_in_case_differ_in_colour():
+def test_labels_that_differ_in_case_differ_in_color():
     colors = label_colors(["per", "PER", "per"])
     assert len(set(colors.values())) == len(colors) == 2
     example = Example(1, 1, "a b", ((0, 1), (2, 3)), ((0, 1, "per"), (1, 2, "PER")), ())

@@ -59,7 +59,7 @@ DUMP = (
 )
 
 
-def _labelled(**files: str) -> Callable[[], Files]:
+def _labeled(**files: str) -> Callable[[], Files]:
     return lambda: {"gold.spacy": gold(), **text(**files)()}
 
 
@@ -198,16 +198,16 @@ def _terms(name: str, rows: str) -> Kind:
 
 
 def _sources(name: str, target: str) -> Kind:
-    return Kind(name, target, command(*_LABEL, "--sources", "@sources.cfg"), _labelled(**_ALL_SOURCES))
+    return Kind(name, target, command(*_LABEL, "--sources", "@sources.cfg"), _labeled(**_ALL_SOURCES))
 
 
 _KINDS = [
     Kind("jsonl", "a.jsonl", command("convert", "@a.jsonl", f"@{OUT}.spacy"), text(a__jsonl=jsonl(ROWS))),
     Kind("conll", "a.conll", command("convert", "@a.conll", f"@{OUT}.jsonl"), text(a__conll=CONLL)),
     Kind("text", "a.txt", command("convert", "@a.txt", f"@{OUT}"), text(a__txt=TEXT)),
-    Kind("spacy", "gold.spacy", _FROM_SPACY, _labelled(), mutate_binary),
-    Kind("spacy-inside", "gold.spacy", _FROM_SPACY, _labelled(), inside_spacy),
-    Kind("aggregate", "gold.spacy", _AGGREGATE, _labelled(), inside_spacy),
+    Kind("spacy", "gold.spacy", _FROM_SPACY, _labeled(), mutate_binary),
+    Kind("spacy-inside", "gold.spacy", _FROM_SPACY, _labeled(), inside_spacy),
+    Kind("aggregate", "gold.spacy", _AGGREGATE, _labeled(), inside_spacy),
     *(_terms(name, rows) for name, rows in TERMS.items()),
     _sources("sources", "sources.cfg"),
     _sources("patterns", "patterns.jsonl"),

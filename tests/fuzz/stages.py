@@ -109,7 +109,7 @@ _FIT = ["fit", "corpora", "fit", "--configs", "../in/configs", "--terms", "../in
 _FIT += ["--max-steps", "1"]
 _WHOLE = [
     [*_PREPARE[:1], "corpora", *_PREPARE[2:]],
-    ["label", "corpora/annotated/gold.spacy", "corpora/gold-labelled.spacy", *_LABEL[3:7]],
+    ["label", "corpora/annotated/gold.spacy", "corpora/gold-labeled.spacy", *_LABEL[3:7]],
     _FIT,
     _PACKAGE,
 ]

@@ -138,7 +138,7 @@ def test_files_of_another_kind(tmp_path, data):
 
 
 def test_missing_file(tmp_path):
-    with pytest.raises(WeaknerError, match=r"WK100.*copy the pipeline again, or initialise it anew"):
+    with pytest.raises(WeaknerError, match=r"WK100.*copy the pipeline again, or initialize it anew"):
         open_arrays(tmp_path / "a")
 
 

@@ -36,8 +36,8 @@ def test_entities_are_those_of_aggregate(tmp_path, policy, seed):
     words = [*["a", "bb", "ccc", "dddd", "e"], "\n"]
     lines = [" ".join(rng.choice(words) for _ in range(12)) for _ in range(20)]
     plain, nlp = make_nlp(terms=terms), make_nlp(terms=terms, annotate_ents=True, policy=policy)
-    write_docs(tmp_path / "labelled.spacy", list(plain.pipe(lines)))
-    aggregate(tmp_path / "labelled.spacy", tmp_path / "out.spacy", method="union", policy=policy, unmatched="outside")
+    write_docs(tmp_path / "labeled.spacy", list(plain.pipe(lines)))
+    aggregate(tmp_path / "labeled.spacy", tmp_path / "out.spacy", method="union", policy=policy, unmatched="outside")
     expected = [doc_entities(doc) for doc in read_docs(tmp_path / "out.spacy", nlp.vocab)]
     found = list(nlp.pipe(lines))
     assert [doc_entities(doc) for doc in found] == expected
@@ -140,8 +140,8 @@ def test_a_term_list_is_compared_like_any_pipeline(tmp_path):
     nlp.to_disk(tmp_path / "list")
     texts = [TEXT, "aspirin it", "nothing"]
     write_docs(tmp_path / "test.spacy", [make_doc(nlp, text, [(0, 1, "Chemical")]) for text in texts])
-    write_docs(tmp_path / "labelled.spacy", list(make_nlp().pipe(texts)))
-    aggregate(tmp_path / "labelled.spacy", tmp_path / "out.spacy", unmatched="outside")
+    write_docs(tmp_path / "labeled.spacy", list(make_nlp().pipe(texts)))
+    aggregate(tmp_path / "labeled.spacy", tmp_path / "out.spacy", unmatched="outside")
     candidates = {"list": tmp_path / "list", "labels": tmp_path / "out.spacy"}
     one, other = compare(tmp_path / "test.spacy", candidates, bootstrap=0)
     assert one.counts == other.counts

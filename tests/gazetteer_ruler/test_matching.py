@@ -179,7 +179,7 @@ def test_chinese_characters():
     assert matched(nlp, "买苹果手机") == [("苹果", "品牌"), ("苹果手机", "商品"), ("手机", "商品")]
 
 
-def test_tokenised_docs():
+def test_tokenized_docs():
     nlp = make_nlp()
     doc = nlp(Doc(nlp.vocab, words=["heart", "failure", "-", "aspirin"]))
     assert group_entities(doc, "weak:gazetteer")[0] == (0, 2, "Disease")
@@ -417,7 +417,7 @@ def test_label_that_is_a_word_of_a_text():
 
 
 @pytest.mark.parametrize("attr", ["LOWER", "ORTH"])
-def test_initialising_inside_a_memory_zone(attr):
+def test_initializing_inside_a_memory_zone(attr):
     nlp = make_nlp(terms=None, attr=attr)
     with nlp.memory_zone():
         nlp.get_pipe("gazetteer_ruler").add_terms(TERMS, nlp)

@@ -103,7 +103,7 @@ def test_what_is_no_term(ruler, terms, label, said):
     assert ruler.terms == TERMS
 
 
-def test_terms_are_tokenised_by_the_pipeline_of_the_component(nlp, ruler):
+def test_terms_are_tokenized_by_the_pipeline_of_the_component(nlp, ruler):
     nlp.tokenizer = lambda text: spacy.tokens.Doc(nlp.vocab, words=list(text.replace(" ", "")))
     ruler.add_terms(["a b"], label="X")
     assert group_entities(nlp("abab"), "weak:gazetteer") == [(0, 2, "X"), (2, 4, "X")]

@@ -119,7 +119,7 @@ def test_exclude(tmp_path, excluded):
     assert other.from_bytes(ruler.to_bytes(exclude=[excluded])).terms == expected[excluded]
 
 
-def test_uninitialised_pipeline_can_be_stored(tmp_path):
+def test_uninitialized_pipeline_can_be_stored(tmp_path):
     make_nlp(terms=None).to_disk(tmp_path)
     assert spacy.load(tmp_path).get_pipe("gazetteer_ruler").terms == []
 
@@ -197,7 +197,7 @@ CHANGES = [
 
 
 @pytest.mark.parametrize("changed", CHANGES)
-def test_changed_settings_equal_a_fresh_initialisation(tmp_path, changed):
+def test_changed_settings_equal_a_fresh_initialization(tmp_path, changed):
     folder = stored(tmp_path)
     loaded = spacy.load(folder.parent, config={"components": {"gazetteer_ruler": changed}})
     fresh = make_nlp(**changed)

@@ -147,7 +147,7 @@ def test_two_threads_may_predict(load, head):
 # Tokens
 
 
-def test_two_tokenisations_in_training(head, nlp):
+def test_two_tokenizations_in_training(head, nlp):
     predicted = Doc(nlp.vocab, words=["New", "Yor", "k", "ishere"], spaces=[True, False, True, False])
     reference = Doc(nlp.vocab, words=["New", "York", "is", "here"], spaces=[True, True, False, False])
     reference.set_ents([Span(reference, 0, 2, "LOC")], default="outside")

@@ -82,7 +82,7 @@ def test_it_must_be_a_number(ner, bias):
     assert ner.bias == 0.0
 
 
-def test_initialising_forgets_what_was_calibrated(trained, head):
+def test_initializing_forgets_what_was_calibrated(trained, head):
     ner = trained.get_pipe(head)
     ner.set_bias(5.0)
     ner.set_temperature(3.0)

@@ -77,7 +77,7 @@ CASES = {
 
 
 def rich_examples(nlp, scheme="BIO"):
-    """The sentences with all that any head learns from, one of them weakly labelled."""
+    """The sentences with all that any head learns from, one of them weakly labeled."""
     result = []
     for (text, entities), said in zip(SENTENCES, SAID, strict=True):
         made = example(nlp, text, entities)

@@ -31,7 +31,7 @@ def test_given_labels_keep_their_order(head, labels):
     assert ner.labels == tuple(labels)
 
 
-def test_label_data_initialises_alike(head, ner):
+def test_label_data_initializes_alike(head, ner):
     fix_seed(0)
     nlp, other = empty_pipeline(head)
     labels = json.loads(json.dumps(ner.label_data))
@@ -41,7 +41,7 @@ def test_label_data_initialises_alike(head, ner):
     assert same(weights(other.model), weights(ner.model))
 
 
-def test_labels_may_be_added_before_initialisation(head):
+def test_labels_may_be_added_before_initialization(head):
     nlp, ner = empty_pipeline(head, **ONE_LABEL.get(head, {}))
     assert [ner.add_label("X"), ner.add_label("X")] == [1, 0]
     begin(head, nlp, "X")

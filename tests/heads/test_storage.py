@@ -47,7 +47,7 @@ def test_a_reloaded_pipeline_trains_on(load, head, tmp_path):
     assert train(trained, examples(trained), steps=1)[head] < 0.5
 
 
-def test_a_pipeline_that_is_not_initialised_is_stored(head, tmp_path):
+def test_a_pipeline_that_is_not_initialized_is_stored(head, tmp_path):
     nlp, ner = empty_pipeline(head)
     ner.add_label("X")
     other = reload_disk(nlp, tmp_path).get_pipe(head)

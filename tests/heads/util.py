@@ -40,12 +40,12 @@ def examples(nlp: Language) -> List[Example]:
 
 
 def pipeline(head: str, **settings: Any) -> Language:
-    """An initialised pipeline with a head."""
+    """An initialized pipeline with a head."""
     return head_pipeline(head, examples=examples, **settings)
 
 
 def empty_pipeline(head: str, **settings: Any) -> Tuple[Language, Any]:
-    """A pipeline with a head that is not initialised, and the head."""
+    """A pipeline with a head that is not initialized, and the head."""
     nlp = spacy.blank("xx")
     return nlp, nlp.add_pipe(head, config=head_config(head, **settings))
 

@@ -218,7 +218,7 @@ def test_nothing_but_empty_docs(kind, lengths):
     assert [own.shape for own in empty.gradients] == [(0, 0)] * len(lengths)
 
 
-def test_initialisation_with_empty_docs_only():
+def test_initialization_with_empty_docs_only():
     model, _ = make([0, 0])
     assert model.get_dim("nO") == 4
 

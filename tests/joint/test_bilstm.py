@@ -237,7 +237,7 @@ def test_as_shared_encoder():
     assert entities_of(nlp, ["", *TEXTS]) == [[], *(entities for _, entities in SENTENCES)]
 
 
-def test_initialising_again_makes_new_weights():
+def test_initializing_again_makes_new_weights():
     model, _, docs = make([3, 2])
     before = [p.detach().clone() for p in module_of(model).parameters()]
     model.initialize(X=docs)

@@ -44,7 +44,7 @@ def test_what_was_learned_comes_from_the_text_alone(tmp_path, text):
     whole = aggregate(text, tmp_path / "text-out.spacy", method="label_model")
     report, docs = run(tmp_path, make_docs(5, 1), fit_on=text)
     assert (report.docs, report.fitted_docs, report.source_accuracies) == (5, 80, whole.source_accuracies)
-    # Each Doc is labelled as it would be alone.
+    # Each Doc is labeled as it would be alone.
     _, (first,) = run(tmp_path, make_docs(5, 1)[:1], fit_on=text)
     soft, alone = weak.get_soft_labels(docs[0]), weak.get_soft_labels(first)
     assert soft.probabilities == pytest.approx(alone.probabilities)

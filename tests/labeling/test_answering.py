@@ -99,8 +99,8 @@ def phrase(text, name=P):
     ],
 )
 def test_alignment(tmp_path, text, mentions, expected, lost):
-    docs, labelled, report = run(tmp_path, [text], [(text, mentions)])
-    assert labelled == [expected]
+    docs, labeled, report = run(tmp_path, [text], [(text, mentions)])
+    assert labeled == [expected]
     assert report.not_found == lost
     # Where an answer was lost, silence may stand for it.
     assert weak.is_complete(docs[0], "llm") == (not lost)
@@ -117,15 +117,15 @@ def test_scores_and_silence(tmp_path):
         ("Anna met Bob", [phrase("Anna", L)]),
         ("half", [phrase("half")]),
     ]
-    docs, labelled, report = run(tmp_path, texts, rows)
-    assert labelled == [[("Anna", P)], [], None, None, [("half", P)]]
+    docs, labeled, report = run(tmp_path, texts, rows)
+    assert labeled == [[("Anna", P)], [], None, None, [("half", P)]]
     # Of three samples all have Anna, one has Bob. Rex is nowhere, but only one sample has it.
     assert weak.group_scores(docs[0], "weak:llm") == [1.0]
     assert [weak.is_complete(docs[i], "llm") for i in (0, 1, 4)] == [True, True, True]
     assert (report.low_scores, report.not_found, report.docs_without_row, report.repeated_rows) == (1, 1, 2, 0)
     assert report.rows == 3 and report.rows_without_doc == 0
-    docs, labelled, _ = run(tmp_path, texts, rows, min_score=0.0, labels={"PER": "NAME"}, complete=False)
-    assert labelled[0] == [("Anna", "NAME"), ("Bob", "NAME")]
+    docs, labeled, _ = run(tmp_path, texts, rows, min_score=0.0, labels={"PER": "NAME"}, complete=False)
+    assert labeled[0] == [("Anna", "NAME"), ("Bob", "NAME")]
     assert weak.group_scores(docs[0], "weak:llm") == pytest.approx([1.0, 1 / 3])
     assert not weak.is_complete(docs[1], "llm")
 

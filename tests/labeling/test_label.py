@@ -251,7 +251,7 @@ def test_settings_of_a_single_source_reach_its_declaration(corpus, terms, pipeli
     assert not weak.is_complete(read(tmp_path / "c")[0], "model")
 
 
-def test_texts_are_labelled_directly(terms, pipeline, tmp_path):
+def test_texts_are_labeled_directly(terms, pipeline, tmp_path):
     (tmp_path / "texts.txt").write_text("I love New York. Paris rocks.\n\nAIDS in paris\n")
     report = label(tmp_path / "texts.txt", tmp_path / "a", terms=terms)
     assert (report.docs, report.spans) == (3, {"CITY": 4, "DIS": 1})

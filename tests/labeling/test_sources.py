@@ -357,8 +357,8 @@ def test_labels_of_the_corpus(folder):
         weak.set_source(doc, "other", [(0, 2, "Z")])
     write_docs(folder / "own.spacy", docs)
     settings = {"corpus": True, "labels": {"X": "x"}, "min_score": 0.5}
-    report = label(folder / "own.spacy", folder / "labelled.spacy", sources={"own": settings}, lang="xx")
-    first, second, third = read_docs(folder / "labelled.spacy", NLP.vocab)
+    report = label(folder / "own.spacy", folder / "labeled.spacy", sources={"own": settings}, lang="xx")
+    first, second, third = read_docs(folder / "labeled.spacy", NLP.vocab)
     assert [weak.weak_sources(doc) for doc in (first, second, third)] == [["other", "own"], ["other", "own"], ["other"]]
     assert weak.group_entities(first, "weak:own") == [(0, 1, "x")] and weak.group_scores(first, "weak:own") == [0.9]
     # What they said of themselves stays.

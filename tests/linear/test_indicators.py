@@ -37,8 +37,8 @@ CONFIG = {"@architectures": "spacy_weakner.IndicatorFeatures.v1", "rows": 5000}
 TEXT = "The BRCA1-gene , in 1997 İstanbul"
 
 
-def finalise(x):
-    """MurmurHash3's finaliser, on whole numbers."""
+def finalize(x):
+    """MurmurHash3's finalizer, on whole numbers."""
     x = (x ^ x >> 33) * 0xFF51AFD7ED558CCD % 2**64
     x = (x ^ x >> 33) * 0xC4CEB9FE1A85EC53 % 2**64
     return x ^ x >> 33
@@ -83,8 +83,8 @@ def twin(words, rows, window, affixes):
                 word = words[i + offset] if 0 <= i + offset < len(words) else None
                 is_cased = word is not None and name in ("orth", "shape", "collapsed", "flags")
                 hashed = value(name, word) ^ (mode if is_cased else 0)
-                total = hashed if total is None else finalise(total) ^ hashed
-            found[-1].append(finalise(total ^ get_string_id(repr(template))) % rows)
+                total = hashed if total is None else finalize(total) ^ hashed
+            found[-1].append(finalize(total ^ get_string_id(repr(template))) % rows)
     return found
 
 

@@ -89,6 +89,6 @@ def test_without_a_table():
         build_piece_vectors().initialize()
 
 
-def test_not_initialised(folder):
+def test_not_initialized(folder):
     with pytest.raises(WeaknerError, match=r"\[WK731\]"):
         build_piece_vectors(folder).predict([Doc(NLP.vocab, words=WORDS)])

@@ -109,7 +109,7 @@ FINER = (["New", "Yor", "k", "is", "in", "New", "-", "York", "State"], [1, 0, 1,
 COARSER = (["New", "York", "is", "in", "New-York State"], [1, 1, 1, 1, 0])
 
 
-def retokenised(entities, words, spaces):
+def retokenized(entities, words, spaces):
     """An example with the entities on WORDS, and other tokens in the predicted Doc."""
     reference = add_group(Doc(NLP.vocab, words=WORDS), "x", entities)
     if all(a[1] <= b[0] for a, b in pairwise(entities)):
@@ -131,7 +131,7 @@ def retokenised(entities, words, spaces):
     ],
 )
 def test_other_tokens(key, entities, tokens, expected, unclear):
-    target = read_boundaries(retokenised(entities, *tokens), IDS, spans_key=key)
+    target = read_boundaries(retokenized(entities, *tokens), IDS, spans_key=key)
     assert len(target.known) == len(tokens[0])
     assert spots(target) == spots_of(expected)
     assert unknown(target) == unclear

@@ -1,4 +1,4 @@
-"""Labels with their questions, and initialisation."""
+"""Labels with their questions, and initialization."""
 
 import json
 import warnings
@@ -94,7 +94,7 @@ def test_an_empty_question(trained, label, query):
     assert trained.get_pipe("mrc_ner").labels == ("PER", "LOC")
 
 
-def test_questions_asked_before_initialisation_come_first():
+def test_questions_asked_before_initialization_come_first():
     nlp = spacy.blank("xx")
     ner = empty_pipe(nlp)
     ner.ask("ORG", "which company")
@@ -149,7 +149,7 @@ def test_a_new_label_is_learned_and_stored(trained, tmp_path):
         assert entities_of(nlp, TEXTS) == [doc_entities(example.reference) for example in examples]
 
 
-# Initialisation
+# Initialization
 
 
 def test_the_default_model_needs_no_download():
@@ -215,7 +215,7 @@ def test_questions_in_the_config(tmp_path, how):
 
 
 @pytest.mark.parametrize("texts", [[""], ["", "a b"]])
-def test_initialisation_with_empty_docs(texts):
+def test_initialization_with_empty_docs(texts):
     nlp = spacy.blank("xx")
     ner = empty_pipe(nlp)
     ner.initialize(lambda: (make_example(nlp, text) for text in texts), nlp=nlp, queries=QUERIES)

@@ -72,7 +72,7 @@ def test_settings_out_of_range(settings):
 
 
 @pytest.mark.parametrize("relabel, needed", [(None, False), (PICKING, True)])
-def test_relabelling_decides_whether_a_clock_is_needed(relabel, needed):
+def test_relabeling_decides_whether_a_clock_is_needed(relabel, needed):
     nlp = mrc_pipeline(relabel=relabel)
     assert nlp.get_pipe("mrc_ner").needs_clock is needed
     if needed:
@@ -141,7 +141,7 @@ def test_at_a_low_threshold_the_nearest_end_cuts_an_entity_short(pairing, thresh
 
 @pytest.mark.parametrize("pairing", PAIRINGS)
 @pytest.mark.parametrize("nested", [False, True])
-def test_neighbours_of_one_label_are_not_merged(pairing, nested):
+def test_neighbors_of_one_label_are_not_merged(pairing, nested):
     said = numpy.full((3, 2, 2), 0.01)
     said[:, 0, 0], said[:, 0, 1] = [0.99, 0.01, 0.97], [0.98, 0.01, 0.99]
     # Of the other label, over both.

@@ -31,7 +31,7 @@ def test_a_copy_is_independent(trained, tmp_path):
     assert trained.get_pipe("mrc_ner").queries == QUERIES
 
 
-def test_a_pipeline_that_is_not_initialised_is_stored(tmp_path):
+def test_a_pipeline_that_is_not_initialized_is_stored(tmp_path):
     nlp = spacy.blank("xx")
     empty_pipe(nlp).ask("X", "who")
     ner = reload_disk(nlp, tmp_path).get_pipe("mrc_ner")

@@ -51,7 +51,7 @@ def mrc_pipeline(
     labels: Optional[Sequence[str]] = None,
     **settings: Any,
 ) -> Language:
-    """An initialised pipeline with a small mrc_ner."""
+    """An initialized pipeline with a small mrc_ner."""
     fix_seed(seed)
     nlp = spacy.blank("xx")
     ner: Any = nlp.add_pipe("mrc_ner", config=mrc_config(encoder, **settings))
@@ -62,7 +62,7 @@ def mrc_pipeline(
 
 
 def recorded_ner(nlp: Language, **encoder: int) -> Tuple[MRCNer, Recorder]:
-    """An initialised component whose encoder gives random vectors and writes down how it is called."""
+    """An initialized component whose encoder gives random vectors and writes down how it is called."""
     recorder = Recorder(**encoder)
     ner = MRCNer(nlp.vocab, build_mrc_extractor(build_conditioned_encoder(recorder.model)))
     ner.initialize(lambda: make_examples(nlp), queries=QUERIES)
@@ -96,5 +96,5 @@ def table(n_tokens: int, **by_label: List[Tuple[int, int]]) -> Any:
 
 
 def empty_pipe(nlp, **settings):
-    """An mrc_ner that is not initialised."""
+    """An mrc_ner that is not initialized."""
     return nlp.add_pipe("mrc_ner", config=mrc_config(**settings))

@@ -78,5 +78,5 @@ def test_a_changed_list_is_fitted_anew(tmp_path, files):
     folder = tmp_path / "project"
     init_project(folder, lang="xx", **files)
     commands = {command["name"]: command for command in load_project_config(folder)["commands"]}
-    wanted = {"../terms.csv", "../answers.jsonl", "sources.cfg", "configs", "corpus/gold-labelled.spacy", "corpus/weak"}
+    wanted = {"../terms.csv", "../answers.jsonl", "sources.cfg", "configs", "corpus/gold-labeled.spacy", "corpus/weak"}
     assert wanted <= set(commands["fit"]["deps"]) and {"../terms.csv", "sources.cfg"} <= set(commands["label"]["deps"])

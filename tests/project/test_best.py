@@ -76,7 +76,7 @@ def test_all_that_there_is_decides_together(tmp_path, project):
 
 def test_dev_chooses(tmp_path, project):
     corpora = make_corpora(tmp_path / "corpus", gold=10, dev=6, text=0)
-    corpora.gold_labelled.unlink()
+    corpora.gold_labeled.unlink()
     selection = project(corpora.folder, terms=None)
     assert [each.name for each in selection.candidates] == [GOLD_ALONE, COMBINED] and selection.chosen_by == "dev"
     assert {each.scores.tp + each.scores.fn for each in selection.candidates} == {12}
@@ -101,7 +101,7 @@ def test_no_gold_at_all(tmp_path, project):
 def test_gold_that_cannot_be_split_is_enough_beside_dev(tmp_path, project):
     corpora = make_corpora(tmp_path / "corpus", gold=10, dev=6, text=0)
     docs = [make_doc(NLP, text, entities if i == 0 else []) for i, (text, entities) in enumerate(sentences(10))]
-    write_docs(corpora.gold_labelled, docs)
+    write_docs(corpora.gold_labeled, docs)
     selection = project(corpora.folder)
     assert [each.name for each in selection.candidates] == [TERM_LIST, GOLD_ALONE, "linear with list"]
     assert [rule.name for rule in selection.left_out] == [WEAK_ALONE, COMBINED]
@@ -110,9 +110,9 @@ def test_gold_that_cannot_be_split_is_enough_beside_dev(tmp_path, project):
 @pytest.mark.long
 def test_answers_for_a_part_of_the_gold(tmp_path, project):
     corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=5)
-    docs = list(read_docs(corpora.gold_labelled, Vocab()))
+    docs = list(read_docs(corpora.gold_labeled, Vocab()))
     set_source(docs[0], "answers", [(3, 4, "LOC")])
-    write_docs(corpora.gold_labelled, docs)
+    write_docs(corpora.gold_labeled, docs)
     selection = project(corpora.folder)
     assert [each.name for each in selection.candidates] == TITLES
     # There are none where it is used.

@@ -144,7 +144,7 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
     changes = {
         "corpus/annotated/dev.spacy": {"prepare", "label", "fit", "evaluate"},
         "corpus/weak/part-00000.spacy": {"label", "fit"},
-        "corpus/gold-labelled.spacy": {"label", "analyze", "fit", "evaluate"},
+        "corpus/gold-labeled.spacy": {"label", "analyze", "fit", "evaluate"},
         "corpus/labels.json": {"analyze", "fit"},
         "training/selection.json": {"fit", "evaluate"},
     }

@@ -155,7 +155,7 @@ def test_what_is_trained(project, trainings):
     heads = [head for head, *_ in project.heads.values()]
     assert [head.title for head in heads] == HEADS and [head.is_combined for head in heads] == [False, True, True]
     assert {(gold, dev.name) for _, gold, dev in project.heads.values()} == {
-        (project.corpora.gold_labelled, "dev.spacy")
+        (project.corpora.gold_labeled, "dev.spacy")
     }
     calls = {call["output"].name: call for call in trainings}
     folds = [f"{name}-{n + 1}" for name in ("linear", "transformer") for n in range(PACES["transformer"].folds)]
@@ -199,7 +199,7 @@ def test_labels_that_do_harm_are_not_learned(project, trainings):
 
 def test_gold_alone(project, trainings):
     make_corpora(project.corpora.folder, text=0)
-    project.corpora.gold_labelled.unlink()
+    project.corpora.gold_labeled.unlink()
     project.finds = {GOLD_ALONE: ALL_TERMS}
     selection = project.fit(terms=None)
     assert names(selection) == [GOLD_ALONE, "transformer", COMBINED] and selection.best == GOLD_ALONE
@@ -222,7 +222,7 @@ def test_dev_chooses_where_there_is_no_gold_to_train_on(project, trainings):
 
 def test_gold_that_cannot_be_split(project, trainings):
     make_corpora(project.corpora.folder, dev=0)
-    write_docs(project.corpora.gold_labelled, [make_doc(NLP, "Anna", [(0, 1, "PER")])] * 5)
+    write_docs(project.corpora.gold_labeled, [make_doc(NLP, "Anna", [(0, 1, "PER")])] * 5)
     with pytest.raises(WeaknerError, match=r"WK361.*gold\.spacy"):
         project.fit()
 

@@ -25,9 +25,9 @@ from ..util import make_doc
 from .util import NLP, numbered, sentences
 
 
-def write(path, n, per_document=None, labelled=None):
+def write(path, n, per_document=None, labeled=None):
     docs = [
-        make_doc(NLP, text, entities if labelled is None or i < labelled else [])
+        make_doc(NLP, text, entities if labeled is None or i < labeled else [])
         for i, (text, entities) in enumerate(sentences(n))
     ]
     if per_document:
@@ -63,10 +63,10 @@ def test_folds(tmp_path, per_document):
 
 
 def test_few_entities_are_enough_in_two_sentences(tmp_path):
-    folds = make_folds(write(tmp_path / "gold.spacy", 9, labelled=2), tmp_path / "folds", 3)
+    folds = make_folds(write(tmp_path / "gold.spacy", 9, labeled=2), tmp_path / "folds", 3)
     assert len(folds) == 3 and all(any(doc.ents for doc in read(fold.rest)) for fold in folds)
     with pytest.raises(WeaknerError, match=r"WK361.*one\.spacy.*--dev"):
-        make_folds(write(tmp_path / "one.spacy", 9, labelled=1), tmp_path / "none", 3)
+        make_folds(write(tmp_path / "one.spacy", 9, labeled=1), tmp_path / "none", 3)
     assert not (tmp_path / "none").exists()
 
 
@@ -145,7 +145,7 @@ def test_parts_of_folds(context, tmp_path):
 def test_parts_that_would_tell_nothing(context):
     gold = write(context.corpora.gold, 30)
     assert [part.sentences for part in plan_curve(context, [gold], [gold], True)] == [15]
-    write(gold, 100, labelled=0)
+    write(gold, 100, labeled=0)
     assert plan_curve(context, [gold], [gold], True) == []
 
 

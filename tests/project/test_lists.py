@@ -97,7 +97,7 @@ def test_several_lists_and_other_sources(tmp_path, lists):
     assert [doc_entities(spacy.load(each.pipeline)("a b")) for each in made] == [[(0, 1, "A")], [(1, 2, "B")]]
     # What they say beside the gold of a corpus is what they label.
     write_docs(tmp_path / "dev.spacy", [make_doc(NLP, "a b", [(0, 2, "X")])])
-    (doc,) = read_docs(label_with(made, tmp_path / "dev.spacy", tmp_path / "labelled.spacy"), Vocab())
+    (doc,) = read_docs(label_with(made, tmp_path / "dev.spacy", tmp_path / "labeled.spacy"), Vocab())
     assert doc_entities(doc) == [(0, 2, "X")]
     assert [group_entities(doc, weak_group(name)) for name in "ab"] == [[(0, 1, "A")], [(1, 2, "B")]]
     assert term_sources(None, None) == []

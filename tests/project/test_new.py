@@ -393,30 +393,30 @@ def test_the_wheel_has_all_templates_and_configs():
     ]
 
 
-def write_labelled(files, lines):
-    files["labelled"] = files["text"].with_name("labelled.jsonl")
-    files["labelled"].write_text(lines)
+def write_labeled(files, lines):
+    files["labeled"] = files["text"].with_name("labeled.jsonl")
+    files["labeled"].write_text(lines)
 
 
 def test_labels_that_the_text_brings_along_are_sources(tmp_path, files, quick):
     """So that a corpus with weak labels is all that one needs."""
     row = {"text": "Anna", "weak_ents": {"list": [[0, 4, "PER"]], "llm": []}}
-    write_labelled(files, '{"text": "Bob"}\n' + json.dumps(row) + "\n")
-    made = init_project(tmp_path / "one", text=files["labelled"])
+    write_labeled(files, '{"text": "Bob"}\n' + json.dumps(row) + "\n")
+    made = init_project(tmp_path / "one", text=files["labeled"])
     assert made.sources == ["list", "llm"]
     assert [source.kind for source in read_sources(tmp_path / "one" / "sources.cfg")] == ["corpus", "corpus"]
     # Beside others, and named already.
     declared = tmp_path / "home" / "mine.cfg"
     declared.write_text("[sources.llm]\ncorpus = true\nreliability = 0.6\n")
-    made = init_project(tmp_path / "two", text=files["labelled"], terms=files["terms"], sources=declared)
+    made = init_project(tmp_path / "two", text=files["labeled"], terms=files["terms"], sources=declared)
     assert made.sources == ["gazetteer", "list", "llm"]
     assert {source.name: source.reliability for source in read_sources(tmp_path / "two" / "sources.cfg")}["llm"] == 0.6
     assert "--data 'list" not in (tmp_path / "two" / "project.yml").read_text()
 
 
 def test_a_source_of_the_same_name_writes_over_what_the_text_has(tmp_path, files, quick):
-    write_labelled(files, '{"text": "Anna", "weak_ents": {"gazetteer": [[0, 4, "PER"]]}}\n')
-    assert init_project(tmp_path / "one", text=files["labelled"], terms=files["terms"]).sources == ["gazetteer"]
+    write_labeled(files, '{"text": "Anna", "weak_ents": {"gazetteer": [[0, 4, "PER"]]}}\n')
+    assert init_project(tmp_path / "one", text=files["labeled"], terms=files["terms"]).sources == ["gazetteer"]
     (source,) = read_sources(tmp_path / "one" / "sources.cfg")
     assert source.kind == "terms"
 
@@ -424,37 +424,37 @@ def test_a_source_of_the_same_name_writes_over_what_the_text_has(tmp_path, files
 @pytest.mark.parametrize("judged", [False, True])
 def test_labels_of_the_text_count_by_the_gold_only_if_it_has_them(tmp_path, files, quick, judged):
     own = {"a": [[0, 4, "PER"]], "b": []}
-    write_labelled(files, json.dumps({"text": "Anna", "weak_ents": own}) + "\n")
+    write_labeled(files, json.dumps({"text": "Anna", "weak_ents": own}) + "\n")
     files["gold"].write_text(json.dumps({"text": "Anna", "ents": [], **({"weak_ents": own} if judged else {})}) + "\n")
-    init_project(tmp_path / "one", text=files["labelled"], gold=files["gold"])
+    init_project(tmp_path / "one", text=files["labeled"], gold=files["gold"])
     method = load_project_config(tmp_path / "one")["vars"]["method"]
     assert method == ("weighted" if judged else "union")
 
 
 def test_answers_may_stand_in_the_text(tmp_path, files, quick):
-    write_labelled(files, '{"text": "Anna", "weak_ents": [[0, 4, "PER"]]}\n')
-    made = init_project(tmp_path / "one", text=files["labelled"], answers=files["labelled"])
+    write_labeled(files, '{"text": "Anna", "weak_ents": [[0, 4, "PER"]]}\n')
+    made = init_project(tmp_path / "one", text=files["labeled"], answers=files["labeled"])
     assert made.sources == ["imported"]
     declared = tmp_path / "home" / "mine.cfg"
-    declared.write_text('[sources.kb]\nfile = "labelled.jsonl"\n')
+    declared.write_text('[sources.kb]\nfile = "labeled.jsonl"\n')
     with pytest.raises(WeaknerError, match=r"WK695.*'imported'.*Leave out 'kb'"):
-        init_project(tmp_path / "two", text=files["labelled"], sources=declared)
+        init_project(tmp_path / "two", text=files["labeled"], sources=declared)
 
 
 @pytest.mark.parametrize("name", ["a.b", " a", "a'b", "a$b", "a\nb"])
 def test_names_that_no_section_can_have(tmp_path, files, quick, name):
-    write_labelled(files, json.dumps({"text": "Anna", "weak_ents": {name: []}}) + "\n")
-    with pytest.raises(WeaknerError, match=r"WK691.*labelled.jsonl"):
-        init_project(tmp_path / "one", text=files["labelled"])
+    write_labeled(files, json.dumps({"text": "Anna", "weak_ents": {name: []}}) + "\n")
+    with pytest.raises(WeaknerError, match=r"WK691.*labeled.jsonl"):
+        init_project(tmp_path / "one", text=files["labeled"])
 
 
 def test_what_is_wrong_with_a_text_is_said(tmp_path, files, quick):
     """At once if there is nothing else to learn from, else by the check."""
     rows = ['{"text": "Anna"}', '{"text": "Anna", "weak_ents": [[0, 9, "PER"]]}']
-    write_labelled(files, "\n".join(rows))
-    with pytest.raises(WeaknerError, match=r"labelled.jsonl, line 2"):
-        init_project(tmp_path / "one", text=files["labelled"])
-    assert init_project(tmp_path / "two", text=files["labelled"], gold=files["gold"]).sources == []
+    write_labeled(files, "\n".join(rows))
+    with pytest.raises(WeaknerError, match=r"labeled.jsonl, line 2"):
+        init_project(tmp_path / "one", text=files["labeled"])
+    assert init_project(tmp_path / "two", text=files["labeled"], gold=files["gold"]).sources == []
 
 
 @pytest.mark.parametrize("text, found", [("Heart failure (HF) was seen.", True), ("Anna was here (in HF).", None)])

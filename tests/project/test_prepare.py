@@ -217,7 +217,7 @@ def test_an_input_is_no_output(tmp_path, files, name):
 def test_what_was_made_of_an_earlier_gold_is_gone(tmp_path, files):
     run(tmp_path, files, gold="gold")
     corpora = Corpora(tmp_path / "corpus")
-    for path in (corpora.gold_labelled, corpora.labels):
+    for path in (corpora.gold_labeled, corpora.labels):
         path.write_text("old")
     run(tmp_path, files, gold="some")
-    assert not corpora.gold_labelled.exists() and not corpora.labels.exists()
+    assert not corpora.gold_labeled.exists() and not corpora.labels.exists()

@@ -34,7 +34,7 @@ def project(tmp_path):
 def test_a_report_with_test(tmp_path, project):
     selection, corpora = project
     write_gold(corpora.test, 12, 500)
-    how = {"labels": corpora.gold_labelled, "bootstrap": 20, "title": SCRIPT}
+    how = {"labels": corpora.gold_labeled, "bootstrap": 20, "title": SCRIPT}
     rows = evaluate_selection(selection, corpora.test, tmp_path / "report.html", **how)
     assert [row.name for row in rows] == [selection.best, "gold alone"]
     # What was selected on dev stays selected: test has its own best.
@@ -52,17 +52,17 @@ def test_a_report_with_test(tmp_path, project):
 def test_a_report_without_test(tmp_path, project):
     selection, corpora = project
     report = tmp_path / "report.html"
-    assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labelled) == []
+    assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labeled) == []
     assert read_scores(tmp_path / "none.json") == read_scores(None) == {}
     assert "Selection" in report.read_text(encoding="utf-8")
 
 
 def test_a_report_of_nothing_but_the_selection(tmp_path, project):
     selection, corpora = project
-    corpora.gold_labelled.unlink()
+    corpora.gold_labeled.unlink()
     selection = make_selection(selection.selected.path, scores=None)
     report = tmp_path / "report.html"
-    assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labelled) == []
+    assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labeled) == []
     section = selection_section(selection)
     assert section.lines == selection.remarks() and not section.plots and not section.tables
 

@@ -97,10 +97,10 @@ def test_copies_in_other_documents_are_left_out_of_dev_and_test():
     assert [len(part) for part in split[:3]] == [240, 60, 60] and split.dropped == {"dev": 20, "test": 20}
 
 
-@pytest.mark.parametrize("labelled", [0, 1])
-def test_parts_without_entities_go_back(labelled):
+@pytest.mark.parametrize("labeled", [0, 1])
+def test_parts_without_entities_go_back(labeled):
     # One sentence alone has entities: wherever it goes, the other parts are of no use.
-    docs = [raw(NLP, f"sentence {i}") for i in range(100 - labelled)] + docs_of(["Anna sings"] * labelled)
+    docs = [raw(NLP, f"sentence {i}") for i in range(100 - labeled)] + docs_of(["Anna sings"] * labeled)
     split = split_gold(docs, dev=True, test=True)
     assert split.gold == docs and not split.dev and not split.test and not split.dropped
     assert set(split.reasons) == {"dev", "test"} and all("went back" in why for why in split.reasons.values())

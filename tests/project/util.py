@@ -100,7 +100,7 @@ def make_corpora(
         docs = [make_doc(NLP, text, entities) for text, entities in sentences(gold)]
         for doc in docs:
             set_source(doc, "gazetteer", [(0, 1, "PER")])
-        write_docs(corpora.gold_labelled, docs)
+        write_docs(corpora.gold_labeled, docs)
     if dev:
         write_gold(corpora.dev, dev, 100)
     if text:

@@ -64,7 +64,7 @@ WORDS = {
     "York": sure("I-LOC"),
     "New": sure("B-LOC"),
 }
-LABELLED = [
+LABELED = [
     ("Anna saw Rome", [(0, 1, "PER"), (2, 3, "LOC")]),
     ("Rose saw May", [(0, 1, "LOC"), (2, 3, "PER")]),
     ("Anna Ann of New York", [(0, 2, "PER"), (3, 4, "LOC")]),
@@ -90,7 +90,7 @@ def model(tmp_path_factory):
 
 def corpus_docs(is_weak=True):
     docs = []
-    for number, (text, entities) in enumerate(LABELLED):
+    for number, (text, entities) in enumerate(LABELED):
         doc = make_doc(NLP, text, entities)
         weak.set_id(doc, f"d{number}")
         weak.set_source(doc, "terms", entities[:1])
@@ -149,7 +149,7 @@ def test_planted_errors_are_found_and_nothing_else(tmp_path, model):
     assert counts == {"LOC": (4, 2), "O": (4, 0), "PER": (4, 1)}
     assert {name: (own.units, own.suspect) for name, own in report.sources.items()} == {"llm": (8, 3), "terms": (5, 2)}
     # What sources say stays.
-    assert weak.group_entities(docs[1], "weak:llm") == LABELLED[1][1]
+    assert weak.group_entities(docs[1], "weak:llm") == LABELED[1][1]
 
 
 def test_tokens_outside_and_borders(tmp_path, model):
@@ -208,7 +208,7 @@ def test_the_corpus_is_predicted_once(tmp_path, model, monkeypatch):
     monkeypatch.setattr(Oracle, "score_tags", watch)
     # Equal Docs may have equal names.
     _, docs = run(tmp_path, [*corpus_docs(), *corpus_docs()], model)
-    assert sorted(seen) == sorted(2 * [text for text, _ in LABELLED if text])
+    assert sorted(seen) == sorted(2 * [text for text, _ in LABELED if text])
     assert found_in(docs[6:]) == SUSPECT
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.spacy", "out.spacy", "out.spacy.json"]
 
@@ -337,7 +337,7 @@ def test_aggregating_again_forgets_what_was_suspect(tmp_path, model):
     run(tmp_path, corpus_docs(), model)
     aggregate(tmp_path / "out.spacy", tmp_path / "again.spacy", sources=["llm"])
     docs = list(read_docs(tmp_path / "again.spacy", NLP.vocab))
-    assert found_in(docs) == [] and weak.doc_entities(docs[1]) == LABELLED[1][1]
+    assert found_in(docs) == [] and weak.doc_entities(docs[1]) == LABELED[1][1]
 
 
 def test_the_command(tmp_path, model):

@@ -248,7 +248,7 @@ def test_gold_is_never_overwritten(tmp_path, model):
     assert not (tmp_path / "out.spacy").exists()
 
 
-def test_unlabelled_sentences_get_the_predictions(tmp_path, model):
+def test_unlabeled_sentences_get_the_predictions(tmp_path, model):
     _, (doc,) = run(tmp_path, [make_doc(NLP, "Bob", annotated=False)], model)
     assert weak.doc_entities(doc) == [(0, 1, "PER")] and weak.is_weak(doc)
 
@@ -353,13 +353,13 @@ def test_vocab_of_stored_docs(tmp_path, model):
 # Which rule
 
 
-def labelled_gold(tmp_path, weak_entities, name="gold.spacy"):
+def labeled_gold(tmp_path, weak_entities, name="gold.spacy"):
     write_docs(tmp_path / name, gold_docs(weak_entities))
     return tmp_path / name
 
 
 def rules_of(tmp_path, model, weak_entities):
-    labelled_gold(tmp_path, weak_entities)
+    labeled_gold(tmp_path, weak_entities)
     calibration = learn(tmp_path, model)
     return calibration, calibration.rules
 

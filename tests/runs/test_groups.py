@@ -21,10 +21,10 @@ from ..util import make_doc, raw
 NLP = spacy.blank("xx")
 
 
-def sentences(n, per_document=0, labelled=None):
+def sentences(n, per_document=0, labeled=None):
     """Sentences, the first of which have entities; documents where `per_document` is given."""
     docs = [
-        make_doc(NLP, f"sentence number {i} .", [(0, 1, "X")] if labelled is None or i < labelled else [])
+        make_doc(NLP, f"sentence number {i} .", [(0, 1, "X")] if labeled is None or i < labeled else [])
         for i in range(n)
     ]
     for i, doc in enumerate(docs if per_document else ()):
@@ -94,23 +94,23 @@ def test_fewer_documents_than_folds_are_split_by_sentence():
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("labelled", [2, 3])
-def test_entities_spread(labelled, seed):
-    folds = split_folds(sentences(9, labelled=labelled), 3, seed)
+@pytest.mark.parametrize("labeled", [2, 3])
+def test_entities_spread(labeled, seed):
+    folds = split_folds(sentences(9, labeled=labeled), 3, seed)
     assert [len(fold.held_out) for fold in folds] == [3, 3, 3] and learnable(folds)
-    assert sorted(sum(bool(doc.ents) for doc in fold.held_out) for fold in folds) == [labelled - 2, 1, 1]
+    assert sorted(sum(bool(doc.ents) for doc in fold.held_out) for fold in folds) == [labeled - 2, 1, 1]
     # In one document alone: by sentence, then.
-    assert learnable(split_folds(sentences(9, 3, labelled=labelled), 3, seed))
+    assert learnable(split_folds(sentences(9, 3, labeled=labeled), 3, seed))
 
 
 def test_a_single_sentence_with_labels():
-    assert not learnable(split_folds(sentences(9, labelled=1), 3))
+    assert not learnable(split_folds(sentences(9, labeled=1), 3))
     # What has no label at all is for whoever trains on it.
-    assert learnable(split_folds(sentences(9, labelled=0), 3))
+    assert learnable(split_folds(sentences(9, labeled=0), 3))
 
 
 def test_labels_of_other_kinds():
-    docs = sentences(9, labelled=0)
+    docs = sentences(9, labeled=0)
     docs[0].cats, docs[1].cats = {"GOOD": 1.0}, {"GOOD": 0.0}
     set_source(docs[2], "list", [(0, 1, "X")])
     assert not learnable(split_folds(docs, 3))

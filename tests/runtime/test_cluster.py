@@ -98,9 +98,9 @@ def test_a_cluster_gives_the_same_bytes(machine, folder):
 
 
 def test_other_stages(machine, folder):
-    run(folder, "labelled")
+    run(folder, "labeled")
     reports = [
-        aggregate(folder / "labelled", folder / name, method="majority", **settings)
+        aggregate(folder / "labeled", folder / name, method="majority", **settings)
         for name, settings in (("one", {}), ("there", {"ray": "auto"}))
     ]
     assert reports[0] == reports[1] and reports[1].written == N // SIZE

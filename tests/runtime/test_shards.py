@@ -240,13 +240,13 @@ def test_shards_of_an_earlier_run_stay_if_the_new_one_fails(corpus, tmp_path):
 
 
 def test_output_above_the_input_is_refused(corpus, tmp_path):
-    run(corpus, tmp_path / "work" / "labelled")
+    run(corpus, tmp_path / "work" / "labeled")
     before = contents(tmp_path)
     for target in ("work", "."):
         with pytest.raises(WeaknerError, match="WK304"):
-            run(tmp_path / "work" / "labelled", tmp_path / target, stage="next")
+            run(tmp_path / "work" / "labeled", tmp_path / target, stage="next")
         with pytest.raises(WeaknerError, match="WK304"):
-            run(tmp_path / "work" / "labelled" / "sub" / "b.spacy", tmp_path / target)
+            run(tmp_path / "work" / "labeled" / "sub" / "b.spacy", tmp_path / target)
     assert contents(tmp_path) == before
 
 

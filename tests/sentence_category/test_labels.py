@@ -1,4 +1,4 @@
-"""Labels, initialisation, and the targets of examples."""
+"""Labels, initialization, and the targets of examples."""
 
 import numpy
 import pytest
@@ -17,7 +17,7 @@ from .util import (
 NAN = float("nan")
 
 
-# Labels and initialisation
+# Labels and initialization
 
 
 def test_labels_that_an_example_says_not_to_have_count_too():

@@ -41,7 +41,7 @@ def category_config(tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -
 
 
 def category_pipeline(labels: Optional[Sequence[str]] = None, seed: int = 0, **settings: Any) -> Language:
-    """An initialised pipeline with a sentence_category."""
+    """An initialized pipeline with a sentence_category."""
     fix_seed(seed)
     nlp = spacy.blank("xx")
     pipe = nlp.add_pipe(NAME, config=category_config(**settings))
@@ -52,7 +52,7 @@ def category_pipeline(labels: Optional[Sequence[str]] = None, seed: int = 0, **s
 
 
 def joint_pipeline(order: Sequence[str], encoder: Optional[Dict[str, Any]] = None, **settings: Any) -> Language:
-    """An initialised pipeline of an encoder and its listeners: heads, the settings for the categories."""
+    """An initialized pipeline of an encoder and its listeners: heads, the settings for the categories."""
     fix_seed(0)
     nlp = spacy.blank("xx")
     nlp.add_pipe("tok2vec", config={"model": {**(encoder or TOK2VEC)}})
@@ -76,6 +76,6 @@ def best(doc: Doc) -> str:
 
 
 def empty_pipeline(**settings: Any) -> Tuple[Language, Any]:
-    """A pipeline with a sentence_category that is not initialised, and the component."""
+    """A pipeline with a sentence_category that is not initialized, and the component."""
     nlp = spacy.blank("xx")
     return nlp, nlp.add_pipe(NAME, config=category_config(**settings))

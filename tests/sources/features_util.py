@@ -40,7 +40,7 @@ def said_examples(nlp: Language, *sources: str, said: Optional[Sequence[Sequence
 
 
 def source_pipeline(head: str, *sources: str, scheme: Optional[str] = None, **settings: Any) -> Language:
-    """An initialised pipeline with a small head that reads sources."""
+    """An initialized pipeline with a small head that reads sources."""
     fix_seed()
     nlp = spacy.blank("xx")
     config = head_config(head)

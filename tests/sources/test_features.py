@@ -200,7 +200,7 @@ def test_the_first_step_is_the_list(head, scheme):
     docs = [doc for doc in random_docs(labels=LABELS) if TERMS in doc.spans]
     for doc in docs:
         doc.spans[TERMS].attrs.pop("scores")
-        # Under "IO" neighbours are one entity.
+        # Under "IO" neighbors are one entity.
         wanted = own_reading(doc, TERMS) if scheme != "IO" else merged(own_reading(doc, TERMS))
         assert doc_entities(nlp.get_pipe(head)(doc)) == wanted
 

@@ -1,4 +1,4 @@
-"""The component in a pipeline: labels, initialisation, settings, entities that are there already. What all heads
+"""The component in a pipeline: labels, initialization, settings, entities that are there already. What all heads
 promise is tested in `tests/heads`."""
 
 import pytest
@@ -45,7 +45,7 @@ def test_labels_of_the_group_that_is_learned_from():
     assert ner.labels == ("LOC", "ORG")
 
 
-# Initialisation
+# Initialization
 
 
 @pytest.mark.parametrize("key", [None, "x"])

@@ -85,7 +85,7 @@ def test_the_oracle_stays_as_it_is_and_is_not_saved(path, tmp_path):
         other.update(make_examples(other), sgd=False)
 
 
-def test_initialising_again_without_one_drops_it(path):
+def test_initializing_again_without_one_drops_it(path):
     nlp, ner = learner(path)
     ner.sampler = spy = SpySampler()
     spy.weighted = False

@@ -119,7 +119,7 @@ def test_a_long_doc(everything):
 
 
 def test_the_middle_of_a_long_doc_repeats_itself(nested):
-    # The encoder sees a token and its neighbours, so every sentence but the first and the last is the same to it.
+    # The encoder sees a token and its neighbors, so every sentence but the first and the last is the same to it.
     ner = nested.get_pipe("span_ner")
     ner.model.get_ref("head").set_param("c", numpy.asarray([-9, 0, 0], dtype="float32"))
     found = group_entities(nested(raw(nested, "Anna went to New York " * 120)), GROUP)

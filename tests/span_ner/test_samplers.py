@@ -44,8 +44,8 @@ ORACLE = {
         [0.942047, 0.993421, 0.024788, 0.021734, 0.018010],
     ),
 }
-# n, annotated entities, unlabelled ones, ratio; size; the probability to draw none that is
-# unlabelled, and its bound.
+# n, annotated entities, unlabeled ones, ratio; size; the probability to draw none that is
+# unlabeled, and its bound.
 THEOREM = [
     ((10, 1, 2, 0.35), 4, 0.856045, 0.508090),
     ((20, 2, 2, 0.35), 7, 0.933668, 0.670474),
@@ -67,7 +67,7 @@ def assert_frequencies(counts, probabilities, draws, errors=5):
     assert (numpy.abs(numpy.asarray(counts) / draws - probabilities) < allowed).all()
 
 
-def normalised(log_weights):
+def normalized(log_weights):
     weights = numpy.exp(log_weights - log_weights.max())
     return weights / weights.sum()
 
@@ -128,17 +128,17 @@ def test_uniform_frequencies():
 
 @pytest.mark.parametrize("case, size, q, bound", THEOREM)
 def test_theorem_1_and_the_expected_missampling_rate(case, size, q, bound):
-    n, annotated, unlabelled, ratio = case
+    n, annotated, unlabeled, ratio = case
     candidates = n * (n + 1) // 2 - annotated
     sampler = UniformNegativeSampler(ratio)
-    hits = numpy.asarray([(sampler(candidates, n) < unlabelled).sum() for _ in range(DRAWS)])
-    exact = comb(candidates - unlabelled, size) / comb(candidates, size)
+    hits = numpy.asarray([(sampler(candidates, n) < unlabeled).sum() for _ in range(DRAWS)])
+    exact = comb(candidates - unlabeled, size) / comb(candidates, size)
     assert exact == pytest.approx(q, abs=1e-6)
     assert bound == pytest.approx(1 - 4 * ratio * sqrt(n) / (n - 1), abs=1e-6)
     assert_frequencies([(hits == 0).sum()], [exact], DRAWS)
     assert (hits == 0).mean() > bound
     rates = hits / size
-    assert rates.mean() == pytest.approx(unlabelled / candidates, abs=5 * rates.std() / sqrt(DRAWS))
+    assert rates.mean() == pytest.approx(unlabeled / candidates, abs=5 * rates.std() / sqrt(DRAWS))
 
 
 def test_the_expected_missampling_rate_by_hand():
@@ -161,15 +161,15 @@ def test_weights_by_hand(include_outside):
     log_weights = sampler.log_weights(numpy.log(Z), END)
     numpy.testing.assert_allclose(log_weights, r, rtol=1e-6, atol=1e-6)
     numpy.testing.assert_allclose(sampler.log_weights(numpy.log(Z), BEGIN) * sqrt(40), log_weights, rtol=1e-12)
-    numpy.testing.assert_allclose(normalised(log_weights), late, atol=1e-6)
-    numpy.testing.assert_allclose(normalised(sampler.log_weights(numpy.log(Z), BEGIN)), early, atol=1e-6)
+    numpy.testing.assert_allclose(normalized(log_weights), late, atol=1e-6)
+    numpy.testing.assert_allclose(normalized(sampler.log_weights(numpy.log(Z), BEGIN)), early, atol=1e-6)
 
 
 @pytest.mark.parametrize("include_outside", [True, False])
 def test_inclusion_probabilities(include_outside):
     sampler = WeightedNegativeSampler(ratio=0.5, include_outside=include_outside)
     expected = ORACLE[include_outside][4]
-    e = normalised(sampler.log_weights(numpy.log(Z), BEGIN))
+    e = normalized(sampler.log_weights(numpy.log(Z), BEGIN))
     exact = [e[i] + sum(e[j] * e[i] / (1 - e[j]) for j in range(5) if j != i) for i in range(5)]
     numpy.testing.assert_allclose(exact, expected, atol=1e-6)
     counts = numpy.zeros(5)
@@ -237,7 +237,7 @@ def test_weights_beyond_the_range_of_exp(n_labels):
 def test_a_high_exponent_avoids_what_is_likely_an_entity():
     logs = numpy.log([(0.8, 0.1, 0.1), (0.34, 0.33, 0.33)])
     samplers = {mu: WeightedNegativeSampler(exponent=mu, include_outside=False) for mu in (0.0, 8.0)}
-    weights = {mu: normalised(sampler.log_weights(logs, END)) for mu, sampler in samplers.items()}
+    weights = {mu: normalized(sampler.log_weights(logs, END)) for mu, sampler in samplers.items()}
     assert weights[0.0][1] > 0.5 > weights[8.0][1]
 
 
@@ -286,7 +286,7 @@ def test_those_left_are_drawn_as_if_there_were_no_others():
         counts[uniform(5, 4, numpy.log(Z))] += 1
         weighted_counts[weighted(5, 4, numpy.log(Z), BEGIN)] += 1
     assert_frequencies(counts, [2 / 3, 2 / 3, 2 / 3, 0, 0], DRAWS)
-    assert_frequencies(weighted_counts, [*normalised(weighted.log_weights(numpy.log(Z[:3]), BEGIN)), 0, 0], DRAWS)
+    assert_frequencies(weighted_counts, [*normalized(weighted.log_weights(numpy.log(Z[:3]), BEGIN)), 0, 0], DRAWS)
 
 
 @pytest.mark.parametrize("make", [UniformNegativeSampler, WeightedNegativeSampler])

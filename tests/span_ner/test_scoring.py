@@ -154,7 +154,7 @@ def test_bytes_hold_all(n_labels):
     assert (other.predict((vectors, SPANS)) == model.predict((vectors, SPANS))).all()
 
 
-def test_bytes_before_initialisation():
+def test_bytes_before_initialization():
     other = build_span_scorer(5).from_bytes(build_span_scorer(5).to_bytes())
     assert other.maybe_get_dim("nO") is None
 

@@ -29,7 +29,7 @@ def read(example, annotated=True, **settings):
     return rows(target.spans, target.labels), rows(target.wrong_spans, target.wrong_labels), hidden
 
 
-def retokenised(entities, words, spaces, group="x"):
+def retokenized(entities, words, spaces, group="x"):
     """An example with the entities on WORDS, and other tokens in the predicted Doc."""
     reference = add_group(Doc(NLP.vocab, words=WORDS), group, entities)
     if all(a[1] <= b[0] for a, b in pairwise(entities)):
@@ -56,22 +56,22 @@ COARSER = (["New", "York", "is", "in", "New-York State"], [1, 1, 1, 1, 0])
     ],
 )
 def test_entities_on_other_tokens(key, entities, tokens, expected):
-    found, _, _ = read(retokenised(entities, *tokens), spans_key=key)
+    found, _, _ = read(retokenized(entities, *tokens), spans_key=key)
     assert found == expected
 
 
 @pytest.mark.parametrize("tokens, n_tokens", [(FINER, 9), (COARSER, 5)])
 def test_length_is_that_of_the_predicted_doc(tokens, n_tokens):
-    assert read_target(retokenised([], *tokens), IDS, True).n_tokens == n_tokens
+    assert read_target(retokenized([], *tokens), IDS, True).n_tokens == n_tokens
 
 
 def test_overlapping_entities_of_a_group_on_other_tokens():
-    example = retokenised([(0, 2, "LOC"), (1, 2, "PER"), (0, 4, "ORG")], *FINER)
+    example = retokenized([(0, 2, "LOC"), (1, 2, "PER"), (0, 4, "ORG")], *FINER)
     assert read(example, spans_key="x")[0] == [(0, 3, 1), (0, 5, 3), (1, 3, 2)]
 
 
 def test_wrong_and_hidden_spans_on_other_tokens():
-    example = retokenised([(0, 2, "LOC"), (4, 5, "LOC")], *FINER, group="gold")
+    example = retokenized([(0, 2, "LOC"), (4, 5, "LOC")], *FINER, group="gold")
     add_group(example.reference, "wrong", [(1, 2, "PER"), (3, 5, "")])
     example.reference.set_ents([], default="outside")
     assert read(example, incorrect_spans_key="wrong") == ([], [(1, 3, 2), (4, 8, 0)], [(0, 3), (5, 8)])
@@ -108,7 +108,7 @@ def test_what_is_too_wide_takes_no_part(max_width, expected):
 
 
 def test_the_width_is_counted_in_tokens_of_the_predicted_doc():
-    example = retokenised([(0, 2, "LOC")], *FINER)
+    example = retokenized([(0, 2, "LOC")], *FINER)
     assert read(example, max_width=2)[0] == []
     assert read(example, max_width=3)[0] == [(0, 3, 1)]
 

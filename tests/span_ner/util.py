@@ -30,12 +30,12 @@ def span_config(tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -> Di
 
 
 def span_pipeline(tok2vec: Optional[Dict[str, Any]] = None, **settings: Any) -> Language:
-    """An initialised pipeline with a small span_ner; see `head_pipeline`."""
+    """An initialized pipeline with a small span_ner; see `head_pipeline`."""
     return head_pipeline("span_ner", tok2vec, **settings)
 
 
 def recorded_ner(nlp: Language, sampler: Optional[NegativeSampler] = None, **encoder: int) -> Tuple[SpanNer, Recorder]:
-    """An initialised component whose encoder gives random vectors and writes down how it is called."""
+    """An initialized component whose encoder gives random vectors and writes down how it is called."""
     recorder = Recorder(**encoder)
     ner = SpanNer(nlp.vocab, build_span_classifier(recorder.model, 8), sampler=sampler or AllNegatives())
     ner.initialize(lambda: make_examples(nlp))

@@ -23,7 +23,7 @@ NLP = spacy.blank("xx")
 # Each loss of a hard label, as a function of the probability of that label (of two classes, for the squared error).
 LOSSES = {
     "cross-entropy": (CategoricalCrossentropy(), lambda p: -math.log(p)),
-    "generalised": (GeneralizedCrossEntropy(0.7), lambda p: (1 - p**0.7) / 0.7),
+    "generalized": (GeneralizedCrossEntropy(0.7), lambda p: (1 - p**0.7) / 0.7),
     "absolute": (MeanAbsoluteError(), lambda p: 1 - p),
 }
 TAGS = numpy.asarray([0, 1, 2, MISSING, 0, 2, 1])

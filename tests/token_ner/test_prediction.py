@@ -105,7 +105,7 @@ def test_held_out_loss_is_that_of_the_known_tokens(nlp):
         assert loss(temperature) == pytest.approx(expected, abs=1e-5)
 
 
-def test_not_initialised():
+def test_not_initialized():
     nlp = spacy.blank("xx")
     ner = nlp.add_pipe("token_ner", config=head_config("token_ner"))
     ner.add_label("X")

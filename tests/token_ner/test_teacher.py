@@ -144,7 +144,7 @@ def run(nlp, examples, steps=40, interval=20, learn_rate=0.02):
 
 
 def test_wrong_labels_are_removed():
-    """One of many equal words is labelled wrongly; the teacher outvotes it."""
+    """One of many equal words is labeled wrongly; the teacher outvotes it."""
     nlp = token_pipeline({**ROBUST, "threshold": 0.5})
     examples = [make_example(nlp, "Bob runs", [(0, 1, "PER")]) for _ in range(9)]
     examples += [make_example(nlp, "Bob runs", [(0, 1, "LOC")]), make_example(nlp, "Paris", [(0, 1, "LOC")])]

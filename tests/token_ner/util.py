@@ -26,7 +26,7 @@ schemes = pytest.mark.parametrize("scheme", ("IO", "BIO", "IOBES"))
 
 
 def token_pipeline(objective: Dict[str, Any] = HARD, **settings: Any) -> Language:
-    """An initialised pipeline with a small token_ner; see `head_pipeline`."""
+    """An initialized pipeline with a small token_ner; see `head_pipeline`."""
     return head_pipeline("token_ner", objective=objective, **settings)
 
 
@@ -87,7 +87,7 @@ class Spy(NoTeacher):
 
 
 def spied(nlp, encoder=None, **settings):
-    """An initialised component with a Spy."""
+    """An initialized component with a Spy."""
     spy = Spy(**settings.pop("spy", {}))
     encoder = encoder or spacy.registry.resolve({"it": TOK2VEC})["it"]
     ner = TokenNer(nlp.vocab, build_token_classifier(encoder), objective=spy, **settings)

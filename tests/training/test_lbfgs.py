@@ -1,4 +1,4 @@
-"""Training by L-BFGS, against a slow twin of what it minimises, and through spaCy's own loop."""
+"""Training by L-BFGS, against a slow twin of what it minimizes, and through spaCy's own loop."""
 
 import io
 import itertools
@@ -18,7 +18,7 @@ from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.crf_ner.model import crf_module, crf_parameters
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.flat import FlatWeights
-from spacy_weakner.training.lbfgs import LBFGS, Objective, minimise
+from spacy_weakner.training.lbfgs import LBFGS, Objective, minimize
 
 from ..encoders.tables import write_table
 from ..util import (
@@ -227,7 +227,7 @@ def test_annotating_components_go_first():
 
 
 def test_components_of_other_pipelines_go_first_too():
-    # spaCy disables them while a pipeline is initialised.
+    # spaCy disables them while a pipeline is initialized.
     other = spacy.blank("xx")
     ruler = other.add_pipe("gazetteer_ruler", config={"source": "terms"})
     ruler.initialize(lambda: [], nlp=other, terms={"PER": ["Bob"]})
@@ -254,7 +254,7 @@ def test_of_features_beside_an_encoder_only_those_that_hold_are_weights(tmp_path
         own.any() for own in head_of(nlp).model.predict([eg.predicted for eg in examples])
     )
     assert objective.start.size == used * n + (6 + 1) * n + 2 * n + n * n
-    first, last, _ = minimise(objective, 50, 1e-3)
+    first, last, _ = minimize(objective, 50, 1e-3)
     assert last < first and entities_of(nlp, TEXTS) == GOLD
 
 
@@ -276,7 +276,7 @@ def test_two_tables_of_features(rows, other):
     # What is left out has none.
     head_of(nlp).update(examples, drop=0.0)
     assert numpy.abs(every.read_gradient()).sum() == pytest.approx(numpy.abs(objective.weights.read_gradient()).sum())
-    first, last, _ = minimise(objective, 50, 1e-3)
+    first, last, _ = minimize(objective, 50, 1e-3)
     assert last < first
 
 
@@ -286,7 +286,7 @@ def test_a_loss_of_zero_is_left_alone():
     objective = Objective(head_of(nlp), [head_of(nlp).read_batch(examples)], 1.0)
     head_of(nlp).loss = registry.resolve({"it": {**HOLES, "negative_rate": 0.0}})["it"]
     before = objective.start.copy()
-    assert minimise(objective, 10, 1e-3) == (0.0, 0.0, 0)
+    assert minimize(objective, 10, 1e-3) == (0.0, 0.0, 0)
     assert same([objective.weights.read()], [before])
 
 

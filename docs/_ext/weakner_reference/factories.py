@@ -13,7 +13,7 @@ from .markup import code, document, escape, fence, prose, table, target, value
 from .signatures import argument_table, call_form, outcome_lines, parameters, type_name
 
 PACKAGE = "spacy_weakner"
-# Of every component that spaCy initialises.
+# Of every component that spaCy initializes.
 _INITIALIZE = ("self", "get_examples", "nlp")
 # What spaCy calls on every component, and what its documentation describes.
 _SPACY = {"from_bytes", "from_disk", "to_bytes", "to_disk", "initialize"}

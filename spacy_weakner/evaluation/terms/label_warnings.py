@@ -51,7 +51,7 @@ class Figures(NamedTuple):
     found (Dict[str, float]): Per term list: percent of the gold entities that are among its matches.
     collected (Dict[Key, Collected]): Lists and labels that match in the gold more often than in the text.
     docs (int): Docs with gold.
-    unlabelled (int): Those that no source has labeled.
+    unlabeled (int): Those that no source has labeled.
     """
 
     total: Counts
@@ -63,7 +63,7 @@ class Figures(NamedTuple):
     found: Dict[str, float]
     collected: Dict[Key, Collected]
     docs: int
-    unlabelled: int
+    unlabeled: int
 
 
 def find_warnings(figures: Figures) -> List[LabelWarning]:
@@ -108,7 +108,7 @@ def _known(figures: Figures) -> _Found:
 def _total(figures: Figures) -> _Found:
     total = figures.total
     wanted = total.tp + total.fn
-    if figures.unlabelled == figures.docs:
+    if figures.unlabeled == figures.docs:
         return
     if not total.tp + total.fp:
         yield (

@@ -71,7 +71,7 @@ class Tuning(NamedTuple):
     method (str): How sources were combined.
     policy (Optional[str]): The policy of the method "union".
     docs (int): Documents with gold.
-    unlabelled (int): Those that no source has labeled; they count in `docs` and `tokens` alone.
+    unlabeled (int): Those that no source has labeled; they count in `docs` and `tokens` alone.
     tokens (int): Tokens of all of them.
     entities (int): Gold entities of all of them.
     scores (Scores): The labels as `aggregate` would write them.
@@ -89,7 +89,7 @@ class Tuning(NamedTuple):
     method: str
     policy: Optional[str]
     docs: int
-    unlabelled: int
+    unlabeled: int
     tokens: int
     entities: int
     scores: Scores
@@ -112,7 +112,7 @@ class Tuning(NamedTuple):
 
 
 def tune_terms(
-    labelled: Path,
+    labeled: Path,
     *,
     method: str = UNION,
     policy: Optional[str] = None,
@@ -125,7 +125,7 @@ def tune_terms(
 ) -> Tuning:
     """Measure weak labels on gold, and look for better settings of term lists.
 
-    labelled (Path): Gold corpus that sources have labeled: complete gold in `doc.ents` (or in the span group "gold",
+    labeled (Path): Gold corpus that sources have labeled: complete gold in `doc.ents` (or in the span group "gold",
         where `aggregate` has put it), and span groups `weak:<source>`. Documents without gold are passed over.
     method, policy, sources: As for `aggregate`. The weights of "weighted" are estimated on other folds of this gold.
     fit_on (Optional[Path]): Labeled text that a label model is fitted on; None: this corpus, without its gold. There
@@ -137,7 +137,7 @@ def tune_terms(
     RETURNS (Tuning): The scores and settings.
     RAISES (WeaknerError): For a corpus without gold, without weak labels, or with nothing in it; for unusable settings.
     """
-    labelled = Path(labelled)
+    labeled = Path(labeled)
     check_choice("method", method, METHODS)
     check_range("bootstrap", bootstrap, 1, None)
     check_range("top", top, 0, None)
@@ -146,8 +146,8 @@ def tune_terms(
         raise WeaknerError(Errors.WK331.format(setting=f"policy = {policy}", where=where, instead=instead))
     policy = policy or "longest"
     check_choice("policy", policy, POLICIES)
-    docs, golds = _read(labelled)
-    names, absent = _find_sources(labelled, docs, sources, fit_on)
+    docs, golds = _read(labeled)
+    names, absent = _find_sources(labeled, docs, sources, fit_on)
     # Only a label model learns from text; the other methods combine the sources that have answers on gold.
     fitted_on = fit_on if method == "label_model" else None
     used = names if fitted_on is None else [*names, *absent]
@@ -183,15 +183,15 @@ def tune_terms(
         better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
         unanswered={name: n for name, n in unanswered.items() if n},
         found={name: _share_found(sentences) for name, sentences in of_lists.items()},
-        collected={} if fit_on is None else find_collected(labelled, fit_on, list(of_lists)),
+        collected={} if fit_on is None else find_collected(labeled, fit_on, list(of_lists)),
         docs=len(docs),
-        unlabelled=len(docs) - scores.docs,
+        unlabeled=len(docs) - scores.docs,
     )
     return Tuning(
         method=method,
         policy=policy if method == UNION else None,
         docs=len(docs),
-        unlabelled=figures.unlabelled,
+        unlabeled=figures.unlabeled,
         tokens=sum(map(len, docs)),
         entities=sum(len(gold.entities) for gold in golds),
         scores=scores,

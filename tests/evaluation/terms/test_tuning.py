@@ -29,8 +29,8 @@ TEXTS = [
 ]
 
 
-def gold_against_weak(labelled):
-    docs = read_docs(labelled, Vocab())
+def gold_against_weak(labeled):
+    docs = read_docs(labeled, Vocab())
     return count_matches((group_entities(doc, GOLD_GROUP), doc_entities(doc)) for doc in docs)
 
 
@@ -44,12 +44,12 @@ def make_doc(text, gold=None, said=None):
 
 
 @pytest.fixture
-def labelled(tmp_path):
-    """Gold, twelve times, labelled by a term list."""
+def labeled(tmp_path):
+    """Gold, twelve times, labeled by a term list."""
     write_docs(tmp_path / "gold.spacy", [make_doc(*pair) for pair in TEXTS * 12])
     srsly.write_jsonl(tmp_path / "terms.jsonl", [{"label": name, "term": term} for name, term in TERMS])
-    label(tmp_path / "gold.spacy", tmp_path / "labelled.spacy", terms=tmp_path / "terms.jsonl")
-    return tmp_path / "labelled.spacy"
+    label(tmp_path / "gold.spacy", tmp_path / "labeled.spacy", terms=tmp_path / "terms.jsonl")
+    return tmp_path / "labeled.spacy"
 
 
 def write(tmp_path, docs):
@@ -57,9 +57,9 @@ def write(tmp_path, docs):
     return tmp_path / "said.spacy"
 
 
-def test_figures(labelled):
-    result = tune_terms(labelled, bootstrap=100)
-    assert (result.docs, result.unlabelled, result.tokens, result.entities) == (60, 0, 12 * 18, 12 * 6)
+def test_figures(labeled):
+    result = tune_terms(labeled, bootstrap=100)
+    assert (result.docs, result.unlabeled, result.tokens, result.entities) == (60, 0, 12 * 18, 12 * 6)
     assert result.scores.counts == (36, 48, 36) and result.scores.docs == 60
     assert result.per_label["PER"].counts == (24, 12, 12) and result.per_label["LOC"].counts == (12, 36, 24)
     assert result.per_source["gazetteer"] == result.scores
@@ -72,19 +72,19 @@ def test_figures(labelled):
     assert [t.term for t in result.worst_terms] == ["light", "new york", "york"]
 
 
-def test_figures_are_those_of_what_aggregate_writes(labelled, tmp_path):
+def test_figures_are_those_of_what_aggregate_writes(labeled, tmp_path):
     for policy in ("longest", "priority", "agreement", "drop"):
-        aggregate(labelled, tmp_path / f"{policy}.spacy", policy=policy)
+        aggregate(labeled, tmp_path / f"{policy}.spacy", policy=policy)
         assert (
-            tune_terms(labelled, policy=policy, bootstrap=1).scores.counts
+            tune_terms(labeled, policy=policy, bootstrap=1).scores.counts
             == gold_against_weak(tmp_path / f"{policy}.spacy")[0]
         )
     # What was aggregated is judged like what was not: gold is where `aggregate` has put it.
-    assert tune_terms(tmp_path / "drop.spacy", bootstrap=1) == tune_terms(labelled, bootstrap=1)
+    assert tune_terms(tmp_path / "drop.spacy", bootstrap=1) == tune_terms(labeled, bootstrap=1)
 
 
-def test_a_proposal_does_what_it_promises(labelled, tmp_path):
-    result = tune_terms(labelled, bootstrap=200)
+def test_a_proposal_does_what_it_promises(labeled, tmp_path):
+    result = tune_terms(labeled, bootstrap=200)
     (proposal,) = result.proposals
     assert set(proposal.stop) == {"light", "new york", "york"} and proposal.stop[0] == "light"
     assert proposal.before == result.scores.counts and proposal.after.f1 > proposal.before.f1
@@ -98,8 +98,8 @@ def test_stop_terms_of_a_split_corpus_fit_the_list(tmp_path):
     write_docs(tmp_path / "gold.spacy", docs)
     srsly.write_jsonl(tmp_path / "terms.jsonl", [{"label": "X", "term": "5-FU"}, {"label": "X", "term": "take"}])
     words = {"terms": tmp_path / "terms.jsonl", "tokenizer": "spacy_weakner.WordTokenizer.v1"}
-    label(tmp_path / "gold.spacy", tmp_path / "labelled.spacy", **words)
-    (doc, _) = read_docs(tmp_path / "labelled.spacy", NLP.vocab)
+    label(tmp_path / "gold.spacy", tmp_path / "labeled.spacy", **words)
+    (doc, _) = read_docs(tmp_path / "labeled.spacy", NLP.vocab)
     take, drug = read_sentence(doc, find_gold(doc), "gazetteer").matches
     assert (take.term, take.length) == ("take", 4) and (drug.term, drug.length) == ("5 - fu", 4)
     report = label(tmp_path / "gold.spacy", tmp_path / "stopped.spacy", stop=[drug.term], **words)
@@ -130,7 +130,7 @@ def test_docs_that_a_source_has_not_looked_at(tmp_path):
     ]
     docs.append(make_doc("Oslo", [(0, 1, "LOC")]))
     result = tune_terms(write(tmp_path, docs), bootstrap=50)
-    assert (result.docs, result.unlabelled, result.scores.docs) == (6, 1, 5)
+    assert (result.docs, result.unlabeled, result.scores.docs) == (6, 1, 5)
     assert result.scores.counts == (6, 0, 0)
     assert {name: scores.docs for name, scores in result.per_source.items()} == {"terms": 5, "model": 4}
     model, terms = (warning.text for warning in result.warnings if warning.kind == "unanswered")
@@ -163,7 +163,7 @@ def test_a_label_model_of_other_text_names_sources_without_answers(tmp_path):
 def test_every_option_is_passed_on(tmp_path, monkeypatch):
     seen = {}
 
-    def fake(labelled, **settings):
+    def fake(labeled, **settings):
         seen.update(settings)
         raise KeyboardInterrupt
 
@@ -243,10 +243,10 @@ def test_parts_of_gold_that_nobody_has_annotated_are_not_scored(tmp_path):
     assert tune_terms(write(tmp_path, [doc]), bootstrap=5).scores.counts == (1, 0, 0)
 
 
-def test_command(labelled, tmp_path):
+def test_command(labeled, tmp_path):
     output = tmp_path / "labels.json"
     result = CliRunner().invoke(
-        app, ["analyze", str(labelled), "--tune-terms", "--output", str(output), "--bootstrap", "100"]
+        app, ["analyze", str(labeled), "--tune-terms", "--output", str(output), "--bootstrap", "100"]
     )
     assert result.exit_code == 0, result.output
     assert "Worst terms" in result.output and "--stop light" in result.output
@@ -260,5 +260,5 @@ def test_command(labelled, tmp_path):
     assert [set(w) for w in figures["warnings"]] == [{"kind", "text"}] * len(figures["warnings"])
 
 
-def test_the_same_twice(labelled):
-    assert tune_terms(labelled, bootstrap=50) == tune_terms(labelled, bootstrap=50)
+def test_the_same_twice(labeled):
+    assert tune_terms(labeled, bootstrap=50) == tune_terms(labeled, bootstrap=50)

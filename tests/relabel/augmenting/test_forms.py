@@ -66,9 +66,9 @@ def test_an_earlier_form_is_replaced(tmp_path, to_here):
     assert texts(run(tmp_path, [doc], to_here)[1]) == ["Here here"]
 
 
-@pytest.mark.parametrize("favourite, share", [("##a", 0.0), ("[SEP]", 0.0), ("[UNK]", 0.0), ("here", 1.0)])
-def test_words_stay_where_predictions_are_refused(tmp_path, tiny_bert, favourite, share):
-    path = make_model(tiny_bert, tmp_path / "model", [favourite])
+@pytest.mark.parametrize("favorite, share", [("##a", 0.0), ("[SEP]", 0.0), ("[UNK]", 0.0), ("here", 1.0)])
+def test_words_stay_where_predictions_are_refused(tmp_path, tiny_bert, favorite, share):
+    path = make_model(tiny_bert, tmp_path / "model", [favorite])
     report, found = run(tmp_path, [make_doc(NLP, "Anna went to York")] * 3, path)
     assert report.substituted == 12 * share and report.refused == 12 - report.substituted
     assert all(text == ("Here here here Here" if share else "Anna went to York") for text in texts(found))

@@ -15,7 +15,7 @@ NLP = spacy.blank("xx")
 WORDS = ["anna", "bob", "paris", "new", "york", "smith", "went", "to", "likes", "nothing", "here", "at", "all", "zoe"]
 
 
-def make_model(tiny_bert, path, favourites=(), tokenizer=None):
+def make_model(tiny_bert, path, favorites=(), tokenizer=None):
     """A masked language model that predicts some pieces with the same probability in every place, or any at random."""
     import torch
     import transformers
@@ -25,10 +25,10 @@ def make_model(tiny_bert, path, favourites=(), tokenizer=None):
     transformers.set_seed(0)
     model = transformers.BertForMaskedLM(config)
     with torch.no_grad():
-        if not favourites:
+        if not favorites:
             # Else what it predicts would hardly depend on what it reads.
             model.bert.embeddings.word_embeddings.weight.normal_()
-        for word in favourites:
+        for word in favorites:
             model.cls.predictions.bias[tokenizer.vocab[word]] = 50.0
     model.save_pretrained(path)
     tokenizer.save_pretrained(path)

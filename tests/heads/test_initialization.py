@@ -1,4 +1,4 @@
-"""Initialisation: examples, outputs, seeds."""
+"""Initialization: examples, outputs, seeds."""
 
 import numpy
 import pytest
@@ -25,7 +25,7 @@ def test_get_examples_may_be_a_generator(head):
 
 
 @pytest.mark.parametrize("texts", [[""], ["", "a b"]])
-def test_initialisation_with_empty_docs(head, texts):
+def test_initialization_with_empty_docs(head, texts):
     nlp, ner = empty_pipeline(head, **ONE_LABEL.get(head, {}))
     ner.initialize(lambda: [example(nlp, text) for text in texts], nlp=nlp, labels=["X"], **needs(head, "X"))
     docs = [make_doc(nlp, "a b")]
@@ -62,7 +62,7 @@ def test_a_corpus_without_any_annotation_is_warned_about(head):
         ner.initialize(lambda: silent, nlp=nlp, labels=["X"], **needs(head, "X"))
 
 
-def test_initialisation_without_examples(head):
+def test_initialization_without_examples(head):
     nlp, ner = empty_pipeline(head, **ONE_LABEL.get(head, {}))
     ner.add_label("X")
     begin(head, nlp, "X")
@@ -71,7 +71,7 @@ def test_initialisation_without_examples(head):
 
 
 @pytest.mark.parametrize("use", ["predict", "update", "token_outputs"])
-def test_not_initialised(head, use):
+def test_not_initialized(head, use):
     use = "predict" if head == CATEGORY and use == "token_outputs" else use
     nlp, ner = empty_pipeline(head)
     ner.add_label("X")

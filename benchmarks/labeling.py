@@ -1,13 +1,13 @@
 """Speed of `label` against spaCy's tokenizer and writer alone.
 
-    OMP_NUM_THREADS=1 python benchmarks/labelling.py --data DIR [--sentences 20000] [--repetitions 3] [--write]
-    OMP_NUM_THREADS=1 python benchmarks/labelling.py --data DIR --memory 1000000 --terms 3 [--write]
+    OMP_NUM_THREADS=1 python benchmarks/labeling.py --data DIR [--sentences 20000] [--repetitions 3] [--write]
+    OMP_NUM_THREADS=1 python benchmarks/labeling.py --data DIR --memory 1000000 --terms 3 [--write]
 
 `--data` holds a folder per data set with JSONL (perhaps gzipped); term lists are those of gazetteer-bio and
-gazetteer-1m. Measured are CPU seconds of one process: `floor` tokenises the text and writes the Docs as a `DocBin`;
+gazetteer-1m. Measured are CPU seconds of one process: `floor` tokenizes the text and writes the Docs as a `DocBin`;
 `label` reads the corpus, looks the terms up and writes shards with span groups and receipts. All take turns.
 `--memory N` labels N sentences (the corpora over and over) and says how much memory each third took at most.
-With `--write` what was measured replaces its rows in docs/evidence/labelling.jsonl, of which labelling.md is made.
+With `--write` what was measured replaces its rows in docs/evidence/labeling.jsonl, of which labeling.md is made.
 """
 
 import argparse
@@ -37,11 +37,11 @@ TERMS = {
     + ("gazetteer-bio/gazetteer-disease-ontology.jsonl.gz",),
     "1.3 million": ("gazetteer-1m/gazetteer.jsonl.gz",),
 }
-FEW = [("Drug", "aspirin"), ("Place", "London"), ("Colour", "black")]
+FEW = [("Drug", "aspirin"), ("Place", "London"), ("Color", "black")]
 INPUTS = ("tokens", "text", "text, split", "rows of text, split")
 PAGE = """# Speed of `label`
 
-`OMP_NUM_THREADS=1 python benchmarks/labelling.py --data DIR --write`. Words per CPU second of one process, {n}
+`OMP_NUM_THREADS=1 python benchmarks/labeling.py --data DIR --write`. Words per CPU second of one process, {n}
 sentences of each corpus. Floor: spaCy's tokenizer, and a `DocBin` that is written. `label` reads and looks up terms
 besides, and writes groups, shards and receipts. In brackets: its share of the floor (asked: 0.75). Inputs: JSONL with
 tokens; raw text; the same, split into sentences (which the floor does not do); JSONL with text, split.
@@ -58,7 +58,7 @@ So short texts (OA-Mine: ten words) cost more. In rows of text every row is chec
 {conditions}
 """
 MEMORY = "Peak memory of one process (`--memory {n} --terms 3`), after each third of {shown} sentences: {peaks} MiB."
-ROWS = EVIDENCE / "labelling.jsonl"
+ROWS = EVIDENCE / "labeling.jsonl"
 
 
 class Files(NamedTuple):
@@ -106,7 +106,7 @@ def main() -> None:
         kept = [json.loads(line) for line in ROWS.read_text(encoding="utf-8").splitlines()] if ROWS.exists() else []
         rows = list({identity(each): each for each in [*kept, *rows]}.values())
         write_text(ROWS, "".join(f"{json.dumps(each)}\n" for each in rows))
-        write_text(EVIDENCE / "labelling.md", page(rows, arguments.sentences))
+        write_text(EVIDENCE / "labeling.md", page(rows, arguments.sentences))
 
 
 def identity(measured: Dict[str, Any]) -> Tuple[Any, ...]:
@@ -165,7 +165,7 @@ def row(files: Files, terms: Path, folder: Path, repetitions: int) -> str:
     """
     runs: List[Callable[[], float]] = [lambda: floor(files.texts, folder / "floor.spacy")]
     runs += [
-        lambda name=name: labelled(files.paths[name], terms, folder / "out", "split" in name)  # type: ignore[misc]
+        lambda name=name: labeled(files.paths[name], terms, folder / "out", "split" in name)  # type: ignore[misc]
         for name in INPUTS
     ]
     rates: List[List[float]] = [[] for _ in runs]
@@ -189,7 +189,7 @@ def floor(texts: List[str], output: Path) -> float:
     return n_words / (time.process_time() - start)
 
 
-def labelled(path: Path, terms: Path, output: Path, sentences: bool) -> float:
+def labeled(path: Path, terms: Path, output: Path, sentences: bool) -> float:
     """Words per CPU second of `label`, without the time of the term list, which a run without text tells."""
     nothing = path.with_name("one.txt")
     write_text(nothing, "x\n")
