@@ -183,7 +183,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
 
 
 def test_a_combination_is_asked_and_not_what_it_combines(tmp_path):
-    nlp = spacy.blank("xx")
+    nlp = spacy.blank("en")  # as its Docs
     combiner = nlp.add_pipe("ent_combiner")
     combiner.fit(borders(80))
     nlp.to_disk(tmp_path / "model")
