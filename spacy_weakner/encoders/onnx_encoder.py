@@ -21,7 +21,7 @@ from .windows import Window, WindowTokenizer, check_windows, read_windows, windo
 
 _PREDICTS_ONLY = (
     "spacy_weakner.OnnxEncoder.v1 cannot be trained. Train a pipeline with spacy_weakner.TransformerEncoder.v1, and "
-    "quantize it again: spacy weakner encoder quantize."
+    "quantize it with 'spacy weakner encoder quantize'."
 )
 
 

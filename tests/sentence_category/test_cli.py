@@ -79,6 +79,7 @@ def test_the_second_stage_begins_with_the_encoder_below_the_attention(project):
 
 def test_on_a_transformer(project, tiny_bert):
     settings = ["--paths.train", "gold.spacy", *CORPORA, "--paths.transformer", tiny_bert, "--training.max_steps", "2"]
+    settings += ["--components.tok2vec.model.width", "16"]
     (project / "transformer.cfg").write_text(render_config("joint.joint", "transformer"))
     spacy_cli("train", "transformer.cfg", "-o", "transformer", *settings, cwd=project)
     nlp = spacy.load(project / "transformer" / "model-last")
