@@ -53,23 +53,25 @@ def stacked_chart(title: str, bars: Dict[str, List[Tuple[str, float]]], path: Pa
     """
     step, left, top, width = 26, 190, 68, 420
     bottom = top + len(bars) * step
-    told = "; ".join(f"{bar} {', '.join(f'{name} {size:.1f}' for name, size in own)}" for bar, own in bars.items())
-    canvas = Canvas(700, bottom + 52, title, told)
+    description = "; ".join(
+        f"{bar} {', '.join(f'{name} {size:.1f}' for name, size in parts)}" for bar, parts in bars.items()
+    )
+    canvas = Canvas(700, bottom + 52, title, description)
     canvas.text(12, 24, title, size=15, bold=True)
-    for i, name in enumerate(dict.fromkeys(name for own in bars.values() for name, _ in own)):
+    for i, name in enumerate(dict.fromkeys(name for parts in bars.values() for name, _ in parts)):
         canvas.box(left + 150 * i, 36, 14, 14, method_color(name) or OTHER)
         canvas.text(left + 150 * i + 20, 48, name if not i else f"+ {name}", size=13)
     for tick in range(0, 101, 20):
         x = left + tick / 100 * width
         canvas.line([(x, top - 4), (x, bottom)], "line", width=1)
         canvas.text(x, bottom + 17, str(tick), size=12, color="soft", anchor="middle")
-    for i, (bar, own) in enumerate(bars.items()):
+    for i, (bar, parts) in enumerate(bars.items()):
         y, x = top + i * step, float(left)
         canvas.text(left - 8, y + 15, bar, size=13, anchor="end")
-        for name, size in own:
+        for name, size in parts:
             canvas.box(x, y + 2, size / 100 * width, 18, method_color(name) or OTHER)
             x += size / 100 * width
-        canvas.text(left + width + 14, y + 15, f"{sum(size for _, size in own):.1f}", size=13)
+        canvas.text(left + width + 14, y + 15, f"{sum(size for _, size in parts):.1f}", size=13)
     canvas.text(left + width / 2, bottom + 38, "F1 (%)", size=13, anchor="middle")
     write_text(path, canvas.svg())
 
@@ -91,8 +93,10 @@ def line_chart(
     low, high = 10 * math.floor(min(values) / 10), 10 * math.ceil(max(values) / 10 + 1e-9)
     at = {x: left + width * i / max(1, len(xs) - 1) for i, x in enumerate(xs)}
     legend = top + height + 68
-    told = "; ".join(f"{name}: {', '.join(f'{x:g} {y:.1f}' for x, y in points)}" for name, points in lines.items())
-    canvas = Canvas(700, legend + 22 * math.ceil(len(lines) / columns), title, told)
+    description = "; ".join(
+        f"{name}: {', '.join(f'{x:g} {y:.1f}' for x, y in points)}" for name, points in lines.items()
+    )
+    canvas = Canvas(700, legend + 22 * math.ceil(len(lines) / columns), title, description)
     canvas.text(12, 24, title, size=15, bold=True)
     canvas.text(20, top + height / 2, unit, size=13, anchor="middle", turn=-90)
     for tick in range(low, high + 1, 10):

@@ -103,14 +103,16 @@ def speeds(arguments: argparse.Namespace, rows: Rows, test: Rows) -> str:
         runs[f"{size} alone"] = partial(ner.model.get_ref("tok2vec").predict, docs)
     learning = [run for run, _ in updates.values()]
     seconds = interleave([*learning, *runs.values()], arguments.repetitions, clock=time.process_time)
-    trained = dict(zip(SIZES, (n / own for (_, n), own in zip(updates.values(), seconds, strict=False)), strict=True))
+    trained = dict(
+        zip(SIZES, (n / spent for (_, n), spent in zip(updates.values(), seconds, strict=False)), strict=True)
+    )
     n_words = sum(len(words) for words, _ in test)
-    found = dict(zip(runs, (n_words / own for own in seconds[len(learning) :]), strict=True))
+    found = dict(zip(runs, (n_words / spent for spent in seconds[len(learning) :]), strict=True))
     lines = ["| | training | prediction | encoder alone | prediction, to the loop |", "|---|---|---|---|---|"]
     for size, name in SIZES.items():
         pairs = [(kind[size], kind["spacy-transformers"]) for kind in (trained, found)]
         pairs.append((found[f"{size} alone"], found["spacy-transformers alone"]))
-        cells = " | ".join(f"{own:,.0f} ({own / other:.2f})" for own, other in pairs)
+        cells = " | ".join(f"{speed:,.0f} ({speed / other:.2f})" for speed, other in pairs)
         lines.append(f"| {name} | {cells} | {found[size] / found['loop']:.2f} |")
     return "\n".join([*lines, f"| plain loop | | {found['loop']:,.0f} | | 1.00 |"])
 

@@ -2,6 +2,7 @@
 
 import unicodedata
 from difflib import get_close_matches
+from importlib.util import find_spec
 from typing import Iterable, Optional
 
 # Of a message; more of it would hide what matters.
@@ -486,6 +487,18 @@ def check_range(setting: str, value: float, low: float, high: Optional[float]) -
     if not (low <= value and (high is None or value <= high)):
         expected = f"at least {low}" if high is None else f"between {low} and {high}"
         raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=expected))
+
+
+def require(*packages: str, extra: str) -> None:
+    """Check that packages are installed which an extra brings.
+
+    packages (str): Names to import.
+    extra (str): Name of the extra.
+    RAISES (WeaknerError): If one is missing.
+    """
+    for package in packages:
+        if find_spec(package) is None:
+            raise WeaknerError(Errors.WK350.format(package=package, extra=extra))
 
 
 def check_choice(setting: str, value: str, choices: Iterable[str]) -> None:

@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 from ..code_version import code_of
 from ..corpus.formats.reading import Reading, input_files, read_corpus
 from ..corpus.language import corpus_language
-from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, require, save_encoder
-from ..errors import Errors, WeaknerError
+from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, save_encoder
+from ..errors import Errors, WeaknerError, require
 from ..files import atomic_path, check_output
 from ..runtime.hashes import hash_file, hash_path, hash_settings
 from ..runtime.lock import locked
@@ -135,7 +135,7 @@ def adapt(
     """
     options = {name: value for name, value in locals().items() if name in _MADE_FROM}
     _check_settings({**options, "gpu_id": gpu_id, "save_steps": save_steps})
-    require("transformers", "accelerate")
+    require("transformers", "accelerate", extra="transformers")
     _check("inputs", inputs, len(inputs) > 0, "at least one corpus")
     # An empty path would be the folder that one is in.
     _check("model", model, str(model) != "", "the folder or name of a Transformer (in a workflow --vars.transformer)")

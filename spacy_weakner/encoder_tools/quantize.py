@@ -13,8 +13,7 @@ from spacy.util import load_config
 from thinc.api import Model
 
 from ..encoders.onnx_encoder import OnnxTransformer, build_onnx_encoder, make_session
-from ..encoders.transformer import require
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, require
 from ..files import atomic_path, check_output
 from ..pipelines import load_pipeline
 from ..runtime.lock import holding

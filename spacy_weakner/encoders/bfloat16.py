@@ -3,13 +3,13 @@
 torch is imported in the functions, since spaCy loads without it.
 """
 
-from typing import Any
+import sys
+from typing import Any, Iterator, Set
 
 from spacy.language import Language
 from thinc.api import Model
 
 from ..errors import Errors, WeaknerError
-from ..shims import transformers_in
 
 
 def use_bfloat16(nlp: Language) -> int:
@@ -72,3 +72,25 @@ def _in_float32(output: Any) -> Any:
     elif isinstance(output, tuple):
         return tuple(map(_in_float32, output))
     return output
+
+
+def transformers_in(model: Model) -> Iterator[Any]:
+    """Find the Transformers that a model runs itself; not those that it listens to. transformers is not imported if
+    nothing has done so.
+
+    model (Model): The model.
+    YIELDS (Any): Each `PreTrainedModel` once; of parts in another one, the whole.
+    """
+    if "transformers" not in sys.modules:
+        return
+    from torch import nn
+    from transformers import PreTrainedModel
+
+    seen: Set[int] = set()
+    for node in model.walk():
+        for shim in node.shims:
+            whole = getattr(shim, "_model", None)
+            for module in whole.modules() if isinstance(whole, nn.Module) else ():
+                if isinstance(module, PreTrainedModel) and id(module) not in seen:
+                    seen.update(map(id, module.modules()))
+                    yield module

@@ -14,8 +14,7 @@ from spacy.tokens import Doc
 from thinc.api import Model, Shim
 from thinc.types import Floats2d
 
-from ..errors import check_choice
-from .transformer import require
+from ..errors import check_choice, require
 from .transformer_encoder import POOLINGS
 from .windows import Window, WindowTokenizer, check_windows, read_windows, window_settings
 

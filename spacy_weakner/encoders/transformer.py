@@ -4,11 +4,10 @@ torch and transformers are imported in the functions, since they are an extra.
 """
 
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, require
 from ..files import existing
 
 _WEIGHTS = "*.safetensors"
@@ -28,18 +27,6 @@ class MaskedLM(NamedTuple):
     new_head: bool
 
 
-def require(*packages: str, extra: str = "transformers") -> None:
-    """Check that packages are installed which an extra brings.
-
-    packages (str): Names to import.
-    extra (str): Name of the extra.
-    RAISES (WeaknerError): If one is missing.
-    """
-    for package in packages:
-        if find_spec(package) is None:
-            raise WeaknerError(Errors.WK350.format(package=package, extra=extra))
-
-
 def load_tokenizer(name: Union[str, Path]) -> Any:
     """Load the tokenizer of an encoder.
 
@@ -47,7 +34,7 @@ def load_tokenizer(name: Union[str, Path]) -> Any:
     RETURNS (Any): A fast tokenizer of transformers.
     RAISES (WeaknerError): If there is none.
     """
-    require("transformers")
+    require("transformers", extra="transformers")
     from transformers import AutoTokenizer
 
     with _reading(name):
@@ -65,7 +52,7 @@ def load_encoder(name: Union[str, Path]) -> Tuple[Any, Any]:
     RAISES (WeaknerError): If there is no such encoder, or its weights are not stored as safetensors or do not belong to
         its config.
     """
-    require("transformers")
+    require("transformers", extra="transformers")
     import torch
     from transformers import AutoConfig, AutoModel
 
@@ -90,7 +77,7 @@ def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: in
     RAISES (WeaknerError): If there is no such encoder, its weights are not stored as safetensors or do not belong to
         its config, it has no mask token, or it has no head and may not get one.
     """
-    require("transformers")
+    require("transformers", extra="transformers")
     import torch
     from transformers import AutoConfig, AutoModelForMaskedLM
 
@@ -142,7 +129,7 @@ def encoder_key(name: Union[str, Path]) -> Optional[str]:
     RETURNS (Optional[str]): Its revision, if that is known.
     RAISES (WeaknerError): If there is none.
     """
-    require("transformers")
+    require("transformers", extra="transformers")
     from transformers import AutoConfig
 
     with _reading(name):

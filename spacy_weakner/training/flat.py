@@ -21,7 +21,7 @@ class _Weights(NamedTuple):
         return array if self.rows is None else array[self.rows]
 
     def read(self) -> Vector:
-        return self.node.ops.to_numpy(self._of(self.node.get_param(self.name))).ravel().copy()
+        return self.node.ops.to_numpy(self._of(self.node.get_param(self.name))).ravel()
 
     def read_gradient(self) -> Vector:
         if not self.node.has_grad(self.name):
@@ -47,7 +47,7 @@ class _TorchWeights(NamedTuple):
     tensor: Any
 
     def read(self) -> Vector:
-        return self.tensor.detach().cpu().float().numpy().ravel().copy()
+        return self.tensor.detach().cpu().float().numpy().ravel()
 
     def read_gradient(self) -> Vector:
         if self.tensor.grad is None:

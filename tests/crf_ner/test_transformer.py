@@ -7,8 +7,8 @@ import pytest
 import spacy
 
 from spacy_weakner.corpus.weak import doc_entities
+from spacy_weakner.encoders.bfloat16 import transformers_in
 from spacy_weakner.heads import head
-from spacy_weakner.shims import transformers_in
 from spacy_weakner.training.weights import LoadWeights
 
 from ..util import (

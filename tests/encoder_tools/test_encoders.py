@@ -12,9 +12,9 @@ import spacy
 
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.encoder_tools.adapt import adapt
+from spacy_weakner.encoders.bfloat16 import transformers_in
 from spacy_weakner.encoders.transformer import load_masked_lm
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.shims import transformers_in
 
 from ..crf_ner.test_transformer import own, own_of_spacy
 from ..util import distributions, make_doc

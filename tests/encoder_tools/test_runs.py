@@ -162,9 +162,7 @@ def test_other_errors(model, text, out, monkeypatch):
         adapt([], out, model)
     with pytest.raises(WeaknerError, match=r"WK005.*'model'.*--vars\.transformer"):
         adapt([text], out, "")
-    monkeypatch.setattr(
-        "spacy_weakner.encoders.transformer.find_spec", lambda name: None if name == "accelerate" else 1
-    )
+    monkeypatch.setattr("spacy_weakner.errors.find_spec", lambda name: None if name == "accelerate" else 1)
     with pytest.raises(WeaknerError, match=r"WK350.*accelerate"):
         run(text, out, model)
     assert set(os.listdir(out.parent)) == names

@@ -8,10 +8,9 @@ import spacy
 
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import get_soft_labels
-from spacy_weakner.encoders.bfloat16 import use_bfloat16
+from spacy_weakner.encoders.bfloat16 import transformers_in, use_bfloat16
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.relabel.complete import complete
-from spacy_weakner.shims import transformers_in
 
 from ..crf_ner.test_transformer import OWN, SHARED, own
 from ..mrc_ner.test_transformer import mrc_pipeline, together

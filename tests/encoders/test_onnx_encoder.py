@@ -142,7 +142,7 @@ def test_errors(folders, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "_TOLERANCE", 0.0)
     with pytest.raises(WeaknerError, match=r"WK358.*something else"):
         quantize(exact, tmp_path / "out")
-    monkeypatch.setattr("spacy_weakner.encoders.transformer.find_spec", lambda name: None)
+    monkeypatch.setattr("spacy_weakner.errors.find_spec", lambda name: None)
     with pytest.raises(WeaknerError, match=r"WK350.*\[onnx\]"):
         quantize(exact, tmp_path / "out")
     with pytest.raises(WeaknerError, match=r"WK350.*\[onnx\]"):

@@ -164,5 +164,5 @@ def test_length_that_a_model_reads(tiny_bert, limit, expected):
 
 
 def test_the_extra_is_asked_for(tiny_bert, monkeypatch):
-    monkeypatch.setattr(transformer, "find_spec", lambda name: None)
+    monkeypatch.setattr("spacy_weakner.errors.find_spec", lambda name: None)
     refuse(tiny_bert, r"WK350.*spacy_weakner\[transformers\]")

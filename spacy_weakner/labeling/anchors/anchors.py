@@ -3,7 +3,6 @@
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from itertools import chain, islice
 from pathlib import Path
 from typing import Iterable, Iterator, List, Optional, Sequence, Tuple
@@ -18,7 +17,7 @@ from ...corpus.entities import set_entities
 from ...corpus.formats.reading import input_files
 from ...corpus.language import CorpusLanguage, record_language
 from ...corpus.sentences import SentenceSplitter, longest_run, sentence_key
-from ...errors import Errors, WeaknerError, check_range
+from ...errors import Errors, WeaknerError, check_range, require
 from ...files import check_output
 from ...progress import Progress
 from ...runtime.hashes import hash_text
@@ -187,9 +186,7 @@ class _Sentences:
         report.other += page.markup == NO_ARTICLE
         if page.markup in (REDIRECT, NO_ARTICLE):
             return
-        package = "lxml" if page.markup == HTML else "mwparserfromhell"
-        if find_spec(package) is None:
-            raise WeaknerError(Errors.WK350.format(package=package, extra="wiki"))
+        require("lxml" if page.markup == HTML else "mwparserfromhell", extra="wiki")
         paragraphs, problem = self.parser.parse(page.markup, page.text, page.namespaces)
         report.pages += 1
         if problem:

@@ -174,7 +174,7 @@ def test_missing_input(tmp_path):
 def test_without_the_package(tmp_path, monkeypatch, package):
     find_spec = importlib.util.find_spec
     missing = lambda name, *rest: None if name == package else find_spec(name, *rest)  # noqa: E731
-    monkeypatch.setattr("spacy_weakner.labeling.anchors.anchors.find_spec", missing)
+    monkeypatch.setattr("spacy_weakner.errors.find_spec", missing)
     wiki = {"a.wiki": SENTENCE, "a.xml": dump(page("A", SENTENCE)), "a.jsonl": json.dumps({"wikitext": SENTENCE})}
     needs, others = (wiki, {"a.html": HTML}) if package == "mwparserfromhell" else ({"a.html": HTML}, wiki)
     for name, text in needs.items():
