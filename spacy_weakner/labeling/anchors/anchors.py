@@ -1,11 +1,16 @@
 """Makes a corpus of the links in wikis and web pages: a first task for the recognition of entities (CoFEE)."""
 
+import json
+import shlex
+import signal
+import subprocess
+import sys
 from collections import Counter
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from preshed.maps import PreshMap  # a part of spaCy
 from spacy.language import Language
@@ -24,45 +29,34 @@ from ...runtime.hashes import hash_text
 from ...runtime.lock import holding
 from ...runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from ...ty import Entity
-from .markup import HTML, PageParser, Paragraph
 from .pages import NO_ARTICLE, REDIRECT, SUFFIXES, Page, page_format, read_pages
 
 SOURCE = "anchors"
+# Hostile pages can take a parser hours.
+MAX_SECONDS = 10.0
 # Pages that share a memory zone: the words of one are of use for the next.
 _ZONE = 200
-_HEX_DIGITS = 15  # 60 bits
+_PARSER = f"{__package__}.markup"
 
 
 @dataclass
 class AnchorsReport:
-    """Counts of a run.
-
-    docs, tokens, anchors (int): Sentences written, their tokens, and their anchors.
-    files (int): Files written.
-    pages (int): Articles read.
-    redirects, other (int): Pages passed over: those that only lead to others, and pages of dumps that are no articles.
-    unreadable (List[str]): Pages that were skipped, with the reason.
-    skipped (Counter[str]): Their number by reason: "too slow", "unreadable".
-    few (int): Sentences left out for too few anchors. A paragraph that has too few as a whole counts as one.
-    long (int): Sentences left out for their length. A paragraph that the tokenizer would take very long for counts as
-        one.
-    duplicates (int): Sentences left out since an equal one was written.
-    misaligned (int): Anchors left out since they do not begin and end at token borders within one sentence.
-    """
+    """Counts of a run."""
 
     docs: int = 0
     tokens: int = 0
     anchors: int = 0
     files: int = 1
-    pages: int = 0
+    pages: int = 0  # articles
     redirects: int = 0
-    other: int = 0
-    unreadable: List[str] = field(default_factory=list)
-    skipped: "Counter[str]" = field(default_factory=Counter)
+    other: int = 0  # pages of dumps that are no articles
+    unreadable: List[str] = field(default_factory=list)  # pages that were skipped, with the reason
+    skipped: "Counter[str]" = field(default_factory=Counter)  # their number by reason: "too slow", "unreadable"
+    # Sentences left out; a paragraph that has too few anchors, or would take the tokenizer very long, counts as one.
     few: int = 0
     long: int = 0
     duplicates: int = 0
-    misaligned: int = 0
+    misaligned: int = 0  # anchors left out since they do not begin and end at token borders within one sentence
 
 
 @holding("output_path")
@@ -108,41 +102,73 @@ def anchors(
         is left, and if the output would overwrite the input, or anything at all without `overwrite`.
     """
     check_range("min_anchors", min_anchors, 0, None)
-    for setting, value in (("max_length", max_length), ("shard_size", shard_size)):
-        check_range(setting, value, 1, None)
-    if limit is not None:
-        check_range("limit", limit, 1, None)
+    check_range("max_length", max_length, 1, None)
+    check_range("shard_size", shard_size, 1, None)
+    check_range("limit", 1 if limit is None else limit, 1, None)
     if not label.strip():
         raise WeaknerError(Errors.WK005.format(setting="label", value=repr(label), expected="a name"))
     paths, output = [Path(path) for path in inputs], Path(output_path)
     if output.is_file() if is_folder(output) else output.suffix != SUFFIX:
         expected = f"a {SUFFIX} file, or a folder (a name without suffix)"
         raise WeaknerError(Errors.WK305.format(path=output, expected=expected))
-    found = [file_ for path in paths for file_ in input_files(path, format, suffixes=SUFFIXES, tell=page_format)]
-    files = list(dict.fromkeys(found))
-    check_output([*paths, *(file_ for file_, _ in files)], [output])
+    files = {file_: None for path in paths for file_ in input_files(path, format, suffixes=SUFFIXES, tell=page_format)}
+    check_output([*paths, *(path for path, _ in files)], [output])
     check_there(output, overwrite)
-    report = AnchorsReport()
-    pages = chain.from_iterable(read_pages(file_, format_) for file_, format_ in files)
+    require("lxml", "mwparserfromhell", extra="wiki")
     language = CorpusLanguage.make(lang, tokenizer)
-    with closing(PageParser()) as parser:
-        sentences = _Sentences(language.blank(), parser, label, min_anchors, max_length, report)
-        docs = _checked(islice(sentences.of_pages(pages), limit), paths, report)
-        docs = iter(Progress(docs, desc=f"anchors {output.name}", unit="doc", enabled=progress))
-        if is_folder(output):
-            report.files = write_shards(docs, output, shard_size)
-        else:
-            write_docs(output, docs)
+    pages = chain.from_iterable(read_pages(path, format_) for path, format_ in files)
+    report = AnchorsReport()
+    sentences = _Sentences(language.blank(), label, min_anchors, max_length, report)
+    # An error before the writers end, so that no empty file is left.
+    docs: Iterable[Doc] = chain(islice(sentences.of_pages(pages), limit), _check_any(paths, report))
+    docs = iter(Progress(docs, desc=f"anchors {output.name}", unit="doc", enabled=progress))
+    if is_folder(output):
+        report.files = write_shards(docs, output, shard_size)
+    else:
+        write_docs(output, docs)
     record_language(output, language)
     return report
 
 
-def _checked(docs: Iterable[Doc], paths: Sequence[Path], report: AnchorsReport) -> Iterator[Doc]:
-    yield from docs
-    # Raised before the writers end, so that no empty file is left.
+def _check_any(paths: Sequence[Path], report: AnchorsReport) -> Iterator[Doc]:
     if not report.docs:
         names = ", ".join(map(str, paths)) or "nothing"
         raise WeaknerError(Errors.WK441.format(path=names, pages=report.pages, few=report.few, long=report.long))
+    yield from ()
+
+
+class PageParser:
+    """Has pages parsed in a process of its own, which ends when a page takes longer than `MAX_SECONDS`."""
+
+    process: "Optional[subprocess.Popen[str]]" = None
+
+    def parse(self, page: Page) -> Tuple[List[Any], str]:
+        """The paragraphs of a page; and why there are none: "too slow" or "unreadable"."""
+        command = [sys.executable, "-m", _PARSER, str(MAX_SECONDS)]
+        if self.process is None:
+            # Not by multiprocessing, which would run the script of a user again.
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdin is not None and self.process.stdout is not None
+        with suppress(OSError):  # the process died
+            self.process.stdin.write(json.dumps([page.markup, page.text, page.namespaces]) + "\n")
+            self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if answer:
+            paragraphs = json.loads(answer)
+            return (paragraphs, "") if paragraphs is not None else ([], "unreadable")
+        code = self.close()
+        if code > 0:  # it did not even start
+            raise WeaknerError(Errors.WK313.format(what=f"anything at all ('{shlex.join(command)}' shows why)"))
+        return [], "too slow" if code == -signal.SIGALRM else "unreadable"
+
+    def close(self) -> int:
+        """End the process; gives its exit code."""
+        if self.process is None:
+            return 0
+        process, self.process = self.process, None
+        process.kill()
+        process.communicate()
+        return process.returncode
 
 
 @dataclass
@@ -150,71 +176,60 @@ class _Sentences:
     """Makes Docs of pages, and counts."""
 
     nlp: Language
-    parser: PageParser
     label: str
     min_anchors: int
     max_length: int
     report: AnchorsReport
 
-    def __post_init__(self) -> None:
+    def of_pages(self, pages: Iterator[Page]) -> Iterator[Doc]:
+        """The Docs of pages. A Doc must not be used any more when the next one is read."""
         self.splitter = SentenceSplitter(self.nlp)
         # Hashes of the sentences written: 16 bytes and a little room for each, and a wiki has millions.
         self.seen = PreshMap()
+        with closing(PageParser()) as parser:
+            for first in pages:
+                # The vocabulary would otherwise hold all words of a wiki in the end.
+                with self.nlp.memory_zone():
+                    for page in chain([first], islice(pages, _ZONE - 1)):
+                        wanted = (found for found in self._of_page(page, parser) if self._is_wanted(*found))
+                        for number, (doc, entities) in enumerate(wanted, start=1):
+                            if page.identifier is not None:
+                                weak.set_id(doc, f"{page.identifier}.{number}")
+                            set_entities(doc, entities, [True] * len(doc))
+                            weak.set_source(doc, SOURCE, entities)
+                            weak.set_weak(doc)
+                            yield doc
 
-    def of_pages(self, pages: Iterable[Page]) -> Iterator[Doc]:
-        """The Docs of pages. A Doc must not be used any more when the next one is read."""
-        rest = iter(pages)
-        for first in rest:
-            # The vocabulary would otherwise hold all words of a wiki in the end.
-            with self.nlp.memory_zone():
-                for page in chain([first], islice(rest, _ZONE - 1)):
-                    for number, (doc, entities) in enumerate(self._of_page(page), start=1):
-                        if page.identifier is not None:
-                            weak.set_id(doc, f"{page.identifier}.{number}")
-                        set_entities(doc, entities, [True] * len(doc))
-                        weak.set_source(doc, SOURCE, entities)
-                        weak.set_weak(doc)
-                        self.report.docs += 1
-                        self.report.tokens += len(doc)
-                        self.report.anchors += len(entities)
-                        yield doc
-
-    def _of_page(self, page: Page) -> Iterator[Tuple[Doc, List[Entity]]]:
-        """The sentences to write, with their anchors in tokens."""
+    def _of_page(self, page: Page, parser: PageParser) -> Iterator[Tuple[Doc, List[Entity]]]:
+        """The sentences of a page, with their anchors in tokens."""
         report = self.report
         report.redirects += page.markup == REDIRECT
         report.other += page.markup == NO_ARTICLE
         if page.markup in (REDIRECT, NO_ARTICLE):
             return
-        require("lxml" if page.markup == HTML else "mwparserfromhell", extra="wiki")
-        paragraphs, problem = self.parser.parse(page.markup, page.text, page.namespaces)
+        paragraphs, problem = parser.parse(page)
         report.pages += 1
         if problem:
             report.skipped[problem] += 1
             report.unreadable.append(f"{page.place} ({problem})")
-        for paragraph in paragraphs:
-            if len(paragraph[1]) < self.min_anchors:
+        for text, anchors in paragraphs:
+            if len(anchors) < self.min_anchors:
                 report.few += 1  # and is not tokenized, which would take most of the time
-            elif longest_run(paragraph[0], self.nlp):
+            elif longest_run(text, self.nlp):
                 report.long += 1
             else:
-                yield from (found for found in self._split(paragraph) if self._is_wanted(*found))
-
-    def _split(self, paragraph: Paragraph) -> Iterator[Tuple[Doc, List[Entity]]]:
-        text, anchors = paragraph
-        begin = 0
-        for doc in self.splitter.split(text):
-            end = begin + len(doc.text)
-            inside = [(a, b) for a, b in anchors if begin <= a < end]
-            spans = [doc.char_span(a - begin, b - begin, self.label) if b <= end else None for a, b in inside]
-            entities = [(span.start, span.end, self.label) for span in spans if span is not None]
-            self.report.misaligned += len(inside) - len(entities)
-            yield doc, entities
-            begin = end + text.startswith(" ", end)
+                begin = 0
+                for doc in self.splitter.split(text):
+                    end = begin + len(doc.text)
+                    inside = [(a - begin, b - begin) for a, b in anchors if begin <= a < end]
+                    spans = [doc.char_span(a, b, self.label) if b <= len(doc.text) else None for a, b in inside]
+                    entities = [(span.start, span.end, self.label) for span in spans if span is not None]
+                    report.misaligned += len(inside) - len(entities)
+                    yield doc, entities
+                    begin = end + text.startswith(" ", end)
 
     def _is_wanted(self, doc: Doc, entities: Sequence[Entity]) -> bool:
-        # Duplicates last, so that only the hashes of sentences that are written are kept.
-        key = int(hash_text(sentence_key(doc.text))[:_HEX_DIGITS], 16)
+        key = int(hash_text(sentence_key(doc.text))[:15], 16)  # 60 bits
         if len(entities) < self.min_anchors:
             self.report.few += 1
         elif len(doc) > self.max_length:
@@ -223,5 +238,8 @@ class _Sentences:
             self.report.duplicates += 1
         else:
             self.seen[key] = 1
+            self.report.docs += 1
+            self.report.tokens += len(doc)
+            self.report.anchors += len(entities)
             return True
         return False

@@ -1,7 +1,7 @@
 """Streams the pages of dumps and other files."""
 
 from pathlib import Path
-from typing import Iterator, List, NamedTuple, Optional, Tuple
+from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 from xml.etree.ElementTree import Element, ParseError, iterparse
 
 from ...corpus.counts import RowError, at_line
@@ -9,9 +9,8 @@ from ...corpus.jsonl import read_rows
 from ...corpus.rows import read_identifier
 from ...errors import Errors, WeaknerError
 from ...files import open_packed, read_lines
-from .markup import HTML, WIKITEXT
 
-DUMP, JSONL = "dump", "jsonl"
+DUMP, WIKITEXT, HTML, JSONL = "dump", "wikitext", "html", "jsonl"
 SUFFIXES = {".xml": DUMP, ".wiki": WIKITEXT, ".txt": WIKITEXT, ".html": HTML, ".htm": HTML, ".jsonl": JSONL}
 # What a page is instead of an article, for those that are passed over.
 REDIRECT, NO_ARTICLE = "redirect", "no article"
@@ -29,20 +28,17 @@ class Page(NamedTuple):
 
 def page_format(path: Path) -> Optional[str]:
     """The format of a file by its name, one of `SUFFIXES`; `.gz` and `.bz2` do not count."""
-    name = path.name.lower().removesuffix(".gz").removesuffix(".bz2")
+    suffix = Path(path.name.lower().removesuffix(".gz").removesuffix(".bz2")).suffix
     # The parts of a large dump are called like ".xml-p1p41242".
-    suffix = Path(name).suffix
     return SUFFIXES.get(".xml" if suffix.startswith(".xml-p") else suffix)
 
 
 def read_pages(path: Path, format: str) -> Iterator[Page]:
     """Stream the pages of a file. Those that are no articles have the markup `REDIRECT` or `NO_ARTICLE`."""
-    if format == DUMP:
-        pages = _read_dump(path)
-    elif format == JSONL:
-        pages = _read_rows(path)
-    else:
+    if format in (WIKITEXT, HTML):
         pages = iter([Page(str(path), format, "\n".join(read_lines(path)))])
+    else:
+        pages = _read_dump(path) if format == DUMP else _read_rows(path)
     for page in pages:
         # As all wikis understand it.
         is_redirect = page.markup == WIKITEXT and page.text.lstrip()[:9].casefold() == "#redirect"
@@ -54,14 +50,15 @@ def _read_dump(path: Path) -> Iterator[Page]:
     namespaces: List[Tuple[str, str]] = []
     with open_packed(path) as file_:
         try:
-            events = iterparse(file_, ["start", "end"])
+            events: Any = iterparse(file_, ["start", "end"])
             _, root = next(events)
-            if _name(root) != "mediawiki":
-                raise ValueError(f"its root is <{_name(root)}>, not <mediawiki>")
+            if root.tag.rpartition("}")[2] != "mediawiki":
+                raise ValueError(f"its root is <{root.tag}>, not <mediawiki>")
             for event, node in events:
-                if event == "end" and _name(node) == "namespace":
+                name = node.tag.rpartition("}")[2] if event == "end" else ""
+                if name == "namespace":
                     namespaces.append((node.get("key", ""), node.text or ""))
-                elif event == "end" and _name(node) == "page":
+                elif name == "page":
                     yield _page_of_dump(path, node, namespaces)
                     root.clear()
         # Of encodings that are not known, others than a ParseError.
@@ -79,10 +76,6 @@ def _page_of_dump(path: Path, node: Element, namespaces: List[Tuple[str, str]]) 
     elif node.find("{*}redirect") is not None:
         markup = REDIRECT
     return Page(f"{path}, page '{title}'", markup, revision.findtext("{*}text", ""), namespaces, title)
-
-
-def _name(node: Element) -> str:
-    return node.tag.rpartition("}")[2]
 
 
 def _read_rows(path: Path) -> Iterator[Page]:
