@@ -21,22 +21,14 @@ _QUOTED = re.compile(r'"([^"\n]+)"')
 
 
 def code_version() -> str:
-    """Tell one state of the whole package from another.
-
-    RETURNS (str): The version, a hash of the package's sources, and one of the user's own file, if there is one.
-    """
+    """Tell one state of the whole package, and of the own file of a user, from another."""
     return f"{__version__} {_package_hash()}{_own_hash()}"
 
 
 def code_of(modules: Iterable[str], names: Iterable[object] = ()) -> str:
-    """Tell one state of some modules from another, so that a change elsewhere makes nothing anew.
-
-    modules (Iterable[str]): Modules of this package; all that they import, at once or later, is part of their code, and
-        so are components and functions that they name.
-    names (Iterable[object]): Values of settings. Those that are names of components and registered functions of this
-        package add their code.
-    RETURNS (str): As `code_version`; empty if there are no modules.
-    """
+    """Tell one state of some modules from another, so that a change elsewhere makes nothing anew. All that they import,
+    at once or later, is part of their code; so are components and functions that they name, or that are among `names`
+    (values of settings)."""
     registered = _registered()
     named = {registered[name] for name in names if isinstance(name, str) and name in registered}
     found = frozenset(modules) | named
@@ -51,12 +43,7 @@ def names_in(config: str) -> List[str]:
 
 
 def hash_sources(folder: Path, files: Iterable[Path]) -> str:
-    """SHA-256 of sources with their relative names.
-
-    folder (Path): The folder of a package.
-    files (Iterable[Path]): Files in it.
-    RETURNS (str): The hash, in hexadecimal digits.
-    """
+    """SHA-256 of sources with their relative names."""
     digest = hashlib.sha256()
     for path in sorted(files):
         name = path.relative_to(folder).as_posix().encode("utf-8")
@@ -72,13 +59,7 @@ def all_sources(folder: Path) -> List[Path]:
 
 
 def imported_sources(folder: Path, modules: Iterable[str], registered: Dict[str, str]) -> Set[Path]:
-    """Sources of modules, and of all modules of the package that they import or name.
-
-    folder (Path): The folder of the package.
-    modules (Iterable[str]): Full names of the modules.
-    registered (Dict[str, str]): Modules of components and registered functions by their names.
-    RETURNS (Set[Path]): The files.
-    """
+    """Sources of modules, and of all modules of the package that they import or name."""
     found: Set[Path] = set()
     waiting = list(modules)
     seen: Set[str] = set()

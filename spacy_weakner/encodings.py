@@ -18,12 +18,8 @@ _HIGH = re.compile(rb"[\x80-\xff]+")
 
 
 def guess_encoding(sample: bytes) -> Optional[str]:
-    """Tell the encoding of text that is not plain UTF-8.
-
-    sample (bytes): The beginning of a file.
-    RETURNS (Optional[str]): Its name, as iconv knows it; "UTF-8" if only some bytes do not belong to it; None if it
-        cannot be told.
-    """
+    """The encoding of text that is not plain UTF-8, as iconv names it; "UTF-8" if only some bytes do not belong to it;
+    None if it cannot be told."""
     for mark, name in _MARKS:
         if sample.startswith(mark):
             return name
@@ -43,15 +39,8 @@ def guess_encoding(sample: bytes) -> Optional[str]:
 
 
 def wrong_encoding(path: Path, sample: bytes, line: int, position: int, reason: str) -> WeaknerError:
-    """What to raise for a file that is not UTF-8.
-
-    path (Path): The file.
-    sample (bytes): Its beginning, unpacked, with the line that cannot be read.
-    line (int): That line, from 1.
-    position (int): The byte, from 0.
-    reason (str): What is wrong with it.
-    RETURNS (WeaknerError): With the encoding, and how to convert the file.
-    """
+    """What to raise for a file that is not UTF-8: `sample` is its beginning, unpacked, with the line (from 1) that
+    cannot be read at a byte (from 0)."""
     encoding = guess_encoding(sample)
     name, out = shlex.quote(str(path)), shlex.quote(_beside(path))
     if encoding is None and reason == NULS:
@@ -75,13 +64,7 @@ NULS = "a zero byte"
 
 
 def convert_command(path: Path, encoding: str, options: str = "") -> str:
-    """The command that converts a file to UTF-8.
-
-    path (Path): The file; `.gz` and `.bz2` are unpacked and packed again.
-    encoding (str): What it is in.
-    options (str): Further options of iconv.
-    RETURNS (str): The command.
-    """
+    """The command that converts a file to UTF-8; `.gz` and `.bz2` are unpacked and packed again."""
     name, out = shlex.quote(str(path)), shlex.quote(_beside(path))
     packer = {".gz": "gzip", ".bz2": "bzip2"}.get(path.suffix.lower())
     if packer is not None:

@@ -24,12 +24,8 @@ class WeaknerError(ValueError):
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:
-    """Make a text fit to be printed as a message: on one line, not too long, without characters that control terminals.
-
-    text (str): The text.
-    longest (int): The result is shorter.
-    RETURNS (str): Such characters are escaped, and what is too long loses its middle.
-    """
+    """Make a text fit to be printed as a message: on one line, shorter than `longest`, without characters that control
+    terminals."""
     if not text.isprintable():
         text = "".join(map(_escaped, text))
     if len(text) < longest:
@@ -476,39 +472,21 @@ class Warnings:
 
 
 def check_range(setting: str, value: float, low: float, high: Optional[float]) -> None:
-    """Refuse a setting that is out of range.
-
-    setting (str): Its name.
-    value (float): Its value.
-    low (float): The lowest that is allowed.
-    high (Optional[float]): The highest; None: any.
-    RAISES (WeaknerError): If it is out of range, or NaN.
-    """
+    """Refuse a setting that is out of range or NaN; `high` is None for any."""
     if not (low <= value and (high is None or value <= high)):
         expected = f"at least {low}" if high is None else f"between {low} and {high}"
         raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=expected))
 
 
 def require(*packages: str, extra: str) -> None:
-    """Check that packages are installed which an extra brings.
-
-    packages (str): Names to import.
-    extra (str): Name of the extra.
-    RAISES (WeaknerError): If one is missing.
-    """
+    """Refuse to go on without packages that an extra brings."""
     for package in packages:
         if find_spec(package) is None:
             raise WeaknerError(Errors.WK350.format(package=package, extra=extra))
 
 
 def check_choice(setting: str, value: str, choices: Iterable[str]) -> None:
-    """Refuse a setting that is none of the known ones.
-
-    setting (str): Its name.
-    value (str): Its value.
-    choices (Iterable[str]): The known ones.
-    RAISES (WeaknerError): If it is none of them; the message lists the nearest first.
-    """
+    """Refuse a setting that is none of the known ones; the message lists the nearest first."""
     known = list(choices)
     if value not in known:
         near = get_close_matches(value, known, n=3, cutoff=0.5)

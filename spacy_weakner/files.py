@@ -35,12 +35,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def replace(new: Path, path: Path, folder: Path) -> None:
-    """Put a file or a folder in the place of another, which is not seen half removed.
-
-    new (Path): The new one.
-    path (Path): Where it goes.
-    folder (Path): A scratch folder beside, for the old one.
-    """
+    """Put a file or a folder in the place of another, which is not seen half removed: it goes into a scratch folder."""
     if new.is_dir() and path.exists():
         os.rename(path, folder / f"{path.name}{ASIDE}")
     os.replace(new, path)
@@ -53,13 +48,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def existing(path: Path, hint: str = "") -> Path:
-    """Check that a path exists.
-
-    path (Path): The path.
-    hint (str): What may help to correct it; goes into the message.
-    RETURNS (Path): The path.
-    RAISES (WeaknerError): If it does not exist.
-    """
+    """Check that a path exists. `hint` is what may help to correct it."""
     path = Path(path)
     if not path.exists():
         raise WeaknerError(Errors.WK100.format(path=path, hint=f" ({hint})" if hint else ""))
@@ -68,12 +57,7 @@ def existing(path: Path, hint: str = "") -> Path:
 
 def visible_files(folder: Path, suffix: str = "") -> List[Path]:
     """List files. As in spaCy, what begins with a dot or lies in a folder that does is passed over: another run may be
-    writing it, or was killed while it did.
-
-    folder (Path): The folder; it is searched with its subfolders.
-    suffix (str): How their names end.
-    RETURNS (List[Path]): The files, sorted by name.
-    """
+    writing it, or was killed while it did."""
     found: List[Path] = []
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name[0] != "."]
@@ -82,11 +66,7 @@ def visible_files(folder: Path, suffix: str = "") -> List[Path]:
 
 
 def expand_home(path: str) -> Path:
-    """Put the folder of a user in the place of `~` or `~user`.
-
-    path (str): The path.
-    RETURNS (Path): The path; as it is, if nothing is known of such a user.
-    """
+    """Put the folder of a user in the place of `~` or `~user`, if such a user is known."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -94,12 +74,7 @@ def expand_home(path: str) -> Path:
 
 
 def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
-    """Check that no output is an input, lies in one, or holds one.
-
-    inputs (Iterable[Path]): Files and folders that are read.
-    outputs (Iterable[Path]): Files and folders that will be written; they need not exist.
-    RAISES (WeaknerError): If one touches an input.
-    """
+    """Check that no output is an input, lies in one, or holds one."""
     sources = {path.resolve(): path for path in inputs}
     above = {parent: path for source, path in sources.items() for parent in source.parents}
     for output in outputs:
@@ -111,12 +86,7 @@ def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
 
 @contextmanager
 def open_packed(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to read; `.gz` and `.bz2` are unpacked on the way.
-
-    path (Path): The file.
-    YIELDS (IO[bytes]): What it holds.
-    RAISES (WeaknerError): If it does not exist, is a folder, or turns out to be damaged.
-    """
+    """Open a file to read; `.gz` and `.bz2` are unpacked on the way."""
     path = existing(path)
     if path.is_dir():
         raise WeaknerError(Errors.WK109.format(path=path))
@@ -135,12 +105,7 @@ def open_packed(path: Path) -> Iterator[IO[bytes]]:
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Stream the lines of a UTF-8 text file without their line ends; `.gz` and `.bz2` are unpacked on the way.
-
-    path (Path): The file.
-    YIELDS (str): Its lines.
-    RAISES (WeaknerError): If it does not exist, is a folder, is not UTF-8, or is damaged.
-    """
+    """Stream the lines of a UTF-8 text file without their line ends; `.gz` and `.bz2` are unpacked on the way."""
     position = 0
     with open_packed(path) as file_:
         for number, raw in enumerate(file_, start=1):
@@ -149,15 +114,7 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def decode_line(raw: bytes, path: Path, number: int, position: int) -> str:
-    """Decode a line of a UTF-8 text file.
-
-    raw (bytes): The line.
-    path (Path): The file.
-    number (int): The line's number, from 1.
-    position (int): Where in the file it begins.
-    RETURNS (str): The line without its line end.
-    RAISES (WeaknerError): If it is not UTF-8, with the encoding that the file seems to have.
-    """
+    """Decode a line of a UTF-8 text file, whose number (from 1) and position are for the message."""
     try:
         line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
@@ -169,14 +126,9 @@ def decode_line(raw: bytes, path: Path, number: int, position: int) -> str:
 
 
 def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
-    """Parse JSON. Whatever is wrong with it is one kind of error.
-
-    text (Union[str, bytes]): The JSON.
-    **hooks (Any): See `json.loads`.
-    RETURNS (Any): The value; all strings in it can be encoded, and all integers be made floats.
-    RAISES (json.JSONDecodeError): If it is not JSON, is nested too deeply, or holds a number of hundreds of digits or a
-        half of a surrogate pair, which JSON can spell.
-    """
+    """Parse JSON. Whatever is wrong with it is a `json.JSONDecodeError`; also too deep nesting, numbers of hundreds of
+    digits, and halves of surrogate pairs, which JSON can spell. (All strings can be encoded, and all integers be made
+    floats.)"""
     try:
         text = text if isinstance(text, str) else text.decode("utf-8-sig")
         value = _decoder(tuple(hooks.items())).decode(text)
@@ -206,11 +158,7 @@ def _decoder(hooks: Tuple[Tuple[str, Any], ...]) -> json.JSONDecoder:
 
 @contextmanager
 def reading_stored(name: str) -> Iterator[None]:
-    """Tell of which component it is that something stored is damaged.
-
-    name (str): Name of the component.
-    RAISES (WeaknerError): In place of the errors of the readers of JSON, msgpack and weights.
-    """
+    """Tell of which component it is that something stored is damaged."""
     try:
         yield
     except WeaknerError:
@@ -220,13 +168,7 @@ def reading_stored(name: str) -> Iterator[None]:
 
 
 def read_object(path: Path, what: str) -> Any:
-    """Read a JSON or TOML file.
-
-    path (Path): The file.
-    what (str): What it should hold, for the message if it is something else, or an object of JSON has a name twice.
-    RETURNS (Any): What it holds.
-    RAISES (WeaknerError): If so, or it cannot be read.
-    """
+    """Read a JSON or TOML file. `what` it should hold is for the message; no object of JSON may have a name twice."""
     text = "\n".join(read_lines(path))
     try:
         if path.suffix not in (".json", ".toml"):
@@ -245,22 +187,14 @@ def _unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def parse_integer(digits: str) -> int:
-    """Read an integer of JSON.
-
-    digits (str): How it is written.
-    RETURNS (int): The number; it can be made a float.
-    RAISES (ValueError): If it cannot.
-    """
+    """Read an integer of JSON that can be made a float."""
     if len(digits) > _MOST_DIGITS:
         raise ValueError("a number has too many digits")
     return int(digits)
 
 
 def is_text(value: Any) -> bool:
-    """Whether something is a string that a Doc can hold: one without halves of surrogate pairs.
-
-    value (Any): What was read.
-    """
+    """True for a string that a Doc can hold: one without halves of surrogate pairs."""
     return isinstance(value, str) and _HALF.search(value) is None
 
 

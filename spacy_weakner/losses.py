@@ -28,14 +28,7 @@ class ProbabilityLoss(Protocol):
 
 def loss_of_tokens(loss: ProbabilityLoss, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
     """Compute a loss, which may be anybody's, and check the form of what it gives: numpy would spread a gradient of a
-    wrong shape over all tokens.
-
-    loss (ProbabilityLoss): The loss.
-    log_probabilities (Array): Shape (n_tokens, n_classes).
-    truths (Array): Same shape.
-    RETURNS (Tuple[Array, Array]): What it gives.
-    RAISES (ValueError): If it is called otherwise, or gives something else.
-    """
+    wrong shape over all tokens."""
     shape = tuple(truths.shape)
     try:
         result = loss(log_probabilities, truths)
@@ -145,43 +138,25 @@ class GeneralizedCrossEntropy:
 
 
 def log_softmax(scores: Array, temperature: float = 1.0) -> Array:
-    """Log-probabilities of each row.
-
-    scores (Array): Shape (n, n_classes); at least one class.
-    temperature (float): Divides the scores.
-    RETURNS (Array): Same shape, float64.
-    """
+    """Log-probabilities of each row of scores, which are divided by the temperature; float64."""
     cooled = numpy.asarray(scores, dtype="float64") / temperature
     shifted = cooled - cooled.max(-1, keepdims=True)
     return shifted - numpy.log(numpy.exp(shifted).sum(-1, keepdims=True))
 
 
 def log_softmax_gradient(log_probabilities: Array, gradient: Array) -> Array:
-    """Take a gradient with respect to log-probabilities back to the scores of their softmax.
-
-    log_probabilities (Array): Shape (n, n_classes).
-    gradient (Array): Same shape.
-    RETURNS (Array): Same shape.
-    """
+    """Take a gradient with respect to log-probabilities back to the scores of their softmax."""
     return gradient - numpy.exp(log_probabilities) * gradient.sum(-1, keepdims=True)
 
 
 def sigmoid(scores: Array) -> Array:
-    """Probabilities of log-odds, none of which overflows.
-
-    scores (Array): Any shape.
-    RETURNS (Array): Same shape and type.
-    """
+    """Probabilities of log-odds, none of which overflows."""
     return numpy.exp(-numpy.logaddexp(0.0, -scores))
 
 
 def binary_cross_entropy(scores: Array, truths: Array) -> Tuple[Array, Array]:
-    """-y log p - (1 - y) log(1 - p), where p is the sigmoid of a score.
-
-    scores (Array): Any shape.
-    truths (Array): Same shape: the wanted probabilities y, or what is true.
-    RETURNS (Tuple[Array, Array]): Values, and their gradient with respect to the scores; same shape, float64.
-    """
+    """-y log p - (1 - y) log(1 - p), where p is the sigmoid of a score; and its gradient with respect to the scores, of
+    the same shape, float64."""
     wide = numpy.asarray(scores, dtype="float64")
     # log(1 + exp(s)) - y s, in parts that are all at least 0 where y is 0 or 1, so that nothing cancels.
     values = numpy.logaddexp(0.0, -numpy.abs(wide)) + (numpy.maximum(wide, 0.0) - truths * wide)

@@ -15,16 +15,13 @@ _NAME = "weakner_own_code"
 
 
 def own_code() -> Optional[Path]:
-    """RETURNS (Optional[Path]): The file, if there is one."""
+    """The file, if there is one."""
     path = os.environ.get(OWN_CODE)
     return Path(path) if path else None
 
 
 def import_own_code() -> None:
-    """Import the file, if there is one, so that what it registers is known.
-
-    RAISES (WeaknerError): If it is not there, or cannot be imported.
-    """
+    """Import the file, if there is one, so that what it registers is known."""
     path = own_code()
     if path is None:
         return

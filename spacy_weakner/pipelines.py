@@ -19,26 +19,15 @@ _NOT_REGISTERED = ("[E002]", "[E893]")
 
 
 def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Language:
-    """Create a pipeline without components.
-
-    lang (str): Language code.
-    tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
-    RETURNS (Language): The pipeline.
-    RAISES (WeaknerError): If there is no such language or tokenizer.
-    """
+    """A pipeline without components; the tokenizer is a registered one, or None for that of the language."""
     config = {"nlp": {"tokenizer": {"@tokenizers": tokenizer_name(lang, tokenizer)}}}
     with _language_errors(lang):
         return spacy.blank(lang, config=config)
 
 
 def tokenizer_name(lang: str, tokenizer: Optional[str] = None) -> str:
-    """The registered name of a tokenizer. No pipeline is made, which takes a tenth of a second for some languages.
-
-    lang (str): Language code.
-    tokenizer (Optional[str]): The name; None is the language's own.
-    RETURNS (str): The name.
-    RAISES (WeaknerError): If there is no such language or tokenizer.
-    """
+    """The registered name of a tokenizer; None is that of the language. No pipeline is made, which takes a tenth of a
+    second for some languages."""
     with _language_errors(lang):
         default = get_lang_class(lang).default_config["nlp"]["tokenizer"]["@tokenizers"]
     if tokenizer is not None and not spacy.registry.has("tokenizers", tokenizer):
@@ -56,11 +45,8 @@ def _language_errors(lang: str) -> Iterator[None]:
 
 
 def config_text(name: Union[str, Path]) -> str:
-    """The text of a pipeline's config. The pipeline is not loaded.
-
-    name (Union[str, Path]): Its folder, or the name of an installed package.
-    RETURNS (str): The text; empty if there is none.
-    """
+    """The text of the config of a pipeline (a folder or an installed package), which is not loaded; empty if there is
+    none."""
     folder = Path(name)
     if not folder.is_dir() and is_package(str(name)):
         folder = get_package_path(str(name))
@@ -69,43 +55,26 @@ def config_text(name: Union[str, Path]) -> str:
 
 
 def asks_language_model(name: Union[str, Path]) -> bool:
-    """True if a pipeline has a component of spacy-llm. The pipeline is not loaded.
-
-    name (Union[str, Path]): Its folder, or the name of an installed package.
-    """
+    """True if a pipeline has a component of spacy-llm. The pipeline is not loaded."""
     return _LANGUAGE_MODEL.search(config_text(name)) is not None
 
 
 def default_component(nlp: Language, is_able: Callable[[Any], bool]) -> Optional[Tuple[str, Any]]:
     """The component that is used where none is named: the last one that is able to and writes entities, since a
-    combination stands behind what it combines; if none writes any, the last one that is able to.
-
-    nlp (Language): The pipeline.
-    is_able (Callable[[Any], bool]): True for a component that can do what is wanted.
-    RETURNS (Optional[Tuple[str, Any]]): Its name and the component; None if there is none.
-    """
+    combination stands behind what it combines; if none writes any, the last one that is able to."""
     found = [(name, pipe) for name, pipe in nlp.pipeline if is_able(pipe)]
     writing = [(name, pipe) for name, pipe in found if getattr(pipe, "annotate_ents", True)]
     return next(reversed(writing or found), None)
 
 
 def add_sentences(nlp: Language) -> None:
-    """Let a pipeline split texts into sentences as corpora are split, since components learn from sentences.
-
-    nlp (Language): The pipeline; changed unless one of its components splits already.
-    """
+    """Let a pipeline split texts into sentences as corpora are split, since components learn from sentences."""
     if not any("token.is_sent_start" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names):
         nlp.add_pipe("sentencizer", first=True)
 
 
 def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:
-    """Run the components that stand before another one: encoders that it listens to may be among them.
-
-    nlp (Language): The pipeline.
-    name (str): Name of the other one.
-    docs (List[Doc]): The Docs; written to.
-    RETURNS (List[Doc]): The Docs.
-    """
+    """Run the components that stand before another one: encoders that it listens to may be among them."""
     names = [other for other, _ in nlp.pipeline]
     before = names[: names.index(name)]
     if not before:
@@ -115,12 +84,7 @@ def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:
 
 
 def load_pipeline(name: Union[str, Path]) -> Language:
-    """Load a trained pipeline.
-
-    name (Union[str, Path]): Its folder, or the name of an installed package.
-    RETURNS (Language): The pipeline.
-    RAISES (WeaknerError): If there is none, or it cannot be loaded: a component may be unknown here, or older.
-    """
+    """Load a trained pipeline."""
     try:
         return spacy.load(name)
     except WeaknerError:

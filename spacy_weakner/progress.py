@@ -53,7 +53,6 @@ class Progress(Generic[T]):
         self._lines = enabled and self._bar is None
 
     def __iter__(self) -> Iterator[T]:
-        """YIELDS (T): The items. Each counts as done when the next one is asked for."""
         try:
             for item in self.items or ():
                 yield item
@@ -62,10 +61,7 @@ class Progress(Generic[T]):
             self.close()
 
     def update(self, n: float = 1) -> None:
-        """Say what is done.
-
-        n (float): How much more than before.
-        """
+        """Count `n` more as done."""
         with self._lock:
             self.done += n
             if self._bar is not None:
@@ -74,11 +70,8 @@ class Progress(Generic[T]):
                 self._print()
 
     def part(self, name: str) -> Callable[[float], None]:
-        """One of the parts of the work, each of which counts as one and may be done at the same time as others.
-
-        name (str): Its name.
-        RETURNS (Callable[[float], None]): To be told what share of the part is done.
-        """
+        """One of the parts of the work, each of which counts as one and may be done at the same time as others. Gives
+        what is to be told which share of the part is done."""
 
         def tell(share: float) -> None:
             with self._lock:

@@ -17,10 +17,7 @@ _Memory = Dict[Tuple[Any, ...], Tuple[Sequence[Any], Any]]
 
 @contextmanager
 def remembered(model: Model) -> Iterator[None]:
-    """Let all layers that read by `read_once` remember what they have read. Nothing may be random in it, nor change.
-
-    model (Model): The model.
-    """
+    """Let all layers that read by `read_once` remember what they have read. Nothing may be random in it, nor change."""
     layers = list(model.walk())
     for layer in layers:
         layer.attrs[_MEMORY] = {}

@@ -38,11 +38,8 @@ else:
 
 
 def try_lock(file_: IO[Any]) -> Optional[bool]:
-    """Lock an open file as long as it is open; does not wait.
-
-    file_ (IO[Any]): The file, open for writing.
-    RETURNS (Optional[bool]): Whether it is locked now, and not by another; None: the file system has no locks.
-    """
+    """Lock an open file as long as it is open, without waiting: True if it is locked now, False if another has locked
+    it, None if the file system has no locks."""
     try:
         _lock(file_)
     except OSError as error:
@@ -51,7 +48,7 @@ def try_lock(file_: IO[Any]) -> Optional[bool]:
 
 
 def is_at(file_: IO[Any], path: Path) -> bool:
-    """Whether an open file still is the one at a path."""
+    """True if an open file still is the one at a path."""
     try:
         there = os.stat(path)
     except FileNotFoundError:
@@ -61,11 +58,7 @@ def is_at(file_: IO[Any], path: Path) -> bool:
 
 def place_beside(output: Path) -> Path:
     """Where temporary files of an output go: beside it; or in it, if it is a folder that is mounted, or within one that
-    cannot be written to.
-
-    output (Path): The output, resolved.
-    RETURNS (Path): A folder.
-    """
+    cannot be written to."""
     inside = output.is_dir() and (os.path.ismount(output) or not os.access(output.parent, os.W_OK))
     return output if inside else output.parent
 
@@ -89,10 +82,7 @@ def scratch_folder(output: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(output: Path) -> None:
-    """Remove what killed runs have left beside an output and in it.
-
-    output (Path): The output; need not exist.
-    """
+    """Remove what killed runs have left beside an output and in it."""
     output = Path(output).resolve()
     found = [path for path in _listed(output.parent) if _wanted_name(path.name) == output.name]
     if output.is_dir():
@@ -107,12 +97,7 @@ def remove_leftovers(output: Path) -> None:
 
 @contextmanager
 def writing(path: Path, *, every: bool = False) -> Iterator[None]:
-    """Say where a full disk was met.
-
-    path (Path): What is written.
-    every (bool): Every error of the system is about writing it, not only those of full disks.
-    RAISES (WeaknerError): In the place of such an error.
-    """
+    """Name what was written when a full disk was met; with `every`, at any error of the system."""
     try:
         yield
     except OSError as error:
@@ -122,12 +107,12 @@ def writing(path: Path, *, every: bool = False) -> Iterator[None]:
 
 
 def disk_error(path: Path, error: OSError) -> WeaknerError:
-    """RETURNS (WeaknerError): What a user is told of an error in writing."""
+    """What a user is told of an error in writing."""
     return WeaknerError(Errors.WK785.format(path=wanted(path), reason=error.strerror or error))
 
 
 def wanted(path: Path) -> Path:
-    """RETURNS (Path): What a path is called in the end, without the temporary folders on the way to it."""
+    """What a path is called in the end, without the temporary folders on the way to it."""
     return Path(*(part for part in path.parts if not _NAME.fullmatch(part)))
 
 

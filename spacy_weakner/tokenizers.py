@@ -21,11 +21,7 @@ def make_word_tokenizer() -> Callable[[Language], Tokenizer]:
 
 
 def create_word_tokenizer(nlp: Language) -> Tokenizer:
-    """Create the tokenizer of `make_word_tokenizer` for a pipeline.
-
-    nlp (Language): The pipeline; its vocabulary is shared.
-    RETURNS (Tokenizer): The tokenizer.
-    """
+    """Create the tokenizer of `make_word_tokenizer` for a pipeline."""
     punctuation = rf"[^\w\s{_inseparable()}][{_inseparable()}]*"
     return Tokenizer(
         nlp.vocab,

@@ -6,12 +6,7 @@ import srsly
 
 
 def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None) -> bytes:
-    """Serialize a torch module.
-
-    module (Any): The module, or None before initialization.
-    kwargs (Optional[Dict[str, Any]]): What builds it again; values that JSON can hold. None: what it has as `kwargs`.
-    RETURNS (bytes): Empty for None.
-    """
+    """Serialize a torch module with the kwargs that build it again (None: its attribute `kwargs`); empty for None."""
     if module is None:
         return b""
     from safetensors.torch import save
@@ -24,15 +19,8 @@ def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None) -> byt
 def module_from_bytes(
     data: bytes, make: Callable[..., Any], device: Any, expected: Optional[Dict[str, Any]] = None
 ) -> Any:
-    """Rebuild a torch module.
-
-    data (bytes): As `module_to_bytes` made them.
-    make (Callable[..., Any]): Builds the module from its kwargs.
-    device (Any): The torch device to put it on.
-    expected (Optional[Dict[str, Any]]): The kwargs of the module that is replaced, if there is one.
-    RETURNS (Any): The module, or None.
-    RAISES (ValueError): If it was built with other kwargs than the one that it replaces.
-    """
+    """Rebuild a torch module with a function that takes its kwargs; a `ValueError` if it was built with other kwargs
+    than expected."""
     if not data:
         return None
     from safetensors.torch import load

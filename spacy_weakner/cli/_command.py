@@ -103,11 +103,7 @@ def command(
 
 
 def parameter_docs(owner: Any) -> Dict[str, str]:
-    """What a docstring in the form of this package says of each parameter, on one line.
-
-    owner (Any): A function or class.
-    RETURNS (Dict[str, str]): Texts by name; "See ..." is left as it is.
-    """
+    """What a docstring in the form of this package says of each parameter, on one line; "See ..." is left as it is."""
     found: Dict[str, str] = {}
     names: List[str] = []
     owners = reversed(inspect.getmro(owner)) if inspect.isclass(owner) else [owner]

@@ -90,10 +90,7 @@ def new_app(name: Optional[str] = None, help: Optional[str] = None) -> typer.Typ
 
 @contextmanager
 def reporting() -> Iterator[None]:
-    """Turn errors of users, Ctrl-C and SIGTERM into one line on stderr and an exit code.
-
-    RAISES (typer.Exit): With code 1 after an error, 130 after Ctrl-C.
-    """
+    """Turn errors of users, Ctrl-C and SIGTERM into one line on stderr and an exit code."""
     # As Ctrl-C, so that half-written files are removed. Only the main thread may set it.
     is_main = current_thread() is main_thread()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler) if is_main else None
@@ -114,12 +111,7 @@ def reporting() -> Iterator[None]:
 
 
 def config_overrides(context: typer.Context) -> Dict[str, Any]:
-    """What a command does not know itself, as settings of the config.
-
-    context (typer.Context): The command's.
-    RETURNS (Dict[str, Any]): Values by dotted name.
-    RAISES (WeaknerError): If one has no dot.
-    """
+    """What a command does not know itself, as settings of the config by dotted name."""
     from spacy.cli import _util
 
     try:
@@ -129,13 +121,8 @@ def config_overrides(context: typer.Context) -> Dict[str, Any]:
 
 
 def only_with(context: typer.Context, modes: Mapping[str, Sequence[str]]) -> str:
-    """The option that a command is given of some that exclude each other.
-
-    context (typer.Context): The command's.
-    modes (Mapping[str, Sequence[str]]): For each of them the options that belong to it; "" is none of them.
-    RETURNS (str): Its name; empty if there is none.
-    RAISES (WeaknerError): If there are two, or an option belongs to others only.
-    """
+    """The option that a command is given of some that exclude each other; empty if there is none. `modes` has for each
+    the options that belong to it, and under "" those of none."""
 
     def is_given(name: str) -> bool:
         source = context.get_parameter_source(name)
@@ -158,12 +145,8 @@ def _misplaced(option: str, where: str) -> WeaknerError:
 
 
 def say(kind: str, text: str, path: object = None) -> None:
-    """Print a line as it is: what is to be copied may not be broken, as wasabi's printer would.
-
-    kind (str): "good", "info", "warning" or "error".
-    text (str): The line.
-    path (object): What stands in a line of its own below.
-    """
+    """Print a line as it is: what is to be copied may not be broken, as wasabi would. `path` stands in a line of its
+    own below."""
     sign, tint = _LOOKS[kind]
     line = locale_escape(f"{sign} {text}")
     typer.echo(color(line, fg=tint) if supports_ansi() and sys.stdout.isatty() else line)
@@ -193,21 +176,13 @@ def number(setting: str, value: Optional[str], kind: Callable[[str], T]) -> Opti
 
 
 def listing(counts: Dict[str, int]) -> str:
-    """Counts on one line.
-
-    counts (Dict[str, int]): Counts by name.
-    RETURNS (str): For example "12 (CITY 7, PER 5)".
-    """
+    """Counts on one line: "12 (CITY 7, PER 5)"."""
     total = sum(counts.values())
     return f"{total} ({', '.join(f'{name} {n}' for name, n in counts.items())})" if counts else "0"
 
 
 def show_shards(skipped: int, replaced: int) -> None:
-    """Say what earlier runs of a stage have left.
-
-    skipped (int): Shards that were finished already.
-    replaced (int): Shards that were made from something else.
-    """
+    """What earlier runs of a stage have left: shards that were finished already, or made from something else."""
     if skipped:
         msg.info(f"Shards that were finished already: {skipped}")
     if replaced:
@@ -215,12 +190,7 @@ def show_shards(skipped: int, replaced: int) -> None:
 
 
 def check_json(output: Optional[Path], inputs: Iterable[Path]) -> None:
-    """Check the path of a result before the work that leads to it.
-
-    output (Optional[Path]): The file to write; None: there is none.
-    inputs (Iterable[Path]): What is read.
-    RAISES (WeaknerError): If it is a folder, or belongs to an input.
-    """
+    """Refuse a folder or an input as the path of a result, before the work that leads to it."""
     if output is not None:
         if output.is_dir():
             raise WeaknerError(Errors.WK109.format(path=output))
@@ -228,11 +198,6 @@ def check_json(output: Optional[Path], inputs: Iterable[Path]) -> None:
 
 
 def write_json(path: Path, value: object) -> None:
-    """Write a JSON file.
-
-    path (Path): The file.
-    value (object): What JSON can hold.
-    """
     import srsly
 
     remove_leftovers(path)
@@ -240,11 +205,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table of numbers, the first column of which names them.
-
-    header (Sequence[str]): Names of the columns.
-    rows (Sequence[Sequence[str]]): The cells.
-    """
+    """Print a table of numbers, the first column of which names them."""
     msg.table(rows, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
 
 

@@ -53,11 +53,8 @@ def show(report: CheckReport, given: Any) -> None:
 
 
 def show_report(report: CheckReport) -> None:
-    """Print what was found: errors first, the labels of all files side by side, and the number of errors.
-
-    report (CheckReport): What was found.
-    RAISES (typer.Exit): With code 1 if there are errors.
-    """
+    """Print what was found: errors first, the labels of all files side by side, and the number of errors, with which it
+    exits."""
     for finding in report.findings:
         _show(finding)
     header, rows = label_table(report.labels)

@@ -8,10 +8,6 @@ from .app import NAME, app
 
 
 def register() -> typer.Typer:
-    """What the entry point refers to.
-
-    RETURNS (typer.Typer): Our application, which is part of spaCy's once this module is imported.
-    """
     return app
 
 

@@ -76,7 +76,7 @@ class AggregateReport(AggregateCounts):
 
     @property
     def unanswered(self) -> Tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): Sources to use, given or learned about, that have looked at no Doc."""
+        """Sources to use, given or learned about, that have looked at no Doc."""
         return tuple(source for source, n in self.answers.items() if not n)
 
 

@@ -60,18 +60,12 @@ def row_text(row: Row) -> Optional[str]:
 
 
 def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
-    """Read what a row names.
-
-    row (Row): The row. Its labels stand under "weak_ents", or else under one of "ents", "spans" and "entities", as
+    """Read what a row names under "weak_ents" (of several sources that of `source`), or else under one of "ents",
+    "spans" and "entities"; None if the list is null: nobody has looked. Its items are
 
         [start, end, label] or [start, end, label, score],
         {"start", "end", "label"}, also with "type" or "entity_group" for "label", and with "score",
         {"text", "label"}, also with "phrase" or "word" for "text", or [phrase, label].
-
-        Offsets count characters if the row has "text", tokens if it has "tokens".
-    source (str): Which list to take if "weak_ents" holds one for each of several sources.
-    RETURNS (Optional[List[Mention]]): The mentions; None if the list is null: nobody has looked.
-    RAISES (RowError): If something is malformed.
     """
     items, what = _find_list(row, source)
     if items is None:

@@ -199,13 +199,8 @@ class LabelConfig:
 
 
 class Label(Stage[LabelCounts]):
-    """The stage.
-
-    config (LabelConfig): What to do.
-    settings (Dict[str, Any]): Those of the config.
-    nlp (Language): Its tokenizer splits the terms; the rulers of terms and patterns are its components.
-    folder (Optional[Path]): What `LabelConfig.prepare` has filled; None: that is done when it is opened.
-    """
+    """The stage. `nlp` has the tokenizer that splits terms, and gets rulers; `folder` is what `LabelConfig.prepare` has
+    filled (None: that is done when it is opened)."""
 
     name = "label"
     report = LabelCounts

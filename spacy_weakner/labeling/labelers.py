@@ -74,7 +74,7 @@ class Labeler(ABC, Generic[S]):
         """
 
     def counts(self) -> SourceCounts:
-        """RETURNS (SourceCounts): What is known before a shard is labeled."""
+        """What is known before a shard is labeled."""
         return SourceCounts()
 
     def close(self) -> None:

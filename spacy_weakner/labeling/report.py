@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import DefaultDict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import DefaultDict, List, Optional, Sequence, Set
 
 from spacy.tokens import Doc
 
@@ -12,47 +12,19 @@ from ..runtime.shards import WHOLE, Part
 from ..runtime.stage import Report, Statistics
 from .sources import PipelineSource, Source
 
-Range = Tuple[int, int]
 
-
-class Lines:
-    """Line numbers, kept as ranges of a first and a last line, as which receipts have them: "1-5000,7001"."""
-
-    def __init__(self, ranges: Iterable[Range] = ()) -> None:
-        self._ranges = [*ranges]
-        self._new: Set[int] = set()
-
-    def update(self, lines: Iterable[int]) -> None:
-        self._new.update(lines)
-
-    @property
-    def ranges(self) -> List[Range]:
-        """RETURNS (List[Range]): In ascending order, none next to another."""
-        ranges, self._ranges = sorted([*self._ranges, *((line, line) for line in self._new)]), []
-        self._new.clear()
-        for first, last in ranges:
-            if self._ranges and first <= self._ranges[-1][1] + 1:
-                first, before = self._ranges.pop()
-                last = max(last, before)
-            self._ranges.append((first, last))
-        return self._ranges
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Lines) and self.ranges == other.ranges
-
-    def __len__(self) -> int:
-        return sum(last - first + 1 for first, last in self.ranges)
+class Lines(Set[int]):
+    """Line numbers; statistics are summed up by `+`."""
 
     def __add__(self, other: "Lines") -> "Lines":
-        return Lines([*self.ranges, *other.ranges])
+        return Lines(self | other)
 
     def to_json(self) -> str:
-        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
+        return ",".join(map(str, sorted(self)))
 
     @classmethod
     def from_json(cls, text: str) -> "Lines":
-        pairs = (part.partition("-") for part in text.split(",") if part)
-        return cls((int(first), int(last or first)) for first, _, last in pairs)
+        return cls(map(int, filter(None, text.split(","))))
 
 
 @dataclass
@@ -117,14 +89,13 @@ class SourceReport(SourceCounts):
 
     @property
     def rows_without_doc(self) -> Optional[int]:
-        """RETURNS (Optional[int]): Rows of the file that belong to no Doc; None if only a part was labeled."""
+        """Rows of the file that belong to no Doc; None if only a part was labeled."""
         # Not below 0: a repeated row can still be found by its text.
         return max(0, self.rows - len(self.used_rows)) if self.part == WHOLE else None
 
     @property
     def met_no_doc(self) -> bool:
-        """RETURNS (bool): True if the file has rows, none of which belongs to any Doc; False if only a part was
-        labeled."""
+        """True if the file has rows, none of which belongs to any Doc; False if only a part was labeled."""
         return self.docs_without_row > 0 and self.rows > 0 and self.rows_without_doc == self.rows
 
 
@@ -136,25 +107,18 @@ class LabelReport(LabelCounts):
 
     @property
     def source(self) -> str:
-        """RETURNS (str): Name of the source; of several, their names."""
+        """Names of the sources."""
         return ", ".join(source.name for source in self.sources)
 
     @property
     def spans(self) -> "Counter[str]":
-        """RETURNS (Counter[str]): Spans per label, of all sources."""
+        """Spans per label, of all sources."""
         return sum((source.spans for source in self.sources), Counter())
 
 
 def make_report(sources: Sequence[Source], counts: LabelCounts, part: Part) -> LabelReport:
-    """Sum up a run.
-
-    sources (Sequence[Source]): The sources.
-    counts (LabelCounts): What was counted.
-    part (Part): What was labeled.
-    RETURNS (LabelReport): The report.
-    RAISES (WeaknerError): If a pipeline has written span groups all over, but nothing of what was to be taken; or never
-        writes the group that was to be taken.
-    """
+    """Sum up a run; refuse a pipeline that has written span groups all over, but nothing of what was to be taken, or
+    never writes the group that was to be taken."""
     reports = []
     for source in sources:
         report = SourceReport(**vars(counts.by_source[source.name]), name=source.name, part=part, kind=source.kind)

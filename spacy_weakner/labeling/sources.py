@@ -104,7 +104,7 @@ class Source(BaseModel):
         raise SettingError(cls.kind, value, f"a file, and there is none at {path}{_hint(path.name, names)}")
 
     def settings(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): What its labels depend on: the contents of what it reads in place of the path."""
+        """What its labels depend on: the contents of what it reads in place of the path."""
         return {**self.to_json(), "path": hash_model(self.path) if self.path else ""}
 
     def to_json(self) -> Dict[str, Any]:
@@ -112,7 +112,7 @@ class Source(BaseModel):
 
     @property
     def files(self) -> List[Path]:
-        """RETURNS (List[Path]): The files that it reads."""
+        """The files that it reads."""
         return [Path(self.path)] if self.path else []
 
 
@@ -162,11 +162,10 @@ class TermSource(Source):
         return [Path(self.path), *map(Path, self.further)]
 
     def read(self) -> Iterator[Term]:
-        """YIELDS (Term): Its terms."""
         return read_lists(self.files, self.term_label, self.id_column)
 
     def ruler_settings(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): Settings of its `gazetteer_ruler`."""
+        """Settings of its `gazetteer_ruler`."""
         names = ("attr", "acronym_length", "min_length", "ambiguity")
         return {"source": self.name, "stop": list(self.stop), **{name: getattr(self, name) for name in names}}
 
@@ -269,13 +268,8 @@ def defaults() -> Dict[str, Any]:
 
 
 def read_sources(declared: Union[Path, str, Mapping[str, Any]]) -> List[Source]:
-    """Read the declarations of sources.
-
-    declared (Union[Path, str, Mapping[str, Any]]): A file, or settings by name of the source, with paths relative to
-        the working folder.
-    RETURNS (List[Source]): The sources, in the order given.
-    RAISES (WeaknerError): If there are none, or one is malformed; the message names file, section and key.
-    """
+    """Read the declarations of sources, in a file or by name, in the order given; an error names file, section and
+    key."""
     place, sections, folder = read_sections(declared)
     return [declared_source(place, name, settings, folder) for name, settings in sections.items()]
 

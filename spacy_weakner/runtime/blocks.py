@@ -1,6 +1,8 @@
-"""Raw text, JSONL and CoNLL files in blocks of lines, each the input of one shard."""
+"""Raw text, JSONL and CoNLL files in blocks of lines, each the input of one shard. (Not beside `inputs`: what reads
+formats would become part of the code of every stage.)"""
 
 import shlex
+from dataclasses import dataclass
 from functools import partial
 from itertools import count, islice
 from pathlib import Path
@@ -47,9 +49,8 @@ def corpus_inputs(
     if any(format_ == "spacy" for _, format_ in files):
         for file_ in (file_ for file_, format_ in files if format_ == "spacy" and file_.suffix != SUFFIX):
             raise _as_a_whole(file_, "spacy")  # its shard would have another name
-        if reading is None or counts is None:
-            return spacy_inputs(path)
-        return spacy_inputs(path, partial(read_groups, key=reading.spans_key, counts=counts))
+        read_gold = partial(read_groups, key=reading.spans_key, counts=counts) if reading and counts else None
+        return spacy_inputs(path, read_gold)
     reading = reading or Reading()
     blocks: List[ShardInput] = []
     for file_, format_ in files:
@@ -60,15 +61,12 @@ def corpus_inputs(
         width = find_width(read_lines(file_)) if format_ == "conll" else None
         for first, n in _cut(file_, format_, shard_size):
             name = _NAME.format(len(blocks))
-            blocks.append(Block(name, lines, first, n, format_, nlp, reading, counts, width))
+            blocks.append(Block(name, file_, lines, first, n, format_, nlp, reading, counts, width))
     return blocks
 
 
 class BlockLines:
-    """The lines of a file, for blocks that are read one after the other: only one of them is in memory.
-
-    path (Path): The file.
-    """
+    """The lines of a file, for blocks that are read one after the other: only one of them is in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -77,12 +75,7 @@ class BlockLines:
         self._block: Tuple[int, List[str]] = (0, [])
 
     def read(self, first: int, n: int) -> List[str]:
-        """Read a block. Going back means to read the file from its beginning.
-
-        first (int): Number of its first line, from 1.
-        n (int): How many lines.
-        RETURNS (List[str]): The lines.
-        """
+        """Read so many lines from one on, counted from 1. Going back means to read the file from its beginning."""
         if self._block[0] != first or len(self._block[1]) != n:
             if not 1 <= self._next <= first:
                 self._lines, self._next = read_lines(self.path), 1
@@ -92,52 +85,28 @@ class BlockLines:
         return self._block[1]
 
 
+@dataclass
 class Block(ShardInput):
-    """Some lines of a file as the input of one shard.
+    """`n` lines of a file, from number `first` on, as the input of one shard. `width` is how many columns the file has,
+    if it has columns."""
 
-    name (str): Name of the shard.
-    lines (BlockLines): The file.
-    first (int): Number of the first line, from 1.
-    n (int): How many lines.
-    format (str): A format of which blocks of lines can be read.
-    nlp (Language): Its vocabulary and tokenizer read them.
-    reading (Reading): How to read them.
-    counts (Optional[RowCounts]): Where to count.
-    width (Optional[int]): How many columns the file has, if it has columns.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        lines: BlockLines,
-        first: int,
-        n: int,
-        format: str,
-        nlp: Language,
-        reading: Reading,
-        counts: Optional[RowCounts],
-        width: Optional[int] = None,
-    ) -> None:
-        super().__init__(name, lines.path)
-        self._lines = lines
-        self._first = first
-        self._n = n
-        self._format = format
-        self._nlp = nlp
-        self._reading = reading
-        self._counts = counts
-        self._width = width
+    lines: BlockLines
+    first: int
+    n: int
+    format: str
+    nlp: Language
+    reading: Reading
+    counts: Optional[RowCounts]
+    width: Optional[int] = None
 
     def key(self) -> str:
-        kind = self._format if self._width is None else f"{self._format} {self._width}"
-        return hash_text("\n".join([kind, *self._lines.read(self._first, self._n)]))
+        kind = self.format if self.width is None else f"{self.format} {self.width}"
+        return hash_text("\n".join([kind, *self.lines.read(self.first, self.n)]))
 
     def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
-        numbered = zip(count(self._first), self._lines.read(self._first, self._n), strict=False)
-        docs = docs_of_lines(
-            self.path, self._format, numbered, self._nlp, self._reading, self._counts, width=self._width
-        )
-        return docs, None
+        numbered = zip(count(self.first), self.lines.read(self.first, self.n), strict=False)
+        how = (self.nlp, self.reading, self.counts)
+        return docs_of_lines(self.path, self.format, numbered, *how, width=self.width), None
 
 
 def _as_a_whole(path: Path, format: str) -> WeaknerError:

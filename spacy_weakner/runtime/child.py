@@ -49,11 +49,7 @@ def start(
 
 
 def said(process: "Process[bytes]") -> Tuple[Optional[str], str]:
-    """What a process has said that has ended.
-
-    process (Process[bytes]): The process.
-    RETURNS (Tuple[Optional[str], str]): The error that it has told, and what else it has printed beside its log.
-    """
+    """The error that a process has told that has ended; or what else it has printed beside its log."""
     text = "" if process.stdout is None else process.stdout.read().decode("utf-8", errors="replace")
     try:
         return str(json.loads(text)["error"]), ""
@@ -65,12 +61,7 @@ def said(process: "Process[bytes]") -> Tuple[Optional[str], str]:
 
 
 def main(module: str, arguments: Sequence[str]) -> int:
-    """Watch the parent, send to the log what is printed, and do the work.
-
-    module (str): See `start`.
-    arguments (Sequence[str]): See `start`.
-    RETURNS (int): The exit code.
-    """
+    """Watch the parent, send to the log what is printed, and do the work."""
     if sys.platform == "linux":
         # The system ends this process even while a library keeps Python from running any thread.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -43,13 +43,7 @@ class Seen(NamedTuple):
 
 
 class Cluster(Pool):
-    """Machines that are connected; see `connected`.
-
-    ray (Any): The module.
-    gpus (int): GPUs that each call needs.
-    many_cores (bool): A call needs as many cores as the smallest machine has, or, with GPUs, has for each of them.
-    RAISES (WeaknerError): If no machine has what a call needs.
-    """
+    """Machines that are connected; see `connected`."""
 
     def __init__(self, ray: Any, gpus: int, many_cores: bool) -> None:
         self._ray, self._gpus, self._cpus = ray, gpus, 1
@@ -87,11 +81,7 @@ class Cluster(Pool):
             raise WeaknerError(Errors.WK723.format(what=what, reason="all machines that could have been lost"))
 
     def check_machines(self, folder: Path) -> None:
-        """Check that all machines see the same files, with the same Python and package.
-
-        folder (Path): Where all of them are to find a file.
-        RAISES (WeaknerError): If one does not.
-        """
+        """Check that all machines see the same files, with the same Python and package."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 
         nonce = uuid4().hex
@@ -184,9 +174,7 @@ def connected(address: str, folder: Path, *, gpus: int = 0, many_cores: bool = F
 
 
 def load_ray() -> Any:
-    """RETURNS (Any): The module.
-    RAISES (WeaknerError): If it is not installed.
-    """
+    """The module; raises a `WeaknerError` if it is not installed."""
     try:
         import ray
     except ImportError as error:
@@ -221,11 +209,7 @@ def _run(cwd: str, function: Callable[[A], T], argument: A) -> T:
 
 
 def look(cwd: str, path: str) -> Seen:
-    """What this machine sees.
-
-    cwd (str): The folder that relative paths begin in.
-    path (str): The file that the driver has written.
-    """
+    """What this machine sees."""
     there = Path(path)
     nonce = there.read_text(encoding="utf-8") if there.exists() and Path(cwd).is_dir() else ""
     python = f"{'.'.join(platform.python_version_tuple()[:2])} with spaCy {spacy.__version__}"

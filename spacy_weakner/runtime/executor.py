@@ -53,11 +53,7 @@ class Executor:
         return self.gpu_id if self.ray is None else min(self.gpu_id, 0)
 
     def check(self, shards: Shards) -> None:
-        """Check that other processes can make an output, if they are to.
-
-        shards (Shards): Its shards.
-        RAISES (WeaknerError): If it is one file.
-        """
+        """Refuse one file as the output, if other processes are to make it."""
         if shards.is_file and (self.ray is not None or self.workers > 1):
             raise WeaknerError(Errors.WK312.format(path=shards.output_path))
 
@@ -132,7 +128,7 @@ class _Finished:
         self._waiting: Dict[Path, Optional[int]] = {path: _changed_at(path) for path in map(receipt_path, shards)}
 
     def count(self) -> int:
-        """RETURNS (int): How many since the last call."""
+        """How many since the last call."""
         finished = [path for path, before in self._waiting.items() if _changed_at(path) != before]
         for path in finished:
             del self._waiting[path]

@@ -39,11 +39,8 @@ def hash_path(path: Path) -> str:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what can be read only once, where it is read to be recognized and then for what it says.
-
-    path (Path): A file or a folder.
-    RAISES (WeaknerError): If it is a pipe, such as `<(zcat ...)` of a shell, or a device.
-    """
+    """Refuse what can be read only once (a pipe, such as `<(zcat ...)` of a shell, or a device), where it is read to be
+    recognized and then for what it says."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise WeaknerError(Errors.WK786.format(path=path))
 

@@ -1,6 +1,7 @@
 """What shards are made from."""
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Iterable, List, Optional, Tuple
 
@@ -10,7 +11,10 @@ from spacy.vocab import Vocab
 from ..corpus.docbin import bin_docs, corpus_files, read_bin
 from .hashes import hash_file
 
+Change = Optional[Callable[[Iterable[Doc]], Iterable[Doc]]]
 
+
+@dataclass
 class ShardInput(ABC):
     """What one shard is made from.
 
@@ -18,9 +22,8 @@ class ShardInput(ABC):
     path (Path): The file that is read.
     """
 
-    def __init__(self, name: str, path: Path) -> None:
-        self.name = name
-        self.path = path
+    name: str
+    path: Path
 
     @abstractmethod
     def key(self) -> str:
@@ -31,18 +34,11 @@ class ShardInput(ABC):
         """Stream the Docs; and how many there are, if that is known."""
 
 
+@dataclass
 class SpacyFile(ShardInput):
-    """A `.spacy` file as the input of one shard.
+    """A `.spacy` file as the input of one shard. `change` is done to its Docs when they are read."""
 
-    name, path: See `ShardInput`.
-    change (Optional[Callable[[Iterable[Doc]], Iterable[Doc]]]): What is done to its Docs when they are read.
-    """
-
-    def __init__(
-        self, name: str, path: Path, change: Optional[Callable[[Iterable[Doc]], Iterable[Doc]]] = None
-    ) -> None:
-        super().__init__(name, path)
-        self._change = change
+    change: Change = None
 
     def key(self) -> str:
         return hash_file(self.path)
@@ -50,16 +46,11 @@ class SpacyFile(ShardInput):
     def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
         bin_ = read_bin(self.path)
         docs = bin_docs(bin_, vocab, self.path)
-        return docs if self._change is None else self._change(docs), len(bin_)
+        return docs if self.change is None else self.change(docs), len(bin_)
 
 
-def spacy_inputs(path: Path, change: Optional[Callable[[Iterable[Doc]], Iterable[Doc]]] = None) -> List[ShardInput]:
-    """The `.spacy` files of a corpus, each as the input of one shard of the same name.
-
-    path (Path): A `.spacy` file or a folder of them.
-    change: See `SpacyFile`.
-    RETURNS (List[ShardInput]): The inputs.
-    RAISES (WeaknerError): If there are none.
-    """
+def spacy_inputs(path: Path, change: Change = None) -> List[ShardInput]:
+    """The `.spacy` files of a corpus, each as the input of one shard of the same name. `change` is done to the Docs
+    when they are read."""
     root = path if path.is_dir() else path.parent
     return [SpacyFile(file_.relative_to(root).as_posix(), file_, change) for file_ in corpus_files(path)]

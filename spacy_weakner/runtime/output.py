@@ -23,12 +23,7 @@ def is_folder(path: Path) -> bool:
 
 
 def check_there(output_path: Path, overwrite: bool) -> None:
-    """Refuse an output that others have made, or that exists and is not to be replaced.
-
-    output_path (Path): A file or a folder.
-    overwrite (bool): Whether it is to be replaced.
-    RAISES (WeaknerError): If it is refused.
-    """
+    """Refuse an output that others have made, or that exists and is not to be replaced."""
     as_folder = is_folder(output_path)
     if not as_folder:
         exists = output_path.exists()
@@ -46,13 +41,7 @@ def check_there(output_path: Path, overwrite: bool) -> None:
 
 
 def check_folder(output_path: Path, overwrite: bool, made: str) -> None:
-    """Refuse a folder that exists, unless it is to be replaced and was made by the same command.
-
-    output_path (Path): The folder.
-    overwrite (bool): Whether it is to be replaced.
-    made (str): Name of a file that the command writes there.
-    RAISES (WeaknerError): If it is refused.
-    """
+    """Refuse a folder that exists, unless it is to be replaced and was made by the same command."""
     if not output_path.exists():
         return
     if not overwrite:
@@ -62,13 +51,7 @@ def check_folder(output_path: Path, overwrite: bool, made: str) -> None:
 
 
 def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
-    """Write a folder of shards, whole or not at all. Those of an earlier run are replaced.
-
-    docs (Iterable[Doc]): What to write; one shard of them is in memory at a time.
-    folder (Path): The folder.
-    shard_size (int): Docs per shard.
-    RETURNS (int): The number of shards.
-    """
+    """Write a folder of shards, whole or not at all. Those of an earlier run are replaced."""
     folder = folder.resolve()
     with scratch_folder(folder) as scratch:
         aside = scratch / folder.name

@@ -103,11 +103,7 @@ class Processes(Pool):
 
 @contextmanager
 def processes(n: int) -> Iterator[Pool]:
-    """Start processes, which end when the block does, or this process, for whatever reason.
-
-    n (int): How many.
-    YIELDS (Pool): The processes.
-    """
+    """Start processes, which end when the block does, or this process, for whatever reason."""
     context = get_context("spawn")
     # Nothing is ever sent. It ends when this process closes it or is gone.
     lifeline, end = context.Pipe(duplex=False)

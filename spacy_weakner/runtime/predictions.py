@@ -56,12 +56,7 @@ class Predictor:
         ]
 
     def bare(self, docs: List[Doc]) -> List[Doc]:
-        """What the component may see.
-
-        docs (List[Doc]): Docs of any vocabulary; only their words are used, and what the sources say.
-        RETURNS (List[Doc]): Copies, with what the components before it write: encoders that it listens to may be among
-            them.
-        """
+        """Copies of Docs with what the component may see: words, sources, and what the components before it write."""
         copies = [copy_with_groups(doc, self._groups, self.nlp.vocab) for doc in docs]
         return run_before(self.nlp, self.name, copies)
 
@@ -73,32 +68,19 @@ class Predictor:
 
 
 class PathPredictor(Predictor):
-    """A component that scores tag sequences.
-
-    model, component: See `Predictor`.
-    """
+    """A component that scores tag sequences."""
 
     def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
         super().__init__(model, component, _scores_tags, _TAGS)
 
     def __call__(self, docs: List[Doc]) -> List[PathScore]:
-        """Score Docs.
-
-        docs (List[Doc]): The Docs.
-        RETURNS (List[PathScore]): One per Doc.
-        """
+        """Score Docs."""
         return [path for path, _ in self.pipe.score_tags(self.bare(docs))]
 
     def with_distributions(
         self, docs: List[Doc], schemes: List[TagScheme]
     ) -> List[Tuple[PathScore, NDArray[numpy.float64]]]:
-        """Score Docs, and give distributions over tags.
-
-        docs (List[Doc]): The Docs.
-        schemes (List[TagScheme]): Per Doc the tags that are the columns; see `scheme`.
-        RETURNS (List[Tuple[PathScore, NDArray[numpy.float64]]]): Per Doc its score, and (n_tokens, n_tags), whose rows
-            sum to 1.
-        """
+        """Score Docs, and give distributions over tags."""
         result = []
         for (path, given), scheme in zip(self.pipe.score_tags(self.bare(docs)), schemes, strict=True):
             rows = numpy.zeros((len(given), len(scheme.tags)))
@@ -107,20 +89,13 @@ class PathPredictor(Predictor):
         return result
 
     def scheme(self, entities: Iterable[Entity]) -> TagScheme:
-        """The tag scheme over the labels of the model, and those that it does not know of some entities.
-
-        entities (Iterable[Entity]): The entities.
-        RETURNS (TagScheme): The scheme.
-        """
+        """The tag scheme over the labels of the model, and those that it does not know of some entities."""
         labels = tuple(self.pipe.labels)
         return make_scheme(self.pipe.tag_scheme, (*labels, *sorted({label for _, _, label in entities} - {*labels})))
 
 
 class TokenPredictor(Predictor):
-    """A component that gives a distribution over tags for every token.
-
-    model, component, sources: See `Predictor`.
-    """
+    """A component that gives a distribution over tags for every token."""
 
     def __init__(
         self, model: Union[str, Path], component: Optional[str] = None, *, sources: Sequence[str] = ()
@@ -138,11 +113,7 @@ class TokenPredictor(Predictor):
         return str(self.pipe.tag_scheme)
 
     def __call__(self, docs: List[Doc]) -> List[NDArray[numpy.float64]]:
-        """Distributions over tags.
-
-        docs (List[Doc]): The Docs.
-        RETURNS (List[NDArray[numpy.float64]]): Per Doc (n_tokens, n_labels); rows sum to 1.
-        """
+        """Distributions over tags."""
         return [rows.astype("float64") for _, rows in self.pipe.score_tags(self.bare(docs))]
 
 

@@ -24,11 +24,7 @@ class Receipt:
 
     @classmethod
     def read(cls, path: Path) -> Optional["Receipt"]:
-        """Read a receipt.
-
-        path (Path): Its file.
-        RETURNS (Optional[Receipt]): None if there is none, an empty one if it is damaged.
-        """
+        """None if there is no receipt, an empty one if it is damaged."""
         try:
             data = parse_json(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
@@ -47,27 +43,16 @@ class Receipt:
         return cls(data)  # of an earlier version, or damaged: nothing is known of what was made
 
     def write(self, path: Path) -> None:
-        """Write it, whole or not at all.
-
-        path (Path): Its file.
-        """
+        """Write it, whole or not at all."""
         data = {**self.made_from, "files": self.files, "report": self.report}
         write_text(path, json.dumps(data, indent=2, sort_keys=True) + "\n")
 
     def differences(self, made_from: Dict[str, Any]) -> List[str]:
-        """What has changed since.
-
-        made_from (Dict[str, Any]): What the output would be made from now.
-        RETURNS (List[str]): The keys that are missing or have another value.
-        """
+        """The keys that are missing or have another value than the output would be made from now."""
         there = self.made_from
         return [key for key, value in made_from.items() if key not in there or there[key] != value]
 
     def is_intact(self, folder: Path) -> bool:
-        """Whether all that was made is still there as it was.
-
-        folder (Path): That of the receipt.
-        RETURNS (bool): Whether there is something, and its contents fit.
-        """
+        """True if all that was made is still there as it was."""
         found = ((folder / name, value) for name, value in self.files.items())
         return bool(self.files) and all(path.is_file() and hash_file(path) == value for path, value in found)

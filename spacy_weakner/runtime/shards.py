@@ -27,23 +27,14 @@ from .stage import R, Stage, memory_zones
 
 
 class Part(NamedTuple):
-    """The share of one process in the shards: every `of`-th, from number `first` on.
-
-    first (int): From 0.
-    of (int): Number of parts.
-    """
+    """The share of one process in the shards: every `of`-th, from number `first` on."""
 
     first: int
     of: int
 
     @classmethod
     def parse(cls, text: str) -> "Part":
-        """Read "i/n", where i counts from 1.
-
-        text (str): The text.
-        RETURNS (Part): The part.
-        RAISES (WeaknerError): If it is something else.
-        """
+        """Read "i/n", where i counts from 1."""
         found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
         if found is None or not 1 <= int(found[1]) <= int(found[2]):
             expected = "i/n with i from 1 to n, like 2/8"
@@ -69,15 +60,7 @@ class _Job(NamedTuple):
 
 
 def run_stage(stage: Stage[R], input_path: Path, output_path: Path, *, progress: bool = False) -> R:
-    """Run a stage over every `.spacy` file of a corpus, in this process.
-
-    stage (Stage): The stage.
-    input_path (Path): A `.spacy` file or a folder of them.
-    output_path (Path): A folder, where every shard keeps its name; or a `.spacy` file, which takes all.
-    progress (bool): Show how far it has come.
-    RETURNS (Report): What was done.
-    RAISES (WeaknerError): If there is no input, or the output would overwrite the input or foreign files.
-    """
+    """Run a stage over every `.spacy` file of a corpus, in this process."""
     return Shards(stage.name, input_path, output_path).run(stage, progress=progress)
 
 
@@ -99,10 +82,6 @@ class Shards:
         inputs: Optional[Sequence[ShardInput]] = None,
         part: Part = WHOLE,
     ) -> None:
-        """Check the output.
-
-        RAISES (WeaknerError): If it would overwrite the input or foreign files, or is one file where a part is wanted.
-        """
         self.stage = stage
         self.input_path, self.output_path = Path(input_path), Path(output_path)
         self.part = part
@@ -124,26 +103,15 @@ class Shards:
 
     @property
     def is_file(self) -> bool:
-        """Whether the output is one file."""
+        """True if the output is one file."""
         return self.output_path.suffix == SUFFIX
 
     def pending(self, stage: Stage[Any]) -> Dict[int, Path]:
-        """Shards that are still to be made.
-
-        stage (Stage): The stage.
-        RETURNS (Dict[int, Path]): Where they will be, by their number among the shards here, in the order in which they
-            are made.
-        """
+        """Where shards will be that are still to be made, by their number among the shards here."""
         return {i: job.output for i, job in enumerate(self._jobs) if self._finished(job, stage) is None}
 
     def run(self, stage: Stage[R], *, progress: bool = False) -> R:
-        """Make the shards that are not finished.
-
-        stage (Stage): Is opened if there are any.
-        progress (bool): Show how far it has come.
-        RETURNS (Report): What was done.
-        RAISES (WeaknerError): If there is no input.
-        """
+        """Make the shards that are not finished; the stage is opened if there are any."""
         if self.part == WHOLE:  # on another machine those of this one could look like leftovers
             remove_leftovers(self.output_path)
         stale = self._stale()

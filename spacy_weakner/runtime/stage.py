@@ -22,15 +22,12 @@ class Statistics:
     numbers, `Counter`s, other statistics by name (in a `defaultdict` of their class), or have `+` and `to_json` too."""
 
     def add(self, other: Any) -> None:
-        """Add what was counted elsewhere.
-
-        other (Any): Statistics of the same class.
-        """
+        """Add what was counted elsewhere."""
         for count in fields(self):
             setattr(self, count.name, _sum(getattr(self, count.name), getattr(other, count.name)))
 
     def to_json(self) -> Dict[str, Any]:
-        """RETURNS (Dict[str, Any]): What JSON can hold."""
+        """What JSON can hold."""
         return {count.name: _to_json(getattr(self, count.name)) for count in fields(self)}
 
     @classmethod
@@ -87,8 +84,7 @@ class Stage(ABC, Generic[R]):
     def open(self) -> None:
         """Load or learn what is needed. Called once, before the first shard that has to be made."""
 
-    def close(self) -> None:
-        """Nothing more will be asked."""
+    def close(self) -> None: ...
 
     def zones(self) -> Iterable[Union[Vocab, Language]]:
         """RETURNS (Iterable[Union[Vocab, Language]]): What a memory zone is opened of around each shard, so that no
@@ -106,10 +102,7 @@ class Stage(ABC, Generic[R]):
 
 @contextmanager
 def memory_zones(owners: Iterable[Union[Vocab, Language]]) -> Iterator[None]:
-    """Forget, in the end, the words that vocabularies have come to know.
-
-    owners (Iterable[Union[Vocab, Language]]): The vocabularies, or their pipelines; each once.
-    """
+    """Forget, in the end, the words that vocabularies have come to know."""
     with ExitStack() as zones:
         for owner in owners:
             zones.enter_context(owner.memory_zone())

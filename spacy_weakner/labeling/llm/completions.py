@@ -34,14 +34,9 @@ class Parsed(NamedTuple):
 
 
 def parse_completion(content: str, text: str, labels: Sequence[str]) -> Optional[Parsed]:
-    """Parse a completion: JSON (alone, fenced, or within prose), or the text with marked mentions, `[Anna](PER)` or
-    `<PER>Anna</PER>`. Of several lists within prose the last counts.
-
-    content (str): The completion.
-    text (str): The text that it is about.
-    labels (Sequence[str]): The labels that were asked for, regardless of case.
-    RETURNS (Optional[Parsed]): Its contents; None if it cannot be parsed, as a refusal.
-    """
+    """Parse a completion about a text: JSON (alone, fenced, or within prose), or the text with marked mentions,
+    `[Anna](PER)` or `<PER>Anna</PER>`. Of several lists within prose the last counts. None if it cannot be parsed, as a
+    refusal."""
     content = content.rpartition("</think>")[2].strip()
     if content.startswith("<think>"):
         return None

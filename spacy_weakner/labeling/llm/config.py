@@ -157,13 +157,13 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
 
     @cached_property
     def asked(self) -> str:
-        """RETURNS (str): Identifies the prompt. The number of samples and the limit of tokens do not count: with more
-        of either, the completions in the file stay."""
+        """Identifies the prompt. The number of samples and the limit of tokens do not count: with more of either, the
+        completions in the file stay."""
         return hash_settings({key: value for key, value in self.body(TEXT).items() if key not in _LIMITS})[:8]
 
     @cached_property
     def limit(self) -> Optional[int]:
-        """RETURNS (Optional[int]): Most tokens of a completion; None: unlimited."""
+        """Most tokens of a completion; None: unlimited."""
         limits = [value for key, value in self.body(TEXT).items() if key in _LIMITS and type(value) is int]
         return min(limits, default=None)
 
