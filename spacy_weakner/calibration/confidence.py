@@ -23,7 +23,7 @@ from ..needle.completion import RULES, decide
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
 from ..progress import Progress
 from ..runtime.devices import on_device
-from ..runtime.predictions import PathPredictor
+from ..runtime.predictions import TagPredictor
 from ..scores import count_matches
 from ..ty import Entity
 
@@ -91,7 +91,7 @@ def calibrate_confidence(
     counts = _Counts(score, unit)
     with on_device(gpu_id):
         for model, corpus in folds:
-            predictor = PathPredictor(model, component)
+            predictor = TagPredictor(model, component)
             docs = read_docs(Path(corpus), predictor.nlp.vocab)
             for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
                 counts.add(batch, predictor)
@@ -135,11 +135,11 @@ class _Counts:
         """The probability that weak labels are right as they are."""
         return float(numpy.mean(self._given)) if self._given else None
 
-    def add(self, docs: List[Doc], predictor: PathPredictor) -> None:
+    def add(self, docs: List[Doc], predictor: TagPredictor) -> None:
         pairs = [(doc, find_gold(doc)) for doc in docs]
         usable = [(doc, gold) for doc, gold in pairs if len(doc) and gold is not None and not gold.missing]
         self.left_out += len(docs) - len(usable)
-        for (doc, gold), path in zip(usable, predictor([doc for doc, _ in usable]), strict=True):
+        for (doc, gold), path in zip(usable, predictor.paths([doc for doc, _ in usable]), strict=True):
             weak = {source: group_entities(doc, weak_group(source)) for source in weak_sources(doc)}
             scheme = predictor.scheme([*gold.entities, *chain.from_iterable(weak.values())])
             tags = scheme.encode(sorted(gold.entities), numpy.ones(len(doc), dtype=bool))

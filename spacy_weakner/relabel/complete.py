@@ -22,7 +22,7 @@ from ..needle.confidence import CAP, Calibration, confidence
 from ..runtime.executor import Executor
 from ..runtime.hashes import hash_model, hash_settings
 from ..runtime.lock import holding
-from ..runtime.predictions import PathPredictor
+from ..runtime.predictions import TagPredictor
 from ..runtime.stage import Report, Stage
 from ..ty import Entity, PathScore
 
@@ -153,7 +153,7 @@ class Complete(Stage[CompleteReport]):
         path: Path,
         options: Dict[str, Any],
     ) -> None:
-        self.predictor = PathPredictor(model, component)
+        self.predictor = TagPredictor(model, component)
         self.calibration = calibration
         self.path = path
         if options["bfloat16"]:
@@ -179,7 +179,7 @@ class Complete(Stage[CompleteReport]):
     ) -> Sequence[Tuple[PathScore, Optional[NDArray[numpy.float64]]]]:
         if self.settings["soft"]:
             return self.predictor.with_distributions(docs, schemes)
-        return [(path, None) for path in self.predictor(docs)]
+        return [(path, None) for path in self.predictor.paths(docs)]
 
     def _complete(
         self, doc: Doc, scheme: TagScheme, path: PathScore, probabilities: Optional[NDArray[numpy.float64]]

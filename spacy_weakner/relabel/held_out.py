@@ -14,7 +14,7 @@ from ..corpus.weak import get_id
 from ..errors import Errors, WeaknerError
 from ..runs.train import FOLDS, read_folds
 from ..runtime.hashes import hash_file, hash_model, hash_text
-from ..runtime.predictions import TokenPredictor
+from ..runtime.predictions import TagPredictor
 from .confident_learning import OUTSIDE, Rows
 
 
@@ -31,7 +31,7 @@ class HeldOutModels:
         self.component = component
         is_folds = (Path(model) / FOLDS).is_file()
         self.folds: List[Tuple[str, Optional[Path]]] = [*read_folds(Path(model))] if is_folds else [(model, None)]
-        self.predictors: List[TokenPredictor] = []
+        self.predictors: List[TagPredictor] = []
         self.labels: Tuple[str, ...] = ()
         self._number: Dict[str, int] = {}
 
@@ -41,7 +41,7 @@ class HeldOutModels:
 
     def open(self) -> None:
         """Load the pipelines."""
-        self.predictors = [TokenPredictor(model, self.component) for model, _ in self.folds]
+        self.predictors = [TagPredictor(model, self.component) for model, _ in self.folds]
         entities = {_label(tag) for predictor in self.predictors for tag in predictor.labels} - {OUTSIDE}
         self.labels = (OUTSIDE, *sorted(entities))
         self._number = {}
@@ -60,7 +60,7 @@ class HeldOutModels:
         numbers = [self._fold_of(doc) for doc in docs]
         for number, predictor in enumerate(self.predictors):
             chosen = [i for i, fold in enumerate(numbers) if fold == number]
-            for i, rows in zip(chosen, predictor([docs[i] for i in chosen]), strict=True):
+            for i, rows in zip(chosen, predictor.distributions([docs[i] for i in chosen]), strict=True):
                 if not numpy.isfinite(rows).all():
                     raise WeaknerError(Errors.WK343.format(text=docs[i].text[:50], pipeline=predictor.model))
                 result[i] = self._merge(rows, predictor.labels)

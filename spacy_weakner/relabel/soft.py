@@ -17,7 +17,7 @@ from ..runs.train import find_members
 from ..runtime.devices import on_device
 from ..runtime.hashes import hash_model
 from ..runtime.lock import holding
-from ..runtime.predictions import TokenPredictor
+from ..runtime.predictions import TagPredictor
 from ..runtime.shards import run_stage
 from ..runtime.stage import Report, Stage
 
@@ -85,16 +85,16 @@ class Soft(Stage[SoftReport]):
         self.models = [pipeline for model in models for pipeline in find_members(model)]
         super().__init__({"models": [hash_model(model) for model in self.models], "component": component}, Vocab())
         self.component = component
-        self.predictors: List[TokenPredictor] = []
+        self.predictors: List[TagPredictor] = []
         self._columns: List[List[int]] = []
 
     def open(self) -> None:
         """Load the pipelines."""
-        self.predictors = [TokenPredictor(model, self.component) for model in self.models]
+        self.predictors = [TagPredictor(model, self.component) for model in self.models]
         first, *others = self.predictors
         for other in others:
-            if other.scheme != first.scheme or sorted(other.labels) != sorted(first.labels):
-                a, b = (f"{', '.join(p.labels)} ({p.scheme})" for p in (first, other))
+            if other.pipe.tag_scheme != first.pipe.tag_scheme or sorted(other.labels) != sorted(first.labels):
+                a, b = (f"{', '.join(p.labels)} ({p.pipe.tag_scheme})" for p in (first, other))
                 raise WeaknerError(Errors.WK430.format(model=other.model, labels=b, first=first.model, other=a))
         # The same tags may stand in another order.
         self._columns = [[predictor.labels.index(label) for label in first.labels] for predictor in self.predictors]
@@ -103,7 +103,7 @@ class Soft(Stage[SoftReport]):
         return [self.vocab, *(predictor.nlp for predictor in self.predictors)]
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        labels, scheme = self.predictors[0].labels, self.predictors[0].scheme
+        labels, scheme = self.predictors[0].labels, self.predictors[0].pipe.tag_scheme
         for batch in minibatch(docs, BATCH_SIZE):
             predicted = [self._predict(number, batch) for number in range(len(self.predictors))]
             for doc, *rows in zip(batch, *predicted, strict=True):
@@ -119,7 +119,7 @@ class Soft(Stage[SoftReport]):
     def _predict(self, number: int, docs: List[Doc]) -> List[NDArray[numpy.float64]]:
         predictor = self.predictors[number]
         result = []
-        for doc, rows in zip(docs, predictor(docs), strict=True):
+        for doc, rows in zip(docs, predictor.distributions(docs), strict=True):
             if not numpy.isfinite(rows).all():
                 raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=predictor.model))
             result.append(rows[:, self._columns[number]])

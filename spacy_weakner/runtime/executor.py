@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, ContextManager, Dict, Iterable, Optional
+from typing import Any, Callable, ContextManager, Optional
 
 from ..corpus.docbin import receipt_path
 from ..errors import Errors, WeaknerError, check_range
@@ -108,8 +108,12 @@ class Executor:
             parts = [part for k, part in enumerate(shards.part.split(n)) if any(i % n == k for i in pending)]
             names = [f"part {part.first + 1} of {part.of}" for part in parts]
             with Progress[None](total=len(pending), desc=stage.name, unit="shard", enabled=progress) as bar:
-                finished = _Finished(pending.values())
-                for _ in pool.each(make, parts, names, lambda: bar.update(finished.count())):
+                receipts = {path: _changed_at(path) for path in map(receipt_path, pending.values())}
+
+                def show_progress() -> None:
+                    bar.update(sum(_changed_at(path) != before for path, before in receipts.items()) - bar.done)
+
+                for _ in pool.each(make, parts, names, show_progress):
                     pass
         if self.ray is not None and shards.pending(stage):
             raise WeaknerError(Errors.WK714.format(path=shards.output_path))
@@ -119,20 +123,6 @@ class Executor:
         if self.ray is not None:
             return connected(self.ray, folder, gpus=int(self.gpu_id >= 0))
         return processes(self.workers)
-
-
-class _Finished:
-    """Counts shards whose receipts are new."""
-
-    def __init__(self, shards: Iterable[Path]) -> None:
-        self._waiting: Dict[Path, Optional[int]] = {path: _changed_at(path) for path in map(receipt_path, shards)}
-
-    def count(self) -> int:
-        """How many since the last call."""
-        finished = [path for path, before in self._waiting.items() if _changed_at(path) != before]
-        for path in finished:
-            del self._waiting[path]
-        return len(finished)
 
 
 def _changed_at(path: Path) -> Optional[int]:

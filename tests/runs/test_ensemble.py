@@ -22,7 +22,7 @@ from spacy_weakner.relabel import soft as soft_module
 from spacy_weakner.relabel.soft import predict_soft_labels
 from spacy_weakner.runs import training
 from spacy_weakner.runs.train import train_members
-from spacy_weakner.runtime.predictions import TokenPredictor
+from spacy_weakner.runtime.predictions import TagPredictor
 from spacy_weakner.scratch import wanted
 
 from ..util import (
@@ -162,7 +162,7 @@ def test_what_is_finished_is_skipped(tmp_path, corpus, trainings, monkeypatch):
     assert [member.skipped for member in members] == [False, False] and first.skipped == 0
     with monkeypatch.context() as patched:
         # Nothing is left to do for the members.
-        patched.setattr(soft_module, "TokenPredictor", None)
+        patched.setattr(soft_module, "TagPredictor", None)
         members, again, _ = run(tmp_path)
     assert [member.skipped for member in members] == [True, True] and again.skipped == 1
     assert replace(again, skipped=0) == first and len(trainings) == 2
@@ -292,7 +292,7 @@ def test_tags_in_another_order(tmp_path, corpus, trainings, monkeypatch):
     _, _, docs = run(tmp_path)
     soft = [weak.get_soft_labels(doc) for doc in docs]
 
-    class Reversed(TokenPredictor):
+    class Reversed(TagPredictor):
         def __init__(self, model, component):
             super().__init__(model, component)
             self.reverse = "member-1" in self.model
@@ -301,10 +301,10 @@ def test_tags_in_another_order(tmp_path, corpus, trainings, monkeypatch):
         def labels(self):
             return super().labels[::-1] if self.reverse else super().labels
 
-        def __call__(self, docs):
-            return [rows[:, ::-1] if self.reverse else rows for rows in super().__call__(docs)]
+        def distributions(self, docs):
+            return [rows[:, ::-1] if self.reverse else rows for rows in super().distributions(docs)]
 
-    monkeypatch.setattr(soft_module, "TokenPredictor", Reversed)
+    monkeypatch.setattr(soft_module, "TagPredictor", Reversed)
     (tmp_path / "soft.spacy").unlink()
     _, _, docs = run(tmp_path)
     for doc, (labels, _, probabilities) in zip(docs, soft, strict=True):
@@ -314,7 +314,7 @@ def test_tags_in_another_order(tmp_path, corpus, trainings, monkeypatch):
 
 def test_probabilities_that_are_no_numbers(tmp_path, corpus, trainings, monkeypatch):
     nothing = [numpy.full((len(text.split()), 5), numpy.nan) for text in TEXTS]
-    monkeypatch.setattr(TokenPredictor, "__call__", lambda self, docs: nothing)
+    monkeypatch.setattr(TagPredictor, "distributions", lambda self, docs: nothing)
     with pytest.raises(WeaknerError, match=r"WK343.*Anna went.*member-0"):
         run(tmp_path)
 

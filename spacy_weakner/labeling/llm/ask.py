@@ -2,12 +2,12 @@
 
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional, Set
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence
 
-from spacy.language import Language
+from spacy.tokens import Doc
 
 from ...corpus.answers import ASKED, KEY
 from ...corpus.formats.reading import Reading, read_corpus
@@ -16,7 +16,8 @@ from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError, check_range, one_line
 from ...files import check_output, existing
 from ...progress import Progress
-from ...runtime.hashes import check_regular, hash_text
+from ...runtime.hashes import check_regular
+from ...runtime.lock import locked
 from .cache import Cache, CacheCounts
 from .completions import parse_completion
 from .config import AskConfig, Request, estimate_request_tokens, estimate_tokens, max_request_tokens
@@ -89,55 +90,46 @@ def ask(
     check_regular(existing(texts))
     named = [settings.get("prompt"), settings.get("labels")]
     check_output([texts, *(Path(path) for path in named if isinstance(path, (str, Path)))], [answers])
-    corpus = _Texts(texts, limit, corpus_language(texts, lang, tokenizer).blank(), sentences)
     client = None
     if not dry_run:
         from .client import Client
 
         client = Client(config)
-    with closing(Cache(answers, config, write=not dry_run)) as cache:
+    with nullcontext() if dry_run else locked(answers), closing(Cache(answers, config, write=not dry_run)) as cache:
         report = AskReport(config.asked, cache.counts, cache.torn)
-        _estimate(report, corpus, config, cache, progress)
+        nlp = corpus_language(texts, lang, tokenizer).blank()
+        docs = read_corpus(texts, nlp, Reading(sentences=sentences, misaligned="drop"))
+        different = _read_texts(Progress(docs, desc="read", unit="text", enabled=progress), limit, report)
+        if not different:
+            raise WeaknerError(Errors.WK101.format(path=texts))
+        _estimate(report, different, config, cache)
         if client is not None:
             with closing(client):
-                _Run(report, config, client, cache, progress).send(corpus)
+                _Run(report, config, client, cache, progress).send(different)
     if config.has_prices:
         report.spent = config.cost(cache.counts.tokens_in, cache.counts.tokens_out)
         report.budget_left = None if config.budget is None else max(0.0, config.budget - report.spent)
     return report
 
 
-class _Texts:
-    """The different texts of a corpus, which is read again in each pass."""
-
-    def __init__(self, path: Path, limit: Optional[int], nlp: Language, sentences: bool) -> None:
-        self.path = path
-        self.limit = limit
-        self.nlp = nlp
-        self.reading = Reading(sentences=sentences, misaligned="drop")
-        self.duplicates = 0
-
-    def __iter__(self) -> Iterator[str]:
-        seen: Set[bytes] = set()
-        self.duplicates = 0
-        for doc in read_corpus(self.path, self.nlp, self.reading):
-            text = doc.text.strip()
-            if not text:
-                continue
-            same = bytes.fromhex(hash_text(sentence_key(text)))[:16]
-            if same in seen:
-                self.duplicates += 1
-            elif self.limit is not None and len(seen) >= self.limit:
-                return
-            else:
-                seen.add(same)
-                yield text
+def _read_texts(docs: Iterable[Doc], limit: Optional[int], report: AskReport) -> List[str]:
+    """The different texts, regardless of case and white space."""
+    found: Dict[str, str] = {}
+    for doc in docs:
+        text, key = doc.text.strip(), sentence_key(doc.text)
+        if key in found:
+            report.duplicates += 1
+        elif limit is not None and len(found) >= limit:
+            break
+        elif text:
+            found[key] = text
+    return [*found.values()]
 
 
-def _estimate(report: AskReport, corpus: _Texts, config: AskConfig, cache: Cache, progress: bool) -> None:
+def _estimate(report: AskReport, texts: Sequence[str], config: AskConfig, cache: Cache) -> None:
     counts, max_in, tokens_out = cache.counts, 0, 0.0
-    for text in Progress(corpus, desc="read", unit="text", enabled=progress):
-        report.texts += 1
+    report.texts = len(texts)
+    for text in texts:
         usual = counts.answer_tokens / counts.rows if counts.rows else 10 + estimate_tokens(text) // 2
         for request in config.requests(text):
             report.requests += 1
@@ -146,9 +138,6 @@ def _estimate(report: AskReport, corpus: _Texts, config: AskConfig, cache: Cache
                 report.tokens_in += estimate_request_tokens(request.body)
                 tokens_out += min(usual, config.limit or float("inf"))
                 max_in += max_request_tokens(request.body)
-    if not report.texts:
-        raise WeaknerError(Errors.WK101.format(path=corpus.path))
-    report.duplicates = corpus.duplicates
     report.tokens_out = round(tokens_out)
     if config.has_prices:
         report.cost = config.cost(report.tokens_in, report.tokens_out)
@@ -172,7 +161,7 @@ class _Run:
         self._reserved = 0.0  # what the pending requests can cost
         self._failures = 0  # in a row
 
-    def send(self, texts: _Texts) -> None:
+    def send(self, texts: Sequence[str]) -> None:
         """Send all requests that are left, or as many as the budget allows."""
         with self.progress, ThreadPoolExecutor(self.config.concurrency) as pool:
             try:
@@ -202,7 +191,7 @@ class _Run:
 
     def _collect(self) -> None:
         """Wait for a request, and handle all that are done."""
-        from .client import FailedRequest, RefusedRequest, RefusedText
+        from .client import FailedRequest, Scope
 
         for future in wait(self._pending, return_when=FIRST_COMPLETED).done:
             request = self._pending.pop(future)
@@ -211,14 +200,13 @@ class _Run:
             try:
                 future.result()
                 self._failures = 0
-            except RefusedRequest as error:
-                raise WeaknerError(Errors.WK765.format(url=self.client.name, text=text, reason=error)) from None
             except FailedRequest as error:
-                is_refused = isinstance(error, RefusedText)
+                if error.scope is Scope.ALL:
+                    raise WeaknerError(Errors.WK765.format(url=self.client.name, text=text, reason=error)) from None
                 self.report.failed += 1
-                self.report.failure = f"{error}, about '{text}'" if is_refused else str(error)
+                self.report.failure = f"{error}, about '{text}'" if error.scope is Scope.TEXT else str(error)
                 # Where others were completed, the text is at fault.
-                self._failures += not (is_refused and self.cache.counts.rows)
+                self._failures += not (error.scope is Scope.TEXT and self.cache.counts.rows)
                 if self._failures >= _MAX_FAILURES:
                     raise self._hopeless() from None
 

@@ -13,7 +13,6 @@ from ...corpus.jsonl import parse_row
 from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError
 from ...files import decode_line
-from ...scratch import try_lock
 from ..alignment import read_mentions
 from .config import AskConfig
 
@@ -52,8 +51,8 @@ class CacheCounts:
 
 
 class Cache:
-    """The completions of a prompt, in a file that may hold those of others. While it is open for writing, no other
-    process can write to it; otherwise nothing changes on disk."""
+    """The completions of a prompt, in a file that may hold those of others. Unless it is open for writing,
+    nothing changes on disk."""
 
     def __init__(self, path: Path, config: AskConfig, write: bool) -> None:
         self.path = path
@@ -68,9 +67,6 @@ class Cache:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = path.open("ab+", buffering=0)  # what is written survives the process
         try:
-            # The system releases the lock however this process ends.
-            if self._file is not None and try_lock(self._file) is False:
-                raise WeaknerError(Errors.WK787.format(path=path, lock=path))
             if path.exists():
                 self._read()
         except BaseException:

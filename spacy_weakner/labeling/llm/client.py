@@ -5,11 +5,12 @@ import re
 import threading
 import time
 from email.utils import parsedate_to_datetime
+from enum import Enum
 from ipaddress import ip_address
 from typing import Any, Dict, NamedTuple, Optional
 
 import httpx
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt, wait_random_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
 from ...errors import Errors, WeaknerError, one_line
 from .config import AskConfig
@@ -33,21 +34,18 @@ class Completion(NamedTuple):
     tokens_out: Optional[int]
 
 
+class Scope(Enum):
+    """What a failure concerns: this attempt; the text, which is too long, or filtered; all other requests, too."""
+
+    ATTEMPT, TEXT, ALL = "attempt", "text", "all"
+
+
 class FailedRequest(Exception):
-    """A request without a completion, after all retries."""
+    """A request without a completion; the server may have asked to wait for some seconds."""
 
-
-class RefusedText(FailedRequest):
-    """The server refuses a request for its text: too long, or filtered. Others may pass."""
-
-
-class RefusedRequest(Exception):
-    """The server refuses a request in a way that holds for all others."""
-
-
-class _Transient(FailedRequest):
-    def __init__(self, reason: str, retry_after: float = 0.0) -> None:
+    def __init__(self, reason: str, scope: Scope = Scope.ATTEMPT, retry_after: float = 0.0) -> None:
         super().__init__(reason)
+        self.scope = scope
         self.retry_after = retry_after
 
 
@@ -72,7 +70,7 @@ class Client:
         )
         self._backoff = wait_random_exponential(multiplier=BACKOFF, min=BACKOFF / 2, max=_MAX_BACKOFF)
         self._retrying = Retrying(
-            retry=retry_if_exception_type(_Transient),
+            retry=retry_if_exception(lambda error: getattr(error, "scope", None) is Scope.ATTEMPT),
             stop=stop_after_attempt(config.retries + 1),
             wait=self._wait,
             sleep=self._sleep,
@@ -85,7 +83,6 @@ class Client:
         """Send a request, with retries after 429, 5xx, lost connections, timeouts and malformed responses.
 
         RAISES (FailedRequest): If there is none.
-        RAISES (RefusedRequest): If the server would refuse all other requests, too.
         RAISES (WeaknerError): If the server was never reached.
         """
         return self._retrying(self._send, body)
@@ -99,11 +96,11 @@ class Client:
 
     def _wait(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None
-        return max(self._backoff(state), error.retry_after if isinstance(error, _Transient) else 0.0)
+        return max(self._backoff(state), getattr(error, "retry_after", 0.0))
 
     def _sleep(self, seconds: float) -> None:
         if self._stopped.wait(seconds):
-            raise FailedRequest("stopped")
+            raise FailedRequest("stopped", Scope.TEXT)
 
     def _send(self, body: Dict[str, Any]) -> Completion:
         try:
@@ -113,22 +110,22 @@ class Client:
             if isinstance(error, httpx.ConnectError) and not self._reached:
                 cure = "Check the address (--url), and that the server runs"
                 raise WeaknerError(Errors.WK764.format(where=self.name, reason=reason, cure=cure)) from None
-            raise _Transient(reason) from None
+            raise FailedRequest(reason) from None
         self._reached = True
         if response.status_code == 200:
             try:
                 return _read_completion(response.json())
             except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-                raise _Transient(f"not a completion: {self._shown(response.text)}") from None
+                raise FailedRequest(f"not a completion: {self._shown(response.text)}") from None
         reason = f"{response.status_code} {self._shown(_message(response) or response.reason_phrase)}".strip()
         if response.status_code in _ABOUT_TEXT:
-            raise RefusedText(reason)
-        if response.status_code < 500 and response.status_code not in _TRANSIENT:
-            raise RefusedRequest(reason)
+            raise FailedRequest(reason, Scope.TEXT)
         wait = _retry_after(response.headers.get("Retry-After", ""))
+        if response.status_code < 500 and response.status_code not in _TRANSIENT:
+            raise FailedRequest(reason, Scope.ALL)
         if wait > _MAX_RETRY_AFTER:
-            raise RefusedRequest(f"{reason} (asks to wait for {wait:.0f} seconds)")
-        raise _Transient(reason, wait)
+            raise FailedRequest(f"{reason} (asks to wait for {wait:.0f} seconds)", Scope.ALL)
+        raise FailedRequest(reason, retry_after=wait)
 
     def _shown(self, text: str) -> str:
         """A foreign text on one line, without the key."""

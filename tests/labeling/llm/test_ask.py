@@ -5,16 +5,15 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
 from email.utils import formatdate
 
 import pytest
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.llm.ask import ask
-from spacy_weakner.labeling.llm.cache import Cache
 from spacy_weakner.labeling.llm.client import Client
 from spacy_weakner.labeling.llm.config import AskConfig, max_request_tokens
+from spacy_weakner.runtime.lock import locked
 
 from .conftest import rows
 from .server import asked_text, find_names, reply
@@ -299,9 +298,7 @@ def test_a_row_that_cannot_be_written_leaves_nothing(server, run, tmp_path, monk
 
 
 def test_two_runs_at_once_are_refused(run, tmp_path):
-    with closing(
-        Cache(tmp_path / "answers.jsonl", AskConfig.read({"url": "", "model": "m", "labels": "A"}), write=True)
-    ):
+    with locked(tmp_path / "answers.jsonl"):
         with pytest.raises(WeaknerError, match="WK787"):
             run()
         run(dry_run=True)
