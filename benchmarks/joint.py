@@ -9,7 +9,8 @@ categories. `--gold` train sentences keep their entities, drawn with the seed; t
 what encoders are pre-trained on. Labels with fewer than `--min-mentions` entities in train are left out everywhere.
 A method is a training and an attention:
 
-    ner_only/A    entities alone               A: none, soft, scaled, unscaled, learned, or learned behind a gate
+    ner_only/A    entities alone               A: none, soft, scaled, unscaled, learned, learned behind a gate, or
+                                               annotated: learned, with the biases and the dropout of the configs
     joint/A       entities and categories of the same sentences
     pretrained/A  the same, from an encoder that has learned the categories of all train sentences
     predicted/A   the same, but only the sentences with entities have categories; those of the others are what a model
@@ -40,8 +41,8 @@ from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 from spacy_weakner.pipelines import load_pipeline
 
-GATED = "gated"
-ATTENTIONS = ("none", "soft", "scaled", "unscaled", "learned", GATED)
+GATED, ANNOTATED = "gated", "annotated"
+ATTENTIONS = ("none", "soft", "scaled", "unscaled", "learned", GATED, ANNOTATED)
 ENCODER = "components.tok2vec.model"
 CATEGORY = "sentence_category"
 # Word vectors that stay as they are, as in the paper, and beside them only what tells "Black" from "black".
@@ -161,8 +162,10 @@ class Joint(Experiment):
         if method.attention == "none":
             settings.update(without_attention(config, embed))
         else:
-            settings[f"{ENCODER}.kind"] = "learned" if method.attention == GATED else method.attention
+            settings[f"{ENCODER}.kind"] = "learned" if method.attention in (GATED, ANNOTATED) else method.attention
             settings[f"{ENCODER}.gate"] = method.attention == GATED
+            if method.attention != ANNOTATED:
+                settings.update({f"{ENCODER}.bias": False, f"{ENCODER}.weight_dropout": 0.0})
             settings.update({f"{ENCODER}.tok2vec.embed.{key}": value for key, value in embed.items()})
         if first is not None:
             settings["paths.initial"] = str(first)
