@@ -30,7 +30,7 @@ from typing import (
 
 import typer
 
-from ._util import COMMON, reporting
+from ._util import HELP, reporting
 
 R = TypeVar("R")
 _FIELD = re.compile(r"(\w+(?:, \w+)*)(?: \(.+?\))?: (.*)")
@@ -121,8 +121,8 @@ def parameter_docs(owner: Any) -> Dict[str, str]:
 
 def _option(parameter: inspect.Parameter, hint: Any, help_: str) -> inspect.Parameter:
     elsewhere = _ELSEWHERE.fullmatch(help_)
-    if elsewhere is not None and parameter.name in COMMON and get_origin(hint) is not Annotated:
-        hint = COMMON[parameter.name]
+    if elsewhere is not None and parameter.name in HELP and get_origin(hint) is not Annotated:
+        help_ = HELP[parameter.name]
     elif elsewhere is not None and elsewhere[1]:
         help_ = parameter_docs(locate(f"spacy_weakner.{elsewhere[1]}"))[parameter.name]
     type_, info = get_args(hint) if get_origin(hint) is Annotated else (_simple_type(hint), None)

@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Annotated, Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, TypeVar
 
 import typer
 from wasabi import color, msg
@@ -21,62 +21,30 @@ from ..scratch import remove_leftovers
 INTERRUPTED = 130
 AUTO = "auto"
 T = TypeVar("T", int, float)
-# Arguments and options that are the same in several commands.
-Corpus = Annotated[Path, typer.Argument(help="Corpus: a .spacy file or a folder of them")]
-SameShards = Annotated[Path, typer.Argument(help="A .spacy file, or a folder where every shard keeps its name")]
-Component = Annotated[
-    Optional[str], typer.Option(help="Component of the pipeline (default: the last one that is able to)")
-]
-Gpu = Annotated[int, typer.Option(help="GPU; -1 is the CPU")]
-Workers = Annotated[int, typer.Option(help="Number of processes")]
-Ray = Annotated[
-    Optional[str], typer.Option(help="Address of a Ray cluster to run on; auto: RAY_ADDRESS, or this machine")
-]
-Processes = Annotated[int, typer.Option(help="Number of trainings at a time")]
-Format = Annotated[Optional[str], typer.Option(help=f"Format of the input: {', '.join(INPUTS)}")]
-Lang = Annotated[str, typer.Option(help="Code of the language; xx for several")]
-CorpusLang = Annotated[
-    Optional[str], typer.Option(help="Code of the language; xx for several (default: that of the corpus, or en)")
-]
-Seed = Annotated[int, typer.Option(help="Seed of all random draws")]
-JsonOutput = Annotated[Optional[Path], typer.Option(help="Write the result to this JSON file")]
-HtmlOutput = Annotated[Optional[Path], typer.Option(help="Write a report to this HTML file")]
-Tokenizer = Annotated[Optional[str], typer.Option(help="Tokenizer (default: that of the corpus or language)")]
-Sentences = Annotated[bool, typer.Option(help="Split text without annotations into sentences")]
-Misaligned = Annotated[
-    str, typer.Option(help="Spans that do not end at token borders: error, drop, expand or contract")
-]
-Columns = Annotated[Tuple[int, int], typer.Option(help="CoNLL: columns of token and tag, from 1 on; -1 is the last")]
-SpansKey = Annotated[
-    Optional[str], typer.Option(help="Span group of .spacy files to read as the gold, instead of the entities")
-]
-ShardSize = Annotated[int, typer.Option(help="Documents per shard, if the output is a folder")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an output that exists")]
-Bootstrap = Annotated[int, typer.Option(help="Number of resampled test sets for confidence intervals; 0: none")]
-ResamplingSeed = Annotated[int, typer.Option(help="Seed of the resampling")]
-Policy = Annotated[
-    Optional[str], typer.Option(help="For conflicts in a union: longest (default), priority, agreement or drop")
-]
-Sources = Annotated[
-    Optional[List[str]], typer.Option(help="Source to use, the most trusted first (repeatable; default: all)")
-]
-# By the name of the parameter, for commands that are made of a function whose docstring refers to another one.
-COMMON = {
-    "component": Component,
-    "gpu_id": Gpu,
-    "workers": Workers,
-    "ray": Ray,
-    "processes": Processes,
-    "format": Format,
-    "lang": CorpusLang,
-    "tokenizer": Tokenizer,
-    "sentences": Sentences,
-    "misaligned": Misaligned,
-    "columns": Columns,
-    "spans_key": SpansKey,
-    "seed": Seed,
-    "shard_size": ShardSize,
-    "overwrite": Overwrite,
+# Help texts of what is the same in several commands, by the name of the parameter: for commands that are made of a
+# function whose docstring refers to another one, and by `shared` for the others.
+HELP = {
+    "corpus": "Corpus: a .spacy file or a folder of them",
+    "same_shards": "A .spacy file, or a folder where every shard keeps its name",
+    "component": "Component of the pipeline (default: the last one that is able to)",
+    "gpu_id": "GPU; -1 is the CPU",
+    "workers": "Number of processes",
+    "ray": "Address of a Ray cluster to run on; auto: RAY_ADDRESS, or this machine",
+    "processes": "Number of trainings at a time",
+    "format": f"Format of the input: {', '.join(INPUTS)}",
+    "lang": "Code of the language; xx for several (default: that of the corpus, or en)",
+    "tokenizer": "Tokenizer (default: that of the corpus or language)",
+    "sentences": "Split text without annotations into sentences",
+    "misaligned": "Spans that do not end at token borders: error, drop, expand or contract",
+    "columns": "CoNLL: columns of token and tag, from 1 on; -1 is the last",
+    "spans_key": "Span group of .spacy files to read as the gold, instead of the entities",
+    "seed": "Seed of all random draws",
+    "shard_size": "Documents per shard, if the output is a folder",
+    "overwrite": "Replace an output that exists",
+    "output": "Write the result to this JSON file",
+    "html": "Write a report to this HTML file",
+    "bootstrap": "Number of resampled test sets for confidence intervals; 0: none",
+    "resampling_seed": "Seed of the resampling",
 }
 # Errors that name no file, and are nobody's bug: a disk that is full, a closed pipe, no memory or network.
 _OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ECONNREFUSED)
@@ -86,6 +54,11 @@ _LOOKS = {"good": ("✔", "green"), "info": ("ℹ", "blue"), "warning": ("⚠", 
 def new_app(name: Optional[str] = None, help: Optional[str] = None) -> typer.Typer:
     """An application for one command, or for a group of them if it has a name."""
     return typer.Typer(name=name, help=help, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+
+
+def shared(name: str, *flags: str) -> Any:
+    """An option that other commands have, too."""
+    return typer.Option(*flags, help=HELP[name])
 
 
 @contextmanager

@@ -13,16 +13,12 @@ from ..evaluation.terms import tuning
 from ..evaluation.terms.tuning import Tuning
 from ..scores import as_json
 from ._util import (
-    Bootstrap,
-    HtmlOutput,
-    JsonOutput,
-    Policy,
-    ResamplingSeed,
     check_json,
     new_app,
     only_with,
     reporting,
     say,
+    shared,
     write_json,
 )
 
@@ -58,15 +54,17 @@ def analyze_cli(
     method: Annotated[
         str, typer.Option(help="How sources are combined, as in 'aggregate': union, majority, weighted or label_model")
     ] = "union",
-    policy: Policy = None,
+    policy: Annotated[
+        Optional[str], typer.Option(help="For conflicts in a union: longest (default), priority, agreement or drop")
+    ] = None,
     fit_on: Annotated[
         Optional[Path], typer.Option(help="For label_model: labeled text to fit it on (default: CORPUS)")
     ] = None,
     top: Annotated[int, typer.Option(help="Number of phrases in the lists of frequent errors")] = 10,
-    bootstrap: Bootstrap = 1000,
-    seed: ResamplingSeed = 0,
-    output: JsonOutput = None,
-    html: HtmlOutput = None,
+    bootstrap: Annotated[int, shared("bootstrap")] = 1000,
+    seed: Annotated[int, shared("resampling_seed")] = 0,
+    output: Annotated[Optional[Path], shared("output")] = None,
+    html: Annotated[Optional[Path], shared("html")] = None,
 ) -> None:
     """Analyze weak labels: coverage, conflicts between sources and, where gold is known, their errors. With
     --tune-terms, measure on gold what the sources are worth together, and tune term lists."""

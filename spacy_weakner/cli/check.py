@@ -1,5 +1,6 @@
 """`spacy weakner check`"""
 
+from pathlib import Path
 from typing import Annotated, Any, List, Optional
 
 import typer
@@ -10,7 +11,7 @@ from ..checks.findings import Finding
 from ..checks.labels import label_table
 from ..errors import check_range
 from ._command import command
-from ._util import JsonOutput, check_json, given_path, given_text, new_app, number, say, show_table, write_json
+from ._util import check_json, given_path, given_text, new_app, number, say, shared, show_table, write_json
 
 app = new_app()
 _FILES = tuple(vars(CheckedFiles()))
@@ -42,7 +43,7 @@ def check(**settings: Any) -> CheckReport:
     before=_read,
     **_TEXTS,
     labels=Annotated[Optional[List[str]], typer.Option("--label")],
-    output=JsonOutput,
+    output=Annotated[Optional[Path], shared("output")],
 )
 def show(report: CheckReport, given: Any) -> None:
     """Print what was found."""

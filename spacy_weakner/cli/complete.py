@@ -16,7 +16,7 @@ from ..relabel.complete import CompleteReport
 from ..runs.train import read_folds
 from ..runtime.executor import Executor
 from ._command import command
-from ._util import Corpus, SameShards, check_json, listing, new_app, show_shards
+from ._util import HELP, check_json, listing, new_app, show_shards
 
 # With the other commands of the group, which `relabel` adds.
 app = new_app("relabel", "Change the labels of a corpus with models.")
@@ -63,8 +63,8 @@ def _check(given: Any) -> None:
     complete,
     settings={confidence.calibrate_confidence: _CALIBRATION, completion.complete: _COMPLETION},
     before=_check,
-    input_path=Corpus,
-    output_path=SameShards,
+    input_path=Annotated[Path, typer.Argument(help=HELP["corpus"])],
+    output_path=Annotated[Path, typer.Argument(help=HELP["same_shards"])],
     figure=Annotated[Optional[Path], typer.Option(help="Folds: draw the calibration as SVG")],
 )
 def show(completed: _Completed, given: Any) -> None:

@@ -12,16 +12,12 @@ from ..evaluation.report import report
 from ..project.selection import Selection
 from ..project.selection_report import evaluate_selection
 from ._util import (
-    Bootstrap,
-    Gpu,
-    HtmlOutput,
-    JsonOutput,
-    ResamplingSeed,
     check_json,
     new_app,
     only_with,
     reporting,
     say,
+    shared,
     show_table,
     write_json,
 )
@@ -48,16 +44,16 @@ def evaluate_cli(
     selection: Annotated[
         Optional[Path], typer.Option(help="selection.json of 'fit': score its candidates, and open the report with it")
     ] = None,
-    output: JsonOutput = None,
-    html: HtmlOutput = None,
+    output: Annotated[Optional[Path], shared("output")] = None,
+    html: Annotated[Optional[Path], shared("html")] = None,
     labels: Annotated[Optional[Path], typer.Option(help="Corpus of weak labels to analyze in the report")] = None,
     title: Annotated[str, typer.Option(help="Title of the report")] = "Report",
-    bootstrap: Bootstrap = 1000,
+    bootstrap: Annotated[int, shared("bootstrap")] = 1000,
     baseline: Annotated[
         Optional[str], typer.Option(help="Candidate to compare the others with (default: the best F1)")
     ] = None,
-    seed: ResamplingSeed = 0,
-    gpu_id: Gpu = -1,
+    seed: Annotated[int, shared("resampling_seed")] = 0,
+    gpu_id: Annotated[int, shared("gpu_id")] = -1,
 ) -> None:
     """Score pipelines and labels on one test set, in one table; --html writes a report with plots and errors."""
     with reporting():

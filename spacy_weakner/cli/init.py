@@ -15,7 +15,7 @@ from ..errors import Errors, WeaknerError, check_choice
 from ..files import write_text
 from ..project.new import SOURCES, Project, init_project, usual_size
 from ._command import command
-from ._util import Lang, Overwrite, Tokenizer, new_app, reporting, say
+from ._util import new_app, reporting, say, shared
 from .check import show_report
 
 STDOUT = "-"
@@ -38,15 +38,15 @@ def init_config_cli(
             "as for recipes in a folder that do not have it)"
         ),
     ] = None,
-    lang: Lang = "en",
-    tokenizer: Tokenizer = None,
+    lang: Annotated[str, typer.Option(help="Code of the language; xx for several")] = "en",
+    tokenizer: Annotated[Optional[str], shared("tokenizer")] = None,
     transformer: Annotated[
         Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")
     ] = None,
     precision: Annotated[
         Optional[str], typer.Option(help="How exactly a Transformer multiplies: highest (default), high or medium")
     ] = None,
-    overwrite: Overwrite = False,
+    overwrite: Annotated[bool, shared("overwrite", "--overwrite")] = False,
 ) -> None:
     """Write the config of a recipe, complete and with comments, as 'spacy train' takes it."""
     with reporting():

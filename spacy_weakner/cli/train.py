@@ -11,7 +11,7 @@ from ..files import parse_json
 from ..runs.config import flat_config, train_corpus
 from ..runs.train import train, train_folds, train_grid, train_members
 from ..runs.training import BEST, LAST, Trained
-from ._util import AUTO, Gpu, Processes, Ray, config_overrides, new_app, number, only_with, reporting, say
+from ._util import AUTO, config_overrides, new_app, number, only_with, reporting, say, shared
 
 app = new_app()
 # What it does not know goes to the config, as with `spacy train`.
@@ -41,9 +41,9 @@ def train_cli(
         str, typer.Option(help="Number of passes over the corpus --paths.train; auto: as the config says")
     ] = AUTO,
     seed: Annotated[int, typer.Option(help="Seed of the split into folds, or of the first member")] = 0,
-    processes: Processes = 1,
-    gpu_id: Gpu = -1,
-    ray: Ray = None,
+    processes: Annotated[int, shared("processes")] = 1,
+    gpu_id: Annotated[int, shared("gpu_id")] = -1,
+    ray: Annotated[Optional[str], shared("ray")] = None,
 ) -> None:
     """Train one pipeline as 'spacy train' does, or several of one config. Finished trainings are skipped. Further
     options override the config, for example --training.max_steps 100."""
