@@ -18,12 +18,7 @@ _LOCK = threading.Lock()
 
 
 def spacy_cli(*args: Any, cwd: Any = ".") -> str:
-    """Run `python -m spacy` as users do, with the seed of the run where there is none among the arguments.
-
-    *args (Any): The arguments.
-    cwd (Any): Where to run it.
-    RETURNS (str): What it printed.
-    """
+    """Run `python -m spacy` as users do, with the seed of the run where there is none among the arguments."""
     printed = io.StringIO()
     # The working folder and the standard output belong to all threads.
     with _LOCK:

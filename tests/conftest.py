@@ -64,11 +64,7 @@ def light_processes(tmp_path_factory):
 
 
 def hide_torch(folder, monkeypatch):
-    """Hides torch from the processes that are started from now on.
-
-    folder: An empty one.
-    monkeypatch: For as long as it lasts.
-    """
+    """Hides torch from the processes that are started from now on."""
     (folder / "sitecustomize.py").write_text("import sys\n\nsys.modules['torch'] = None\n")
     monkeypatch.setenv("PYTHONPATH", str(folder), prepend=os.pathsep)
 

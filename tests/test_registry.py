@@ -216,11 +216,41 @@ def test_factories(name, kind):
     assert len(nlp("New York")) == 2
 
 
-def test_crf_tagger():
-    model = make("architectures", "spacy_weakner.CRFTagger.v1", tok2vec=TOK2VEC, nO=3)
+FEATURES = {"@architectures": "spacy_weakner.IndicatorFeatures.v1", "rows": 50, "window": 1, "affixes": 2}
+ATTENTION = {"tok2vec": TOK2VEC, "heads": 4, "dropout": 0.1, "residual": False, "init_range": 0.1}
+
+
+@pytest.mark.parametrize(
+    "name, settings, width",
+    [
+        ("CRFTagger", {"tok2vec": TOK2VEC, "nO": 3}, 3),
+        ("CRFTagger", {"tok2vec": FEATURES, "nO": 3}, 3),
+        ("TokenClassifier", {"tok2vec": TOK2VEC, "nO": 3}, 3),
+        ("BiLSTMEncoder", {"embed": TOK2VEC, "width": 6, "depth": 2}, 6),
+        ("BiLSTMEncoder", {"embed": TOK2VEC, "width": 6, "projection_width": 4, "dropout": 0.5, "init_range": 0.1}, 6),
+        *(("AttentionEncoder", {**ATTENTION, "kind": kind}, 16) for kind in ("soft", "scaled", "unscaled", "learned")),
+    ],
+)
+def test_layers_over_tokens(name, settings, width):
+    model = make("architectures", f"spacy_weakner.{name}.v1", **settings)
     docs = [make_doc(NLP, "a b")]
-    model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
-    assert model.predict(docs)[0].shape == (2, 3)
+    model.initialize(X=docs, **({"Y": [numpy.zeros((2, 3), dtype="float32")]} if "nO" in settings else {}))
+    assert model.predict(docs)[0].shape == (2, width)
+
+
+def test_sentence_category():
+    model = make("architectures", "spacy_weakner.SentenceCategory.v1", tok2vec=TOK2VEC, nO=3)
+    docs = [make_doc(NLP, "a b"), make_doc(NLP, "")]
+    model.initialize(X=docs, Y=numpy.zeros((2, 3), dtype="float32"))
+    assert model.predict(docs).shape == (2, 3)
+
+
+def test_transformer_encoder(tiny_bert):
+    settings = {"pooling": "first", "frozen_layers": 1, "layer_decay": 0.9, "max_length": 30, "stride": 5}
+    model = make("architectures", "spacy_weakner.TransformerEncoder.v1", name=str(tiny_bert), width=16, **settings)
+    docs = [make_doc(NLP, "a b")]
+    model.initialize(X=docs)
+    assert model.predict(docs)[0].shape == (2, 16)
 
 
 def test_span_classifier():
@@ -230,13 +260,6 @@ def test_span_classifier():
     (vectors,) = model.predict(docs)
     assert vectors.shape == (2, 16)
     assert model.get_ref("head").predict((vectors, numpy.asarray([(0, 1), (0, 2)]))).shape == (2, 3)
-
-
-def test_token_classifier():
-    model = make("architectures", "spacy_weakner.TokenClassifier.v1", tok2vec=TOK2VEC, nO=3)
-    docs = [make_doc(NLP, "a b")]
-    model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
-    assert model.predict(docs)[0].shape == (2, 3)
 
 
 def test_source_votes():
@@ -264,54 +287,11 @@ def test_query_context_encoder(tiny_bert):
     assert vectors.shape[:2] == (2, 1)
 
 
-def test_transformer_encoder(tiny_bert):
-    settings = {"pooling": "first", "frozen_layers": 1, "layer_decay": 0.9, "max_length": 30, "stride": 5}
-    model = make("architectures", "spacy_weakner.TransformerEncoder.v1", name=str(tiny_bert), width=16, **settings)
-    docs = [make_doc(NLP, "a b")]
-    model.initialize(X=docs)
-    assert model.predict(docs)[0].shape == (2, 16)
-
-
 def test_onnx_encoder():
     pytest.importorskip("onnxruntime")
     settings = {"pooling": "first", "max_length": 30, "stride": 5}
     model = make("architectures", "spacy_weakner.OnnxEncoder.v1", width=16, **settings)
     assert model.get_dim("nO") == 16 and model.to_bytes()
-
-
-def test_bilstm_encoder():
-    name = "spacy_weakner.BiLSTMEncoder.v1"
-    locked = {"projection_width": 4, "dropout": 0.5, "init_range": 0.1}
-    for settings in ({}, locked):
-        model = make("architectures", name, embed=TOK2VEC, width=6, depth=2, **settings)
-        docs = [make_doc(NLP, "a b")]
-        model.initialize(X=docs)
-        assert model.predict(docs)[0].shape == (2, 6)
-
-
-def test_indicator_features():
-    settings = {"rows": 50, "window": 1, "affixes": 2}
-    encoder = {"@architectures": "spacy_weakner.IndicatorFeatures.v1", **settings}
-    model = make("architectures", "spacy_weakner.CRFTagger.v1", tok2vec=encoder, nO=3)
-    docs = [make_doc(NLP, "a b")]
-    model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
-    assert model.predict(docs)[0].shape == (2, 3)
-
-
-@pytest.mark.parametrize("kind", ["soft", "scaled", "unscaled", "learned"])
-def test_attention_encoder(kind):
-    settings = {"kind": kind, "heads": 4, "dropout": 0.1, "residual": False, "init_range": 0.1}
-    model = make("architectures", "spacy_weakner.AttentionEncoder.v1", tok2vec=TOK2VEC, **settings)
-    docs = [make_doc(NLP, "a b")]
-    model.initialize(X=docs)
-    assert model.predict(docs)[0].shape == (2, 16)
-
-
-def test_sentence_category():
-    model = make("architectures", "spacy_weakner.SentenceCategory.v1", tok2vec=TOK2VEC, nO=3)
-    docs = [make_doc(NLP, "a b"), make_doc(NLP, "")]
-    model.initialize(X=docs, Y=numpy.zeros((2, 3), dtype="float32"))
-    assert model.predict(docs).shape == (2, 3)
 
 
 @pytest.mark.parametrize(
@@ -390,18 +370,16 @@ def test_objectives(name, arguments):
     }
 
 
-def test_self_picking():
-    arguments = {"threshold": 0.2, "union": True, "max_width": 3, "pairing": "probable"}
-    picking = make("misc", "spacy_weakner.SelfPicking.v1", **arguments)
-    assert isinstance(picking, Relabeler)
-    assert {key: getattr(picking, key) for key in arguments} == arguments
-
-
-def test_fine_typing():
-    arguments = {"n_types": 3, "gamma": 0.5, "realign": False, "max_entities": 100, "seed": 4}
-    typing = make("misc", "spacy_weakner.FineTyping.v1", **arguments)
-    assert isinstance(typing, EntityTyping)
-    assert {key: getattr(typing, key) for key in arguments} == arguments
+@pytest.mark.parametrize(
+    "name, kind, arguments",
+    [
+        ("SelfPicking", Relabeler, {"threshold": 0.2, "union": True, "max_width": 3, "pairing": "probable"}),
+        ("FineTyping", EntityTyping, {"n_types": 3, "gamma": 0.5, "realign": False, "max_entities": 100, "seed": 4}),
+    ],
+)
+def test_stages_of_cofee(name, kind, arguments):
+    made = make("misc", f"spacy_weakner.{name}.v1", **arguments)
+    assert isinstance(made, kind) and {key: getattr(made, key) for key in arguments} == arguments
 
 
 def test_queries():

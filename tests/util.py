@@ -192,8 +192,8 @@ def crf_pipeline(tok2vec: Optional[Dict[str, Any]] = None, seed: int = 0, **sett
 
 
 class Recorder:
-    """An encoder of random vectors that writes down how it is called. Some encoders give (0, 0) arrays for Docs
-    without tokens: then `empty_width` is 0."""
+    """An encoder of random vectors that writes down how it is called. Some encoders give (0, 0) arrays for Docs without
+    tokens: then `empty_width` is 0."""
 
     def __init__(self, width: int = 4, empty_width: int = 4) -> None:
         self.docs: List[List[Doc]] = []

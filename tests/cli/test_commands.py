@@ -175,46 +175,43 @@ def test_every_option_is_passed_on(data, monkeypatch):
             assert seen["sources"] == ["a", "b"]
 
 
-def test_every_option_of_encoder_vectors_is_passed_on(monkeypatch):
+@pytest.mark.parametrize(
+    "words, function, options, expected",
+    [
+        (
+            "encoder vectors a b out",
+            "encoder_tools.vectors.vectors",
+            "--width 9 --min-count 2 --max-sentences 7 --seed 1 --overwrite --lang de --tokenizer t --format text",
+            {"inputs": [Path("a"), Path("b")], "output_path": Path("out"), "overwrite": True, "progress": True}
+            | {"width": 9, "min_count": 2, "max_sentences": 7, "seed": 1, "lang": "de", "tokenizer": "t"}
+            | {"format": "text"},
+        ),
+        (
+            "encoder quantize model out",
+            "encoder_tools.quantize.quantize",
+            "--overwrite",
+            {"model": "model", "output_path": Path("out"), "overwrite": True},
+        ),
+        (
+            "calibrate m g out",
+            "calibration.calibrate.calibrate",
+            "--fit bias,threshold --precision 0.8 --delta 0.2 --min-entities 7 --component c --overwrite --gpu-id 0",
+            {"model": "m", "gold": Path("g"), "output_path": Path("out"), "gpu_id": 0, "progress": True}
+            | {"fit": ["bias", "threshold"], "precision": 0.8, "delta": 0.2, "min_entities": 7, "component": "c"}
+            | {"overwrite": True},
+        ),
+    ],
+)
+def test_every_option_is_passed_on_as_it_was_given(monkeypatch, words, function, options, expected):
     seen = {}
 
-    def fake(*inputs, **options):
-        seen.update(options)
+    def fake(*inputs, **given):
+        seen.update(given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("spacy_weakner.encoder_tools.vectors.vectors", fake)
-    options = "--width 9 --min-count 2 --max-sentences 7 --seed 1 --overwrite --lang de --tokenizer t --format text"
-    assert invoke("encoder", "vectors", "a", "b", "out", *options.split()).exit_code == 130
-    assert (seen.pop("inputs"), seen.pop("output_path")) == ([Path("a"), Path("b")], Path("out"))
-    assert [seen.pop(name) for name in ("width", "min_count", "max_sentences", "seed")] == [9, 2, 7, 1]
-    assert seen == {"lang": "de", "tokenizer": "t", "format": "text", "overwrite": True, "progress": True}
-
-
-def test_every_option_of_encoder_quantize_is_passed_on(monkeypatch):
-    seen = {}
-
-    def fake(**options):
-        seen.update(options)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("spacy_weakner.encoder_tools.quantize.quantize", fake)
-    assert invoke("encoder", "quantize", "model", "out", "--overwrite").exit_code == 130
-    assert seen == {"model": "model", "output_path": Path("out"), "overwrite": True}
-
-
-def test_every_option_of_calibrate_is_passed_on(monkeypatch):
-    seen = {}
-
-    def fake(**options):
-        seen.update(options)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("spacy_weakner.calibration.calibrate.calibrate", fake)
-    options = "--fit bias,threshold --precision 0.8 --delta 0.2 --min-entities 7 --component c --overwrite --gpu-id 0"
-    assert invoke("calibrate", "m", "g", "out", *options.split()).exit_code == 130
-    assert seen.pop("fit") == ["bias", "threshold"] and seen.pop("overwrite")
-    assert [seen.pop(name) for name in ("precision", "delta", "min_entities", "component")] == [0.8, 0.2, 7, "c"]
-    assert seen == {"model": "m", "gold": Path("g"), "output_path": Path("out"), "gpu_id": 0, "progress": True}
+    monkeypatch.setattr(f"spacy_weakner.{function}", fake)
+    assert invoke(*words.split(), *options.split()).exit_code == 130
+    assert seen == expected
 
 
 def test_options_of_the_calibration_of_confidences(monkeypatch):

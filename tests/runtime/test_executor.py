@@ -142,11 +142,6 @@ def test_pick(tmp_path, corpus, engine):
     assert one == two
 
 
-def test_augment_without_a_model(tmp_path, corpus, engine):
-    one, two = same(tmp_path, engine, augment, corpus, "none")
-    assert replace(one, seconds=0) == replace(two, seconds=0)
-
-
 @needs_transformers
 def test_augment(tmp_path, corpus, engine, tiny_bert):
     from ..relabel.augmenting.util import make_model

@@ -39,9 +39,7 @@ def test_the_last_revision_counts(tmp_path):
     assert [doc.text for doc in docs] == ["New one."]
 
 
-@pytest.mark.parametrize(
-    "name, pack", [("a.xml.bz2", bz2.compress), ("a.xml.gz", gzip.compress), ("a.xml-p1p9.bz2", bz2.compress)]
-)
+@pytest.mark.parametrize("name, pack", [("a.XML.gz", gzip.compress), ("a1.xml-p1p9.bz2", bz2.compress)])
 def test_packed_dumps(tmp_path, name, pack):
     first, second = dump(page("A", SENTENCE)).encode()[:200], dump(page("A", SENTENCE)).encode()[200:]
     report, _ = run(tmp_path, {name: pack(first) + pack(second)})  # as in multistream dumps
@@ -69,14 +67,9 @@ LAUGHS = '<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">' + "".join(
         (dump(page("A", "&m;"), head=f"{LAUGHS}]>"), "amplification"),
         (dump(page("A", "&x;"), head='<!DOCTYPE m [<!ENTITY x SYSTEM "file:///etc/passwd">]>'), "undefined entity"),
         (dump(page("A", "x"), page("B &amp; C", "&x;")), "undefined entity: line 1, column"),
-        (dump(page("A", "x"))[:-20], "unclosed token"),
-        (dump(page("A", "x"))[:-12], "no element found"),
-        (dump(page("A", "<b>")), "mismatched tag"),
         ("<html><body/></html>", "its root is <html>"),
         ("", "no element found"),
-        ("plain", "syntax error"),
         (dump(page("A", "x"), head='<?xml version="1.0" encoding="nope"?>'), "encoding"),
-        (dump(page("A", "x")).encode() + b"\xff", "invalid token"),
         (dump(page("A", "é")).encode("latin-1"), "invalid token"),
     ],
 )
