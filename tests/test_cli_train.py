@@ -94,11 +94,6 @@ def test_train_logs_loss_and_scores(project):
     assert load(project / "one").meta["performance"]["crf_ner_loss"] > 0
 
 
-def test_debug_config(project):
-    corpora = ["--paths.train", "a.spacy", "--paths.dev", "a.spacy"]
-    spacy_cli("debug", "config", "full.cfg", *corpora, cwd=project)
-
-
 def test_evaluate_and_assemble(project):
     (project / "assemble.cfg").write_text(ASSEMBLE.format(source="one/model-last"))
     spacy_cli("assemble", "assemble.cfg", "assembled", cwd=project)

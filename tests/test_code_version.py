@@ -35,14 +35,6 @@ def test_every_source_counts(tmp_path):
     assert len(set(hashes)) == len(hashes)
 
 
-def test_byte_code_does_not_count(tmp_path):
-    (tmp_path / "a.py").write_text("a")
-    before = whole(tmp_path)
-    (tmp_path / "__pycache__").mkdir()
-    (tmp_path / "__pycache__" / "a.pyc").write_bytes(b"x")
-    assert whole(tmp_path) == before
-
-
 def test_it_names_the_version():
     assert code_version().startswith(f"{__version__} ") and code_version() == code_version()
     assert code_of(["spacy_weakner.labeling.label"]).startswith(f"{__version__} ")

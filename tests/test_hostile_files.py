@@ -234,19 +234,3 @@ def test_damaged_labels_of_a_stored_head(labels):
     head.cfg["labels"] = labels
     with pytest.raises(WeaknerError, match=r"WK800.*token_ner"):
         spacy.blank("xx").add_pipe("token_ner", config=config).from_bytes(head.to_bytes())
-
-
-@pytest.mark.parametrize(
-    "name, data", [("cfg", b"\xff{"), ("cfg", b"x"), ("cfg", b"5"), ("model", b"x"), ("model", b"")]
-)
-def test_damaged_files_of_a_stored_head(tmp_path, name, data):
-    from tests.util import HEADS, TOK2VEC
-
-    nlp = spacy.blank("xx")
-    model = {**HEADS["token_ner"]["model"], "tok2vec": TOK2VEC}
-    nlp.add_pipe("token_ner", config={**HEADS["token_ner"], "model": model}).add_label("A")
-    nlp.initialize()
-    nlp.to_disk(tmp_path)
-    (tmp_path / "token_ner" / name).write_bytes(data)
-    with pytest.raises(WeaknerError, match=r"WK800.*token_ner"):
-        spacy.load(tmp_path)

@@ -7,7 +7,6 @@ from benchmarks.mask import mask
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.gold import find_gold
-from spacy_weakner.errors import WeaknerError
 
 from .util import SENTENCES, make_doc
 
@@ -58,19 +57,6 @@ def test_draws_depend_on_seed_and_sentence_only(tmp_path):
     assert hidden("d", many(50), 1) != first
 
 
-def test_docs_without_gold_stay_as_they_are(tmp_path):
-    doc = NLP.make_doc("Anna")
-    report, (found,) = run(tmp_path, [doc], probability=0.5)
-    assert report.without_gold == 1 and not found.has_annotation("ENT_IOB") and not weak.is_weak(found)
-
-
 def test_tokens_nobody_has_annotated_stay_missing(tmp_path):
     _, (doc,) = run(tmp_path, [make_doc(NLP, "Anna went home", [(0, 1, "PER")], missing=[2])], probability=0.0)
     assert [token.ent_iob for token in doc] == [3, 2, 0]
-
-
-@pytest.mark.parametrize("settings", [{"probability": 1.5}, {"probability": 0.5, "unmatched": "all"}])
-def test_unusable_settings(tmp_path, settings):
-    with pytest.raises(WeaknerError, match="WK005"):
-        run(tmp_path, many(1), **settings)
-    assert not (tmp_path / "out.spacy").exists()

@@ -52,14 +52,6 @@ def test_folders_replace_folders_and_links_stay(tmp_path):
     assert names(tmp_path) == ["link", "real", "real/new"] and link.is_symlink()
 
 
-def test_names_of_nested_temporary_folders(tmp_path):
-    with atomic_path(tmp_path / "a") as one, atomic_path(one / "b.json") as two:
-        assert wanted(two) == tmp_path / "a" / "b.json"
-        two.touch()
-        one.mkdir(exist_ok=True)
-    assert names(tmp_path) == ["a", "a/b.json"]
-
-
 def test_leftovers_of_others_stay(tmp_path):
     for name in (".out.tmp", ".out.0123abcd.tmp", ".other.0123abcd.tmp"):
         (tmp_path / name).mkdir()

@@ -55,12 +55,6 @@ def test_label_model_of_few_sources(corpus):
     assert few not in output("majority", "--source", "terms", "--source", "llm")
 
 
-def test_settings_of_other_methods(corpus):
-    result = invoke(corpus, "--method", "majority", "--policy", "drop")
-    assert result.exit_code == 1
-    assert "[WK331]" in result.stderr
-
-
 def test_fitted_on_other_text(corpus):
     write_docs(corpus / "text.spacy", read_docs(corpus / "in.spacy", NLP.vocab))
     docs = list(read_docs(corpus / "in.spacy", NLP.vocab))
@@ -74,14 +68,3 @@ def test_fitted_on_other_text(corpus):
     assert "Sources without any answer here: llm (0 of 20 documents)" in " ".join(result.output.split())
     report = json.loads((corpus / "report.json").read_text())
     assert report["unanswered"] == ["llm"] and report["answers"]["terms"] == 20
-
-
-def test_what_cannot_be_told_is_marked(corpus):
-    docs = list(read_docs(corpus / "in.spacy", NLP.vocab))
-    for doc in docs:
-        weak.set_source(doc, "terms", [(0, 2, "CITY"), (3, 4, "SIZE")])
-    write_docs(corpus / "in.spacy", docs)
-    output = invoke(corpus, "--method", "label_model").output
-    marked = [line.split()[:2] for line in output.splitlines() if line.rstrip().endswith("*")]
-    assert marked == [["terms", "SIZE"]]
-    assert "no other source gives this label" in " ".join(output.split())

@@ -1,4 +1,3 @@
-import gzip
 import json
 import shutil
 import signal
@@ -67,26 +66,19 @@ def test_convert_label_aggregate(data):
     assert row["missing"] == [[1, 2]]
 
 
-@pytest.mark.parametrize(
-    "args, message",
-    [
-        (["convert", "none.jsonl", "x"], "[WK100]"),
-        (["label", "a.jsonl", "x"], "[WK303]"),
-        (["aggregate", "none", "x"], "[WK100]"),
-    ],
-)
-def test_errors_are_one_line_without_traceback(data, monkeypatch, args, message):
-    monkeypatch.chdir(data)
-    result = invoke(*args)
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+def test_errors_are_one_line_without_traceback(data):
+    result = invoke("convert", data / "none.jsonl", data / "x.spacy")
+    assert result.exit_code == 1 and result.stdout == ""
+    assert "[WK100]" in result.stderr and len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
     "error, code, text",
-    [(KeyboardInterrupt(), 130, "Interrupted"), (PermissionError(13, "no entry", "x"), 1, "no entry")],
+    [
+        (KeyboardInterrupt(), 130, "Interrupted"),
+        (PermissionError(13, "no entry", "x"), 1, "no entry"),
+        (OSError("read after close"), None, ""),  # a bug, which has a traceback
+    ],
 )
 def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
     def fail(*args, **kwargs):
@@ -94,17 +86,10 @@ def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
 
     monkeypatch.setattr("spacy_weakner.conversion.convert.convert", fail)
     result = invoke("convert", data / "a.jsonl", data / "x.spacy")
-    assert result.exit_code == code
-    assert text in result.stderr
-    assert len(result.stderr.splitlines()) == 1
-
-
-def test_damaged_gzip_is_one_line(data):
-    (data / "a.txt.gz").write_bytes(gzip.compress(b"line\n" * 1000)[:-12])
-    result = invoke("convert", data / "a.txt.gz", data / "x.spacy")
-    assert result.exit_code == 1
-    assert "WK206" in result.stderr and "a.txt.gz" in result.stderr
-    assert "Aborted" not in result.stderr
+    if code is None:
+        assert result.exception is error
+    else:
+        assert result.exit_code == code and text in result.stderr and len(result.stderr.splitlines()) == 1
 
 
 def test_convert_warns_of_unknown_keys(data):
@@ -113,16 +98,6 @@ def test_convert_warns_of_unknown_keys(data):
     assert result.exit_code == 0
     assert "Unknown keys ignored: mentions (1 rows), url (1 rows)" in result.output
     assert "hold lists or objects: mentions. If" in " ".join(result.output.split())
-
-
-def test_anchors(data):
-    (data / "a.wiki").write_text("[[Anna]] met [[Bob]] in [[Paris]] and [[Rome]], un[[happy]].")
-    (data / "b.html").write_text("<p>No <a href=x>link</a>.</p>")
-    result = invoke("anchors", data / "a.wiki", data / "b.html", data / "out")
-    assert result.exit_code == 0, result.output
-    assert "1 sentences, 10 tokens, 4 anchors" in result.output
-    assert "Articles: 2" in result.output and "1 with too few anchors" in result.output
-    assert "do not end at token borders: 1" in " ".join(result.output.split())
 
 
 def test_every_option_is_passed_on(data, monkeypatch):
@@ -301,14 +276,6 @@ def test_malformed_pairs(command):
     assert result.exit_code == 1 and "WK005" in result.stderr
 
 
-def test_convert_replaces_only_with_overwrite(data):
-    (data / "gold.spacy").write_bytes(b"made by hand")
-    result = invoke("convert", data / "a.jsonl", data / "gold.spacy")
-    assert result.exit_code == 1 and (data / "gold.spacy").read_bytes() == b"made by hand"
-    assert f"[WK314] {data / 'gold.spacy'} exists" in result.stderr and "--overwrite" in result.stderr
-    assert invoke("convert", data / "a.jsonl", data / "gold.spacy", "--overwrite").exit_code == 0
-
-
 @pytest.mark.usefixtures("without_torch")
 @pytest.mark.parametrize("command", [["spacy", "weakner"], ["spacy_weakner"]])
 def test_subprocess(data, command):
@@ -358,11 +325,3 @@ def test_a_command_runs_in_another_thread(data):
     thread.start()
     thread.join()
     assert results[0].exit_code == 0, results[0].output
-
-
-def test_a_bug_is_not_taken_for_an_error_of_the_user(data, monkeypatch):
-    def fail(*args, **kwargs):
-        raise OSError("read after close")
-
-    monkeypatch.setattr("spacy_weakner.conversion.convert.convert", fail)
-    assert isinstance(invoke("convert", data / "a.jsonl", data / "x.spacy").exception, OSError)

@@ -51,12 +51,6 @@ def test_a_folder(tmp_path):
     assert len(list(tmp_path.iterdir())) == len(recipes())
 
 
-def test_nothing_is_written_when_something_is_wrong(tmp_path):
-    path = tmp_path / "config.cfg"
-    assert "size of crf_ner' = 'big'" in invoke("crf_ner", path, "--size", "big").output
-    assert invoke("crf_ner", path, "--size", "big").exit_code == 1 and not list(tmp_path.iterdir())
-
-
 def test_the_list():
     result = invoke()
     assert result.exit_code == 0

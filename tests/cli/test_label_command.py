@@ -41,11 +41,6 @@ def test_a_line_per_source_with_what_is_not_zero(folder):
     assert "Shards that were finished already: 1" in invoke("in.txt", "out", "--sources", "sources.cfg").output
 
 
-def test_parts_do_not_speak_of_rows_without_documents(folder):
-    result = invoke("in.txt", "out", "--sources", "sources.cfg", "--shard", "1/2", "--shard-size", 1)
-    assert "rows without" not in result.output and "1 documents" in result.output
-
-
 def output(*args):
     result = invoke("in.txt", "out", *args)
     assert result.exit_code == 0, result.output
@@ -86,21 +81,12 @@ def test_replaced_shards_are_told(folder):
     assert line in output("--terms", "terms.csv", "--min-length", 4)
 
 
-def test_flags_of_a_single_source(folder):
-    result = invoke("in.txt", "out", "--terms", "terms.csv", "--ambiguity", "drop", "--reliability", 0.9)
-    assert "Spans of 'gazetteer': 1 (PER 1)" in result.output
-
-
 @pytest.mark.parametrize(
     "options, message",
     [
-        ("--sources none.cfg", "[WK100]"),
-        ("--sources sources.cfg --terms terms.csv", "[WK303]"),
         ("--sources sources.cfg --ambiguity drop", "[WK331] 'ambiguity'"),
         ("--terms terms.csv --ambiguity some", "[WK005] The setting 'ambiguity'"),
-        ("--terms terms.csv --reliability 2", "[WK005] The setting 'reliability'"),
         ("--terms terms.csv --shard 3/2", "[WK005] The setting 'shard'"),
-        ("--terms terms.csv --workers 0", "[WK005] The setting 'workers'"),
     ],
 )
 def test_errors_are_one_line(folder, options, message):

@@ -140,10 +140,3 @@ def test_an_unknown_option_is_no_setting(words):
     """These take settings of the config, too."""
     result = CliRunner().invoke(app, [*words, "--membres", "3"])
     assert result.exit_code == 1 and "WK369" in result.stderr and "--membres" in result.stderr
-
-
-@pytest.mark.parametrize("name, first, second", [("fit", "terms", "max_steps"), ("prepare", "text", "gold")])
-def test_options_of_one_type_have_a_help_of_their_own(name, first, second):
-    """They may share one declaration."""
-    helps = {param.name: param.help for param in get_command(app).commands[name].params}
-    assert helps[first] != helps[second]

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from spacy_weakner.cli.app import app
 from spacy_weakner.code_version import code_version
 from spacy_weakner.corpus.docbin import write_docs
-from spacy_weakner.own_code import OWN_CODE, import_own_code
+from spacy_weakner.own_code import OWN_CODE
 from spacy_weakner.runtime.child import said, start
 
 from ..token_ner.util import token_pipeline
@@ -93,7 +93,3 @@ def test_processes_import_it(code, tmp_path):
         process.wait()
         said(process)
     assert process.returncode and "here it is" in log.read_text()
-
-
-def test_without_a_file_nothing_is_imported(code):
-    import_own_code()

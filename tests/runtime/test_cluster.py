@@ -108,14 +108,6 @@ def test_other_stages(machine, folder):
     assert not leftovers(folder)
 
 
-def test_relative_paths(machine, folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    run(folder, "one")
-    settings = {"terms": "terms.csv", "lang": "xx", "shard_size": SIZE, "ray": "auto"}
-    label("in.txt", "there", **settings)
-    assert contents(folder / "one") == contents(folder / "there")
-
-
 def test_our_errors_end_the_run_with_their_message(machine, folder):
     rows = [{"text": "alpha"}] * SIZE + [{"text": 5}] + [{"text": "beta"}] * SIZE
     write_text(folder / "in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))

@@ -9,7 +9,6 @@ from spacy_weakner.conversion.convert import convert
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.label import label
 from spacy_weakner.runtime.lock import holding, locked
-from spacy_weakner.scratch import scratch_folder
 
 
 @pytest.fixture
@@ -63,16 +62,6 @@ def test_what_a_killed_run_has_left_blocks_nobody(out, left):
     with locked(out):
         assert names(out) == [".out.lock"]
     assert not names(out)
-
-
-def test_leftovers_go_and_what_is_in_use_stays(out):
-    killed = [out.parent / ".out.0123abcd.tmp", out / "sub" / ".x.spacy.0123abcd.tmp"]
-    for folder in killed:
-        (folder / ".y.76543210.tmp").mkdir(parents=True)
-        (folder / ".lock").touch()
-    with scratch_folder(out) as living, locked(out):
-        assert living.is_dir()
-        assert not any(folder.exists() for folder in killed)
 
 
 def test_a_process_that_holds_it_frees_it_by_dying(out):
