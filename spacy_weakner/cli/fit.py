@@ -27,9 +27,8 @@ def _say(text: str) -> None:
 def show(selection: Selection, given: Any) -> None:
     """Print one table, the best first; then why, and what to do next."""
     rows = [
-        (candidate.name, *(f"{value:.1f}" for value in (scores.p, scores.r, scores.f1)), scores.bounds)
-        for candidate in selection.ranked()
-        if (scores := candidate.scores)
+        (name, *(f"{value:.1f}" for value in (scores.p, scores.r, scores.f1)), scores.bounds)
+        for name, scores in selection.ranked().items()
     ]
     if rows:
         corpus = "dev" if selection.chosen_by == "dev" else "gold"

@@ -84,16 +84,15 @@ def _add_lists(nlp: Language, lists: Mapping[str, Path], **settings: Any) -> Non
         _add_part(nlp, path, RULER, RULER if len(lists) == 1 else f"{RULER}_{n}", settings)
         config = load_config(path / "config.cfg")
         if SHORT_FORMS in config["nlp"]["pipeline"]:
-            own = dict(config["components"][SHORT_FORMS])
-            nlp.add_pipe(own.pop("factory"), name=f"{SHORT_FORMS}_{n}", config=own)
+            short = dict(config["components"][SHORT_FORMS])
+            nlp.add_pipe(short.pop("factory"), name=f"{SHORT_FORMS}_{n}", config=short)
 
 
 def _add_part(nlp: Language, path: Path, component: str, name: str, settings: Mapping[str, Any]) -> None:
     """Add a trained component of another pipeline, under a new name and with some changed settings."""
     config = load_config(path / "config.cfg", interpolate=True)
-    own: Dict[str, Any] = dict(config["components"][component])
-    factory = own.pop("factory")
-    pipe: Any = nlp.add_pipe(factory, name=name, config={**own, **settings})
+    trained: Dict[str, Any] = {**config["components"][component], **settings}
+    pipe: Any = nlp.add_pipe(trained.pop("factory"), name=name, config=trained)
     pipe.from_disk(path / component, exclude=["vocab"])
 
 

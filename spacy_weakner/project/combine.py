@@ -5,8 +5,9 @@ Every head predicts every fold, and dev, once: entities, and candidates for the 
 """
 
 import math
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import spacy
 from spacy.language import Language
@@ -24,9 +25,6 @@ from .assembling import COMBINER, PROPOSES, WRITES, assemble, predict_docs, save
 from .context import TrainingContext, pipeline_of
 from .evaluator import Fold
 
-# Makes a training from gold, what is evaluated on, and a folder.
-MakeTraining = Callable[[Path, Path, Path], Training]
-
 
 class Predicted(NamedTuple):
     """Gold, and predictions of a pipeline that was not trained on it."""
@@ -39,22 +37,14 @@ class Predicted(NamedTuple):
 
 
 class Head(NamedTuple):
-    """A trained head.
+    """A trained head."""
 
-    name (str): Name of the component.
-    title (str): Name of the candidate.
-    whole (Path): The pipeline that was trained on all gold, or on none.
-    folds (List[Path]): Per fold of the gold the pipeline that was not trained on it.
-    reads_lists (bool): True if matches of the lists are features.
-    is_combined (bool): False if it is only compared.
-    """
-
-    name: str
-    title: str
-    whole: Path
-    folds: List[Path]
-    reads_lists: bool = True
-    is_combined: bool = True
+    name: str  # of the component; if it reads lists, its size
+    title: str  # of the candidate
+    whole: Path = Path()  # the pipeline that was trained on all gold, or on none
+    folds: Sequence[Path] = ()  # per fold of the gold the pipeline that was not trained on it
+    reads_lists: bool = True  # True if matches of the lists are features
+    is_combined: bool = True  # False if it is only compared
 
     def predict(self, pipeline: Path, corpus: Path, cases: Optional[CaseCopies] = None) -> Predicted:
         """Predict a corpus, which has the matches of the lists, and its copies in other case."""
@@ -66,18 +56,17 @@ class Head(NamedTuple):
 
 
 def plan_head(
-    context: TrainingContext, head: Head, make: MakeTraining, gold: Path, dev: Optional[Path], folds: Sequence[Fold]
+    context: TrainingContext, head: Head, gold: Path, dev: Optional[Path], folds: Sequence[Fold]
 ) -> Tuple[Head, List[Training]]:
-    """Plan the trainings of a head: without each fold, and on all gold, with dev to choose a checkpoint. The head comes
-    without paths, and leaves with them."""
+    """Plan the trainings of a head, and give it their paths: without each fold, and on all gold, with dev to choose a
+    checkpoint, which no fold may choose."""
+    with_lists = head.name if head.reads_lists else None
     parts = [
-        make(fold.rest, fold.rest, context.models / "folds" / f"{head.name}-{n}")
+        context.on_gold(fold.rest, context.models / "folds" / f"{head.name}-{n}", with_lists=with_lists)
         for n, fold in enumerate(folds, start=1)
     ]
-    whole = make(gold, dev or gold, context.models / head.name)
-    # No checkpoint may be chosen by a fold.
-    paths = [pipeline_of(part, select=False) for part in parts]
-    return head._replace(whole=pipeline_of(whole, select=dev is not None), folds=paths), [*parts, whole]
+    whole = context.on_gold(gold, context.models / head.name, dev, with_lists=with_lists)
+    return head._replace(whole=pipeline_of(whole), folds=[*map(pipeline_of, parts)]), [*parts, whole]
 
 
 def save_alone(head: Head, lists: Mapping[str, Path], held_out: Iterable[Predicted], output: Path) -> Path:
@@ -91,8 +80,8 @@ def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
     """Give a head the temperature under which held-out gold is most likely (Guo et al. 2017), with a log-normal prior
     around 1. Its entities stay the same. Each part of the gold comes with a pipeline that was not trained on it."""
     parts = []
-    for own, gold, docs, *_ in held_out:
-        head: Any = own.get_pipe(name)
+    for pipeline, gold, docs, *_ in held_out:
+        head: Any = pipeline.get_pipe(name)
         labels = set(head.labels)
         examples = [
             Example(doc, gold_doc)
@@ -148,26 +137,29 @@ class Combination:
         return self._decide(combiner, self.folds[n].docs)
 
     def decide(self, docs: Sequence[Doc]) -> List[Doc]:
-        """Entities of Docs with candidates, by a combiner that was fitted on all folds."""
-        return self._decide(self._add_combiner(spacy.blank("xx"), self.folds), docs)
+        """Entities of Docs with candidates, by the combiner that was fitted on all folds."""
+        return self._decide(self._whole.get_pipe(COMBINER), docs)
+
+    def save(self, output: Path) -> Path:
+        """Write the pipeline, with the combiner that was fitted on all folds."""
+        return save(self._whole, output, self.lists)
+
+    @cached_property
+    def _whole(self) -> Language:
+        nlp = assemble(self.lists, {head.name: head.whole for head in self.heads}, PROPOSES)
+        self._add_combiner(nlp, self.folds)
+        return nlp
 
     def _decide(self, combiner: Any, docs: Sequence[Doc]) -> List[Doc]:
         add_short = short_forms(self.lists)
         return [add_short(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
 
-    def save(self, output: Path) -> Path:
-        """Write the pipeline, with a combiner that was fitted on all folds."""
-        nlp = assemble(self.lists, {head.name: head.whole for head in self.heads}, PROPOSES)
-        self._add_combiner(nlp, self.folds)
-        return save(nlp, output, self.lists)
-
     def _add_combiner(self, nlp: Language, folds: Sequence[CombinedFold], penalty: Optional[float] = None) -> Any:
         names = [head.name for head in self.heads]
         config = {"sources": list(self.lists), "predictions": names, "penalty": penalty}
         combiner: Any = nlp.add_pipe(COMBINER, config=config)
-        combiner.initialize(
-            lambda: [make_example(doc) for fold in folds for doc in (*fold.docs, *fold.copies)], nlp=nlp
-        )
+        gold = [make_example(doc) for fold in folds for doc in (*fold.docs, *fold.copies)]
+        combiner.initialize(lambda: gold, nlp=nlp)
         return combiner
 
 

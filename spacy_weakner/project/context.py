@@ -25,18 +25,10 @@ TEXT_COPIES = 0.5
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What all trainings of a project have in common.
-
-    models (Path): Folder for the pipelines.
-    configs (Path): Folder of the configs, `<size>/<recipe>.cfg` each.
-    lists (Tuple[str, ...]): Sources whose matches are features of heads.
-    case_lists (Tuple[Path, ...]): Pipelines of the lists that look up their matches in copies of gold in other case.
-    vectors (Optional[Path]): Word vectors of the text, for linear heads.
-    For the other fields see `fit`.
-    """
+    """What all trainings of a project have in common; see `fit`."""
 
     corpora: Corpora
-    models: Path
+    models: Path  # folder for the pipelines
     configs: Path
     settings: Settings
     language: CorpusLanguage
@@ -45,11 +37,11 @@ class TrainingContext:
     processes: int = 1
     gpu_id: int = -1
     progress: bool = False
-    lists: Tuple[str, ...] = ()
+    lists: Tuple[str, ...] = ()  # sources whose matches are features of heads
     lower_case: float = 0.0
     upper_case: float = 0.0
-    case_lists: Tuple[Path, ...] = ()
-    vectors: Optional[Path] = None
+    case_lists: Tuple[Path, ...] = ()  # pipelines that look up the matches of lists in copies in other case
+    vectors: Optional[Path] = None  # of the words of the text, for linear heads
 
     def config(self, recipe: str, size: str) -> Path:
         """The config of a recipe, checked for language, tokenizer and size."""
@@ -64,26 +56,18 @@ class TrainingContext:
             )
         return path
 
-    def on_gold(self, gold: Path, dev: Path, output: Path) -> Training:
-        """A linear CRF on gold alone."""
-        return self._training(
-            ALONE,
-            linear_beside(self.size),
-            output,
-            {"paths.train": str(gold), "paths.dev": str(dev), **self._case_copies()},
-        )
-
-    def with_lists(self, gold: Path, dev: Path, output: Path, *, size: str) -> Training:
-        """A head on gold with the matches of the term lists as features; both corpora are labeled by the lists."""
+    def on_gold(
+        self, gold: Path, output: Path, dev: Optional[Path] = None, *, with_lists: Optional[str] = None
+    ) -> Training:
+        """A linear CRF on gold alone; or a head of the size `with_lists`, with the matches of the term lists in both
+        corpora as features. Without dev it is evaluated once, on its gold."""
+        overrides: Dict[str, Any] = {"paths.train": str(gold), "paths.dev": str(dev or gold)}
+        if with_lists is None:
+            return self._training(ALONE, linear_beside(self.size), output, {**overrides, **self._case_copies()})
         keys = ("components.crf_ner.model.source_features.sources", "corpora.train.sources", "corpora.dev.sources")
         sources = {key: list(self.lists) for key in keys}
-        return self._training(
-            WITH_LISTS,
-            size,
-            output,
-            {"paths.train": str(gold), "paths.dev": str(dev), **sources, **self._case_copies(self.case_lists)},
-            self.settings.gold_steps,
-        )
+        overrides = {**overrides, **sources, **self._case_copies(self.case_lists)}
+        return self._training(WITH_LISTS, with_lists, output, overrides, self.settings.gold_steps)
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
         """A head on the weak labels of the text alone; without dev it is evaluated once, on these labels."""
@@ -121,7 +105,7 @@ class TrainingContext:
         if size not in LINEARS:  # which train until they converge
             overrides["training.max_steps"] = steps
             # Evaluations also tell how far a training has come.
-            overrides["training.eval_frequency"] = steps if once else self.settings.frequency(steps)
+            overrides["training.eval_frequency"] = steps if once else max(1, steps // self.settings.evaluations)
         if size == LINEAR and self.vectors is not None:
             overrides["initialize.vectors"] = str(self.vectors)
         if size == LINEAR_STATIC:
@@ -134,6 +118,7 @@ def config_name(recipe: str, size: str) -> str:
     return f"{size}/{recipe}.cfg"
 
 
-def pipeline_of(training: Training, *, select: bool) -> Path:
-    """The pipeline that a training leaves: its best checkpoint, or its last."""
-    return training.output / (BEST if select else LAST)
+def pipeline_of(training: Training) -> Path:
+    """The pipeline that a training leaves: its best checkpoint if it has dev, else its last."""
+    has_dev = training.overrides["paths.dev"] != training.overrides["paths.train"]
+    return training.output / (BEST if has_dev else LAST)

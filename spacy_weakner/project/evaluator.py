@@ -27,30 +27,29 @@ def all_folds(folder: Path) -> Path:
 
 
 def make_folds(gold: Path, folder: Path, n: int, *, seed: int = 0, needed: bool = True) -> List[Fold]:
-    """Split the gold, by document where identifiers tell; into fewer parts if there are fewer different sentences.
-    Without entities in two of them there are none, which is an error if they are needed."""
+    """Split the gold, by document where identifiers tell; into fewer parts if there are fewer different sentences. It
+    cannot be split if there are entities in one of them alone, which is an error if folds are needed."""
     parts = split_folds(list(read_docs(gold, Vocab())), n, seed)
-    if len(parts) > 1 and not learnable(parts):
-        if needed:
-            raise WeaknerError(Errors.WK361.format(path=gold, reason=ONE_LEARNABLE, instead=", or dev (--dev)"))
-        return []
-    made = []
-    for i, part in enumerate(parts, start=1):
-        fold = Fold(folder / f"fold-{i}.spacy", folder / f"rest-{i}.spacy")
-        write_docs(fold.held_out, part.held_out)
-        write_docs(fold.rest, part.rest)
-        made.append(fold)
-    write_docs(all_folds(folder), [doc for part in parts for doc in part.held_out])
-    return made
+    reason = ""
+    if len(parts) < 2:
+        reason = "all its sentences have the same text"
+    elif not learnable(parts):
+        reason = ONE_LEARNABLE
+    if reason and needed:
+        raise WeaknerError(Errors.WK361.format(path=gold, reason=reason, instead=", or dev (--dev)"))
+    folds = []
+    for i, part in enumerate(() if reason else parts, start=1):
+        folds.append(Fold(folder / f"fold-{i}.spacy", folder / f"rest-{i}.spacy"))
+        write_docs(folds[-1].held_out, part.held_out)
+        write_docs(folds[-1].rest, part.rest)
+    if folds:
+        write_docs(all_folds(folder), [doc for part in parts for doc in part.held_out])
+    return folds
 
 
 class Evaluator:
-    """Scores candidates on one corpus. Predictions of a candidate are made once and kept as a file.
-
-    corpus (Path): Dev, or the gold in the order of its folds.
-    folder (Path): Where predictions go.
-    seed (int): Seed of the confidence intervals.
-    """
+    """Scores candidates on one corpus, dev or the gold in the order of its folds. Predictions of a candidate are made
+    once and kept as a file in the folder."""
 
     def __init__(self, corpus: Path, folder: Path, seed: int = 0) -> None:
         self.corpus = corpus

@@ -1,8 +1,7 @@
 """Trains candidates, compares them on one corpus, and selects the best."""
 
-from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Set, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Union
 
 from pydantic import BaseModel, ConfigDict
 from spacy.vocab import Vocab
@@ -11,6 +10,7 @@ from ..code_version import code_version
 from ..corpus.docbin import read_docs
 from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..evaluation.bootstrap import Difference
 from ..evaluation.compare import SAMPLES, Comparison, compare
 from ..evaluation.terms.collected import Collected, Key, find_collected
 from ..files import existing, parse_json
@@ -21,9 +21,9 @@ from ..runtime.lock import holding
 from .assembling import ON_PUBLIC_DATA, list_and_head, short_forms
 from .combine import Combination, Head, Predicted, plan_head, save_alone, with_candidates
 from .context import ALONE, WITH_LISTS, TrainingContext, config_name, pipeline_of
-from .evaluator import Evaluator, all_folds, make_folds
+from .evaluator import Evaluator, Fold, all_folds, make_folds
 from .layout import Corpora, has_docs, has_vectors, reading
-from .lists import TermList, hidden_note, hide, label_with, listed, make_lists, term_sources
+from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
 from .prepare import DEV, Preparation, read_preparation
 from .recommendations import DRAWS, Curve, clean_list, measure_curve, plan_curve, recommend
 from .rules import (
@@ -41,8 +41,7 @@ from .rules import (
     Rule,
     choose_candidates,
     choose_settings,
-    head_sizes,
-    with_list,
+    heads_on_gold,
 )
 from .selection import Selection, TrainedCandidate, choose, cost_of_speed
 
@@ -50,47 +49,28 @@ SELECTION = "selection.json"
 WEAK = "weak"
 
 
-class _Read(BaseModel):
+class LabelAnalysis(BaseModel):
+    """What is used of the scores of weak labels on gold; without scored Docs nothing is known about the labels."""
+
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
-
-
-class _Shares(_Read):
     docs: Optional[int] = None
     p: Optional[float] = None
     r: Optional[float] = None
     f1: float
-
-
-class _Proposal(_Read):
-    source: str
-
-
-class _Warning(_Read):
-    kind: str
-    text: str
-
-
-class LabelAnalysis(_Read):
-    """What is used of the scores of weak labels on gold, as `analyze --tune-terms` has written them."""
-
-    scores: _Shares
+    sources: int
     policy: Optional[str] = None
-    per_source: Dict[str, Any] = {}
-    proposals: List[_Proposal] = []
-    warnings: List[_Warning] = []
+    proposals: List[str]  # term lists with better settings
+    warnings: List[str]  # why the scores of a list may be too high
 
 
 class _Result(NamedTuple):
-    """Pipelines and scores of all candidates, the best, why, the decision on the combination, and what the
-    recommendations are made from."""
-
     pipelines: Dict[str, Path]
     best: str
     rows: Sequence[Comparison] = ()
     reason: str = ""
     rules: Sequence[Rule] = ()
     curve: Curve = Curve([])
-    cleaner: Any = None
+    cleaner: Optional[Difference] = None
 
 
 @holding("output")
@@ -150,14 +130,14 @@ def fit(
 
     # What the project has.
     prepared = read_preparation(folders)
-    analysis = _read_analysis(folders) if prepared.gold else None
+    analysis = read_analysis(folders) if prepared.gold else None
     language = corpus_language(folders.annotated if has_docs(folders.annotated) else folders.text)
     lists = make_lists(term_sources(terms, sources), output / "lists", language)
     facts = find_facts(folders, prepared, analysis, len(lists), size)
     gold = folders.gold_labeled if has_docs(folders.gold_labeled) else folders.gold
     collected: Dict[Key, Collected] = {}
     if facts.gold and facts.weak:
-        collected = find_collected(gold, folders.weak, [each.source for each in lists])
+        collected = find_collected(gold, folders.weak, [term_list.source for term_list in lists])
     if collected:
         facts = facts.model_copy(update={"collected": True})
         gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
@@ -168,11 +148,10 @@ def fit(
     settings, notes = choose_settings(
         facts, words_per_update(config, {}), minutes, max_steps=max_steps, negative_rate=negative_rate
     )
-    notes = [*prepared.notes, *notes, *(hidden_note(key, each) for key, each in collected.items())]
+    notes = [*prepared.notes, *notes, *(hidden_note(key, found) for key, found in collected.items())]
     for note in (*notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
         say(note)
-    wanted = {rule.name for rule in rules if rule.trained}
-    if not lists and not wanted:
+    if not any(rule.trained for rule in rules):
         raise WeaknerError(Errors.WK680.format(where=f" in {folders.folder}"))
     context = TrainingContext(
         folders,
@@ -185,28 +164,26 @@ def fit(
         processes,
         gpu_id,
         progress,
-        tuple(each.source for each in lists),
-        lower_case,
-        upper_case,
+        lists=tuple(term_list.source for term_list in lists),
+        lower_case=lower_case,
+        upper_case=upper_case,
         # In copies of gold with hidden matches, the same ones are hidden.
-        () if collected else tuple(each.pipeline for each in lists),
-        folders.vectors if facts.text and has_vectors(folders.vectors) else None,
+        case_lists=() if collected else tuple(term_list.pipeline for term_list in lists),
+        vectors=folders.vectors if facts.text and has_vectors(folders.vectors) else None,
     )
 
     # Train, compare, select.
+    learns_weak = any(rule.name == WEAK_ALONE and rule.trained for rule in rules)
     if facts.gold:
-        # Stop terms of a list that was collected from the gold tell nothing.
-        proposals = [] if analysis is None or collected else [each.source for each in analysis.proposals]
-        policy = (analysis.policy if analysis else None) or "longest"
-        result = _with_gold(context, gold, facts, lists, wanted, prefer, proposals, policy)
+        result = _with_gold(context, gold, facts, lists, learns_weak, prefer, analysis)
     else:
-        result = _without_gold(context, facts, lists, wanted, prefer)
+        result = _without_gold(context, facts, lists, learns_weak, prefer)
 
     rules += result.rules
     whys = {rule.name: rule.why for rule in rules}
     scores = {row.name: row.scores() for row in result.rows}
     f1 = {row.name: row.counts.f1 for row in result.rows}
-    titles = [each.title for each in lists]
+    titles = [term_list.title for term_list in lists]
     selection = Selection(
         best=result.best,
         chosen_by=facts.chosen_by,
@@ -219,7 +196,7 @@ def fit(
         left_out=[rule for rule in rules if not rule.trained],
         facts=facts,
         settings=settings,
-        warnings=_warnings(analysis) if result.best in titles else [],
+        warnings=analysis.warnings if analysis and result.best in titles else [],
         notes=notes,
         curve=result.curve.points,
         recommendations=recommend(
@@ -242,34 +219,32 @@ def _with_gold(
     gold: Path,
     facts: Facts,
     lists: List[TermList],
-    wanted: Set[str],
+    learns_weak: bool,
     prefer: str,
-    proposals: Sequence[str],
-    policy: str,
+    analysis: Optional[LabelAnalysis],
 ) -> _Result:
     models, by_dev = context.models, facts.chosen_by == DEV
     folds = make_folds(gold, models / "folds", PACES[context.size].folds, seed=context.seed, needed=not by_dev)
-    if len(folds) < 2 and not by_dev:
-        reason = f"all its {facts.gold} sentences have the same text"
-        raise WeaknerError(Errors.WK361.format(path=context.corpora.gold, reason=reason, instead=", or dev (--dev)"))
-    folds = folds if len(folds) > 1 else []
     dev = label_with(lists, context.corpora.dev, models / "dev.spacy") if by_dev else None
-    sources = {each.source: each.pipeline for each in lists}
+    sources = {term_list.source: term_list.pipeline for term_list in lists}
 
-    # Train: all heads, without each fold and on all gold, and parts of the gold for the learning curve.
+    # Train: all heads, without each fold and on all gold, and parts of the gold for the learning curve. If a list was
+    # collected from the gold, or there is none, the head without features of lists is combined, too.
+    combines_alone = facts.collected or not facts.lists
+    wanted = [Head("gold", GOLD_ALONE, reads_lists=False, is_combined=combines_alone)]
+    wanted += [Head(size, title) for size, title in heads_on_gold(facts).items()]
     heads, trainings = [], []
-    for head, make in _heads_on_gold(context, facts):
-        planned, own = plan_head(context, head, make, gold, dev, folds if head.is_combined or dev is None else [])
+    for head in wanted:
+        planned, more = plan_head(context, head, gold, dev, folds if head.is_combined or dev is None else [])
         heads.append(planned)
-        trainings += own
-    if WEAK_ALONE in wanted:
+        trainings += more
+    if learns_weak:
         on_weak = context.on_weak(models / WEAK, dev)
-        path = pipeline_of(on_weak, select=dev is not None)
+        path = pipeline_of(on_weak)
         heads.append(Head(WEAK, WEAK_ALONE, path, [path] * len(folds), reads_lists=False))
         trainings.insert(0, on_weak)
-    draws = [context.corpora.gold] * DRAWS if dev else [fold.rest for fold in folds[:DRAWS]]
-    evaluated_on = [dev] * DRAWS if dev else [fold.held_out for fold in folds[:DRAWS]]
-    parts = plan_curve(context, draws, evaluated_on, by_dev)
+    draws = folds[:DRAWS] if dev is None else [Fold(dev, context.corpora.gold)] * DRAWS
+    parts = plan_curve(context, draws, dev)
     context.train([*trainings, *(training for part in parts for training in part.trainings)])
 
     # Predict: every head once per fold, and once on dev.
@@ -277,9 +252,9 @@ def _with_gold(
     on_folds: Dict[str, List[Predicted]] = {}
     evaluated: Dict[str, List[Predicted]] = {}
     with on_device(context.gpu_id):
-        for each in lists:
-            docs = listed(each, read_docs(evaluator.corpus, Vocab())) if facts.collected else None
-            evaluator.add(each.title, each.pipeline, docs)
+        for term_list in lists:
+            matched = matched_docs(term_list, read_docs(evaluator.corpus, Vocab())) if facts.collected else None
+            evaluator.add(term_list.title, term_list.pipeline, matched)
         copies = context.case_copies
         for head in Progress(heads, desc="fit 2/3: predict gold", unit="head", enabled=context.progress):
             paths = zip(head.folds, folds, strict=False)
@@ -291,33 +266,33 @@ def _with_gold(
             # Without models, which may be large.
             on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
             evaluated[head.name] = [part._replace(nlp=None) for part in scored]
-        if lists and WEAK_ALONE in wanted:
+        if lists and learns_weak:
             # What is selected where there is no gold.
             evaluator.add(LIST_AND_HEAD, list_and_head(sources, heads[-1].whole, models / "list-and-head"))
 
         # Combine, compare, select.
-        combined = [head for head in heads if head.is_combined]
-        cleaner = None
+        cleaner, why = None, "there is too little gold to hold some out"
         if folds:
+            combined = [head for head in heads if head.is_combined]
             with_groups = [
                 with_candidates(combined, [on_folds[head.name][n] for head in combined]) for n in range(len(folds))
             ]
             combination = Combination(sources, combined, with_groups)
             steps = Progress(range(len(folds)), desc="fit 3/3: combine", unit="fold", enabled=context.progress)
             decided = [doc for n in steps for doc in combination.decide_fold(n)]
-            if proposals:
-                cleaner = clean_list(combination, decided, proposals, policy, context.seed)
+            # Stop terms of a list that was collected from the gold tell nothing.
+            if analysis and analysis.proposals and not facts.collected:
+                policy = analysis.policy or "longest"
+                cleaner = clean_list(combination, decided, analysis.proposals, policy, context.seed)
             if dev is not None:
                 on_dev = with_candidates(combined, [evaluated[head.name][0] for head in combined])
                 decided = combination.decide(on_dev.docs)
             evaluator.add(COMBINED, combination.save(models / COMBINED), decided)
             why = f"decides between {', '.join(head.title for head in combined)}"
-        else:
-            why = "there is too little gold to hold some out"
         # All gold that a candidate which is compared was trained on.
         size = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
-        whole = evaluated[heads[0].name] * DRAWS if dev else evaluated[heads[0].name]
-        curve = measure_curve(parts, whole, size, evaluated_on, by_dev, context.seed)
+        whole = evaluated[heads[0].name] * (DRAWS if dev else 1)
+        curve = measure_curve(parts, whole, size, draws, context.seed)
     rows = evaluator.compare(baseline=COMBINED if folds else None)
     if prefer == SPEED:
         best = choose([row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD)])
@@ -330,28 +305,17 @@ def _with_gold(
     return _Result(evaluator.pipelines, best, rows, reason, rules, curve, cleaner)
 
 
-def _heads_on_gold(context: TrainingContext, facts: Facts) -> List[Any]:
-    """Heads and what makes a training of them. If a list was collected from the gold, or there is none, the head
-    without features of lists is combined, too."""
-    no_path = Path()
-    alone = Head("gold", GOLD_ALONE, no_path, [], reads_lists=False, is_combined=facts.collected or not facts.lists)
-    heads: List[Any] = [(alone, context.on_gold)]
-    for size in head_sizes(facts):
-        heads.append((Head(size, with_list(size, facts), no_path, []), partial(context.with_lists, size=size)))
-    return heads
-
-
 def _without_gold(
-    context: TrainingContext, facts: Facts, lists: List[TermList], wanted: Set[str], prefer: str
+    context: TrainingContext, facts: Facts, lists: List[TermList], learns_weak: bool, prefer: str
 ) -> _Result:
-    pipelines = {each.title: each.pipeline for each in lists}
+    pipelines = {term_list.title: term_list.pipeline for term_list in lists}
     dev = context.corpora.dev if facts.chosen_by == DEV else None
-    if WEAK_ALONE in wanted:
+    if learns_weak:
         training = context.on_weak(context.models / WEAK, dev)
         context.train([training])
-        pipelines[WEAK_ALONE] = pipeline_of(training, select=dev is not None)
+        pipelines[WEAK_ALONE] = pipeline_of(training)
         if lists and prefer != SPEED:
-            sources = {each.source: each.pipeline for each in lists}
+            sources = {term_list.source: term_list.pipeline for term_list in lists}
             output = context.models / "list-and-head"
             pipelines[LIST_AND_HEAD] = list_and_head(sources, pipelines[WEAK_ALONE], output)
     if dev is not None:
@@ -361,7 +325,7 @@ def _without_gold(
         return _Result(pipelines, LIST_AND_HEAD, reason=ON_PUBLIC_DATA)
     # Nothing is known: the first of the rules.
     reason = ""
-    if prefer == SPEED and lists and WEAK_ALONE in wanted:
+    if prefer == SPEED and lists and learns_weak:
         reason = f"It was selected for speed (--prefer speed). What that costs: {ON_PUBLIC_DATA}"
     return _Result(pipelines, next(iter(pipelines)), reason=reason)
 
@@ -370,36 +334,30 @@ def find_facts(
     corpora: Corpora, prepared: Preparation, analysis: Optional[LabelAnalysis], lists: int, size: str
 ) -> Facts:
     """Gather what the project has. Without gold there is no analysis of the labels."""
-    # Where no source has labeled the gold, nothing is known about the labels.
-    scores = None if analysis is None or analysis.scores.docs == 0 else analysis.scores
-    return Facts(
-        size=size,
-        gold=prepared.gold,
-        dev=prepared.dev,
-        text=prepared.text,
-        gold_words=prepared.gold_words,
-        text_words=prepared.text_words,
-        lists=lists,
-        precision=scores.p if scores else None,
-        recall=scores.r if scores else None,
-        f1=scores.f1 if scores else None,
-        # Weak labels of an earlier text do not count.
-        weak=bool(prepared.text) and has_docs(corpora.weak),
-        chosen_by=prepared.chosen_by,
-        sources=len(analysis.per_source) if analysis else 0,
-    )
+    scores: Dict[str, Any] = {}
+    if analysis is not None:
+        scores["sources"] = analysis.sources
+        if analysis.docs != 0:
+            scores.update(precision=analysis.p, recall=analysis.r, f1=analysis.f1)
+    sizes = prepared.model_dump(exclude={"test", "notes"})
+    # Weak labels of an earlier text do not count.
+    weak = bool(prepared.text) and has_docs(corpora.weak)
+    return Facts(size=size, lists=lists, weak=weak, **sizes, **scores)
 
 
-def _read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
+def read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
+    """Read what `analyze --tune-terms` has written, if it has run."""
     if not corpora.labels.exists():
         return None
     with reading(corpora.labels, "analyze --tune-terms"):
-        return LabelAnalysis.model_validate(parse_json(corpora.labels.read_bytes()))
-
-
-def _warnings(analysis: Optional[LabelAnalysis]) -> List[str]:
-    """Why the scores of a list may be too high."""
-    return [] if analysis is None else [warning.text for warning in analysis.warnings if warning.kind == "known"]
+        found = parse_json(corpora.labels.read_bytes())
+        return LabelAnalysis(
+            **{key: found["scores"].get(key) for key in ("docs", "p", "r", "f1")},
+            sources=len(found.get("per_source", {})),
+            policy=found.get("policy"),
+            proposals=[proposal["source"] for proposal in found.get("proposals", [])],
+            warnings=[warning["text"] for warning in found.get("warnings", []) if warning["kind"] == "known"],
+        )
 
 
 def _suggest_command(corpora: Corpora, facts: Facts, pipeline: Path, is_list: bool) -> str:

@@ -1,8 +1,9 @@
 """Names of the files in a project's folders: what one command writes and another reads."""
 
+import json
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator
+from typing import Any, Iterator, Mapping
 
 from ..corpus.docbin import corpus_files
 from ..errors import Errors, WeaknerError
@@ -61,3 +62,26 @@ def reading(path: Path, command: str) -> Iterator[None]:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         cure = f"Run 'spacy weakner {command}' again"
         raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error
+
+
+def render(template: str, values: Mapping[str, Any]) -> str:
+    """Fill in a template of a file in a project or package."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    # jinja2's own filter escapes for HTML.
+    environment.filters["tojson"] = _to_json
+    # In a config, one dollar is the begin of a variable.
+    environment.filters["setting"] = lambda value: _to_json(value).replace("$", "$$")
+    return environment.get_template(template).render(**values)
+
+
+def _to_json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -2,7 +2,7 @@
 
 import random
 from pathlib import Path
-from typing import Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Union
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -22,7 +22,6 @@ from ..corpus.weak import (
 from ..evaluation.terms.collected import Collected, Key
 from ..files import atomic_path, existing
 from ..gazetteer_ruler.entities import annotate_entities
-from ..gazetteer_ruler.terms import Term
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import TermSource, read_sources
 from ..pipelines import load_pipeline
@@ -33,10 +32,10 @@ SHORT_FORMS = "short_forms"
 
 
 class TermList(NamedTuple):
-    """A term list: name of the source, name of the candidate, pipeline."""
+    """A term list."""
 
     source: str
-    title: str
+    title: str  # name of the candidate
     pipeline: Path
 
 
@@ -55,15 +54,17 @@ def make_lists(lists: List[TermSource], folder: Path, language: CorpusLanguage) 
         nlp = language.blank()
         names = None if source.labels is None else dict(source.labels)
         settings = {**source.ruler_settings(), "label_names": names, "reliability": source.reliability}
-        settings["annotate_ents"] = True
-        ruler = nlp.add_pipe(RULER, config=settings)
-        ruler.initialize(lambda: [], nlp=nlp, terms=source.read)  # type: ignore[attr-defined]
+        ruler: Any = nlp.add_pipe(RULER, config={**settings, "annotate_ents": True})
+        ruler.initialize(lambda: [], nlp=nlp, terms=source.read)
         if source.abbreviations:
             nlp.add_pipe(ABBREVIATIONS, name=SHORT_FORMS, config={"source": source.name})
             nlp.add_pipe(ABBREVIATIONS)
-        renamed = _renamed(source.read, source.labels)
-        if ruler.has_ids and any(term.id for term in renamed()):  # type: ignore[attr-defined]
-            nlp.add_pipe(LINKER).initialize(nlp=nlp, terms=renamed)  # type: ignore[attr-defined]
+        linked = [term for term in source.read() if term.id] if ruler.has_ids else []
+        if names is not None:
+            linked = [term._replace(label=names[term.label]) for term in linked if term.label in names]
+        if linked:
+            linker: Any = nlp.add_pipe(LINKER)
+            linker.initialize(nlp=nlp, terms=linked)
         # Scored as trained pipelines are.
         nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
         path = folder / f"list-{n}"  # a name may hold anything
@@ -73,20 +74,21 @@ def make_lists(lists: List[TermSource], folder: Path, language: CorpusLanguage) 
     return made
 
 
-def listed(each: TermList, docs: Iterable[Doc]) -> Iterator[Doc]:
+def matched_docs(term_list: TermList, docs: Iterable[Doc]) -> Iterator[Doc]:
     """Copies of Docs with the matches of a list, which they have as a span group, as entities."""
+    group = weak_group(term_list.source)
     for doc in docs:
-        copy = copy_with_groups(doc, [weak_group(each.source)])
-        annotate_entities(copy, list(copy.spans.get(weak_group(each.source), ())), "longest", True)
+        copy = copy_with_groups(doc, [group])
+        annotate_entities(copy, list(copy.spans.get(group, ())), "longest", True)
         yield copy
 
 
 def label_with(lists: List[TermList], corpus: Path, output: Path) -> Path:
     """Write a corpus with the matches of term lists beside its gold."""
     docs = list(read_docs(corpus, Vocab()))
-    for each in lists:
-        nlp = load_pipeline(each.pipeline)
-        group = weak_group(each.source)
+    for term_list in lists:
+        nlp = load_pipeline(term_list.pipeline)
+        group = weak_group(term_list.source)
         for doc, matched in zip(docs, nlp.pipe([bare_copy(doc, nlp.vocab) for doc in docs]), strict=True):
             copy_group(matched, doc, group)
         if nlp.has_pipe(SHORT_FORMS):
@@ -102,8 +104,8 @@ def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 
     such a list trusts it far too much, so right matches are hidden at random until it matches as often as in the text.
     """
     rng = random.Random(seed)
-    docs: List[Doc] = []
-    for doc in read_docs(gold, Vocab()):
+    docs = list(read_docs(gold, Vocab()))
+    for doc in docs:
         entities = {*doc_entities(doc)}
         for source in sorted({source for source, _ in collected}):
             group = weak_group(source)
@@ -116,7 +118,6 @@ def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 
                     or rng.random() < collected[source, entity[2]].kept
                 ]
                 keep_entities(doc, group, kept)
-        docs.append(doc)
     write_docs(output, docs)
     return output
 
@@ -129,10 +130,3 @@ def hidden_note(key: Key, found: Collected) -> str:
         f"list that was collected from the gold does: {1 - found.kept:.0%} of its right matches were hidden for "
         "training and comparison"
     )
-
-
-def _renamed(read: Callable[[], Iterator[Term]], labels: Optional[Mapping[str, str]]) -> Callable[[], Iterator[Term]]:
-    """Terms with the labels that their source gives them, without those that it does not name."""
-    if labels is None:
-        return read
-    return lambda: (term._replace(label=labels[term.label]) for term in read() if term.label in labels)

@@ -1,6 +1,5 @@
 """Writes the folder of a project: everything that `weasel run all` needs, from the package alone."""
 
-import json
 import os
 import re
 from itertools import islice
@@ -20,10 +19,9 @@ from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import CorpusSource, Source, read_sources
 from ..pipelines import blank_pipeline
 from .context import ALONE, WITH_LISTS, config_name
-from .layout import IMPORTABLE
+from .layout import IMPORTABLE, render
 from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
 
-TEMPLATES = Path(__file__).parent / "templates"
 ANSWERS_SOURCE = "answers"
 # Reliability of one of several sources, until it is measured.
 USUAL_RELIABILITY = 0.7
@@ -45,11 +43,13 @@ class Project(NamedTuple):
     sources: List[str]
 
 
-class _Declared(NamedTuple):
-    name: str
-    kind: str
-    paths: List[str]
-    settings: Dict[str, Any]
+class _FirstRows(NamedTuple):
+    """Weak sources in the first rows of a file, the error if it could not be read, and whether these rows define many
+    abbreviations."""
+
+    sources: List[str]
+    error: Optional[WeaknerError] = None
+    abbreviations: bool = False
 
 
 def init_project(
@@ -100,75 +100,68 @@ def init_project(
         raise WeaknerError(Errors.WK300.format(path=folder))
     given = {"text": text, "gold": gold, "dev": dev, "test": test}
     files = {key: _path_in(folder, existing(Path(path), f"--{key}")) for key, path in given.items() if path is not None}
-    own = _own_sources(text, lang, tokenizer, columns)
-    if own.names and answers is not None and text is not None and Path(answers).resolve() == Path(text).resolve():
+    rows = _first_rows(text, lang, tokenizer, columns)
+    if rows.sources and answers is not None and text is not None and Path(answers).resolve() == Path(text).resolve():
         answers = None
     lists = [Path(terms)] if isinstance(terms, (str, Path)) else list(map(Path, terms))
-    declared = _declare(folder, lists, sources, answers, text, own, term_label)
-    if "gold" not in files and not ("text" in files and declared):
-        raise own.error or WeaknerError(Errors.WK680.format(where=""))
+    found = _find_sources(lists, sources, answers, text, rows, term_label)
+    if "gold" not in files and not ("text" in files and found):
+        raise rows.error or WeaknerError(Errors.WK680.format(where=""))
     # Sources in the rows of the text can be scored only if the rows of the gold have them, too.
-    scored = "gold" in files and (
-        any(each.kind != CorpusSource.kind for each in declared)
-        or bool({each.name for each in declared} & {*_own_sources(gold, lang, tokenizer, columns).names})
-    )
+    scored = _first_rows(gold, lang, tokenizer, columns).sources
+    is_scored = any(source.kind != CorpusSource.kind or source.name in scored for source in found)
     if transformer is not None and Path(transformer).is_dir():
         transformer = _path_in(folder, Path(transformer))  # commands run in the project's folder
-    package = _package_name(folder.resolve().name if name is None else name, name is not None)
+    if transformer is None and size == LINEAR_STATIC:
+        transformer = make_config(ALONE, "transformer")["paths"]["transformer"]
+    recipes = {(ALONE, size)} if found and "text" in files else set()
+    if "gold" in files:
+        recipes |= {(ALONE, linear_beside(size)), (WITH_LISTS, linear_beside(size)), (WITH_LISTS, size)}
+    declared = [_declaration(folder, source) for source in found]
+    source_paths = [path for source in declared for path in source["paths"]]
     values: Dict[str, Any] = {
-        "name": package,
+        "name": _package_name(folder.resolve().name if name is None else name, name is not None),
         "files": files,
         "text": "text" in files,
         "gold": "gold" in files,
         "spans_key": spans_key,
         "annotated": {"gold", "dev", "test"} & set(files),
         "sources": declared,
-        "source_files": [
-            path for each in declared for path in each.paths if os.path.exists(os.path.normpath(folder / path))
-        ],
-        "method": _method(len(declared), scored),
+        "source_files": [path for path in source_paths if os.path.exists(os.path.normpath(folder / path))],
+        "method": _method(len(declared), "gold" in files and is_scored),
         "columns": "" if columns == COLUMNS else " ".join(map(str, columns)),
         "lang": lang,
         "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
         "size": size,
-        "transformer": transformer or (_usual_transformer() if size == LINEAR_STATIC else None),
+        "transformer": transformer,
         "pieces": size == LINEAR_STATIC,
         # Of text, for the linear heads that there are.
-        "vectors": "text" in files and LINEAR in {each for _, each in _recipes(size, declared, files)},
+        "vectors": "text" in files and LINEAR in {recipe_size for _, recipe_size in recipes},
         "processes": 1 if size == "gpu" else max(1, min(2, os.cpu_count() or 1)),
     }
-    texts = {
-        f"configs/{config_name(recipe, each)}": render_config(
-            recipe,
-            each,
-            lang=lang,
-            tokenizer=tokenizer,
-            transformer=None if each in LINEARS else transformer,
+    texts = {}
+    for recipe, recipe_size in sorted(recipes):
+        encoder = None if recipe_size in LINEARS else transformer
+        texts[f"configs/{config_name(recipe, recipe_size)}"] = render_config(
+            recipe, recipe_size, lang=lang, tokenizer=tokenizer, transformer=encoder
         )
-        for recipe, each in _recipes(size, declared, files)
-    }
-    for path in (*files.values(), *(path for each in declared for path in each.paths)):
+    for path in (*files.values(), *source_paths):
         if _QUOTES & set(path):
             raise WeaknerError(Errors.WK689.format(path=path))
     if declared:
-        texts[SOURCES] = _render("sources.cfg.jinja", values)
+        texts[SOURCES] = render("sources.cfg.jinja", values)
     texts[".gitignore"] = "/corpus/\n/training/\n/metrics/\n/packages/\nproject.lock\n"
-    texts["README.md"] = _render("README.md.jinja", values)
+    texts["README.md"] = render("README.md.jinja", values)
     # Last: without it, the folder is no project. The folder itself stays: a shell may stand in it.
-    texts["project.yml"] = _render("project.yml.jinja", values)
+    texts["project.yml"] = render("project.yml.jinja", values)
     for path, content in texts.items():
         write_text(folder / path, content)
-    return Project(folder, files, [each.name for each in declared])
+    return Project(folder, files, [source.name for source in found])
 
 
 def usual_size(transformer: Optional[str]) -> str:
     """The default size of a project: subword vectors of a Transformer cost little."""
     return LINEAR if transformer is None else LINEAR_STATIC
-
-
-def _usual_transformer() -> str:
-    name: str = make_config(ALONE, "transformer")["paths"]["transformer"]
-    return name
 
 
 def _path_in(folder: Path, path: Path) -> str:
@@ -179,20 +172,11 @@ def _path_in(folder: Path, path: Path) -> str:
     return target.as_posix()
 
 
-class _Own(NamedTuple):
-    """Weak sources in the first rows of a file, the error if it could not be read, and whether these rows define many
-    abbreviations."""
-
-    names: List[str]
-    error: Optional[WeaknerError] = None
-    abbreviations: bool = False
-
-
-def _own_sources(path: Optional[Path], lang: str, tokenizer: Optional[str], columns: Tuple[int, int]) -> _Own:
+def _first_rows(path: Optional[Path], lang: str, tokenizer: Optional[str], columns: Tuple[int, int]) -> _FirstRows:
     names: Set[str] = set()
     docs = definitions = 0
     if path is None:
-        return _Own([])
+        return _FirstRows([])
     try:
         nlp = blank_pipeline(lang, tokenizer)
         for doc in islice(read_corpus(path, nlp, Reading(misaligned="drop", columns=columns)), _LOOKED_AT):
@@ -200,78 +184,60 @@ def _own_sources(path: Optional[Path], lang: str, tokenizer: Optional[str], colu
             docs += 1
             definitions += len(find_definitions(doc))
     except WeaknerError as error:
-        return _Own(sorted(names), error)
-    return _Own(sorted(names), abbreviations=definitions > _DEFINITIONS * docs)
+        return _FirstRows(sorted(names), error)
+    return _FirstRows(sorted(names), abbreviations=definitions > _DEFINITIONS * docs)
 
 
-def _declare(
-    folder: Path,
+def _find_sources(
     terms: Sequence[Path],
     sources: Optional[Path],
     answers: Optional[Path],
     text: Optional[Path],
-    there: _Own,
+    rows: _FirstRows,
     term_label: Optional[str],
-) -> List[_Declared]:
+) -> List[Source]:
     found: List[Source] = [] if sources is None else read_sources(sources)
-    single: Dict[str, Dict[str, Any]] = {}
+    given: Dict[str, Dict[str, Any]] = {}
     if terms:
         label = {} if term_label is None else {"term_label": term_label}
-        short = {"abbreviations": True} if there.abbreviations else {}
-        single[TERMS_SOURCE] = {"terms": [str(existing(path, "--terms")) for path in terms], **label, **short}
+        short = {"abbreviations": True} if rows.abbreviations else {}
+        given[TERMS_SOURCE] = {"terms": [str(existing(path, "--terms")) for path in terms], **label, **short}
     if answers is not None:
         kind = "answers" if holds_answers(existing(Path(answers), "--answers")) else "file"
-        single[ANSWERS_SOURCE] = {kind: str(answers)}
+        given[ANSWERS_SOURCE] = {kind: str(answers)}
     # A declared source replaces one of the same name in the text.
-    own = [name for name in there.names if name not in {*single, *(source.name for source in found)}]
-    for name in own:
+    in_text = [name for name in rows.sources if name not in {*given, *(source.name for source in found)}]
+    for name in in_text:
         if name != name.strip() or not name.isprintable() or {*name} & {*_QUOTES, "."}:
             raise WeaknerError(Errors.WK691.format(path=text, name=name))
         for source in found:
             if text is not None and Path(text).resolve() in [path.resolve() for path in source.files]:
                 raise WeaknerError(Errors.WK695.format(path=text, name=name, source=source.name))
-    single.update({name: {CorpusSource.kind: True} for name in own})
-    if single:
-        found = [*read_sources(single), *found]
-    if len(found) > 1:
-        # A default where gold does not measure it.
-        found = [
-            s if s.reliability is not None else s.model_copy(update={"reliability": USUAL_RELIABILITY}) for s in found
-        ]
+        given[name] = {CorpusSource.kind: True}
+    if given:
+        found = [*read_sources(given), *found]
     names = [source.name for source in found]
     for name in names:
         if names.count(name) > 1:
             raise WeaknerError(Errors.WK690.format(path=sources, name=name))
-    return [_Declared(source.name, source.kind, _source_paths(folder, source), _settings(source)) for source in found]
+    # Where gold does not measure it.
+    usual = {"reliability": USUAL_RELIABILITY}
+    is_known = [len(found) == 1 or source.reliability is not None for source in found]
+    return [source if known else source.model_copy(update=usual) for source, known in zip(found, is_known, strict=True)]
 
 
-def _source_paths(folder: Path, source: Source) -> List[str]:
-    if isinstance(source, CorpusSource):
-        return []
+def _declaration(folder: Path, source: Source) -> Dict[str, Any]:
+    """A source as the templates show it: with settings that are not the default, or that users may want to change."""
     # Pipelines may be installed packages.
-    paths = source.files or [Path(source.path)]
-    return [_path_in(folder, path) if path.exists() else str(path) for path in paths]
-
-
-def _settings(source: Source) -> Dict[str, Any]:
-    """Settings that are not the default, and those that users may want to change."""
-    usual = type(source)(name=source.name, path=source.path)
-    shown = _SHOWN.get(source.kind, ())
-    values = source.model_dump(exclude={"name", "path", "further"})
-    return {
+    paths = [] if isinstance(source, CorpusSource) else source.files or [Path(source.path)]
+    usual, shown = type(source)(name=source.name, path=source.path), _SHOWN.get(source.kind, ())
+    settings = {
         key: list(value) if isinstance(value, tuple) else value
-        for key, value in values.items()
+        for key, value in source.model_dump(exclude={"name", "path", "further"}).items()
         if key in shown or value != getattr(usual, key)
     }
-
-
-def _recipes(size: str, declared: List[_Declared], files: Dict[str, str]) -> List[Tuple[str, str]]:
-    """Recipes and sizes of the configs that the files need."""
-    found = [(ALONE, size)] if declared and "text" in files else []
-    if "gold" in files:
-        linear = linear_beside(size)
-        found += [(ALONE, linear), (WITH_LISTS, linear), (WITH_LISTS, size)]
-    return sorted({*found})
+    in_folder = [_path_in(folder, path) if path.exists() else str(path) for path in paths]
+    return {"name": source.name, "kind": source.kind, "paths": in_folder, "settings": settings}
 
 
 def _method(sources: int, gold: bool) -> str:
@@ -289,25 +255,3 @@ def _package_name(name: str, chosen: bool) -> str:
     if chosen and (cleaned != name or not starts_well):
         raise WeaknerError(Errors.WK005.format(setting="name", value=repr(name), expected=IMPORTABLE))
     return cleaned if starts_well else f"project_{cleaned}".rstrip("_")
-
-
-def _render(template: str, values: Dict[str, Any]) -> str:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    # jinja2's own filter escapes for HTML.
-    environment.filters["tojson"] = _to_json
-    # In a config, one dollar is the begin of a variable.
-    environment.filters["setting"] = lambda value: _to_json(value).replace("$", "$$")
-    return environment.get_template(template).render(**values)
-
-
-def _to_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

@@ -20,7 +20,7 @@ from ..evaluation.compare import CandidateScores
 from ..files import atomic_path, existing, write_text
 from ..pipelines import add_sentences, load_pipeline
 from ..runtime.lock import holding
-from .layout import IMPORTABLE
+from .layout import IMPORTABLE, render
 from .lists import LINKER
 from .selection import Selection
 
@@ -28,16 +28,11 @@ Scores = Mapping[str, CandidateScores]
 
 
 class Package(NamedTuple):
-    """A package.
+    """A package."""
 
-    name (str): Its name for `spacy.load`.
-    wheel (Path): The file to install.
-    has_ids (bool): True if its entities have ids of concepts.
-    """
-
-    name: str
-    wheel: Path
-    has_ids: bool = False
+    name: str  # for `spacy.load`
+    wheel: Path  # the file to install
+    has_ids: bool = False  # True if its entities have ids of concepts
 
 
 @holding("output")
@@ -79,7 +74,19 @@ def package(
         meta.update(_describe(selection, test.get(selection.best), data), name=name, version=version)
         srsly.write_json(model / "meta.json", meta)
         full = f"{meta['lang']}_{name}"
-        write_text(model / "README.md", _readme(full, meta, selection, test, data))
+        has_ids = any(pipe.startswith(LINKER) for pipe in meta["pipeline"])
+        measured = test.get(selection.best)
+        values = {
+            "full": full,
+            "meta": meta,
+            "has_ids": has_ids,
+            "ece": measured.ece if measured else None,
+            "labels": sorted({label for labels in meta["labels"].values() for label in labels}),
+            "selection": selection,
+            "test": test,
+            "data": data,
+        }
+        write_text(model / "README.md", render("package.md.jinja", values))
         built = Path(scratch) / "built"
         built.mkdir()
         spacy_package(model, built, create_sdist=False, create_wheel=False, force=True, silent=True)
@@ -88,7 +95,7 @@ def package(
         # The wheel is written last: an interrupted run leaves no half of a package.
         with atomic_path(output / folder) as temporary:
             shutil.copytree(built / folder, temporary, ignore=shutil.ignore_patterns("build", "*.egg-info"))
-    return Package(full, output / folder / "dist" / wheel, _has_ids(meta))
+    return Package(full, output / folder / "dist" / wheel, has_ids)
 
 
 def _describe(selection: Selection, test: Optional[CandidateScores], data: Dict[str, str]) -> Dict[str, Any]:
@@ -115,45 +122,6 @@ def _describe(selection: Selection, test: Optional[CandidateScores], data: Dict[
             "versions": {"spacy": spacy.__version__, __title__: __version__},
         },
     }
-
-
-def _readme(full: str, meta: Dict[str, Any], selection: Selection, test: Scores, data: Dict[str, str]) -> str:
-    labels = sorted({label for labels in (meta.get("labels") or {}).values() for label in labels})
-    measured = test.get(selection.best)
-    error = (
-        ""
-        if measured is None or measured.ece is None
-        else f" On test it is wrong by {measured.ece:.2f} on average (calibration error)."
-    )
-    lines = [f"# {full}", "", meta["description"], "", "```python", "import spacy", f'nlp = spacy.load("{full}")']
-    has_ids = _has_ids(meta)
-    what = f"ent.text, ent.label_, {'ent.kb_id_, ' if has_ids else ''}ent._.weakner_score"
-    lines += ['doc = nlp("...")', f"print([({what}) for ent in doc.ents])", "```", ""]
-    lines += ["`kb_id_` is the id of the term list, or empty where no term is near enough.", ""] if has_ids else []
-    lines += [f"`weakner_score` is the probability that the entity is right, or None where it is unknown.{error}", ""]
-    lines += [f"Labels: {', '.join(labels)}", "", "## How it was selected", ""]
-    lines += [f"- {line}" for line in selection.lines()]
-    if test:
-        lines += [
-            "",
-            "## Scores on test, which was not used to select",
-            "",
-            "| | P | R | F1 | 95 % |",
-            "|---|---|---|---|---|",
-        ]
-        for name, row in test.items():
-            cells = [name.replace("|", "\\|"), *(f"{value:.1f}" for value in (row.p, row.r, row.f1)), row.bounds]
-            lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "## Made from", "", *(f"- {what}: `{path}`" for what, path in data.items())]
-    lines += [f"- {note}" for note in selection.notes]
-    lines += [f"- spaCy {spacy.__version__}, {__title__} {selection.code}"]
-    if selection.recommendations:
-        lines += ["", "## What would help most next", "", *(f"- {text}" for text in selection.recommendations)]
-    return "\n".join(lines) + "\n"
-
-
-def _has_ids(meta: Dict[str, Any]) -> bool:
-    return any(name.startswith(LINKER) for name in meta.get("pipeline") or ())
 
 
 def _build_wheel(source: Path) -> str:

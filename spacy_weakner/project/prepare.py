@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, Final, List, Optional, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -17,23 +17,25 @@ from ..files import check_output, existing, parse_json, write_text
 from ..runtime.lock import holding
 from ..scores import Strict
 from .layout import Corpora, has_docs, reading
-from .splitting import MIN_FOR_TEST, MIN_TO_SPLIT, split_gold
+from .rules import ChosenBy
+from .splitting import split_gold
 
-DEV, CROSS_VALIDATION, NOTHING = "dev", "cross-validation", "nothing"
-_DROP, _ERROR = "drop", "error"
+DEV: Final = "dev"
+CROSS_VALIDATION: Final = "cross-validation"
+NOTHING: Final = "nothing"
 _CHECK = "Check that its annotations stand under 'ents' or 'spans'"
 
 
 class Preparation(Strict):
     """Sentences and tokens of a project."""
 
-    gold: int
-    dev: int
-    test: int
-    text: int
-    gold_words: int
-    text_words: int
-    chosen_by: str  # what candidates are compared on: "dev", "cross-validation" of the gold, or "nothing"
+    gold: int = 0
+    dev: int = 0
+    test: int = 0
+    text: int = 0
+    gold_words: int = 0
+    text_words: int = 0
+    chosen_by: ChosenBy
     notes: List[str]  # what was split off, and what was not
 
 
@@ -47,7 +49,7 @@ def prepare(
     test: Optional[Path] = None,
     lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
-    misaligned: str = _ERROR,
+    misaligned: str = "error",
     columns: Tuple[int, int] = COLUMNS,
     spans_key: Optional[str] = None,
     seed: int = 0,
@@ -77,36 +79,46 @@ def prepare(
     options: Dict[str, Any] = {**language._asdict(), "columns": columns, "overwrite": True, "progress": progress}
     check_output(inputs, [corpora.gold, corpora.dev, corpora.test, corpora.text, corpora.splits])
     _forget(corpora, text is None)
-    counts = {"gold": 0, "dev": 0, "test": 0, "text": 0, "gold_words": 0, "text_words": 0}
+    counts: Dict[str, int] = {}
     notes: List[str] = []
-    for name, given, path in (("dev", dev, corpora.dev), ("test", test, corpora.test), ("text", text, corpora.text)):
-        if given is not None:
-            how = _DROP if name == "text" else misaligned
-            key = None if name == "text" else _key_of(given, spans_key)
-            report = convert(given, path, misaligned=how, spans_key=key, **options)
+    whole = corpora.folder / "gold-whole.spacy"
+    given = (
+        ("dev", dev, corpora.dev),
+        ("test", test, corpora.test),
+        ("text", text, corpora.text),
+        ("gold", gold, whole),
+    )
+    for name, path, converted in given:
+        if path is not None:
+            how: Dict[str, Any] = {"misaligned": "drop"}
+            if name != "text":
+                how = {
+                    "misaligned": misaligned,
+                    "spans_key": spans_key if spans_key and has_span_groups(path) else None,
+                }
+            report = convert(path, converted, **how, **options)
             counts[name] = report.docs
             notes += [f"{name}: {remark}" for remark in report.remarks]
             if name == "text":
                 counts["text_words"] = report.tokens
     if gold is not None:
-        whole = corpora.folder / "gold-whole.spacy"
-        report = convert(gold, whole, **options, misaligned=misaligned, spans_key=_key_of(gold, spans_key))
-        notes += [f"gold: {remark}" for remark in report.remarks]
-        docs = list(read_docs(whole, language.blank().vocab))
+        docs = _annotated(list(read_docs(whole, language.blank().vocab)), gold, notes)
         whole.unlink()
         record_language(whole, None)
-        counts.update(_split(corpora, _annotated(docs, gold, notes), dev is None, test is None, seed, notes))
+        split = split_gold(docs, dev=dev is None, test=test is None, seed=seed)
+        notes += split.notes
+        counts["gold_words"] = sum(map(len, split.gold))
+        for path, part in ((corpora.gold, split.gold), (corpora.dev, split.dev), (corpora.test, split.test)):
+            if part:
+                write_docs(path, part)
+                counts[path.stem] = len(part)
     for path in filter(Path.exists, (corpora.gold, corpora.dev, corpora.test)):
         record_language(path, language)
     _check_given(corpora, {"dev": dev, "test": test})
-    chosen_by = DEV if counts["dev"] else CROSS_VALIDATION if counts["gold"] else NOTHING
+    chosen_by: ChosenBy = DEV if counts.get("dev") else CROSS_VALIDATION if gold is not None else NOTHING
     result = Preparation(**counts, chosen_by=chosen_by, notes=notes)
     write_text(corpora.splits, json.dumps(result.model_dump(), indent=2) + "\n")
     return result
-
-
-def _key_of(path: Path, spans_key: Optional[str]) -> Optional[str]:
-    return spans_key if spans_key is not None and has_span_groups(path) else None
 
 
 def _forget(corpora: Corpora, no_text: bool) -> None:
@@ -140,45 +152,9 @@ def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:
 def _check_given(corpora: Corpora, given: Dict[str, Optional[Path]]) -> None:
     # Without entities all candidates are equal.
     for name, path, use in (("dev", corpora.dev, "chosen"), ("test", corpora.test, "measured")):
-        source = given[name]
-        if source is not None:
+        if (source := given[name]) is not None:
             entities = [len(doc.ents) for doc in read_docs(path, Vocab())]
             if not any(entities):
                 what = f"entity in its {len(entities)} sentences, so nothing can be {use} by it"
                 cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
                 raise WeaknerError(Errors.WK407.format(path=source, what=what, cure=cure))
-
-
-def _split(
-    corpora: Corpora, docs: List[Doc], no_dev: bool, no_test: bool, seed: int, notes: List[str]
-) -> Dict[str, int]:
-    want_dev = no_dev and len(docs) >= MIN_TO_SPLIT
-    want_test = no_test and len(docs) >= MIN_FOR_TEST
-    split = split_gold(docs, dev=want_dev, test=want_test, seed=seed)
-    write_docs(corpora.gold, split.gold)
-    counts = {"gold": len(split.gold), "gold_words": sum(map(len, split.gold))}
-    for name, wanted, path, own in (
-        ("dev", want_dev, corpora.dev, split.dev),
-        ("test", want_test, corpora.test, split.test),
-    ):
-        if name in split.reasons:
-            instead = ": candidates are compared by cross-validation of the gold" if name == "dev" else ""
-            notes.append(f"{name} was not given, and cannot be split off: {split.reasons[name]}{instead}")
-        elif wanted:
-            write_docs(path, own)
-            counts[name] = len(own)
-            by = f"by document ({split.documents} of them)" if split.documents else "sentence by sentence"
-            notes.append(f"{name} was not given: {len(own)} sentences were split off the gold, {by}, seed {seed}")
-            if split.dropped[name]:
-                notes[-1] += f"; {split.dropped[name]} more were left out as copies of sentences in other parts"
-    if no_dev and not want_dev:
-        notes.append(
-            f"dev was not given, and {len(docs)} gold sentences are too few to split some off (from {MIN_TO_SPLIT}): "
-            "candidates are compared by cross-validation of the gold"
-        )
-    if no_test and not want_test:
-        notes.append(
-            f"test was not given, and {len(docs)} gold sentences are too few to split some off (from {MIN_FOR_TEST}): "
-            "there are no scores but those of the selection"
-        )
-    return counts

@@ -2,7 +2,7 @@
 
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -16,12 +16,13 @@ from ..evaluation.bootstrap import Bootstrap, Difference
 from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES
 from ..evaluation.terms.matches import read_sentence
-from ..evaluation.terms.proposal import choose
+from ..evaluation.terms.proposal import TermSettings, choose
 from ..runs.groups import group_docs
 from ..runs.training import Training
 from ..scores import count_matches
 from .combine import Combination, CombinedFold, Predicted
 from .context import TrainingContext, pipeline_of
+from .evaluator import Fold
 from .rules import LINEAR, Facts
 from .selection import Point
 
@@ -39,46 +40,33 @@ TRANSFORMER_SHARE = 0.25
 # Gains that are not measured here, in points of F1 by which recommendations are sorted.
 FIRST_GOLD, LITTLE_GOLD, FIRST_LABELS, MORE_TERMS = 20.0, 5.0, 4.0, 3.0
 Counts = NDArray[numpy.int64]
+# By how many points of F1 it may lift the best candidate, and what to do.
+Recommendation = Tuple[float, str]
 
 
 class Part(NamedTuple):
-    """Trainings on parts of the gold of one size: its share, sentences on average, and a training per draw."""
+    """Trainings on parts of the gold of one size."""
 
-    share: float
-    sentences: float
-    trainings: List[Training]
+    sentences: float  # on average
+    trainings: List[Training]  # one per draw
 
 
 class Curve(NamedTuple):
-    """A learning curve.
+    """A learning curve."""
 
-    points (List[Point]): "sentences" and "f1", growing; the last is all gold that a candidate is trained on.
-    gain (Optional[float]): What twice as much gold may bring, in points of F1; None: too few points.
-    low, high (float): Its 95 % interval.
-    """
-
-    points: List[Point]
-    gain: Optional[float] = None
-    low: float = 0.0
+    points: List[Point]  # growing; the last is all gold that a candidate is trained on
+    gain: Optional[float] = None  # what twice as much gold may bring, in points of F1; None: too few points
+    low: float = 0.0  # its 95 % interval
     high: float = 0.0
 
 
-class Recommendation(NamedTuple):
-    """By how many points of F1 it may lift the best candidate, and what to do."""
-
-    gain: float
-    text: str
-
-
-def plan_curve(
-    context: TrainingContext, pools: Sequence[Path], evaluated_on: Sequence[Path], select: bool
-) -> List[Part]:
-    """Plan trainings on a quarter and on half of the gold, several draws each. Every draw holds the smaller one,
-    comes from a pool of gold, and is scored on other gold, by which a checkpoint is chosen with `select`. Parts that
-    would be too small, or have no entities, are left out."""
+def plan_curve(context: TrainingContext, draws: Sequence[Fold], dev: Optional[Path]) -> List[Part]:
+    """Plan trainings on a quarter and on half of the gold, several draws each, from the rest of a fold. Every draw
+    holds the smaller one; dev chooses its checkpoint. Parts that would be too small, or have no entities, are left
+    out."""
     drawn: Dict[float, List[List[Doc]]] = {}
-    for n, pool in enumerate(pools):
-        docs = list(read_docs(pool, Vocab()))
+    for n, draw in enumerate(draws):
+        docs = list(read_docs(draw.rest, Vocab()))
         groups = group_docs(docs, f"curve {context.seed} {n}")
         if max(map(len, groups)) > ROUGH * len(docs):
             groups = group_docs(docs, f"curve {context.seed} {n}", least=len(docs) + 1)
@@ -88,17 +76,17 @@ def plan_curve(
             if len(part) >= MIN_PART and is_near and any(doc.ents for doc in part):
                 drawn.setdefault(share, []).append(part)
     parts: List[Part] = []
-    for share, draws in drawn.items():
-        sentences = float(numpy.mean([len(docs) for docs in draws]))
-        if len(draws) < len(pools) or (parts and sentences <= parts[-1].sentences):
+    for share, found in drawn.items():
+        sentences = float(numpy.mean([len(docs) for docs in found]))
+        if len(found) < len(draws) or (parts and sentences <= parts[-1].sentences):
             continue
         trainings = []
-        for n, docs in enumerate(draws):
-            folder = context.models / "curve" / f"{100 * share:.0f}-{n + 1}"
+        for n, docs in enumerate(found, start=1):
+            folder = context.models / "curve" / f"{100 * share:.0f}-{n}"
             corpus = folder.with_suffix(".spacy")
             write_docs(corpus, docs)
-            trainings.append(context.on_gold(corpus, evaluated_on[n] if select else corpus, folder))
-        parts.append(Part(share, sentences, trainings))
+            trainings.append(context.on_gold(corpus, folder, dev))
+        parts.append(Part(sentences, trainings))
     return parts
 
 
@@ -110,24 +98,19 @@ def _first(groups: Sequence[List[Doc]], n: int) -> List[Doc]:
 
 
 def measure_curve(
-    parts: Sequence[Part],
-    whole: Sequence[Predicted],
-    sentences: float,
-    evaluated_on: Sequence[Path],
-    select: bool,
-    seed: int,
+    parts: Sequence[Part], whole: Sequence[Predicted], sentences: float, draws: Sequence[Fold], seed: int
 ) -> Curve:
-    """Score gold alone on the parts and, from its predictions per draw, on all gold, on the same sentences."""
-    sizes = [*(part.sentences for part in parts), sentences]
-    draws = []
-    for n, corpus in enumerate(evaluated_on):
-        pipelines = [pipeline_of(part.trainings[n], select=select) for part in parts]
-        predictions = [Predictions(Candidate("part", path), corpus) for path in pipelines]
+    """Score gold alone on what is held out of each draw: trained on the parts and, from its predictions, on all."""
+    counts = []
+    for n, draw in enumerate(draws):
+        pipelines = [pipeline_of(part.trainings[n]) for part in parts]
+        predictions = [Predictions(Candidate("part", path), draw.held_out) for path in pipelines]
         rows = [count_sentences(pairs) for pairs in (*predictions, zip(whole[n].gold, whole[n].docs, strict=True))]
-        draws.append(numpy.stack(rows))
+        counts.append(numpy.stack(rows))
     # Draws are evaluated on different folds, or all on dev.
-    counts = numpy.concatenate(draws, axis=1) if len(set(evaluated_on)) > 1 else numpy.sum(draws, axis=0)
-    return make_curve(sizes, counts, seed)
+    is_split = len({draw.held_out for draw in draws}) > 1
+    total = numpy.concatenate(counts, axis=1) if is_split else numpy.sum(counts, axis=0)
+    return make_curve([*(part.sentences for part in parts), sentences], total, seed)
 
 
 def make_curve(sizes: Sequence[float], counts: Counts, seed: int = 0) -> Curve:
@@ -178,7 +161,7 @@ def _gold(doc: Doc) -> Gold:
     return find_gold(doc) or Gold(frozenset())
 
 
-def _without(doc: Doc, source: str, settings: Any) -> Doc:
+def _without(doc: Doc, source: str, settings: TermSettings) -> Doc:
     """A copy of a Doc with the matches that a list would still have."""
     group, copy = weak_group(source), doc.copy()
     if group in doc.spans:
@@ -207,26 +190,25 @@ def recommend(
             f"{cleaner.f1:.1f} points of F1 (95 % interval {cleaner.low:.1f} to {cleaner.high:.1f}), with terms chosen "
             "on other folds."
         )
-        found.append(Recommendation(cleaner.f1, text))
+        found.append((cleaner.f1, text))
     if facts.size == LINEAR:
         text = (
             "A Transformer's subword vectors in the linear CRF (--transformer NAME, size linear-static): 1.5 points of "
             "F1 more for the combination on average of six data sets, at twice the time. Or the whole Transformer as "
             "encoder (--size transformer), which takes much longer."
         )
-        gain = min(TRANSFORMER_GAIN, TRANSFORMER_SHARE * (100.0 - ahead))
-        found.append(Recommendation(gain - behind, text))
-    return [text for _, text in sorted(found, key=lambda each: -each.gain)]
+        found.append((min(TRANSFORMER_GAIN, TRANSFORMER_SHARE * (100.0 - ahead)) - behind, text))
+    return [text for _, text in sorted(found, key=lambda item: -item[0])]
 
 
 def _more_gold(facts: Facts, curve: Curve, behind: float, suggest: str) -> Recommendation:
     which = f" Which sentences: {suggest}" if suggest else ""
     if not facts.gold:
         text = "Gold: about a hundred annotated sentences are enough to choose, and to measure how good it is."
-        return Recommendation(FIRST_GOLD, text + which)
+        return FIRST_GOLD, text + which
     if curve.gain is None:
         text = f"More gold: {facts.gold} sentences are too few even to tell how much more would bring."
-        return Recommendation(LITTLE_GOLD - behind, text + which)
+        return LITTLE_GOLD - behind, text + which
     steps = ", ".join(f"{point['f1']:.1f} with {point['sentences']:.0f}" for point in curve.points)
     text = (
         f"More gold: gold alone has F1 {steps} sentences, so twice as much may bring it about {curve.gain:.1f} points "
@@ -234,20 +216,18 @@ def _more_gold(facts: Facts, curve: Curve, behind: float, suggest: str) -> Recom
     )
     if curve.gain < behind:
         text += ", which is not enough to pass the term list"
-    return Recommendation(curve.gain - behind, f"{text}.{which}")
+    return curve.gain - behind, f"{text}.{which}"
 
 
 def _better_labels(facts: Facts, suggest: str) -> List[Recommendation]:
     if facts.gold and facts.lists and not facts.text:
-        text = "Text (--text): models learn most from the matches of the term list there."
-        return [Recommendation(FIRST_LABELS, text)]
+        return [(FIRST_LABELS, "Text (--text): models learn most from the matches of the term list there.")]
     if facts.gold and not facts.weak:
         text = "A term list, or labels of a language model, on more text: there are no weak labels yet."
-        return [Recommendation(FIRST_LABELS, text)]
+        return [(FIRST_LABELS, text)]
     if facts.recall is not None and facts.recall < 50:
         text = f"More terms: the weak labels find only {facts.recall:.0f} % of the entities."
-        which = (
-            f" Which terms: {suggest.replace('next.jsonl', 'review.csv')} --terms" if suggest and facts.lists else ""
-        )
-        return [Recommendation(MORE_TERMS, text + which)]
+        if suggest and facts.lists:
+            text += f" Which terms: {suggest.replace('next.jsonl', 'review.csv')} --terms"
+        return [(MORE_TERMS, text)]
     return []

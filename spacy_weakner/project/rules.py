@@ -1,7 +1,7 @@
 """Which candidates are trained, for how long and with which settings. All rules are here; the figures behind them are
 in docs/evidence."""
 
-from typing import List, Optional, Tuple
+from typing import Dict, List, Literal, NamedTuple, Optional, Tuple
 
 from ..errors import check_range
 from ..evaluation.terms.label_warnings import HARMFUL_PRECISION
@@ -15,8 +15,6 @@ LINEAR, LINEAR_STATIC = "linear", "linear-static"
 LINEARS = (LINEAR, LINEAR_STATIC)
 # Sentences of text that a linear CRF learns from: they stay in memory, and more teach it little.
 LINEAR_TEXTS = 5000
-# Weak labels with a lower precision teach a model their errors.
-MIN_PRECISION = HARMFUL_PRECISION
 # Share of the unmatched tokens taken as "O", by the recall of the list: 0.2 where half is missing, 0.6 where four in
 # five are found (foundation.md).
 _RATES = ((50.0, 0.2), (80.0, 0.6))
@@ -26,79 +24,55 @@ _RATE_WITHOUT_GOLD = 0.5
 GOLD_PASSES, TEXT_PASSES = 20.0, 3.0
 
 
-class Pace(Strict):
-    """How fast an encoder trains.
+class Pace(NamedTuple):
+    """How an encoder trains; its speed is that on two cores, or on a GPU for "gpu"."""
 
-    words_per_second (float): On two cores, or on a GPU for "gpu".
-    gold_steps, text_steps (int): The fewest updates.
-    evaluations (int): Evaluations per training.
-    folds (int): Folds of the gold.
-    """
-
-    words_per_second: float
-    gold_steps: int
-    text_steps: int
-    evaluations: int
-    folds: int
+    words_per_second: int
+    gold_steps: int  # the fewest updates on gold
+    text_steps: int  # and on text
+    evaluations: int  # per training
+    folds: int  # of the gold
 
 
 PACES = {
-    size: Pace(words_per_second=speed, gold_steps=gold, text_steps=text, evaluations=evaluations, folds=folds)
-    for size, speed, gold, text, evaluations, folds in (
-        ("linear", 20000, 1, 1, 1, 5),
-        ("linear-static", 15000, 1, 1, 1, 5),
-        ("transformer", 800, 200, 250, 5, 3),
-        ("gpu", 8000, 500, 1000, 10, 4),
-    )
+    LINEAR: Pace(20000, 1, 1, 1, 5),
+    LINEAR_STATIC: Pace(15000, 1, 1, 1, 5),
+    "transformer": Pace(800, 200, 250, 5, 3),
+    "gpu": Pace(8000, 500, 1000, 10, 4),
 }
 
 
+# What candidates are compared on; "cross-validation" is that of the gold.
+ChosenBy = Literal["dev", "cross-validation", "nothing"]
+
+
 class Facts(Strict):
-    """What a project has.
+    """What a project has: sentences and tokens, and the precision, recall and F1 of its weak labels on gold, in
+    [0, 100], or None where they are unknown."""
 
-    size (str): Size of the encoder.
-    gold, dev, text (int): Sentences.
-    gold_words, text_words (int): Tokens.
-    lists (int): Term lists that can be used at prediction time.
-    precision, recall, f1 (Optional[float]): Of the weak labels on gold, in [0, 100]; None: unknown.
-    weak (bool): True if the text has weak labels.
-    chosen_by (str): What candidates are compared on: "dev", "cross-validation" or "nothing".
-    sources (int): Weak sources that were scored on gold.
-    collected (bool): True if a list seems to be collected from the gold: see `evaluation/terms/collected.py`.
-    """
-
-    size: str
+    size: str  # of the encoder
     gold: int
     dev: int
     text: int
     gold_words: int
     text_words: int
-    lists: int
+    lists: int  # term lists, which can be used at prediction time
     precision: Optional[float] = None
     recall: Optional[float] = None
     f1: Optional[float] = None
-    weak: bool
-    chosen_by: str
-    sources: int = 0
-    collected: bool = False
+    weak: bool  # True if the text has weak labels
+    chosen_by: ChosenBy
+    sources: int = 0  # weak sources that were scored on gold
+    collected: bool = False  # True if a list seems to be collected from the gold: see `evaluation/terms/collected.py`
 
 
 class Settings(Strict):
-    """Settings of all trainings of a project.
+    """Settings of all trainings of a project."""
 
-    gold_steps, text_steps (int): Updates on gold, and on text.
-    negative_rate (float): Share of the unknown tokens that an update takes as "O".
-    evaluations (int): Evaluations per training.
-    """
-
-    gold_steps: int
+    gold_steps: int  # updates on gold
     text_steps: int
-    negative_rate: float
-    evaluations: int
-
-    def frequency(self, steps: int) -> int:
-        """Updates between two evaluations of a training."""
-        return max(1, steps // self.evaluations)
+    negative_rate: float  # share of the unknown tokens that an update takes as "O"
+    evaluations: int  # per training
 
 
 class Rule(Strict):
@@ -110,39 +84,19 @@ class Rule(Strict):
 
 
 def choose_candidates(facts: Facts) -> List[Rule]:
-    """Decide what is trained.
-
-    | candidate | is trained if |
-    |---|---|
-    | term list | there is one: it needs no training |
-    | gold alone | there is gold |
-    | linear with list | there is gold and a list |
-    | Transformer with list | there is gold, and the size is a Transformer |
-    | weak alone | there are weak labels, and at least 30 % of them are right on gold |
-    | list and head | there are weak labels and a list: see `assembling.list_and_head` |
-    | combined | there is gold: see `combine.py` |
-    """
-    rules = []
-
-    def add(name: str, trained: bool, why: str) -> None:
-        rules.append(Rule(name=name, trained=trained, why=why))
-
-    if facts.lists:
-        add(TERM_LIST, True, "what everything else has to beat")
+    """Decide what is trained, and why; whether it can be combined shows later."""
+    why = {TERM_LIST: "what everything else has to beat"} if facts.lists else {}
     if facts.gold:
-        add(GOLD_ALONE, True, f"a linear CRF, {facts.gold} gold sentences")
+        why[GOLD_ALONE] = f"a linear CRF, {facts.gold} gold sentences"
         features = "the words and the matches of the list" if facts.lists else "the words"
-        for size in head_sizes(facts):
-            add(with_list(size, facts), True, f"a CRF with features of {features}")
-        add(WEAK_ALONE, *_teaches(facts))
-    elif facts.weak:
-        add(WEAK_ALONE, True, "there is no gold")
-    if facts.lists and rules[-1].name == WEAK_ALONE and rules[-1].trained:
-        add(
-            LIST_AND_HEAD,
-            True,
-            "matches of the list and probable entities of the head; of overlapping ones the longest",
-        )
+        why.update(dict.fromkeys(heads_on_gold(facts).values(), f"a CRF with features of {features}"))
+    rules = [Rule(name=name, trained=True, why=text) for name, text in why.items()]
+    if facts.gold or facts.weak:
+        learns, text = _learns_from_weak(facts)
+        rules.append(Rule(name=WEAK_ALONE, trained=learns, why=text))
+        if facts.lists and learns:
+            text = "matches of the list and probable entities of the head; of overlapping ones the longest"
+            rules.append(Rule(name=LIST_AND_HEAD, trained=True, why=text))
     return rules
 
 
@@ -151,19 +105,17 @@ def linear_beside(size: str) -> str:
     return size if size in LINEARS else LINEAR
 
 
-def head_sizes(facts: Facts) -> List[str]:
-    """Sizes of the heads that are trained on gold, with the matches of the lists as features."""
-    linear = [linear_beside(facts.size)] if facts.lists else []
-    return linear + [size for size in [facts.size] if size not in LINEARS]
+def heads_on_gold(facts: Facts) -> Dict[str, str]:
+    """The heads on gold that read the matches of lists, if there are any: names of the candidates by size."""
+    sizes = [linear_beside(facts.size)] if facts.lists else []
+    sizes += [] if facts.size in LINEARS else [facts.size]
+    names = {size: LINEAR if size in LINEARS else size for size in sizes}
+    return {size: f"{name} with list" if facts.lists else name for size, name in names.items()}
 
 
-def with_list(size: str, facts: Facts) -> str:
-    """Name of such a head among the candidates."""
-    name = LINEAR if size in LINEARS else size
-    return f"{name} with list" if facts.lists else name
-
-
-def _teaches(facts: Facts) -> Tuple[bool, str]:
+def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:
+    if not facts.gold:
+        return True, "there is no gold"
     if not facts.text:
         return False, "there is no text that could be labeled (--text)"
     if not facts.weak:
@@ -172,10 +124,10 @@ def _teaches(facts: Facts) -> Tuple[bool, str]:
         return False, "it would learn the gold itself from a list that was collected from it"
     if facts.precision is None:
         return True, f"{facts.text} weakly labeled sentences"
-    if facts.precision < MIN_PRECISION:
+    if facts.precision < HARMFUL_PRECISION:
         return False, (
-            f"only {facts.precision:.1f} % of the weak labels are right on gold, and below {MIN_PRECISION:.0f} % they "
-            "do harm"
+            f"only {facts.precision:.1f} % of the weak labels are right on gold, and below {HARMFUL_PRECISION:.0f} % "
+            "they do harm"
         )
     return True, f"{facts.text} weakly labeled sentences, {facts.precision:.1f} % of whose labels are right on gold"
 
@@ -188,16 +140,8 @@ def choose_settings(
     max_steps: Optional[int] = None,
     negative_rate: Optional[float] = None,
 ) -> Tuple[Settings, List[str]]:
-    """Decide for how long and with which settings candidates are trained.
-
-    facts (Facts): What the project has.
-    words_per_update (float): Tokens of a batch.
-    minutes (float): Most minutes of a training, roughly.
-    max_steps (Optional[int]): Updates of every training; None: from the size of the corpora.
-    negative_rate (Optional[float]): See `Settings`; None: from the recall of the labels.
-    RETURNS (Tuple[Settings, List[str]]): The settings, and notes on them.
-    RAISES (WeaknerError): If a given one is out of range.
-    """
+    """Decide for how long and with which settings candidates are trained, with notes on it. The last two are given by
+    users, or None; `words_per_update` are the tokens of a batch."""
     if max_steps is not None:
         check_range("max_steps", max_steps, 1, None)
     if negative_rate is not None:

@@ -2,16 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Dict, List, Optional, Sequence, Tuple
 
-from pydantic import field_validator, model_validator
+from pydantic import model_validator
 
-from ..evaluation.bootstrap import Difference
 from ..evaluation.compare import CandidateScores, Comparison
 from ..files import existing, parse_json, write_text
 from ..scores import Strict
 from .layout import reading
-from .rules import COMBINED, Facts, Rule, Settings
+from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
 
 # Points of F1 by which a candidate must be better than the combination, beside being so by more than chance (best.md).
 CLEARLY = 3.0
@@ -19,60 +18,33 @@ Point = Dict[str, float]
 
 
 class TrainedCandidate(Strict):
-    """A candidate with a pipeline.
-
-    name (str): Its name.
-    path (str): Its pipeline.
-    why (str): Why it was made.
-    scores (Optional[CandidateScores]): On dev or in cross-validation; None: nothing was compared.
-    """
+    """A candidate with a pipeline; without scores if nothing was compared."""
 
     name: str
     path: str
     why: str
-    scores: Optional[CandidateScores] = None
+    scores: Optional[CandidateScores] = None  # on dev or in cross-validation
 
 
 class Selection(Strict):
-    """The result of a project.
-
-    best (str): Name of the selected candidate.
-    chosen_by (str): "dev", "cross-validation" or "nothing".
-    candidates (List[TrainedCandidate]): All that have a pipeline, in the order of the rules.
-    left_out (List[Rule]): Those that were not trained, and why.
-    facts (Facts): What the project has.
-    settings (Settings): Settings of the trainings.
-    warnings (List[str]): Why the scores of the best may be too high.
-    notes (List[str]): How the corpora were split, and how long candidates were trained.
-    curve (List[Point]): Learning curve: "sentences" of gold, and "f1" of gold alone.
-    recommendations (List[str]): What would help most next, the most helpful first.
-    code (str): See `code_version`.
-    reason (str): Why it was selected, where that is not by the scores; else empty.
-    """
+    """The result of a project: its candidates, in the order of the rules, and the best of them."""
 
     best: str
-    chosen_by: str
+    chosen_by: ChosenBy
     candidates: List[TrainedCandidate]
     left_out: List[Rule] = []
     facts: Facts
     settings: Settings
-    warnings: List[str] = []
-    notes: List[str] = []
-    curve: List[Point] = []
-    recommendations: List[str] = []
-    code: str = ""
-    reason: str = ""
-
-    @field_validator("chosen_by")
-    @classmethod
-    def _is_known(cls, value: str) -> str:
-        if value not in ("dev", "cross-validation", "nothing"):
-            raise ValueError("unknown")
-        return value
+    warnings: List[str] = []  # why the scores of the best may be too high
+    notes: List[str] = []  # how the corpora were split, and how long candidates were trained
+    curve: List[Point] = []  # learning curve: "sentences" of gold, and "f1" of gold alone
+    recommendations: List[str] = []  # what would help most next, the most helpful first
+    code: str = ""  # see `code_version`
+    reason: str = ""  # why it was selected, where that is not by the scores
 
     @model_validator(mode="after")
     def _is_complete(self) -> "Selection":
-        if self.best not in [each.name for each in self.candidates]:
+        if self.best not in [candidate.name for candidate in self.candidates]:
             raise ValueError("the best is none of the candidates")
         if any(point.keys() != {"sentences", "f1"} for point in self.curve):
             raise ValueError("points need 'sentences' and 'f1'")
@@ -81,12 +53,12 @@ class Selection(Strict):
     @property
     def selected(self) -> TrainedCandidate:
         """The best candidate."""
-        return next(each for each in self.candidates if each.name == self.best)
+        return next(candidate for candidate in self.candidates if candidate.name == self.best)
 
-    def ranked(self) -> List[TrainedCandidate]:
-        """Candidates that were compared: the best, then the others by F1."""
-        compared = [each for each in self.candidates if each.scores is not None]
-        return sorted(compared, key=lambda each: (each.name != self.best, -each.scores.f1 if each.scores else 0.0))
+    def ranked(self) -> Dict[str, CandidateScores]:
+        """Scores of the candidates that were compared: the best, then the others by F1."""
+        scores = {candidate.name: candidate.scores for candidate in self.candidates if candidate.scores is not None}
+        return dict(sorted(scores.items(), key=lambda item: (item[0] != self.best, -item[1].f1)))
 
     def save(self, path: Path) -> None:
         """Write it as JSON."""
@@ -94,12 +66,7 @@ class Selection(Strict):
 
     @classmethod
     def load(cls, path: Path) -> "Selection":
-        """Read what `save` has written.
-
-        path (Path): The file.
-        RETURNS (Selection): The selection.
-        RAISES (WeaknerError): If it is missing or damaged.
-        """
+        """Read what `save` has written."""
         path = existing(Path(path), "'spacy weakner fit' makes it")
         with reading(path, "fit"):
             return cls.model_validate(parse_json(path.read_bytes()))
@@ -132,33 +99,36 @@ class Selection(Strict):
 
     def lines(self) -> List[str]:
         """All of it in sentences."""
-        compared = [_compared(each.name, each.scores) for each in self.ranked()[1:] if each.scores]
-        return [self.headline(), *compared, *self.remarks()]
+        return [self.headline(), *self._others(), *self.remarks()]
 
     def answer(self) -> List[Tuple[str, str]]:
         """The best candidate, how certain that is, and what to do next, each with a heading."""
-        others = self.ranked()[1:]
+        certainty = "Nothing else was compared with it."
         if self.selected.scores is None:
             certainty = "Nothing was compared: there is no gold."
-        elif not others or others[0].scores is None:
-            certainty = "Nothing else was compared with it."
-        else:
-            certainty = f"The next best: {_compared(others[0].name, others[0].scores)}"
+        elif others := self._others():
+            certainty = f"The next best: {others[0]}"
         certainty = " ".join([certainty, *(f"Warning: {text}." for text in self.warnings)])
         found = [("Best", self.headline()), ("How certain", certainty)]
-        return found + ([("Next", self.recommendations[0])] if self.recommendations else [])
+        return found + [("Next", text) for text in self.recommendations[:1]]
+
+    def _others(self) -> List[str]:
+        found = []
+        for name, scores in [*self.ranked().items()][1:]:
+            text = f"'{name}' has {scores.text()}"
+            if (difference := scores.difference) is not None:
+                chance = "" if difference.is_certain else ", which may be chance"
+                text += ", as good" if round(difference.f1, 1) == 0 else f": {difference.text()}{chance}"
+            found.append(f"{text}.")
+        return found
 
 
 def read_scores(path: Optional[Path]) -> Dict[str, CandidateScores]:
-    """Scores on test by candidate, as `evaluate` has written them; empty if there are none.
-
-    RAISES (WeaknerError): If the file is damaged.
-    """
+    """Scores on test by candidate, as `evaluate` has written them; empty if there are none."""
     if path is None or not Path(path).exists():
         return {}
     with reading(path, "evaluate"):
-        rows: List[Any] = parse_json(Path(path).read_bytes())
-        scores = [CandidateScores.model_validate(row) for row in rows]
+        scores = [CandidateScores.model_validate(row) for row in parse_json(Path(path).read_bytes())]
         return {row.name: row for row in scores}
 
 
@@ -178,15 +148,3 @@ def cost_of_speed(rows: Sequence[Comparison], best: str) -> str:
     if best == COMBINED or not found:
         return ""
     return f"It was selected for speed (--prefer speed); the combination has {found[0].text()}."
-
-
-def _compared(name: str, scores: CandidateScores) -> str:
-    return f"'{name}' has {scores.text()}{_difference(scores.difference)}."
-
-
-def _difference(difference: Optional[Difference]) -> str:
-    if difference is None:
-        return ""
-    if round(difference.f1, 1) == 0:
-        return ", as good"
-    return f": {difference.text()}" + ("" if difference.is_certain else ", which may be chance")

@@ -1,6 +1,7 @@
 """The end of a project: scores on test, once, and a report that opens with the selection."""
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, List, Mapping, Optional, Union
 
 from ..evaluation.compare import CandidateScores, Comparison
@@ -17,21 +18,12 @@ def evaluate_selection(
     output: Path,
     *,
     labels: Optional[Path] = None,
-    more: Optional[Mapping[str, Union[Path, str]]] = None,
+    more: Mapping[str, Union[Path, str]] = MappingProxyType({}),
     **settings: Any,
 ) -> List[Comparison]:
-    """Score all candidates on test, if there is one, and write a report.
-
-    selection (Selection): The selection. It was made without test, and test does not change it.
-    test (Path): Gold corpus; may be missing.
-    output (Path): The HTML file.
-    labels (Optional[Path]): Corpus of weak labels, with gold; may be missing.
-    more (Optional[Mapping[str, Union[Path, str]]]): Further candidates, see `compare`.
-    **settings (Any): See `report`.
-    RETURNS (List[Comparison]): The scores on test; empty without test.
-    RAISES (WeaknerError): For what `report` raises.
-    """
-    candidates = {**{each.name: each.path for each in selection.candidates}, **(more or {})}
+    """Score all candidates and some more on test, which does not change the selection, and write a report. Test may be
+    missing, and `labels`, a corpus of weak labels with gold. For the settings see `report`."""
+    candidates = {**{candidate.name: candidate.path for candidate in selection.candidates}, **more}
     tested: Any = {"test": test, "candidates": candidates} if has_docs(Path(test)) else {}
     labels = labels if labels is not None and has_docs(Path(labels)) else None
     return report(
@@ -43,12 +35,11 @@ def selection_section(selection: Selection) -> Section:
     """The section that the report of a project opens with: scores of the candidates, and what would help most next."""
     tables: List[Table] = []
     plots: List[Plot] = []
-    scores = [each.scores for each in selection.ranked() if each.scores is not None]
-    if scores:
+    if scores := selection.ranked():
         corpus = "dev" if selection.chosen_by == "dev" else "gold, by cross-validation"
         header = ["Candidate", "P", "R", "F1", "95 % interval", "minus best", "95 % interval"]
-        tables.append(Table(f"Scores on {corpus}", header, [_cells(row, selection.best) for row in scores]))
-        plots.append(f1_plot(scores, "selection-f1"))
+        tables.append(Table(f"Scores on {corpus}", header, [_cells(row, selection.best) for row in scores.values()]))
+        plots.append(f1_plot([*scores.values()], "selection-f1"))
     if len(selection.curve) > 1:
         plots.append(curve_plot([(point["sentences"], point["f1"]) for point in selection.curve], "selection-curve"))
     if selection.recommendations:

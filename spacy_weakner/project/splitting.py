@@ -12,17 +12,19 @@ MIN_TO_SPLIT = 2000
 MIN_FOR_TEST = 400
 SHARE = 0.2
 LARGEST = 500
+_INSTEAD = {
+    "dev": "candidates are compared by cross-validation of the gold",
+    "test": "there are no scores but those of the selection",
+}
 
 
 class Split(NamedTuple):
-    """Parts of the gold; dev and test may be empty."""
+    """Parts of the gold, dev and test being empty if they are not wanted or cannot be, and notes on them."""
 
     gold: List[Doc]
     dev: List[Doc]
     test: List[Doc]
-    documents: int  # 0 if identifiers do not tell
-    dropped: Dict[str, int]  # sentences of dev and of test that were left out, as copies of others
-    reasons: Dict[str, str]  # why dev or test is empty although it was wanted
+    notes: List[str]
 
 
 def split_gold(docs: Sequence[Doc], *, dev: bool, test: bool, seed: int = 0) -> Split:
@@ -30,45 +32,44 @@ def split_gold(docs: Sequence[Doc], *, dev: bool, test: bool, seed: int = 0) -> 
     same part. A copy in another document is left out of dev and test, unless it is short. What goes where depends on
     identifiers, texts and the seed, not on the order."""
     documents = count_documents(docs)
-    wanted = {"test": _size(len(docs)) if test else 0, "dev": _size(len(docs)) if dev else 0}
-    parts = _fill(docs, wanted, seed)
-    reasons: Dict[str, str] = {}
-    dropped: Dict[str, int] = {}
+    least = {name: n for name, n, wanted in (("test", MIN_FOR_TEST, test), ("dev", MIN_TO_SPLIT, dev)) if wanted}
+    size = min(LARGEST, round(SHARE * len(docs)))
+    parts = _fill(docs, {name: size if len(docs) >= n else 0 for name, n in least.items()}, seed)
+    notes = []
     # Test first: copies of what stands in dev are left out of it, even if dev goes back to the gold.
-    for name in [name for name, n in wanted.items() if n]:
-        own = parts.pop(name)
-        kept = without_copies(own, [doc for part in parts.values() for doc in part])
-        if not own:
-            reasons[name] = f"the gold is a single {'document' if documents else 'sentence'}, or nearly so"
-        elif not _has_entities(kept):
-            reasons[name] = f"{len(own)} sentences were, but had no entity, and went back"
-        elif not _has_entities(parts["gold"]):
-            reasons[name] = f"{len(own)} sentences were, but had all entities, and went back"
-        else:
-            parts[name] = kept
-            dropped[name] = len(own) - len(kept)
+    for name, n in least.items():
+        part = parts.pop(name, [])
+        kept = without_copies(part, [doc for other in parts.values() for doc in other])
+        reason = ""
+        if len(docs) < n:
+            reason = f"{len(docs)} gold sentences are too few to split some off (from {n})"
+        elif not part:
+            reason = f"the gold is a single {'document' if documents else 'sentence'}, or nearly so"
+        elif not any(doc.ents for doc in kept):
+            reason = f"{len(part)} sentences were split off, but had no entity, and went back"
+        elif not any(doc.ents for doc in parts["gold"]):
+            reason = f"{len(part)} sentences were split off, but had all entities, and went back"
+        if reason:
+            parts["gold"] += part
+            notes.append(f"{name} was not given, and {reason}: {_INSTEAD[name]}")
             continue
-        parts["gold"] += own
+        parts[name] = kept
+        by = f"by document ({documents} of them)" if documents else "sentence by sentence"
+        notes.append(f"{name} was not given: {len(kept)} sentences were split off the gold, {by}, seed {seed}")
+        if len(kept) < len(part):
+            notes[-1] += f"; {len(part) - len(kept)} more were left out as copies of sentences in other parts"
     place = {id(doc): i for i, doc in enumerate(docs)}
-    gold, own_dev, own_test = (
+    gold, dev_docs, test_docs = (
         sorted(parts.get(name, []), key=lambda doc: place[id(doc)]) for name in ("gold", "dev", "test")
     )
-    return Split(gold, own_dev, own_test, documents, dropped, reasons)
-
-
-def _size(n: int) -> int:
-    return min(LARGEST, round(SHARE * n))
-
-
-def _has_entities(docs: Sequence[Doc]) -> bool:
-    return any(doc.ents for doc in docs)
+    return Split(gold, dev_docs, test_docs, notes[::-1])
 
 
 def _fill(docs: Sequence[Doc], wanted: Dict[str, int], seed: int) -> Dict[str, List[Doc]]:
     """Groups go to dev as long as it is too small, then to test, then to the gold."""
     parts: Dict[str, List[Doc]] = {"gold": [], "dev": [], "test": []}
     for group in group_docs(docs, str(seed)):
-        left = {name: wanted[name] - len(parts[name]) for name in ("dev", "test")}
+        left = {name: wanted.get(name, 0) - len(parts[name]) for name in ("dev", "test")}
         # A document much larger than what is still wanted stays with the gold.
         part = next((name for name, n in left.items() if n > 0 and len(group) <= 2 * n), "gold")
         parts[part].extend(group)

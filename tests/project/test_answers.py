@@ -51,9 +51,9 @@ def test_from_files_to_what_is_known(tmp_path, files, monkeypatch, also):
         run(folder, name, monkeypatch)
     assert "no answers on the gold" in " ".join(run(folder, "analyze", monkeypatch).split())
     corpora = Corpora(folder / "corpus")
-    analysis = json.loads(corpora.labels.read_text())
-    assert analysis["unanswered"] == ["answers"] and analysis["scores"]["docs"] == (12 if also else 0)
-    analysis = module.LabelAnalysis.model_validate(analysis)
+    found = json.loads(corpora.labels.read_text())
+    assert found["unanswered"] == ["answers"] and found["scores"]["docs"] == (12 if also else 0)
+    analysis = module.read_analysis(corpora)
     facts = module.find_facts(corpora, module.read_preparation(corpora), analysis, len(also), "linear")
     # What nobody has looked at is not wrong.
     assert (facts.precision is None) == (not also) and facts.weak

@@ -8,7 +8,7 @@ from spacy_weakner.corpus.weak import doc_entities, group_entities, set_source
 from spacy_weakner.evaluation.terms.collected import Collected, find_collected
 from spacy_weakner.evaluation.terms.tuning import tune_terms
 from spacy_weakner.project.assembling import predict_docs
-from spacy_weakner.project.lists import TermList, hidden_note, hide, listed
+from spacy_weakner.project.lists import TermList, hidden_note, hide, matched_docs
 
 from ..util import make_doc
 
@@ -97,7 +97,7 @@ def test_other_labels_and_sources_stay(tmp_path):
 def test_what_a_list_finds_is_taken_from_what_it_says(tmp_path):
     doc = make_doc(NLP, "New York Times", [])
     set_source(doc, "list", [(0, 2, "LOC"), (0, 3, "ORG")])
-    (found,) = listed(TermList("list", "term list", tmp_path), [doc])
+    (found,) = matched_docs(TermList("list", "term list", tmp_path), [doc])
     assert doc_entities(found) == [(0, 3, "ORG")] and not doc.ents
 
 

@@ -62,9 +62,9 @@ def project(tmp_path, configs, trainings, monkeypatch):
     made, loaded = Project(), {}
     plan_head = module.plan_head
 
-    def plan(context, head, make, gold, dev, folds):
+    def plan(context, head, gold, dev, folds):
         made.heads[head.title] = head, gold, dev
-        return plan_head(context, head, make, gold, dev, folds)
+        return plan_head(context, head, gold, dev, folds)
 
     def predict(head, pipeline, corpus, cases=None):
         made.predicted.append((head.title, pipeline, corpus))
@@ -141,7 +141,7 @@ def test_speed_prefers_a_single_head(project, trainings, prefer, best):
     make_corpora(project.corpora.folder, dev=12, scores=GOOD)
     project.finds = {COMBINED: ALL_TERMS, GOLD_ALONE: {**ALL_TERMS, "PER": ["Anna"]}}
     selection = project.fit(prefer=prefer)
-    assert selection.best == best and selection.ranked()[0].name == best
+    assert selection.best == best and next(iter(selection.ranked())) == best
     assert {each.scores.difference.baseline for each in selection.candidates if each.name != best} == {best}
     # The price is named.
     (combined,) = [each.scores for each in selection.candidates if each.name == COMBINED]
@@ -223,7 +223,7 @@ def test_dev_chooses_where_there_is_no_gold_to_train_on(project, trainings):
 def test_gold_that_cannot_be_split(project, trainings):
     make_corpora(project.corpora.folder, dev=0)
     write_docs(project.corpora.gold_labeled, [make_doc(NLP, "Anna", [(0, 1, "PER")])] * 5)
-    with pytest.raises(WeaknerError, match=r"WK361.*gold\.spacy"):
+    with pytest.raises(WeaknerError, match=r"WK361.*gold-labeled\.spacy"):
         project.fit()
 
 

@@ -16,7 +16,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
 from spacy_weakner.project.combine import Head, Predicted, with_candidates
 from spacy_weakner.project.context import TrainingContext
-from spacy_weakner.project.evaluator import all_folds, make_folds
+from spacy_weakner.project.evaluator import Fold, all_folds, make_folds
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.recommendations import plan_curve
 from spacy_weakner.project.rules import Settings
@@ -78,19 +78,19 @@ def context(tmp_path, configs):
 
 def test_vectors_have_their_table(context, tmp_path):
     static = replace(context, size="linear-static", configs=tmp_path / "configs")
-    given = (context.corpora.gold, context.corpora.dev, context.models)
+    given = (context.corpora.gold, context.models, context.corpora.dev)
     for recipe in ("crf_ner", "best.gold"):
         path = static.configs / "linear-static" / f"{recipe}.cfg"
         write_text(path, render_config(recipe, "linear-static", lang="xx"))
-    for training in (static.with_lists(*given, size="linear-static"), static.on_gold(*given)):
+    for training in (static.on_gold(*given, with_lists="linear-static"), static.on_gold(*given)):
         assert training.overrides["paths.pieces"] == str(static.corpora.pieces)
     # Those of other sizes are told apart.
     write_text(static.configs / "linear-static" / "best.gold.cfg", render_config("best.gold", "linear", lang="xx"))
     with pytest.raises(WeaknerError, match=r"WK692.*it has no vectors of word pieces, and the size is 'linear-static'"):
-        static.with_lists(*given, size="linear-static")
+        static.on_gold(*given, with_lists="linear-static")
     write_text(static.configs / "linear" / "best.gold.cfg", render_config("best.gold", "linear-static", lang="xx"))
     with pytest.raises(WeaknerError, match=r"WK692.*it has vectors of word pieces, and the size is 'linear'"):
-        static.with_lists(*given, size="linear")
+        static.on_gold(*given, with_lists="linear")
 
 
 def test_copies_of_gold_have_candidates(tmp_path):
@@ -104,11 +104,11 @@ def test_copies_of_gold_have_candidates(tmp_path):
 
 
 def test_copies_in_other_case(context):
-    given = (context.corpora.gold, context.corpora.dev, context.models)
+    given = (context.corpora.gold, context.models, context.corpora.dev)
     key = "corpora.train.augmenter"
     assert key not in context.on_gold(*given).overrides
     cased = replace(context, lower_case=0.5, case_lists=(context.models / "list",))
-    heads = cased.on_gold(*given), cased.on_weak(context.models), cased.with_lists(*given, size="linear")
+    heads = cased.on_gold(*given), cased.on_weak(context.models), cased.on_gold(*given, with_lists="linear")
     # Heads that read no list need no matches.
     lists = [head.overrides[key]["lists"] for head in heads]
     assert lists == [[], [], [str(context.models / "list")]]
@@ -119,7 +119,7 @@ def test_copies_in_other_case(context):
 @pytest.mark.parametrize("per_document, sizes", [(None, [25, 50]), (5, [25, 50]), (8, [24, 48]), (50, [25, 50])])
 def test_parts_of_the_curve(context, tmp_path, per_document, sizes):
     gold, dev = write(context.corpora.gold, 100, per_document), tmp_path / "dev.spacy"
-    parts = plan_curve(context, [gold] * 3, [dev] * 3, True)
+    parts = plan_curve(context, [Fold(dev, gold)] * 3, dev)
     assert [part.sentences for part in parts] == [pytest.approx(n, abs=4) for n in sizes]
     small, large = ([texts(t.overrides["paths.train"]) for t in part.trainings] for part in parts)
     assert len(small) == len(large) == 3 and all(map(set.__lt__, small, large))
@@ -134,7 +134,7 @@ def test_parts_of_the_curve(context, tmp_path, per_document, sizes):
 
 def test_parts_of_folds(context, tmp_path):
     folds = make_folds(write(tmp_path / "gold.spacy", 60), tmp_path / "folds", 3)
-    parts = plan_curve(context, [fold.rest for fold in folds], [fold.held_out for fold in folds], False)
+    parts = plan_curve(context, folds, None)
     assert [part.sentences for part in parts] == [10, 20]
     for part in parts:
         for training, fold in zip(part.trainings, folds, strict=True):
@@ -144,13 +144,13 @@ def test_parts_of_folds(context, tmp_path):
 
 def test_parts_that_would_tell_nothing(context):
     gold = write(context.corpora.gold, 30)
-    assert [part.sentences for part in plan_curve(context, [gold], [gold], True)] == [15]
+    assert [part.sentences for part in plan_curve(context, [Fold(gold, gold)], gold)] == [15]
     write(gold, 100, labeled=0)
-    assert plan_curve(context, [gold], [gold], True) == []
+    assert plan_curve(context, [Fold(gold, gold)], gold) == []
 
 
 def test_many_copies_of_one_sentence(context):
     gold, docs = context.corpora.gold, [make_doc(NLP, text, entities) for text, entities in sentences(40)]
     write_docs(gold, [*docs, *[make_doc(NLP, "Anna sings", [(0, 1, "PER")])] * 80])
     # They stay together, so that nothing is near to half of the gold.
-    assert all(abs(part.sentences - 30) <= 15 for part in plan_curve(context, [gold], [gold], True))
+    assert all(abs(part.sentences - 30) <= 15 for part in plan_curve(context, [Fold(gold, gold)], gold))

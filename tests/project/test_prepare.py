@@ -8,6 +8,7 @@ from spacy.vocab import Vocab
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project import prepare as module
+from spacy_weakner.project import splitting
 from spacy_weakner.project.layout import Corpora, has_docs
 from spacy_weakner.project.prepare import prepare, read_preparation
 from spacy_weakner.project.splitting import MIN_FOR_TEST
@@ -20,7 +21,7 @@ MIN_TO_SPLIT = 200
 @pytest.fixture(autouse=True)
 def little_to_split(monkeypatch):
     """Dev is split off sooner than it is for users, so that tests are short."""
-    monkeypatch.setattr(module, "MIN_TO_SPLIT", MIN_TO_SPLIT)
+    monkeypatch.setattr(splitting, "MIN_TO_SPLIT", MIN_TO_SPLIT)
 
 
 @pytest.fixture
@@ -90,39 +91,13 @@ def test_given_split_or_missing(tmp_path, files, given, wanted, chosen_by, said)
     assert (prepared.gold_words, prepared.text_words) == (5 * wanted[0], 4 * wanted[3])
 
 
-def test_documents_are_named(tmp_path):
-    rows = gold_rows(MIN_TO_SPLIT, [f"d{i // 5}.{i % 5}" for i in range(MIN_TO_SPLIT)])
-    prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
-    assert "by document (40 of them)" in prepared.notes[0]
-
-
-def test_gold_that_is_one_document(tmp_path):
+def test_parts_that_cannot_be_split_off_have_no_corpus(tmp_path):
+    # An empty corpus would stop whatever reads it.
     rows = gold_rows(MIN_FOR_TEST, [f"d.{i}" for i in range(MIN_FOR_TEST)])
     prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
     assert counts(prepared) == (MIN_FOR_TEST, 0, 0, 0) and prepared.chosen_by == "cross-validation"
-    assert len(prepared.notes) == 2 and all("single document" in note for note in prepared.notes)
-    # An empty corpus would stop whatever reads it.
     corpora = Corpora(tmp_path / "corpus")
-    assert not has_docs(corpora.dev) and not has_docs(corpora.test)
-
-
-def test_copies_that_are_left_out_are_counted(tmp_path):
-    rows = gold_rows(MIN_TO_SPLIT, [f"d{i // 5}.{i % 5}" for i in range(MIN_TO_SPLIT)])
-    for row in rows[::5]:
-        row.update(tokens=["The", "same", "in", "all"], ents=[])
-    prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
-    assert counts(prepared) == (160, 32, 0, 0)
-    assert "; 8 more were left out" in prepared.notes[0]
-
-
-def test_parts_without_entities_go_back_to_the_gold(tmp_path):
-    rows = gold_rows(MIN_FOR_TEST)
-    for row in rows[1:]:
-        row["ents"] = []
-    prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
-    assert counts(prepared) == (MIN_FOR_TEST, 0, 0, 0) and prepared.chosen_by == "cross-validation"
-    assert len(prepared.notes) == 2 and all("went back" in note for note in prepared.notes)
-    assert any(note.startswith("dev") and "cross-validation" in note for note in prepared.notes)
+    assert len(prepared.notes) == 2 and not has_docs(corpora.dev) and not has_docs(corpora.test)
 
 
 @pytest.mark.parametrize("name", ["dev", "test"])

@@ -117,7 +117,7 @@ def test_what_a_combination_consists_of(tmp_path):
     selection = selection.model_copy(update={"candidates": [listed, *selection.candidates]})
     _, other, parts = selection.lines()
     assert "lists and heads" in parts and other.startswith("'term list' has F1 85.0")
-    assert [each.name for each in selection.ranked()] == [COMBINED, "term list"]
+    assert [*selection.ranked()] == [COMBINED, "term list"]
 
 
 def test_nothing_was_compared(tmp_path):

@@ -7,11 +7,18 @@ import pytest
 
 from spacy_weakner.corpus.documents import document_of
 from spacy_weakner.corpus.weak import get_id
+from spacy_weakner.project import splitting
 from spacy_weakner.project.splitting import LARGEST, SHARE, split_gold
 from spacy_weakner.runs.groups import SHORT
 
 from ..util import make_doc, raw
 from .util import NLP, numbered
+
+
+@pytest.fixture(autouse=True)
+def little_to_split(monkeypatch):
+    for name in ("MIN_TO_SPLIT", "MIN_FOR_TEST"):
+        monkeypatch.setattr(splitting, name, 50)
 
 
 def docs_of(texts):
@@ -20,22 +27,25 @@ def docs_of(texts):
 
 
 def texts_of(split):
-    return [{doc.text for doc in part} for part in split[:3]]
-
-
-def test_parts_have_their_size_and_nothing_is_lost():
-    docs = docs_of(f"sentence {i}" for i in range(500))
-    split = split_gold(docs, dev=True, test=True)
-    assert [len(part) for part in split[:3]] == [300, 100, 100] and split.documents == 0
-    gold, dev, test = texts_of(split)
+    """Texts of gold, dev and test, of which none is in two of them."""
+    gold, dev, test = ({" ".join(doc.text.lower().split()) for doc in part} for part in split[:3])
     assert not gold & dev and not gold & test and not dev & test
-    assert gold | dev | test == {doc.text for doc in docs}
+    return gold, dev, test
 
 
-@pytest.mark.parametrize("dev, test", [(True, False), (False, True), (False, False)])
-def test_only_what_is_wanted(dev, test):
-    split = split_gold(docs_of(f"sentence {i}" for i in range(100)), dev=dev, test=test)
-    assert [len(part) for part in split[1:3]] == [20 * dev, 20 * test] and len(split.gold) == 100 - 20 * (dev + test)
+def sizes(split):
+    return [len(part) for part in split[:3]]
+
+
+@pytest.mark.parametrize("dev, test", [(True, True), (True, False), (False, True), (False, False)])
+def test_parts_have_their_size_and_nothing_is_lost(dev, test):
+    docs = docs_of(f"sentence {i}" for i in range(100))
+    split = split_gold(docs, dev=dev, test=test)
+    assert sizes(split) == [100 - 20 * (dev + test), 20 * dev, 20 * test]
+    assert set.union(*texts_of(split)) == {doc.text for doc in docs}
+    wanted = [name for name, is_wanted in (("dev", dev), ("test", test)) if is_wanted]
+    assert [note.split()[0] for note in split.notes] == wanted
+    assert all("20 sentences were split off the gold, sentence by sentence, seed 0" in note for note in split.notes)
 
 
 def test_parts_are_not_larger_than_needed():
@@ -55,46 +65,35 @@ def test_the_order_stays_and_does_not_matter():
 
 def test_copies_of_a_text_are_in_one_part():
     docs = docs_of([text for i in range(150) for text in (f"sentence {i % 50}", f"SENTENCE  {i % 50}")])
-    gold, dev, test = (
-        {" ".join(text.lower().split()) for text in part} for part in texts_of(split_gold(docs, dev=True, test=True))
-    )
-    assert not gold & dev and not gold & test and not dev & test and dev and test
+    assert all(texts_of(split_gold(docs, dev=True, test=True)))
 
 
 def test_sentences_of_a_document_are_in_one_part():
-    identifiers = [f"d{i // 4}.{i % 4 + 1}" for i in range(200)]
-    docs = numbered(docs_of(f"sentence {i}" for i in range(200)), identifiers)
+    docs = numbered(docs_of(f"sentence {i}" for i in range(200)), [f"d{i // 4}.{i % 4 + 1}" for i in range(200)])
     split = split_gold(docs, dev=True, test=True)
     parts = defaultdict(set)
     for n, part in enumerate(split[:3]):
         for doc in part:
             parts[document_of(get_id(doc))].add(n)
-    assert len(parts) == split.documents == 50 and all(len(found) == 1 for found in parts.values())
-    assert [len(part) for part in split[:3]] == [120, 40, 40]
+    assert len(parts) == 50 and all(len(found) == 1 for found in parts.values())
+    assert sizes(split) == [120, 40, 40] and "by document (50 of them)" in split.notes[0]
 
 
-def test_documents_may_share_short_sentences():
-    # Headings do not make one document of all.
+@pytest.mark.parametrize(
+    "repeated, expected, dropped",
+    # Headings do not make one document of all. Of longer copies each document loses its first, and gold nothing.
+    [("METHODS :", [240, 80, 80], False), ("Copyright by publisher", [240, 60, 60], True)],
+)
+def test_copies_in_other_documents(repeated, expected, dropped):
     docs = numbered(
-        docs_of("METHODS :" if i % 4 == 0 else f"what document {i // 4} says {i}" for i in range(400)),
+        docs_of(f"{repeated} {i % 3 if dropped else ''}" if i % 4 == 0 else f"sentence {i}" for i in range(400)),
         [f"d{i // 4}.{i % 4}" for i in range(400)],
     )
+    assert (len(docs[0]) > SHORT) == dropped
     split = split_gold(docs, dev=True, test=True)
-    assert split.documents == 100 and [len(part) for part in split[:3]] == [240, 80, 80]
-    assert split.dropped == {"dev": 0, "test": 0} and not split.reasons
-
-
-def test_copies_in_other_documents_are_left_out_of_dev_and_test():
-    docs = numbered(
-        docs_of(f"Copyright by publisher {i % 3}" if i % 4 == 0 else f"sentence {i}" for i in range(400)),
-        [f"d{i // 4}.{i % 4}" for i in range(400)],
-    )
-    assert len(docs[0]) > SHORT
-    split = split_gold(docs, dev=True, test=True)
-    gold, dev, test = texts_of(split)
-    assert not gold & dev and not gold & test and not dev & test
-    # Each document loses its first sentence, and gold nothing.
-    assert [len(part) for part in split[:3]] == [240, 60, 60] and split.dropped == {"dev": 20, "test": 20}
+    assert sizes(split) == expected and all("by document (100 of them)" in note for note in split.notes)
+    assert all(("; 20 more were left out" in note) == dropped for note in split.notes)
+    assert not dropped or texts_of(split)
 
 
 @pytest.mark.parametrize("labeled", [0, 1])
@@ -102,29 +101,33 @@ def test_parts_without_entities_go_back(labeled):
     # One sentence alone has entities: wherever it goes, the other parts are of no use.
     docs = [raw(NLP, f"sentence {i}") for i in range(100 - labeled)] + docs_of(["Anna sings"] * labeled)
     split = split_gold(docs, dev=True, test=True)
-    assert split.gold == docs and not split.dev and not split.test and not split.dropped
-    assert set(split.reasons) == {"dev", "test"} and all("went back" in why for why in split.reasons.values())
+    assert split.gold == docs and not split.dev and not split.test
+    assert len(split.notes) == 2 and all("went back" in note for note in split.notes)
 
 
 def test_gold_keeps_some_entities():
     docs = docs_of(f"sentence {i}" for i in range(100))
-    for part in ("dev", "test"):
+    for n, part in enumerate(("dev", "test")):
         chosen = {doc.text for doc in getattr(split_gold(docs, dev=True, test=True), part)}
         others = [doc if doc.text in chosen else raw(NLP, doc.text) for doc in docs]
         split = split_gold(others, dev=True, test=True)
-        assert len(split.gold) == 100 and "all entities" in split.reasons[part]
+        assert len(split.gold) == 100 and "all entities" in split.notes[n]
 
 
 def test_numbers_that_tell_nothing():
     docs = numbered(docs_of(f"sentence {i}" for i in range(100)), [f"d{i}.1" for i in range(100)])
     split = split_gold(docs, dev=True, test=False)
-    assert split.documents == 0 and len(split.dev) == 20
+    assert "sentence by sentence" in split.notes[0] and len(split.dev) == 20
 
 
 def test_a_document_that_is_too_large_stays_with_the_gold():
     docs = numbered(docs_of(f"sentence {i}" for i in range(100)), [f"big.{i}" for i in range(100)])
     split = split_gold(docs, dev=True, test=True)
-    assert len(split.gold) == 100 and not split.dev and not split.test
-    docs = numbered(docs_of(f"sentence {i}" for i in range(100)), [f"d{i // 30}.{i}" for i in range(100)])
-    split = split_gold(docs, dev=True, test=True)
-    assert len(split.gold) >= 20 and sum(map(len, split[:3])) == 100
+    assert sizes(split) == [100, 0, 0] and all("single document" in note for note in split.notes)
+    split = split_gold(numbered(docs, [f"d{i // 30}.{i}" for i in range(100)]), dev=True, test=True)
+    assert len(split.gold) >= 20 and sum(sizes(split)) == 100
+
+
+def test_little_gold_is_not_split():
+    split = split_gold(docs_of(f"sentence {i}" for i in range(49)), dev=True, test=True)
+    assert sizes(split) == [49, 0, 0] and all("49 gold sentences are too few" in note for note in split.notes)
