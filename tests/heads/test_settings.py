@@ -7,14 +7,13 @@ import spacy
 from spacy.util import load_model_from_config
 from thinc.api import Config
 
-from ..util import QUERIES
+from ..util import HEADS, QUERIES
 from .util import CATEGORY, empty_pipeline
 
 # Settings that a trained head can be loaded with, none of them the default.
 SETTINGS = {
     "crf_ner": {"scores": True, "nested": True, "constrain": False},
     "span_ner": {"max_width": 3, "nested": True, "spans_key": "x", "incorrect_spans_key": "y"},
-    "token_ner": {},
     "mrc_ner": {
         "threshold": 0.2,
         "max_width": 3,
@@ -28,13 +27,13 @@ SETTINGS = {
 # Settings that have to stay as they were.
 FIXED = {
     "crf_ner": {"scheme": "IOBES"},
-    "span_ner": {},
     "token_ner": {"scheme": "BIO", "teacher_decay": 0.25},
     "mrc_ner": {"teacher_decay": 0.5},
     CATEGORY: {"exclusive_classes": False},
 }
 # The setting that decides what is learned, another value of it than the default, and a setting within.
 OBJECTIVES = {
+    **{name: ("scorer", {"@scorers": "spacy.ner_scorer.v1"}) for name in HEADS},
     "crf_ner": ("loss", {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.25}),
     "span_ner": ("sampler", {"@misc": "spacy_weakner.UniformNegativeSampler.v1", "ratio": 0.25}),
     "token_ner": (
@@ -47,7 +46,7 @@ OBJECTIVES = {
 
 
 def settings_of(head):
-    return {**SETTINGS[head], **({} if head == CATEGORY else {"overwrite": True}), "head_learn_rate": 7.0}
+    return {**SETTINGS.get(head, {}), **({} if head == CATEGORY else {"overwrite": True}), "head_learn_rate": 7.0}
 
 
 def test_unknown_settings_are_refused(head):
@@ -91,16 +90,16 @@ def test_settings_of_the_loading_config_win(load, head):
 def test_config_round_trip(head):
     settings = settings_of(head)
     key, objective = OBJECTIVES[head]
-    nlp, ner = empty_pipeline(head, **settings, **FIXED[head], **{key: objective})
+    nlp, ner = empty_pipeline(head, **settings, **FIXED.get(head, {}), **{key: objective})
     again = load_model_from_config(Config().from_str(nlp.config.to_str(), interpolate=False))
     assert again.config["components"] == nlp.config["components"]
     other = again.get_pipe(head)
     assert {name: getattr(other, name) for name in settings} == settings
     assert getattr(other, key) == getattr(ner, key) == spacy.registry.resolve({"it": objective})["it"]
-    assert getattr(other, "tag_scheme", None) == FIXED[head].get("scheme")
-    if "teacher_decay" in FIXED[head]:
-        assert other._teacher.decay == FIXED[head]["teacher_decay"]
-    assert getattr(other, "exclusive_classes", None) == FIXED[head].get("exclusive_classes")
+    fixed = FIXED.get(head, {})
+    assert other.tag_scheme == fixed["scheme"] if "scheme" in fixed else True
+    assert other._teacher.decay == fixed["teacher_decay"] if "teacher_decay" in fixed else True
+    assert other.exclusive_classes == fixed["exclusive_classes"] if "exclusive_classes" in fixed else True
 
 
 def test_what_it_assigns_and_which_scores_are_shown(nlp, head):

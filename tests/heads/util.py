@@ -11,16 +11,15 @@ from spacy.training import Example
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.ty import Entity
 
-from ..util import GOLD, QUERIES, SENTENCES, category_of, head_config, head_pipeline, make_example
+from ..util import GOLD, HEADS, QUERIES, SENTENCES, category_of, head_config, head_pipeline, make_example
 
 CATEGORY = "sentence_category"
 # Everything that a head can write to a Doc.
 TALKATIVE: Dict[str, Dict[str, Any]] = {
+    **{name: {} for name in HEADS},
     "crf_ner": {"scores": True, "nested": True},
     "span_ner": {"nested": True},
-    "token_ner": {},
     "mrc_ner": {"nested": True},
-    CATEGORY: {},
 }
 # Settings under which a head can do with a single label.
 ONE_LABEL: Dict[str, Dict[str, Any]] = {CATEGORY: {"exclusive_classes": False}}
