@@ -133,7 +133,16 @@ def _build_reader(
 
 
 class _ReaderShim(PyTorchShim):
-    """The shim of a `Reader`: its layers have learning rates of their own, and gradients that fp16 scales add up."""
+    """The shim of a `Reader`: threads predict beside each other, layers have learning rates of their own, and gradients
+    that fp16 scales add up."""
+
+    def predict(self, inputs: ArgsKwargs) -> Any:
+        import torch
+
+        # Thinc's goes back to training mode, dropout and all, while another thread may still be predicting.
+        self._model.eval()
+        with torch.no_grad():
+            return self._model(*inputs.args)
 
     def begin_update(self, inputs: ArgsKwargs) -> Any:
         output, backprop = super().begin_update(inputs)

@@ -102,6 +102,20 @@ def test_gradients_are_those_of_torch(folder):
         numpy.testing.assert_allclose(own.numpy(), totals[name].numpy(), rtol=1e-4, atol=1e-4, err_msg=name)
 
 
+def test_threads_predict_beside_each_other(tiny_bert):
+    """Who predicts in the meantime switches no dropout on."""
+    model, docs, calls = make(tiny_bert), [doc_of(WORDS)], []
+    expected = model.predict(docs)
+
+    def predict_once(*_):
+        calls.append(1)
+        if len(calls) == 1:
+            model.predict(docs)
+
+    module_of(model).transformer.register_forward_pre_hook(predict_once)
+    assert same(expected, model.predict(docs)) and len(calls) == 2
+
+
 @pytest.mark.parametrize("docs", [[], [[]], [["\n"], []]])
 def test_nothing_to_read(still, docs):
     model, docs = make(still), [doc_of(words) for words in docs]
