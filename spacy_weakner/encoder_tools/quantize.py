@@ -62,7 +62,8 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
     encoders = 0
     with atomic_path(output_path) as folder:
         shutil.copytree(nlp.path, folder)
-        pipes: List[Tuple[str, Any]] = nlp.pipeline
+        # Those that are disabled, too.
+        pipes: List[Tuple[str, Any]] = nlp.components
         for name, pipe in pipes:
             found = list(_encoders(getattr(pipe, "model", None)))
             for encoder in found:
@@ -136,9 +137,9 @@ def export(transformer: Any, path: Path, name: str) -> None:
         def forward(self, ids: Any) -> Any:
             return self.transformer(input_ids=ids, return_dict=True).last_hidden_state[0]
 
-    module = OneText().eval()
+    module = OneText().eval().cpu()
     draw = numpy.random.RandomState(0)
-    texts = [draw.randint(transformer.config.vocab_size, size=(1, length)) for length in (12, 1, 5, 16)]
+    texts = [draw.randint(transformer.config.vocab_size, size=(1, length), dtype="int64") for length in (12, 1, 5, 16)]
     try:
         # torch's newer exporter needs further packages, and what it makes is slower.
         with warnings.catch_warnings(), torch.no_grad():

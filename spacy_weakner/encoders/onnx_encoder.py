@@ -73,7 +73,7 @@ class OnnxTransformer:
         if process != os.getpid():
             session = make_session(self.onnx)
             self._session = (os.getpid(), session)
-        vectors: NDArray[numpy.float32] = session.run(None, {"ids": numpy.asarray([ids])})[0]
+        vectors: NDArray[numpy.float32] = session.run(None, {"ids": numpy.asarray([ids], dtype="int64")})[0]
         return vectors
 
     def to_bytes(self) -> bytes:

@@ -58,7 +58,10 @@ def load_encoder(name: Union[str, Path]) -> Tuple[Any, Any]:
 
     tokenizer = load_tokenizer(name)
     with _reading(name), seeded(0):
-        model, info = _load(AutoModel, name, AutoConfig.from_pretrained(str(name), **_SAFE))
+        config = AutoConfig.from_pretrained(str(name), **_SAFE)
+        if config.is_encoder_decoder:
+            raise WeaknerError(Errors.WK353.format(name=name, reason="it is an encoder with a decoder"))
+        model, info = _load(AutoModel, name, config)
         # A pooler is not used.
         missing = sorted(key for key in info["missing_keys"] if "pooler" not in key.split("."))
         if missing:

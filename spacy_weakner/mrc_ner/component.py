@@ -241,7 +241,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
             ]
         if self.typing is not None:
             found = self._mentions(docs, targets)
-            targets = [to._replace(mentions=prediction) for to, prediction in zip(targets, found, strict=True)]
+            targets = [to._replace(mentions=mentions) for to, mentions in zip(targets, found, strict=True)]
         return targets
 
     def _mentions(self, docs: List[Doc], targets: List[Target]) -> List[Mentions]:
@@ -301,7 +301,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         def read(docs: List[Doc], outputs: List[Floats3d]) -> List[List[Tuple[Entity, float]]]:
             free = [numpy.zeros(len(doc), dtype=bool) for doc in docs]
             found = self._find(outputs, min(self.threshold, _LEAST), free)
-            return [[(entity, score) for entity, (_, score) in sorted(values.items())] for values in found]
+            return [[(entity, score) for entity, (_, score) in sorted(entities.items())] for entities in found]
 
         return self.map_sentences(docs, read, [], merge_candidates)
 

@@ -51,7 +51,7 @@ class LBFGS:
     Training has nothing left to do then: `training.max_steps = 1` with a learning rate of 0 evaluates and saves.
 
     corpus (Reader): The sentences; kept in memory with their features, about 100 bytes per token.
-    l2 (float): InitialWeight of the pull towards the first weights.
+    l2 (float): Weight of the pull towards the first weights.
     max_iterations (int): Iterations at most.
     tolerance (float): Stop where ten iterations lowered the sum by no more than this share of it.
     component (Optional[str]): Name of the component; None: the only one of the pipeline that can be trained so.
@@ -122,7 +122,7 @@ class Objective:
 
     pipe (TrainableHead): The component; its weights change with every evaluation.
     batches (List[TrainingBatch[Any]]): Sentences with tokens.
-    l2 (float): InitialWeight of the pull towards the weights that it has now.
+    l2 (float): Weight of the pull towards the weights that it has now.
     """
 
     def __init__(self, pipe: TrainableHead, batches: List[TrainingBatch[Any]], l2: float) -> None:

@@ -129,6 +129,13 @@ def test_it_cannot_be_trained(folders):
     assert same(encoder.predict(DOCS), encoder.copy().predict(DOCS), tolerance=0.0)
 
 
+def test_disabled_components(folders, tmp_path):
+    names = spacy.load(folders[0]).pipe_names
+    spacy.load(folders[0], disable=names).to_disk(tmp_path / "in")
+    assert quantize(tmp_path / "in", tmp_path / "out").encoders == 1
+    assert spacy.load(tmp_path / "out").disabled == names
+
+
 def test_errors(folders, tmp_path, monkeypatch):
     exact, rounded = folders
     crf_pipeline().to_disk(tmp_path / "plain")

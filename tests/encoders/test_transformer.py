@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from spacy_weakner.encoders import transformer
-from spacy_weakner.encoders.transformer import load_masked_lm, load_tokenizer, max_pieces, save_encoder
+from spacy_weakner.encoders.transformer import load_encoder, load_masked_lm, load_tokenizer, max_pieces, save_encoder
 from spacy_weakner.errors import WeaknerError
 
 from ..util import needs_transformers
@@ -125,6 +125,12 @@ def test_weights_of_the_encoder_that_are_missing(bare):
     save_file(weights, bare / "model.safetensors", {"format": "pt"})
     with pytest.raises(WeaknerError, match=r"WK353.*layer\.0\.output\.dense\.weight"):
         load_masked_lm(bare, train_head=True)
+
+
+def test_encoders_with_a_decoder(bare):
+    config = json.loads((bare / "config.json").read_text())
+    (bare / "config.json").write_text(json.dumps({**config, "is_encoder_decoder": True}))
+    refuse(bare, "WK353.*decoder", load_encoder)
 
 
 def test_models_that_are_no_masked_language_models(bare):
