@@ -156,7 +156,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         scores, backprop_head = self.model.get_ref("head").begin_update(
             (concatenate(outputs), ops.asarray2i(spans.astype("int32")))
         )
-        added, backprop_votes = self._source_scores(batch.texts.docs, spans, is_train=True)
+        added, backprop_features = self._source_scores(batch.texts.docs, spans, is_train=True)
         on_host = ops.to_numpy(scores + added)
         loss, gradient = cross_entropy(on_host[:n], drawn.labels)
         more, wrong_gradient = unlikelihood(on_host[n:], drawn.wrong_labels)
@@ -164,7 +164,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         def learn() -> None:
             self._count(drawn, on_host)
             d_scores = ops.asarray2f(numpy.concatenate([gradient, wrong_gradient]).astype("float32"))
-            backprop_votes(d_scores)
+            backprop_features(d_scores)
             backprop(split_rows(backprop_head(d_scores), outputs))
 
         return (loss + more) / batch.n_sentences, learn
