@@ -165,7 +165,7 @@ def test_dropout_is_by_sentence_and_only_where_there_is_any(rate, drop, low, hig
     assert all(own.all() for own in made.predict(docs))
 
 
-def test_without_sources_there_are_no_votes():
+def test_without_sources_there_are_no_features():
     assert build_source_features([]) is None
 
 
@@ -320,7 +320,7 @@ def test_weights_of_an_earlier_stage_are_loaded(head, tmp_path):
 
 
 @head_of_each
-def test_only_with_votes_the_text_starts_at_zero(head):
+def test_only_with_features_the_text_starts_at_zero(head):
     def last(pipeline):
         return [
             node.get_param("W")
@@ -337,7 +337,7 @@ def test_only_with_votes_the_text_starts_at_zero(head):
 
 
 @head_of_each
-def test_votes_learn_at_the_rate_of_the_head(head):
+def test_features_learn_at_the_rate_of_the_head(head):
     nlp = source_pipeline(head, "terms")
     ner = nlp.get_pipe(head)
     ner.head_learn_rate = 0.0
@@ -352,7 +352,7 @@ def test_votes_learn_at_the_rate_of_the_head(head):
 
 @head_of_each
 @pytest.mark.parametrize("weak", [False, True])
-def test_weak_examples_hide_their_votes_and_keep_no_mark(head, weak):
+def test_weak_examples_hide_their_features_and_keep_no_mark(head, weak):
     nlp = source_pipeline(head, "terms")
     ner = nlp.get_pipe(head)
     examples = said_examples(nlp, "terms")
@@ -371,7 +371,7 @@ def test_weak_examples_hide_their_votes_and_keep_no_mark(head, weak):
 
 
 @head_of_each
-def test_a_warning_where_nothing_votes(head):
+def test_a_warning_where_no_source_has_looked(head):
     nlp = source_pipeline(head, "terms")
     ner = nlp.get_pipe(head)
     with pytest.warns(UserWarning, match="WK906.*weak:terms"):
