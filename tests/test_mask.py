@@ -40,13 +40,6 @@ def test_gold_is_kept_and_the_rest_looks_outside(tmp_path):
         assert weak.is_weak(doc) and all(token.ent_iob for token in doc)
 
 
-def test_unmatched_missing(tmp_path):
-    _, docs = run(tmp_path, many(20), probability=0.5, unmatched="missing")
-    for doc in docs:
-        inside = {i for ent in doc.ents for i in range(ent.start, ent.end)}
-        assert [token.ent_iob == 0 for token in doc] == [i not in inside for i in range(len(doc))]
-
-
 def test_draws_depend_on_seed_and_sentence_only(tmp_path):
     def hidden(name, docs, seed):
         return {doc.text: weak.doc_entities(doc) for doc in run(tmp_path, docs, name, probability=0.5, seed=seed)[1]}
@@ -55,8 +48,3 @@ def test_draws_depend_on_seed_and_sentence_only(tmp_path):
     assert hidden("b", many(50)[::-1], 0) == first
     assert hidden("c", many(20), 0).items() <= first.items()
     assert hidden("d", many(50), 1) != first
-
-
-def test_tokens_nobody_has_annotated_stay_missing(tmp_path):
-    _, (doc,) = run(tmp_path, [make_doc(NLP, "Anna went home", [(0, 1, "PER")], missing=[2])], probability=0.0)
-    assert [token.ent_iob for token in doc] == [3, 2, 0]

@@ -37,30 +37,6 @@ def test_the_changelog_keeps_its_form():
     assert all(len(set(found)) == len(found) for found in (re.findall(r"^### (.+)$", v, flags=re.M) for v in versions))
 
 
-def test_links_of_contributing_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", read("CONTRIBUTING.md")):
-        assert (ROOT / target).exists(), target
-
-
-@pytest.mark.parametrize("name", ["bug", "result", "idea"])
-def test_issue_templates_ask_for_something(name):
-    template = srsly.yaml_loads(read(f".github/ISSUE_TEMPLATE/{name}.yml"))
-    assert template["name"] and template["description"]
-    identifiers = [field["id"] for field in template["body"]]
-    assert len({*identifiers}) == len(identifiers) > 1
-    assert any(field.get("validations", {}).get("required") for field in template["body"])
-
-
-def test_the_package_tells_what_it_is():
-    parser = configparser.ConfigParser()
-    parser.read_string(read("setup.cfg"))
-    metadata = parser["metadata"]
-    classifiers = metadata["classifiers"].strip().splitlines()
-    assert len({*classifiers}) == len(classifiers)
-    assert "Typing :: Typed" in classifiers and (ROOT / "spacy_weakner" / "py.typed").exists()
-    assert metadata["keywords"]
-
-
 def test_the_same_pythons_are_named_everywhere():
     parser = configparser.ConfigParser()
     parser.read_string(read("setup.cfg"))

@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,11 +25,14 @@ def _options(words: list) -> set:
     """The options of the command of `python -m spacy_weakner` that a script runs; of other programs none."""
     if words[1:3] != ["-m", "spacy_weakner"]:
         return set()
+    return _options_of(*words[3 : 3 + 1 + (words[3] in ("encoder", "init", "relabel"))])
+
+
+@cache
+def _options_of(*names: str) -> set:
     command = get_command(app)
-    for word in words[3:]:
-        if not hasattr(command, "commands"):
-            break
-        command = command.commands[word]
+    for name in names:
+        command = command.get_command(None, name)
     return {opt for own in command.params for opt in own.opts}
 
 

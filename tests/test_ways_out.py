@@ -134,12 +134,6 @@ WAYS: Dict[str, Way] = {
         r"WK370.*Name its format \(convert (--format)\)",
         ("again <1> doccano",),
     ),
-    "WebAnno TSV": Way(
-        {"a.tsv": "#FORMAT=WebAnno TSV 3.3\n\n\n#Text=Anna left\n1-1\t0-4\tAnna\tPER\n1-2\t5-9\tleft\t_\n"},
-        "convert a.tsv b.spacy",
-        r"WK371.*'CoNLL 2002'",
-        (lambda folder: write_file(folder / "a.conll", "Anna B-PER\nleft O\n\n"), "convert a.conll b.spacy"),
-    ),
     "keys of Prodigy": Way(
         {"a.jsonl": [{"text": TEXT, "_input_hash": 1, "entities": [[0, 4, "PER"]], "answer": "accept"}]},
         "convert a.jsonl b.spacy",
@@ -167,12 +161,6 @@ WAYS: Dict[str, Way] = {
     "an unknown suffix": Way(
         {"a.data": [ROW]}, "convert a.data b.spacy", r"WK105.*pass the format", ("again --format doccano",)
     ),
-    "a folder in the place of a file": Way(
-        {"folder/terms.csv": TERMS},
-        "check --terms folder",
-        r"is a folder.*Give the file itself",
-        ("check --terms folder/terms.csv",),
-    ),
     "a misspelt path": Way(
         {"gold.jsonl": GOLD}, "check --gold gold.json", r"WK100.*did you mean '(\S+)'", ("check --gold <1>",)
     ),
@@ -196,7 +184,6 @@ WAYS: Dict[str, Way] = {
         ("again <1> --overwrite",),
     ),
     # Writing
-    "which format": Way({"a.jsonl": GOLD}, "convert a.jsonl b.json", r"WK105.*(--to)\): ([\w-]+) ", ("again <1> <2>",)),
     "an output that exists": Way(
         {"a.jsonl": GOLD, "b.spacy": b""}, "convert a.jsonl b.spacy", r"WK314.*line: (--overwrite)\)", ("again <1>",)
     ),
@@ -205,18 +192,6 @@ WAYS: Dict[str, Way] = {
         "label a.txt out.spacy --terms t.csv --shard 1/2",
         r"WK312.*a folder \(a name without suffix\)",
         ("label a.txt out --terms t.csv --shard 1/2",),
-    ),
-    "what has no meaning in parts": Way(
-        {"a.jsonl": GOLD},
-        "convert a.jsonl b --workers 2 --limit 3",
-        r"WK331.*or 'workers'",
-        ("convert a.jsonl b --limit 3",),
-    ),
-    "several formats in parts": Way(
-        {"in/a.jsonl": GOLD, "in/b.spacy": [{}]},
-        "convert in out --workers 2",
-        r"WK748.*leave out 'workers'",
-        ("convert in out",),
     ),
     "what columns cannot hold": Way(
         {"a.jsonl": [{"tokens": ["-DOCSTART-", "x"], "ents": []}]},
@@ -230,9 +205,6 @@ WAYS: Dict[str, Way] = {
         "label 'my export.jsonl' out --terms t.csv",
         r"WK740.*spacy weakner (convert .*)",
         ("<1>", "label NEW.spacy out --terms t.csv"),
-    ),
-    "no source": Way(
-        {"a.txt": TEXTS, "t.csv": TERMS}, "label a.txt out", r"WK303.*a term list", ("again --terms t.csv",)
     ),
     "no section": Way(
         {"a.txt": TEXTS, "drugs.csv": TERMS, "s.cfg": ""},
@@ -258,12 +230,6 @@ WAYS: Dict[str, Way] = {
         r"for example: (sed -i .*)",
         ("$ <1>", "again"),
     ),
-    "another separator": Way(
-        {"t.csv": TERMS.replace(",", ";")},
-        "check --terms t.csv",
-        r"replace it by ','",
-        (edit("t.csv", ";", ","), "again"),
-    ),
     "not labeled": Way(
         {"a.jsonl": GOLD, "t.csv": TERMS},
         "aggregate a.spacy out",
@@ -288,12 +254,6 @@ WAYS: Dict[str, Way] = {
         r"WK407.*spacy weakner (label) GOLD OUTPUT",
         ("<1> a.spacy g.spacy --terms t.csv", "analyze g.spacy --tune-terms"),
     ),
-    "nothing to analyze": Way(
-        {"a.txt": TEXTS, "t.csv": TERMS},
-        "analyze text.spacy",
-        r"WK301.*Run 'label' first",
-        ("label text.spacy b.spacy --terms t.csv", "analyze b.spacy"),
-    ),
     "a pipeline that writes spans": Way(
         {"a.txt": TEXTS, "model": span_ruler},
         "label a.txt out --pipeline model",
@@ -313,12 +273,6 @@ WAYS: Dict[str, Way] = {
         ("convert a.txt b.spacy --tokenizer <1>",),
     ),
     # Comparing and suggesting
-    "a candidate without name": Way(
-        {"a.jsonl": GOLD},
-        "evaluate a.spacy a.spacy --bootstrap 0",
-        r"WK401.*as NAME=PATH",
-        ("evaluate a.spacy one=a.spacy --bootstrap 0",),
-    ),
     "nothing that is in doubt": Way(
         {
             "a.txt": TEXTS,
@@ -334,25 +288,7 @@ WAYS: Dict[str, Way] = {
     "a size that is none": Way(
         {}, "init config crf_ner --size huge", r"WK005.*one of: ([\w-]+)", ("init config crf_ner --size <1>",)
     ),
-    "a size without Transformer": Way(
-        {},
-        "init config crf_ner --size cnn --transformer x",
-        r"WK602.*a Transformer: ([\w-]+)",
-        ("init config crf_ner --size <1> --transformer x",),
-    ),
     "nothing to learn from": Way({"a.jsonl": GOLD}, "init project new", r"WK680.*(--gold)\)", ("again <1> a.jsonl",)),
-    "a folder with something in it": Way(
-        {"a.jsonl": GOLD, "new/x": ""},
-        "init project new --gold a.jsonl",
-        r"WK300.*another output",
-        ("init project other --gold a.jsonl",),
-    ),
-    "a path that projects cannot hold": Way(
-        {"a$b.jsonl": GOLD},
-        "init project new --gold a$b.jsonl",
-        r"WK689.*Rename it",
-        (rename("a$b.jsonl", "ab.jsonl"), "init project new --gold ab.jsonl"),
-    ),
     "a source of that name": Way(
         {"a.txt": TEXTS, "t.csv": TERMS, "s.cfg": '[sources.gazetteer]\nterms = "t.csv"\n'},
         "init project new --text a.txt --terms t.csv --sources s.cfg",
@@ -417,8 +353,6 @@ WAYS: Dict[str, Way] = {
         r"→ (--max-steps \d+) for one pass",
         ("check --text a.txt <1>",),
     ),
-    "a size that is none, checked": Way({}, "check --size cnm", r"Did you mean '(\w+)'", ("check --size <1>",)),
-    "no GPU": Way({}, "check --gpu-id 97", r"(--gpu-id -1)", ("check <1>",)),
     "tokens that the tokenizer does not make": Way(
         {
             "a.jsonl": [

@@ -177,9 +177,10 @@ def write_json(path: Path, value: object) -> None:
     write_text(path, srsly.json_dumps(value, indent=2) + "\n")
 
 
-def show_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table of numbers, the first column of which names them."""
-    msg.table(rows, header=header, divider=True, aligns=("l", *"r" * (len(header) - 1)))
+def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> None:
+    """Print a table of numbers, the first columns of which name them."""
+    aligns = ["l" if i < names else "r" for i in range(len(header))]
+    msg.table(rows, header=header, divider=True, aligns=aligns, max_col=60)
 
 
 def _fail(text: str) -> None:

@@ -1,17 +1,16 @@
 """`spacy weakner aggregate`"""
 
 from pathlib import Path
-from typing import Annotated, Any, List, Optional, Tuple
+from typing import Annotated, Any, List, Optional
 
 import typer
 from wasabi import msg
 
-from ..aggregation.observations import SourceAccuracy
 from ..corpus.docbin import corpus_files, receipt_path
 from ..labeling.aggregate import AggregateReport, aggregate
 from ..scores import as_json
 from ._command import command
-from ._util import check_json, listing, new_app, show_shards, write_json
+from ._util import check_json, listing, new_app, show_shards, show_table, write_json
 
 app = new_app()
 # With two, their agreement leaves open which of them is right where they differ.
@@ -38,7 +37,9 @@ def _check(given: Any) -> None:
 def show(report: AggregateReport, given: Any) -> None:
     """Print what was aggregated."""
     if given.if_answered and report.unanswered:
-        _remove(given.output_path)
+        for path in corpus_files(given.output_path):  # what was just written
+            path.unlink()
+            receipt_path(path).unlink(missing_ok=True)
         msg.warn(
             f"Sources without any answer here: {', '.join(report.unanswered)}. These labels would not be "
             "those of all sources, so they are not kept"
@@ -51,8 +52,12 @@ def show(report: AggregateReport, given: Any) -> None:
         how = f"by {report.iterations} iterations on" if report.iterations else "by gold of"
         learned = f"{how} {report.fitted_docs} documents" if report.fitted_docs else "as declared"
         msg.info(f"How good the sources seem, {learned}:")
-        rows = [_row(accuracy) for accuracy in report.source_accuracies]
-        msg.table(rows, header=("source", "label", "precision", "recall"), divider=True, aligns=("l", "l", "r", "r"))
+        rows = []
+        for one in report.source_accuracies:
+            precision, recall = ("-" if x is None else f"{100 * x:.1f}" for x in (one.precision, one.recall))
+            mark = "" if one.identified else " *"
+            rows.append((one.source, one.label, precision + mark, recall + mark))
+        show_table(("source", "label", "precision", "recall"), rows, 2)
         if not all(accuracy.identified for accuracy in report.source_accuracies):
             msg.info("*: no other source gives this label, so nothing tells how good it is: what was assumed before")
     n_sources = len({accuracy.source for accuracy in report.source_accuracies})
@@ -77,19 +82,3 @@ def show(report: AggregateReport, given: Any) -> None:
     if given.report_output is not None:
         write_json(given.report_output, as_json(report))
         msg.good("Report", given.report_output)
-
-
-def _row(accuracy: SourceAccuracy) -> Tuple[str, ...]:
-    mark = "" if accuracy.identified else " *"
-    return (accuracy.source, accuracy.label, _percent(accuracy.precision) + mark, _percent(accuracy.recall) + mark)
-
-
-def _percent(share: Optional[float]) -> str:
-    return "-" if share is None else f"{100 * share:.1f}"
-
-
-def _remove(output: Path) -> None:
-    """Remove the corpus that was just written, with its receipts."""
-    for path in corpus_files(output):
-        path.unlink()
-        receipt_path(path).unlink(missing_ok=True)

@@ -19,14 +19,11 @@ from ._util import (
     reporting,
     say,
     shared,
+    show_table,
     write_json,
 )
 
 app = new_app()
-
-
-# Where the output is no terminal: wide enough that no table is folded.
-_PIPED_WIDTH = 160
 
 
 @app.command("analyze")
@@ -100,22 +97,10 @@ def _show_analysis(analysis: Analysis) -> None:
 
 
 def _print(table: Table) -> None:
-    import rich.box
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    # No markup: a phrase like "[bold]" is to be read as it stands.
-    console = Console(markup=False, emoji=False, highlight=False)
-    if not console.is_terminal:
-        console = Console(markup=False, emoji=False, highlight=False, width=_PIPED_WIDTH)
-    grid = RichTable(title=table.title, title_justify="left", box=rich.box.SIMPLE_HEAD)
-    for i, name in enumerate(table.header):
-        grid.add_column(name, justify="left" if i < table.names else "right")
-    for row in table.rows:
-        grid.add_row(*row)
-    console.print(grid)
+    typer.echo(f"\n{table.title}")
+    show_table(table.header, table.rows, table.names)
     if table.note:
-        console.print(table.note, soft_wrap=True)
+        typer.echo(f"{table.note}\n")
 
 
 def _show_tuning(result: Tuning) -> None:

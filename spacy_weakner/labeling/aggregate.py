@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Set, Tuple
 
 import srsly
 from spacy.tokens import Doc
@@ -12,14 +12,13 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..aggregation.fitting import MAX_DOCS, prepare
-from ..aggregation.methods import Combined, Method, combine
-from ..aggregation.observations import Floats, SourceAccuracy
+from ..aggregation.methods import Method, combine
+from ..aggregation.observations import SourceAccuracy
 from ..aggregation.policies import POLICIES, candidates_of, contested, resolve
 from ..corpus import weak
 from ..corpus.docbin import corpus_files, read_docs
 from ..corpus.entities import set_entities
 from ..corpus.gold import keep_gold, missing_tokens
-from ..corpus.tags import TagScheme
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, write_text
 from ..runtime.executor import Executor, MakePart
@@ -43,8 +42,6 @@ class AggregateCounts(Report):
     unlabeled (int): Docs that none of the sources has looked at; all their tokens are missing.
     gold (int): Docs whose gold entities were moved to the span group "gold".
     candidates (int): Different candidates (same span and label counted once).
-    entities (Counter[str]): Entities per label.
-    tokens (int): Tokens written.
     missing (int): Tokens about which nothing is known.
     answers (Counter[str]): Docs that each source has looked at.
     """
@@ -328,17 +325,12 @@ class Distributions(Aggregation):
                     self._write(doc, [], [False] * len(doc), names)
                     self.stats.unlabeled += 1
                 else:
-                    soft = self._soft_labels(combined, scheme) if self.settings["soft"] else None
-                    self._write(doc, combined.entities, self._known(combined.probabilities), names, soft)
+                    probabilities: Any = combined.probabilities
+                    rows = probabilities.astype("float32")
+                    soft = weak.SoftLabels(scheme.tags, scheme.name, rows) if self.settings["soft"] else None
+                    known = [self.settings["unmatched"] == "outside"] * len(doc)
+                    if self.settings["unmatched"] == "confident":
+                        known = (probabilities[:, 0] >= self.settings["min_probability"]).tolist()
+                    self._write(doc, combined.entities, known, names, soft)
                     self.stats.candidates += combined.candidates
                 yield doc
-
-    def _known(self, probabilities: Floats) -> List[bool]:
-        if self.settings["unmatched"] == "confident":
-            known: List[bool] = (probabilities[:, 0] >= self.settings["min_probability"]).tolist()
-            return known
-        return [self.settings["unmatched"] == "outside"] * len(probabilities)
-
-    def _soft_labels(self, combined: Combined, scheme: TagScheme) -> weak.SoftLabels:
-        probabilities: Any = combined.probabilities.astype("float32")
-        return weak.SoftLabels(scheme.tags, scheme.name, probabilities)

@@ -5,7 +5,6 @@ processes share.
 """
 
 import json
-import os
 import sqlite3
 from collections import Counter, deque
 from contextlib import closing
@@ -39,12 +38,11 @@ _FIND = "SELECT line, row FROM keys JOIN rows USING (line) WHERE key = ? ORDER B
 
 
 class Lookup(NamedTuple):
-    """The row of a Doc: its line, from 1 (0: there is none), and its spans. `other_text` is True if the row with the
-    Doc's id was passed over because it has another text."""
+    """The row of a Doc."""
 
-    line: int
+    line: int  # from 1; 0: there is none
     found: Optional[Alignment]
-    other_text: bool = False
+    other_text: bool = False  # the row with the Doc's id was passed over because it has another text
 
 
 class FileLabeler(Labeler[F]):
@@ -94,15 +92,11 @@ class FileLabeler(Labeler[F]):
     def look_up(self, doc: Doc) -> Lookup:
         """Find the row of a Doc."""
         text, id_ = sentence_key(doc.text), get_id(doc)
-        other_text = False
-        for line, row in self._rows_of(_id_key(id_)) if id_ is not None else ():
-            other_text = row_text(row) not in (None, text)
-            if not other_text:
-                return Lookup(line, self._align(doc, line, row))
-            break
-        for line, row in self._rows_of(_text_key(text)):
-            return Lookup(line, self._align(doc, line, row), other_text)
-        return Lookup(0, None, other_text)
+        found = None if id_ is None else next(self._rows_of(_id_key(id_)), None)
+        other_text = found is not None and row_text(found[1]) not in (None, text)
+        if found is None or other_text:
+            found = next(self._rows_of(_text_key(text)), None)
+        return Lookup(0, None, other_text) if found is None else Lookup(found[0], self._align(doc, *found), other_text)
 
     def _rows_of(self, key: str) -> Iterator[Tuple[int, Row]]:
         for line, row in self._rows.execute(_FIND, (_hash(key),)):
@@ -196,9 +190,6 @@ def _is_torn(path: Path) -> bool:
     if path.suffix.lower() == ".gz":
         return False
     with path.open("rb") as lines:
-        if lines.seek(0, os.SEEK_END) and lines.seek(-1, os.SEEK_END) and lines.read(1) == b"\n":
-            return False
-        lines.seek(0)
         return is_torn(next(iter(deque(lines, maxlen=1)), b""))
 
 

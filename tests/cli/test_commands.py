@@ -162,6 +162,16 @@ def test_every_option_is_passed_on(data, monkeypatch):
             | {"format": "text"},
         ),
         (
+            "encoder adapt a b out --model m",
+            "encoder_tools.adapt.adapt",
+            "--max-length 64 --eval-share 0.2 --epochs 3 --max-steps 7 --batch-size 4 --learn-rate 1e-4 "
+            "--mask-rate 0.3 --train-head --mixed-precision bf16 --gpu-id 1 --seed 2 --save-steps 9 --lang de",
+            {"inputs": [Path("a"), Path("b")], "output_path": Path("out"), "model": "m", "progress": True}
+            | {"max_length": 64, "eval_share": 0.2, "epochs": 3, "max_steps": 7, "batch_size": 4, "learn_rate": 1e-4}
+            | {"mask_rate": 0.3, "train_head": True, "mixed_precision": "bf16", "gpu_id": 1, "seed": 2}
+            | {"save_steps": 9, "lang": "de"},
+        ),
+        (
             "encoder quantize model out",
             "encoder_tools.quantize.quantize",
             "--overwrite",

@@ -183,11 +183,6 @@ def test_a_report_replaces_no_selection(tmp_path):
     assert result.exit_code == 1 and "WK304" in result.stderr and path.read_text() == "{}"
 
 
-def test_configs_of_a_size_that_is_not_there(tmp_path):
-    result = invoke("init", "config", "all", tmp_path / "configs", "--size", "tranformer")
-    assert result.exit_code == 1 and "WK005" in result.stderr and not (tmp_path / "configs").exists()
-
-
 @pytest.mark.parametrize("command", ["init project new --gold gold.jsonl", "fit corpus training --configs configs"])
 def test_encoders_that_projects_do_not_have(tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
@@ -195,13 +190,6 @@ def test_encoders_that_projects_do_not_have(tmp_path, monkeypatch, command):
     result = invoke(*command.split(), "--size", "cnn")
     assert result.exit_code == 1 and len(result.stderr.splitlines()) == 1 and not (tmp_path / "new").exists()
     assert "[WK005]" in result.stderr and "linear, linear-static, transformer, gpu" in result.stderr
-
-
-@pytest.mark.parametrize("value", ["", "null", "None", " none "])
-def test_what_is_not_given(value):
-    from spacy_weakner.cli._util import given_path, given_text
-
-    assert given_path(value) is None and given_text(value) is None and given_path(None) is None
 
 
 def test_scores_on_test_of_the_candidates_of_a_selection(tmp_path, monkeypatch):

@@ -36,26 +36,21 @@ def find(doc, row, misaligned="drop"):
     [
         # begins and ends at tokens
         ("New|York|rocks", "New York rocks", (0, 8), (0, 2), (0, 2), (0, 2)),
-        ("New|York|rocks", "New York rocks", (9, 14), (2, 3), (2, 3), (2, 3)),
         # white space at the edges, and none or more of it between words
-        ("New|York|rocks", "New York rocks", (3, 9), (1, 2), (1, 2), (1, 2)),
         ("New|York|rocks", " New\u00a0 York\n rocks", (0, 12), (0, 2), (0, 2), (0, 2)),
         ("L|-|dopa|helps", "L-dopa helps", (0, 6), (0, 3), (0, 3), (0, 3)),
         # ends within tokens
         ("L-dopa|helps", "L-dopa helps", (2, 6), None, (0, 1), None),
         ("Anti-AIDS|drugs|work", "Anti-AIDS drugs work", (5, 15), None, (0, 2), (1, 2)),
         ("big|drugs|works", "big drugs works", (4, 14), None, (1, 3), (1, 2)),
-        ("abc", "abc", (1, 2), None, (0, 1), None),
         ("ab|cd", "abcd", (1, 3), None, (0, 2), None),
         # other case, and case that changes the number of letters
         ("STRASSE|5", "straße 5", (0, 6), (0, 1), (0, 1), (0, 1)),
-        ("STRASSE|5", "straße 5", (7, 8), (1, 2), (1, 2), (1, 2)),
         ("İstanbul|x", "İstanbul x", (9, 10), (1, 2), (1, 2), (1, 2)),
         # no blanks between words; several code units
         ("我|住|在|北京|市", "我住在北京市", (3, 5), (3, 4), (3, 4), (3, 4)),
         ("我|住|在|北京|市", "我住在北京市", (4, 6), None, (3, 5), (4, 5)),
         ("👩‍🔬|in|Paris|🎉", "👩‍🔬 in Paris 🎉", (7, 12), (2, 3), (2, 3), (2, 3)),
-        ("👩‍🔬|in|Paris|🎉", "👩‍🔬 in Paris 🎉", (0, 1), None, (0, 1), None),
         # tokens of white space
         (["a", "\n", "b", " ", "c"], "a\nb  c", (0, 3), (0, 3), (0, 3), (0, 3)),
         (["a", "\n", "bb", " ", "cc"], "a\nbb  cc", (3, 7), None, (2, 5), None),
@@ -74,17 +69,6 @@ def test_alignment_of_characters(words, text, span, strict, expanded, contracted
             find(doc, row, "error")
     else:
         assert find(doc, row, "error").entities == [(*strict, "X")]
-
-
-def test_alignment_of_other_tokens():
-    doc = make_doc("Anti|-|AIDS|drugs")
-    assert find(doc, {"tokens": ["Anti-AIDS", "drugs"], "ents": [[0, 1, "X"], [1, 2, "Y"]]}).entities == [
-        (0, 3, "X"),
-        (3, 4, "Y"),
-    ]
-    doc = make_doc("Anti-AIDS|drugs")
-    found = find(doc, {"tokens": ["Anti", "-", "AIDS", "drugs"], "ents": [[2, 3, "X"], [0, 4, "Y"]]})
-    assert (found.entities, found.misaligned) == ([(0, 2, "Y")], 1)
 
 
 def test_alignment_agrees_with_a_search_over_all_tokens():
@@ -109,12 +93,9 @@ def test_alignment_agrees_with_a_search_over_all_tokens():
     [
         ("Paris|and|Paris", "Paris", [(0, 1), (2, 3)]),
         ("paris|and|Paris", "Paris", [(2, 3)]),
-        ("paris|and|PARIS", "Paris", [(0, 1), (2, 3)]),
         ("Parisian|Paris", "Paris", [(1, 2)]),
         ("Parisian|style", "Paris", []),
-        ("a|a|a", "a a", [(0, 2), (1, 3)]),
         ("L|-|dopa", "L-dopa", [(0, 3)]),
-        ("New|\n|York", " New  York ", [(0, 3)]),
         ("我|住|北京|市|北京", "北京", [(2, 3), (4, 5)]),
         ("🎉|party|🎉", "🎉", [(0, 1), (2, 3)]),
         ("STRASSE|ẞ", "Straße", [(0, 1)]),

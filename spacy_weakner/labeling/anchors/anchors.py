@@ -153,7 +153,7 @@ class PageParser:
             self.process.stdin.write(json.dumps([page.markup, page.text, page.namespaces]) + "\n")
             self.process.stdin.flush()
         answer = self.process.stdout.readline()
-        if answer:
+        if answer.endswith("\n"):
             paragraphs = json.loads(answer)
             return (paragraphs, "") if paragraphs is not None else ([], "unreadable")
         code = self.close()

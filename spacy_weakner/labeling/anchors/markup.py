@@ -225,15 +225,16 @@ def main(seconds: float) -> None:
     seconds an alarm ends this process, even within the C code of a parser."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    for line in sys.stdin:
-        markup, text, namespaces = json.loads(line)
-        read, found = html_paragraphs if markup == "html" else wikitext_paragraphs, None
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-        with suppress(Exception):  # the parsers raise many kinds; the page is counted
-            found = read(text, Titles(namespaces))
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.stdout.write(json.dumps(found) + "\n")
-        sys.stdout.flush()
+    with suppress(BrokenPipeError):  # the parent died
+        for line in sys.stdin:
+            markup, text, namespaces = json.loads(line)
+            read, found = html_paragraphs if markup == "html" else wikitext_paragraphs, None
+            signal.setitimer(signal.ITIMER_REAL, seconds)
+            with suppress(Exception):  # the parsers raise many kinds; the page is counted
+                found = read(text, Titles(namespaces))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            sys.stdout.write(json.dumps(found) + "\n")
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":

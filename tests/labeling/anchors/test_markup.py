@@ -155,7 +155,7 @@ SPACES = [" ", "\n", "\n\n", "* ", "<span class=noprint>"]
 MARKUP = st.lists(st.sampled_from([*WIKI.split(" "), *TAGS.split(","), *SPACES]), max_size=30).map("".join)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(MARKUP)
 def test_any_markup_gives_well_formed_paragraphs(text):
     for read in (wikitext_paragraphs, html_paragraphs):
