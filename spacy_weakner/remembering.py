@@ -28,19 +28,12 @@ def remembered(model: Model) -> Iterator[None]:
             layer.attrs.pop(_MEMORY, None)
 
 
-def read_once(layer: Model, docs: Sequence[Any], read: Callable[[], T], kind: str = "") -> T:
-    """What a layer reads of some Docs, or a component of some examples.
-
-    layer (Model): The layer, or the model of the component.
-    docs (Sequence[Any]): The Docs or examples.
-    read (Callable[[], T]): Reads them.
-    kind (str): Tells apart what is read of the same ones.
-    RETURNS (T): What was read, now or before.
-    """
+def read_once(layer: Model, docs: Sequence[Any], read: Callable[[], T]) -> T:
+    """What a function reads of some Docs for a layer, now or before."""
     memory: Any = layer.attrs.get(_MEMORY)
     if memory is None:
         return read()
-    key = (kind, *map(id, docs))
+    key = (*map(id, docs),)
     if key not in memory:
         memory[key] = (docs, read())
     found: T = memory[key][1]

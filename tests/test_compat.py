@@ -65,15 +65,6 @@ def test_srsly_still_searches_for_every_doc(docs, searches):
     assert searches["decoders"] >= len(docs)
 
 
-def test_the_same_docs_come_back(docs):
-    plain = written(docs)
-    with MsgpackConverters():
-        ours = written(docs)
-        again = read(plain)
-    assert ours.to_bytes() == plain.to_bytes()
-    assert again == read(plain)
-
-
 def test_nothing_stays_when_it_is_left():
     with pytest.raises(RuntimeError), MsgpackConverters():
         assert all("get_all" in vars(registry) for registry in REGISTRIES.values())

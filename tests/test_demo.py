@@ -144,15 +144,6 @@ def test_same_seed_same_bytes(tmp_path):
         assert (tmp_path / "a" / name).read_bytes() != (tmp_path / "c" / name).read_bytes()
 
 
-def test_sizes_are_independent():
-    world = make_corpus.load_world()
-    small, small_terms = make_corpus.make_corpus(0, train=150, gold=30, dev=20, test=40, world=world)
-    large, large_terms = make_corpus.make_corpus(0, train=400, gold=50, dev=20, test=40, world=world)
-    assert small_terms == large_terms
-    assert small["test"] == large["test"] and small["dev"] == large["dev"]
-    assert small["gold"] == large["gold"][:30]
-
-
 def test_wrong_sizes(tmp_path):
     done = run(tmp_path / "out", "--train", "10", "--gold", "11")
     assert done.returncode == 2 and "--gold" in done.stderr
@@ -179,16 +170,6 @@ def test_pages_link_most_entities(corpus):
     n_links = text.count("[[")
     assert len(text.strip().split("\n\n")) == 1000 and n_links == text.count("]]")
     assert 1500 < n_links < 3500
-
-
-def test_cats_are_exclusive(corpus):
-    seen = set()
-    for name in (*NAMES, "text"):
-        for row in read(corpus, name):
-            assert list(row["cats"]) == list(make_corpus.CATEGORIES)
-            assert sorted(row["cats"].values()) == [0.0] * 5 + [1.0]
-            seen.add(max(row["cats"], key=row["cats"].get))
-    assert seen == set(make_corpus.CATEGORIES)
 
 
 def test_term_list(corpus):

@@ -40,15 +40,6 @@ def test_nothing_appears_when_the_block_fails(tmp_path, error):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failure_leaves_the_old_file(tmp_path):
-    path = tmp_path / "a.txt"
-    write_text(path, "old")
-    with pytest.raises(RuntimeError), atomic_path(path) as temporary:
-        temporary.write_text("half")
-        raise RuntimeError
-    assert path.read_text() == "old"
-
-
 def test_existing_names_path_and_hint(tmp_path):
     with pytest.raises(WeaknerError, match=r"\[WK100\].*no\b.*\(run convert\)"):
         existing(tmp_path / "no", "run convert")
@@ -152,18 +143,3 @@ def test_a_kill_while_a_folder_is_replaced_loses_nothing(tmp_path, monkeypatch, 
     scratch.remove_leftovers(output)
     assert (path / "sub" / "a.txt").read_text() == ("new" if survived == 2 else "old")
     assert sorted(tmp_path.iterdir()) == [tmp_path / "link", path]
-
-
-def test_an_error_while_a_folder_is_replaced_loses_nothing(tmp_path, monkeypatch):
-    path = tmp_path / "model"
-    path.mkdir()
-    (path / "a.txt").write_text("old")
-
-    def fail(source, target):
-        raise PermissionError(13, "no", str(target))
-
-    monkeypatch.setattr(files.os, "replace", fail)
-    with pytest.raises(PermissionError), atomic_path(path) as temporary:
-        temporary.mkdir()
-    assert (path / "a.txt").read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]

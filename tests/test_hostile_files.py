@@ -20,7 +20,6 @@ from spacy_weakner.labeling.sources import read_sources
 from spacy_weakner.mrc_ner.queries import make_queries
 from spacy_weakner.pipelines import load_pipeline
 from spacy_weakner.runs.train import read_folds
-from spacy_weakner.runs.training import flat_config
 from spacy_weakner.runtime.receipts import Receipt
 
 pytestmark = pytest.mark.slow
@@ -173,15 +172,6 @@ def test_folders_of_users_that_do_not_exist(tmp_path):
     (tmp_path / "s.cfg").write_text('[sources.a]\nterms = "~nobody-at-all/x.csv"\n')
     with pytest.raises(WeaknerError, match="nobody-at-all"):
         read_sources(tmp_path / "s.cfg")
-
-
-@pytest.mark.parametrize("text", ["[a]\n[a]\n", "[a]\nb = ${", "[a\n", "[a.b]\nc = 1\n[a]\nb = 2", "[a]\nb = {{", "x"])
-def test_damaged_configs(tmp_path, text):
-    (tmp_path / "c.cfg").write_text(text)
-    try:
-        flat_config(tmp_path / "c.cfg", {"a.b": 1})
-    except WeaknerError as error:
-        assert "c.cfg" in str(error)
 
 
 @pytest.mark.parametrize("cfg", [[], {}, *({"labels": own, "attr": "LOWER"} for own in ("AB", [1], ["\ud800"]))])

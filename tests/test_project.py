@@ -107,21 +107,6 @@ def test_own_workflow_refuses_values_of_the_demo():
     assert subprocess.run([sys.executable, ROOT / "scripts/check_vars.py", *right], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
-    "values, wrong",
-    [
-        ({"gold": "corpus/raw/demo/gold.jsonl", "dev": "corpus/raw/demo/dev.jsonl"}, []),
-        ({"gold": "mine.jsonl", "dev": "dev.jsonl"}, []),
-        ({"gold": "mine.jsonl", "dev": "corpus/raw/demo/dev.jsonl"}, ["--vars.dev "]),
-    ],
-)
-def test_files_of_the_demo_and_of_a_user_do_not_mix(values, wrong):
-    arguments = [f"{name}={value}" for name, value in values.items()]
-    command = [sys.executable, ROOT / "scripts/check_vars.py", "--demo-or-own", *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert bool(result.returncode) == bool(wrong) and all(name in result.stderr for name in wrong)
-
-
 def test_whatever_can_use_a_gpu_is_told_which():
     project = load_project_config(ROOT, overrides={"vars.gpu_id": 7})
     scripts = [shlex.split(script) for command in project["commands"] for script in command["script"]]

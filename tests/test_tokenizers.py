@@ -36,10 +36,6 @@ def test_it_is_saved(nlp, tmp_path):
         assert [t.text for t in loaded.make_doc(text)] == [t.text for t in nlp.make_doc(text)]
 
 
-def test_it_shares_the_vocabulary(nlp):
-    assert nlp.tokenizer.vocab is nlp.vocab
-
-
 @pytest.mark.parametrize("text", ["हिन्दी", "cafe\u0301", "ก็ได้", "\N{THUMBS UP SIGN}\U0001f3fd"])
 def test_marks_stay_with_their_letters(text):
     nlp = spacy.blank("xx", config=TOKENIZER)

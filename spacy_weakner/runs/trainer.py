@@ -68,14 +68,14 @@ class Trainers:
             environment = dict(os.environ)
             if self.threads is not None:
                 environment.setdefault("OMP_NUM_THREADS", str(self.threads))
-            self._all.append(start(__name__, [], log, environment))
+            self._all.append(start(__name__, log, environment))
             return self._all[-1]
 
 
 # The process
 
 
-def main(arguments: Sequence[str], tell: Callable[[object], None], requests: "SimpleQueue[str]") -> int:
+def main(tell: Callable[[object], None], requests: "SimpleQueue[str]") -> int:
     """Run the requested trainings (JSON) until the parent ends, or one fails, and `tell` the parent the result of each.
     Called by `runtime.child`; returns the exit code."""
     import_factories_by_name()

@@ -1,8 +1,8 @@
 """Processes that end with the one that has started them, and tell it what went wrong.
 
-`python -m spacy_weakner.runtime.child MODULE ...` is one. Its standard input is a pipe, which ends when the
-parent does, for whatever reason; until then the parent may write requests to it, a line each. Its standard output is
-another: answers and errors go there as lines of JSON, since a full disk takes no file. What is printed goes to a log.
+`python -m spacy_weakner.runtime.child MODULE` is one. Its standard input is a pipe, which ends when the parent does,
+for whatever reason; until then the parent may write requests to it, a line each. Its standard output is another:
+answers and errors go there as lines of JSON, since a full disk takes no file. What is printed goes to a log.
 """
 
 import ctypes
@@ -15,7 +15,7 @@ import threading
 from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO, Any, Mapping, Optional, Sequence, Tuple
+from typing import IO, Mapping
 
 from ..own_code import import_own_code
 
@@ -24,43 +24,21 @@ INTERRUPTED = 130
 Process = subprocess.Popen  # of bytes
 _PR_SET_PDEATHSIG = 1  # of the system's header prctl.h
 
-# The parent
 
-
-def start(
-    module: str, arguments: Sequence[str], log: Path, environment: Mapping[str, str], **more: Any
-) -> "Process[bytes]":
-    """Start a process.
-
-    module (str): Its function `main` is called with the arguments, a function that tells the parent an error, and a
-        queue of the lines that the parent writes; what it returns is the exit code.
-    arguments (Sequence[str]): The arguments.
-    log (Path): File for what it prints.
-    environment (Mapping[str, str]): Its environment.
-    **more (Any): See `subprocess.Popen`.
-    RETURNS (Process[bytes]): The process.
-    """
-    command = [sys.executable, "-m", __name__, module, *arguments]
+def start(module: str, log: Path, environment: Mapping[str, str]) -> "Process[bytes]":
+    """Start a process that calls the function `main` of a module, with a function that tells the parent an error, and a
+    queue of the lines that the parent writes; what it returns is the exit code. What it prints goes to the log."""
     # Not buffered, so that the log ends with what went wrong.
     plain = {"ANSI_COLORS_DISABLED": "1", "PYTHONUNBUFFERED": "1", **environment}
+    command, pipe = [sys.executable, "-m", __name__, module], subprocess.PIPE
     with log.open("wb") as file_:
-        pipe = subprocess.PIPE
-        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=file_, env=plain, **more)
-
-
-def said(process: "Process[bytes]") -> Tuple[Optional[str], str]:
-    """The error that a process has told that has ended; or what else it has printed beside its log."""
-    text = "" if process.stdout is None else process.stdout.read().decode("utf-8", errors="replace")
-    try:
-        return str(json.loads(text)["error"]), ""
-    except (ValueError, TypeError, KeyError):
-        return None, text
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=file_, env=plain)
 
 
 # The child
 
 
-def main(module: str, arguments: Sequence[str]) -> int:
+def main(module: str) -> int:
     """Watch the parent, send to the log what is printed, and do the work."""
     if sys.platform == "linux":
         # The system ends this process even while a library keeps Python from running any thread.
@@ -76,7 +54,7 @@ def main(module: str, arguments: Sequence[str]) -> int:
 
     import_own_code()
     # It is imported now, which may take seconds.
-    return int(import_module(module).main(arguments, tell, requests))
+    return int(import_module(module).main(tell, requests))
 
 
 def _watch_parent(requests: "SimpleQueue[str]") -> None:
@@ -89,4 +67,4 @@ def _watch_parent(requests: "SimpleQueue[str]") -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    sys.exit(main(sys.argv[1]))

@@ -92,14 +92,6 @@ def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
         assert result.exit_code == code and text in result.stderr and len(result.stderr.splitlines()) == 1
 
 
-def test_convert_warns_of_unknown_keys(data):
-    (data / "b.jsonl").write_text('{"tokens": ["Paris"], "mentions": [[0, 1, "CITY"]], "url": "x"}\n')
-    result = invoke("convert", data / "b.jsonl", data / "b.spacy")
-    assert result.exit_code == 0
-    assert "Unknown keys ignored: mentions (1 rows), url (1 rows)" in result.output
-    assert "hold lists or objects: mentions. If" in " ".join(result.output.split())
-
-
 def test_every_option_is_passed_on(data, monkeypatch):
     seen = {}
 
@@ -272,12 +264,6 @@ def test_options_of_train_that_exclude_each_other(options, message):
     assert result.exit_code == 1 and "WK331" in result.stderr and message in result.stderr
 
 
-def test_folds_need_a_corpus(tmp_path):
-    (tmp_path / "c.cfg").write_text("[paths]\ntrain = null\n")
-    result = invoke("train", tmp_path / "c.cfg", tmp_path / "out", "--folds", "3")
-    assert result.exit_code == 1 and "WK364" in result.stderr and "--paths.train" in result.stderr
-
-
 @pytest.mark.parametrize(
     "command", ["relabel complete in out m --folds =gold", "train c.cfg out --grid training.max_epochs"]
 )
@@ -321,12 +307,6 @@ def test_ctrl_c_leaves_no_temporary_files(data):
     assert sum(len(list(read_docs(data / "out" / name, vocab))) for name in shards) == 100 * len(shards)
     with pytest.raises(WeaknerError, match="WK789"):
         list(read_docs(data / "out", vocab))
-
-
-def test_the_handler_of_signals_is_restored(data):
-    before = signal.getsignal(signal.SIGTERM)
-    assert invoke("convert", data / "a.jsonl", data / "x.spacy").exit_code == 0
-    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_command_runs_in_another_thread(data):

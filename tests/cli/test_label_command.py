@@ -75,12 +75,6 @@ def test_all_excluded(folder):
     assert told in all_excluded and "No row" not in all_excluded
 
 
-def test_replaced_shards_are_told(folder):
-    line = "Shards of an earlier run replaced: 1"
-    assert line not in output("--terms", "terms.csv")
-    assert line in output("--terms", "terms.csv", "--min-length", 4)
-
-
 @pytest.mark.parametrize(
     "options, message",
     [

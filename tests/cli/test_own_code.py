@@ -10,7 +10,7 @@ from spacy_weakner.cli.app import app
 from spacy_weakner.code_version import code_version
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.own_code import OWN_CODE
-from spacy_weakner.runtime.child import said, start
+from spacy_weakner.runtime.child import start
 
 from ..token_ner.util import token_pipeline
 from ..util import SENTENCES, make_doc
@@ -89,7 +89,6 @@ def test_what_is_made_with_it_depends_on_it(code, monkeypatch):
 def test_processes_import_it(code, tmp_path):
     code.write_text("raise ValueError('here it is')")
     log = tmp_path / "log"
-    with start("spacy_weakner.runs.trainer", [], log, {**os.environ, OWN_CODE: str(code)}) as process:
-        process.wait()
-        said(process)
+    with start("spacy_weakner.runs.trainer", log, {**os.environ, OWN_CODE: str(code)}) as process:
+        process.communicate()
     assert process.returncode and "here it is" in log.read_text()

@@ -64,15 +64,6 @@ def test_what_a_workflow_leaves_empty_is_not_given(monkeypatch, command, keys, v
     assert [seen[key] for key in keys] == [None] * len(keys)
 
 
-def test_prepare_says_what_it_did(tmp_path):
-    gold = write_rows(tmp_path / "gold.jsonl", gold_rows(10))
-    result = invoke("prepare", tmp_path / "corpus", "--gold", gold, "--dev", "", "--lang", "xx")
-    assert result.exit_code == 0 and "gold 10, dev 0, test 0, text 0" in result.output
-    assert "Dev was not given" in result.output and "cross-validation" in " ".join(result.output.split())
-    result = invoke("prepare", tmp_path / "corpus", "--gold", "null")
-    assert result.exit_code == 1 and "[WK680]" in result.stderr and len(result.stderr.splitlines()) == 1
-
-
 @pytest.mark.parametrize(
     "command", ["evaluate test.spacy --selection none.json --html r.html", "package none.json out --name x"]
 )
@@ -174,13 +165,6 @@ def test_columns_behind_numbers(tmp_path, monkeypatch):
     docs = list(read_docs(tmp_path / "new" / "corpus" / "annotated" / "gold.spacy", Vocab()))
     assert [[t.text for t in doc] for doc in docs] == [["Anna", "lebt"]] * 9
     assert all(doc_entities(doc) == [(0, 1, "PER")] for doc in docs)
-
-
-def test_a_report_replaces_no_selection(tmp_path):
-    path = tmp_path / "selection.json"
-    path.write_text("{}")
-    result = invoke("evaluate", tmp_path / "test.spacy", "--selection", path, "--html", path)
-    assert result.exit_code == 1 and "WK304" in result.stderr and path.read_text() == "{}"
 
 
 @pytest.mark.parametrize("command", ["init project new --gold gold.jsonl", "fit corpus training --configs configs"])

@@ -53,18 +53,6 @@ def test_missing_and_outside(tmp_path, settings, expected):
     assert {s: weak.group_entities(doc, f"weak:{s}") for s in "st"} == groups
 
 
-def test_report(tmp_path):
-    docs = [
-        make_doc({"s": [(0, 2, "A")], "t": [(0, 2, "A"), (1, 3, "B")]}, gold=[(0, 1, "G")]),
-        make_doc({"s": []}),
-        make_doc({}),
-    ]
-    report, result = run(tmp_path, docs, unmatched="outside")
-    assert (report.docs, report.unlabeled, report.gold, report.candidates) == (3, 1, 1, 2)
-    assert (report.entities, report.tokens, report.missing, report.skipped) == ({"A": 1}, 18, 6, 0)
-    assert [iob(doc) for doc in result] == ["BIOOOO", "OOOOOO", "------"]
-
-
 def test_gold_moves_once(tmp_path):
     gold = [(0, 1, "G")]
     _, docs = run(tmp_path, [make_doc({"s": [(0, 2, "A")]}, gold=gold), make_doc({"s": []}, gold=[])])
@@ -189,44 +177,6 @@ def test_gold_is_not_looked_at(tmp_path, method):
     for a, b in zip(with_gold, without, strict=True):
         assert iob(a) == iob(b)
         assert (weak.get_soft_labels(a).probabilities == weak.get_soft_labels(b).probabilities).all()
-
-
-@pytest.mark.parametrize("method", ["majority", "weighted"])
-def test_who_never_uses_a_label_does_not_deny_it(tmp_path, method):
-    # Two models that only know A say nothing about the B of a list.
-    groups = {"m": [(0, 1, "A")], "n": [(0, 1, "A")], "list": [(4, 5, "B")]}
-    reliability = dict.fromkeys(groups, 0.9)
-    settings = {"method": method, "sources": ["m", "n", "list"]}
-    docs = [vote_doc(groups, reliability=reliability), vote_doc(BOTH)]
-    _, (doc, _) = run(tmp_path, docs, **settings)
-    assert (4, 5, "B") not in weak.doc_entities(doc)
-    (tmp_path / "out.spacy").unlink()
-    _, (doc,) = run(tmp_path, docs[:1], **settings)
-    assert weak.doc_entities(doc) == [(0, 1, "A"), (4, 5, "B")]
-
-
-@pytest.mark.parametrize("method", ["majority", "weighted", "label_model"])
-def test_a_source_with_several_labels_means_one_of_them(tmp_path, method):
-    groups = {"list": [(1, 2, "A"), (1, 2, "B")], "m": [(1, 2, "B")], "n": [(1, 2, "B"), (4, 5, "A")]}
-    docs = [vote_doc(groups, reliability=dict.fromkeys(groups, 0.9), words=f"a{i} b c d e f") for i in range(30)]
-    _, found = run(tmp_path, docs, method=method)
-    assert all((1, 2, "B") in weak.doc_entities(doc) for doc in found)
-
-
-def test_where_nobody_votes_nothing_is_known(tmp_path):
-    _, (doc,) = run(tmp_path, [vote_doc({"s": [(0, 2, "A")]})], method="majority", soft=True)
-    assert weak.get_soft_labels(doc).probabilities.sum(1).tolist() == [1, 1, 0, 0, 0, 0]
-    assert iob(doc) == "BI----"
-
-
-def test_gold_of_the_corpus_is_not_learned_from(tmp_path):
-    groups = {"m": [(4, 5, "B")], "n": [(2, 3, "A")]}
-    docs = [vote_doc(groups, gold=[(4, 5, "B")], reliability={"m": 0.6, "n": 0.9}) for _ in range(9)]
-    report, _ = run(tmp_path, docs, method="weighted")
-    assert report.fitted_docs == 0
-    assert {b.source: b.precision for b in report.source_accuracies if b.label != "O"} == pytest.approx(
-        {"m": 0.6, "n": 0.9}
-    )
 
 
 def test_missing_tokens_of_gold_stay_missing(tmp_path):

@@ -86,21 +86,3 @@ def test_sources_are_looked_for_in_the_text(tmp_path, text):
     assert report.unanswered == ("fair",)
     with pytest.raises(WeaknerError, match=r"WK302.*'nobody'.*bad, fair, good"):
         run(tmp_path, make_docs(6, 1), fit_on=text, sources=["nobody"])
-
-
-def test_the_union_counts_answers_too(tmp_path):
-    write_docs(tmp_path / "in.spacy", [*make_docs(3, 0), *make_docs(2, 1, names=("good",))])
-    report = aggregate(tmp_path / "in.spacy", tmp_path / "union.spacy")
-    assert report.answers == {"bad": 3, "fair": 3, "good": 5} and not report.unanswered
-
-
-def test_what_agreement_cannot_tell_is_marked(tmp_path):
-    docs = []
-    for i, doc in enumerate(make_docs(40, 0)):
-        weak.set_source(doc, "alone", [(5, 6, "C")] if i % 2 else [])
-        docs.append(doc)
-    report, _ = run(tmp_path, docs, model_output=tmp_path / "model.json")
-    assert {(b.source, b.label): b.identified for b in report.source_accuracies if not b.identified} == {
-        ("alone", "C"): False
-    }
-    assert '"identified":false' in (tmp_path / "model.json").read_text().replace(" ", "")

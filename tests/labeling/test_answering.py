@@ -10,8 +10,6 @@ from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.imported import vote
 from spacy_weakner.labeling.label import label
-from spacy_weakner.labeling.sources import read_sources
-from spacy_weakner.project.new import init_project
 
 NLP = spacy.blank("xx")
 P, L, O = "PER", "LOC", "ORG"  # noqa: E741
@@ -151,14 +149,6 @@ def test_files_that_are_not_whole_or_not_answers(tmp_path):
     (tmp_path / "answers.jsonl").write_text('{"text": "Anna", "ents": []}\n')
     with pytest.raises(WeaknerError, match=r"line 1: this is no row of 'ask'\. Declare .* file = "):
         run_there(tmp_path, ["Anna"])
-
-
-def test_projects_know_answers(tmp_path):
-    write(tmp_path / "answers.jsonl", [("Anna", [phrase("Anna")])])
-    (tmp_path / "in.txt").write_text("Anna\n")
-    made = init_project(tmp_path / "project", text=tmp_path / "in.txt", answers=tmp_path / "answers.jsonl", lang="xx")
-    (source,) = read_sources(made.folder / "sources.cfg")
-    assert (source.kind, source.complete, source.min_score) == ("answers", True, 0.5)
 
 
 @spacy.Language.component("llm_test_only")

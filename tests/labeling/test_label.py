@@ -105,12 +105,6 @@ def test_pipeline_with_other_span_groups_is_an_error(corpus, span_pipeline, tmp_
             label(corpus, tmp_path / "out", pipeline=span_pipeline, spans_key=key)
 
 
-def test_pipeline_without_matches_is_no_error(corpus, span_pipeline, tmp_path):
-    write_docs(tmp_path / "b.spacy", [Doc(NLP.vocab, words=["nothing"])])
-    for key in (None, "sc"):
-        assert label(tmp_path / "b.spacy", tmp_path / "out", pipeline=span_pipeline, spans_key=key).spans == {}
-
-
 def test_span_groups_that_a_pipeline_never_writes(corpus, pipeline, span_pipeline, tmp_path):
     for shard in ("1/2", "2/2"):  # a part cannot tell
         assert label(corpus, tmp_path / "a", pipeline=pipeline, spans_key="nope", shard=shard).spans == {}
@@ -135,12 +129,6 @@ def test_a_file_is_known_where_all_its_docs_are_excluded(corpus, tmp_path):
     (tmp_path / "llm.jsonl").write_text('{"text": "a", "ents": []}\n{"text": "b", "ents": []}\n')
     report = label(corpus, tmp_path / "out", sources={"llm": {"file": tmp_path / "llm.jsonl"}}, exclude=[corpus])
     assert (report.docs, report.sources[0].rows, report.sources[0].rows_without_doc) == (0, 2, 2)
-
-
-def test_only_matched(corpus, terms, tmp_path):
-    report = label(corpus, tmp_path / "out", terms=terms, only_matched=True)
-    assert list(groups(tmp_path / "out", "gazetteer")) == ["I love New York", "Paris rocks", "AIDS in paris"]
-    assert (report.docs, report.unmatched) == (3, 2)
 
 
 def test_rerun_skips_until_something_changes(corpus, terms, pipeline, tmp_path):
@@ -178,17 +166,12 @@ def test_texts_with_spans_that_do_not_fit_are_told_to_convert(terms, tmp_path):
     "settings, message",
     [
         ({}, "WK303"),
-        ({"terms": "terms.jsonl", "pipeline": "model"}, "WK303"),
-        ({"terms": "terms.jsonl", "source": ""}, "WK005.*source"),
         ({"terms": "none.jsonl"}, "WK005.*terms.*a file, and there is none"),
         ({"pipeline": "none"}, "WK005.*pipeline.*there is neither"),
         ({"terms": "terms.jsonl", "exclude": ["none.txt"]}, "WK100"),
         ({"terms": "terms.jsonl", "lang": "qqq"}, "WK108"),
-        ({"terms": "terms.jsonl", "attr": "SHAPE"}, "WK005.*attr"),
         ({"terms": "terms.jsonl", "attr": "LEMMA"}, "WK005.*attr.*ORTH, LOWER, NORM"),
         ({"terms": "terms.jsonl", "spans_key": "sc"}, "WK005.*spans_key"),
-        ({"pipeline": "model", "spans_key": ""}, "WK005.*spans_key"),
-        ({"terms": "terms.jsonl", "min_length": 0}, "WK005.*min_length"),
         ({"terms": "terms.jsonl", "exclude": ["out/dev.txt"]}, "WK304"),
     ],
 )

@@ -120,12 +120,6 @@ def test_several_lists_of_one_source(folder):
     assert {*weak.group_entities(third, "weak:s")} == {(1, 2, "PREP"), (1, 2, "ORG")}
 
 
-def test_labels_that_are_not_named_are_left_out_and_counted(folder):
-    _, report, _ = run(folder, terms="terms.jsonl", labels={"DRUG": "MED", "CITY": "MED"})
-    assert report.sources[0].spans == {"MED": 4}
-    assert report.sources[0].left_out == {"ORG": 1, "PREP": 3}
-
-
 @pytest.mark.parametrize("settings", [{"terms": "terms.jsonl"}, {"corpus": True}, {"file": "llm.jsonl"}])
 def test_reliability_and_completeness(folder, settings):
     _, _, docs = run(folder, **settings, reliability=0.5)

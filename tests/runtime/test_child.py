@@ -15,21 +15,19 @@ import spacy.cli
 
 from spacy_weakner.runs import trainer, training
 from spacy_weakner.runs.training import train_one
-from spacy_weakner.runtime.child import said, start
 from spacy_weakner.scratch import wanted
 
 SLEEPER = """
 import os, time
-def main(arguments, tell, requests):
+def main(tell, requests):
     os.write(1, f"to the log {os.getpid()}\\n".encode())
-    tell(f"no room\\x85 for {arguments[0]}") if arguments else time.sleep(60)
-    return 7
+    time.sleep(60)
 """
 PARENT = """
 import os, sys, time
 from pathlib import Path
 from spacy_weakner.runtime.child import start
-start("sleeper", [], Path("log"), os.environ)
+start("sleeper", Path("log"), os.environ)
 while not Path("log").read_text():
     time.sleep(0.01)
 print(Path("log").read_text().split()[-1], flush=True)
@@ -65,13 +63,6 @@ def test_a_process_ends_with_its_parent_however_that_ends(here):
     assert ends(child)
 
 
-def test_an_error_is_told_without_a_file(here):
-    with start("sleeper", ["work"], here / "log", os.environ) as process:
-        assert process.wait() == 7
-        assert said(process) == ("no room\x85 for work", "")
-    assert "to the log" in (here / "log").read_text()
-
-
 def test_a_full_disk_ends_a_training_with_one_line(monkeypatch, tmp_path):
     told, requests = [], SimpleQueue()
 
@@ -86,7 +77,7 @@ def test_a_full_disk_ends_a_training_with_one_line(monkeypatch, tmp_path):
     (tmp_path / "member-0" / "log").touch()
     requests.put(json.dumps({"arguments": [], "log": str(tmp_path / "member-0" / "log")}))
     with pytest.raises(SystemExit):
-        trainer.main([], told.append, requests)
+        trainer.main(told.append, requests)
     (error,) = told
     assert "WK785" in str(error) and "member-0 could not be written: No space left" in str(error)
 

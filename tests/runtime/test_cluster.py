@@ -1,6 +1,5 @@
 """`label` on a Ray cluster: the same shards, whatever is lost on the way."""
 
-import json
 import os
 import signal
 import subprocess
@@ -108,14 +107,6 @@ def test_other_stages(machine, folder):
     assert not leftovers(folder)
 
 
-def test_our_errors_end_the_run_with_their_message(machine, folder):
-    rows = [{"text": "alpha"}] * SIZE + [{"text": 5}] + [{"text": "beta"}] * SIZE
-    write_text(folder / "in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(WeaknerError, match=r"WK103.*in\.jsonl, line 51: 'text' must be"):
-        label(folder / "in.jsonl", folder / "out", terms=folder / "terms.csv", lang="xx", shard_size=SIZE, ray="auto")
-    assert not leftovers(folder)
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 def test_gpus_that_are_not_there(machine, folder):
     with pytest.raises(WeaknerError, match=r"WK719.*no GPU"):
@@ -123,15 +114,6 @@ def test_gpus_that_are_not_there(machine, folder):
     with pytest.raises(WeaknerError, match=r"WK005.*gpu_id"):
         run(folder, "out", ray="auto", gpu_id=-5)
     assert not leftovers(folder)
-
-
-def test_what_was_replaced_does_not_depend_on_it(machine, folder):
-    for out in ("one", "there"):
-        run(folder, out)
-    write_text(folder / "in.txt", "alpha\n")
-    reports = [run(folder, "one"), run(folder, "there", ray="auto")]
-    assert reports[0] == reports[1] and reports[0].replaced == N // SIZE
-    assert contents(folder / "one") == contents(folder / "there")
 
 
 @pytest.mark.cluster

@@ -14,14 +14,13 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_weakner.corpus import weak
-from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
+from spacy_weakner.corpus.docbin import UNFINISHED, write_docs
 from spacy_weakner.corpus.language import RECORD
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.label import label
 from spacy_weakner.runtime.pool import processes
 from spacy_weakner.runtime.shards import Part
-from spacy_weakner.scratch import remove_leftovers, scratch_folder
+from spacy_weakner.scratch import scratch_folder
 
 pytestmark = pytest.mark.slow
 
@@ -144,14 +143,6 @@ def test_a_script_is_not_run_again(folder):
 
 
 @pytest.mark.slow
-def test_errors_come_back_as_they_are():
-    with processes(1) as pool:
-        for call, argument, kind in ((open, "none", FileNotFoundError), (Part.parse, "x", WeaknerError)):
-            with pytest.raises(kind):
-                list(pool.each(call, [argument], [""]))
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("given, expected", [(None, "1"), ("3", "3")])
 def test_threads_of_a_process(monkeypatch, given, expected):
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -181,13 +172,6 @@ def test_other_inputs(folder):
     label(folder / "in.txt.gz", folder / "gz", **settings, shard_size=SIZE)
     assert contents(folder / "gz") == contents(folder / "text")
     assert label(folder / "in.txt.gz", folder / "file.spacy", **settings, shard_size=SIZE).spans == expected
-    # Sentences of a CoNLL file are not cut: shards end at blank lines.
-    lines = [["a B-X", "b O", ""], ["c O", "d O", "e O", "f O", "g O", ""], ["h O", ""]]
-    (folder / "c.conll").write_text("\n".join(line for part in lines for line in part))
-    report = label(folder / "c.conll", folder / "conll", terms=folder / "terms.csv", shard_size=3)
-    assert report.docs == 3 and len(contents(folder / "conll")) == 7
-    docs = list(read_docs(folder / "conll", NLP.vocab))
-    assert [len(doc) for doc in docs] == [2, 5, 1] and weak.doc_entities(docs[0]) == [(0, 1, "X")]
     # Folders: several files, of which no block holds lines of two; .spacy files win.
     (folder / "many").mkdir()
     for name in "ab":
@@ -198,12 +182,6 @@ def test_other_inputs(folder):
     write_docs(folder / "many" / "x.spacy", [Doc(NLP.vocab, words=["alpha"])])
     report = label(folder / "many", folder / "m2", terms=folder / "terms.csv")
     assert (report.docs, report.spans) == (1, {"A": 1})
-    (folder / "empty.txt").write_text("")
-    with pytest.raises(WeaknerError, match="WK101"):
-        label(folder / "empty.txt", folder / "e", terms=folder / "terms.csv", lang="xx")
-    (folder / "bad.txt").write_bytes(b"fine\n\xff\n")
-    with pytest.raises(WeaknerError, match=r"WK104.*line 2"):
-        label(folder / "bad.txt", folder / "e", terms=folder / "terms.csv", lang="xx")
 
 
 # Kills
@@ -300,23 +278,6 @@ def test_kills_leave_nothing_behind_and_a_rerun_gives_the_same_bytes(long):
 def kill_a_worker(out, goal):
     wait_for(lambda: len(list(out.glob("*.spacy"))) >= goal)
     os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
-
-
-def test_scratch_folders_of_the_dead_are_removed_and_those_of_the_living_stay(tmp_path):
-    output = tmp_path / "deep" / "out"
-    with scratch_folder(output) as living:
-        dead = output.with_name(".out.0123abcd.tmp")
-        dead.mkdir()
-        (dead / ".lock").touch()
-        other = output.with_name(".out.convert.tmp")
-        other.mkdir()
-        remove_leftovers(output)
-        with scratch_folder(output) as folder:
-            assert living.is_dir() and folder.is_dir() and other.is_dir() and not dead.exists()
-        with pytest.raises(ZeroDivisionError), scratch_folder(output):
-            raise ZeroDivisionError
-        assert sorted(output.parent.iterdir()) == sorted([living, other])
-    assert list(output.parent.iterdir()) == [other]
 
 
 def test_scratch_folders_where_only_the_output_can_be_written_to(tmp_path, monkeypatch):

@@ -53,13 +53,6 @@ def test_nothing_is_asked_again_unless_the_prompt_is_another(server, run, tmp_pa
     assert server.bodies[12]["messages"][0]["content"].count("- PER: people") == 1
 
 
-def test_more_samples_keep_those_that_are_there(server, run):
-    assert run(samples=2)[0].answered == 6
-    report, found = run(samples=3)
-    assert report.answered == 3 and sorted(row["sample"] for row in found) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
-    assert {body["temperature"] for body in server.bodies} == {0.7}
-
-
 def test_what_is_sent(server, run, monkeypatch, tmp_path):
     monkeypatch.setenv("MY_KEY", KEY)
     run(["see {{labels}}"], structured=True, key_env="MY_KEY", extra={"max_tokens": None, "max_completion_tokens": 9})
@@ -190,14 +183,6 @@ def test_what_goes_to_this_machine_passes_no_proxy(server, run, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     server.answer = lambda body, number: reply("[]")
     assert run(["a"], key_env="MY_KEY", retries=0)[0].answered == 1
-
-
-def test_a_request_that_fails_is_left_for_later(server, run):
-    server.answer = lambda body, number: (500, {}, b"bad") if asked_text(body) == "b" else reply("[]")
-    report, _ = run(["a", "b", "c"], retries=1)
-    assert (report.answered, report.failed, report.left, report.failure) == (2, 1, 1, "500 bad")
-    server.answer = lambda body, number: reply("[]")
-    assert run(["a", "b", "c"])[0].answered == 1
 
 
 @pytest.mark.parametrize("status", [400, 503])
