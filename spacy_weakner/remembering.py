@@ -5,14 +5,12 @@ longer than all arithmetic.
 """
 
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterator, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Iterator, Sequence, TypeVar
 
 from thinc.api import Model
 
 T = TypeVar("T")
 _MEMORY = "memory"
-# By the identities of the Docs, which are kept with it, so that no other object gets these.
-_Memory = Dict[Tuple[Any, ...], Tuple[Sequence[Any], Any]]
 
 
 @contextmanager
@@ -35,6 +33,6 @@ def read_once(layer: Model, docs: Sequence[Any], read: Callable[[], T]) -> T:
         return read()
     key = (*map(id, docs),)
     if key not in memory:
-        memory[key] = (docs, read())
+        memory[key] = (docs, read())  # the Docs are kept, so that no other object gets their identities
     found: T = memory[key][1]
     return found
