@@ -90,5 +90,5 @@ def test_processes_import_it(code, tmp_path):
     code.write_text("raise ValueError('here it is')")
     log = tmp_path / "log"
     with start("spacy_weakner.runs.trainer", log, {**os.environ, OWN_CODE: str(code)}) as process:
-        process.communicate()
+        process.wait()
     assert process.returncode and "here it is" in log.read_text()
