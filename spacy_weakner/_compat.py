@@ -31,13 +31,9 @@ class MsgpackConverters:
 
 
 def import_factories_by_name() -> Callable[[], None]:
-    """Let this process import a component's factory when a pipeline names it.
-
-    By itself spaCy imports the factories of all installed packages before it makes its first pipeline; that of
-    spacy-transformers takes longer than most commands.
-
-    RETURNS (Callable[[], None]): Undoes it.
-    """
+    """Let this process import a component's factory when a pipeline names it; gives what undoes it. By itself spaCy
+    imports the factories of all installed packages before it makes its first pipeline; that of spacy-transformers takes
+    longer than most commands."""
     factories: Any = spacy.registry._entry_point_factories
     if "get_all" in vars(factories):  # it is done already
         return lambda: None

@@ -20,13 +20,8 @@ from .scratch import ASIDE, scratch_folder
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """Give a temporary path for a file or a folder, of the same name, and put it in the place of the wanted one when
-    the block ends well. What stands there already is replaced. On an error or an interrupt nothing stays behind; what
-    a killed process leaves is found by `scratch.remove_leftovers`.
-
-    path (Path): The wanted file or folder. Links are followed.
-    YIELDS (Path): Where to write.
-    RAISES (WeaknerError): If the disk is full, or the place cannot be written to.
-    """
+    the block ends well. What stands there already is replaced; links are followed. On an error or an interrupt nothing
+    stays behind; what a killed process leaves is found by `scratch.remove_leftovers`."""
     path = Path(path).resolve()
     with scratch_folder(path) as folder:
         temporary = folder / path.name

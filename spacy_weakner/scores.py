@@ -15,12 +15,7 @@ class Strict(BaseModel):
 
 
 class Counts(NamedTuple):
-    """Counts of exact matches (same bounds, same label).
-
-    tp (int): Entities that are in both.
-    fp (int): Predicted entities that are not gold.
-    fn (int): Gold entities that were not predicted.
-    """
+    """Counts of exact matches (same bounds, same label): entities in both, only predicted, only gold."""
 
     tp: int = 0
     fp: int = 0
@@ -48,18 +43,12 @@ class Counts(NamedTuple):
 
 class Accuracy(NamedTuple):
     """How many tokens and sentences are right, as query understanding counts them (Jiang et al. 2021, Table 7; the
-    share of gold spans that are found is the recall).
-
-    tokens (int): Tokens.
-    right_tokens (int): Those with the right label that begin an entity, or do not, as in gold.
-    sentences (int): Sentences.
-    right_sentences (int): Those with all entities of gold, and no other.
-    """
+    share of gold spans that are found is the recall)."""
 
     tokens: int = 0
-    right_tokens: int = 0
+    right_tokens: int = 0  # with the right label, which begin an entity, or do not, as in gold
     sentences: int = 0
-    right_sentences: int = 0
+    right_sentences: int = 0  # with all entities of gold, and no other
 
     @property
     def of_tokens(self) -> float:

@@ -65,12 +65,8 @@ def place_beside(output: Path) -> Path:
 
 @contextmanager
 def scratch_folder(output: Path) -> Iterator[Path]:
-    """Make a folder beside an output, and remove it at the end.
-
-    output (Path): The output.
-    YIELDS (Path): The folder.
-    RAISES (WeaknerError): If it cannot be made, or the disk is full before the end.
-    """
+    """Make a folder beside an output, and remove it at the end; an error names the output if that cannot be made, or
+    the disk is full."""
     output = Path(output).resolve()  # "." has no name
     with writing(output, every=True):
         folder, lock = _make(place_beside(output), output.name)

@@ -61,12 +61,7 @@ def row_text(row: Row) -> Optional[str]:
 
 def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
     """Read what a row names under "weak_ents" (of several sources that of `source`), or else under one of "ents",
-    "spans" and "entities"; None if the list is null: nobody has looked. Its items are
-
-        [start, end, label] or [start, end, label, score],
-        {"start", "end", "label"}, also with "type" or "entity_group" for "label", and with "score",
-        {"text", "label"}, also with "phrase" or "word" for "text", or [phrase, label].
-    """
+    "spans" and "entities"; None if the list is null: nobody has looked. Its items are"""
     items, what = _find_list(row, source)
     if items is None:
         return None
@@ -91,15 +86,9 @@ def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
 
 
 def align_mentions(doc: Doc, mentions: Sequence[Mention], misaligned: str) -> Alignment:
-    """Find mentions in a Doc. A phrase is found wherever it begins and ends at token borders: in its own case, or if it
-    is nowhere in that, in any case.
-
-    doc (Doc): The Doc.
-    mentions (Sequence[Mention]): The mentions.
-    misaligned (str): What to do with places that do not end at token borders; see `align`.
-    RETURNS (Alignment): The spans, in the order of the mentions.
-    RAISES (RowError): If a place does not end at token borders, and `misaligned` is "error".
-    """
+    """Find mentions in a Doc, in their order. A phrase is found wherever it begins and ends at token borders: in its
+    own case, or if it is nowhere in that, in any case. A place that does not end at token borders is treated as `align`
+    says, or is a `RowError` ("error")."""
     found = Alignment([], [])
     words = [token.text for token in doc] if mentions else []
     letters = letter_borders(words)
@@ -132,15 +121,9 @@ def letter_borders(pieces: Iterable[str]) -> List[int]:
 
 
 def align(borders: Sequence[int], start: int, end: int, misaligned: str) -> Optional[Tuple[int, int]]:
-    """Find the tokens of a place. White-space tokens at its edges are not part of it.
-
-    borders (Sequence[int]): The `letter_borders` of the tokens.
-    start (int): First letter.
-    end (int): Letter behind the last.
-    misaligned (str): If it does not end at token borders: "expand" to the tokens that it touches, "contract" to those
-        that it covers; otherwise there is no place.
-    RETURNS (Optional[Tuple[int, int]]): First token and token behind the last; None if there are none.
-    """
+    """Find the tokens of a place: its first letter, and the one behind the last. White-space tokens at its edges are
+    not part of it. Where it does not end at token borders (the `letter_borders` of the tokens), there is none, unless
+    it is to "expand" to the tokens that it touches or to "contract" to those that it covers."""
     first = bisect_right(borders, start) - 1
     last = bisect_left(borders, end)
     if (borders[first] == start and borders[last] == end) or misaligned == "expand":

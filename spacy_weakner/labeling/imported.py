@@ -152,13 +152,9 @@ class AnswersLabeler(FileLabeler[AnswersSource]):
 
 def vote(samples: Sequence[Sequence[Entity]]) -> Tuple[List[Entity], List[float]]:
     """Let samples vote, in two steps: mentions first, then their types (Xie et al., EMNLP 2023,
-    https://arxiv.org/abs/2310.10035).
-
-    samples (Sequence[Sequence[Entity]]): The entities of each: (start, end, label).
-    RETURNS (Tuple[List[Entity], List[float]]): Every mention of any sample with the label that most of those name that
-        have it (in a draw the one that was named first), in the order of the text; and for each the share of all
-        samples that have it, with whichever label.
-    """
+    https://arxiv.org/abs/2310.10035). Gives every mention of any sample, in the order of the text, with the label that
+    most of those name that have it (in a draw the one that was named first), and the share of all samples that have it,
+    with whichever label."""
     labels: Dict[Tuple[int, int], Counter[str]] = {}
     found: Counter[Tuple[int, int]] = Counter()
     for sample in samples:

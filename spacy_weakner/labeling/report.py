@@ -29,34 +29,20 @@ class Lines(Set[int]):
 
 @dataclass
 class SourceCounts(Statistics):
-    """Counts of a source.
+    """Counts of a source; rows are those of its file."""
 
-    spans (Counter[str]): Its spans per label.
-    left_out (Counter[str]): Spans left out since `labels` does not name their label, per label.
-    low_scores (int): Spans left out since their score is lower than `min_score`.
-    misaligned (int): Imported spans left out since they do not fit the tokens.
-    not_found (int): Imported phrases that are not in their Docs.
-    docs_without_row (int): Docs without a row in the file; they have no group of this source.
-    other_text (int): Docs that share their identifier with a row of another text, which was passed over.
-    groups (Counter[str]): Docs with spans in another group than the one to take, per group; for labels of the corpus
-        those of other sources, by their names.
-    used_rows (Lines): Lines of the file that belong to a Doc.
-    repeated_rows (int): Rows of the file with the identifier (or, without one, the text) of an earlier row. The first
-        counts.
-    rows (int): Rows of the file, without repeated ones.
-    """
-
-    spans: "Counter[str]" = field(default_factory=Counter)
-    left_out: "Counter[str]" = field(default_factory=Counter)
-    low_scores: int = 0
-    misaligned: int = 0
-    not_found: int = 0
-    docs_without_row: int = 0
-    other_text: int = 0
+    spans: "Counter[str]" = field(default_factory=Counter)  # by label
+    left_out: "Counter[str]" = field(default_factory=Counter)  # spans whose label `labels` does not name, by label
+    low_scores: int = 0  # spans left out since their score is lower than `min_score`
+    misaligned: int = 0  # imported spans left out since they do not fit the tokens
+    not_found: int = 0  # imported phrases that are not in their Docs
+    docs_without_row: int = 0  # they have no group of this source
+    other_text: int = 0  # Docs that share their identifier with a row of another text, which was passed over
+    # Docs with spans in another group than the one to take, per group; for labels of the corpus those of other sources.
     groups: "Counter[str]" = field(default_factory=Counter)
-    used_rows: Lines = field(default_factory=Lines)
-    repeated_rows: int = 0
-    rows: int = 0
+    used_rows: Lines = field(default_factory=Lines)  # lines that belong to a Doc
+    repeated_rows: int = 0  # with the identifier (or, without one, the text) of an earlier row, which counts
+    rows: int = 0  # without repeated ones
 
     def add(self, other: "SourceCounts") -> None:
         # All shards count the same rows of the file itself.
@@ -67,15 +53,10 @@ class SourceCounts(Statistics):
 
 @dataclass
 class LabelCounts(Report):
-    """What is counted beside the fields of `Report`.
+    """What is counted beside the fields of `Report`."""
 
-    excluded (int): Docs left out because an excluded corpus holds the same sentence.
-    unmatched (int): Docs without a match; they are written too, unless `only_matched` is set.
-    by_source (DefaultDict[str, SourceCounts]): The counts of each source.
-    """
-
-    excluded: int = 0
-    unmatched: int = 0
+    excluded: int = 0  # Docs left out because an excluded corpus holds the same sentence
+    unmatched: int = 0  # Docs without a match; they are written too, unless `only_matched` is set
     by_source: DefaultDict[str, SourceCounts] = field(default_factory=lambda: defaultdict(SourceCounts))
 
 

@@ -33,18 +33,9 @@ def corpus_inputs(
     shard_size: int = 5000,
     counts: Optional[RowCounts] = None,
 ) -> List[ShardInput]:
-    """Find what the shards of a corpus in any format are made from.
-
-    path (Path): A file or a folder. If there are `.spacy` files in it, each is one shard, and other files are passed
-        over. All others are cut into blocks of lines.
-    nlp (Language): Its vocabulary and tokenizer read the blocks.
-    format (Optional[str]): One of `FORMATS` of which blocks of lines can be read, or "spacy"; None: the files tell.
-    reading (Optional[Reading]): How to read them; None: as it is by default.
-    shard_size (int): Lines per block. A sentence of a CoNLL file is not cut.
-    counts (Optional[RowCounts]): Where to count what is in blocks, whichever is read.
-    RETURNS (List[ShardInput]): The inputs, in the order of the corpus.
-    RAISES (WeaknerError): If there are none, a file cannot be read, or only as a whole.
-    """
+    """What the shards of a corpus in any format are made from, in its order. If there are `.spacy` files, each is one
+    shard, and other files are passed over; all others are cut into blocks of `shard_size` lines (a sentence of a CoNLL
+    file is not cut). `counts` gets what is in blocks, whichever is read."""
     files = input_files(path, format)
     if any(format_ == "spacy" for _, format_ in files):
         for file_ in (file_ for file_, format_ in files if format_ == "spacy" and file_.suffix != SUFFIX):

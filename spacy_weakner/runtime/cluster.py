@@ -43,7 +43,8 @@ class Seen(NamedTuple):
 
 
 class Cluster(Pool):
-    """Machines that are connected; see `connected`."""
+    """Machines that are connected; see `connected`. With `many_cores` a call needs as many cores as the smallest
+    machine has, or, with GPUs, has for each of them."""
 
     def __init__(self, ray: Any, gpus: int, many_cores: bool) -> None:
         self._ray, self._gpus, self._cpus = ray, gpus, 1
@@ -138,15 +139,9 @@ class Cluster(Pool):
 
 @contextmanager
 def connected(address: str, folder: Path, *, gpus: int = 0, many_cores: bool = False) -> Iterator[Cluster]:
-    """Connect to a Ray cluster, for as long as this lasts; a connection that is there already is used, and stays.
-
-    address (str): That of the cluster; "auto": the one that the environment variable RAY_ADDRESS names, or else this
-        machine alone.
-    folder (Path): A folder that all machines have to see.
-    gpus, many_cores: See `Cluster`.
-    YIELDS (Cluster): The cluster.
-    RAISES (WeaknerError): If Ray is not installed, there is no cluster at the address, or its machines differ.
-    """
+    """Connect to a Ray cluster, for as long as this lasts; a connection that is there already is used, and stays. The
+    address "auto" is that of the environment variable RAY_ADDRESS, or else this machine alone; all machines have to see
+    the folder."""
     ray = load_ray()
     is_new = not ray.is_initialized()
     if is_new:

@@ -11,12 +11,8 @@ from ..errors import Errors, WeaknerError, check_range
 
 @contextmanager
 def on_device(gpu_id: int) -> Iterator[None]:
-    """Load and run pipelines on a GPU, or on the CPU. The GPU is wanted for these, not for whatever the process does
-    later: what it used before is then used again. (-1 is the CPU even where a GPU was required before.)
-
-    gpu_id (int): The GPU; -1 is the CPU.
-    RAISES (WeaknerError): If the number is below -1, or there is no such GPU.
-    """
+    """Load and run pipelines on a GPU, or on the CPU (-1, even where a GPU was required before), but not whatever the
+    process does later: what it used before is then used again."""
     check_range("gpu_id", gpu_id, -1, None)
     ops = get_current_ops()
     active = cupy.cuda.Device().id if isinstance(ops, CupyOps) else None

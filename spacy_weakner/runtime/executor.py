@@ -58,15 +58,8 @@ class Executor:
             raise WeaknerError(Errors.WK312.format(path=shards.output_path))
 
     def run(self, shards: Shards, stage: Stage[R], prepare: Prepare, *, progress: bool = False) -> R:
-        """Make the shards that are not finished.
-
-        shards (Shards): The shards.
-        stage (Stage): The stage; not opened where other processes do it all.
-        prepare (Prepare): Called if other processes make them.
-        progress (bool): Show how far it has come.
-        RETURNS (Report): What was done, wherever.
-        RAISES (WeaknerError): If a process fails, or what a cluster has made is not what this process would have made.
-        """
+        """Make the shards that are not finished; `prepare` is called if other processes make them, and then the stage
+        is not opened here where they do it all."""
         self.check(shards)
         made = self._run_elsewhere(shards, stage, prepare, progress)
         report = shards.run(stage, progress=progress)
@@ -83,16 +76,8 @@ class Executor:
         with_thinc: bool = True,
         progress: bool = False,
     ) -> R:
-        """Run a stage over the `.spacy` files of a corpus.
-
-        make_stage (Callable[[], Stage]): Makes the stage, here and there: a `functools.partial` that can be pickled.
-        input_path (Path): A `.spacy` file or a folder of them.
-        output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
-        with_thinc (bool): The GPU is one for Thinc, too.
-        progress (bool): Show how far it has come.
-        RETURNS (Report): What was done.
-        RAISES (WeaknerError): See `run`.
-        """
+        """Run a stage over the `.spacy` files of a corpus. `make_stage` makes it, here and there: a `functools.partial`
+        that can be pickled. With `with_thinc` the GPU is one for Thinc, too."""
         paths = Path(input_path), Path(output_path)
         make = partial(_make_part, make_stage, *paths, self.gpu_there if with_thinc else -1)
         with on_device(self.gpu_here if with_thinc else -1):

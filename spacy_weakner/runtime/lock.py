@@ -25,12 +25,8 @@ T = TypeVar("T")
 
 @contextmanager
 def locked(output: Path, share: Share = (0, 1)) -> Iterator[None]:
-    """Keep other runs from an output while the block runs. What killed ones have left there is removed first.
-
-    output (Path): A file or a folder; need not exist.
-    share (Share): Which shards of it are written, see `Part`; runs with others do not disturb.
-    RAISES (WeaknerError): If another run holds it.
-    """
+    """Keep other runs from an output (which need not exist) while the block runs. What killed ones have left there is
+    removed first. Runs that write another share of its shards, see `Part`, do not disturb."""
     output = Path(output).resolve()
     path = _path(output, share)
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
@@ -51,11 +47,7 @@ def locked(output: Path, share: Share = (0, 1)) -> Iterator[None]:
 
 
 def holding(*names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function hold its outputs while it runs.
-
-    *names (str): Its arguments that are paths of outputs, or None.
-    RETURNS (Callable): The decorator.
-    """
+    """Make a function hold its outputs while it runs: its arguments of these names, which are paths or None."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(function)

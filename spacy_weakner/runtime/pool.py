@@ -52,15 +52,8 @@ class Pool(ABC):
         names: Sequence[str],
         on_poll: Callable[[], None] = lambda: None,
     ) -> Iterator[Tuple[int, T]]:
-        """Call a function with each of some arguments.
-
-        function (Callable[[A], T]): A function of a module.
-        arguments (Sequence[A]): What it is called with.
-        names (Sequence[str]): What the calls are, for messages.
-        on_poll (Callable[[], None]): Called now and then.
-        YIELDS (Tuple[int, T]): The number of a call that has ended, and its result; the first that ends comes first.
-        RAISES (WeaknerError): If a call raises one, or a process is lost.
-        """
+        """Call a function with each of some arguments; gives the numbers of the calls and their results, the first that
+        ends first. `names` are for messages, and `on_poll` is called now and then."""
         waiting = {self.submit(function, argument): i for i, argument in enumerate(arguments)}
         while waiting:
             done, _ = wait(waiting, _POLL_SECONDS, FIRST_COMPLETED)

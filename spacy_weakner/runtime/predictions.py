@@ -16,15 +16,8 @@ from ..ty import Entity, PathScore, TagScorer
 
 
 class Predictor:
-    """A component of a pipeline that is asked.
-
-    model (Union[str, Path]): The folder of a pipeline, or the name of an installed package.
-    component (Optional[str]): Name of the component; None: see `pipelines.default_component`.
-    is_one (Callable[[Any], bool]): True for a component of the kind.
-    what (str): What it does, for messages.
-    heads (str): Which components do that.
-    RAISES (WeaknerError): If the pipeline cannot be loaded, or has no such component.
-    """
+    """A component of a pipeline that is asked: the named one, or `pipelines.default_component`. `is_one` is True for
+    components of the kind, `what` they do and `heads` that do it are for messages."""
 
     pipe: Any
 

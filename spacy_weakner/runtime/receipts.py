@@ -11,16 +11,11 @@ from .hashes import hash_file
 
 @dataclass(frozen=True)
 class Receipt:
-    """What stands beside an output.
+    """What stands beside an output."""
 
-    made_from (Dict[str, Any]): The stage, the version of the code, hashes of inputs and settings.
-    files (Dict[str, str]): SHA-256 of what was made, by its name within the receipt's folder.
-    report (Dict[str, Any]): What the run had to tell.
-    """
-
-    made_from: Dict[str, Any]
-    files: Dict[str, str] = field(default_factory=dict)
-    report: Dict[str, Any] = field(default_factory=dict)
+    made_from: Dict[str, Any]  # the stage, the version of the code, hashes of inputs and settings
+    files: Dict[str, str] = field(default_factory=dict)  # SHA-256 of what was made, by name in the receipt's folder
+    report: Dict[str, Any] = field(default_factory=dict)  # what the run had to tell
 
     @classmethod
     def read(cls, path: Path) -> Optional["Receipt"]:

@@ -65,14 +65,8 @@ def run_stage(stage: Stage[R], input_path: Path, output_path: Path, *, progress:
 
 
 class Shards:
-    """The shards of a stage's output, and what each is made from.
-
-    stage (str): Name of the stage.
-    input_path (Path): The input as its user gave it.
-    output_path (Path): A folder, or a `.spacy` file that takes all.
-    inputs (Optional[Sequence[ShardInput]]): One per shard; None: the `.spacy` files of the input.
-    part (Part): The share of this process. Other shards in the output are neither looked at nor touched.
-    """
+    """The shards of the output of a stage, and what each is made from: `inputs`, one per shard, or the `.spacy` files
+    of the input. Shards of another part than that of this process are neither looked at nor touched."""
 
     def __init__(
         self,

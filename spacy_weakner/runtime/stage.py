@@ -46,21 +46,13 @@ class Statistics:
 
 @dataclass
 class Report(Statistics):
-    """Base of what a run over shards did, also in those that were finished already.
+    """Base of what a run over shards did, also in those that were finished already."""
 
-    docs_in (int): Docs read.
-    docs (int): Docs written.
-    written (int): Shards made now.
-    skipped (int): Shards that were finished already.
-    replaced (int): Shards of an earlier run, made from another input or with other settings, that were made anew or
-        removed.
-    """
-
-    docs_in: int = 0
-    docs: int = 0
-    written: int = field(default=0, compare=False)  # depends on how many shards there are
-    skipped: int = 0
-    replaced: int = 0
+    docs_in: int = 0  # Docs read
+    docs: int = 0  # Docs written
+    written: int = field(default=0, compare=False)  # shards made now; depends on how many there are
+    skipped: int = 0  # shards that were finished already
+    replaced: int = 0  # shards made from another input or with other settings, that were made anew or removed
 
 
 class Stage(ABC, Generic[R]):
@@ -84,7 +76,8 @@ class Stage(ABC, Generic[R]):
     def open(self) -> None:
         """Load or learn what is needed. Called once, before the first shard that has to be made."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Free what was opened."""
 
     def zones(self) -> Iterable[Union[Vocab, Language]]:
         """RETURNS (Iterable[Union[Vocab, Language]]): What a memory zone is opened of around each shard, so that no

@@ -24,30 +24,19 @@ _MAX_TOKENS = 1 << 53
 
 @dataclass
 class CacheCounts:
-    """What is in a file of completions.
+    """What is in a file of completions."""
 
-    rows (int): Completions of this prompt.
-    unparsed (int): Those that could not be parsed; their texts count as not looked at.
-    cut (int): Those of them that were cut off at the limit of tokens.
-    mentions (Counter[str]): Mentions per label.
-    others (Counter[str]): Mentions left out since their label (empty: none) was not asked for, per label.
-    not_found (int): Mentions that are not in their texts; `lost` has the first of them.
-    answer_tokens (int): Tokens of the completions of this prompt.
-    tokens_in, tokens_out (int): Tokens of all requests and completions, of all prompts.
-    estimated (int): Rows whose tokens the server did not count.
-    """
-
-    rows: int = 0
-    unparsed: int = 0
-    cut: int = 0
-    mentions: "Counter[str]" = field(default_factory=Counter)
-    others: "Counter[str]" = field(default_factory=Counter)
-    not_found: int = 0
-    lost: List[str] = field(default_factory=list)
-    answer_tokens: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-    estimated: int = 0
+    rows: int = 0  # completions of this prompt
+    unparsed: int = 0  # their texts count as not looked at
+    cut: int = 0  # those of them that were cut off at the limit of tokens
+    mentions: "Counter[str]" = field(default_factory=Counter)  # by label
+    others: "Counter[str]" = field(default_factory=Counter)  # left out since their label (or "") was not asked for
+    not_found: int = 0  # mentions that are not in their texts,
+    lost: List[str] = field(default_factory=list)  # and the first of them
+    answer_tokens: int = 0  # of the completions of this prompt
+    tokens_in: int = 0  # of all requests,
+    tokens_out: int = 0  # and of all completions, of all prompts
+    estimated: int = 0  # rows whose tokens the server did not count
 
 
 class Cache:

@@ -22,14 +22,11 @@ Pair = Tuple[str, str]  # phrase and label, empty where there is none
 
 
 class Parsed(NamedTuple):
-    """The contents of a completion.
+    """The contents of a completion."""
 
-    mentions (List[Any]): `{"text", "label"}` of phrases, and [start, end, label] in characters of mentions that are
-        marked in the text, as in imported rows.
-    others (List[List[str]]): [phrase, label] of mentions without a phrase, or with a label that was not asked for.
-    """
-
+    # {"text", "label"} of phrases, and [start, end, label] in characters of mentions that are marked in the text.
     mentions: List[Any]
+    # [phrase, label] of mentions without a phrase, or with a label that was not asked for.
     others: List[List[str]]
 
 
