@@ -20,7 +20,7 @@ from .counts import Place, RowCounts, RowError, at_line, show
 from .entities import set_entities
 from .jsonl import row_from_doc
 from .overlaps import drop_overlaps
-from .rows import BLANK_TOKENS, is_blank
+from .records import BLANK_TOKENS, is_blank
 from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
 
 MISSING_TAGS = ("-", "?")

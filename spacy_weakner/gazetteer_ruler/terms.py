@@ -20,7 +20,7 @@ from typing import (
     Union,
 )
 
-from ..corpus.rows import MAX_ID_LENGTH
+from ..corpus.records import MAX_ID_LENGTH
 from ..errors import Errors, WeaknerError
 from ..files import parse_json, read_lines
 from .forms import folded

@@ -3,7 +3,7 @@ import gzip
 import pytest
 import spacy
 
-from spacy_weakner.corpus import conll, overlaps, rows, weak
+from spacy_weakner.corpus import conll, overlaps, records, weak
 from spacy_weakner.corpus.conll import decode_tags, read_conll, write_conll
 from spacy_weakner.corpus.counts import RowCounts
 from spacy_weakner.corpus.docbin import read_docs, write_docs
@@ -93,7 +93,7 @@ def test_other_white_space_belongs_to_tokens(tmp_path, space, between):
     counts = RowCounts()
     (doc,) = read_conll(path, NLP, counts=counts)
     assert [t.text for t in doc] == [f"5{space}km", f"far{space}", "off"]
-    assert weak.doc_entities(doc) == [(0, 2, "X")] and counts.notes == {rows.BLANK_TOKENS: 1}
+    assert weak.doc_entities(doc) == [(0, 2, "X")] and counts.notes == {records.BLANK_TOKENS: 1}
     write_conll(tmp_path / "b.conll", [doc])
     (again,) = read_conll(tmp_path / "b.conll", NLP)
     assert [t.text for t in again] == [t.text for t in doc]

@@ -9,7 +9,8 @@ from spacy_weakner.corpus.counts import RowCounts, RowError
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.gold import Gold, find_gold
 from spacy_weakner.corpus.jsonl import read_jsonl, row_from_doc, write_jsonl
-from spacy_weakner.corpus.rows import BLANK, BLANK_TOKENS, doc_from_row
+from spacy_weakner.corpus.records import BLANK, BLANK_TOKENS
+from spacy_weakner.corpus.rows import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
 NLP = spacy.blank("xx")
@@ -95,13 +96,13 @@ def test_cats_and_identifiers():
         ({"tokens": TOKENS, "ents": [[0, 1]]}, r"expected \[start, end, label\]"),
         ({"tokens": TOKENS, "ents": [[0, 1, "A", 0.5]]}, r"expected \[start, end, label\]"),
         ({"tokens": TOKENS, "ents": [{"start": 0, "label": "A"}]}, r"expected \[start, end, label\]"),
-        ({"tokens": TOKENS, "ents": [[0, 1, ""]]}, "label must be a string"),
-        ({"tokens": TOKENS, "ents": [[0, 1, None]]}, "label must be a string"),
+        ({"tokens": TOKENS, "ents": [[0, 1, ""]]}, "label of a span must be a string"),
+        ({"tokens": TOKENS, "ents": [[0, 1, None]]}, "label of a span must be a string"),
         ({"tokens": TOKENS, "ents": [[0.0, 1, "A"]]}, "whole numbers"),
         ({"tokens": TOKENS, "ents": [[False, True, "A"]]}, "whole numbers"),
         ({"tokens": TOKENS, "ents": [[0, 6, "A"]]}, "within the 5 tokens"),
-        ({"tokens": TOKENS, "ents": [[-1, 2, "A"]]}, "within the 5 tokens"),
-        ({"tokens": TOKENS, "ents": [[2, 2, "A"]]}, "is empty or not within"),
+        ({"tokens": TOKENS, "ents": [[-1, 2, "A"]]}, "begins before"),
+        ({"tokens": TOKENS, "ents": [[2, 2, "A"]]}, "is empty"),
         ({"tokens": TOKENS, "ents": [[1, 3, "B"], [0, 2, "A"]]}, r'overlap.*\[0, 2, "A"\] and \[1, 3, "B"\]'),
         ({"tokens": TOKENS, "gold": [[0, 2, "A"], [0, 2, "A"]]}, "gold overlap"),
         ({"tokens": TOKENS, "missing": [[0]]}, r"expected \[start, end\]"),

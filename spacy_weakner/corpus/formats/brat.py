@@ -8,7 +8,8 @@ from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 from ...encodings import NULS, SAMPLE, wrong_encoding
 from ...files import existing, open_packed, read_lines
 from ..counts import RowError, at_line
-from .records import Context, Item, Mark, Record, Tool, make_mark
+from ..records import Mark, Record, make_mark
+from .records import Context, Item, Tool
 
 SUFFIX, TEXT_SUFFIX = ".ann", ".txt"
 DISCONTINUOUS = "discontinuous entities; the tokens between their ends are missing"

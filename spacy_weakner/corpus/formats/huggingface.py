@@ -16,9 +16,9 @@ from ..conll import bio_tags, check_tag, decode_tags, is_readable
 from ..counts import RowError, at_line, show
 from ..foreign import TAGS, find_tags
 from ..jsonl import row_from_doc
-from ..rows import BLANK_TOKENS, is_blank
+from ..records import BLANK_TOKENS, Mark, Record, a_list, is_blank
 from ..tags import OUTSIDE, TAG, UNTYPED
-from .records import Context, Mark, Record, Tool, a_list, an_object
+from .records import Context, Tool, an_object
 
 NER_TAGS = "ner_tags"
 # Missing tags: in labels of Transformers, and in ClassLabel.

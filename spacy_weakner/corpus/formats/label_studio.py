@@ -10,8 +10,9 @@ from spacy.tokens import Doc
 from .. import weak
 from ..counts import RowCounts, RowError, show
 from ..foreign import holds_task, is_labels
+from ..records import Mark, Record, a_list, make_mark
 from .offsets import UTF16, Offsets
-from .records import EMPTY, Context, Item, Mark, Record, Tool, a_list, agreed, an_object, make_mark, record_of
+from .records import EMPTY, Context, Item, Tool, a_probability, agreed, an_object, record_of
 
 # The control for ids of concepts: <TextArea name="kb_id" toName="text" perRegion="true"/>. Its results have the id of
 # the region that they belong to.
@@ -176,18 +177,12 @@ def _marks(results: List[Any], counts: RowCounts, score: Any = None) -> List[Mar
             counts.note(OTHERS)
             continue
         span_score = item.get("score", value.get("score"))
-        for label in labels:
-            marks.append(
-                make_mark(
-                    value["start"],
-                    value.get("end"),
-                    label,
-                    value,
-                    score=score if span_score is None else span_score,
-                    text=value.get("text"),
-                    id=ids.get(item.get("id")),
-                )
-            )
+        found = {
+            "score": a_probability(score if span_score is None else span_score),
+            "text": value.get("text"),
+            "id": ids.get(item.get("id")),
+        }
+        marks += [make_mark(value["start"], value.get("end"), label, value, **found) for label in labels]
     return marks
 
 

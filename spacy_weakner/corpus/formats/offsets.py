@@ -5,13 +5,11 @@ two; some tools count what readers take for a character (grapheme clusters): an 
 import shlex
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Tuple
 
 from ...errors import Errors, WeaknerError
-from ..counts import RowCounts, show
-
-if TYPE_CHECKING:
-    from .records import Mark, Record, Tool
+from ..counts import Place, RowCounts, show
+from ..records import Mark, Record
 
 CODE_POINTS, UTF16, GRAPHEMES = "codepoints", "utf16", "graphemes"
 UNITS = (CODE_POINTS, UTF16, GRAPHEMES)
@@ -35,16 +33,19 @@ class Offsets:
             return offset if 0 <= offset <= self._length else None
         return self._place.get(offset) if offset >= 0 else None
 
-    def nearest(self, offset: int, step: int) -> int:
-        """The nearest place within the text, in code points: within a character before it (-1) or behind it (1)."""
-        offset = min(max(offset, 0), self._length if self.same else self._starts[-1])
-        while (place := self.code_point(offset)) is None:
-            offset += step
-        return place
+    def around(self, start: int, end: int) -> Tuple[int, int]:
+        """A span in code points within the text, with the characters that it cuts."""
+        return self._nearest(start, -1), self._nearest(end, 1)
 
     def offset(self, code_point: int) -> int:
         """The offset of a code point in the unit."""
         return code_point if self.same else self._starts[code_point]
+
+    def _nearest(self, offset: int, step: int) -> int:
+        offset = min(max(offset, 0), self._length if self.same else self._starts[-1])
+        while (place := self.code_point(offset)) is None:
+            offset += step
+        return place
 
 
 def _starts(text: str, unit: str) -> List[int]:
@@ -60,87 +61,56 @@ def _starts(text: str, unit: str) -> List[int]:
     return starts
 
 
-def fits(record: "Record", unit: str) -> bool:
-    """True if all spans of a record lie within its text, and cover the text that they should."""
-    return record.text is None or not list(_misfits(record, unit))
-
-
-def _misfits(record: "Record", unit: str) -> Iterator["Mark"]:
-    text = record.text or ""
-    offsets = Offsets(text, unit)
-    for mark in record.marks():
-        start, end = offsets.code_point(mark.start), offsets.code_point(mark.end)
-        if None in (start, end) or (mark.text is not None and plain_text(text[start:end]) != plain_text(mark.text)):
-            yield mark
-
-
 def plain_text(text: str) -> str:
     """A text to be compared."""
     # Label Studio writes a line end within a span as these two characters.
     return " ".join(text.replace("\\n", " ").split())
 
 
-def find_unit(
-    path: Path, records: Callable[[], Iterable[Tuple[Any, "Record"]]], tool: "Tool", counts: RowCounts
-) -> str:
-    """Find the unit in which all spans of a file cover the text that they should."""
-    usual, matters, unchecked, misfit = tool.unit, False, 0, False
-    for _, record in records():
-        if not fits(record, usual):
-            misfit = True
-            break
-        if _depends(record):
-            matters = usual != CODE_POINTS
-            unchecked += not tool.sure and any(mark.text is None for mark in record.marks())
-    unit = usual
-    if misfit:
-        matters, unchecked, unit = True, 0, _choose(path, records, usual)
-    if matters:
-        counts.offsets[unit] += 1
-    if unchecked:
-        counts.notes[UNCHECKED] += unchecked
+def find_unit(path: Path, records: Iterable[Tuple[Place, Record]], usual: str, sure: bool, counts: RowCounts) -> str:
+    """Find the unit in which all spans of a file cover the text that they should: the usual one, if it fits. Not `sure`
+    are tools that do not always use that."""
+    units = [usual, *(unit for unit in UNITS if unit != usual)]
+    bad: Dict[str, int] = dict.fromkeys(units, 0)
+    first: Optional[Tuple[Place, str, Mark]] = None
+    n = unchecked = 0
+    differ = False
+    for place, record in records:
+        n += 1
+        text = record.text or ""
+        places = {unit: Offsets(text, unit) for unit in units}
+        for unit in units:
+            misfit = next((mark for mark in record.marks() if not _fits(mark, text, places[unit])), None)
+            bad[unit] += record.text is not None and misfit is not None
+            if unit == usual and misfit is not None and first is None:
+                first = (place, text, misfit)
+        borders = {offset for mark in record.marks() for offset in mark[:2]}
+        if not text.isascii() and any(len({p.code_point(offset) for p in places.values()}) > 1 for offset in borders):
+            differ = True
+            unchecked += not sure and any(mark.text is None for mark in record.marks())
+    unit = min(units, key=bad.__getitem__)  # of equal ones the first
+    if bad[unit]:
+        assert first is not None
+        place, text, mark = first
+        raise WeaknerError(
+            Errors.WK742.format(
+                path=path,
+                place=place if isinstance(place, str) else f"line {place}",
+                span=show([mark.start, mark.end, mark.label]),
+                said="a part of the text" if mark.text is None else show(mark.text),
+                found=show(text[mark.start : mark.end]),
+                n=n,
+                misfits=", ".join(f"{unit} {bad[unit]}" for unit in units),
+                file=shlex.quote(str(path)),
+                unit=unit,
+            )
+        )
+    counts.offsets.update([unit] if unit != usual or (differ and unit != CODE_POINTS) else [])
+    counts.note(UNCHECKED, unchecked if unit == usual else 0)
     return unit
 
 
-def _choose(path: Path, records: Callable[[], Iterable[Tuple[Any, "Record"]]], usual: str) -> str:
-    units = [usual, *(unit for unit in UNITS if unit != usual)]
-    bad: Dict[str, int] = dict.fromkeys(units, 0)
-    first, n = None, 0
-    for place, record in records():
-        n += 1
-        misfits = [unit for unit in units if not fits(record, unit)]
-        for unit in misfits:
-            bad[unit] += 1
-        if usual in misfits and first is None:
-            first = (place, record)
-    for unit in units:
-        if not bad[unit]:
-            return unit
-    assert first is not None
-    place, record = first
-    shares = ", ".join(f"{unit} {bad[unit]}" for unit in units)
-    text = record.text or ""
-    mark = next(_misfits(record, usual))
-    raise WeaknerError(
-        Errors.WK742.format(
-            path=path,
-            place=place if isinstance(place, str) else f"line {place}",
-            span=show([mark.start, mark.end, mark.label]),
-            said="a part of the text" if mark.text is None else show(mark.text),
-            found=show(text[mark.start : mark.end]),
-            n=n,
-            misfits=shares,
-            file=shlex.quote(str(path)),
-            unit=min(units, key=bad.__getitem__),
-        )
-    )
-
-
-def _depends(record: "Record") -> bool:
-    """True if the units differ at some span."""
-    text = record.text
-    if text is None or text.isascii():
-        return False
-    units = [Offsets(text, unit) for unit in UNITS]
-    borders = {offset for mark in record.marks() for offset in mark[:2]}
-    return any(len({offsets.code_point(offset) for offsets in units}) > 1 for offset in borders)
+def _fits(mark: Mark, text: str, offsets: Offsets) -> bool:
+    """True if a span lies within its text, and covers what it should."""
+    start, end = offsets.code_point(mark.start), offsets.code_point(mark.end)
+    return None not in (start, end) and (mark.text is None or plain_text(text[start:end]) == plain_text(mark.text))

@@ -19,7 +19,8 @@ from spacy.tokens import Doc
 from .. import weak
 from ..counts import RowError, show
 from ..foreign import is_prodigy
-from .records import Context, Item, Mark, Record, Tool, a_list, an_object, make_mark, record_of, triple_mark
+from ..records import Mark, Record, a_list, make_mark
+from .records import Context, Item, Tool, a_probability, an_object, record_of, triple_mark
 
 SOURCE = "prodigy"
 ACCEPT, REJECT, IGNORE = "accept", "reject", "ignore"
@@ -242,9 +243,8 @@ def _mark(span: Any, row: Dict[str, Any]) -> Mark:
         if not (type(first) is int and type(last) is int and 0 <= first <= last < len(borders)):
             raise RowError(f"a span without offsets: {show(span)}")
         start, end = borders[first][0], borders[last][1]  # the last token is part of it
-    return make_mark(
-        start, end, span.get("label"), span, score=span.get("score"), text=span.get("text"), id=span.get("kb_id")
-    )
+    score = a_probability(span.get("score"))
+    return make_mark(start, end, span.get("label"), span, score=score, text=span.get("text"), id=span.get("kb_id"))
 
 
 def _borders(tokens: Any) -> List[Tuple[int, int]]:

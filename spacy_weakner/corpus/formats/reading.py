@@ -18,7 +18,8 @@ from ..foreign import tool_of
 from ..jsonl import read_rows
 from ..language import RECORD
 from ..overlaps import drop_overlaps
-from ..rows import DEFAULT_SOURCE, Row, doc_from_row, is_blank
+from ..records import Record, is_blank, make_doc
+from ..rows import DEFAULT_SOURCE, MISALIGNED, read_row
 from ..sampling import SampledLines
 from ..sentences import LONGEST_RUN, SentenceSplitter, longest_run, sentence_key
 from ..weak import get_id, group_entities, is_known_group, remove_group, set_weak
@@ -26,12 +27,11 @@ from . import brat
 from .items import LINES, PARQUET, Items, check_rows, find_layout
 from .names import FORMATS, JSON_SUFFIXES, SUFFIXES
 from .offsets import AUTO, UNITS, find_unit
-from .records import Context, Item, Record, as_row
+from .records import Context, Item, in_code_points
 from .tools import TOOLS
 
 NOT_TEXT = "records without a text, dropped"
 ABSENT = "documents without the span group that is read as gold; their tokens are missing"
-_ANNOTATIONS = ("ents", "spans", "weak_ents", "cats", "gold", "wrong")
 # Records of a file of JSON that are looked at to tell its format.
 _LOOKED_AT = 200
 _WEBANNO = "#FORMAT=WebAnno"
@@ -176,6 +176,7 @@ def read_corpus(
     RAISES (WeaknerError): For anything malformed, with file, line and reason, and if no Doc has the span group.
     """
     check_choice("offsets", reading.offsets, (AUTO, *UNITS))
+    check_choice("misaligned", reading.misaligned, MISALIGNED)
     counts, n, key = _Unforgiving() if counts is None else counts, 0, reading.spans_key
     for file_, format_ in input_files(path, format):
         reader = _Reader(file_, format_, nlp, reading, counts)
@@ -233,8 +234,8 @@ class _Reader:
             unit = self.reading.offsets
             if unit == AUTO:
                 # What is counted now is counted again when the Docs are made.
-                context = Context(type(counts)(), labels)
-                unit = find_unit(path, lambda: self._records(items, context), TOOLS[self.format], counts)
+                tool, records = TOOLS[self.format], self._records(items, Context(type(counts)(), labels))
+                unit = find_unit(path, records, tool.unit, tool.sure, counts)
             yield from self._tool_docs(items, unit)
         else:
             check_lines(path, self.format)
@@ -272,14 +273,18 @@ class _Reader:
                 yield from self._text_docs(number, line)
         else:
             for number, row in read_rows(path, lines, counts):
-                yield from self._row_docs(number, row)
+                record = None
+                with at_line(path, number, counts):
+                    record = read_row(row, counts, reading.source)
+                if record is not None:
+                    yield from self._docs_of(number, record)
 
     def _tool_docs(self, items: Iterable[Item], unit: str) -> Iterator[Doc]:
         for place, record in self._records(items, Context(self.counts, self.reading.labels)):
             if all(map(is_blank, record.tokens or [record.text or ""])):
                 self.counts.notes[NOT_TEXT] += 1
             else:
-                yield from self._row_docs(place, as_row(record, unit, self.counts))
+                yield from self._docs_of(place, in_code_points(record, unit, self.counts))
 
     def _records(self, items: Iterable[Item], context: Context) -> Iterator[Tuple[Place, Record]]:
         tool = TOOLS[self.format]
@@ -300,15 +305,14 @@ class _Reader:
         if short:
             yield from self._splitter.split(line) if self.reading.sentences else [self._splitter.whole(line)]
 
-    def _row_docs(self, place: Place, row: Row) -> Iterator[Doc]:
-        """The Doc of a row, or one for each sentence of text without annotations."""
-        doc, reading, counts = None, self.reading, self.counts
-        is_bare = "text" in row and all(row.get(key) is None for key in _ANNOTATIONS)
-        with at_line(self.path, place, counts):
-            if self._is_short(row.get("text"), is_bare):
-                doc = doc_from_row(row, self.nlp, source=reading.source, misaligned=reading.misaligned, counts=counts)
-        if doc is not None and reading.sentences and is_bare:
-            yield from self._splitter.split(row["text"], get_id(doc), doc)
+    def _docs_of(self, place: Place, record: Record) -> Iterator[Doc]:
+        """The Doc of a record, or one for each sentence of text without annotations."""
+        doc, text = None, record.text
+        with at_line(self.path, place, self.counts):
+            if self._is_short(text, record.is_bare):
+                doc = make_doc(record, self.nlp, self.reading.misaligned, self.counts)
+        if doc is not None and text is not None and self.reading.sentences and record.is_bare:
+            yield from self._splitter.split(text, get_id(doc), doc)
         elif doc is not None:
             yield doc
 

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element, ParseError, iterparse
 
 from ...corpus.counts import RowError, at_line
 from ...corpus.jsonl import read_rows
-from ...corpus.rows import read_identifier
+from ...corpus.records import read_identifier
 from ...errors import Errors, WeaknerError
 from ...files import open_packed, read_lines
 

@@ -10,9 +10,10 @@ import pytest
 
 from spacy_weakner.checks.check import CheckedFiles, examine
 from spacy_weakner.conversion.convert import convert
-from spacy_weakner.corpus import overlaps, rows, weak
-from spacy_weakner.corpus.formats import brat, doccano, label_studio, reading, spacy_json
+from spacy_weakner.corpus import overlaps, records, weak
+from spacy_weakner.corpus.formats import brat, label_studio, reading, tools
 from spacy_weakner.corpus.formats.reading import file_format
+from spacy_weakner.corpus.formats.records import EMPTY
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.runtime.blocks import corpus_inputs
 
@@ -71,7 +72,7 @@ def test_line_ends_within_a_span_are_spelled(tmp_path):
 def test_an_answer_to_another_question_is_counted(tmp_path):
     choice = {"from_name": "c", "type": "choices", "value": {"choices": ["good"]}}
     _, report = converted(write_array(tmp_path / "a.json", [task([{"result": [choice]}])]))
-    assert report.notes == {label_studio.OTHERS: 1, doccano.EMPTY: 1}
+    assert report.notes == {label_studio.OTHERS: 1, EMPTY: 1}
 
 
 def test_completions_and_results_of_other_kinds(tmp_path):
@@ -87,7 +88,7 @@ def test_rows_of_json_min(tmp_path):
     other = {"text": "Bob left.", "id": 2, "annotator": 1, "updated_at": "2024-01-01"}
     docs, report = converted(write_array(tmp_path / "a.json", [row, older, other]))
     assert [ents(doc) for doc in docs] == [[("Anna", "PER")], []] and iob(docs[1]) == "OOO"
-    assert report.notes == {label_studio.OLDER: 1, doccano.EMPTY: 1}
+    assert report.notes == {label_studio.OLDER: 1, EMPTY: 1}
 
 
 def answer(*spans, by=1, at="2024-01-01T10:00:00Z", **more):
@@ -139,7 +140,7 @@ def test_several_annotations_of_one_task(tmp_path, form, answers, tags, notes):
         rows = [{"id": n, "task": {"id": 7, "data": {"text": TEXT}}, **each} for n, each in enumerate(answers)]
     path = write_array(tmp_path / "a.json", rows)
     (doc,), report = converted(path, format="label-studio")
-    found = {what: n for what, n in report.notes.items() if what != doccano.EMPTY}
+    found = {what: n for what, n in report.notes.items() if what != EMPTY}
     assert (iob(doc), found, report.suspects, weak.get_id(doc)) == (tags, notes, [], "7")
 
 
@@ -201,7 +202,7 @@ def test_tasks_that_cannot_be_read(tmp_path):
 def test_doccano(tmp_path, row):
     (doc, _), report = converted(write_lines(tmp_path / "a.jsonl", [row, {"text": "No.", "label": []}]))
     assert ents(doc) == [("Anna", "PER"), ("Paris", "LOC")] and weak.get_id(doc) == "3"
-    assert report.notes == ({doccano.EMPTY: 1})
+    assert report.notes == ({EMPTY: 1})
 
 
 def test_gliner_ends_are_part_of_the_span(tmp_path):
@@ -302,15 +303,15 @@ def test_tokens_of_white_space(tmp_path, blank):
     for name, made in (("a", tags), ("b", spans)):
         (doc,), report = converted(write_lines(tmp_path / f"{name}.jsonl", made))
         assert [t.text for t in doc] == ["Anna", "Lee", "left"] and ents(doc) == [("Anna Lee", "PER")]
-        assert report.notes[reading.NOT_TEXT] == 1 and report.notes[rows.BLANK_TOKENS] >= 1
+        assert report.notes[reading.NOT_TEXT] == 1 and report.notes[records.BLANK_TOKENS] >= 1
     row = {"tokens": ["Anna", blank, "left"], "ner_tags": ["B-PER", "O", "O"]}
     (doc,), report = converted(write_lines(tmp_path / "c.jsonl", [row]))
-    assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {rows.BLANK_TOKENS: 1}
+    assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {records.BLANK_TOKENS: 1}
     path = write_lines(tmp_path / "d.jsonl", [{"tokens": row["tokens"], "ents": [[0, 1, "PER"]]}])
     (doc,), report = converted(path)
-    assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {rows.BLANK_TOKENS: 1}
+    assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {records.BLANK_TOKENS: 1}
     said = [finding.message for finding in examine(CheckedFiles(gold=path)).findings]
-    assert any(f"{rows.BLANK_TOKENS}: 1" in message for message in said)
+    assert any(f"{records.BLANK_TOKENS}: 1" in message for message in said)
 
 
 def test_parquet_knows_the_names(tmp_path):
@@ -454,7 +455,7 @@ def test_dataturks(tmp_path):
     assert file_format(path) == "dataturks"
     docs, report = converted(path)
     assert [iob(doc) for doc in docs] == ["BOOOOO", "--", "OO", "-OOOOO"]
-    assert report.notes == {doccano.EMPTY: 1, overlaps.OVERLAPS: 2} and not report.ignored
+    assert report.notes == {EMPTY: 1, overlaps.OVERLAPS: 2} and not report.ignored
 
 
 PAIR = [TEXT, {"entities": [ANNA, PARIS]}]
@@ -479,7 +480,7 @@ def test_wrappers_and_objects_over_several_lines(tmp_path, content, format, null
     assert file_format(path) == format
     (doc,), report = converted(path)
     assert ents(doc) == [("Anna", "PER"), ("Paris", "LOC")]
-    assert report.notes == ({spacy_json.NULLS: nulls} if nulls else {}) and not report.ignored
+    assert report.notes == ({tools.NULLS: nulls} if nulls else {}) and not report.ignored
 
 
 def test_objects_over_several_lines_may_follow_each_other(tmp_path):
@@ -515,7 +516,7 @@ def test_spans_that_overlap_are_not_guessed_at(tmp_path):
 def test_white_space_is_no_part_of_a_span(tmp_path):
     row = {"text": TEXT, "label": [[0, 5, "PER"], [12, 13, "PER"]]}
     (doc,), report = converted(write_lines(tmp_path / "a.jsonl", [row]))
-    assert ents(doc) == [("Anna", "PER")] and report.notes == {rows.BLANK: 1}
+    assert ents(doc) == [("Anna", "PER")] and report.notes == {records.BLANK: 1}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,331 @@
+"""Records, between the rows of files and Docs: a text or tokens, with annotation."""
+
+import math
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, pairwise
+from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..ty import Entity
+from . import weak
+from .counts import RowCounts, RowError, show
+from .entities import set_entities
+from .gold import set_gold
+
+# Characters of the id of a concept.
+MAX_ID_LENGTH = 200
+BLANK = "spans of white space, dropped"
+BLANK_TOKENS = "tokens of white space, dropped"
+Range = Tuple[int, int]
+
+
+class Mark(NamedTuple):
+    """A span of a record: [start, end), perhaps with a score, the text that it covers, and the id of a concept."""
+
+    start: int
+    end: int
+    label: str
+    score: Optional[float] = None
+    text: Optional[str] = None
+    id: str = ""
+
+
+@dataclass
+class Record:
+    """A text, or tokens, with its annotation. Offsets count characters of the text, or tokens.
+
+    borders (List[Range]): Start and end of the tokens of a text, if its tool has them.
+    ents (Optional[List[Mark]]): The entities; None: nothing is known.
+    complete (bool): True if all else is "O", False if it is missing.
+    missing (List[Range]): Ranges about which nothing is known.
+    wrong (List[Mark]): Spans that are known to be wrong.
+    weak (Dict[str, List[Mark]]): Spans of each weak source.
+    gold (Optional[List[Mark]]): Gold kept beside entities that are weak labels, with `gold_missing` ranges.
+    """
+
+    text: Optional[str] = None
+    tokens: Optional[List[str]] = None
+    spaces: Optional[List[bool]] = None
+    borders: List[Range] = field(default_factory=list)
+    ents: Optional[List[Mark]] = None
+    complete: bool = True
+    missing: List[Range] = field(default_factory=list)
+    wrong: List[Mark] = field(default_factory=list)
+    weak: Dict[str, List[Mark]] = field(default_factory=dict)
+    gold: Optional[List[Mark]] = None
+    gold_missing: List[Range] = field(default_factory=list)
+    is_weak: bool = False
+    confidence: Optional[float] = None
+    cats: Any = None
+    meta: Optional[Dict[str, Any]] = None
+    id: Any = None
+
+    def marks(self) -> Iterator[Mark]:
+        """All spans of the tool."""
+        return chain(self.ents or [], self.wrong, *self.weak.values())
+
+    @property
+    def is_bare(self) -> bool:
+        """True if there is no annotation."""
+        return self.ents is None and self.gold is None and not (self.weak or self.wrong or self.cats)
+
+
+# What stands in rows
+
+
+def make_mark(
+    start: Any,
+    end: Any,
+    label: Any,
+    item: Any,
+    *,
+    score: Optional[float] = None,
+    text: Any = None,
+    last: bool = False,
+    id: Any = None,
+    unlabeled: bool = False,
+) -> Mark:
+    """Make a span of what stands in a row.
+
+    item (Any): What stands there, for messages.
+    last (bool): True if the end is the last token or character of the span.
+    unlabeled (bool): True if the label may be empty.
+    RETURNS (Mark): The span.
+    RAISES (RowError): If it is malformed.
+    """
+    if type(start) is not int or type(end) is not int:
+        raise RowError(f"the offsets of a span must be whole numbers, got {show(item)}")
+    if not isinstance(label, str) or not (label.strip() or (unlabeled and not label)):
+        raise RowError(f"the label of a span must be a string that is not empty, got {show(item)}")
+    if not 0 <= start < end + last:
+        raise RowError(f"a span is empty, or begins before the text: {show(item)}")
+    identifier = "" if id is None else str(id)
+    if isinstance(id, bool) or not isinstance(id, (str, int, type(None))) or len(identifier) > MAX_ID_LENGTH:
+        raise RowError(f"the id of a span must be a string of at most {MAX_ID_LENGTH} characters, got {show(item)}")
+    return Mark(start, end + last, label.strip(), score, text if isinstance(text, str) else None, identifier)
+
+
+def a_list(value: Any, what: str) -> List[Any]:
+    """A list, where one is expected; null is an empty one."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise RowError(f"'{what}' must be a list, got {show(value)}")
+    return value
+
+
+def a_number(value: Any, what: str) -> float:
+    """A number that a float can hold, where one is expected. Categories are often given as true and false."""
+    if not isinstance(value, (int, float)):
+        raise RowError(f"{what} must be a number, got {show(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):  # JSON can spell numbers that are too large, like 1e999
+        raise RowError(f"{what} is too large, got {show(value)}")
+    return number
+
+
+def read_identifier(value: Any) -> Optional[str]:
+    """The identifier of a row, which may be a number."""
+    if value is None or isinstance(value, str):
+        return value
+    if type(value) is int:
+        return str(value)
+    raise RowError(f"'id' must be a string, got {show(value)}")
+
+
+def ids_of(marks: Iterable[Mark]) -> Dict[Entity, List[str]]:
+    """Ids of concepts by entity, in the order of the row. A mark may have several, with "|" between them."""
+    ids: Dict[Entity, Dict[str, None]] = {}
+    for mark in marks:
+        if mark.id:
+            ids.setdefault(mark[:3], {})[mark.id] = None
+    return {entity: list(found) for entity, found in ids.items()}
+
+
+# Docs
+
+
+def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) -> Doc:
+    """Make a Doc of a record in code points.
+
+    misaligned (str): What to do with spans of text that do not end at token borders; see `formats.reading.Reading`.
+    counts (RowCounts): Where to count those.
+    RETURNS (Doc): The Doc.
+    RAISES (RowError): If the record cannot be one.
+    """
+    doc, borders = (_text_doc(record.text, nlp), None) if record.tokens is None else _tokens_doc(record, nlp, counts)
+    weak.set_id(doc, read_identifier(record.id))
+    if not record.is_bare:
+        _annotate(doc, record, _Aligner(doc, borders, misaligned, counts))
+    if record.cats is not None:
+        if not isinstance(record.cats, dict):
+            raise RowError(f"'cats' must be an object of numbers, got {show(record.cats)}")
+        doc.cats = {name: a_number(value, f"cats: {name}") for name, value in record.cats.items()}
+    weak.set_weak(doc, record.is_weak)
+    if record.confidence is not None:
+        weak.set_confidence(doc, record.confidence)
+    weak.set_meta(doc, record.meta)
+    return doc
+
+
+def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:
+    entities = spans.entities(record.ents or [], "ents")
+    known = [record.ents is not None and record.complete] * len(doc)
+    for start, end in spans.unknown(record.missing):
+        known[start:end] = [False] * (end - start)
+    if entities or any(known):  # of a new Doc nothing is known
+        set_entities(doc, [mark[:3] for mark in entities], known)
+        weak.give_ids(doc, ids_of(entities))
+    for name, marks in record.weak.items():
+        found = [mark for mark, _ in spans.align(marks)]
+        scores = [mark.score for mark in found] if any(mark.score is not None for mark in found) else None
+        ids = {entity: list(filter(None, "|".join(listed).split("|"))) for entity, listed in ids_of(found).items()}
+        weak.set_group(doc, weak.weak_group(name), [mark[:3] for mark in found], scores, ids)
+    if record.wrong:
+        weak.set_group(doc, weak.WRONG_GROUP, [mark[:3] for mark, _ in spans.align(record.wrong)])
+    spans.take_dropped()
+    if record.gold is not None:
+        gold = spans.entities(record.gold, "gold")
+        unknown = sorted({i for start, end in spans.unknown(record.gold_missing) for i in range(start, end)})
+        set_gold(doc, [mark[:3] for mark in gold], unknown, ids_of(gold))
+
+
+def _text_doc(text: Any, nlp: Language) -> Doc:
+    if not isinstance(text, str) or not text.strip():
+        raise RowError(f"'text' must be a string that is not empty, got {show(text)}")
+    # Not nlp.make_doc, which refuses long texts for the parser's sake.
+    return nlp.tokenizer(text)
+
+
+def _tokens_doc(record: Record, nlp: Language, counts: RowCounts) -> Tuple[Doc, Sequence[int]]:
+    """The Doc of some tokens, and where in it each border between them is: tokens of white space are left out."""
+    words, spaces = a_list(record.tokens, "tokens"), record.spaces
+    if not words:
+        raise RowError("'tokens' is empty")
+    for i, word in enumerate(words):
+        if not isinstance(word, str):
+            raise RowError(f"token {i} must be a string, got {show(word)}")
+    if spaces is not None and ([type(space) for space in a_list(spaces, "spaces")] != [bool] * len(words)):
+        raise RowError("'spaces' must hold true or false for every token")
+    borders = [0, *accumulate(int(not is_blank(word)) for word in words)]
+    if borders[-1] < len(words):
+        if not borders[-1]:
+            raise RowError("'tokens' holds only white space: leave the row out")
+        counts.notes[BLANK_TOKENS] += len(words) - borders[-1]
+        words, spaces = _visible(words, spaces)
+    return Doc(nlp.vocab, words=words, spaces=spaces), borders
+
+
+def is_blank(word: Any) -> bool:
+    """True if a token has no visible character."""
+    return isinstance(word, str) and not word.strip()
+
+
+def _visible(words: Sequence[str], spaces: Optional[Sequence[bool]]) -> Tuple[List[str], Optional[List[bool]]]:
+    """Words without white space, and whether there is some behind each of them."""
+    kept: List[str] = []
+    behind: List[bool] = []
+    for word, space in zip(words, spaces or [True] * len(words), strict=True):
+        if not is_blank(word):
+            kept.append(word)
+            behind.append(space)
+        elif behind:
+            behind[-1] = behind[-1] or space or bool(word)
+    return kept, None if spaces is None else behind
+
+
+class _Aligner:
+    """Brings the spans of a record to the tokens of its Doc. `borders` are the places in the Doc of the borders between
+    the record's tokens; None: offsets count characters."""
+
+    def __init__(self, doc: Doc, borders: Optional[Sequence[int]], misaligned: str, counts: RowCounts) -> None:
+        self.doc = doc
+        self.borders = borders
+        self.misaligned = misaligned
+        self.counts = counts
+        self.text = doc.text if borders is None else ""
+        self.length = len(self.text) if borders is None else len(borders) - 1
+        self._dropped: List[Range] = []
+
+    def take_dropped(self) -> List[Range]:
+        """The tokens that were touched by what was dropped since the last call."""
+        dropped, self._dropped = self._dropped, []
+        return dropped
+
+    def unknown(self, ranges: Iterable[Range]) -> List[Range]:
+        """Ranges about which nothing is known, and the tokens of what was dropped. To know nothing about a token of
+        which a part is missing is right in any case."""
+        found = [self._tokens(start, end, [start, end], expand=True) for start, end in ranges]
+        return [*self.take_dropped(), *(place for place in found if place is not None)]
+
+    def align(self, marks: Iterable[Mark]) -> List[Tuple[Mark, bool]]:
+        """Spans in tokens, and which of them were moved to token borders."""
+        found = []
+        for mark in marks:
+            moved = self.counts.moved
+            place = self._tokens(mark.start, mark.end, mark[:3], mark.label)
+            if place is not None:
+                found.append((mark._replace(start=place[0], end=place[1]), self.counts.moved > moved))
+        return found
+
+    def entities(self, marks: Iterable[Mark], what: str) -> List[Mark]:
+        """Spans without overlaps. What was expanded gives way to what it meets now."""
+        aligned = self.align(marks)
+        kept = sorted((mark for mark, moved in aligned if not moved), key=lambda mark: mark[:3])
+        for a, b in pairwise(kept):
+            if b.start < a.end:
+                raise RowError(f"{what} overlap (in tokens): {show(a[:3])} and {show(b[:3])}; keep one of them")
+        taken = {i for mark in kept for i in range(mark.start, mark.end)}
+        for mark in [mark for mark, moved in aligned if moved]:
+            tokens = range(mark.start, mark.end)
+            if taken.isdisjoint(tokens):
+                kept.append(mark)
+                taken.update(tokens)
+            else:
+                self.counts.misaligned += 1
+                self.counts.moved -= 1
+                self._dropped.extend((i, i + 1) for i in tokens if i not in taken)
+        return sorted(kept, key=lambda mark: mark.start)
+
+    def _tokens(self, start: int, end: int, item: Any, label: str = "", expand: bool = False) -> Optional[Range]:
+        if not 0 <= start < end <= self.length:
+            unit = "characters" if self.borders is None else "tokens"
+            raise RowError(f"{show(item)} is empty or not within the {self.length} {unit}")
+        if self.borders is not None:
+            first, last = self.borders[start], self.borders[end]
+            self.counts.note(BLANK, first == last and not expand)
+            return (first, last) if first < last else None
+        if expand:
+            touched = self.doc.char_span(start, end, alignment_mode="expand")
+            return None if touched is None else (touched.start, touched.end)
+        covered = self.text[start:end]
+        if not covered.strip():
+            raise RowError(f"{show(item)} covers only white space")
+        start += len(covered) - len(covered.lstrip())
+        end -= len(covered) - len(covered.rstrip())
+        span = self.doc.char_span(start, end, alignment_mode="strict")
+        if span is not None:
+            return span.start, span.end
+        covered = self.text[start:end]
+        if self.misaligned == "error":
+            raise RowError(
+                f"{show(item)} ('{covered}') does not begin and end at token borders. "
+                "Choose another tokenizer, or drop such spans first (or expand or contract them): "
+                "spacy weakner convert ... --misaligned drop"
+            )
+        touched = self.doc.char_span(start, end, alignment_mode="expand")
+        self.counts.note_misaligned(covered, label, [token.text for token in touched or ()])
+        if self.misaligned != "drop":
+            span = touched if self.misaligned == "expand" else self.doc.char_span(start, end, alignment_mode="contract")
+            if span:
+                self.counts.moved += 1
+                return span.start, span.end
+        self.counts.misaligned += 1
+        if touched is not None:
+            self._dropped.append((touched.start, touched.end))
+        return None
