@@ -34,12 +34,8 @@ _TEXTS = 5_000  # in which matches of suspicious terms are counted
 class CheckedFiles:
     """The files to check; each may be left out.
 
-    text (Optional[Path]): Text without labels: .txt (one text a line), .jsonl, or a folder.
-    terms (Optional[Path]): Term list: .csv .tsv .jsonl .txt.
-    sources (Optional[Path]): File that declares weak sources.
-    gold (Optional[Path]): Annotated sentences to train with: .jsonl .conll .spacy.
-    dev (Optional[Path]): Annotated sentences to choose models by.
-    test (Optional[Path]): Annotated sentences for the final scores.
+    text (Optional[Path]): Text without labels.
+    gold, dev, test (Optional[Path]): Annotated sentences to train with, to choose models by, and for the final scores.
     """
 
     text: Optional[Path] = None
@@ -52,17 +48,10 @@ class CheckedFiles:
 
 @dataclass(frozen=True)
 class CheckedSettings:
-    """The settings to check: those of the project, or of the commands that read the files.
+    """The settings to check: those of the project, or of the commands that read the files; see also `convert`.
 
-    lang (str): Code of the language; "xx" for several.
-    tokenizer (Optional[str]): See `convert`.
     size (Optional[str]): Encoder: linear, linear-static, cnn, static, bilstm, transformer or gpu.
-    transformer (Optional[str]): Folder or name of the Transformer.
-    gpu_id (int): See `convert`.
     labels (Sequence[str]): Label to learn; none: those of the gold.
-    term_label (Optional[str]): Label of terms that come without one.
-    max_steps (Optional[int]): Steps of the training.
-    misaligned, spans_key, columns: See `convert`.
     configs (Optional[Path]): Folder of the project's configs, which have to fit these settings.
     """
 
@@ -102,9 +91,6 @@ class CheckReport(NamedTuple):
 def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) -> CheckReport:
     """Check files and settings, and compare their labels.
 
-    files (CheckedFiles): The files.
-    settings (CheckedSettings): The settings.
-    RETURNS (CheckReport): What was found.
     RAISES (WeaknerError): If a setting of the check itself is out of range.
     """
     check_choice("misaligned", settings.misaligned, MISALIGNED)

@@ -14,13 +14,8 @@ FIRST = 10  # examples that a message shows
 
 
 class Finding(NamedTuple):
-    """One thing that was found.
-
-    level (str): "error": correct it before training; "warning": the result will suffer; "info".
-    where (str): The file or setting, as it was given: "--gold gold.jsonl".
-    message (str): What is wrong.
-    cure (str): What to do about it; empty if the message has it.
-    """
+    """One thing that was found: an "error" is to be corrected before training, with a "warning" the result will suffer,
+    else it is "info". `where` is the file or setting as it was given: "--gold gold.jsonl"."""
 
     level: str
     where: str
@@ -67,12 +62,8 @@ class Findings:
 
 @dataclass
 class Collected(RowCounts):
-    """Counts of a reader that goes on after rows that it cannot read.
-
-    places (Dict[Tuple[str, Path], List[str]]): Where such rows are, those with the same problem together.
-    reasons (Dict[str, str]): The first message of each problem.
-    misaligned_spans (List[str]): The first spans that do not end at token borders, with place and tokens.
-    """
+    """Counts of a reader that goes on after rows that it cannot read: their places, those with the same problem
+    together, the first message of each problem, and the first spans that do not end at token borders."""
 
     places: Dict[Tuple[str, Path], List[str]] = field(default_factory=dict)
     reasons: Dict[str, str] = field(default_factory=dict)
@@ -91,14 +82,11 @@ class Collected(RowCounts):
         """Add an error for each problem."""
         for (problem, path), places in self.places.items():
             message = Errors.WK103.format(path=path, place=places[0], reason=self.reasons[problem].removesuffix("."))
-            same = f" The same in {plural(len(places), 'row')}: {_listed_lines(places)}." if len(places) > 1 else ""
-            findings.error(where, f"{message}.{same}")
-
-
-def _listed_lines(places: Sequence[str]) -> str:
-    if all(place.startswith("line ") for place in places):
-        return f"lines {listed([place.removeprefix('line ') for place in places])}"
-    return listed(places)
+            if len(places) > 1:
+                numbers = [place.removeprefix("line ") for place in places]
+                lines = f"lines {listed(numbers)}" if all(map(str.isdigit, numbers)) else listed(places)
+                message += f". The same in {plural(len(places), 'row')}: {lines}"
+            findings.error(where, f"{message}.")
 
 
 def listed(items: Sequence[str], first: int = FIRST) -> str:

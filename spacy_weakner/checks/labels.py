@@ -6,6 +6,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from .findings import Findings, listed, plural
 
+_EVALUATED = ("gold", "dev", "test")
 FEW = 5  # entities of a label below which hardly anything can be learned of it
 _CLOSE = 0.85
 _SHORTEST = 3  # letters of an abbreviation
@@ -13,14 +14,8 @@ _PREFIX = re.compile(r"^[BIESLU]-(?=.)")
 
 
 class Column(NamedTuple):
-    """Labels of one file.
-
-    name (str): "gold", "dev", "test", "terms" or the name of a source.
-    where (str): Option and file.
-    counts (Mapping[str, Optional[int]]): How often each label occurs; None: it is declared, and was not counted.
-    unit (str): What is counted: "entity" or "term".
-    is_part (bool): Whether only a part of the file was looked at, which may lack some of its labels.
-    """
+    """Labels of one file ("gold", "dev", "test", "terms" or the name of a source), and how often each occurs. None: it is
+    declared, and was not counted. Of a file of which only a part was looked at, some labels may be lacking."""
 
     name: str
     where: str
@@ -43,18 +38,15 @@ def check_labels(columns: Sequence[Column], wanted: Sequence[str], findings: Fin
     """Compare the labels of all files."""
     for column in columns:
         _check_spellings(column, findings)
-    known = next((c for name in ("gold", "dev", "test") for c in columns if c.name == name and c.counts), None)
+    known = next((c for name in _EVALUATED for c in columns if c.name == name and c.counts), None)
     if known is None:
         return
     if wanted:
-        asked = Column("--label", "--label", dict.fromkeys(wanted, None), "label")
-        _check_against(asked, known, findings)
+        _check_against(Column("--label", "--label", dict.fromkeys(wanted, None), "label"), known, findings)
     for column in columns:
-        if column is known:
-            continue
-        if column.name in ("dev", "test"):
+        if column is not known and column.name in _EVALUATED:
             _check_evaluated(column, known, findings)
-        elif column.counts:
+        elif column is not known and column.counts:
             _check_against(column, known, findings)
     _check_coverage(columns, known, findings)
 
@@ -90,17 +82,13 @@ def _check_spellings(column: Column, findings: Findings) -> None:
     for label in sorted(column.counts, key=lambda label: -(column.counts[label] or 0)):
         other = seen.setdefault(_folded(label), label)
         if other != label:
-            message = (
-                f"The labels '{label}' {_n(column, label)} and '{other}' {_n(column, other)} differ only in spelling."
-            )
+            labels = f"'{label}' {_n(column, label)} and '{other}' {_n(column, other)}"
+            message = f"The labels {labels} differ only in spelling."
             findings.warning(column.where, message, "If they mean the same, write them in one way.")
     prefixed = [label for label in column.counts if _PREFIX.match(label)]
     if prefixed:
-        findings.warning(
-            column.where,
-            f"Labels with the prefix of a tag: {listed(prefixed)}.",
-            "Labels of spans have no prefix: write 'PER', not 'B-PER'.",
-        )
+        message = f"Labels with the prefix of a tag: {listed(prefixed)}."
+        findings.warning(column.where, message, "Labels of spans have no prefix: write 'PER', not 'B-PER'.")
 
 
 def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
@@ -108,12 +96,9 @@ def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
     for label in column.counts:
         near = nearest(label, list(known.counts)) if label not in known.counts else None
         if near is not None and near not in column.counts:
-            findings.error(
-                column.where,
-                f"The label '{label}' {_n(column, label)} does not occur in {known.name}, where '{near}' "
-                f"{_n(known, near)} is nearest: all of these would count as missed.",
-                f"Spell it '{near}' in {column.name} as well.",
-            )
+            nearest_label = f"where '{near}' {_n(known, near)} is nearest: all of these would count as missed"
+            message = f"The label '{label}' {_n(column, label)} does not occur in {known.name}, {nearest_label}."
+            findings.error(column.where, message, f"Spell it '{near}' in {column.name} as well.")
         elif label not in known.counts:
             unknown.append(f"'{label}' {_n(column, label)}")
     if unknown:
@@ -133,10 +118,8 @@ def _check_against(column: Column, known: Column, findings: Findings) -> None:
     others = []
     for label, near in near_labels.items():
         if near is not None and near not in column.counts:
-            message = (
-                f"The label '{label}' {_n(column, label)} does not occur in {known.name}; nearest there: '{near}' "
-            )
-            problem(column.where, f"{message}{_n(known, near)}.", _mapping(column, label, near))
+            message = f"The label '{label}' {_n(column, label)} does not occur in {known.name}; nearest there: '{near}'"
+            problem(column.where, f"{message} {_n(known, near)}.", _mapping(column, label, near))
         else:
             others.append(f"'{label}' {_n(column, label)}")
     if others and len(unknown) == len(column.counts) and not any(near_labels.values()):
@@ -154,27 +137,22 @@ def _mapping(column: Column, label: str, other: str) -> str:
     if column.name == "--label":
         return f"--label {other}"
     if column.name == "terms":
-        return (
-            f"Write '{other}' in the list, or declare the list in a sources file (--sources) with "
-            f'labels = {{"{label}": "{other}"}}'
-        )
+        declared = f'declare the list in a sources file (--sources) with labels = {{"{label}": "{other}"}}'
+        return f"Write '{other}' in the list, or {declared}"
     return f'In [sources.{column.name}]: labels = {{"{label}": "{other}", ...}} (those not named are left out)'
 
 
 def _check_coverage(columns: Sequence[Column], known: Column, findings: Findings) -> None:
-    weak = [column for column in columns if column.name not in ("gold", "dev", "test")]
+    weak = [column for column in columns if column.name not in _EVALUATED]
     alone = [label for label in known.counts if not any(label in column.counts for column in weak)]
     if any(column.counts for column in weak) and alone and len(alone) < len(known.counts):
         message = f"Labels that no term or source gives, so they are learned from gold alone: {listed(alone)}."
         findings.info(known.where, message)
     few = sorted(label for label, n in known.counts.items() if n is not None and n < FEW)
     if few and known.name == "gold":
-        findings.warning(
-            known.where,
-            f"Labels with fewer than {FEW} entities, which will hardly be learned: "
-            f"{listed([f'{label} {_n(known, label)}' for label in few])}.",
-            "Annotate more of them, or leave them out.",
-        )
+        shown = listed([f"{label} {_n(known, label)}" for label in few])
+        message = f"Labels with fewer than {FEW} entities, which will hardly be learned: {shown}."
+        findings.warning(known.where, message, "Annotate more of them, or leave them out.")
 
 
 def _n(column: Column, label: str) -> str:

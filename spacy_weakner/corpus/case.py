@@ -5,7 +5,7 @@ from typing import Any, Dict
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, ORTH, POS, SENT_START, SPACY, TAG
 from spacy.tokens import Doc
 
-from .copying import make_doc
+from .docbin import doc_of_words
 from .weak import copy_group, get_augmented, set_augmented, stored_user_data
 
 LOWER, UPPER = "lower", "upper"
@@ -20,17 +20,13 @@ def has_case(doc: Doc) -> bool:
 
 
 def change_case(doc: Doc, case: str) -> Doc:
-    """A copy of a sentence in lower case, or in capitals: the same tokens with the same annotation.
-
-    doc (Doc): The sentence.
-    case (str): "lower" or "upper". Words may get longer: "Straße" becomes "STRASSE".
-    RETURNS (Doc): The copy.
-    """
+    """A copy of a sentence in "lower" or "upper" case: the same tokens with the same annotation. Words may get longer:
+    "Straße" becomes "STRASSE"."""
     change, strings = CASES[case], doc.vocab.strings
     values: Any = doc.to_array(_ATTRS)
     changed: Dict[int, str] = {key: change(strings[key]) for key in set(values[:, 0].tolist())}
     words = [changed[key] for key in values[:, 0].tolist()]
-    copy = make_doc(doc.vocab, words, values[:, 1].astype(bool).tolist(), _ATTRS[2:], values[:, 2:])
+    copy = doc_of_words(doc.vocab, words, values[:, 1].astype(bool).tolist(), _ATTRS[2:], values[:, 2:])
     copy.has_unknown_spaces = doc.has_unknown_spaces
     copy.cats = dict(doc.cats)
     copy.user_data.update(stored_user_data(doc))

@@ -8,19 +8,20 @@ tags ("B-PER,B-LOC"): nothing is known where their entities overlap.
 import re
 from itertools import chain, pairwise, tee
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import Errors, WeaknerError
-from ..files import atomic_path, read_lines
+from ..files import read_lines
 from ..ty import Entity
 from .counts import Place, RowCounts, RowError, at_line, show
 from .entities import set_entities
 from .jsonl import row_from_doc
 from .overlaps import drop_overlaps
 from .records import BLANK_TOKENS, is_blank
+from .rows import Row
 from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
 
 MISSING_TAGS = ("-", "?")
@@ -76,7 +77,13 @@ def read_conll(
         words, tags = _read_sentence(path, sentence, columns, labels, counts)
         if words:
             counts.place = f"line {sentence[0].number}"
-            yield _make_doc(words, tags, nlp, counts)
+            doc = Doc(nlp.vocab, words=words)
+            entities, unknown = drop_overlaps(decode_tags(tags), counts)
+            known = [tag is not None for tag in tags]
+            for start, end in unknown:
+                known[start:end] = [False] * (end - start)
+            set_entities(doc, entities, known)
+            yield doc
 
 
 def _sentences(
@@ -129,7 +136,7 @@ def _is_numbered(sentence: Sequence[_Line]) -> bool:
 def _guess_columns(lines: Iterable[Sequence[str]]) -> str:
     """Columns of token and tag beside a first one that counts, as the option takes them."""
     found = enumerate(zip(*(cells for cells in lines if not _NO_WORD.fullmatch(cells[0])), strict=False), start=1)
-    tags = [n for n, cells in found if any(map(_is_known, cells)) and all(map(_are_tags, cells))]
+    tags = [n for n, cells in found if not set(MISSING_TAGS).issuperset(cells) and all(map(_are_tags, cells))]
     return f"{3 if tags[:1] == [2] else 2} {tags[0] if tags else 'N (N: the column of the tags)'}"
 
 
@@ -143,16 +150,18 @@ def _read_sentence(
         if counted and _NO_WORD.fullmatch(line.cells[0]):
             counts.notes[NO_WORDS] += 1
             continue
-        parts = None
+        token, tag = "", None
         with at_line(path, line.number, counts):
-            _check_width(line.cells, line.width)
-            token, cell = (_cell(line.cells, column) for column in columns)
-            if not token:
+            if len(line.cells) < 2:
+                raise RowError(f"expected at least 2 columns, got {len(line.cells)}")
+            if len(line.cells) != line.width:
+                raise RowError(f"expected {line.width} columns as in the lines before, got {len(line.cells)}")
+            found, cell = (_cell(line.cells, column) for column in columns)
+            if not found:
                 raise RowError("the token is empty")
-            parts = token, _read_tag(cell, labels)
-        if parts is None:  # refused, so the sentence is left out
+            tag, token = _read_tag(cell, labels), found
+        if not token:  # refused, so the sentence is left out
             return [], []
-        token, tag = parts
         if is_blank(token):
             counts.notes[BLANK_TOKENS] += 1
         else:
@@ -161,24 +170,29 @@ def _read_sentence(
     return words, tags
 
 
-def write_conll(path: Path, docs: Iterable[Doc]) -> int:
-    """Write a CoNLL file, whole or not at all: token, tab, BIO tag; missing tags as "-". White-space tokens,
-    and Docs that hold nothing else, are left out."""
-    n = 0
-    with atomic_path(Path(path)) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:
-        for doc in docs:
-            row = row_from_doc(doc)
-            tokens: List[str] = row["tokens"]
-            tags = bio_tags(len(tokens), row["ents"], row.get("missing", []))
-            for token, tag in zip(tokens, tags, strict=True):
-                # A tab within a token would be read as a column.
-                written = _SEPARATORS.sub(" ", token).strip(" ")
-                _check_readable(path, written, tag, doc)
-                file_.write(f"{written}\t{tag}\n")
-            if tokens:
-                file_.write("\n")
-                n += 1
-    return n
+def conll_lines(path: Path, doc: Doc) -> Iterator[str]:
+    """The lines of a Doc: token, tab, BIO tag; missing tags as "-". White-space tokens are left out.
+
+    path (Path): The file that they are for.
+    RAISES (WeaknerError): If something would be read as something else, or not at all.
+    """
+    row = row_from_doc(doc)
+    for token, tag in zip(row["tokens"], bio_tags(row), strict=True):
+        # A tab within a token would be read as a column.
+        token = _SEPARATORS.sub(" ", token).strip(" ")
+        text = f"{token}\t{tag}"
+        ok = (
+            text == text.rstrip()
+            and text.count("\t") == 1
+            and not {"\n", "\0"} & set(text)
+            and token != DOC_START
+            and not token.startswith(_BYTE_ORDER_MARK)
+            and (tag in MISSING_TAGS or is_readable(tag))
+        )
+        if not ok:
+            raise WeaknerError(Errors.WK746.format(path=path, token=show(token), tag=show(tag), text=show(doc.text)))
+        yield text
+    yield ""
 
 
 def decode_tags(tags: Sequence[Optional[str]]) -> List[Entity]:
@@ -211,13 +225,15 @@ def _decode(prefixes: Sequence[str]) -> Iterator[Tuple[int, int]]:
             start = None
 
 
-def bio_tags(n: int, entities: Optional[Sequence[Sequence[Any]]], missing: Iterable[Tuple[int, int]]) -> List[str]:
-    if entities is None:
+def bio_tags(row: Row) -> List[str]:
+    """The tags of a row's tokens; missing ones as "-"."""
+    n = len(row["tokens"])
+    if row["ents"] is None:
         return ["-"] * n
     tags = ["O"] * n
-    for start, end in missing:
+    for start, end in row.get("missing", []):
         tags[start:end] = ["-"] * (end - start)
-    for start, end, label, *_ in entities:
+    for start, end, label, *_ in row["ents"]:
         tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
     return tags
 
@@ -244,31 +260,6 @@ def _with_type(tag: str, names: Sequence[str]) -> str:
             "spacy weakner convert FILE NEW --labels O,B-TYPE,I-TYPE"
         )
     return f"{tag[0]}-{types.pop()}"
-
-
-def _make_doc(words: List[str], tags: Sequence[Optional[str]], nlp: Language, counts: RowCounts) -> Doc:
-    doc = Doc(nlp.vocab, words=words)
-    entities, unknown = drop_overlaps(decode_tags(tags), counts)
-    known = [tag is not None for tag in tags]
-    for start, end in unknown:
-        known[start:end] = [False] * (end - start)
-    set_entities(doc, entities, known)
-    return doc
-
-
-def _check_readable(path: Path, token: str, tag: str, doc: Doc) -> None:
-    """Refuse what would be read as something else, or not at all."""
-    text = f"{token}\t{tag}"
-    ok = (
-        text == text.rstrip()
-        and text.count("\t") == 1
-        and not {"\n", "\0"} & set(text)
-        and token != DOC_START
-        and not token.startswith(_BYTE_ORDER_MARK)
-        and (tag in MISSING_TAGS or is_readable(tag))
-    )
-    if not ok:
-        raise WeaknerError(Errors.WK746.format(path=path, token=show(token), tag=show(tag), text=show(doc.text)))
 
 
 def _cell(cells: Sequence[str], column: int) -> str:
@@ -298,13 +289,6 @@ def _is_comment(raw: str, cells: Sequence[str], column: int, width: Optional[int
     return not _are_tags(_cell(cells, column))
 
 
-def _check_width(cells: Sequence[str], width: int) -> None:
-    if len(cells) < 2:
-        raise RowError(f"expected at least 2 columns, got {len(cells)}")
-    if len(cells) != width:
-        raise RowError(f"expected {width} columns as in the lines before, got {len(cells)}")
-
-
 def _read_tag(cell: str, names: Sequence[str]) -> Optional[str]:
     cell = cell.strip()
     return None if any(tag in MISSING_TAGS for tag in split_tags(cell)) else check_tag(cell, names)
@@ -312,7 +296,3 @@ def _read_tag(cell: str, names: Sequence[str]) -> Optional[str]:
 
 def _are_tags(cell: str) -> bool:
     return all(tag in MISSING_TAGS or is_tag(tag) for tag in split_tags(cell.strip()))
-
-
-def _is_known(cell: str) -> bool:
-    return cell not in MISSING_TAGS

@@ -24,12 +24,9 @@ class RowCounts:
     """What readers count. Subclasses may collect what is wrong with rows: override `refuse` and `note_misaligned`.
 
     annotated (int): Rows with spans of the layout.
-    empty (int): Lines without text.
-    long (int): Texts left out because the tokenizer would take very long.
-    misaligned (int): Spans dropped because they do not end at token borders.
-    moved (int): Spans expanded or contracted to token borders.
-    ignored (Counter[str]): Rows per key that is not part of the layout.
-    lists (Counter[str]): The same, if the key holds a list or an object.
+    empty, long (int): Lines without text, and texts left out because the tokenizer would take very long.
+    misaligned, moved (int): Spans dropped because they do not end at token borders, or brought to some.
+    ignored, lists (Counter[str]): Rows per key that is not part of the layout; those where it holds a list or object.
     notes (Counter[str]): What else happened to rows and spans, in words.
     groups (Counter[str]): Spans per span group that is not read.
     offsets (Counter[str]): Files per unit of their offsets, where it makes a difference.
@@ -53,23 +50,11 @@ class RowCounts:
     total = 0
 
     def refuse(self, path: Path, place: str, reason: str, error: Exception) -> None:
-        """Handle a row that cannot be read: raise an error, or note it and return, so that reading goes on.
-
-        path (Path): The file.
-        place (str): Where in the file, for example "line 7".
-        reason (str): What is wrong.
-        error (Exception): The error.
-        RAISES (WeaknerError): With file, place and reason.
-        """
+        """Handle a row that cannot be read: raise an error, or note it and return, so that reading goes on."""
         raise WeaknerError(Errors.WK103.format(path=path, place=place, reason=reason)) from error
 
     def note_misaligned(self, text: str, label: str, tokens: List[str]) -> None:
-        """Handle a span of the row at hand that does not end at token borders, beside what is counted.
-
-        text (str): The text that it covers.
-        label (str): Its label.
-        tokens (List[str]): The tokens that it touches.
-        """
+        """Handle a span of the row at hand that does not end at the borders of the tokens that it touches."""
 
     def note(self, what: str, n: int = 1) -> None:
         if n:

@@ -1,7 +1,7 @@
 """Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set
 
 import numpy
 import srsly
@@ -90,6 +90,16 @@ def bare_copy(doc: Doc, vocab: Optional[Vocab] = None) -> Doc:
     strings: Any = doc.vocab.strings
     words = [strings[key] for key in values[:, 0].tolist()]
     return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
+
+
+def doc_of_words(vocab: Vocab, words: Any, spaces: List[bool], attrs: Sequence[int], values: Any) -> Doc:
+    """Make a Doc of words, or of their hashes, and set attributes of its tokens: `values` has shape (n_tokens,
+    n_attrs). Attributes that no token has are left alone."""
+    doc = Doc(vocab, words=words, spaces=spaces)
+    used = [i for i in range(len(attrs)) if values[:, i].any()]
+    if used:
+        doc.from_array([attrs[i] for i in used], values[:, used])
+    return doc
 
 
 def copy_with_groups(doc: Doc, groups: Iterable[str], vocab: Optional[Vocab] = None) -> Doc:

@@ -21,11 +21,7 @@ def document_of(identifier: Optional[str]) -> Optional[str]:
 
 def group_documents(docs: Iterable[Doc]) -> Iterator[List[Doc]]:
     """Bring the sentences of documents together: those that follow each other, with one name and numbers that count up.
-
-    docs (Iterable[Doc]): Sentences.
-    YIELDS (List[Doc]): Those of one document. Sentences of which nothing is known stand alone, and so do those of a
-        name with numbers over `LONGEST`.
-    """
+    Those of which nothing is known stand alone, and those of a name with numbers over `LONGEST`."""
     group: List[Doc] = []
     last: Optional[Tuple[str, int]] = None
     for doc in docs:

@@ -1,6 +1,6 @@
 """Where the gold of a Doc is."""
 
-from typing import Any, FrozenSet, List, NamedTuple, Optional, Sequence
+from typing import FrozenSet, List, NamedTuple, Optional, Sequence
 
 import numpy
 from spacy.attrs import ENT_IOB
@@ -11,11 +11,7 @@ from .weak import GOLD_GROUP, Ids, doc_entities, doc_ids, group_entities, is_wea
 
 
 class Gold(NamedTuple):
-    """What is known for certain about a Doc.
-
-    entities (FrozenSet[Entity]): The gold entities.
-    missing (FrozenSet[int]): Tokens without annotation.
-    """
+    """The gold entities of a Doc, and its tokens without annotation."""
 
     entities: FrozenSet[Entity]
     missing: FrozenSet[int] = frozenset()
@@ -44,9 +40,7 @@ def set_gold(doc: Doc, entities: Sequence[Entity], missing: Sequence[int] = (), 
 
 def missing_tokens(doc: Doc) -> List[int]:
     """The tokens whose entity annotation is missing."""
-    values: Any = doc.to_array([ENT_IOB])  # many times as fast as to ask every token
-    missing: List[int] = numpy.flatnonzero(values == 0).tolist()
-    return missing
+    return numpy.flatnonzero(doc.to_array([ENT_IOB]) == 0).tolist()  # many times as fast as to ask every token
 
 
 def find_gold(doc: Doc) -> Optional[Gold]:

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import contextmanager
+from itertools import accumulate, compress, zip_longest
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
@@ -9,7 +10,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import WeaknerError
-from ..files import atomic_path, parse_json, read_lines
+from ..files import parse_json, read_lines
 from ..ty import Entity
 from . import weak
 from .counts import Place, RowCounts, RowError, at_line, show
@@ -81,61 +82,46 @@ def read_jsonl(
         yield doc
 
 
-def write_jsonl(path: Path, docs: Iterable[Doc]) -> int:
-    """Write a JSONL file, whole or not at all, and count its rows. Docs without visible tokens are left out."""
-    n = 0
-    with atomic_path(Path(path)) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:
-        for doc in docs:
-            row = row_from_doc(doc)
-            if row["tokens"]:
-                file_.write(json.dumps(row, ensure_ascii=False) + "\n")
-                n += 1
-    return n
-
-
 def row_from_doc(doc: Doc) -> Row:
-    """Make a row of a Doc. White-space tokens are left out, so that rows and CoNLL files hold the same
-    tokens.
+    """Make a row of a Doc. White-space tokens are left out, so that rows and CoNLL files hold the same tokens.
 
     Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout."""
-    visible = [token for token in doc if not token.text.isspace()]
-    # New position of each border between tokens: the number of visible tokens before it.
-    place = [0]
-    for token in doc:
-        place.append(place[-1] + (not token.text.isspace()))
+    visible = [not token.text.isspace() for token in doc]
+    place = [0, *accumulate(visible)]  # new position of each border between tokens
 
-    def moved(entities: Iterable[Entity], ids: weak.Ids = {}) -> List[List[Any]]:  # noqa: B006
-        return [
-            [place[s], place[e], label, *_joined(ids.get((s, e, label), ()))]
-            for s, e, label in entities
-            if place[s] < place[e]
-        ]
+    def spans(entities: Iterable[Entity], ids: weak.Ids, scores: Sequence[Optional[float]] = ()) -> List[List[Any]]:
+        found = []
+        for (start, end, label), score in zip_longest(entities, scores):
+            listed = ids.get((start, end, label))
+            rest = [*([] if score is None else [score]), *(["|".join(listed)] if listed else [])]
+            found += [[place[start], place[end], label, *rest]] if place[start] < place[end] else []
+        return found
 
     row: Row = {}
     if weak.get_id(doc) is not None:
         row["id"] = weak.get_id(doc)
-    row["tokens"] = [token.text for token in visible]
-    spaces = [
-        bool(token.whitespace_) or (token.i + 1 < len(doc) and doc[token.i + 1].text.isspace()) for token in visible
-    ]
-    if not all(spaces):
-        row["spaces"] = spaces
-    missing = [token.ent_iob == 0 for token in visible]
-    row["ents"] = None if all(missing) else moved(weak.doc_entities(doc), weak.doc_ids(doc))
+    tokens = list(compress(doc, visible))
+    row["tokens"] = [token.text for token in tokens]
+    row["spaces"] = [bool(t.whitespace_) or (t.i + 1 < len(doc) and not visible[t.i + 1]) for t in tokens]
+    if all(row["spaces"]):
+        del row["spaces"]
+    missing = [token.ent_iob == 0 for token in tokens]
+    row["ents"] = None if all(missing) else spans(weak.doc_entities(doc), weak.doc_ids(doc))
     if row["ents"] is not None and any(missing):
         row["missing"] = _ranges(missing)
     if weak.WRONG_GROUP in doc.spans:
-        row["wrong"] = moved(weak.group_entities(doc, weak.WRONG_GROUP))
-    sources = weak.weak_sources(doc)
-    if sources:
-        row["weak_ents"] = {source: _scored(doc, source, place) for source in sources}
+        row["wrong"] = spans(weak.group_entities(doc, weak.WRONG_GROUP), {})
+    for source in weak.weak_sources(doc):
+        name = weak.weak_group(source)
+        found = spans(weak.group_entities(doc, name), weak.group_ids(doc, name), weak.group_scores(doc, name))
+        row.setdefault("weak_ents", {})[source] = found
     if doc.cats:
         row["cats"] = dict(doc.cats)
     gold = find_gold(doc) if weak.GOLD_GROUP in doc.spans else None
     if gold is not None:
-        row["gold"] = moved(sorted(gold.entities), weak.group_ids(doc, weak.GOLD_GROUP))
+        row["gold"] = spans(sorted(gold.entities), weak.group_ids(doc, weak.GOLD_GROUP))
         if gold.missing:
-            row["gold_missing"] = _ranges([token.i in gold.missing for token in visible])
+            row["gold_missing"] = _ranges([token.i in gold.missing for token in tokens])
     if weak.is_weak(doc):
         row["weak"] = True
         if weak.get_confidence(doc) is not None:
@@ -143,22 +129,6 @@ def row_from_doc(doc: Doc) -> Row:
     if weak.get_meta(doc) is not None:
         row["meta"] = weak.get_meta(doc)
     return row
-
-
-def _scored(doc: Doc, source: str, place: Sequence[int]) -> List[List[Any]]:
-    name = weak.weak_group(source)
-    rows: List[List[Any]] = []
-    entities, ids = weak.group_entities(doc, name), weak.group_ids(doc, name)
-    for entity, score in zip(entities, weak.group_scores(doc, name), strict=True):
-        start, end, label = entity
-        if place[start] < place[end]:
-            rest = ([] if score is None else [score]) + _joined(ids.get(entity, ()))
-            rows.append([place[start], place[end], label, *rest])
-    return rows
-
-
-def _joined(ids: Sequence[str]) -> List[str]:
-    return ["|".join(ids)] if ids else []
 
 
 def _ranges(flags: Sequence[bool]) -> List[List[int]]:

@@ -33,12 +33,8 @@ class CorpusLanguage(NamedTuple):
 
 
 def recorded_language(path: Path) -> Optional[CorpusLanguage]:
-    """What is recorded for a corpus; None for raw text and the corpora of other tools.
-
-    path (Path): A file, whose folder may have the record, or a folder, whose files may have records of their own.
-    RETURNS (Optional[CorpusLanguage]): The language and the tokenizer.
-    RAISES (WeaknerError): If a record is damaged, or files of the folder have unlike ones.
-    """
+    """What is recorded for a corpus: for a file, perhaps in its folder, or for all files of a folder. None for raw text
+    and the corpora of other tools."""
     path = Path(path)
     if not path.is_dir() and path.suffix != SUFFIX:
         return None
@@ -62,12 +58,8 @@ def _read(record: Path) -> CorpusLanguage:
 
 
 def corpus_language(path: Path, lang: Optional[str] = None, tokenizer: Optional[str] = None) -> CorpusLanguage:
-    """The language and the tokenizer of a corpus: those recorded, or else those given.
+    """The language and the tokenizer of a corpus: those recorded, or else those given, or else English.
 
-    path (Path): The corpus.
-    lang (Optional[str]): Code of the language; None: as recorded, or else "en".
-    tokenizer (Optional[str]): Registered name; None: as recorded, or else that of the language.
-    RETURNS (CorpusLanguage): The language and the tokenizer.
     RAISES (WeaknerError): If another one is given than is recorded, or there is no such language.
     """
     recorded = recorded_language(path)
@@ -82,11 +74,7 @@ def corpus_language(path: Path, lang: Optional[str] = None, tokenizer: Optional[
 
 
 def record_language(path: Path, language: Optional[CorpusLanguage]) -> None:
-    """Record the language of a corpus that was written.
-
-    path (Path): A `.spacy` file or a folder.
-    language (Optional[CorpusLanguage]): The language and the tokenizer; None removes an earlier record.
-    """
+    """Record the language of a corpus that was written; None removes an earlier record."""
     record = _record_path(Path(path))
     if language is None:
         record.unlink(missing_ok=True)

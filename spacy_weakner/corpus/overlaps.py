@@ -12,13 +12,8 @@ OVERLAPS = "overlapping spans; their tokens are missing"
 
 
 def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int) -> List[int]:
-    """Keep spans one after the other, each if it overlaps none that is kept already.
-
-    spans (Sequence[Tuple[int, int]]): Start and end in tokens.
-    ranks (Any): Shape (n,): the highest comes first; of equal ones the first.
-    n_tokens (int): Length of the sentence.
-    RETURNS (List[int]): Indices of those that are kept, by start.
-    """
+    """Keep spans one after the other, the highest rank first, each if it overlaps none that is kept already. Indices,
+    by start."""
     free = numpy.ones(n_tokens, dtype=bool)
     chosen: List[int] = []
     for i in numpy.argsort(-numpy.asarray(ranks), kind="stable").tolist():
@@ -35,14 +30,13 @@ def drop_overlaps(entities: Iterable[Entity], counts: RowCounts) -> Tuple[List[E
     clusters: List[List[Entity]] = []
     end = 0
     for entity in sorted({*entities}):
-        if clusters and entity[0] < end:
-            clusters[-1].append(entity)
-        else:
-            clusters.append([entity])
+        if entity[0] >= end:
+            clusters.append([])
+        clusters[-1].append(entity)
         end = max(end, entity[1])
     kept = [cluster[0] for cluster in clusters if len(cluster) == 1]
     others = [cluster for cluster in clusters if len(cluster) > 1]
-    counts.notes.update({OVERLAPS: sum(map(len, others))} if others else {})
+    counts.note(OVERLAPS, sum(map(len, others)))
     return kept, [(cluster[0][0], max(end for _, end, _ in cluster)) for cluster in others]
 
 
@@ -68,10 +62,8 @@ def best_without_overlaps(
 
         best(end) = max(best(end - 1), max_{spans that end there} best(start) + weight)
 
-    spans (Sequence[Tuple[int, int]]): Start and end in tokens; none is empty.
     weights (Any): Shape (n,). What weighs nothing or less is not chosen. Of equal choices it is the one with the
         earlier spans of the list.
-    n_tokens (int): Length of the sentence.
     least (float): What a span must gain to be chosen: smaller gains are rounding errors.
     RETURNS (List[int]): Indices of those that are chosen, by start.
     """

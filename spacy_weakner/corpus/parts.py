@@ -28,7 +28,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..ty import Entity
-from .copying import make_doc
+from .docbin import doc_of_words
 from .sentences import is_blank_line
 from .tags import BoolMask, same_tokens
 from .weak import select_attrs, select_tokens, set_spans
@@ -42,11 +42,7 @@ _INSIDE, _BEGINS = 1, 3
 
 
 class Part(NamedTuple):
-    """A sentence of a text.
-
-    doc (Doc): Its visible tokens.
-    tokens (Tokens): Shape (n_tokens,): which tokens of the text these are, ascending.
-    """
+    """A sentence of a text: the Doc of its visible tokens, and which tokens of the text these are, ascending."""
 
     doc: Doc
     tokens: Tokens
@@ -62,11 +58,7 @@ Merge = Callable[[Doc, List[Part], List[T]], T]
 
 
 class Parts:
-    """The parts of some texts.
-
-    texts (Sequence[Doc]): The texts.
-    parts (Sequence[List[Part]]): The parts of each, as `split_doc` gives them.
-    """
+    """The parts of some texts, as `split_doc` gives them."""
 
     def __init__(self, texts: Sequence[Doc], parts: Sequence[List[Part]]) -> None:
         self.texts = list(texts)
@@ -209,7 +201,7 @@ def _take(doc: Doc, places: Sequence[Tokens]) -> List[Doc]:
         apart = numpy.diff(tokens, append=tokens[-1:] + 1) > 1
         spaces = rows[:, 1].astype(bool) | apart
         spaces[-1:] = False
-        part = make_doc(doc.vocab, rows[:, 0].tolist(), spaces.tolist(), _ATTRS[2:], rows[:, 2:])
+        part = doc_of_words(doc.vocab, rows[:, 0].tolist(), spaces.tolist(), _ATTRS[2:], rows[:, 2:])
         part.cats = dict(doc.cats)
         select_tokens(doc, part, tokens)
         docs.append(part)

@@ -1,13 +1,13 @@
 """Lines of files of any size: the first, then some from all over the rest."""
 
+from collections import deque
 from pathlib import Path
 from typing import Iterator, Optional, Tuple
 
-from ..files import decode_line, open_packed
+from ..files import decode_line, open_packed, read_lines
 from .counts import Place
 
 LIMIT = 20_000  # lines of a file that are looked at
-_BLOCK = 1 << 20
 
 
 class SampledLines:
@@ -69,13 +69,6 @@ class SampledLines:
     def _decode(self, raw: bytes, start: int) -> str:
         try:
             return decode_line(raw, self.path, 2, start)
-        except ValueError:  # rare, so lines are counted only now
-            return decode_line(raw, self.path, self._line_number(start), start)
-
-    def _line_number(self, start: int) -> int:
-        number, left = 1, start
-        with self.path.open("rb") as file_:
-            while left > 0 and (block := file_.read(min(_BLOCK, left))):
-                number += block.count(b"\n")
-                left -= len(block)
-        return number
+        except ValueError:
+            deque(read_lines(self.path), maxlen=0)  # rare, so the line is found only now
+            raise

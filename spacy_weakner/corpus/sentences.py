@@ -50,10 +50,8 @@ def longest_run(text: str, nlp: Language) -> int:
 
 
 class SentenceSplitter:
-    """Splits raw text into one Doc per sentence: at blank lines, and by the rule of spaCy's sentencizer.
-
-    nlp (Language): Its vocabulary and tokenizer are used; the pipeline itself is not changed.
-    """
+    """Splits raw text into one Doc per sentence: at blank lines, and by the rule of spaCy's sentencizer. Of `nlp` only
+    vocabulary and tokenizer are used."""
 
     def __init__(self, nlp: Language) -> None:
         self.nlp = nlp

@@ -76,12 +76,8 @@ class TagScheme:
         return [self.index[f"{prefix}-{label}"] for prefix in spelled]
 
     def encode(self, entities: Iterable[Entity], known: BoolMask) -> IntTags:
-        """Encode entities.
-
-        entities (Iterable[Entity]): Entities without overlaps.
-        known (BoolMask): Shape (n_tokens,); False where nothing is known. Tokens of entities count as known.
-        RETURNS (IntTags): Shape (n_tokens,); `MISSING` where nothing is known.
-        """
+        """Encode entities without overlaps: shape (n_tokens,), `MISSING` where nothing is known. Tokens of entities are
+        known in any case."""
         tags = numpy.where(known, 0, MISSING).astype("int64")
         for start, end, label in entities:
             tags[start:end] = self.span_tags(label, end - start)
@@ -89,11 +85,7 @@ class TagScheme:
 
     def decode(self, tags: Iterable[int]) -> List[Entity]:
         """Decode tag ids into entities. Sequences that break the scheme are read leniently: a tag that cannot
-        continue the entity before it begins a new one.
-
-        tags (Iterable[int]): Tag ids; `MISSING` ends an entity like "O".
-        RETURNS (List[Entity]): Entities from left to right.
-        """
+        continue the entity before it begins a new one; `MISSING` ends an entity like "O"."""
         found = self.decode_all([numpy.asarray(list(tags), dtype="int64")]).tolist()
         return [(start, end, self.labels[label]) for _, start, end, label in found]
 
@@ -130,12 +122,8 @@ class TagScheme:
     # From Docs
 
     def from_doc(self, doc: Doc) -> IntTags:
-        """Encode `doc.ents`; tokens without annotation are missing.
-
-        doc (Doc): The annotated Doc.
-        RETURNS (IntTags): Shape (n_tokens,).
-        RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
-        """
+        """Encode `doc.ents`; tokens without annotation are missing. A label that the scheme does not have is a
+        `KeyError`."""
         annotation = doc.to_array([ENT_IOB, ENT_TYPE])
         iob, types = annotation[:, 0], annotation[:, 1]
         # ENT_IOB 3 without a type is "blocked": an explicit no.
@@ -164,9 +152,6 @@ class TagScheme:
         part, or whose annotation is missing, is missing. A completed tag sequence of the reference comes before its
         entities.
 
-        example (Example): Predicted and reference may be tokenized differently, unless the reference has a completed
-            tag sequence.
-        RETURNS (IntTags): Shape (n_tokens of the predicted Doc,).
         RAISES (WeaknerError): If a completed tag sequence belongs to other tokens or to another scheme.
         RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
         """
@@ -189,7 +174,6 @@ class TagScheme:
     def soft_from_example(self, example: Example) -> Optional[NDArray[numpy.float64]]:
         """Read the reference's soft labels into the columns of this scheme.
 
-        example (Example): Predicted and reference must have the same tokens.
         RETURNS (Optional[NDArray[numpy.float64]]): Shape (n_tokens, n_tags), rows sum to 1, or are 0 where nothing
             is known; None if the reference has no soft labels.
         RAISES (WeaknerError): If they are written in another scheme, belong to other tokens, or are no distributions.

@@ -54,12 +54,8 @@ Ids = Mapping[Entity, Sequence[str]]
 
 
 class SoftLabels(NamedTuple):
-    """A distribution over tags per token.
-
-    labels (Tuple[str, ...]): The columns; contains "O".
-    scheme (str): Tag scheme of the labels.
-    probabilities (Floats2d): Shape (n_tokens, n_labels); rows sum to 1, or are 0 where nothing is known.
-    """
+    """A distribution over tags per token: shape (n_tokens, n_labels); rows sum to 1, or are 0 where nothing is known.
+    The labels are tags of the scheme, with "O"."""
 
     labels: Tuple[str, ...]
     scheme: str
@@ -77,16 +73,8 @@ def set_group(
     ids: Optional[Ids] = None,
     attrs: Optional[Mapping[str, Any]] = None,
 ) -> SpanGroup:
-    """Write a span group, replacing an earlier one of that name.
-
-    doc (Doc): The Doc to write to.
-    name (str): Name of the group, for example `weak_group("terms")`.
-    entities (Sequence[Entity]): (start, end, label) in tokens.
-    scores (Optional[Sequence[Optional[float]]]): One per entity: a probability, or None where there is none.
-    ids (Optional[Ids]): Ids of concepts by entity, the best first, which becomes the span's `kb_id_`.
-    attrs (Optional[Mapping[str, Any]]): What the group carries besides.
-    RETURNS (SpanGroup): The group.
-    """
+    """Write a span group, replacing an earlier one of that name. The best of the ids becomes the span's `kb_id_`;
+    `attrs` are what the group carries beside scores and ids."""
     given = ids or {}
     carried = {key: value for key, value in (attrs or {}).items() if key not in PER_SPAN}
     if scores is not None:
@@ -162,13 +150,8 @@ def set_source(
     complete: bool = False,
     terms: Optional[str] = None,
 ) -> SpanGroup:
-    """Write what a weak source says about a Doc, replacing what it said before.
+    """Write what a weak source says about a Doc, replacing what it said before. Its entities may overlap.
 
-    doc (Doc): The Doc to write to.
-    source (str): Name of the source.
-    entities (Sequence[Entity]): (start, end, label) in tokens; overlaps and several labels per phrase are allowed.
-    scores (Optional[Sequence[Optional[float]]]): One per entity, or None where there is none.
-    ids (Optional[Ids]): Ids of concepts by entity, the best first.
     reliability (Optional[float]): Probability that one of its entities is right, as its user declares it.
     complete (bool): Whether tokens about which it says nothing are "O" to it, as they are to a model that was asked for
         all entities; a term list only knows what is in it.
@@ -194,8 +177,7 @@ def source_attrs(
 
 def get_reliability(doc: Doc, source: str) -> Optional[float]:
     """The declared reliability of a source that has written to the Doc; None if it declares none."""
-    value: Optional[float] = doc.spans[weak_group(source)].attrs.get("reliability")
-    return value
+    return doc.spans[weak_group(source)].attrs.get("reliability")
 
 
 def is_complete(doc: Doc, source: str) -> bool:
@@ -205,8 +187,7 @@ def is_complete(doc: Doc, source: str) -> bool:
 
 def terms_attr(doc: Doc, source: str) -> Optional[str]:
     """By which token attribute a term list that has written to the Doc compares its terms; None for other sources."""
-    attr: Optional[str] = doc.spans[weak_group(source)].attrs.get("terms")
-    return attr
+    return doc.spans[weak_group(source)].attrs.get("terms")
 
 
 def weak_group(source: str) -> str:
@@ -235,11 +216,7 @@ def doc_ids(doc: Doc) -> Dict[Entity, Tuple[str, ...]]:
 
 
 def add_ids(doc: Doc, sources: Sequence[str]) -> None:
-    """Give the entities that have no id that of the same span and label of a source.
-
-    doc (Doc): The Doc.
-    sources (Sequence[str]): The sources, the most trusted first.
-    """
+    """Give the entities that have no id that of the same span and label of a source, the most trusted first."""
     ids: Dict[Entity, Tuple[str, ...]] = {}
     for group in map(weak_group, sources):
         if group in doc.spans and "ids" in doc.spans[group].attrs:
@@ -292,18 +269,12 @@ def get_confidence(doc: Doc) -> Optional[float]:
 
 def get_confidence_unit(doc: Doc) -> Optional[str]:
     """What the confidence is that of: "sentence" or "token"; None if it is not known."""
-    unit: Optional[str] = doc.user_data.get(_UNIT)
-    return unit
+    return doc.user_data.get(_UNIT)
 
 
 def set_confidence(doc: Doc, confidence: Optional[float], unit: Optional[str] = None) -> None:
-    """Set the confidence of a weak sentence.
-
-    confidence (Optional[float]): A probability, or None where it is not known.
-    unit (Optional[str]): Whether it is that of the whole "sentence", or of each "token".
-    RAISES (ValueError): If it is none: NaN would count as the highest of all in many comparisons.
-    """
-    if confidence is not None and not 0.0 <= confidence <= 1.0:
+    """Set the confidence of a weak sentence: that of the whole "sentence", or of each "token"."""
+    if confidence is not None and not 0.0 <= confidence <= 1.0:  # NaN would be the highest in many comparisons
         raise ValueError(f"a confidence must be a probability, not {confidence}")
     _set(doc, _CONFIDENCE, None if confidence is None else float(confidence))
     _set(doc, _UNIT, None if confidence is None else unit)
@@ -371,12 +342,7 @@ def is_bare(doc: Doc) -> bool:
 
 
 def select_tokens(doc: Doc, part: Doc, tokens: NDArray[numpy.int64]) -> None:
-    """Copy what is known of a sentence to a Doc of some of its tokens.
-
-    doc (Doc): The sentence.
-    part (Doc): The Doc of some of its tokens.
-    tokens (NDArray[numpy.int64]): Which tokens these are.
-    """
+    """Copy what is known of a sentence to a Doc of some of its tokens."""
     part.user_data.update(stored_user_data(doc))
     for key in (_TAGS, _AUGMENTED):
         if key in part.user_data:
@@ -393,11 +359,7 @@ def stored_user_data(doc: Doc) -> Dict[str, Any]:
 
 
 def check_stored(doc: Doc) -> None:
-    """Check what a Doc from a file carries: its types and sizes are what the functions of this module give.
-
-    doc (Doc): The Doc.
-    RAISES (ValueError): If they are not, with the key or group.
-    """
+    """Check that what a Doc from a file carries is what the functions of this module give; else a `ValueError`."""
     _ = doc.ents  # fails where a label is none
     data = doc.user_data
     confidence, soft = data.get(_CONFIDENCE), data.get(_SOFT)
@@ -406,61 +368,43 @@ def check_stored(doc: Doc) -> None:
         _WEAK: isinstance(data.get(_WEAK), (bool, type(None))),
         _UNIT: isinstance(data.get(_UNIT), (str, type(None))),
         _CONFIDENCE: confidence is None or (isinstance(confidence, (int, float)) and 0.0 <= confidence <= 1.0),
-        _TAGS: _is_per_token(doc, data.get(_TAGS), (str, type(None))),
-        _AUGMENTED: _is_per_token(doc, data.get(_AUGMENTED), (str,)),
+        _TAGS: data.get(_TAGS) is None or _is_list(data[_TAGS], len(doc), (str, type(None))),
+        _AUGMENTED: data.get(_AUGMENTED) is None or _is_list(data[_AUGMENTED], len(doc), (str,)),
         _SOFT: soft is None or _is_soft(doc, soft),
+        "cats": isinstance(doc.cats, dict)
+        and all(isinstance(v, Real) and math.isfinite(float(v)) for v in doc.cats.values())
+        and all(isinstance(name, str) for name in doc.cats),
+        **{name: _is_group(group) for name, group in doc.spans.items() if name.startswith(_SCORED)},
     }
     wrong = [key for key, fine in right.items() if not fine]
-    if not _are_cats(doc.cats):
-        wrong.append("cats")
-    wrong += [name for name, group in doc.spans.items() if name.startswith(_SCORED) and not _is_group(group)]
     if wrong:
         raise ValueError(f"wrong contents of '{wrong[0]}'")
 
 
-def _are_cats(cats: Any) -> bool:
-    return isinstance(cats, dict) and all(
-        isinstance(name, str) and isinstance(value, Real) and math.isfinite(float(value))
-        for name, value in cats.items()
-    )
-
-
 def _is_group(group: SpanGroup) -> bool:
-    attrs = group.attrs
-    scores = attrs.get("scores", [None] * len(group))
+    n, attrs = len(group), group.attrs
+    ids = attrs.get("ids", [[]] * n)
     return (
-        hasattr(scores, "__len__")
-        and len(scores) == len(group)
-        and all(isinstance(score, (Real, type(None))) for score in scores)
-        and _are_ids(attrs.get("ids"), len(group))
+        _is_list(attrs.get("scores", [None] * n), n, (Real, type(None)))
+        and _is_list(ids, n, (list, tuple))
+        and all(_is_list(listed, len(listed), (str,)) for listed in ids)
         and isinstance(attrs.get("reliability"), (Real, type(None)))
         and isinstance(attrs.get("terms"), (str, type(None)))
     )
 
 
-def _are_ids(ids: Any, length: int) -> bool:
-    return ids is None or (
-        isinstance(ids, (list, tuple))
-        and len(ids) == length
-        and all(isinstance(texts, (list, tuple)) and all(isinstance(text, str) for text in texts) for texts in ids)
-    )
-
-
-def _is_per_token(doc: Doc, value: Any, types: Tuple[type, ...]) -> bool:
-    return value is None or (
-        isinstance(value, (list, tuple)) and len(value) == len(doc) and all(isinstance(item, types) for item in value)
-    )
-
-
 def _is_soft(doc: Doc, soft: Any) -> bool:
     labels = soft.get("labels") if isinstance(soft, dict) else None
-    shape = getattr(soft.get("probabilities"), "shape", None) if isinstance(soft, dict) else None
     return (
-        isinstance(labels, (list, tuple))
-        and all(isinstance(label, str) for label in labels)
+        hasattr(labels, "__len__")
+        and _is_list(labels, len(labels), (str,))
         and isinstance(soft.get("scheme"), str)
-        and shape == (len(doc), len(labels))
+        and getattr(soft.get("probabilities"), "shape", None) == (len(doc), len(labels))
     )
+
+
+def _is_list(value: Any, length: int, types: Tuple[type, ...]) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == length and all(isinstance(item, types) for item in value)
 
 
 def _set(doc: Doc, key: str, value: Any) -> None:

@@ -4,9 +4,10 @@ import pytest
 import spacy
 
 from spacy_weakner.corpus import conll, overlaps, records, weak
-from spacy_weakner.corpus.conll import decode_tags, read_conll, write_conll
+from spacy_weakner.corpus.conll import decode_tags, read_conll
 from spacy_weakner.corpus.counts import RowCounts
 from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.formats.writing import write_corpus
 from spacy_weakner.corpus.rows import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
@@ -94,7 +95,7 @@ def test_other_white_space_belongs_to_tokens(tmp_path, space, between):
     (doc,) = read_conll(path, NLP, counts=counts)
     assert [t.text for t in doc] == [f"5{space}km", f"far{space}", "off"]
     assert weak.doc_entities(doc) == [(0, 2, "X")] and counts.notes == {records.BLANK_TOKENS: 1}
-    write_conll(tmp_path / "b.conll", [doc])
+    write_corpus(tmp_path / "b.conll", [doc])
     (again,) = read_conll(tmp_path / "b.conll", NLP)
     assert [t.text for t in again] == [t.text for t in doc]
 
@@ -280,13 +281,13 @@ def test_round_trip(tmp_path):
         {"tokens": ["#", "x"], "ents": None},
     ]
     docs = [doc_from_row(row, NLP) for row in rows]
-    assert write_conll(tmp_path / "a.conll", docs) == 3
+    assert write_corpus(tmp_path / "a.conll", docs).docs == 3
     first = (tmp_path / "a.conll").read_bytes()
     write_docs(tmp_path / "a.spacy", read_conll(tmp_path / "a.conll", NLP))
     stored = list(read_docs(tmp_path / "a.spacy", NLP.vocab))
     assert [iob(doc) for doc in stored] == ["BBI-", "OOBI", "--"]
     assert [weak.doc_entities(doc) for doc in stored] == [weak.doc_entities(doc) for doc in docs]
-    write_conll(tmp_path / "a.conll", stored)
+    write_corpus(tmp_path / "a.conll", stored)
     assert (tmp_path / "a.conll").read_bytes() == first
 
 
@@ -295,5 +296,5 @@ def test_writer_normalizes_white_space(tmp_path):
         doc_from_row({"text": "New \n York", "ents": [[0, 10, "C"]]}, NLP),
         doc_from_row({"tokens": ["a\tb"], "ents": []}, NLP),
     ]
-    assert write_conll(tmp_path / "a.conll", docs) == 2
+    assert write_corpus(tmp_path / "a.conll", docs).docs == 2
     assert (tmp_path / "a.conll").read_text() == "New\tB-C\nYork\tI-C\n\na b\tO\n\n"

@@ -7,8 +7,9 @@ import spacy
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.counts import RowCounts, RowError
 from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.formats.writing import write_corpus
 from spacy_weakner.corpus.gold import Gold, find_gold
-from spacy_weakner.corpus.jsonl import read_jsonl, row_from_doc, write_jsonl
+from spacy_weakner.corpus.jsonl import read_jsonl, row_from_doc
 from spacy_weakner.corpus.records import BLANK, BLANK_TOKENS
 from spacy_weakner.corpus.rows import doc_from_row
 from spacy_weakner.errors import WeaknerError
@@ -275,7 +276,7 @@ def test_round_trip_through_docs_and_files(tmp_path, row):
     write_docs(tmp_path / "a.spacy", [doc])
     (stored,) = read_docs(tmp_path / "a.spacy", NLP.vocab)
     assert row_from_doc(stored) == row
-    assert write_jsonl(tmp_path / "a.jsonl", [stored]) == 1
+    assert write_corpus(tmp_path / "a.jsonl", [stored]).docs == 1
     (again,) = read_jsonl(tmp_path / "a.jsonl", spacy.blank("xx"))
     assert row_from_doc(again) == row
     assert iob(again) == iob(doc)
@@ -307,7 +308,7 @@ def test_failing_write_leaves_nothing(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_jsonl(tmp_path / "a.jsonl", docs())
+        write_corpus(tmp_path / "a.jsonl", docs())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -23,13 +23,11 @@ _DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_int=parse_inte
 
 class Items:
     """The records of a file, also of one that wraps them in an object (`{"data": [...]}`). They can be iterated over
-    several times. `lines` are JSON lines that have been read already; without `named`, tags of Parquet files stay
-    numbers."""
+    several times. `lines` are JSON lines that have been read already."""
 
-    def __init__(self, path: Path, lines: Optional[Iterable[Tuple[Place, str]]] = None, *, named: bool = True) -> None:
+    def __init__(self, path: Path, lines: Optional[Iterable[Tuple[Place, str]]] = None) -> None:
         self.path = path
         self.lines = lines
-        self.named = named
         self._parsed: Optional[List[Any]] = None
 
     def __iter__(self) -> Iterator[Item]:
@@ -44,7 +42,7 @@ class Items:
         if self.lines is None and self.path.suffix.lower() == PARQUET:
             from .huggingface import read_table
 
-            return ((f"row {number}", row) for number, row in read_table(self.path, self.named))
+            return ((f"row {number}", row) for number, row in read_table(self.path))
         layout = LINES if self.lines is not None else find_layout(self.path)
         if layout in (ARRAY, SPREAD):
             self._parsed = _parse(self.path, layout) if self._parsed is None else self._parsed

@@ -119,15 +119,14 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     if weak.get_meta(doc) is not None:
         task["meta"] = weak.get_meta(doc)
     groups = dict(record.weak)
-    if record.ents is not None:
-        if weak.is_weak(doc):
-            groups[WEAK] = record.ents
-        else:
-            task["annotations"] = [{"result": result(record.ents)}]
-    if groups:
-        task["predictions"] = [
-            {"model_version": source, **_lowest(marks), "result": result(marks)} for source, marks in groups.items()
-        ]
+    if record.ents is not None and weak.is_weak(doc):
+        groups[WEAK] = record.ents
+    elif record.ents is not None:
+        task["annotations"] = [{"result": result(record.ents)}]
+    for source, marks in groups.items():
+        scores = [mark.score for mark in marks if mark.score is not None]
+        lowest = {"score": min(scores)} if scores else {}
+        task.setdefault("predictions", []).append({"model_version": source, **lowest, "result": result(marks)})
     yield task
 
 
@@ -146,11 +145,8 @@ def _annotator(who: Any) -> str:
 
 
 def _newest(found: List[Dict[str, Any]]) -> Dict[str, Any]:
-    def stamp(annotation: Dict[str, Any]) -> str:
-        return str(annotation.get("updated_at") or annotation.get("created_at") or "")
-
     # Of those made at the same time, the last.
-    return max(reversed(found), key=stamp)
+    return max(reversed(found), key=lambda each: str(each.get("updated_at") or each.get("created_at") or ""))
 
 
 def _text(data: Dict[str, Any]) -> str:
@@ -201,11 +197,6 @@ def _results(number: int, mark: Mark, text: str, offsets: Offsets) -> Iterator[D
     yield {**region, "from_name": FROM_NAME, "type": "labels", "value": value, **score}
     if mark.id:
         yield {**region, "from_name": ID_NAME, "type": "textarea", "value": {**place, "text": mark.id.split("|")}}
-
-
-def _lowest(marks: List[Mark]) -> Dict[str, float]:
-    scores = [mark.score for mark in marks if mark.score is not None]
-    return {"score": min(scores)} if scores else {}
 
 
 LABEL_STUDIO = Tool(read, gather, UTF16, write=write)

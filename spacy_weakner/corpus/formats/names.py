@@ -14,15 +14,8 @@ EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS, IDS])
 
 
 class Format(NamedTuple):
-    """A format.
-
-    name (str): Its name in `--format` and `--to`.
-    title (str): The tool or layout.
-    inputs (Tuple[str, ...]): Endings of files that are read.
-    outputs (Tuple[str, ...]): Endings of files that are written; empty if it is only read.
-    holds (FrozenSet[str]): What it can hold when it is written, beside gold entities.
-    blocks (bool): True if some lines of a file can be read without the rest.
-    """
+    """A format: its name in `--format` and `--to`, the tool or layout, the endings of files that are read and of those
+    that are written, what it can hold when it is written, and if some lines of a file can be read without the rest."""
 
     name: str
     title: str

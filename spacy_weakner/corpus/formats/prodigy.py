@@ -11,16 +11,17 @@ again is counted first (8 bytes a row), and rows wait for the last one of theirs
 
 import zlib
 from collections import Counter
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 import numpy
 from spacy.tokens import Doc
 
+from ...ty import Entity
 from .. import weak
 from ..counts import RowError, show
 from ..foreign import is_prodigy
 from ..records import Mark, Record, a_list, make_mark
-from .records import Context, Item, Tool, a_probability, an_object, record_of, triple_mark
+from .records import Context, Item, Tool, a_probability, a_text, an_object, record_of, triple_mark
 
 SOURCE = "prodigy"
 ACCEPT, REJECT, IGNORE = "accept", "reject", "ignore"
@@ -63,15 +64,13 @@ def gather(items: Iterable[Item]) -> Iterator[Item]:
 
 def read(rows: List[Any], context: Context) -> Optional[Record]:
     """Read the rows about one text."""
-    answers = _Answers()
-    kept = 0
+    counts, answers, kept = context.counts, _Answers(), 0
     for row in sorted(rows, key=_time) if all(map(_time, rows)) else rows:
         row = an_object(row, "a row")
-        if not isinstance(row.get("text"), str):
-            raise RowError(f"'text' must be a string, got {show(row.get('text'))}")
+        a_text(row, "text")
         answer = row.get("answer")
         if answer == IGNORE or (answer == REJECT and not _names_wrong(row)):
-            context.counts.note(IGNORED if answer == IGNORE else REJECTED)
+            counts.note(IGNORED if answer == IGNORE else REJECTED)
             continue
         kept += 1
         unknown = context.note_unknown(row, _KEYS)
@@ -87,9 +86,10 @@ def read(rows: List[Any], context: Context) -> Optional[Record]:
     # Not every question shows tokens.
     tokens = (row["tokens"] for row in reversed(rows) if row.get("tokens"))
     record = answers.record(rows[-1]["text"], _borders(next(tokens, None)))
-    found = {MERGED: kept - 1, CONFLICTS: answers.conflicts, OTHER_VIEWS: answers.others, OLDER: len(answers.older)}
-    for what, n in found.items():
-        context.counts.note(what, n)
+    counts.note(MERGED, kept - 1)
+    counts.note(CONFLICTS, answers.conflicts)
+    counts.note(OTHER_VIEWS, answers.others)
+    counts.note(OLDER, len(answers.older))
     return record
 
 
@@ -97,48 +97,45 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     """Make rows of a Doc: an accepted one of complete gold, one per span where only some are known, and one to be
     answered where nothing is known, with weak labels as suggestions."""
     record = record_of(doc)
-    row: Dict[str, Any] = {
-        "text": record.text,
-        "tokens": [
-            {"text": t.text, "start": t.idx, "end": t.idx + len(t), "id": t.i, "ws": bool(t.whitespace_)} for t in doc
-        ],
-    }
-    if weak.get_meta(doc) is not None:
-        row["meta"] = weak.get_meta(doc)
-    places = _token_places(record)
-    n_weak = sum(map(len, record.weak.values()))
+    starts = {start: i for i, (start, _) in enumerate(record.borders)}
+    ends = {end: i for i, (_, end) in enumerate(record.borders)}
+
+    def span(mark: Mark, **more: Any) -> Dict[str, Any]:
+        more |= {} if mark.score is None else {"score": mark.score}
+        more |= {"kb_id": mark.id} if mark.id else {}
+        tokens = {"token_start": starts[mark.start], "token_end": ends[mark.end]}
+        return {"start": mark.start, "end": mark.end, **tokens, "label": mark.label, **more}
+
+    tokens = [
+        {"text": t.text, "start": t.idx, "end": t.idx + len(t), "id": t.i, "ws": bool(t.whitespace_)} for t in doc
+    ]
+    meta = weak.get_meta(doc)
+    row = {"text": record.text, "tokens": tokens, **({} if meta is None else {"meta": meta})}
+    ents, n_weak = record.ents or [], sum(map(len, record.weak.values()))
     known = record.ents is not None and not weak.is_weak(doc)
     if known and not record.missing:
         lost["weak spans"] += n_weak
         lost["wrong spans"] += len(record.wrong)
-        yield {**row, "spans": [_span(m, places) for m in record.ents or []], "answer": ACCEPT, "_view_id": _MANUAL[0]}
+        yield {**row, "spans": list(map(span, ents)), "answer": ACCEPT, "_view_id": _MANUAL[0]}
         return
-    answers = [(mark, ACCEPT) for mark in record.ents or [] if known] + [(mark, REJECT) for mark in record.wrong]
+    answers = [(mark, ACCEPT) for mark in ents if known] + [(mark, REJECT) for mark in record.wrong]
     if known:
-        inside = sum(len(ent) for ent in doc.ents)
-        lost[OUTSIDE] += len([t for t in doc if not t.is_space]) - len(record.missing) - inside
+        visible, inside = sum(not token.is_space for token in doc), sum(map(len, doc.ents))
+        lost[OUTSIDE] += visible - len(record.missing) - inside
     if answers:
-        lost["weak spans"] += n_weak + (0 if known else len(record.ents or []))
-        key = zlib.crc32((record.text or "").encode())
-        for mark, answer in answers:
-            yield {
-                **row,
-                "spans": [_span(mark, places)],
-                "answer": answer,
-                "_view_id": _BINARY[0],
-                "_input_hash": key,
-            }
+        lost["weak spans"] += n_weak + (0 if known else len(ents))
+        about = {"_view_id": _BINARY[0], "_input_hash": zlib.crc32((record.text or "").encode())}
+        yield from ({**row, "spans": [span(mark)], "answer": answer, **about} for mark, answer in answers)
         return
-    suggested: List[Tuple[Mark, Optional[str]]] = [(mark, None) for mark in record.ents or []] or [
-        (mark, source) for source, marks in record.weak.items() for mark in marks
+    suggested = list(map(span, ents)) or [
+        span(mark, source=source) for source, marks in record.weak.items() for mark in marks
     ]
     spans: List[Dict[str, Any]] = []
-    for mark, source in suggested:
-        if all(mark.end <= span["start"] or span["end"] <= mark.start for span in spans):
-            spans.append({**_span(mark, places), **({} if source is None else {"source": source})})
-    from_groups = len([span for span in spans if "source" in span])
-    lost["weak spans"] += n_weak - from_groups
-    yield {**row, "spans": sorted(spans, key=lambda span: span["start"])}
+    for found in suggested:
+        if all(found["end"] <= other["start"] or other["end"] <= found["start"] for other in spans):
+            spans.append(found)
+    lost["weak spans"] += n_weak - sum("source" in found for found in spans)
+    yield {**row, "spans": sorted(spans, key=lambda found: found["start"])}
 
 
 class _Answers:
@@ -146,8 +143,8 @@ class _Answers:
 
     def __init__(self) -> None:
         self.manual: Optional[List[Mark]] = None
-        self.older: Dict[Tuple[int, int, str], Mark] = {}
-        self.binary: Dict[Tuple[int, int, str], Tuple[Mark, bool]] = {}
+        self.older: Dict[Entity, Mark] = {}
+        self.binary: Dict[Entity, Tuple[Mark, bool]] = {}
         self.suggested: Dict[str, List[Mark]] = {}
         self.conflicts = 0
         self.others = 0
@@ -160,7 +157,10 @@ class _Answers:
                 source = span.get("source") if isinstance(span, dict) else None
                 self.suggested.setdefault(source if isinstance(source, str) and source else SOURCE, []).append(mark)
         elif _is_binary(row):
-            self._add_binary(marks, [_answer(span, answer) for span in spans])
+            for mark, span in zip(marks, spans, strict=True):
+                right = _answer(span, answer) == ACCEPT
+                self.conflicts += self.binary.get(mark[:3], (mark, right))[1] != right
+                self.binary[mark[:3]] = (mark, right)
         elif _is_manual(row):
             self._add_manual(marks)
         else:
@@ -168,20 +168,13 @@ class _Answers:
 
     def _add_manual(self, marks: List[Mark]) -> None:
         """Where the newest answer has no span, an older one may have been about other labels, or been corrected."""
-        found = _keys(marks)
         older = {**self.older, **{mark[:3]: mark for mark in self.manual or []}}
         # Where both have one, the newest is right.
-        left = {
+        self.older = {
             key: mark for key, mark in older.items() if all(m.end <= mark.start or mark.end <= m.start for m in marks)
         }
-        self.conflicts += any(key not in found and key not in left for key in older)
-        self.manual, self.older = marks, left
-
-    def _add_binary(self, marks: List[Mark], answers: List[str]) -> None:
-        for mark, answer in zip(marks, answers, strict=True):
-            before = self.binary.get(mark[:3])
-            self.conflicts += before is not None and before[1] != (answer == ACCEPT)
-            self.binary[mark[:3]] = (mark, answer == ACCEPT)
+        self.conflicts += not older.keys() <= _keys(marks) | self.older.keys()
+        self.manual = marks
 
     def record(self, text: str, borders: List[Tuple[int, int]]) -> Record:
         accepted = [mark for mark, right in self.binary.values() if right]
@@ -243,8 +236,8 @@ def _mark(span: Any, row: Dict[str, Any]) -> Mark:
         if not (type(first) is int and type(last) is int and 0 <= first <= last < len(borders)):
             raise RowError(f"a span without offsets: {show(span)}")
         start, end = borders[first][0], borders[last][1]  # the last token is part of it
-    score = a_probability(span.get("score"))
-    return make_mark(start, end, span.get("label"), span, score=score, text=span.get("text"), id=span.get("kb_id"))
+    about = {"score": a_probability(span.get("score")), "text": span.get("text"), "id": span.get("kb_id")}
+    return make_mark(start, end, span.get("label"), span, **about)
 
 
 def _borders(tokens: Any) -> List[Tuple[int, int]]:
@@ -255,26 +248,7 @@ def _borders(tokens: Any) -> List[Tuple[int, int]]:
     return known if len(known) == len(tokens) else []
 
 
-def _token_places(record: Record) -> Dict[str, Dict[int, int]]:
-    return {
-        "start": {start: i for i, (start, _) in enumerate(record.borders)},
-        "end": {end: i for i, (_, end) in enumerate(record.borders)},
-    }
-
-
-def _span(mark: Mark, places: Dict[str, Dict[int, int]]) -> Dict[str, Any]:
-    return {
-        "start": mark.start,
-        "end": mark.end,
-        "token_start": places["start"][mark.start],
-        "token_end": places["end"][mark.end],
-        "label": mark.label,
-        **({} if mark.score is None else {"score": mark.score}),
-        **({"kb_id": mark.id} if mark.id else {}),
-    }
-
-
-def _keys(marks: List[Mark]) -> "set[Tuple[int, int, str]]":
+def _keys(marks: List[Mark]) -> Set[Entity]:
     return {mark[:3] for mark in marks}
 
 

@@ -24,6 +24,7 @@ from ..sampling import SampledLines
 from ..sentences import LONGEST_RUN, SentenceSplitter, longest_run, sentence_key
 from ..weak import get_id, group_entities, is_known_group, remove_group, set_weak
 from . import brat
+from .huggingface import table_names
 from .items import LINES, PARQUET, Items, check_rows, find_layout
 from .names import FORMATS, JSON_SUFFIXES, SUFFIXES
 from .offsets import AUTO, UNITS, find_unit
@@ -39,9 +40,8 @@ _WEBANNO = "#FORMAT=WebAnno"
 
 @dataclass(frozen=True)
 class Reading:
-    """How corpora are read.
+    """How corpora are read: text without annotations is split into `sentences`.
 
-    sentences (bool): Split text without annotations into sentences.
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
         "contract".
@@ -104,8 +104,7 @@ def input_files(
     check_whole(path)
     if path.is_dir():
         inside = visible_files(path)
-        if suffixes is SUFFIXES:
-            inside = _without_records(_without_texts(inside, format))
+        inside = _corpora(inside, format) if suffixes is SUFFIXES else inside
         found = [(f, format or tell(f)) for f in inside]
         files = [(f, format_) for f, format_ in found if format_ is not None]
         if not files:
@@ -118,18 +117,15 @@ def input_files(
     return [(path, wanted)]
 
 
-def _without_texts(files: Sequence[Path], format: Optional[str]) -> List[Path]:
-    """The files of a folder without the texts and settings that belong to brat's annotations."""
-    annotated: Set[Path] = {f.with_suffix(brat.TEXT_SUFFIX) for f in files if f.suffix == brat.SUFFIX}
+def _corpora(files: Sequence[Path], format: Optional[str]) -> List[Path]:
+    """The files of a folder without those that belong to others: texts and settings to brat's annotations, records to
+    `.spacy` files."""
+    annotations = [f for f in files if f.suffix == brat.SUFFIX]
     if format == "brat":
-        return [f for f in files if f.suffix == brat.SUFFIX]
-    return [f for f in files if f not in annotated]
-
-
-def _without_records(files: Sequence[Path]) -> List[Path]:
-    """The files of a folder without what is recorded about `.spacy` files beside them."""
-    noted = {receipt_path(f) for f in files if f.suffix == SUFFIX}
-    return [f for f in files if f not in noted and not f.name.endswith(RECORD)]
+        return annotations
+    others = {f.with_suffix(brat.TEXT_SUFFIX) for f in annotations}
+    others |= {receipt_path(f) for f in files if f.suffix == SUFFIX}
+    return [f for f in files if f not in others and not f.name.endswith(RECORD)]
 
 
 def has_span_groups(path: Path) -> bool:
@@ -163,9 +159,7 @@ def read_corpus(
 ) -> Iterator[Doc]:
     """Stream the Docs of a corpus in any format.
 
-    path (Path): A file or a folder.
     nlp (Language): Its vocabulary and tokenizer are used.
-    reading (Reading): How to read it.
     format (Optional[str]): One of `FORMATS`; None: found from the files.
     counts (Optional[RowCounts]): Where to count, and what to do with rows that cannot be read: the default raises,
         subclasses may collect. Without it, text of which the tokenizer would take very long is an error; with it, it is
@@ -222,19 +216,22 @@ class _Reader:
         self.nlp = nlp
         self.reading = reading
         self.counts = counts
+        self.labels = reading.labels
         self._splitter = SentenceSplitter(nlp)
 
     def docs(self) -> Iterator[Doc]:
         """All Docs of the file."""
-        path, counts, labels = self.path, self.counts, self.reading.labels
+        path, counts = self.path, self.counts
         if self.format == "spacy":
             yield from read_groups(read_docs(path, self.nlp.vocab), self.reading.spans_key, counts)
         elif self.format in TOOLS:
-            items: Iterable[Item] = list(brat.items(path)) if self.format == "brat" else Items(path, named=not labels)
+            items: Iterable[Item] = list(brat.items(path)) if self.format == "brat" else Items(path)
+            if path.suffix.lower() == PARQUET and not self.labels:
+                self.labels = table_names(path)
             unit = self.reading.offsets
             if unit == AUTO:
                 # What is counted now is counted again when the Docs are made.
-                tool, records = TOOLS[self.format], self._records(items, Context(type(counts)(), labels))
+                tool, records = TOOLS[self.format], self._records(items, Context(type(counts)(), self.labels))
                 unit = find_unit(path, records, tool.unit, tool.sure, counts)
             yield from self._tool_docs(items, unit)
         else:
@@ -280,7 +277,7 @@ class _Reader:
                     yield from self._docs_of(number, record)
 
     def _tool_docs(self, items: Iterable[Item], unit: str) -> Iterator[Doc]:
-        for place, record in self._records(items, Context(self.counts, self.reading.labels)):
+        for place, record in self._records(items, Context(self.counts, self.labels)):
             if all(map(is_blank, record.tokens or [record.text or ""])):
                 self.counts.notes[NOT_TEXT] += 1
             else:

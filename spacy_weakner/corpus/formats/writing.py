@@ -2,22 +2,22 @@
 
 import json
 from collections import Counter
-from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, NamedTuple, Optional
+from typing import Iterable, Iterator, NamedTuple, Optional
 
 from spacy.tokens import Doc
 
 from ...errors import Errors, WeaknerError, check_choice
 from ...files import atomic_path
 from .. import weak
-from ..conll import write_conll
+from ..conll import conll_lines
 from ..docbin import write_docs
-from ..jsonl import write_jsonl
+from ..jsonl import row_from_doc
+from .huggingface import write_table
+from .items import PARQUET
 from .names import CATS, FORMATS, IDS, MISSING, OUTPUTS, UNKNOWN, WEAK, WRONG, Format
 from .tools import TOOLS
 
-_PARQUET = ".parquet"
 _ARRAY = ".json"
 MISSING_TOKENS = "missing tokens"
 WEAK_SPANS = "weak spans"
@@ -25,11 +25,7 @@ WEAK_AS_GOLD = "documents whose entities are weak labels, now written as if they
 
 
 class Written(NamedTuple):
-    """What was written.
-
-    docs (int): Documents.
-    lost (Counter[str]): What the format cannot hold, in words.
-    """
+    """How many documents were written, and what the format cannot hold, in words."""
 
     docs: int
     lost: "Counter[str]"
@@ -56,58 +52,48 @@ def output_format(path: Path, to: Optional[str] = None) -> Format:
 def write_corpus(path: Path, docs: Iterable[Doc], to: Optional[str] = None) -> Written:
     """Write a corpus, whole or not at all.
 
-    path (Path): The file.
-    docs (Iterable[Doc]): What to write.
     to (Optional[str]): Name of the format; None: by the ending of the file.
-    RETURNS (Written): How much was written, and what was lost.
     RAISES (WeaknerError): If the format cannot be told, or something cannot be written in it.
     """
     path = Path(path)
     format_ = output_format(path, to)
     lost: Counter[str] = Counter()
     docs = _counted(docs, format_, lost)
-    if path.suffix.lower() == _PARQUET:
-        from .huggingface import write_table
-
+    if path.suffix.lower() == PARQUET:
         with atomic_path(path) as temporary:
             n = write_table(temporary, docs, lost)
-    elif format_.name in TOOLS:
-        make = TOOLS[format_.name].write
-        assert make is not None
-        n = _write_json(path, docs, partial(make, lost=lost))
     else:
-        n = _OWN[format_.name](path, docs)
+        n = write_docs(path, docs) if format_.name == "spacy" else _write_lines(path, docs, format_, lost)
     return Written(n, Counter({what: n for what, n in sorted(lost.items()) if n}))
 
 
-_OWN: Dict[str, Callable[[Path, Iterable[Doc]], int]] = {
-    "spacy": write_docs,
-    "jsonl": write_jsonl,
-    "conll": write_conll,
-}
-
-
-def _write_json(path: Path, docs: Iterable[Doc], make: Callable[[Doc], Iterable[Any]]) -> int:
-    """Rows, or an array if the ending is `.json`. Docs without visible tokens are left out."""
+def _write_lines(path: Path, docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> int:
+    """Write lines, or an array if the ending is `.json`. Docs without visible tokens are left out."""
     array = path.suffix.lower() == _ARRAY
-    n, any_row = 0, False
+    n, between = 0, ""
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:
-        file_.write("[" if array else "")
+        file_.write("[\n" if array else "")
         for doc in docs:
-            if all(token.is_space for token in doc):
-                continue
-            n += 1
-            for row in make(doc):
-                between = (",\n" if any_row else "\n") if array else ""
-                file_.write(f"{between}{json.dumps(row, ensure_ascii=False)}{'' if array else chr(10)}")
-                any_row = True
+            if not all(token.is_space for token in doc):
+                n += 1
+                for line in _lines(path, doc, format_, lost):
+                    file_.write(f"{between}{line}" if array else f"{line}\n")
+                    between = ",\n"
         file_.write("\n]\n" if array else "")
     return n
 
 
+def _lines(path: Path, doc: Doc, format_: Format, lost: "Counter[str]") -> Iterable[str]:
+    if format_.name == "conll":
+        return conll_lines(path, doc)
+    write = TOOLS[format_.name].write if format_.name in TOOLS else None
+    rows = [row_from_doc(doc)] if write is None else write(doc, lost)
+    return (json.dumps(row, ensure_ascii=False) for row in rows)
+
+
 def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iterator[Doc]:
+    holds = format_.holds
     for doc in docs:
-        holds = format_.holds
         if MISSING not in holds:
             missing = [token.ent_iob == 0 for token in doc if not token.is_space]
             lost[MISSING_TOKENS] += 0 if all(missing) and UNKNOWN in holds else sum(missing)
