@@ -26,14 +26,10 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
     weak = [s for s in corpus.sentences if s.weak]
     partly = [s for s in corpus.sentences if s.is_annotated and s.missing and not s.weak]
     if len(unknown) == len(corpus.sentences):
-        if corpus.broken:  # other findings tell why
-            return
-        findings.error(
-            corpus.where,
-            f"None of its {plural(len(unknown), 'sentence')} is annotated ('ents' is missing or null). "
-            'Annotated sentences without entities have "ents": [].',
-            _form(corpus),
-        )
+        if not corpus.broken:  # else other findings tell why
+            message = f"None of its {plural(len(unknown), 'sentence')} is annotated ('ents' is missing or null)."
+            hint = 'Annotated sentences without entities have "ents": [].'
+            findings.error(corpus.where, f"{message} {hint}", _form(corpus))
         return
     if corpus.name == "gold":
         _check_gold(corpus, unknown, weak, findings)
@@ -41,36 +37,28 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
         _check_evaluated(corpus, unknown, weak, partly, findings)
     if not any(s.entities for s in corpus.sentences):
         use = "no label can be learned" if corpus.name == "gold" else "every score would be 0"
-        findings.error(
-            corpus.where,
-            f"There is no entity in its {plural(len(corpus.sentences), 'sentence')} ('ents' is [] everywhere): {use}.",
-            f"Annotate entities, or check that the right file was given for --{corpus.name}.",
-        )
+        sentences = plural(len(corpus.sentences), "sentence")
+        message = f"There is no entity in its {sentences} ('ents' is [] everywhere): {use}."
+        cure = f"Annotate entities, or check that the right file was given for --{corpus.name}."
+        findings.error(corpus.where, message, cure)
 
 
 def _check_gold(corpus: CheckedCorpus, unknown: List[Sentence], weak: List[Sentence], findings: Findings) -> None:
     if unknown:
-        findings.warning(
-            corpus.where,
-            f"{plural(len(unknown), 'sentence')} of {len(corpus.sentences):,} without annotation ('ents' missing or "
-            f"null), from which nothing is learned: {examples([s.place for s in unknown])}.",
-            'Write "ents": [] where there are no entities, or move such rows to --text.',
-        )
+        message = f"{_some(unknown, corpus)} without annotation ('ents' missing or null), from which nothing is learned"
+        cure = 'Write "ents": [] where there are no entities, or move such rows to --text.'
+        findings.warning(corpus.where, f"{message}: {examples([s.place for s in unknown])}.", cure)
     if weak:
-        findings.warning(
-            corpus.where,
-            f"{plural(len(weak), 'sentence')} of {len(corpus.sentences):,} marked as weak labels: "
-            f"{examples([s.place for s in weak])}.",
-            "Only what a person has annotated is gold; other labels are a source (file = ...) in --sources.",
-        )
+        message = f"{_some(weak, corpus)} marked as weak labels: {examples([s.place for s in weak])}."
+        cure = "Only what a person has annotated is gold; other labels are a source (file = ...) in --sources."
+        findings.warning(corpus.where, message, cure)
     with_entities = sum(bool(s.entities) for s in corpus.sentences)
     if 0 < with_entities < FEW:
-        findings.warning(
-            corpus.where,
+        message = (
             f"Only {plural(with_entities, 'sentence')} with entities: whatever is chosen or measured on so few is "
-            "imprecise (confidences, which method is best, scores of a dev set split off it).",
-            "Annotate more: 100 to 200 are good.",
         )
+        message += "imprecise (confidences, which method is best, scores of a dev set split off it)."
+        findings.warning(corpus.where, message, "Annotate more: 100 to 200 are good.")
 
 
 def _check_evaluated(
@@ -82,27 +70,25 @@ def _check_evaluated(
         (partly, "in which nothing is known about some tokens ('missing')"),
     ):
         if found:
-            findings.error(
-                corpus.where,
-                f"{plural(len(found), 'sentence')} of {len(corpus.sentences):,} {what}, but {corpus.name} must be "
-                f"annotated completely to be scored on: {examples([s.place for s in found])}.",
-                "Annotate them, or remove these rows.",
-            )
+            message = f"{_some(found, corpus)} {what}, but {corpus.name} must be annotated completely to be scored on"
+            places = examples([s.place for s in found])
+            findings.error(corpus.where, f"{message}: {places}.", "Annotate them, or remove these rows.")
     n = sum(len(s.entities) for s in corpus.sentences)
     if 0 < n < _FEW_TEST:
-        findings.info(
-            corpus.where, f"Only {plural(n, 'entity', 'entities')}: differences of a few points of F1 may be chance."
-        )
+        message = f"Only {plural(n, 'entity', 'entities')}: differences of a few points of F1 may be chance."
+        findings.info(corpus.where, message)
+
+
+def _some(found: List[Sentence], corpus: CheckedCorpus) -> str:
+    return f"{plural(len(found), 'sentence')} of {len(corpus.sentences):,}"
 
 
 def _form(corpus: CheckedCorpus) -> str:
     if corpus.groups:
         key = shlex.quote(max(corpus.groups, key=corpus.groups.__getitem__))
         return f"--spans-key {key} reads the spans of that group as gold."
-    return (
-        f'Give --{corpus.name} rows {{"text": ..., "ents": [[start, end, "LABEL"]]}} with character offsets (or '
-        '"tokens" and token offsets), and "ents": [] where there is no entity.'
-    )
+    rows = f'Give --{corpus.name} rows {{"text": ..., "ents": [[start, end, "LABEL"]]}} with character offsets'
+    return f'{rows} (or "tokens" and token offsets), and "ents": [] where there is no entity.'
 
 
 def check_overlap(corpora: Sequence[CheckedCorpus], findings: Findings) -> None:
@@ -122,37 +108,25 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
         return
     n = len(corpus.sentences)
     count = f"{len(common):,} of {plural(n, 'sentence')} ({percent(len(common), n)})"
-    shown = listed(
-        [f"'{shorten(a.text, _WIDTH)}' ({_line(corpus, a)}, {_line(other, b)})" for a, b in common], _EXAMPLES
-    )
+    pairs = [f"'{shorten(a.text, _WIDTH)}' ({_line(corpus, a)}, {_line(other, b)})" for a, b in common]
+    shown = listed(pairs, _EXAMPLES)
     if len(common) >= _SAME * n:
-        message = f"{corpus.name} is {other.name}: {count} are also in {other.name}: {shown}."
+        message = f"{corpus.name} is {other.name}: {count} are also in {other.name}: {shown}"
         if other.name == "gold":
-            what = (
-                "scores would be close to 100 and mean nothing"
-                if corpus.name == "test"
-                else "models would be chosen on their own training data"
-            )
-            findings.error(
-                corpus.where,
-                f"{message[:-1]}; {what}.",
-                f"Give other sentences for --{corpus.name}, annotated in the same way: split them off the gold.",
-            )
+            test = "scores would be close to 100 and mean nothing"
+            what = test if corpus.name == "test" else "models would be chosen on their own training data"
+            cure = f"Give other sentences for --{corpus.name}, annotated in the same way: split them off the gold."
+            findings.error(corpus.where, f"{message}; {what}.", cure)
         else:
-            findings.warning(
-                corpus.where, f"{message[:-1]}; scores will be too good.", "Give other sentences for one of the two."
-            )
+            cure = "Give other sentences for one of the two."
+            findings.warning(corpus.where, f"{message}; scores will be too good.", cure)
         return
-    long = [pair for pair in common if len(pair[0].words) > SHORT]
-    message = f"{count} of {corpus.name} are also in {other.name}: {shown}."
-    if not long:
-        findings.info(corpus.where, f"{message[:-1]}; all of them are short.")
-        return
-    findings.warning(
-        corpus.where,
-        message,
-        f"Remove them from {other.name}, so that the scores on {corpus.name} are those of new text.",
-    )
+    message = f"{count} of {corpus.name} are also in {other.name}: {shown}"
+    if any(len(sentence.words) > SHORT for sentence, _ in common):
+        cure = f"Remove them from {other.name}, so that the scores on {corpus.name} are those of new text."
+        findings.warning(corpus.where, f"{message}.", cure)
+    else:
+        findings.info(corpus.where, f"{message}; all of them are short.")
 
 
 def _line(corpus: CheckedCorpus, sentence: Sentence) -> str:
@@ -165,8 +139,6 @@ def check_text(texts: Sequence[str], gold: CheckedCorpus, where: str, findings: 
     whole = set(map(sentence_key, texts))
     n = sum(key in whole for key in keys)
     if n:
-        findings.info(
-            where,
-            f"{n:,} of {plural(len(keys), 'gold sentence')} also stand in the text.",
-            "Where only the others are to be labeled: spacy weakner label ... --exclude GOLD",
-        )
+        message = f"{n:,} of {plural(len(keys), 'gold sentence')} also stand in the text."
+        cure = "Where only the others are to be labeled: spacy weakner label ... --exclude GOLD"
+        findings.info(where, message, cure)

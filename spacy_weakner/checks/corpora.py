@@ -20,14 +20,8 @@ from .findings import FIRST, Collected, Findings
 
 
 class Sentence(NamedTuple):
-    """A sentence of an annotated corpus.
-
-    place (str): File and line.
-    missing (int): Tokens about which nothing is known.
-    weak (bool): True if the entities are weak labels.
-    spaced (bool): True if the spaces between the tokens are known.
-    ids (Mapping[Entity, Tuple[str, ...]]): Ids of concepts of the entities that have any.
-    """
+    """A sentence of an annotated corpus: its place (file and line), the number of tokens about which nothing is known,
+    if its entities are weak labels, if the spaces between its tokens are known, and the ids of its entities."""
 
     place: str
     text: str
@@ -46,14 +40,10 @@ class Sentence(NamedTuple):
 
 @dataclass
 class CheckedCorpus:
-    """Gold, dev or test.
+    """What was read of gold, dev or test.
 
     where (str): The option and the file: "--gold gold.jsonl".
-    name (str): "gold", "dev" or "test".
-    sentences (List[Sentence]): All that could be read.
-    spans (int): Their spans, including weak ones.
-    misaligned (int): Spans that do not end at token borders.
-    misaligned_spans (List[str]): The first of them.
+    misaligned (int): Spans that do not end at token borders; the first of them are `misaligned_spans`.
     broken (bool): True if something could not be read.
     note (str): How much was looked at; empty: everything.
     groups (Counter[str]): Spans of groups that are not read.
@@ -94,11 +84,9 @@ def read_annotated(
     with findings.guard(corpus.where):
         for file_, format_ in input_files(path):
             if format_ == "text":
-                findings.error(
-                    corpus.where,
-                    f"{file_} is plain text, which holds no entities.",
-                    'Give JSONL rows {"text": ..., "ents": [[start, end, "LABEL"]]}, CoNLL columns or .spacy.',
-                )
+                message = f"{file_} is plain text, which holds no entities."
+                rows = 'JSONL rows {"text": ..., "ents": [[start, end, "LABEL"]]}'
+                findings.error(corpus.where, message, f"Give {rows}, CoNLL columns or .spacy.")
                 continue
             was_read = True
             left = limit - len(corpus.sentences)
@@ -106,33 +94,34 @@ def read_annotated(
                 corpus.note = corpus.note or f"looked at the first {len(corpus.sentences):,} sentences"
                 break
             errors = findings.errors
-            _read_file(corpus, file_, format_, nlp, findings, left, columns, spans_key)
+            key = spans_key if format_ == "spacy" else None
+            reading = Reading(sentences=False, misaligned="expand", columns=columns, spans_key=key)
+            _add_file(corpus, file_, collect(file_, format_, nlp, reading, corpus.where, findings, left), findings)
             corpus.broken = corpus.broken or findings.errors > errors
-    if not was_read:
-        return None
     if corpus.note:
         findings.info(corpus.where, f"Large, so it was sampled: {corpus.note}.")
-    return corpus
+    return corpus if was_read else None
 
 
-def _read_file(
-    corpus: CheckedCorpus,
-    path: Path,
-    format: str,
-    nlp: Language,
-    findings: Findings,
-    limit: int,
-    columns: Tuple[int, int],
-    spans_key: Optional[str],
-) -> None:
+def collect(
+    path: Path, format: str, nlp: Language, reading: Reading, where: str, findings: Findings, limit: int
+) -> Tuple[List[Tuple[str, Doc]], Collected]:
+    """The Docs of a file that can be read, with their places; what is wrong with the others becomes findings."""
     counts = Collected()
-    key = spans_key if format == "spacy" else None
-    reading = Reading(sentences=False, misaligned="expand", columns=columns, spans_key=key)
-    with findings.guard(corpus.where):
+    docs = []
+    with findings.guard(where):
         for doc in read_corpus(path, nlp, reading, format=format, counts=counts, limit=limit):
-            corpus.sentences.append(_sentence(doc, f"{path}, {counts.place}"))
-            corpus.spans += len(doc.ents) + sum(map(len, doc.spans.values()))
-    counts.report(corpus.where, findings)
+            docs.append((counts.place, doc))
+    counts.report(where, findings)
+    return docs, counts
+
+
+def _add_file(
+    corpus: CheckedCorpus, path: Path, found: Tuple[List[Tuple[str, Doc]], Collected], findings: Findings
+) -> None:
+    docs, counts = found
+    corpus.sentences += [_sentence(doc, f"{path}, {place}") for place, doc in docs]
+    corpus.spans += sum(len(doc.ents) + sum(map(len, doc.spans.values())) for _, doc in docs)
     corpus.note = counts.sampled or corpus.note
     corpus.groups += counts.groups
     corpus.misaligned += counts.moved + counts.misaligned
@@ -141,11 +130,9 @@ def _read_file(
     remarks = counts.remarks
     if counts.suspects and not counts.places:
         remarks.pop()
-        findings.error(
-            corpus.where,
-            f"No row of {path} has 'ents', but these unknown keys hold lists or objects: {', '.join(counts.suspects)}.",
-            "If they are the annotations, rename them to 'ents' ([start, end, label]).",
-        )
+        keys = f"these unknown keys hold lists or objects: {', '.join(counts.suspects)}"
+        cure = "If they are the annotations, rename them to 'ents' ([start, end, label])."
+        findings.error(corpus.where, f"No row of {path} has 'ents', but {keys}.", cure)
     for remark in remarks:
         findings.warning(corpus.where, f"{path}: {remark}.")
 

@@ -14,8 +14,8 @@ _PREFIX = re.compile(r"^[BIESLU]-(?=.)")
 
 
 class Column(NamedTuple):
-    """Labels of one file ("gold", "dev", "test", "terms" or the name of a source), and how often each occurs. None: it is
-    declared, and was not counted. Of a file of which only a part was looked at, some labels may be lacking."""
+    """Labels of one file ("gold", "dev", "test", "terms" or the name of a source), and how often each occurs; None: it
+    is declared, and was not counted. Of a file of which only a part was looked at, some may be lacking."""
 
     name: str
     where: str

@@ -10,9 +10,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.conll import COLUMNS
-from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..corpus.formats.reading import Reading, input_files
 from ..corpus.sampling import LIMIT
-from .findings import Collected, Findings, percent, plural
+from .corpora import collect
+from .findings import Findings, percent, plural
 
 _TOKENIZED = 300  # texts that are tokenized to estimate the number of words
 _BATCH_WORDS = 500  # of a step, about
@@ -21,15 +22,8 @@ _COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLU]-\S+)")
 
 
 class CheckedText(NamedTuple):
-    """Text without labels.
-
-    where (str): Option and file.
-    texts (List[str]): Those that were looked at.
-    total (int): How many there are, perhaps estimated.
-    words (float): Mean number of tokens.
-    longest (int): Words of the longest, at white space.
-    exact (bool): True if all were looked at.
-    """
+    """Text without labels: the texts that were looked at, and how many there are, perhaps estimated; the mean number of
+    tokens; the words of the longest, at white space; True if all were looked at."""
 
     where: str
     texts: List[str]
@@ -45,46 +39,36 @@ def read_text(
     """Read about `limit` texts, of which the tokenizer of `nlp` counts the words; None if there are none."""
     where, texts = f"--text {path}", []
     total, exact = 0, True
+    plain = spacy.blank("xx")
+    plain.tokenizer = lambda text: Doc(plain.vocab, words=[text], spaces=[False])  # fast, and keeps all white space
+    reading = Reading(sentences=False, misaligned="drop", columns=columns)
     with findings.guard(where):
         files = input_files(path)
         for file_, format_ in files:
-            found, n, note = _read_file(file_, format_, max(100, limit // len(files)), columns, where, findings)
+            docs, counts = collect(file_, format_, plain, reading, where, findings, max(100, limit // len(files)))
+            found = [doc.text.strip() for _, doc in docs]
+            _check_marks(file_, [place for place, doc in docs if _MARK in doc.text], where, findings)
+            if format_ == "text":
+                _check_content(file_, found, where, findings)
             texts += found
-            total += n
-            exact = exact and not note
-            if note:
-                findings.info(where, f"Large, so it was sampled: {note} of {file_}.")
+            total += counts.total
+            exact = exact and not counts.sampled
+            if counts.sampled:
+                findings.info(where, f"Large, so it was sampled: {counts.sampled} of {file_}.")
         if not texts and not any(finding.where == where for finding in findings.sorted()):
-            findings.error(
-                where, f"{path} holds no text.", 'Give one text a line (.txt), or rows with "text" (.jsonl).'
-            )
+            cure = 'Give one text a line (.txt), or rows with "text" (.jsonl).'
+            findings.error(where, f"{path} holds no text.", cure)
     if not texts:
         return None
     longest = max(len(text.split()) for text in texts)
     return CheckedText(where, texts, max(total, len(texts)), _mean_words(texts, nlp), longest, exact)
 
 
-def _read_file(
-    path: Path, format: str, limit: int, columns: Tuple[int, int], where: str, findings: Findings
-) -> Tuple[List[str], int, str]:
-    """Texts, about how many there are in all, and how much was looked at."""
-    nlp = spacy.blank("xx")
-    nlp.tokenizer = lambda text: Doc(nlp.vocab, words=[text], spaces=[False])  # fast, and keeps all white space
-    counts, texts, marks = Collected(), [], []
-    with findings.guard(where):
-        reading = Reading(sentences=False, misaligned="drop", columns=columns)
-        for doc in read_corpus(path, nlp, reading, format=format, counts=counts, limit=limit):
-            texts.append(doc.text.strip())
-            if _MARK in doc.text:
-                marks.append(counts.place)
-    counts.report(where, findings)
-    if marks:
-        message = f"{path}: byte order marks within the text ({marks[0]}, {plural(len(marks), 'line')} in all)."
+def _check_marks(path: Path, places: List[str], where: str, findings: Findings) -> None:
+    if places:
+        message = f"{path}: byte order marks within the text ({places[0]}, {plural(len(places), 'line')} in all)."
         cure = f"Files were joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {shlex.quote(str(path))}"
         findings.warning(where, message, cure)
-    if format == "text":
-        _check_content(path, texts, where, findings)
-    return texts, counts.total, counts.sampled
 
 
 def _check_content(path: Path, texts: List[str], where: str, findings: Findings) -> None:
@@ -115,10 +99,7 @@ def check_steps(text: CheckedText, max_steps: Optional[int], findings: Findings)
             text.where, f"{size}; one pass over them takes about {plural(one, 'step')} of {_BATCH_WORDS:,} words."
         )
         return
-    findings.warning(
-        f"--max-steps {max_steps}",
-        f"{plural(max_steps, 'step')} of {_BATCH_WORDS:,} words are less than one pass over the text "
-        f"({percent(max_steps, one)} of it: {size}): "
-        "most of the labeled text would not be used.",
-        f"--max-steps {one} for one pass, {3 * one} for three; or give less text.",
-    )
+    message = f"{plural(max_steps, 'step')} of {_BATCH_WORDS:,} words are less than one pass over the text "
+    message += f"({percent(max_steps, one)} of it: {size}): most of the labeled text would not be used."
+    cure = f"--max-steps {one} for one pass, {3 * one} for three; or give less text."
+    findings.warning(f"--max-steps {max_steps}", message, cure)

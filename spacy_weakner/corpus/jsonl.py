@@ -87,7 +87,7 @@ def row_from_doc(doc: Doc) -> Row:
 
     Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout."""
     visible = [not token.text.isspace() for token in doc]
-    place = [0, *accumulate(visible)]  # new position of each border between tokens
+    place = list(accumulate(map(int, visible), initial=0))  # new position of each border between tokens
 
     def spans(entities: Iterable[Entity], ids: weak.Ids, scores: Sequence[Optional[float]] = ()) -> List[List[Any]]:
         found = []

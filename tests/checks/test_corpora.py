@@ -36,7 +36,7 @@ def test_all_broken_rows_are_found_and_the_others_are_read(check):
     errors = found(report, "error")
     assert len(errors) == 3
     assert "gold.jsonl, line 61: not JSON" in errors[0] and "in 2 rows: lines 61, 62" in errors[0]
-    assert "line 63: ents: [0, 9" in errors[1]
+    assert "line 63: [0, 9" in errors[1]
     assert "line 64: 'tokens' is empty" in errors[2]
     assert report.labels[0].counts == {"PER": 120, "DRUG": 120}
 

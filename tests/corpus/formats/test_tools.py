@@ -337,11 +337,11 @@ def test_parquet_knows_the_names(tmp_path):
             table.schema.metadata
         )
         parquet.write_table(odd, tmp_path / "c.parquet")
-        with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1: 'ner_tags' holds the number .*no name"):
+        with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1: .*tag"):
             converted(tmp_path / "c.parquet")
     table = pyarrow.table({"tokens": [["x"]], "ner_tags": [[-2]]}).replace_schema_metadata(table.schema.metadata)
     parquet.write_table(table, tmp_path / "b.parquet")
-    with pytest.raises(WeaknerError, match=r"row 1.*number -2, which has no name"):
+    with pytest.raises(WeaknerError, match=r"row 1.*the tag -2 has no name"):
         converted(tmp_path / "b.parquet")
     parquet.write_table(table.rename_columns(["tokens", "my_tags"]), tmp_path / "b.parquet")
     _, report = converted(tmp_path / "b.parquet")
