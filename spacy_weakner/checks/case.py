@@ -20,9 +20,6 @@ def check_case(files: Mapping[str, Sequence[str]], findings: Findings) -> None:
     for name, found in shares.items():
         if found and max(found.values()) - min(found.values()) > _DIFFERENT:
             listed = ", ".join(f"{round(100 * share)} % of {where}" for where, share in found.items())
-            findings.warning(
-                next(iter(found)),
-                f"The case of the files differs: {name} are {listed}.",
-                "Annotate gold that looks like the text. Projects train on copies of the gold in other case "
-                "(lower_case and upper_case in project.yml), but some labels hang on case alone.",
-            )
+            cure = "Annotate gold that looks like the text. Projects train on copies of the gold in other case "
+            cure += "(lower_case and upper_case in project.yml), but some labels hang on case alone."
+            findings.warning(next(iter(found)), f"The case of the files differs: {name} are {listed}.", cure)

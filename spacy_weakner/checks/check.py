@@ -23,7 +23,7 @@ from .matching import Seen
 from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
 from .sources import check_sources
 from .terms import check_terms
-from .text import CheckedText, check_steps, read_text
+from .text import check_steps, read_text
 from .tokens import check_misaligned, check_tokens
 
 _ANNOTATED = ("gold", "dev", "test")
@@ -34,8 +34,12 @@ _TEXTS = 5_000  # in which matches of suspicious terms are counted
 class CheckedFiles:
     """The files to check; each may be left out.
 
-    text (Optional[Path]): Text without labels.
-    gold, dev, test (Optional[Path]): Annotated sentences to train with, to choose models by, and for the final scores.
+    text (Optional[Path]): Text without labels: .txt (one text a line), .jsonl, or a folder.
+    terms (Optional[Path]): Term list: .csv .tsv .jsonl .txt.
+    sources (Optional[Path]): File that declares weak sources.
+    gold (Optional[Path]): Annotated sentences to train with: .jsonl .conll .spacy.
+    dev (Optional[Path]): Annotated sentences to choose models by.
+    test (Optional[Path]): Annotated sentences for the final scores.
     """
 
     text: Optional[Path] = None
@@ -48,10 +52,17 @@ class CheckedFiles:
 
 @dataclass(frozen=True)
 class CheckedSettings:
-    """The settings to check: those of the project, or of the commands that read the files; see also `convert`.
+    """The settings to check: those of the project, or of the commands that read the files.
 
+    lang (str): Code of the language; "xx" for several.
+    tokenizer (Optional[str]): See `convert`.
     size (Optional[str]): Encoder: linear, linear-static, cnn, static, bilstm, transformer or gpu.
+    transformer (Optional[str]): Folder or name of the Transformer.
+    gpu_id (int): See `convert`.
     labels (Sequence[str]): Label to learn; none: those of the gold.
+    term_label (Optional[str]): Label of terms that come without one.
+    max_steps (Optional[int]): Steps of the training.
+    misaligned, spans_key, columns: See `convert`.
     configs (Optional[Path]): Folder of the project's configs, which have to fit these settings.
     """
 
@@ -108,12 +119,15 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
         text = read_text(there["text"], nlp, findings, columns=settings.columns)
     corpora = _check_annotated(there, nlp, settings, findings)
     columns = [Column(c.name, c.where, c.labels(), is_part=bool(c.note)) for c in corpora]
+    gold = [sentence for corpus in corpora if corpus.name == "gold" for sentence in corpus.sentences]
     if text is not None:
-        _check_text(text, corpora, settings, findings)
+        with findings.guard(text.where):
+            check_language(text.texts, settings.lang, text.where, findings)
+            check_text(text.texts, gold, text.where, findings)
+            check_steps(text, settings.max_steps, findings)
     case = {c.where: [s.text for s in c.sentences] for c in corpora}
     check_case({**case, **({} if text is None else {text.where: text.texts})}, findings)
     longest = max([text.longest if text else 0, *(len(s.words) for c in corpora for s in c.sentences)])
-    gold = [sentence for corpus in corpora if corpus.name == "gold" for sentence in corpus.sentences]
     seen = Seen(nlp, longest, gold, [] if text is None else text.texts[:_TEXTS])
     if "terms" in there:
         where = f"--terms {there['terms']}"
@@ -163,9 +177,8 @@ def _check_annotated(
     for name in _ANNOTATED:
         if name not in there:
             continue
-        corpus = read_annotated(
-            name, there[name], nlp, findings, columns=settings.columns, spans_key=settings.spans_key
-        )
+        columns, key = settings.columns, settings.spans_key
+        corpus = read_annotated(name, there[name], nlp, findings, columns=columns, spans_key=key)
         if corpus is None:
             continue
         corpora.append(corpus)
@@ -178,14 +191,3 @@ def _check_annotated(
     with findings.guard("gold, dev and test"):
         check_overlap(corpora, findings)
     return corpora
-
-
-def _check_text(
-    text: CheckedText, corpora: Sequence[CheckedCorpus], settings: CheckedSettings, findings: Findings
-) -> None:
-    with findings.guard(text.where):
-        check_language(text.texts, settings.lang, text.where, findings)
-        for corpus in corpora:
-            if corpus.name == "gold":
-                check_text(text.texts, corpus, text.where, findings)
-        check_steps(text, settings.max_steps, findings)

@@ -25,24 +25,17 @@ _JAPANESE = frozenset(["HIRAGANA", "KATAKANA", "CJK"])
 def check_language(texts: Sequence[str], lang: str, where: str, findings: Findings) -> None:
     """Compare texts with what a language looks like."""
     texts = texts[:: max(1, len(texts) // LIMIT)]
-    letters: Counter[str] = Counter()
-    for text in texts:
-        letters.update(character for character in text if character.isalpha())
-    found: Counter[str] = Counter()
-    for letter, n in letters.items():
-        found[script(letter)] += n
+    found = Counter(script(character) for text in texts for character in text if character.isalpha())
     total, expected = sum(found.values()), scripts_of(lang)
     if total < _LETTERS or not expected:
         return
     fitting = sum(found[name] for name in expected)
     if fitting < total / 2:
         mostly = found.most_common(1)[0][0]
-        findings.warning(
-            where,
-            f"Wrong language? {percent(total - fitting, total)} of the letters are not those of '{lang}'; most are "
-            f"{mostly if mostly == 'CJK' else mostly.title()}.",
-            "Give the language of the texts (--lang), or other texts.",
-        )
+        most = mostly if mostly == "CJK" else mostly.title()
+        letters_of = f"{percent(total - fitting, total)} of the letters are not those of '{lang}'; most are {most}."
+        cure = "Give the language of the texts (--lang), or other texts."
+        findings.warning(where, f"Wrong language? {letters_of}", cure)
         return
     words = Counter(word.casefold() for text in texts for word in _WORD.findall(text))
     given = _share(words, stop_words(lang))
@@ -50,12 +43,9 @@ def check_language(texts: Sequence[str], lang: str, where: str, findings: Findin
     best = _share(words, stop_words(other))
     different = len(words.keys() & stop_words(other))
     if other != lang and best > _USUAL and best > 2 * given and different >= _DIFFERENT:
-        findings.warning(
-            where,
-            f"Wrong language? {100 * given:.0f} % of the words are stop words of '{lang}', but {100 * best:.0f} % are "
-            f"those of '{other}'.",
-            f"--lang {other}, or give other texts.",
-        )
+        message = f"Wrong language? {100 * given:.0f} % of the words are stop words of '{lang}', but "
+        message += f"{100 * best:.0f} % are those of '{other}'."
+        findings.warning(where, message, f"--lang {other}, or give other texts.")
 
 
 @lru_cache(maxsize=100_000)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 import srsly
 from spacy.util import get_package_path
@@ -10,7 +10,7 @@ from spacy.util import get_package_path
 from ..corpus.counts import RowError, at_line
 from ..corpus.formats.reading import file_format
 from ..corpus.jsonl import read_rows
-from ..corpus.rows import DEFAULT_SOURCE, weak_lists
+from ..corpus.rows import DEFAULT_SOURCE, Row, weak_lists
 from ..corpus.sampling import SampledLines
 from ..labeling.alignment import read_mentions
 from ..labeling.sources import (
@@ -69,9 +69,8 @@ def _renamed(
         if label not in counts:
             near = nearest(label, list(counts))
             hint = f"did you mean '{near}'? " if near else ""
-            message = (
-                f"'labels' renames '{label}', which the source does not give ({hint}it has: {listed(list(counts))})."
-            )
+            given = f"{hint}it has: {listed(list(counts))}"
+            message = f"'labels' renames '{label}', which the source does not give ({given})."
             findings.warning(where, message, "Correct the name in 'labels'; labels that it does not name are left out.")
     left_out = [label for label in counts if label not in source.labels]
     if left_out:
@@ -99,50 +98,67 @@ def _pipeline_labels(source: Source) -> Optional[Dict[str, Optional[int]]]:
     return dict.fromkeys(sorted(labels), None) or None
 
 
-def _pattern_labels(path: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
+class _Counted(NamedTuple):
+    labels: "Counter[str]"
+    rows: int  # with any answer
+    sampled: str
+    rejected: Collected
+
+
+def _count(path: Path, labels_of: Callable[[Row], Optional[Iterable[str]]]) -> _Counted:
+    """Count the labels of the rows of a file; None of a row is no answer."""
     labels: Counter[str] = Counter()
-    counts = Collected()
-    for place, row in read_rows(path, SampledLines(path), counts):
+    n, counts, lines = 0, Collected(), SampledLines(path)
+    for place, row in read_rows(path, lines, counts):
         with at_line(path, place, counts):
-            if not isinstance(row.get("label"), str) or "pattern" not in row:
-                raise RowError("a pattern needs 'label' (a string) and 'pattern'")
-            labels[row["label"]] += 1
-    counts.report(where, findings)
-    return dict(labels)
+            found = labels_of(row)
+            n += found is not None
+            labels.update(found or ())
+    return _Counted(labels, n, lines.note, counts)
+
+
+def _mentioned(row: Row, source: Source) -> Optional[List[str]]:
+    mentions = read_mentions(row, source.name)
+    return None if mentions is None else [mention.label for mention in mentions]
+
+
+def _pattern_label(row: Row) -> List[str]:
+    if not isinstance(row.get("label"), str) or "pattern" not in row:
+        raise RowError("a pattern needs 'label' (a string) and 'pattern'")
+    return [row["label"]]
+
+
+def _pattern_labels(path: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
+    counted = _count(path, _pattern_label)
+    counted.rejected.report(where, findings)
+    return dict(counted.labels)
 
 
 def _answer_labels(source: Source, where: str, findings: Findings) -> Dict[str, Optional[int]]:
-    labels: Counter[str] = Counter()
-    path, n, counts = Path(source.path), 0, Collected()
-    lines = SampledLines(path)
-    for place, row in read_rows(path, lines, counts):
-        with at_line(path, place, counts):
-            mentions = read_mentions(row, source.name)
-            n += mentions is not None
-            labels.update(mention.label for mention in mentions or ())
-    counts.report(where, findings)
-    if lines.note:
-        findings.info(where, f"Large, so it was sampled: {lines.note}.")
-    if not labels and not counts.places:
-        message = f"None of the {n:,} rows of {path} names anything." if n else f"{path} holds no answers."
+    path = Path(source.path)
+    counted = _count(path, lambda row: _mentioned(row, source))
+    counted.rejected.report(where, findings)
+    if counted.sampled:
+        findings.info(where, f"Large, so it was sampled: {counted.sampled}.")
+    if not counted.labels and not counted.rejected.places:
+        nothing = f"None of the {counted.rows:,} rows of {path} names anything."
+        message = nothing if counted.rows else f"{path} holds no answers."
         findings.error(where, message, "Check how the file was made: docs/guides/sources.md has the forms of its rows.")
-    return dict(labels)
+    return dict(counted.labels)
 
 
 def _labels_in_text(source: Source, text: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
     """Labels that the rows of the text have. What is wrong with the rows is found where the text is checked."""
-    labels: Counter[str] = Counter()
-    lines, seen, ignored = SampledLines(text), False, Collected()
-    for place, row in read_rows(text, lines, ignored):
-        with at_line(text, place, ignored):
-            spans = dict(weak_lists(row.get("weak_ents"), DEFAULT_SOURCE)).get(source.name)
-            mentions = read_mentions({**row, "weak_ents": spans}, source.name)
-            seen = seen or mentions is not None
-            labels.update(mention.label for mention in mentions or ())
-    if not seen and not lines.note:
+
+    def labels_of(row: Row) -> Optional[List[str]]:
+        spans = dict(weak_lists(row.get("weak_ents"), DEFAULT_SOURCE)).get(source.name)
+        return _mentioned({**row, "weak_ents": spans}, source)
+
+    counted = _count(text, labels_of)
+    if not counted.rows and not counted.sampled:
         message = f"{text} has no labels called '{source.name}'."
         cure = "Name the section after a key of its 'weak_ents', or 'imported' where these are plain lists."
         findings.error(where, message, cure)
-    elif not labels:
+    elif not counted.labels:
         findings.info(where, f"The part of {text} that was read has no labels of it.")
-    return dict(labels)
+    return dict(counted.labels)

@@ -27,18 +27,12 @@ def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings)
     shown = corpus.misaligned_spans[:FIRST]
     more = f" and {n - len(shown):,} more" if n > len(shown) else ""
     total = max(corpus.spans, n)
-    message = (
-        f"{n:,} of {plural(total, 'span')} ({percent(n, total)}) do not begin and end at token borders: "
-        f"{', '.join(shown)}{more}."
-    )
+    count = f"{n:,} of {plural(total, 'span')} ({percent(n, total)})"
+    message = f"{count} do not begin and end at token borders: {', '.join(shown)}{more}."
     shifted = "If all are shifted, the offsets count something else (bytes, UTF-16 units, or ends are inclusive)."
     if misaligned == "error":
-        findings.error(
-            corpus.where,
-            message,
-            f"Correct them, try --tokenizer {WORD_TOKENIZER}, or --misaligned drop (their tokens become unknown), "
-            f"expand (to whole tokens) or contract. {shifted}",
-        )
+        drop = "--misaligned drop (their tokens become unknown), expand (to whole tokens) or contract"
+        findings.error(corpus.where, message, f"Correct them, try --tokenizer {WORD_TOKENIZER}, or {drop}. {shifted}")
     else:
         findings.warning(corpus.where, f"{message} With --misaligned {misaligned} they are changed.", shifted)
 
@@ -68,22 +62,16 @@ def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> No
     if here.other <= _MUCH * here.sentences:
         return
     better = words.other < 0.7 * here.other
-    message = (
-        f"In {here.other:,} of {here.sentences:,} sentences looked at ({percent(here.other, here.sentences)}) the "
-        f"tokenizer would make other tokens of the text than the file has: {listed(here.shown, 5)}."
-    )
+    message = f"In {here.other:,} of {here.sentences:,} sentences looked at ({percent(here.other, here.sentences)}) "
+    message += f"the tokenizer would make other tokens of the text than the file has: {listed(here.shown, 5)}."
     if here.cut:
-        message += (
-            f" {here.cut:,} of {plural(here.entities, 'entity', 'entities')} ({percent(here.cut, here.entities)}) "
-            "begin or end within its tokens, and could not be found in new text."
-        )
+        message += f" {here.cut:,} of {plural(here.entities, 'entity', 'entities')} "
+        message += f"({percent(here.cut, here.entities)}) begin or end within its tokens, and could not be found in "
+        message += "new text."
+    cure = "Prefer texts with character offsets, or a tokenizer that splits as the file does (--tokenizer). Text that "
+    cure += 'is split in this way already can be given as rows with "tokens".'
     if better:
         cure = f"--tokenizer {WORD_TOKENIZER} (with it, {percent(words.other, words.sentences)} of them differ)."
-    else:
-        cure = (
-            "Prefer texts with character offsets, or a tokenizer that splits as the file does (--tokenizer). Text that "
-            'is split in this way already can be given as rows with "tokens".'
-        )
     # Training on tokens as they are does little harm as long as entities can be found.
     add = findings.warning if better or here.cut > _MUCH * here.entities / 5 else findings.info
     add(corpus.where, message, cure)

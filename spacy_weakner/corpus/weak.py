@@ -394,7 +394,7 @@ def _is_group(group: SpanGroup) -> bool:
 
 
 def _is_soft(doc: Doc, soft: Any) -> bool:
-    labels = soft.get("labels") if isinstance(soft, dict) else None
+    labels: Any = soft.get("labels") if isinstance(soft, dict) else None
     return (
         hasattr(labels, "__len__")
         and _is_list(labels, len(labels), (str,))

@@ -106,7 +106,8 @@ def table_names(path: Path) -> Tuple[str, ...]:
         metadata = file_.schema_arrow.metadata or {}
     try:
         features = parse_json(metadata.get(_METADATA, b"{}")).get("info", {}).get("features", {})
-        inner = next((features[column] for column in TAGS if column in features), {}).get("feature")
+        column: Any = next((features[column] for column in TAGS if column in features), {})
+        inner = column.get("feature")
         if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" and OUTSIDE in inner["names"]:
             return tag_names(tuple(inner["names"]))
     except (ValueError, AttributeError, KeyError, TypeError) as error:

@@ -173,7 +173,7 @@ def _marks(results: List[Any], counts: RowCounts, score: Any = None) -> List[Mar
             counts.note(OTHERS)
             continue
         span_score = item.get("score", value.get("score"))
-        found = {
+        found: Dict[str, Any] = {
             "score": a_probability(score if span_score is None else span_score),
             "text": value.get("text"),
             "id": ids.get(item.get("id")),
