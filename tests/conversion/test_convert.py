@@ -6,7 +6,7 @@ import spacy
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs
-from spacy_weakner.corpus.formats.reading import file_format, read_corpus
+from spacy_weakner.corpus.formats.reading import file_format
 from spacy_weakner.errors import WeaknerError
 
 NLP = spacy.blank("xx")
@@ -141,18 +141,8 @@ def test_folder_as_input(tmp_path):
     report = convert(folder, tmp_path / "all.spacy")
     assert [doc[0].text for doc in read(tmp_path / "all.spacy")] == ["a", "b", "c"]
     assert report.docs == 3
-
-
-def test_limit_and_format(tmp_path):
     (tmp_path / "a.data").write_text("One. Two. Three.\n")
     assert convert(tmp_path / "a.data", tmp_path / "a.spacy", format="text", limit=2).docs == 2
-
-
-def test_misaligned(tmp_path):
-    source = write_rows(tmp_path / "a.jsonl", [{"text": "New York", "ents": [[0, 5, "X"]]}])
-    with pytest.raises(WeaknerError, match=r"WK103.*New Y.*convert \.\.\. --misaligned drop"):
-        convert(source, tmp_path / "a.spacy")
-    assert convert(source, tmp_path / "a.spacy", misaligned="drop").misaligned == 1
 
 
 @pytest.mark.parametrize("output", ["a.spacy", "a.jsonl", "a.conll", "folder"])
@@ -219,11 +209,6 @@ def test_unknown_keys_are_reported(tmp_path, rows, ignored, suspects):
     assert (report.ignored, report.suspects) == (ignored, suspects)
 
 
-def test_unknown_output_suffix(tmp_path):
-    with pytest.raises(WeaknerError, match=r"WK105.*out\.csv"):
-        convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out.csv")
-
-
 def test_a_file_without_suffix_is_no_folder(tmp_path):
     (tmp_path / "out").write_text("mine")
     for overwrite in (False, True):
@@ -248,10 +233,3 @@ def test_a_file_without_suffix_is_no_folder(tmp_path):
 )
 def test_formats(tmp_path, name, expected):
     assert file_format(tmp_path / name) == expected
-
-
-def test_reading_leaves_the_pipeline_alone(tmp_path):
-    (tmp_path / "a.txt").write_text("One. Two.\n")
-    nlp = spacy.blank("xx")
-    assert len(list(read_corpus(tmp_path / "a.txt", nlp))) == 2
-    assert nlp.pipe_names == []

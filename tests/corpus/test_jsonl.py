@@ -228,22 +228,13 @@ def test_blanks_stand_where_tokens_of_white_space_were(tokens, spaces, text):
     assert doc.text == text and doc.has_unknown_spaces == (spaces is None)
 
 
-def test_missing_and_damaged_files(tmp_path):
-    with pytest.raises(WeaknerError, match="WK100"):
-        list(read_jsonl(tmp_path / "none.jsonl", NLP))
-    latin = tmp_path / "latin.jsonl"
-    latin.write_bytes('{"tokens": ["café"]}'.encode("latin-1"))
-    with pytest.raises(WeaknerError, match="WK104"):
-        list(read_jsonl(latin, NLP))
-
-
 def test_gzip_bom_and_long_lines(tmp_path):
-    text = "word " * 250_000 + "New York"
+    text = "word " * 100_000 + "New York"
     row = {"text": text, "ents": [[len(text) - 8, len(text), "CITY"]]}
     path = tmp_path / "long.jsonl.gz"
     path.write_bytes(gzip.compress(("\ufeff" + json.dumps(row) + "\n").encode("utf-8")))
     (doc,) = read_jsonl(path, NLP)
-    assert weak.doc_entities(doc) == [(250_000, 250_002, "CITY")]
+    assert weak.doc_entities(doc) == [(100_000, 100_002, "CITY")]
 
 
 def test_streams(tmp_path):

@@ -47,6 +47,6 @@ def test_a_file_of_a_folder_and_files_of_unlike_languages(tmp_path):
     assert recorded_language(tmp_path / "out" / "b.spacy").lang == "xx"
     with pytest.raises(WeaknerError, match=r"WK005.*'lang'"):
         recorded_language(tmp_path / "out")
-    convert(tmp_path / "a.txt", tmp_path / "folder", lang="de", workers=2)
+    convert(tmp_path / "a.txt", tmp_path / "folder", lang="de")
     (shard,) = (tmp_path / "folder").glob("*.spacy")
     assert recorded_language(shard).lang == "de"

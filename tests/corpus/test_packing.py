@@ -41,7 +41,7 @@ def random_doc(vocab, rng):
     return doc
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("n_vocabs, n", [(1, 0), (1, 1), (1, 30), (3, 30)])
 def test_contents_are_those_of_a_doc_bin(seed, n_vocabs, n):
     rng, vocabs = random.Random(seed), [spacy.blank("xx").vocab for _ in range(n_vocabs)]
@@ -50,16 +50,6 @@ def test_contents_are_those_of_a_doc_bin(seed, n_vocabs, n):
     for doc in docs:
         packed.add(doc)
     assert packed.to_bytes() == DocBin(store_user_data=True, docs=docs).to_bytes()
-
-
-def test_it_can_be_read_as_any_other():
-    rng, vocab = random.Random(0), Vocab()
-    docs = [random_doc(vocab, rng) for _ in range(20)]
-    packed = DocPacker()
-    for doc in docs:
-        packed.add(doc)
-    assert packed.to_bytes() == DocBin(store_user_data=True, docs=docs).to_bytes()
-    assert [doc.text for doc in packed.get_docs(Vocab())] == [doc.text for doc in docs]
 
 
 def test_other_user_data_is_stored():

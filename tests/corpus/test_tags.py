@@ -5,7 +5,7 @@ from itertools import pairwise, product
 import numpy
 import pytest
 import spacy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -58,21 +58,11 @@ def names(scheme, ids):
 
 
 @pytest.mark.parametrize("name, entities, tags", CASES)
-def test_encode(name, entities, tags):
+def test_by_hand(name, entities, tags):
     scheme = TagScheme(name, LABELS)
     assert names(scheme, scheme.encode(entities, numpy.ones(4, dtype=bool))) == tags.split()
-
-
-@pytest.mark.parametrize("name, entities, tags", CASES)
-def test_decode(name, entities, tags):
-    scheme = TagScheme(name, LABELS)
-    assert scheme.decode(scheme.tag_ids(tags.split())) == entities
-
-
-@pytest.mark.parametrize("name, entities, tags", CASES)
-def test_from_doc_is_encode(name, entities, tags):
-    scheme = TagScheme(name, LABELS)
     assert names(scheme, scheme.from_doc(make_doc(NLP, "a b c d", entities))) == tags.split()
+    assert scheme.decode(scheme.tag_ids(tags.split())) == entities and scheme.decode([]) == []
 
 
 @pytest.mark.parametrize(
@@ -97,11 +87,6 @@ def test_missing_ends_an_entity(name):
     assert scheme.decode([*first, MISSING, *first]) == [(0, 2, "LOC"), (3, 5, "LOC")]
 
 
-@pytest.mark.parametrize("name", SCHEMES)
-def test_decode_nothing(name):
-    assert TagScheme(name, LABELS).decode([]) == []
-
-
 @pytest.mark.parametrize("name, merged", [("IO", [(0, 2, "LOC")]), ("BIO", None), ("IOBES", None)])
 def test_adjacent_entities_of_one_type(name, merged):
     scheme = TagScheme(name, LABELS)
@@ -117,21 +102,15 @@ def random_entities(draw):
     return n, [(a, b, label) for a, b, label in zip(cuts, cuts[1:], labels, strict=False) if label]
 
 
-@pytest.mark.parametrize("name", ["BIO", "IOBES"])
-@given(case=random_entities())
-def test_round_trip(name, case):
-    n, entities = case
-    scheme = TagScheme(name, LABELS)
-    assert scheme.decode(scheme.encode(entities, numpy.ones(n, dtype=bool))) == entities
-
-
 @pytest.mark.parametrize("name", SCHEMES)
+@settings(max_examples=50)
 @given(case=random_entities())
-def test_from_doc_equals_encode_on_random_entities(name, case):
+def test_random_entities(name, case):
     n, entities = case
     scheme = TagScheme(name, LABELS)
-    expected = scheme.encode(entities, numpy.ones(n, dtype=bool))
-    assert scheme.from_doc(make_doc(NLP, "x " * n, entities)).tolist() == expected.tolist()
+    tags = scheme.encode(entities, numpy.ones(n, dtype=bool))
+    assert scheme.decode(tags) == entities or name == "IO"
+    assert scheme.from_doc(make_doc(NLP, "x " * n, entities)).tolist() == tags.tolist()
 
 
 # What the scheme allows
@@ -158,13 +137,7 @@ def test_continuations_are_the_tags_that_decode_into_one_entity(name):
     found = scheme.continuations()
     for a, b in product(range(1, len(scheme)), repeat=2):
         assert found[a, b] == (len(scheme.decode([a, b])) == 1)
-
-
-@pytest.mark.parametrize("name", SCHEMES)
-def test_nothing_continues_outside(name):
-    found = TagScheme(name, LABELS).continuations()
-    assert not found[0].any()
-    assert not found[:, 0].any()
+    assert not found[0].any() and not found[:, 0].any()
 
 
 # Look-up
@@ -212,11 +185,6 @@ def test_blocked_is_outside():
     doc = make_doc(NLP, "a b c", annotated=False)
     doc.set_ents([], blocked=[doc[1:2]], default="missing")
     assert TagScheme("BIO", LABELS).from_doc(doc).tolist() == [MISSING, 0, MISSING]
-
-
-def test_an_unknown_label_is_a_key_error():
-    with pytest.raises(KeyError, match="ORG"):
-        TagScheme("BIO", LABELS).from_doc(make_doc(NLP, "a b", [(0, 1, "ORG")]))
 
 
 # Two tokenizations
@@ -272,9 +240,10 @@ def test_a_white_space_token_of_the_prediction_alone_is_missing():
     assert TagScheme("BIO", LABELS).from_example(Example(predicted, reference)).tolist() == [MISSING] * 3
 
 
-def test_an_unknown_label_is_a_key_error_in_two_tokenizations():
+@pytest.mark.parametrize("predicted", ["New York", "New Yor +k"])
+def test_an_unknown_label_is_a_key_error(predicted):
     with pytest.raises(KeyError, match="ORG"):
-        TagScheme("BIO", LABELS).from_example(example("New Yor +k", "New York", [(0, 1, "ORG")]))
+        TagScheme("BIO", LABELS).from_example(example(predicted, "New York", [(0, 1, "ORG")]))
 
 
 @pytest.mark.parametrize("a, b, expected", [("a b", "a b", True), ("a b", "a c", False), ("a b", "a", False)])

@@ -24,34 +24,12 @@ def doc():
 
 def test_groups_keep_overlaps_order_and_scores(doc):
     entities = [(1, 3, "Y"), (0, 2, "X"), (0, 2, "Y")]
-    weak.set_group(doc, "weak:terms", entities, [0.5, None, 1])
-    assert weak.group_entities(doc, "weak:terms") == entities
-    assert weak.group_scores(doc, "weak:terms") == [0.5, None, 1.0]
-
-
-def test_scores_are_plain_floats(doc):
-    group = weak.set_group(doc, "g", [(0, 1, "X")], [numpy.float32(0.5)])
-    assert type(group.attrs["scores"][0]) is float
-
-
-def test_a_group_without_scores(doc):
+    assert weak.group_entities(doc, "g") == weak.group_scores(doc, "g") == []
+    group = weak.set_group(doc, "g", entities, [numpy.float32(0.5), None, 1])
+    assert weak.group_entities(doc, "g") == entities and weak.group_scores(doc, "g") == [0.5, None, 1.0]
+    assert type(group.attrs["scores"][0]) is float and weak.doc_entities(doc) == [(0, 2, "X")]
     weak.set_group(doc, "g", [(0, 1, "X")])
     assert weak.group_scores(doc, "g") == [None]
-
-
-def test_a_group_is_replaced(doc):
-    weak.set_group(doc, "g", [(0, 1, "X")], [0.5])
-    weak.set_group(doc, "g", [])
-    assert weak.group_entities(doc, "g") == weak.group_scores(doc, "g") == []
-
-
-def test_a_group_that_is_not_there(doc):
-    assert weak.group_entities(doc, "no") == weak.group_scores(doc, "no") == []
-
-
-def test_groups_do_not_touch_entities(doc):
-    weak.set_group(doc, "weak:terms", [(1, 3, "Y")])
-    assert weak.doc_entities(doc) == [(0, 2, "X")]
 
 
 def test_weak_sources_are_sorted_and_no_other_groups(doc):
@@ -82,19 +60,13 @@ def test_values_are_kept_and_removed(doc, name, value, default):
     assert doc.user_data == {}
 
 
-def test_weak_mark(doc):
-    assert not weak.is_weak(doc)
-    weak.set_weak(doc)
-    assert weak.is_weak(doc)
-    weak.set_weak(doc, False)
-    assert doc.user_data == {}
-
-
 @pytest.mark.parametrize("is_weak, stored, expected", [(False, None, 1.0), (True, None, None), (True, 0.0, 0.0)])
 def test_confidence_of_weak_sentences_is_unknown_until_set(doc, is_weak, stored, expected):
     weak.set_weak(doc, is_weak)
     weak.set_confidence(doc, stored)
-    assert weak.get_confidence(doc) == expected
+    assert weak.get_confidence(doc) == expected and weak.is_weak(doc) == is_weak
+    weak.set_weak(doc, False)
+    assert not weak.is_weak(doc)
 
 
 def test_soft_labels(doc):
@@ -105,21 +77,6 @@ def test_soft_labels(doc):
     assert found.probabilities.tolist() == SOFT.probabilities.tolist()
     weak.set_soft_labels(doc, None)
     assert weak.get_soft_labels(doc) is None
-
-
-def test_sequences_are_copied(doc):
-    words = ["x", "y", "z"]
-    weak.set_augmented(doc, words)
-    words.clear()
-    assert weak.get_augmented(doc) == ["x", "y", "z"]
-
-
-def test_stored_user_data_is_ours_alone(doc):
-    weak.set_id(doc, "s1")
-    weak.set_weak(doc)
-    doc.user_data["junk"] = object()
-    doc.user_data[("._.", "trf_data", None, None)] = object()
-    assert sorted(weak.stored_user_data(doc)) == ["weakner.id", "weakner.weak"]
 
 
 def test_what_a_source_declares_is_kept_in_files(doc, tmp_path):

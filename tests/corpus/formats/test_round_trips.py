@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from spacy.tokens import Span
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.formats.names import FORMATS, OUTPUTS
@@ -37,8 +38,7 @@ def there_and_back(tmp_path, name, *rows, suffix=None):
         pytest.importorskip("pyarrow")
     written = write_corpus(path, docs(*rows), name)
     assert not [p for p in tmp_path.iterdir() if p != path]
-    labels = {"format": name}
-    return list(read_corpus(path, NLP, **labels)), written
+    return list(read_corpus(path, NLP, format=name)), written
 
 
 @pytest.mark.parametrize("name, suffix", [(name, suffix) for name in OUTPUTS for suffix in FORMATS[name].outputs])
@@ -203,17 +203,10 @@ def test_whole_or_absent(tmp_path, broken):
 def test_columns_refuse_what_could_not_be_read_back(tmp_path, words, label):
     (doc,) = docs({"tokens": words, "ents": []})
     if label is not None:
-        doc.set_ents([doc[0:1]], default="outside")
-        doc.ents = [spacy_span(doc, label)]
+        doc.ents = [Span(doc, 0, 1, label=label)]
     with pytest.raises(WeaknerError, match=r"WK746.*a\.conll.*read back") as error:
         write_corpus(tmp_path / "a.conll", [doc])
     assert not list(tmp_path.iterdir()) and len(str(error.value).splitlines()) == 1
-
-
-def spacy_span(doc, label):
-    from spacy.tokens import Span
-
-    return Span(doc, 0, 1, label=label)
 
 
 def test_odd_but_readable_columns(tmp_path):

@@ -4,10 +4,8 @@ import re
 
 import pytest
 from spacy.tokens import Doc, DocBin, Span
-from typer.testing import CliRunner
 
 from spacy_weakner.checks.check import CheckedFiles, CheckedSettings, examine
-from spacy_weakner.cli.app import app
 from spacy_weakner.conversion.convert import Convert, ConvertConfig, convert
 from spacy_weakner.corpus import overlaps, weak
 from spacy_weakner.corpus.docbin import read_docs
@@ -111,6 +109,3 @@ def test_a_project_reads_it_too(tmp_path):
     assert "spans_key" not in (tmp_path / "other" / "project.yml").read_text()
     prepared = prepare(tmp_path / "corpus", gold=path, spans_key="sc")
     assert prepared.gold == 60
-    command = ["init", "project", str(tmp_path / "third"), "--gold", str(path), "--spans-key", "sc"]
-    assert CliRunner().invoke(app, command).exit_code == 0
-    assert CliRunner().invoke(app, command[:2] + [str(tmp_path / "fourth")] + command[3:5]).exit_code == 1
