@@ -56,17 +56,6 @@ def test_a_file_that_cannot_be_read_hides_no_other_finding(check, monkeypatch):
     assert "Permission denied" in first and "test is gold" in second
 
 
-def test_a_list_that_is_sorted_by_label_has_all_of_its_labels(check):
-    # More terms of the first label than are looked at one by one.
-    terms = ["label,term", *(f"COMPANY,company {i}" for i in range(100_000)), "LOCATION,Kiel", "PERSON,Anna"]
-    ents = [[0, 1, "PERSON"], [2, 3, "LOCATION"]]
-    gold = [{"tokens": ["Anna", "left", "Kiel", str(i)], "ents": ents} for i in range(60)]
-    report = check(terms=terms, gold=gold)
-    assert not found(report, "error")
-    (column,) = [column for column in report.labels if column.name == "terms"]
-    assert column.counts == {"COMPANY": 100_000, "LOCATION": 1, "PERSON": 1}
-
-
 def test_nothing_to_check():
     assert examine(CheckedFiles()).findings == []
 

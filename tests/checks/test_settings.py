@@ -49,11 +49,6 @@ def test_bad_settings(check, settings, expected):
     assert report.labels[0].counts == {"PER": 60, "DRUG": 60}  # everything else was looked at
 
 
-def test_all_at_once(check):
-    settings = {"lang": "qq", "tokenizer": "qq", "size": "qq", "gpu_id": 99}
-    assert [e.split()[0] for e in found(check(settings), "error")] == ["--lang", "--tokenizer", "--size", "--gpu-id"]
-
-
 @pytest.mark.parametrize("size, n", [("cnn", 0), ("bilstm", 0), ("transformer", 0), ("spacy-transformers", 1)])
 def test_missing_extras(check, installed, size, n):
     installed("spacy_transformers")
