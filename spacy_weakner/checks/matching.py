@@ -2,12 +2,12 @@
 
 import re
 from collections import Counter
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, List, NamedTuple, Optional, Sequence, Set
 
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import filter_spans
 
-from ..aggregation.policies import Candidate, resolve
 from ..corpus.sentences import sentence_key
 from ..gazetteer_ruler.component import GazetteerRuler
 from ..gazetteer_ruler.forms import FORM, folded, normal_form
@@ -69,9 +69,12 @@ def count_in_gold(
         return counts
     for doc, sentence, matches in zip(docs, gold, ruler.match_docs(docs), strict=True):
         kept = (match for match in matches if source.labels is None or match[2] in names)
-        for start, end, label in _longest([(start, end, names.get(label, label)) for start, end, label in kept]):
+        found = [(start, end, names.get(label, label)) for start, end, label in kept]
+        # Of a span with several labels each counts.
+        longest = {(span.start, span.end) for span in filter_spans([doc[start:end] for start, end, _ in found])}
+        for start, end, label in found:
             key = folded(doc[start:end].text)
-            if key in wanted and label in labels:
+            if (start, end) in longest and key in wanted and label in labels:
                 right = (start, end, label) in sentence.entities
                 (counts.right if right else counts.wrong)[key] += 1
     return counts
@@ -79,14 +82,6 @@ def count_in_gold(
 
 def _words(text: str) -> List[str]:
     return _WORD.findall(normal_form(text))
-
-
-def _longest(matches: Sequence[Tuple[int, int, str]]) -> List[Tuple[int, int, str]]:
-    """Matches without overlaps; of a span with several labels each counts."""
-    spans = {(start, end) for start, end, _ in matches}
-    kept = resolve([Candidate(start, end, "", "terms", end - start) for start, end in spans], "longest", ["terms"])
-    places = {entity[:2] for entity in kept}
-    return [match for match in matches if match[:2] in places]
 
 
 def _ruler(terms: Sequence[Term], source: TermSource, seen: Seen) -> Optional[GazetteerRuler]:
