@@ -82,8 +82,7 @@ def _check_spellings(column: Column, findings: Findings) -> None:
     for label in sorted(column.counts, key=lambda label: -(column.counts[label] or 0)):
         other = seen.setdefault(_folded(label), label)
         if other != label:
-            labels = f"'{label}' {_n(column, label)} and '{other}' {_n(column, other)}"
-            message = f"The labels {labels} differ only in spelling."
+            message = f"The labels {_counted(column, label)} and {_counted(column, other)} differ only in spelling."
             findings.warning(column.where, message, "If they mean the same, write them in one way.")
     prefixed = [label for label in column.counts if _PREFIX.match(label)]
     if prefixed:
@@ -91,18 +90,23 @@ def _check_spellings(column: Column, findings: Findings) -> None:
         findings.warning(column.where, message, "Labels of spans have no prefix: write 'PER', not 'B-PER'.")
 
 
+def _unlike(column: Column, known: Column) -> Tuple[Dict[str, str], List[str]]:
+    """Labels that are probably called otherwise in another file, with their names there, and others that it lacks."""
+    unknown = [label for label in column.counts if label not in known.counts]
+    near = {label: nearest(label, list(known.counts)) for label in unknown}
+    renamed = {label: other for label, other in near.items() if other is not None and other not in column.counts}
+    return renamed, [label for label in unknown if label not in renamed]
+
+
 def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
-    unknown = []
-    for label in column.counts:
-        near = nearest(label, list(known.counts)) if label not in known.counts else None
-        if near is not None and near not in column.counts:
-            nearest_label = f"where '{near}' {_n(known, near)} is nearest: all of these would count as missed"
-            message = f"The label '{label}' {_n(column, label)} does not occur in {known.name}, {nearest_label}."
-            findings.error(column.where, message, f"Spell it '{near}' in {column.name} as well.")
-        elif label not in known.counts:
-            unknown.append(f"'{label}' {_n(column, label)}")
-    if unknown:
-        message = f"Labels that do not occur in {known.name}, so they cannot be learned from it: {listed(unknown)}."
+    renamed, others = _unlike(column, known)
+    for label, near in renamed.items():
+        there = f"where {_counted(known, near)} is nearest: all of these would count as missed"
+        message = f"The label {_counted(column, label)} does not occur in {known.name}, {there}."
+        findings.error(column.where, message, f"Spell it '{near}' in {column.name} as well.")
+    if others:
+        shown = listed([_counted(column, label) for label in others])
+        message = f"Labels that do not occur in {known.name}, so they cannot be learned from it: {shown}."
         findings.warning(column.where, message, f"Add examples to {known.name}, or leave these labels out.")
     absent = [label for label in known.counts if label not in column.counts]
     if absent and column.counts:
@@ -113,23 +117,18 @@ def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
 def _check_against(column: Column, known: Column, findings: Findings) -> None:
     """Labels that are to teach or to be taught."""
     problem = findings.warning if known.is_part else findings.error
-    unknown = [label for label in column.counts if label not in known.counts]
-    near_labels = {label: nearest(label, list(known.counts)) for label in unknown}
-    others = []
-    for label, near in near_labels.items():
-        if near is not None and near not in column.counts:
-            message = f"The label '{label}' {_n(column, label)} does not occur in {known.name}; nearest there: '{near}'"
-            problem(column.where, f"{message} {_n(known, near)}.", _mapping(column, label, near))
-        else:
-            others.append(f"'{label}' {_n(column, label)}")
-    if others and len(unknown) == len(column.counts) and not any(near_labels.values()):
-        message = f"None of its labels occurs in {known.name}: {listed(others)}. {known.name} has: "
-        cure = _mapping(column, unknown[0], f"NAME IN {known.name.upper()}")
-        problem(column.where, f"{message}{listed(list(known.counts))}.", cure)
+    renamed, others = _unlike(column, known)
+    for label, near in renamed.items():
+        message = f"The label {_counted(column, label)} does not occur in {known.name}; nearest there: "
+        problem(column.where, f"{message}{_counted(known, near)}.", _mapping(column, label, near))
+    shown = listed([_counted(column, label) for label in others])
+    if others and len(others) == len(column.counts):
+        message = f"None of its labels occurs in {known.name}: {shown}. {known.name} has: {listed(list(known.counts))}."
+        problem(column.where, message, _mapping(column, others[0], f"NAME IN {known.name.upper()}"))
     elif others:
         message = f"Labels that do not occur in {known.name}, so the packaged pipeline will hardly ever predict them: "
         cure = f"If they are wanted, annotate some in {known.name}; a term list by itself still gives them."
-        findings.warning(column.where, f"{message}{listed(others)}.", cure)
+        findings.warning(column.where, f"{message}{shown}.", cure)
 
 
 def _mapping(column: Column, label: str, other: str) -> str:
@@ -150,12 +149,12 @@ def _check_coverage(columns: Sequence[Column], known: Column, findings: Findings
         findings.info(known.where, message)
     few = sorted(label for label, n in known.counts.items() if n is not None and n < FEW)
     if few and known.name == "gold":
-        shown = listed([f"{label} {_n(known, label)}" for label in few])
+        shown = listed([_counted(known, label) for label in few])
         message = f"Labels with fewer than {FEW} entities, which will hardly be learned: {shown}."
         findings.warning(known.where, message, "Annotate more of them, or leave them out.")
 
 
-def _n(column: Column, label: str) -> str:
-    n = column.counts[label]
-    many = {"entity": "entities"}.get(column.unit, f"{column.unit}s")
-    return f"({plural(n, column.unit, many)})" if n is not None else "(declared)"
+def _counted(column: Column, label: str) -> str:
+    """A label with how often it occurs: "'PER' (9 entities)"."""
+    n, many = column.counts[label], "entities" if column.unit == "entity" else f"{column.unit}s"
+    return f"'{label}' ({plural(n, column.unit, many)})" if n is not None else f"'{label}' (declared)"

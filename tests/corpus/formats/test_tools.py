@@ -320,7 +320,7 @@ def test_parquet_knows_the_names(tmp_path):
     table = table.drop(["pos_tags"])
     parquet.write_table(table.rename_columns(["tokens", "my_tags"]), tmp_path / "b.parquet")
     _, report = converted(tmp_path / "b.parquet")
-    assert report.ignored == {"my_tags": 1} and report.suspects == ["my_tags"]
+    assert report.ignored == {"my_tags": 2} and report.suspects == ["my_tags"]
     parquet.write_table(table.rename_columns(["words", "ner_tags"]).drop(["ner_tags"]), tmp_path / "b.parquet")
     with pytest.raises(WeaknerError, match=r"row 1: no tokens"):
         converted(tmp_path / "b.parquet")
