@@ -1,8 +1,21 @@
-"""Torch modules as bytes: safetensors instead of `torch.save`, which would pickle."""
+"""Torch modules in Thinc's models, and as bytes: safetensors instead of `torch.save`, which would pickle."""
 
 from typing import Any, Callable, Dict, Optional
 
 import srsly
+from thinc.api import ArgsKwargs, PyTorchShim
+
+
+class TorchShim(PyTorchShim):
+    """Thinc's shim, but threads may predict beside each other."""
+
+    def predict(self, inputs: ArgsKwargs) -> Any:
+        import torch
+
+        # Thinc's goes back to training mode, dropout and all, while another thread may still be predicting.
+        self._model.eval()
+        with torch.no_grad():
+            return self._model(*inputs.args)
 
 
 def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None) -> bytes:

@@ -4,12 +4,13 @@ from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Tuple, cast
 
 import numpy
-from thinc.api import ArgsKwargs, Model, PyTorchWrapper_v3, torch2xp, xp2torch
+from thinc.api import ArgsKwargs, Model, torch2xp, xp2torch
+from thinc.layers.pytorchwrapper import forward
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device
 
 from ..errors import Errors, WeaknerError
-from ..torch_io import module_from_bytes, module_to_bytes
+from ..torch_io import TorchShim, module_from_bytes, module_to_bytes
 
 Sequences = List[Floats2d]
 Backprop = Callable[[Sequences], Sequences]
@@ -28,13 +29,10 @@ def torch_sequences(
     **settings (Any): Settings of the module; they are stored with it.
     RETURNS (Model[Sequences, Sequences]): From (n_tokens, nI) each to (n_tokens, nO) each.
     """
-    module: Model[Any, Any] = PyTorchWrapper_v3(
-        None,  # type: ignore[arg-type]
-        convert_inputs=_convert_inputs,
-        convert_outputs=_convert_outputs,
-        serialize_model=module_to_bytes,
-        deserialize_model=partial(_deserialize, make=make, settings=settings),
-    )
+    read = partial(_deserialize, make=make, settings=settings)
+    shim = TorchShim(None, serialize_model=module_to_bytes, deserialize_model=read)
+    converters = {"convert_inputs": _convert_inputs, "convert_outputs": _convert_outputs}
+    module: Model[Any, Any] = Model("pytorch", forward, attrs=converters, shims=[shim], dims={"nI": None, "nO": None})
     return Model(
         name,
         _forward_torch,

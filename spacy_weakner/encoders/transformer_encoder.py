@@ -10,13 +10,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import numpy
 from spacy.tokens import Doc
-from thinc.api import ArgsKwargs, Model, PyTorchGradScaler, PyTorchShim, torch2xp, xp2torch
+from thinc.api import ArgsKwargs, Model, PyTorchGradScaler, torch2xp, xp2torch
 from thinc.types import Floats2d, Floats3d
 from thinc.util import get_torch_default_device
 
 from ..batching import group_by_length
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..torch_io import module_from_bytes, module_to_bytes
+from ..torch_io import TorchShim, module_from_bytes, module_to_bytes
 from .queried import Queried
 from .windows import Window, check_windows, read_windows, window_settings
 
@@ -132,17 +132,8 @@ def _build_reader(
     return Model("transformer_reader", forward, init=partial(_init, name=name, settings=settings), shims=[shim])
 
 
-class _ReaderShim(PyTorchShim):
-    """The shim of a `Reader`: threads predict beside each other, layers have learning rates of their own, and gradients
-    that fp16 scales add up."""
-
-    def predict(self, inputs: ArgsKwargs) -> Any:
-        import torch
-
-        # Thinc's goes back to training mode, dropout and all, while another thread may still be predicting.
-        self._model.eval()
-        with torch.no_grad():
-            return self._model(*inputs.args)
+class _ReaderShim(TorchShim):
+    """The shim of a `Reader`: layers have learning rates of their own, and gradients that fp16 scales add up."""
 
     def begin_update(self, inputs: ArgsKwargs) -> Any:
         output, backprop = super().begin_update(inputs)

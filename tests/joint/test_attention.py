@@ -60,6 +60,20 @@ def make(lengths=(3, 1, 5), kind="learned", empty_width=4, **settings):
     return model, vectors
 
 
+def test_threads_predict_beside_each_other():
+    """Who predicts in the meantime switches no dropout on."""
+    model, vectors = make(weight_dropout=0.5)
+    expected, calls = model.predict(vectors.docs), []
+
+    def predict_once(*_):
+        calls.append(1)
+        if len(calls) == 1:
+            model.predict(vectors.docs)
+
+    module_of(model).register_forward_pre_hook(predict_once)
+    assert same(expected, model.predict(vectors.docs)) and len(calls) == 2
+
+
 def by_hand(kind="learned", residual=True, **values):
     """The encoder of the numbers above."""
     vectors = Vectors([H])
