@@ -95,6 +95,7 @@ assert before == (vars(spacy.Language)["has_factory"], spacy.registry._entry_poi
 """
 
 
+@pytest.mark.slow
 def test_factories_are_imported_when_a_pipeline_names_them():
     result = subprocess.run([sys.executable, "-W", "error", "-c", BY_NAME], capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr

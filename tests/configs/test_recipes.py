@@ -74,6 +74,7 @@ def test_it_is_a_pipeline(name, size, tmp_path):
     assert nlp.pipe_names == make_config(name, size)["nlp"]["pipeline"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, size", [pytest.param(*pair, marks=needs_spacy_transformers) for pair in ON_TRANSFORMERS]
 )

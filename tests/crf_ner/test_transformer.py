@@ -91,7 +91,7 @@ def _shared(component, model, listener, order):
 
 OWN = [own, pytest.param(own_of_spacy, marks=needs_spacy_transformers)]
 SHARED = [shared, pytest.param(shared_of_spacy, marks=needs_spacy_transformers)]
-pytestmark = needs_transformers
+pytestmark = [needs_transformers, pytest.mark.slow]
 
 
 def tagged_examples(nlp, annotated=True):

@@ -82,6 +82,7 @@ print(json.dumps([[(s.start, s.end, s.label_) for s in doc.spans["weak:gazetteer
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_torch")
 def test_new_process(tmp_path):
     make_nlp().to_disk(tmp_path)

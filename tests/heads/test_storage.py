@@ -55,6 +55,7 @@ def test_a_pipeline_that_is_not_initialized_is_stored(head, tmp_path):
     assert not other.is_initialized
 
 
+@pytest.mark.slow
 def test_in_a_new_process_and_in_two(paths):
     texts = ["", *TEXTS]
     found = said_in_processes([paths / name for name in HEADS], texts)

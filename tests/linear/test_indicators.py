@@ -137,6 +137,7 @@ def test_what_is_remembered_is_bounded(monkeypatch):
         assert len(known._known) < 4 + len(TEXT.split())
 
 
+@pytest.mark.slow
 def test_features_are_the_same_in_another_process_and_vocabulary():
     script = (
         "import sys; from spacy.tokens import Doc; from spacy.vocab import Vocab; "
