@@ -1,20 +1,94 @@
-"""Chooses sentences that are uncertain, unlike each other, and about all labels."""
+"""Chooses sentences of a stream that are uncertain, unlike each other, and about all labels."""
 
+import heapq
 import math
 import re
-from collections import Counter
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from collections import Counter, defaultdict
+from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
 
-from .pool import Sentence
+from ..runtime.hashes import hash_text
+from ..ty import Entity
+from .uncertainty import UncertainSpan
 
 # Cosine of words from which on one of two sentences teaches hardly anything that the other does not.
 NEAR = 0.8
 # Of what is chosen, so much is shared out between the labels in equal parts before the best of all are taken.
 SHARED = 0.5
 _DIGIT = re.compile(r"\d")
+# Score, tie-breaker and key of a sentence.
+_Ranked = Tuple[float, str, str]
+
+
+class Sentence(NamedTuple):
+    """A sentence that may be suggested. It outlives the Doc that it was read from."""
+
+    key: str  # that of equal sentences; see `sentence_key`
+    words: Tuple[str, ...]
+    spaces: Tuple[bool, ...]
+    id: Optional[str]
+    score: float
+    by_label: Dict[str, float]  # the share of each label in the score
+    span: Optional[UncertainSpan]  # the most uncertain one
+    groups: Dict[str, List[Tuple[Entity, Optional[float]]]]  # labels of weak sources and candidates
+
+    @property
+    def text(self) -> str:
+        """The sentence."""
+        return _join(self.words, self.spaces)
+
+    @property
+    def why(self) -> str:
+        """The most uncertain span, in words; empty if there is none."""
+        if self.span is None:
+            return ""
+        start, end = self.span.start, self.span.end
+        return f"'{_join(self.words[start:end], self.spaces[start:end])}': {self.span.why}"
+
+
+class Pool:
+    """Keeps the best sentences, and of each label the best ones; the seed decides between equally good ones."""
+
+    def __init__(self, size: int, size_of_label: int, seed: int) -> None:
+        self.copies = 0
+        self._size = size
+        self._size_of_label = size_of_label
+        self._seed = seed
+        self._best: List[_Ranked] = []
+        self._best_of: Dict[str, List[_Ranked]] = defaultdict(list)
+        self._sentences: Dict[str, Sentence] = {}
+        self._held: Counter[str] = Counter()
+
+    def add(self, sentence: Sentence) -> None:
+        if sentence.key in self._sentences:
+            self.copies += 1
+            return
+        chance = self._chance(sentence)
+        self._push(self._best, self._size, (sentence.score, chance, sentence.key), sentence)
+        for label, score in sentence.by_label.items():
+            self._push(self._best_of[label], self._size_of_label, (score, chance, sentence.key), sentence)
+
+    def sentences(self) -> List[Sentence]:
+        """The best first."""
+        return sorted(self._sentences.values(), key=lambda sentence: (-sentence.score, self._chance(sentence)))
+
+    def _chance(self, sentence: Sentence) -> str:
+        return hash_text(f"{self._seed} {sentence.key}")
+
+    def _push(self, heap: List[_Ranked], size: int, item: _Ranked, sentence: Sentence) -> None:
+        out = heapq.heappushpop(heap, item) if len(heap) >= size else None
+        if out is None:
+            heapq.heappush(heap, item)
+        if out == item:
+            return
+        self._sentences[item[2]] = sentence
+        self._held[item[2]] += 1
+        if out is not None:
+            self._held[out[2]] -= 1
+            if not self._held[out[2]]:
+                del self._held[out[2]], self._sentences[out[2]]
 
 
 class Choice(NamedTuple):
@@ -71,13 +145,10 @@ def _shares(sentences: Sequence[Sentence], n: int) -> Dict[str, int]:
 
 class Likeness:
     """How much each sentence resembles those that were taken: the cosine of their words, rare ones counting most.
-    Upper case and digits make no difference.
-
-    texts (Sequence[Tuple[str, ...]]): The tokens of the sentences.
-    most (NDArray[numpy.float64]): Shape (n_sentences,): the greatest cosine with one that was taken, in [0, 1].
-    """
+    Upper case and digits make no difference."""
 
     def __init__(self, texts: Sequence[Tuple[str, ...]]) -> None:
+        # shape: (n_sentences,): the greatest cosine with one that was taken, in [0, 1]
         self.most = numpy.zeros(len(texts))
         words = [Counter(_DIGIT.sub("0", word.lower()) for word in text) for text in texts]
         found = Counter(word for counts in words for word in counts)
@@ -112,3 +183,8 @@ class Likeness:
             where, weights = self._postings[word]
             cosines[where] += weight * weights
         numpy.minimum(numpy.maximum(self.most, cosines), 1.0, out=self.most)
+
+
+def _join(words: Sequence[str], spaces: Sequence[bool]) -> str:
+    parts = (word + " " * space for word, space in zip(words, spaces, strict=True))
+    return "".join(parts).strip()

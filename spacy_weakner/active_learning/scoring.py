@@ -1,14 +1,18 @@
-"""Scores sentences by their uncertain spans."""
+"""Scores sentences by their uncertain spans: those of pipelines, and of weak sources."""
 
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
+from ..corpus.docbin import copy_with_groups
 from ..corpus.sentences import sentence_key
 from ..corpus.weak import (
     PREDICTED_PREFIX,
     WEAK_PREFIX,
+    doc_entities,
     get_id,
     group_entities,
     group_scores,
@@ -16,15 +20,56 @@ from ..corpus.weak import (
     weak_group,
     weak_sources,
 )
-from ..ty import Entity
-from .models import Model
-from .pool import Sentence
-from .uncertainty import UncertainSpan, Vote, spans_of_candidates, spans_of_votes, sum_by_label
+from ..pipelines import default_component, load_pipeline, run_before
+from ..ty import CandidateScorer, Entity, TagScorer
+from .choosing import Sentence
+from .uncertainty import UncertainSpan, Vote, spans_of_candidates, spans_of_tokens, spans_of_votes, sum_by_label
 
 BATCH_SIZE = 256
 # The uncertainties of a sentence are summed up and divided by this power of its length: 0 would choose the longest
 # sentences, and 1 fragments such as the lines of tables.
 LENGTH_POWER = 0.75
+
+
+class Model:
+    """A trained pipeline: a folder, or the name of an installed package. Of the Docs that it gets, which may have any
+    vocabulary, it reads words and the labels of weak sources."""
+
+    def __init__(self, model: Union[str, Path]) -> None:
+        self.name = Path(model).name
+        self.nlp: Language = load_pipeline(model)
+        self._pipe = default_component(self.nlp, _gives_probabilities)
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """True if one of its components does."""
+        return self._pipe is not None
+
+    def uncertain_spans(self, docs: List[Doc]) -> List[List[UncertainSpan]]:
+        """Per Doc its uncertain spans; none without probabilities."""
+        if self._pipe is None:
+            return [[] for _ in docs]
+        name, pipe = self._pipe
+        copies = run_before(self.nlp, name, [self._copy(doc) for doc in docs])
+        if isinstance(pipe, CandidateScorer):
+            return [spans_of_candidates(candidates) for candidates in pipe.score_candidates(copies)]
+        return [spans_of_tokens(rows, pipe.distribution_labels) for _, rows in pipe.score_tags(copies)]
+
+    def entities(self, docs: List[Doc]) -> List[List[Tuple[Entity, Optional[float]]]]:
+        """Per Doc its entities with their probabilities; None where there is none."""
+        result = []
+        for doc in self.nlp.pipe([self._copy(doc) for doc in docs]):
+            known = doc.ents and doc.ents[0].has_extension("weakner_score")
+            scores = [ent._.weakner_score if known else None for ent in doc.ents]
+            result.append(list(zip(doc_entities(doc), scores, strict=True)))
+        return result
+
+    def _copy(self, doc: Doc) -> Doc:
+        return copy_with_groups(doc, map(weak_group, weak_sources(doc)), self.nlp.vocab)
+
+
+def _gives_probabilities(pipe: Any) -> bool:
+    return isinstance(pipe, (CandidateScorer, TagScorer))
 
 
 class Scorer:
@@ -41,7 +86,6 @@ class Scorer:
         return self._read > 0 and not self._has_signal
 
     def score(self, docs: Iterator[Doc]) -> Iterator[Sentence]:
-        """Score Docs, one sentence each."""
         for batch in minibatch(docs, BATCH_SIZE):
             votes = [{name: _vote(doc, name) for name in weak_sources(doc)} for doc in batch]
             if len(self.models) + max(map(len, votes)) > 1:

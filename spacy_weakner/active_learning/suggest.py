@@ -3,7 +3,7 @@ and about all labels."""
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -12,6 +12,8 @@ from ..corpus.docbin import SUFFIX
 from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.gold import find_gold
 from ..corpus.language import corpus_language, record_language
+from ..corpus.overlaps import without_overlaps
+from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, set_group, set_id, set_meta, set_source
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..labeling.label import Label, LabelConfig
@@ -20,18 +22,20 @@ from ..progress import Progress
 from ..runtime.devices import on_device
 from ..runtime.output import check_there
 from ..runtime.stage import memory_zones
-from .annotating import annotated
-from .choosing import choose
-from .models import Model
-from .pool import Pool, Sentence
-from .scoring import Scorer
+from ..ty import Entity
+from .choosing import Pool, Sentence, choose
+from .scoring import Model, Scorer
 from .terms import N_TERMS, TermReport, suggest_terms
 
+SOURCE = "suggested"
 # Lines of a file of which sentences are in memory at once.
 BLOCK = 5000
 N_SENTENCES = 50
 # So many times as many sentences as are wanted are kept to choose from.
 POOL = 50
+# Probability from which on a candidate is shown to annotators.
+_LIKELY = 0.5
+_Scored = List[Tuple[Entity, Optional[float]]]
 
 
 class Suggestion(NamedTuple):
@@ -57,10 +61,6 @@ class SuggestReport(NamedTuple):
     labels: Dict[str, int]  # suggested sentences in which each label is uncertain
     lost: Dict[str, int]  # what the format of the output cannot hold
     sentences: List[Suggestion]
-
-    def to_json(self) -> Dict[str, Any]:
-        """What JSON can hold."""
-        return {**self._asdict(), "sentences": [sentence._asdict() for sentence in self.sentences]}
 
 
 def suggest(
@@ -138,26 +138,24 @@ def suggest(
         exclude=[existing(Path(path)) for path in exclude],
         gpu_id=gpu_id,
     )
+    counts: Counter[str] = Counter()
     with on_device(gpu_id):
-        reader = _Reader(config, nlp, Label(config, {}, nlp))
-        scorer = Scorer([Model(name) for name in model])
-        pool = Pool(POOL * n, n, seed)
-        for sentence in Progress(reader.read(scorer), desc="suggest", unit="sentence", enabled=progress):
+        stage, scorer, pool = Label(config, {}, nlp), Scorer([Model(name) for name in model]), Pool(POOL * n, n, seed)
+        sentences = _score_corpus(stage, scorer, counts)
+        for sentence in Progress(sentences, desc="suggest", unit="sentence", enabled=progress):
             pool.add(sentence)
-        choice = choose(pool.sentences(), n)
+        choice, excluded = choose(pool.sentences(), n), stage.stats.excluded
         if not choice.sentences:
-            raise WeaknerError(
-                Errors.WK776.format(path=input_path, read=reader.counts["read"], excluded=reader.excluded)
-            )
-        written = write_corpus(output_path, annotated(choice.sentences, scorer.models, nlp), to)
+            raise WeaknerError(Errors.WK776.format(path=input_path, read=counts["read"], excluded=excluded))
+        written = write_corpus(output_path, _annotated(choice.sentences, scorer.models, nlp), to)
     if output_path.suffix == SUFFIX:
         record_language(output_path, language)
-    found = [_suggestion(sentence) for sentence in choice.sentences]
+    found = [Suggestion(s.text, s.id, round(s.score, 4), s.why, sorted(s.by_label)) for s in choice.sentences]
     return SuggestReport(
-        read=reader.counts["read"],
-        empty=reader.counts["empty"],
-        annotated=reader.counts["annotated"],
-        excluded=reader.excluded,
+        read=counts["read"],
+        empty=counts["empty"],
+        annotated=counts["annotated"],
+        excluded=excluded,
         copies=pool.copies,
         near=choice.near,
         certain=sum(not sentence.why for sentence in found),
@@ -167,45 +165,66 @@ def suggest(
     )
 
 
-class _Reader:
-    """Reads the corpus in blocks, each in memory zones of its own."""
-
-    def __init__(self, config: LabelConfig, nlp: Language, stage: Label) -> None:
-        self.config = config
-        self.nlp = nlp
-        self.stage = stage
-        self.counts: Counter[str] = Counter()
-
-    @property
-    def excluded(self) -> int:
-        return self.stage.stats.excluded
-
-    def read(self, scorer: Scorer) -> Iterator[Sentence]:
-        inputs = self.config.inputs(self.nlp)
-        self.stage.open()
-        try:
-            for block in inputs:
-                with memory_zones([*self.stage.zones(), *(model.nlp for model in scorer.models)]):
-                    yield from scorer.score(self.stage(self._wanted(block.read(self.nlp.vocab)[0])))
-                if scorer.no_signal:
-                    raise WeaknerError(_no_signal(self.config.input_path, [m.name for m in scorer.models]))
-        finally:
-            self.stage.close()
-
-    def _wanted(self, docs: Any) -> Iterator[Doc]:
-        for doc in docs:
-            gold = find_gold(doc)
-            empty = all(token.is_space for token in doc)
-            annotated = not empty and gold is not None and not gold.missing
-            self.counts.update({"read": 1, "empty": int(empty), "annotated": int(annotated)})
-            if not (empty or annotated):
-                yield doc
+def _score_corpus(stage: Label, scorer: Scorer, counts: "Counter[str]") -> Iterator[Sentence]:
+    """Read the corpus in blocks, each in memory zones of its own."""
+    inputs = stage.config.inputs(stage.nlp)
+    stage.open()
+    try:
+        for block in inputs:
+            with memory_zones([*stage.zones(), *(model.nlp for model in scorer.models)]):
+                yield from scorer.score(stage(_without_gold(block.read(stage.nlp.vocab)[0], counts)))
+            if scorer.no_signal:
+                names = ", ".join(model.name for model in scorer.models)
+                asked = f" {names} gives no probabilities." if names else ""
+                raise WeaknerError(Errors.WK775.format(path=stage.config.input_path, asked=asked))
+    finally:
+        stage.close()
 
 
-def _suggestion(sentence: Sentence) -> Suggestion:
-    return Suggestion(sentence.text, sentence.id, round(sentence.score, 4), sentence.why, sorted(sentence.by_label))
+def _without_gold(docs: Iterable[Doc], counts: "Counter[str]") -> Iterator[Doc]:
+    for doc in docs:
+        gold = find_gold(doc)
+        empty = all(token.is_space for token in doc)
+        annotated = not empty and gold is not None and not gold.missing
+        counts.update({"read": 1, "empty": int(empty), "annotated": int(annotated)})
+        if not (empty or annotated):
+            yield doc
 
 
-def _no_signal(path: Path, models: Sequence[str]) -> str:
-    asked = f" {', '.join(models)} gives no probabilities." if models else ""
-    return Errors.WK775.format(path=path, asked=asked)
+def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Language) -> Iterator[Doc]:
+    """Make Docs without gold. The group "weak:suggested" holds the entities of the first model; without one, probable
+    candidates, or what most sources agree on."""
+    docs = [_doc(sentence, nlp) for sentence in sentences]
+    found = models[0].entities(docs) if models else [_majority(sentence.groups) for sentence in sentences]
+    for sentence, doc, entities in zip(sentences, docs, found, strict=True):
+        doc.spans.clear()
+        scores = [score for _, score in entities]
+        known = any(score is not None for score in scores)
+        set_source(doc, SOURCE, [entity for entity, _ in entities], scores if known else None)
+        set_meta(doc, {"score": round(sentence.score, 4), **({"why": sentence.why} if sentence.why else {})})
+        yield doc
+
+
+def _doc(sentence: Sentence, nlp: Language) -> Doc:
+    doc = Doc(nlp.vocab, words=list(sentence.words), spaces=list(sentence.spaces))
+    set_id(doc, sentence.id)
+    for name, entities in sentence.groups.items():
+        set_group(doc, name, [entity for entity, _ in entities], [score for _, score in entities])
+    return doc
+
+
+def _majority(groups: Mapping[str, _Scored]) -> _Scored:
+    """Probable candidates; if there are none with probabilities, the entities of most sources."""
+    probable: Dict[Entity, float] = {}
+    for name, entities in groups.items():
+        if name.startswith(PREDICTED_PREFIX):
+            probable.update({entity: score for entity, score in entities if score is not None and score >= _LIKELY})
+    votes: Counter[Entity] = Counter()
+    for name, entities in groups.items():
+        if name.startswith(WEAK_PREFIX):
+            votes.update({entity for entity, _ in entities})
+    ranked: Dict[Entity, float] = probable or {entity: float(n) for entity, n in votes.items()}
+    order = sorted(ranked)
+    end = max((end for _, end, _ in order), default=0)
+    kept = without_overlaps([entity[:2] for entity in order], [ranked[entity] for entity in order], end)
+    return [(order[i], probable.get(order[i])) for i in kept]

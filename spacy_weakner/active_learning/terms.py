@@ -2,80 +2,88 @@
 
 import csv
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.docbin import bare_copy
 from ..corpus.formats.reading import Reading, read_corpus
-from ..corpus.gold import find_gold
-from ..corpus.weak import weak_group
+from ..corpus.gold import Gold, find_gold
+from ..corpus.weak import doc_entities, group_entities, weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing, write_text
 from ..gazetteer_ruler.component import GazetteerRuler
 from ..gazetteer_ruler.forms import folded
+from ..gazetteer_ruler.terms import MAX_LENGTH, Term
 from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
 from ..runtime.output import check_there
-from .phrases import Found, Key, Lookup, Phrase
+from ..ty import Entity
 
 N_TERMS = 200
 # So many times as many phrases as are wanted are looked up in the text.
 _POOL = 4
+# Tokens around a mention in its example.
+_CONTEXT = 8
+# Label and folded phrase.
+Key = Tuple[str, str]
+
+
+@dataclass
+class Phrase:
+    """Mentions of a phrase with one label."""
+
+    example: str
+    spellings: "Counter[str]" = field(default_factory=Counter)
+    ids: "Counter[str]" = field(default_factory=Counter)
+    nearest: "Counter[str]" = field(default_factory=Counter)
+    scores: List[float] = field(default_factory=list)
+
+    @property
+    def mentions(self) -> int:
+        return self.spellings.total()
+
+    @property
+    def text(self) -> str:
+        """As it is written most often."""
+        return self.spellings.most_common(1)[0][0]
+
+    @property
+    def weight(self) -> float:
+        """The sum of the scores of its mentions; their number if they have none."""
+        return sum(self.scores) if self.scores else float(self.mentions)
 
 
 class SuggestedTerm(NamedTuple):
-    """A row of the list to be reviewed.
-
-    label, term (str): A phrase, as it is written most often, and its label: as the list calls it.
-    id (str): The id that its mentions were linked to most often; empty if none was.
-    mentions (int): How often it was found with this label; of a term of the list, how often it was overruled.
-    mean_score, max_score (Optional[float]): Of its mentions; None without calibrated scores.
-    in_list (str): "yes": a list of the pipeline has it, and the pipeline overrules it; "no": none has it.
-    against (str): What speaks against it as a term.
-    nearest (str): The most similar concept, if the pipeline links entities and did not link this one.
-    example (str): A mention in its text.
-    accept (str): Empty; to be answered with yes or no.
-    """
+    """A row of the list to be reviewed: a phrase, as it is written most often, and its label, as the list calls it."""
 
     label: str
     term: str
-    id: str
-    mentions: int
-    mean_score: Optional[float]
+    id: str  # that its mentions were linked to most often; empty if none was
+    mentions: int  # how often it was found with this label; of a term of the list, how often it was overruled
+    mean_score: Optional[float]  # of its mentions; None without calibrated scores
     max_score: Optional[float]
-    in_list: str
-    against: str
-    nearest: str
-    example: str
-    accept: str = ""
+    in_list: str  # "yes": a list of the pipeline has it, and the pipeline overrules it; "no": none has it
+    against: str  # what speaks against it as a term
+    nearest: str  # the most similar concept, if the pipeline links entities and did not link this one
+    example: str  # a mention in its text
+    accept: str = ""  # to be answered with yes or no
 
 
 class TermReport(NamedTuple):
-    """The terms, the best to add first and then those of the list that are overruled, and numbers of others.
-
-    docs (int): Documents that were read.
-    found (int): Phrases that the pipeline found.
-    known (int): Those that its lists have.
-    refuted (int): Those that stand in gold as non-entities at least as often as with their label.
-    terms (List[SuggestedTerm]): The rows.
-    """
+    """The terms, the best to add first and then those of the list that are overruled, and numbers of others."""
 
     docs: int
-    found: int
-    known: int
-    refuted: int
+    found: int  # phrases that the pipeline found
+    known: int  # those that its lists have
+    refuted: int  # those that stand in gold as non-entities at least as often as with their label
     terms: List[SuggestedTerm]
-
-    def to_json(self) -> Dict[str, Any]:
-        """What JSON can hold."""
-        return {**self._asdict(), "terms": [term._asdict() for term in self.terms]}
 
 
 def suggest_terms(
@@ -90,21 +98,9 @@ def suggest_terms(
     progress: bool = False,
 ) -> TermReport:
     """Write the phrases that a pipeline finds in a text and its term lists lack, to be reviewed: with "yes" in the
-    column `accept` they are terms of the file, with "no" neither this list nor others beside it have them. Behind them
-    stand the terms of its lists that the pipeline overrules most often.
-
-    input_path (Path): A corpus in any format; its annotations are not read.
-    output_path (Path): The list to write, as CSV.
-    model (str): The pipeline, a folder or name. Terms of each `gazetteer_ruler` in it are known.
-    n (int): How many terms to add, ranked by the sum of the scores of their mentions; and at most so many overruled.
-    exclude (Sequence[Path]): Gold. A phrase that stands there as a non-entity at least as often as with its label is
-        not suggested.
-    overwrite (bool): Replace an output that exists.
-    gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show how far it has come.
-    RETURNS (TermReport): The terms.
-    RAISES (WeaknerError): For malformed, empty or missing input, and if there is nothing to suggest.
-    """
+    column `accept` they are terms of the file, with "no" neither this list nor others beside it have them. They are
+    ranked by the sum of the scores of their mentions. Behind them stand the terms of its lists that the pipeline
+    overrules most often. For the parameters see `suggest`."""
     check_range("n", n, 1, None)
     input_path, output_path = existing(Path(input_path)), Path(output_path)
     golds = [existing(Path(path)) for path in exclude]
@@ -193,3 +189,111 @@ def _csv(rows: Sequence[SuggestedTerm]) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows([SuggestedTerm._fields, *rows])
     return text.getvalue()
+
+
+class Found:
+    """Phrases that a pipeline has found in some Docs, and matches of its term lists in their span groups."""
+
+    def __init__(self, groups: Sequence[str]) -> None:
+        self.groups = list(groups)
+        self.phrases: Dict[Key, Phrase] = {}
+        self.listed: Dict[Key, Phrase] = {}  # overruled matches
+        self.matches: Counter[Key] = Counter()  # all of them
+        self.labels: Set[str] = set()  # of phrases
+
+    def add(self, doc: Doc) -> None:
+        """Count the entities of a Doc, and the matches of lists that are none."""
+        for ent in doc.ents:
+            if not ent.text.strip() or len(ent.text) > MAX_LENGTH:
+                continue  # no term
+            phrase = _add(self.phrases, doc, (ent.start, ent.end, ent.label_))
+            self.labels.add(ent.label_)
+            score = ent._.weakner_score if ent.has_extension("weakner_score") else None
+            phrase.scores += [] if score is None else [score]
+            phrase.ids.update([ent.kb_id_] if ent.kb_id_ else [])
+            candidates = ent._.weakner_ids if ent.has_extension("weakner_ids") else None
+            phrase.nearest.update([candidates[0][0]] if candidates and not ent.kb_id_ else [])
+        entities = set(doc_entities(doc))
+        for entity in {entity for group in self.groups if group in doc.spans for entity in group_entities(doc, group)}:
+            if entity in entities:
+                self.matches[_key(doc, entity)] += 1
+            elif not is_inside(entity, entities):
+                self.matches[_key(doc, entity)] += 1
+                _add(self.listed, doc, entity)
+
+    def ranked(self) -> List[Key]:
+        """All phrases, the most certain and frequent ones first."""
+        return sorted(self.phrases, key=lambda key: (-self.phrases[key].weight, key))
+
+    def most_overruled(self, n: int) -> List[Key]:
+        """Terms of lists that are overruled more often than not."""
+        net = {key: 2 * phrase.mentions - self.matches[key] for key, phrase in self.listed.items()}
+        return sorted((key for key in net if net[key] > 0), key=lambda key: (-net[key], key))[:n]
+
+    def against(self, key: Key, occurrences: int, inside: int) -> List[str]:
+        """What speaks against a phrase as a term: how often a list with it would match, and that inside a longer
+        entity."""
+        mentions = self.phrases[key].mentions
+        same_form = {label: self.phrases.get((label, key[1])) for label in self.labels - {key[0]}}
+        others = {label: phrase.mentions for label, phrase in same_form.items() if phrase is not None}
+        missed = occurrences - mentions - inside - sum(others.values())
+        found = [f"{label} in {n} of {mentions + sum(others.values())} mentions" for label, n in sorted(others.items())]
+        found += [f"{inside} of {occurrences} inside longer entities"] if inside > 0 else []
+        return found + ([f"{missed} of {occurrences} not found"] if missed > mentions else [])
+
+
+class Lookup:
+    """Finds phrases, given as they are written, in Docs as a term list would."""
+
+    def __init__(self, nlp: Language, phrases: Mapping[Key, str]) -> None:
+        self._nlp = nlp
+        self._ruler: Optional[GazetteerRuler] = None  # it wants terms
+        if phrases:
+            ruler: Any = nlp.create_pipe("gazetteer_ruler")
+            self._ruler = ruler
+            ruler.initialize(lambda: [], nlp=nlp, terms=[Term(key[0], text) for key, text in phrases.items()])
+
+    def matches(self, doc: Doc) -> Iterator[Tuple[Entity, Key]]:
+        """The matches in a Doc, overlapping ones included."""
+        for entity in () if self._ruler is None else self._ruler.match(doc):
+            yield entity, _key(doc, entity)
+
+    def count_inside(self, found: Found) -> "Counter[Key]":
+        """How often each phrase stands inside a longer one that was found."""
+        counts: Counter[Key] = Counter()
+        for phrase in found.phrases.values():
+            doc = self._nlp.make_doc(phrase.text)
+            for (start, end, _), key in self.matches(doc):
+                counts[key] += phrase.mentions if end - start < len(doc) else 0
+        return counts
+
+    def refuted(self, golds: Iterable[Tuple[Doc, Optional[Gold]]]) -> Set[Key]:
+        """The phrases that stand in gold as non-entities at least as often as with their label."""
+        right: Counter[Key] = Counter()
+        wrong: Counter[Key] = Counter()
+        for doc, gold in golds:
+            for entity, key in self.matches(doc) if gold is not None else ():
+                if gold is None or not gold.scorable([entity]) or is_inside(entity, gold.entities):
+                    continue
+                (right if entity in gold.entities else wrong)[key] += 1
+        return {key for key in wrong if wrong[key] >= right[key]}
+
+
+def is_inside(entity: Entity, others: Iterable[Entity]) -> bool:
+    """True if an entity is a part of another, longer one."""
+    start, end, _ = entity
+    return any(low <= start and end <= high and high - low > end - start for low, high, _ in others)
+
+
+def _key(doc: Doc, entity: Entity) -> Key:
+    start, end, label = entity
+    return label, folded(doc[start:end].text)
+
+
+def _add(phrases: Dict[Key, Phrase], doc: Doc, entity: Entity) -> Phrase:
+    start, end, _ = entity
+    key = _key(doc, entity)
+    if key not in phrases:
+        phrases[key] = Phrase(" ".join(doc[max(0, start - _CONTEXT) : end + _CONTEXT].text.split()))
+    phrases[key].spellings[" ".join(doc[start:end].text.split())] += 1
+    return phrases[key]

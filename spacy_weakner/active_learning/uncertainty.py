@@ -32,13 +32,8 @@ class Vote(NamedTuple):
 
 
 def spans_of_tokens(rows: NDArray[numpy.floating], tags: Sequence[str]) -> List[UncertainSpan]:
-    """Uncertain spans by distributions over tags: runs of tokens that may belong to entities. The least certain token
-    of a run decides.
-
-    rows (NDArray[numpy.floating]): Shape (n_tokens, n_tags); rows sum to 1.
-    tags (Sequence[str]): The columns: "O", and a prefix with a label, like "B-PER".
-    RETURNS (List[UncertainSpan]): From left to right.
-    """
+    """Uncertain spans by distributions over tags (the columns; rows sum to 1), from left to right: runs of tokens that
+    may belong to entities. The least certain token of a run decides."""
     outside = tags.index("O")
     labels = sorted({tag[2:] for tag in tags if tag != "O"})
     if not len(rows) or not labels:
@@ -58,12 +53,8 @@ def spans_of_tokens(rows: NDArray[numpy.floating], tags: Sequence[str]) -> List[
 
 
 def spans_of_candidates(candidates: Iterable[Tuple[Entity, Optional[float]]]) -> List[UncertainSpan]:
-    """Uncertain spans by candidates with probabilities: those that overlap are one span. The rest of the probability is
-    that of no entity.
-
-    candidates (Iterable[Tuple[Entity, Optional[float]]]): Those without probability are passed over.
-    RETURNS (List[UncertainSpan]): From left to right.
-    """
+    """Uncertain spans by candidates with probabilities, from left to right: those that overlap are one span. The rest
+    of the probability is that of no entity. Candidates without probability are passed over."""
     scores: Dict[Entity, float] = {}
     for entity, score in candidates:
         if score is not None and score >= LEAST:
@@ -78,11 +69,7 @@ def spans_of_candidates(candidates: Iterable[Tuple[Entity, Optional[float]]]) ->
 
 
 def spans_of_votes(votes: Mapping[str, Vote]) -> List[UncertainSpan]:
-    """Spans on which voters disagree. The uncertainty is the share of voters against the majority.
-
-    votes (Mapping[str, Vote]): By name of the voter.
-    RETURNS (List[UncertainSpan]): From left to right.
-    """
+    """Spans on which voters disagree, from left to right. Uncertain is the share of voters against the majority."""
     if len(votes) < 2:
         return []
     spans = []

@@ -116,9 +116,6 @@ def _show_tuning(result: Tuning) -> None:
         _print(proposal_table(proposal))
         # Not by wasabi, which breaks lines: these are for pasting.
         msg.info("Settings to add to those of this source:")
-        options = proposal.options()
-        if options is not None:
-            typer.echo(f"spacy weakner label ... {options}\n")
         typer.echo(f"{proposal.config()}\n")
     for warning in result.warnings:
         msg.warn(warning.text)

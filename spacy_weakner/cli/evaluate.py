@@ -7,8 +7,9 @@ import typer
 from wasabi import msg
 
 from ..evaluation.candidates import parse_candidates
-from ..evaluation.compare import compare, format_table
+from ..evaluation.compare import compare
 from ..evaluation.report import report
+from ..evaluation.tables import comparison_table
 from ..project.selection import Selection
 from ..project.selection_report import evaluate_selection
 from ._util import (
@@ -74,8 +75,8 @@ def evaluate_cli(
             chosen = Selection.load(selection)
             rows = evaluate_selection(chosen, test, html, labels=labels, more=given, title=title, progress=True, **how)
         if rows:
-            header, cells = format_table(rows)
-            show_table(header, cells)
+            table = comparison_table(rows)
+            show_table(table.header, table.rows)
         else:
             say("info", f"{test} is no test set: the report has only the scores that the selection was made by.")
         if output is not None and rows:

@@ -9,6 +9,7 @@ from wasabi import msg
 from ..active_learning.suggest import N_SENTENCES, SuggestReport, suggest
 from ..active_learning.terms import TermReport
 from ..evaluation.tables import shorten
+from ..scores import as_json
 from ._command import command
 from ._util import check_json, listing, new_app, write_json
 
@@ -36,7 +37,7 @@ def show(report: Union[SuggestReport, TermReport], given: Any) -> None:
     else:
         _show_sentences(report, given)
     if given.report_output is not None:
-        write_json(given.report_output, report.to_json())
+        write_json(given.report_output, as_json(report))
         msg.good("Report", given.report_output)
 
 

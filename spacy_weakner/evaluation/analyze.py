@@ -1,7 +1,7 @@
 """Analysis of weak labels: coverage of each source, conflicts between sources and, where gold is known, errors."""
 
-from collections import Counter
-from itertools import zip_longest
+from collections import Counter, defaultdict
+from itertools import permutations, zip_longest
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -15,9 +15,58 @@ from ..corpus.tags import same_tokens
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..progress import Progress
-from .evaluate import LengthRecall, recall_by_length
-from .relations import SpanIndex
-from .sources import ENTS, Overlap, OverlapCounter, SourceCounter, SourceReport, labels_by_source, source_name
+from ..ty import Entity
+from .evaluate import NONE, SAME, TYPE, Evaluation, GoldScores, LengthRecall, SpanIndex, recall_by_length
+
+# Name of the weak labels in `doc.ents`, as `aggregate` writes them, among the sources.
+ENTS = "ents"
+
+
+class LabelReport(NamedTuple):
+    """Spans of one source with one label, or with any: distinct phrases, and Docs and tokens with such spans."""
+
+    spans: int
+    phrases: int
+    docs: int
+    tokens: int
+
+
+class SourceReport(NamedTuple):
+    """One weak source; "ents" are the `doc.ents` of weak Docs. Docs and tokens are those that it has labeled."""
+
+    name: str
+    docs: int
+    tokens: int
+    total: LabelReport  # a span with two labels is two spans
+    per_label: Dict[str, LabelReport]
+    overlapping: int  # spans that overlap another span of this source with other bounds
+    ambiguous: int  # bounds in a Doc with several labels
+    ambiguous_phrases: int  # phrases with several labels, anywhere in the corpus
+    alone: int  # spans that overlap no span of any other source
+    gold: Optional[GoldScores]
+
+    @property
+    def doc_coverage(self) -> float:
+        """Share of its Docs that have a span, in [0, 100]."""
+        return 100.0 * self.total.docs / max(1, self.docs)
+
+    @property
+    def token_coverage(self) -> float:
+        """Share of the tokens of these Docs that are in a span, in [0, 100]."""
+        return 100.0 * self.total.tokens / max(1, self.tokens)
+
+
+class Overlap(NamedTuple):
+    """Spans of one source beside those of another, in the Docs that both have labeled. The last four sum to `spans`."""
+
+    source: str
+    other: str
+    docs: int = 0
+    spans: int = 0
+    same: int = 0  # the other has the same span with the same label
+    conflict: int = 0  # the other has the same span, but with other labels
+    overlapping: int = 0  # the other has spans that overlap it, but none with these bounds
+    only: int = 0  # the other has no span there
 
 
 class GoldReport(NamedTuple):
@@ -90,8 +139,10 @@ class _Counter:
         self.seen: Set[str] = set()
         self.docs = self.tokens = self.unlabeled = self.gold_docs = self.gold_missing = 0
         self._wanted = wanted
-        self._sources: Dict[str, SourceCounter] = {}
-        self._overlaps = OverlapCounter()
+        self._sources: Dict[str, _SourceCounter] = {}
+        # By pair of sources: Docs that both have labeled, and relations of the spans of the first to the second.
+        self._overlaps: Dict[Tuple[str, str], Counter[str]] = defaultdict(Counter)
+        self._common_docs: Counter[Tuple[str, str]] = Counter()
         self._calibration: Dict[str, CalibrationCounter] = {}
         self._gold_labels: Counter[str] = Counter()
         self._gold_lengths: Counter[int] = Counter()
@@ -104,49 +155,117 @@ class _Counter:
             self.gold_missing += len(gold.missing)
             self._gold_labels.update(label for _, _, label in gold.entities)
             self._gold_lengths.update(end - start for start, end, _ in gold.entities)
-        indexes = {}
-        for name, entities in labels_by_source(doc).items():
-            self.seen.add(name)
-            if self._is_wanted(name):
-                indexes[name] = SpanIndex(entities)
+        indexes = {name: SpanIndex(spans) for name, spans in _labels_by_source(doc).items() if self._note(name)}
         self.unlabeled += not indexes
         for name, index in indexes.items():
             # "ents" is made of the sources: no span of a source would ever be alone beside it.
             others = [other for other_name, other in indexes.items() if other_name not in (name, ENTS)]
             if name not in self._sources:
-                self._sources[name] = SourceCounter(name)
+                self._sources[name] = _SourceCounter(name)
             self._sources[name].add(doc, index, others, gold)
-        self._overlaps.add(indexes)
-        self._add_scores(doc, gold)
-
-    def _is_wanted(self, name: str) -> bool:
-        return self._wanted is None or name in self._wanted
-
-    def _add_scores(self, doc: Doc, gold: Optional[Gold]) -> None:
+        for source, other in permutations(indexes, 2):
+            self._common_docs[source, other] += 1
+            self._overlaps[source, other].update(map(indexes[other].relation, indexes[source].entities))
         for group in sorted(doc.spans):
             if group.startswith((weak.WEAK_PREFIX, weak.PREDICTED_PREFIX)):
-                name = source_name(group)
-                self.seen.add(name)
-                if gold is not None and self._is_wanted(name):
+                name = _source_name(group)
+                if self._note(name) and gold is not None:
                     counter = self._calibration.setdefault(name, CalibrationCounter())
                     counter.add(weak.group_entities(doc, group), weak.group_scores(doc, group), gold)
+
+    def _note(self, name: str) -> bool:
+        """Note the name of a source; True if it is wanted."""
+        self.seen.add(name)
+        return self._wanted is None or name in self._wanted
 
     def result(self, top: int) -> Analysis:
         gold = None
         if self.gold_docs:
             lengths = recall_by_length(self._gold_lengths, self._gold_lengths)
             gold = GoldReport(self.gold_docs, self.gold_missing, dict(sorted(self._gold_labels.items())), lengths)
-        names = sorted(self._sources, key=lambda name: (name == ENTS, name))
+        overlaps = []
+        for pair, docs in sorted(self._common_docs.items()):
+            counts = self._overlaps[pair]
+            same, conflict, only = (counts[relation] for relation in (SAME, TYPE, NONE))
+            spans = counts.total()
+            overlaps.append(Overlap(*pair, docs, spans, same, conflict, spans - same - conflict - only, only))
         calibration = {name: counter.result() for name, counter in sorted(self._calibration.items())}
         return Analysis(
             docs=self.docs,
             tokens=self.tokens,
             unlabeled=self.unlabeled,
             gold=gold,
-            sources=[self._sources[name].result(top) for name in names],
-            overlaps=self._overlaps.result(),
+            sources=[self._sources[n].result(top) for n in sorted(self._sources, key=lambda n: (n == ENTS, n))],
+            overlaps=overlaps,
             calibration={name: result for name, result in calibration.items() if result is not None},
         )
+
+
+class _SourceCounter:
+    """Counts the spans of one source while Docs pass by."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.docs = self.tokens = self.overlapping = self.ambiguous = self.alone = 0
+        self._covered: Counter[str] = Counter()
+        self._covered_docs: Counter[str] = Counter()
+        self._all_covered = self._all_docs = 0
+        self._phrases: Counter[Tuple[str, str]] = Counter()
+        self._evaluation = Evaluation()
+
+    def add(self, doc: Doc, index: SpanIndex, others: List[SpanIndex], gold: Optional[Gold]) -> None:
+        self.docs += 1
+        self.tokens += len(doc)
+        self.overlapping += len(index.overlapping())
+        self.ambiguous += sum(len(labels) > 1 for labels in index.bounds.values())
+        self.alone += sum(all(other.relation(entity) == NONE for other in others) for entity in index.entities)
+        self._covered.update(label for labels in index.tokens.values() for label in labels)
+        self._covered_docs.update({label for _, _, label in index.entities})
+        self._all_covered += len(index.tokens)
+        self._all_docs += bool(index.entities)
+        self._phrases.update((doc[start:end].text, label) for start, end, label in index.entities)
+        if gold is not None:
+            self._evaluation.add(doc, list(index.entities), gold)
+
+    def result(self, top: int) -> SourceReport:
+        labels_of: Dict[str, Set[str]] = {}
+        spans: Counter[str] = Counter()
+        phrases: Counter[str] = Counter()
+        for (text, label), n in self._phrases.items():
+            labels_of.setdefault(text, set()).add(label)
+            spans[label] += n
+            phrases[label] += 1
+        return SourceReport(
+            name=self.name,
+            docs=self.docs,
+            tokens=self.tokens,
+            total=LabelReport(sum(spans.values()), len(labels_of), self._all_docs, self._all_covered),
+            per_label={
+                label: LabelReport(spans[label], phrases[label], self._covered_docs[label], self._covered[label])
+                for label in sorted(spans)
+            },
+            overlapping=self.overlapping,
+            ambiguous=self.ambiguous,
+            ambiguous_phrases=sum(len(labels) > 1 for labels in labels_of.values()),
+            alone=self.alone,
+            gold=self._evaluation.result(top) if self._evaluation.docs else None,
+        )
+
+
+def _labels_by_source(doc: Doc) -> Dict[str, List[Entity]]:
+    """The labels of each source that has labeled a Doc."""
+    groups = [weak.weak_group(source) for source in weak.weak_sources(doc)]
+    found = {_source_name(group): weak.group_entities(doc, group) for group in groups}
+    # If all tokens are missing, either no source has labeled the Doc, or none has found anything.
+    if weak.is_weak(doc) and (found or doc.has_annotation("ENT_IOB")):
+        found[ENTS] = weak.doc_entities(doc)
+    return found
+
+
+def _source_name(group: str) -> str:
+    """Name of a span group in reports: that of the source, where it cannot be taken for something else."""
+    name = group[len(weak.WEAK_PREFIX) :] if group.startswith(weak.WEAK_PREFIX) else group
+    return group if name == ENTS or name.startswith(weak.PREDICTED_PREFIX) else name
 
 
 def _read(corpus: Path, gold: Optional[Path]) -> Iterator[Tuple[Doc, Doc]]:

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from ..scores import Strict
 
-LEVEL = 95.0
 # Resampling weights that are in memory at once.
 _CHUNK = 2_000_000
 # Counts (tp, fp, fn in the last dimension) to scores, without that dimension.
@@ -26,19 +25,14 @@ class Interval(Strict):
 
 
 class Difference(Strict):
-    """F1 minus that of another candidate on the same sentences.
+    """F1 minus that of another candidate on the same sentences."""
 
-    baseline (str): Name of the other candidate.
-    f1 (float): The difference, in [-100, 100].
-    low, high (float): Its 95 % confidence interval, of differences on the same resampled test sets.
-    p (float): Twice the share of resampled test sets on which the sign is another (or the difference is 0), at most 1.
-        The observed test set counts as one more, so that it is never 0.
-    """
-
-    baseline: str
-    f1: float
-    low: float
+    baseline: str  # the other candidate
+    f1: float  # in [-100, 100]
+    low: float  # 95 % confidence interval, of differences on the same resampled test sets
     high: float
+    # Twice the share of resampled test sets on which the sign is another (or the difference is 0), at most 1. The
+    # observed test set counts as one more, so that it is never 0.
     p: float
 
     @property
@@ -82,22 +76,21 @@ class Bootstrap:
         return Difference(baseline=name, f1=observed, low=low, high=high, p=p)
 
 
+# In [0, 100], as those of `Counts`; tp, fp, fn in the last dimension, which the result lacks.
 def precision(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
-    """Precision in [0, 100], as `Counts.precision`; see `f1`."""
-    result: NDArray[numpy.float64] = 100.0 * counts[..., 0] / numpy.maximum(1, counts[..., 0] + counts[..., 1])
-    return result
+    return _percent(counts[..., 0], counts[..., 0] + counts[..., 1])
 
 
 def recall(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
-    """Recall in [0, 100], as `Counts.recall`; see `f1`."""
-    result: NDArray[numpy.float64] = 100.0 * counts[..., 0] / numpy.maximum(1, counts[..., 0] + counts[..., 2])
-    return result
+    return _percent(counts[..., 0], counts[..., 0] + counts[..., 2])
 
 
 def f1(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
-    """F1 in [0, 100], as `Counts.f1`; tp, fp, fn in the last dimension, which the result lacks."""
-    tp, fp, fn = (counts[..., i] for i in range(3))
-    result: NDArray[numpy.float64] = 100.0 * 2 * tp / numpy.maximum(1, 2 * tp + fp + fn)
+    return _percent(2 * counts[..., 0], 2 * counts[..., 0] + counts[..., 1] + counts[..., 2])
+
+
+def _percent(part: "NDArray[numpy.int64]", whole: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
+    result: NDArray[numpy.float64] = 100.0 * part / numpy.maximum(1, whole)
     return result
 
 
@@ -119,6 +112,5 @@ def resample(counts: "NDArray[numpy.int64]", samples: int, seed: int = 0) -> "ND
 
 
 def _percentiles(values: "NDArray[numpy.float64]") -> Tuple[float, float]:
-    rest = (100.0 - LEVEL) / 2
-    low, high = numpy.percentile(values, [rest, 100.0 - rest])
+    low, high = numpy.percentile(values, [2.5, 97.5])
     return float(low), float(high)

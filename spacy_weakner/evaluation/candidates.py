@@ -40,14 +40,7 @@ class Candidate(NamedTuple):
 
     @property
     def is_pipeline(self) -> bool:
-        """Whether it is a pipeline."""
         return (self.path / "config.cfg").is_file()
-
-    def check(self) -> None:
-        """Check that there is something to compare."""
-        path = existing(self.path, "train it first, or correct the path")
-        if path.is_dir() and not self.is_pipeline and not found_files(path):
-            raise WeaknerError(Errors.WK403.format(path=path))
 
     def entities(self, doc: Doc) -> List[Entity]:
         """Its entities in one of its Docs."""
@@ -80,7 +73,9 @@ def make_candidates(paths: Mapping[str, Union[Path, str]]) -> List[Candidate]:
         raise WeaknerError(Errors.WK401.format(reason="got none"))
     candidates = [Candidate(name, *_split(str(value))) for name, value in paths.items()]
     for candidate in candidates:
-        candidate.check()
+        path = existing(candidate.path, "train it first, or correct the path")
+        if path.is_dir() and not candidate.is_pipeline and not found_files(path):
+            raise WeaknerError(Errors.WK403.format(path=path))
     return candidates
 
 
@@ -107,12 +102,8 @@ def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
 
 
 class Predictions:
-    """Streams the test set together with the predictions or labels of a candidate.
-
-    candidate (Candidate): The candidate.
-    test (Path): Corpus with complete gold in `doc.ents`.
-    case (Optional[str]): Case in which a pipeline reads the test set: "lower" or "upper"; None: as it is.
-    """
+    """Streams the test set together with the predictions or labels of a candidate; a pipeline may read it in another
+    case, "lower" or "upper"."""
 
     def __init__(self, candidate: Candidate, test: Path, case: Optional[str] = None) -> None:
         self.candidate = candidate
@@ -132,7 +123,7 @@ class Predictions:
         return {} if self._nlp is None else preferred_names(self._nlp, ids)
 
     def __iter__(self) -> Iterator[Tuple[Doc, Doc]]:
-        """YIELDS (Tuple[Doc, Doc]): A Doc of the test set, and the Doc with the candidate's labels."""
+        """Each Doc of the test set, and the Doc with the candidate's labels."""
         pairs = self._predict() if self.candidate.is_pipeline else self._read()
         for number, (gold, doc) in enumerate(pairs, start=1):
             source = self.candidate.source

@@ -57,31 +57,18 @@ class CandidateScores(Strict):
 
 
 class Comparison(NamedTuple):
-    """Scores of one candidate.
-
-    name (str): Its name.
-    counts (Counts): Exact matches over all labels.
-    per_label (Dict[str, Counts]): Per label.
-    words_per_second (Optional[float]): Speed of prediction; None for label sets.
-    accuracy (Accuracy): Of tokens and sentences.
-    interval (Optional[Interval]): Confidence interval of F1; None without bootstrap.
-    difference (Optional[Difference]): Difference in F1 to the baseline; None without bootstrap, and for the baseline
-        itself.
-    ece (Optional[float]): Expected calibration error of the scores of its entities, in [0, 1]; None if they have none.
-    links (Optional[LinkCounts]): Ids of concepts; None if the gold has none.
-    names (Mapping[str, str]): Preferred names of these ids, as far as the candidate is a pipeline that knows them.
-    """
+    """Scores of one candidate."""
 
     name: str
-    counts: Counts
+    counts: Counts  # exact matches over all labels
     per_label: Dict[str, Counts]
-    words_per_second: Optional[float]
+    words_per_second: Optional[float]  # speed of prediction; None for label sets
     accuracy: Accuracy
-    interval: Optional[Interval] = None
-    difference: Optional[Difference] = None
-    ece: Optional[float] = None
-    links: Optional[LinkCounts] = None
-    names: Mapping[str, str] = {}
+    interval: Optional[Interval] = None  # of F1; None without bootstrap
+    difference: Optional[Difference] = None  # in F1 to the baseline; None without bootstrap, and for the baseline
+    ece: Optional[float] = None  # calibration error of the scores of entities, in [0, 1]; None if they have none
+    links: Optional[LinkCounts] = None  # ids of concepts; None if the gold has none
+    names: Mapping[str, str] = {}  # preferred names of these ids, as far as the candidate is a pipeline that knows them
 
     def scores(self) -> CandidateScores:
         """The scores as JSON can hold them, rounded."""
@@ -135,43 +122,18 @@ def compare(
     bar = Progress(parsed, desc="compare", unit="candidate", enabled=progress)
     with on_device(gpu_id):
         rows, sentences = zip(*(_compare(candidate, test, observe) for candidate in bar), strict=True)
-    return _with_bootstrap(list(rows), numpy.stack(sentences), bootstrap, baseline, seed) if bootstrap else list(rows)
-
-
-def format_table(rows: List[Comparison]) -> Tuple[List[str], List[Tuple[str, ...]]]:
-    """Lay a comparison out, the best F1 first."""
-    certain = any(row.interval for row in rows)
-    baseline = next((row.difference.baseline for row in rows if row.difference), None)
-    header = ["", "P", "R", "F1", *(["F1 95 %"] if certain else [])]
-    header += [f"vs {baseline}", "p"] if baseline is not None else []
-    scored = any(row.ece is not None for row in rows)
-    header += ["ECE"] if scored else []
-    linked = any(row.links is not None for row in rows)
-    header += ["F1 with ids", "right ids", "known", "unknown"] if linked else []
-    cells = []
-    for row in sorted(rows, key=lambda row: -row.counts.f1):
-        line = [row.name, *(f"{value:.1f}" for value in (row.counts.precision, row.counts.recall, row.counts.f1))]
-        if certain:
-            line.append("-" if row.interval is None else row.interval.text())
-        if baseline is not None:
-            line += _difference_cells(row.difference)
-        if scored:
-            line.append("-" if row.ece is None else f"{row.ece:.3f}")
-        if linked and row.links is not None:
-            scores = row.links.scores
-            shown = (scores[key] for key in ("f1", "accuracy", "accuracy_known", "accuracy_unknown"))
-            line += ["-" if value is None else f"{value:.1f}" for value in shown]
-        line += [f"{row.accuracy.of_tokens:.1f}", f"{row.accuracy.of_sentences:.1f}"]
-        line.append("-" if row.words_per_second is None else f"{row.words_per_second:,.0f}")
-        cells.append(tuple(line))
-    return [*header, "tokens", "sentences", "words/s"], cells
-
-
-def _difference_cells(difference: Optional[Difference]) -> List[str]:
-    if difference is None:
-        return ["-", "-"]
-    bounds = f"({difference.low:+.1f} to {difference.high:+.1f})"
-    return [f"{difference.f1:+.1f} {bounds}", f"{difference.p:.3f}"]
+    if not bootstrap:
+        return list(rows)
+    resampled = Bootstrap(numpy.stack(sentences), bootstrap, seed)
+    names = [row.name for row in rows]
+    best = max(range(len(rows)), key=lambda i: rows[i].counts.f1) if baseline is None else names.index(baseline)
+    return [
+        row._replace(
+            interval=resampled.interval(i),
+            difference=None if i == best else resampled.difference(i, best, names[best]),
+        )
+        for i, row in enumerate(rows)
+    ]
 
 
 def _check_gold(test: Path) -> None:
@@ -222,18 +184,3 @@ def _compare(
         names=predictions.preferred_names(concepts),
     )
     return row, numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))
-
-
-def _with_bootstrap(
-    rows: List[Comparison], counts: "NDArray[numpy.int64]", samples: int, baseline: Optional[str], seed: int
-) -> List[Comparison]:
-    bootstrap = Bootstrap(counts, samples, seed)
-    names = [row.name for row in rows]
-    best = max(range(len(rows)), key=lambda i: rows[i].counts.f1) if baseline is None else names.index(baseline)
-    return [
-        row._replace(
-            interval=bootstrap.interval(i),
-            difference=None if i == best else bootstrap.difference(i, best, names[best]),
-        )
-        for i, row in enumerate(rows)
-    ]

@@ -1,15 +1,16 @@
 """Labels against gold: scores on spans and tokens, kinds of errors, recall by length, frequent errors."""
 
 from collections import Counter
-from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from spacy.tokens import Doc
 
 from ..corpus.gold import Gold
 from ..scores import Counts, total
 from ..ty import Entities, Entity
-from .relations import BOTH, BOUNDARY, NONE, SAME, TYPE, SpanIndex
 
+# Relations of a span to other spans: they separate the kinds of errors against gold, and of disagreement of sources.
+SAME, TYPE, BOUNDARY, BOTH, NONE = "same", "type", "boundary", "both", "none"
 # Widths in tokens: first and last of each class.
 LENGTHS: Tuple[Tuple[int, Optional[int]], ...] = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, None))
 
@@ -65,6 +66,39 @@ class GoldScores(NamedTuple):
     lengths: List[LengthRecall]
     false: List[PhraseCount]
     missed: List[PhraseCount]
+
+
+class SpanIndex:
+    """A set of spans of one Doc, which may overlap, that other spans are compared with."""
+
+    def __init__(self, entities: Iterable[Entity]) -> None:
+        self.entities: Set[Entity] = set(entities)
+        self.bounds: Dict[Tuple[int, int], Set[str]] = {}
+        self.tokens: Dict[int, Set[str]] = {}
+        self._owners: Dict[int, int] = {}
+        for start, end, label in self.entities:
+            if (start, end) not in self.bounds:
+                for token in range(start, end):
+                    self._owners[token] = self._owners.get(token, 0) + 1
+            self.bounds.setdefault((start, end), set()).add(label)
+            for token in range(start, end):
+                self.tokens.setdefault(token, set()).add(label)
+
+    def relation(self, entity: Entity) -> str:
+        """Compare a span with these. Of several relations the first of this list counts."""
+        start, end, label = entity
+        if entity in self.entities:
+            return SAME
+        if (start, end) in self.bounds:
+            return TYPE
+        touched = [self.tokens[token] for token in range(start, end) if token in self.tokens]
+        if any(label in labels for labels in touched):
+            return BOUNDARY
+        return BOTH if touched else NONE
+
+    def overlapping(self) -> Set[Entity]:
+        """The spans that overlap another one of them with other bounds."""
+        return {entity for entity in self.entities if any(self._owners[i] > 1 for i in range(entity[0], entity[1]))}
 
 
 class Evaluation:
@@ -139,7 +173,6 @@ class Evaluation:
 
 
 def recall_by_length(gold: "Counter[int]", found: "Counter[int]") -> List[LengthRecall]:
-    """Sum up by classes of lengths."""
     n_gold, seen, rows = sum(gold.values()), 0, []
     for first, last in LENGTHS:
         widths = [width for width in gold if first <= width and (last is None or width <= last)]

@@ -33,10 +33,7 @@ class Example(NamedTuple):
 
 
 class WorstSentences:
-    """Keeps the sentences with the most errors while a test set passes by.
-
-    limit (int): How many to keep.
-    """
+    """Keeps so many sentences with the most errors while a test set passes by."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -44,7 +41,6 @@ class WorstSentences:
         self._heap: List[Tuple[int, int, Example]] = []
 
     def add(self, doc: Doc, gold: Entities, predicted: Entities, ids: Sequence[Mapping[Entity, str]] = ()) -> None:
-        """Look at a sentence."""
         self._seen += 1
         errors = len(set(gold) ^ set(predicted))
         # Of sentences with as many errors the first ones stay. Most sentences are passed over right here.
@@ -73,19 +69,16 @@ def label_colors(labels: Iterable[str]) -> Dict[str, str]:
 
 
 def render(example: Example, colors: Dict[str, str], names: Mapping[str, str] = {}) -> Tuple[str, str]:
-    """Draw a sentence with displaCy. What is wrong or missed bears a cross. Spans that overlap others stand below.
-
-    example (Example): The sentence.
-    colors (Dict[str, str]): Background of each label.
-    names (Mapping[str, str]): Preferred names of ids.
-    RETURNS (Tuple[str, str]): The gold and the prediction, in HTML.
-    """
+    """Draw the gold and the prediction of a sentence with displaCy, in HTML. What is wrong or missed bears a cross.
+    Spans that overlap others stand below. Labels have colors, and ids preferred names."""
     right = set(example.gold) & set(example.predicted)
-    gold = {entity: name_ids(ids, names) for entity, ids in example.gold_ids.items()}
-    predicted = {entity: name_ids(ids, names) for entity, ids in example.predicted_ids.items()}
+    named = [
+        {entity: name_ids(ids, names) for entity, ids in every.items()}
+        for every in (example.gold_ids, example.predicted_ids)
+    ]
     return (
-        _render(example, example.gold, gold, right, colors),
-        _render(example, example.predicted, predicted, right, colors),
+        _render(example, example.gold, named[0], right, colors),
+        _render(example, example.predicted, named[1], right, colors),
     )
 
 
@@ -112,17 +105,11 @@ def _render(
         return renderer.render([{"text": mask(example.text[start:end]), "ents": spans, "title": None}]).strip()
 
     # displaCy's style for spans that overlap places its labels by pixels: on a narrow screen they cover each other.
-    shown, hidden = _flatten(entities)
-    html = draw(shown, 0, len(example.text))
-    for entity in hidden:
-        html += "\n" + draw([entity], example.offsets[entity[0]][0], example.offsets[entity[1] - 1][1])
-    return html
-
-
-def _flatten(entities: Sequence[Entity]) -> Tuple[List[Entity], List[Entity]]:
-    """Entities that can be shown in the sentence, and those that overlap them."""
     shown: List[Entity] = []
     hidden: List[Entity] = []
     for entity in sorted(entities, key=lambda span: (span[0], -span[1], span[2])):
         (hidden if shown and entity[0] < shown[-1][1] else shown).append(entity)
-    return shown, hidden
+    html = draw(shown, 0, len(example.text))
+    for entity in hidden:
+        html += "\n" + draw([entity], example.offsets[entity[0]][0], example.offsets[entity[1] - 1][1])
+    return html

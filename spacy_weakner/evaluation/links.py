@@ -27,7 +27,6 @@ class LinkCounts(NamedTuple):
     def with_sentence(
         self, wanted: Mapping[Entity, AbstractSet[str]], ids: Given, found: Sequence[Entity], known: AbstractSet[Entity]
     ) -> "LinkCounts":
-        """Count one sentence."""
         there = {entity for entity in found if entity in wanted}
         right = {entity for entity in there if not wanted[entity].isdisjoint(ids.get(entity, ())[:1])}
         counts = (right, ids, wanted, there, there & known, right & known)
@@ -59,7 +58,6 @@ class WrongLinks:
         self._counts: Counter[Tuple[str, str, str, str]] = Counter()
 
     def add(self, gold: Doc, ids: Given, found: Sequence[Entity]) -> None:
-        """Count one sentence."""
         wanted = gold_ids(gold)
         for entity in {entity for entity in found if entity in wanted}:
             identifier = "".join(ids.get(entity, ())[:1])

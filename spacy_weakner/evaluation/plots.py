@@ -23,6 +23,7 @@ WIDTH = 4.5
 # In the order in which lines get them: at least 3:1 on light and on dark pages, and the first ones differ for the
 # color-blind. Names and markers stand beside them.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3d94cf", "#8c6bb1", "#7f7f7f")
+_LEGEND_LINE = 0.25
 # What is drawn in this color gets that of the page's text, in light and in dark.
 _INK = "#010203"
 _MARKERS = "osD^vPX*"
@@ -50,14 +51,10 @@ _STYLE: Dict[str, Any] = {
 
 
 class Plot(NamedTuple):
-    """A plot.
-
-    title (str): What it shows.
-    svg (str): An `<svg>` element, with the same in words for those who do not see it.
-    """
+    """A plot."""
 
     title: str
-    svg: str
+    svg: str  # an `<svg>` element, with the same in words for those who do not see it
 
 
 def f1_plot(rows: Sequence[CandidateScores], key: str) -> Plot:
@@ -92,7 +89,7 @@ def curve_plot(points: Sequence[Tuple[float, float]], key: str) -> Plot:
 def length_plot(lengths: Dict[str, List[LengthRecall]], key: str) -> Plot:
     """Recall by the length of gold entities."""
     colors = _colors(lengths)
-    with _figure(3.0 + _legend_height(lengths), key) as (figure, axes):
+    with _figure(3.0 + _LEGEND_LINE * len(lengths), key) as (figure, axes):
         for i, (name, classes) in enumerate(lengths.items()):
             known = [(x, point.recall) for x, point in enumerate(classes) if point.gold]
             axes.plot(*zip(*known, strict=True), label=shorten(name, _LEGEND_WIDTH), **_line(i, colors[name]))
@@ -130,7 +127,7 @@ def precision_recall_plot(counts: Dict[str, Counts], key: str) -> Plot:
 def reliability_plot(calibration: Dict[str, Reliability], key: str, title: str = "Reliability of scores") -> Plot:
     """Share of right spans against their mean score; on the diagonal both are equal."""
     colors = _colors(calibration)
-    with _figure(3.6 + _legend_height(calibration), key) as (figure, axes):
+    with _figure(3.6 + _LEGEND_LINE * len(calibration), key) as (figure, axes):
         axes.plot([0, 1], [0, 1], color=_INK, linewidth=1, linestyle=(0, (4, 3)))
         for i, (name, result) in enumerate(calibration.items()):
             points = [(group.score, group.right) for group in result.bins if group.spans]
@@ -212,19 +209,13 @@ def _line(i: int, color: str) -> Dict[str, Any]:
 
 def _legend(figure: "Figure", axes: "Axes", columns: int = 1) -> None:
     # Not get_legend_handles_labels(), which leaves out names that begin with "_".
-    shown: List[Any] = [artist for artist in (*axes.lines, *axes.containers) if _is_named(artist)]
+    drawn: List[Any] = [*axes.lines, *axes.containers]
+    # matplotlib's own labels of what has none are "_child0", "_container0" and so on.
+    unnamed = re.compile(r"_(child|container|line)\d+|_nolegend_")
+    shown = [artist for artist in drawn if not unnamed.fullmatch(str(artist.get_label()))]
     if shown:
         labels = [str(artist.get_label()) for artist in shown]
         figure.legend(shown, labels, loc="outside lower left", ncols=columns)
-
-
-def _is_named(artist: Any) -> bool:
-    # matplotlib's own labels of what has none are "_child0", "_container0" and so on.
-    return re.fullmatch(r"_(child|container|line)\d+|_nolegend_", str(artist.get_label())) is None
-
-
-def _legend_height(entries: Dict[str, Any]) -> float:
-    return 0.25 * len(entries)
 
 
 def _finish(figure: "Figure", title: str, description: str, key: str) -> Plot:

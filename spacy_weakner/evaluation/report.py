@@ -15,9 +15,7 @@ from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, write_text
 from ..runtime.devices import on_device
 from ..scores import count_matches
-from ..ty import Entities
 from .analyze import Analysis, analyze
-from .bootstrap import Difference
 from .candidates import Candidate, Predictions, make_candidates
 from .compare import SAMPLES, Comparison, compare
 from .evaluate import Evaluation, GoldScores
@@ -39,19 +37,14 @@ TEMPLATE = "report.html.jinja"
 
 
 class Section(NamedTuple):
-    """A part of the report.
-
-    title (str): Its heading.
-    key (str): Its anchor.
-    answer (Sequence[Tuple[str, str]]): The most important facts, each with a heading. The page opens with those of its
-        first section.
-    """
+    """A part of the report."""
 
     title: str
-    key: str
+    key: str  # its anchor
     lines: List[str]
     plots: List[Plot]
     tables: List[Table]
+    # The most important facts, each with a heading. The page opens with those of its first section.
     answer: Sequence[Tuple[str, str]] = ()
 
 
@@ -90,28 +83,41 @@ def report(
         and nothing to report on.
     """
     output = Path(output)
-    _check(output, test, candidates, labels, gold, examples, bool(first))
+    candidates = candidates or {}
+    # Refused before hours of predictions.
+    if test is None and candidates:
+        raise WeaknerError(Errors.WK411.format(what="There are candidates, but no test set"))
+    if test is None and labels is None and not first:
+        raise WeaknerError(Errors.WK411.format(what="There is nothing to report on"))
+    if labels is None and gold is not None:
+        raise WeaknerError(Errors.WK411.format(what="There is gold for labels, but no labels"))
+    check_range("examples", examples, 0, None)
+    if output.is_dir():
+        raise WeaknerError(Errors.WK109.format(path=output))
+    inputs = [Path(path) for path in (test, labels, gold) if path is not None]
+    parsed = {candidate.name: candidate for candidate in make_candidates(candidates)} if test is not None else {}
+    check_output([*inputs, *(candidate.path for candidate in parsed.values())], [output])
     sections = list(first)
     rows: List[Comparison] = []
     worst: Dict[str, List[Example]] = {}
     if test is not None:
-        observer = _Observer(examples)
+        observers = {name: _Observer(candidate, examples) for name, candidate in parsed.items()}
         rows = compare(
             test,
-            candidates or {},
+            candidates,
             bootstrap=bootstrap,
             baseline=baseline,
             seed=seed,
-            observe=observer.add,
+            observe=lambda candidate, gold_doc, doc: observers[candidate.name].add(gold_doc, doc),
             gpu_id=gpu_id,
             progress=progress,
         )
-        section = _comparison_section(Path(test), rows, observer, top)
+        section = _comparison_section(Path(test), rows, observers, top)
         name = selected or max(rows, key=lambda row: row.counts.f1).name
         with on_device(gpu_id):
-            section.tables[1:1] = _case_tables(Path(test), name, (candidates or {})[name], rows)
+            section.tables[1:1] = _case_tables(Path(test), parsed[name], rows)
         sections.append(section)
-        worst = {row.name: observer.worst[row.name].result() for row in rows}
+        worst = {name: observer.worst.result() for name, observer in observers.items()}
     if labels is not None:
         analysis = analyze(labels, gold=gold, sources=sources, top=top, progress=progress)
         sections.append(_analysis_section(Path(labels), analysis))
@@ -125,40 +131,29 @@ def _names(rows: Sequence[Comparison]) -> Dict[str, str]:
 
 
 class _Observer:
-    """Collects errors and scores of all candidates while they are compared."""
+    """Collects errors and scores of a candidate while it is compared."""
 
-    def __init__(self, examples: int) -> None:
-        self.worst: Dict[str, WorstSentences] = {}
-        self._examples = examples
-        self.links: Dict[str, WrongLinks] = {}
-        self._evaluations: Dict[str, Evaluation] = {}
+    def __init__(self, candidate: Candidate, examples: int) -> None:
+        self.worst = WorstSentences(examples)
+        self.links = WrongLinks()
+        self.evaluation = Evaluation()
+        self._candidate = candidate
         self._calibration: Dict[str, CalibrationCounter] = {}
 
-    def add(self, candidate: Candidate, gold_doc: Doc, doc: Doc) -> None:
-        """Called with every candidate and sentence."""
-        name = candidate.name
+    def add(self, gold_doc: Doc, doc: Doc) -> None:
         gold = Gold(frozenset(doc_entities(gold_doc)))
-        entities = candidate.entities(doc)
-        if name not in self.worst:
-            self.worst[name] = WorstSentences(self._examples)
-            self._evaluations[name] = Evaluation()
-            self.links[name] = WrongLinks()
-        ids = candidate.ids(doc)
+        entities, ids = self._candidate.entities(doc), self._candidate.ids(doc)
         shown = [{entity: listed[0] for entity, listed in every.items()} for every in (doc_ids(gold_doc), ids)]
-        self.worst[name].add(gold_doc, sorted(gold.entities), entities, shown)
-        self.links[name].add(gold_doc, ids, entities)
-        self._evaluations[name].add(gold_doc, entities, gold)
-        what = "weakner_score" if candidate.source is None else f"weak:{candidate.source}"
-        self._add_scores(f"{name}: {what}", entities, candidate.scores(doc), gold)
+        self.worst.add(gold_doc, sorted(gold.entities), entities, shown)
+        self.links.add(gold_doc, ids, entities)
+        self.evaluation.add(gold_doc, entities, gold)
+        what = "weakner_score" if self._candidate.source is None else f"weak:{self._candidate.source}"
+        scored = {what: (entities, self._candidate.scores(doc))}
         for group in sorted(group for group in doc.spans if group.startswith(PREDICTED_PREFIX)):
-            self._add_scores(f"{name}: {group}", group_entities(doc, group), group_scores(doc, group), gold)
-
-    def _add_scores(self, name: str, entities: Entities, scores: Sequence[Optional[float]], gold: Gold) -> None:
-        self._calibration.setdefault(name, CalibrationCounter()).add(entities, scores, gold)
-
-    def evaluations(self, top: int) -> Dict[str, GoldScores]:
-        """Scores by name of the candidate."""
-        return {name: evaluation.result(top) for name, evaluation in self._evaluations.items()}
+            scored[group] = group_entities(doc, group), group_scores(doc, group)
+        for what, (found, scores) in scored.items():
+            name = f"{self._candidate.name}: {what}"
+            self._calibration.setdefault(name, CalibrationCounter()).add(found, scores, gold)
 
     def calibration(self) -> Dict[str, Reliability]:
         """Calibration by name of what gives the scores."""
@@ -166,57 +161,31 @@ class _Observer:
         return {name: result for name, result in results.items() if result is not None}
 
 
-def _check(
-    output: Path,
-    test: Optional[Path],
-    candidates: Optional[Mapping[str, Union[Path, str]]],
-    labels: Optional[Path],
-    gold: Optional[Path],
-    examples: int,
-    more: bool,
-) -> None:
-    """Refuse what cannot succeed before hours of predictions."""
-    if test is None and candidates:
-        raise WeaknerError(Errors.WK411.format(what="There are candidates, but no test set"))
-    if test is None and labels is None and not more:
-        raise WeaknerError(Errors.WK411.format(what="There is nothing to report on"))
-    if labels is None and gold is not None:
-        raise WeaknerError(Errors.WK411.format(what="There is gold for labels, but no labels"))
-    check_range("examples", examples, 0, None)
-    if output.is_dir():
-        raise WeaknerError(Errors.WK109.format(path=output))
-    inputs = [Path(path) for path in (test, labels, gold) if path is not None]
-    if test is not None:
-        inputs += [candidate.path for candidate in make_candidates(candidates or {})]
-    check_output(inputs, [output])
-
-
-def _comparison_section(test: Path, rows: List[Comparison], observer: _Observer, top: int) -> Section:
-    evaluations, calibration = observer.evaluations(top), observer.calibration()
+def _comparison_section(test: Path, rows: List[Comparison], observers: Mapping[str, _Observer], top: int) -> Section:
+    evaluations = {name: observer.evaluation.result(top) for name, observer in observers.items()}
+    calibration = {what: found for observer in observers.values() for what, found in observer.calibration().items()}
     n_gold = rows[0].counts.tp + rows[0].counts.fn
     plots = [f1_plot([row.scores() for row in rows], "candidates-f1"), *_plots(evaluations, calibration, "candidates")]
     # All candidates are scored on the same gold.
     first = next(iter(evaluations.values()))
     evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
-    wrong = {name: links.most_frequent(top) for name, links in observer.links.items()}
+    wrong = {name: observer.links.most_frequent(top) for name, observer in observers.items()}
     tables = [comparison_table(rows), *evaluated, *link_table(wrong, _names(rows)), *calibration_tables(calibration)]
     lines = [f"Test set: {test}", f"{first.docs:,} documents with {n_gold:,} gold entities."]
     return Section("Comparison of candidates", "candidates", lines, plots, tables, best_of(rows))
 
 
-def _case_tables(test: Path, name: str, path: Union[Path, str], rows: List[Comparison]) -> List[Table]:
+def _case_tables(test: Path, candidate: Candidate, rows: List[Comparison]) -> List[Table]:
     """F1 of a pipeline on the test set as it is, in lower case and in capitals; none for labels, nor for text without
     case."""
-    (candidate,) = make_candidates({name: path})
     if not candidate.is_pipeline or not any(map(has_case, read_docs(test, Vocab()))):
         return []
-    cells = [f"{row.counts.f1:.1f}" for row in rows if row.name == name]
+    cells = [f"{row.counts.f1:.1f}" for row in rows if row.name == candidate.name]
     for case in CASES:
         pairs = ((doc_entities(gold), candidate.entities(doc)) for gold, doc in Predictions(candidate, test, case))
         cells.append(f"{count_matches(pairs)[0].f1:.1f}")
-    return [
-        Table("F1 on text without case", ["Candidate", "as it is", "in lower case", "in capitals"], [[name, *cells]])
-    ]
+    header = ["Candidate", "as it is", "in lower case", "in capitals"]
+    return [Table("F1 on text without case", header, [[candidate.name, *cells]])]
 
 
 def best_of(rows: Sequence[Comparison]) -> List[Tuple[str, str]]:
@@ -241,15 +210,11 @@ def _certainty(best: Comparison, others: Sequence[Comparison]) -> str:
     other = others[0]
     start = f"The next best is '{other.name}' with F1 {other.counts.f1:.1f}."
     # Only the paired difference tells: intervals of single candidates overlap long before it may be chance.
-    if best.difference is not None and best.difference.baseline == other.name:
-        return f"{start} '{best.name}' has {best.difference.text()}{_by_chance(best.difference)}."
-    if other.difference is not None and other.difference.baseline == best.name:
-        return f"{start} It has {other.difference.text()}{_by_chance(other.difference)}."
+    for who, row, baseline in ((f"'{best.name}'", best, other), ("It", other, best)):
+        if row.difference is not None and row.difference.baseline == baseline.name:
+            chance = "" if row.difference.is_certain else ", which may be chance"
+            return f"{start} {who} has {row.difference.text()}{chance}."
     return f"{start} Compare with one of the two as baseline (--baseline) to see if the difference may be chance."
-
-
-def _by_chance(difference: Difference) -> str:
-    return "" if difference.is_certain else ", which may be chance"
 
 
 def _analysis_section(labels: Path, analysis: Analysis) -> Section:

@@ -5,7 +5,8 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from ..calibration.reliability import Reliability
 from ..scores import Counts
 from .analyze import Analysis, GoldReport
-from .compare import Comparison, format_table
+from .bootstrap import Difference
+from .compare import Comparison
 from .evaluate import GoldScores, LabelScores, LengthRecall, PhraseCount
 from .links import name_ids
 from .terms.proposal import Proposal
@@ -43,18 +44,43 @@ def analysis_tables(analysis: Analysis) -> List[Table]:
     return [_clean(table) for table in tables if table.rows]
 
 
-def comparison_table(rows: List[Comparison]) -> Table:
-    """The candidates, over all labels."""
-    header, cells = format_table(rows)
-    certain = any(row.interval for row in rows)
-    notes = (
-        ["F1 95 %: bootstrap confidence interval over sentences. p: two-sided, of the difference."] if certain else []
+def comparison_table(rows: Sequence[Comparison]) -> Table:
+    """The candidates over all labels, the best F1 first."""
+    baseline = next((row.difference.baseline for row in rows if row.difference), None)
+    certain, scored, linked = (
+        any(getattr(row, name) is not None for row in rows) for name in ("interval", "ece", "links")
     )
-    if any(row.ece is not None for row in rows):
+    header, notes = ["Candidate", *_SCORES], []
+    if certain:
+        header.append("F1 95 %")
+        notes.append("F1 95 %: bootstrap confidence interval over sentences. p: two-sided, of the difference.")
+    header += [f"vs {baseline}", "p"] if baseline is not None else []
+    if scored:
+        header.append("ECE")
         notes.append("ECE: expected calibration error of the scores of entities.")
-    if any(row.links is not None for row in rows):
+    if linked:
+        header += ["F1 with ids", "right ids", "known", "unknown"]
         notes.append("Right ids: of gold entities that are found; known: those that the candidate's term list has.")
-    return _clean(Table("Candidates", ["Candidate", *header[1:]], [list(line) for line in cells], " ".join(notes)))
+    lines = []
+    for row in sorted(rows, key=lambda row: -row.counts.f1):
+        line = [row.name, *_scores(row.counts)]
+        line += [row.interval.text() if row.interval else UNKNOWN] if certain else []
+        line += _difference_cells(row.difference) if baseline is not None else []
+        line += [_decimals(row.ece)] if scored else []
+        if row.links is not None:
+            scores = row.links.scores
+            shown = (scores[key] for key in ("f1", "accuracy", "accuracy_known", "accuracy_unknown"))
+            line += [UNKNOWN if value is None else f"{value:.1f}" for value in shown]
+        line += [f"{row.accuracy.of_tokens:.1f}", f"{row.accuracy.of_sentences:.1f}"]
+        lines.append([*line, UNKNOWN if row.words_per_second is None else f"{row.words_per_second:,.0f}"])
+    return _clean(Table("Candidates", [*header, "tokens", "sentences", "words/s"], lines, " ".join(notes)))
+
+
+def _difference_cells(difference: Optional[Difference]) -> List[str]:
+    if difference is None:
+        return [UNKNOWN, UNKNOWN]
+    bounds = f"({difference.low:+.1f} to {difference.high:+.1f})"
+    return [f"{difference.f1:+.1f} {bounds}", f"{difference.p:.3f}"]
 
 
 def tuning_tables(tuning: Tuning) -> List[Table]:
@@ -132,12 +158,8 @@ def evaluation_tables(what: str, scored: Dict[str, GoldScores], gold: Sequence[L
 def link_table(
     wrong: Mapping[str, Sequence[Tuple[Tuple[str, str, str, str], int]]], names: Mapping[str, str]
 ) -> List[Table]:
-    """The most frequent wrong ids of right entities, with their preferred names, by candidate; empty if there are none.
-
-    wrong (Mapping[str, Sequence[Tuple[Tuple[str, str, str, str], int]]]): See `WrongLinks.most_frequent`.
-    names (Mapping[str, str]): Preferred names of ids.
-    RETURNS (List[Table]): At most one table.
-    """
+    """The most frequent wrong ids of right entities by candidate, see `WrongLinks`, with the preferred names of ids; no
+    table if there are none."""
     rows = [
         [name, text, label, name_ids(gold, names), name_ids(given, names) if given else UNKNOWN, _n(n)]
         for name, found in wrong.items()

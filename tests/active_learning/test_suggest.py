@@ -7,9 +7,8 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
-from spacy_weakner.active_learning.choosing import choose
-from spacy_weakner.active_learning.models import Model
-from spacy_weakner.active_learning.pool import Pool, Sentence
+from spacy_weakner.active_learning.choosing import Pool, Sentence, choose
+from spacy_weakner.active_learning.scoring import Model
 from spacy_weakner.active_learning.suggest import suggest
 from spacy_weakner.active_learning.uncertainty import Vote, spans_of_candidates, spans_of_tokens, spans_of_votes
 from spacy_weakner.cli.app import app

@@ -202,28 +202,20 @@ def test_tables_hold_the_numbers(corpus):
 
 
 def test_bad_input_is_refused(nlp, corpus, tmp_path):
-    plain = tmp_path / "plain.spacy"
+    plain, short, none = (tmp_path / f"{name}.spacy" for name in ("plain", "short", "none"))
     write_docs(plain, [make_doc(nlp, "Anna went", annotated=False)])
-    with pytest.raises(WeaknerError, match=r"WK301.*plain\.spacy"):
-        analyze(plain)
-    with pytest.raises(WeaknerError, match=r"WK302.*'c'.*a, b"):
-        analyze(corpus, sources=["a", "c"])
-    with pytest.raises(WeaknerError, match=r"WK400.*from document 1 on"):
-        analyze(corpus, gold=plain)
-    with pytest.raises(WeaknerError, match=r"WK407.*plain\.spacy"):
-        analyze(plain, gold=plain)
-    with pytest.raises(WeaknerError, match=r"WK100.*nowhere"):
-        analyze(tmp_path / "nowhere")
-    with pytest.raises(WeaknerError, match=r"WK100.*nowhere"):
-        analyze(corpus, gold=tmp_path / "nowhere")
-    with pytest.raises(WeaknerError, match=r"WK005.*top"):
-        analyze(corpus, top=-1)
-    write_docs(tmp_path / "none.spacy", [])
-    with pytest.raises(WeaknerError, match="WK101"):
-        analyze(tmp_path / "none.spacy")
-
-
-def test_gold_of_fewer_sentences_is_refused(nlp, corpus, tmp_path):
-    write_docs(tmp_path / "short.spacy", [make_doc(nlp, "Anna went to New York City")])
-    with pytest.raises(WeaknerError, match=r"WK400.*from document 2 on"):
-        analyze(corpus, gold=tmp_path / "short.spacy")
+    write_docs(short, [make_doc(nlp, "Anna went to New York City")])
+    write_docs(none, [])
+    for message, path, settings in [
+        (r"WK301.*plain\.spacy", plain, {}),
+        (r"WK302.*'c'.*a, b", corpus, {"sources": ["a", "c"]}),
+        (r"WK400.*from document 1 on", corpus, {"gold": plain}),
+        (r"WK400.*from document 2 on", corpus, {"gold": short}),
+        (r"WK407.*plain\.spacy", plain, {"gold": plain}),
+        (r"WK100.*nowhere", tmp_path / "nowhere", {}),
+        (r"WK100.*nowhere", corpus, {"gold": tmp_path / "nowhere"}),
+        (r"WK005.*top", corpus, {"top": -1}),
+        ("WK101", none, {}),
+    ]:
+        with pytest.raises(WeaknerError, match=message):
+            analyze(path, **settings)

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy_weakner.calibration.reliability import CalibrationCounter, expected_calibration_error
 from spacy_weakner.corpus.gold import Gold, find_gold
 from spacy_weakner.corpus.weak import GOLD_GROUP, set_group, set_weak
-from spacy_weakner.evaluation.evaluate import Evaluation, recall_by_length
+from spacy_weakner.evaluation.evaluate import Evaluation, SpanIndex, recall_by_length
 from spacy_weakner.scores import count_matches
 
 from ..util import make_doc
@@ -22,6 +22,11 @@ def nlp():
 
 def words(nlp, n):
     return Doc(nlp.vocab, words=[f"w{i}" for i in range(n)])
+
+
+def random_entities(rng, most):
+    starts = [(rng.randrange(10), rng.randint(1, 4)) for _ in range(rng.randint(0, most))]
+    return [(start, start + width, rng.choice("AB")) for start, width in starts]
 
 
 def evaluate(nlp, *pairs, missing=()):
@@ -46,12 +51,7 @@ def test_kinds_of_errors_by_hand(nlp):
 
 def test_counts_equal_slow_twins_on_random_spans(nlp):
     rng = random.Random(1)
-
-    def entities(n):
-        starts = [(rng.randrange(10), rng.randint(1, 4)) for _ in range(n)]
-        return [(start, start + width, rng.choice("AB")) for start, width in starts]
-
-    pairs = [(entities(rng.randint(0, 4)), entities(rng.randint(0, 5))) for _ in range(100)]
+    pairs = [(random_entities(rng, 4), random_entities(rng, 5)) for _ in range(100)]
     result = evaluate(nlp, *pairs)
     total, per_label = count_matches(pairs)
     assert result.total.exact == total
@@ -108,15 +108,52 @@ def test_predictions_on_missing_tokens_are_not_scored(nlp):
     assert result.total.tokens == (1, 1, 0)
 
 
-def test_repeated_spans_count_once(nlp):
+def test_repeated_spans_and_empty_docs(nlp):
     assert evaluate(nlp, ([], [(0, 1, "A"), (0, 1, "A")])).total.exact == (0, 1, 0)
-
-
-def test_empty_docs(nlp):
     evaluation = Evaluation()
     evaluation.add(Doc(nlp.vocab), [], Gold(frozenset()))
     result = evaluation.result()
     assert result.docs == 1 and result.total.exact == (0, 0, 0) and result.per_label == {}
+
+
+GOLD = [(0, 2, "A"), (3, 4, "B"), (6, 8, "A")]
+
+
+@pytest.mark.parametrize(
+    "entity, relation",
+    [
+        ((0, 2, "A"), "same"),
+        ((0, 2, "B"), "type"),
+        ((1, 2, "A"), "boundary"),
+        ((1, 4, "B"), "boundary"),
+        ((1, 2, "B"), "both"),
+        ((2, 3, "A"), "none"),
+        ((8, 9, "A"), "none"),
+    ],
+)
+def test_relations(entity, relation):
+    assert SpanIndex(GOLD).relation(entity) == relation
+    assert SpanIndex([]).relation(entity) == "none" and SpanIndex([]).overlapping() == set()
+
+
+def slow_relation(entity, others):
+    start, end, label = entity
+    if entity in others:
+        return "same"
+    if any((s, e) == (start, end) for s, e, _ in others):
+        return "type"
+    touching = [each[2] for each in others if each[0] < end and start < each[1]]
+    return "boundary" if label in touching else "both" if touching else "none"
+
+
+def test_equals_the_slow_twin_on_overlapping_spans():
+    rng = random.Random(0)
+    for _ in range(200):
+        ours, theirs = random_entities(rng, 6), random_entities(rng, 6)
+        index = SpanIndex(theirs)
+        assert [index.relation(each) for each in ours] == [slow_relation(each, theirs) for each in ours]
+        slow = {a for a in theirs if any(a[:2] != b[:2] and a[0] < b[1] and b[0] < a[1] for b in theirs)}
+        assert index.overlapping() == slow
 
 
 def test_where_gold_is(nlp):
@@ -149,17 +186,12 @@ def test_calibration_by_hand():
     assert result.labels["B"] == pytest.approx((1, 0.91, 0.0, 0.91))
 
 
-def test_scores_at_the_bounds_of_bins():
-    counter = CalibrationCounter()
-    values = [i / 10 for i in range(11)]
-    counter.add([(i, i + 1, "A") for i in range(11)], values, Gold(frozenset()))
-    assert [each.spans for each in counter.result().bins] == [1] * 9 + [2]
-
-
-def test_no_scores_no_calibration():
+def test_scores_at_the_bounds_of_bins_and_none_at_all():
     counter = CalibrationCounter()
     counter.add([(0, 1, "A")], [None], Gold(frozenset()))
     assert counter.result() is None
+    counter.add([(i, i + 1, "A") for i in range(11)], [i / 10 for i in range(11)], Gold(frozenset()))
+    assert [group.spans for group in counter.result().bins] == [1] * 9 + [2]
 
 
 def test_expected_calibration_error():

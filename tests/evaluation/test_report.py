@@ -75,11 +75,10 @@ def hostile(nlp, tmp_path_factory):
         entities = [(0, 1, SCRIPT), (0, 2, ATTRIBUTE), (1, 3, CLOSING), (3, 5, SCRIPT)]
         set_source(doc, source, entities, [0.9, 0.1, None, 0.5])
     set_group(doc, f"pred:{SCRIPT}", [(0, 1, SCRIPT)], [0.5])
-    write_docs(path, [doc, Doc(nlp.vocab), make_doc(nlp, "fine", [(0, 1, "PER")])])
     docs = [doc, make_doc(nlp, "fine"), Doc(nlp.vocab)]
-    for each in docs[1:]:
+    for other in docs[1:]:
         for source in HOSTILE:
-            set_source(each, source, [])
+            set_source(other, source, [])
     write_docs(path, docs)
     return path
 
@@ -124,29 +123,18 @@ def test_hostile_text_appears_as_text(hostile_page):
     assert "{{ 7 * 7 }}" in whole and "\x1b" not in whole
 
 
-def test_no_piece_of_hostile_text_stands_unescaped(hostile_page):
-    source = hostile_page.read_text(encoding="utf-8")
-    assert "<script" not in source and "</script" not in source
-    assert "<b>" not in source
+def test_only_known_elements_and_nothing_from_elsewhere(hostile_page):
+    page, source = Page(hostile_page), hostile_page.read_text(encoding="utf-8")
+    assert "<script" not in source and "</script" not in source and "<b>" not in source
     assert source.count("</style>") == 1
-
-
-def test_only_known_elements(hostile_page):
     known = (
-        "html head meta title style body header h1 nav ul li a main section h2 p div table caption thead tr th tbody"
+        "html head meta title style body header h1 nav ul li a main section h2 p div table caption thead tr th tbody "
+        "td bdi figure figcaption svg desc g path defs use clippath rect text details summary article h3 mark span "
+        "br dl dt dd"
     )
-    known += (
-        " td bdi figure figcaption svg desc g path defs use clippath rect text details summary article h3 mark span"
-    )
-    known += " br dl dt dd"
-    assert set(Page(hostile_page).elements) <= set(known.split())
-
-
-def test_needs_nothing_else(hostile_page):
-    page = Page(hostile_page)
+    assert set(page.elements) <= set(known.split())
     assert all(value.startswith("#") for value in page.values("href") + page.values("xlink:href"))
     assert page.values("src") == page.values("srcset") == page.values("action") == []
-    source = hostile_page.read_text(encoding="utf-8")
     # Names of XML namespaces are not loaded.
     source = source.replace("http://www.w3.org/2000/svg", "").replace("http://www.w3.org/1999/xlink", "")
     assert not re.search(r"https?://|@import|url\((?!#)", source.replace(" url(#x)", ""))
@@ -242,13 +230,9 @@ def test_tables_scroll_in_their_box_and_pages_are_printed(hostile_page):
     assert tables and len(re.findall(r'<div class="scroll"[^>]*>\s*<table>', source)) == tables
 
 
-def test_audit_alone(corpus, tmp_path):
+def test_audit_alone(nlp, corpus, tmp_path):
     report(tmp_path / "r.html", labels=corpus)
-    page = Page(tmp_path / "r.html")
-    assert [data for tag, data in page.texts if tag == "h2"] == ["Weak labels"]
-
-
-def test_audit_without_gold(nlp, tmp_path):
+    assert [data for tag, data in Page(tmp_path / "r.html").texts if tag == "h2"] == ["Weak labels"]
     doc = make_doc(nlp, "Anna went", annotated=False)
     set_source(doc, "terms", [(0, 1, "PER")])
     write_docs(tmp_path / "weak.spacy", [doc])
@@ -257,41 +241,29 @@ def test_audit_without_gold(nlp, tmp_path):
     assert "No gold is known here" in page.text and "svg" not in page.elements
 
 
-def test_pipelines_with_scores(corpus, tmp_path, trained_path):
-    nlp = spacy.load(trained_path, config={"components": {"crf_ner": {"scores": True, "nested": True}}})
-    nlp.to_disk(tmp_path / "pipe")
-    report(tmp_path / "r.html", test=corpus, candidates={"crf": tmp_path / "pipe"}, bootstrap=0, examples=0)
-    text = Page(tmp_path / "r.html").text
-    assert "crf: weakner_score" in text and "crf: pred:crf_ner" in text
-    assert "95 %" not in text
-    assert "No sentence to show." in text
-
-
 def test_calibration_of_several_pipelines_side_by_side(corpus, tmp_path, trained_path):
-    nlp = spacy.load(trained_path, config={"components": {"crf_ner": {"scores": True}}})
+    nlp = spacy.load(trained_path, config={"components": {"crf_ner": {"scores": True, "nested": True}}})
     nlp.to_disk(tmp_path / "pipe")
     candidates = {"one": tmp_path / "pipe", "two": tmp_path / "pipe", "silent": trained_path}
     report(tmp_path / "r.html", test=corpus, candidates=candidates, bootstrap=0, examples=0)
     page = Page(tmp_path / "r.html")
-    (plot,) = (data for tag, data in page.texts if tag == "desc" and "calibration" in data)
-    assert [part.partition(": ")[0] for part in plot.split("; ")] == ["one", "two"]
+    assert "one: weakner_score" in page.text and "one: pred:crf_ner" in page.text
+    assert "95 %" not in page.text and "No sentence to show." in page.text
+    plots = [data for tag, data in page.texts if tag == "desc" and "calibration" in data]
+    names = [[part.partition(": expected")[0] for part in plot.split("; ")] for plot in plots]
+    assert names == [[f"{name}: {what}" for name in ("one", "two")] for what in ("weakner_score", "pred:crf_ner")]
     captions = [data for tag, data in page.texts if tag == "caption"]
     assert {"Calibration of scores", "Calibration per label", "Reliability of scores"} <= {*captions}
     assert "ECE" in [data for tag, data in page.texts if tag == "th"]
 
 
-def test_same_input_same_bytes(corpus, tmp_path):
-    for name in ("1.html", "2.html"):
-        report(tmp_path / name, test=corpus, candidates={"terms": f"{corpus}#terms"}, labels=corpus)
-    assert (tmp_path / "1.html").read_bytes() == (tmp_path / "2.html").read_bytes()
-
-
-def test_settings_of_matplotlib_change_nothing_and_stay(corpus, tmp_path):
+def test_same_input_same_bytes_whatever_the_settings_of_matplotlib(corpus, tmp_path):
     import matplotlib
 
-    report(tmp_path / "1.html", labels=corpus)
+    given = {"test": corpus, "candidates": {"terms": f"{corpus}#terms"}, "labels": corpus}
+    report(tmp_path / "1.html", **given)
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red"}):
-        report(tmp_path / "2.html", labels=corpus)
+        report(tmp_path / "2.html", **given)
         assert matplotlib.rcParams["font.size"] == 30
     assert (tmp_path / "1.html").read_bytes() == (tmp_path / "2.html").read_bytes()
 

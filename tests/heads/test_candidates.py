@@ -3,7 +3,7 @@
 import pytest
 import spacy
 
-from spacy_weakner.active_learning.models import Model
+from spacy_weakner.active_learning.scoring import Model
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.ty import CandidateScorer
 

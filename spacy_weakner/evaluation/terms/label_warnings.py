@@ -28,95 +28,93 @@ _Found = Iterator[Tuple[str, str]]
 
 
 class LabelWarning(NamedTuple):
-    """A warning.
+    """A warning: what was measured, what it means, what to do."""
 
-    kind (str): "precision", "recall", "nothing", "never_given", "never_right", "combination", "unanswered", "known"
-        or "gold".
-    text (str): What was measured, what it means, what to do.
-    """
-
+    # "precision", "recall", "nothing", "never_given", "never_right", "combination", "unanswered", "known" or "gold"
     kind: str
     text: str
 
 
-class Figures(NamedTuple):
-    """Scores of weak labels.
+def find_warnings(
+    total: Counts,
+    per_label: Dict[str, Counts],
+    per_source: Dict[str, Counts],
+    *,
+    width: float,
+    better: Dict[str, float],
+    unanswered: Dict[str, int],
+    found: Dict[str, float],
+    collected: Dict[Key, Collected],
+    docs: int,
+    unlabeled: int,
+) -> List[LabelWarning]:
+    """Find what will probably hurt: a warning per reason.
 
     total (Counts): Of the labels as they would be aggregated.
+    per_label, per_source (Dict[str, Counts]): Of these labels, and of each source alone.
     width (float): Width of the interval of F1.
-    per_label (Dict[str, Counts]): Per label.
-    per_source (Dict[str, Counts]): Per source alone.
     better (Dict[str, float]): Sources that are better alone, and by how many points of F1, for certain.
     unanswered (Dict[str, int]): Docs with gold that a source has not labeled; only sources that have some.
     found (Dict[str, float]): Per term list: percent of the gold entities that are among its matches.
     collected (Dict[Key, Collected]): Lists and labels that match in the gold more often than in the text.
-    docs (int): Docs with gold.
-    unlabeled (int): Those that no source has labeled.
+    docs, unlabeled (int): Docs with gold, and those of them that no source has labeled.
     """
+    warnings = [("unanswered", text) for text in _unanswered(unanswered, docs)]
+    warnings += [("known", text) for text in _known(per_source, found, collected)]
+    wanted = total.tp + total.fn
+    if total.tp + total.fp:
+        warnings += _total(total)
+        if width > WIDE_INTERVAL:
+            text = (
+                f"The 95 % interval of F1 is {width:.0f} points wide with {docs} documents and {wanted} gold entities: "
+                "annotate more before these scores decide anything"
+            )
+            warnings.append(("gold", text))
+        warnings += _labels(total, per_label)
+    elif unlabeled < docs:
+        text = (
+            f"No match at all, and gold has {wanted} entities: a model of these labels would find nothing. Compare "
+            "terms and texts: language, case ('attr'), tokenizer, spelling"
+        )
+        warnings.append(("nothing", text))
+    if better:
+        source = max(better, key=lambda name: (better[name], name))
+        text = (
+            f"'{source}' alone is better than all sources together by {better[source]:.1f} points of F1: use it alone "
+            f"(--source {source}), or trust it first (--policy priority --source {source} ...)"
+        )
+        warnings.append(("combination", text))
+    return [LabelWarning(kind, text) for kind, text in warnings]
 
-    total: Counts
-    width: float
-    per_label: Dict[str, Counts]
-    per_source: Dict[str, Counts]
-    better: Dict[str, float]
-    unanswered: Dict[str, int]
-    found: Dict[str, float]
-    collected: Dict[Key, Collected]
-    docs: int
-    unlabeled: int
 
-
-def find_warnings(figures: Figures) -> List[LabelWarning]:
-    """Find what will probably hurt: a warning per reason."""
-    parts = (_unanswered(figures), _known(figures), _total(figures), _labels(figures), _combination(figures))
-    return [LabelWarning(kind, text) for part in parts for kind, text in part]
-
-
-def _unanswered(figures: Figures) -> _Found:
-    for source, n in figures.unanswered.items():
-        if n == figures.docs:
+def _unanswered(unanswered: Dict[str, int], docs: int) -> Iterator[str]:
+    for source, n in unanswered.items():
+        if n == docs:
             yield (
-                "unanswered",
                 f"'{source}' has no answers on the gold ({n} of {n} documents), so nothing is known about it. Let it "
-                "answer the gold texts, or leave it out of what is scored on gold, dev and test",
+                "answer the gold texts, or leave it out of what is scored on gold, dev and test"
             )
         else:
-            yield (
-                "unanswered",
-                f"'{source}' has not labeled {n} of {figures.docs} gold documents: its scores are those of the others",
-            )
+            yield f"'{source}' has not labeled {n} of {docs} gold documents: its scores are those of the others"
 
 
-def _known(figures: Figures) -> _Found:
-    for (source, label), counts in figures.collected.items():
+def _known(per_source: Dict[str, Counts], found: Dict[str, float], collected: Dict[Key, Collected]) -> Iterator[str]:
+    for (source, label), matches in collected.items():
         yield (
-            "known",
-            f"'{source}' matches {counts.ratio:.1f} times as often in the gold as in the text, with the label {label}: "
-            "its terms seem to be collected from these very sentences, and its scores here are far too high",
+            f"'{source}' matches {matches.ratio:.1f} times as often in the gold as in the text, with the label "
+            f"{label}: its terms seem to be collected from these very sentences, and its scores here are far too high"
         )
-    collected = {source for source, _ in figures.collected}
-    for source, found in figures.found.items():
-        if source not in collected and found >= KNOWN_RECALL and figures.per_source[source].tp >= 10 * MIN_SEEN:
+    for source, share in found.items():
+        is_collected = any(source == name for name, _ in collected)
+        if not is_collected and share >= KNOWN_RECALL and per_source[source].tp >= 10 * MIN_SEEN:
             yield (
-                "known",
-                f"'{source}' has {found:.0f} % of the gold entities among its terms. If they were collected from these "
+                f"'{source}' has {share:.0f} % of the gold entities among its terms. If they were collected from these "
                 "very sentences, its scores here are far too high: compare on dev and test that the terms were not "
-                "collected from",
+                "collected from"
             )
 
 
-def _total(figures: Figures) -> _Found:
-    total = figures.total
-    wanted = total.tp + total.fn
-    if figures.unlabeled == figures.docs:
-        return
-    if not total.tp + total.fp:
-        yield (
-            "nothing",
-            f"No match at all, and gold has {wanted} entities: a model of these labels would find nothing. Compare "
-            "terms and texts: language, case ('attr'), tokenizer, spelling",
-        )
-        return
+def _total(total: Counts) -> _Found:
     if total.precision < HARMFUL_PRECISION:
         yield (
             "precision",
@@ -136,22 +134,14 @@ def _total(figures: Figures) -> _Found:
             f"Recall is {total.recall:.1f}: these labels find next to nothing. Never take the rest for 'O' "
             "(--unmatched missing); a longer list helps more than any training",
         )
-    if figures.width > WIDE_INTERVAL:
-        yield (
-            "gold",
-            f"The 95 % interval of F1 is {figures.width:.0f} points wide with {figures.docs} documents and {wanted} "
-            "gold entities: annotate more before these scores decide anything",
-        )
 
 
-def _labels(figures: Figures) -> _Found:
-    if not figures.total.tp + figures.total.fp:
-        return
-    in_gold = {label: counts for label, counts in figures.per_label.items() if counts.tp + counts.fn}
-    given = {label: counts for label, counts in figures.per_label.items() if counts.tp + counts.fp}
+def _labels(total: Counts, per_label: Dict[str, Counts]) -> _Found:
+    in_gold = {label: counts for label, counts in per_label.items() if counts.tp + counts.fn}
+    given = {label: counts for label, counts in per_label.items() if counts.tp + counts.fp}
     never = {label: counts.fn for label, counts in in_gold.items() if label not in given}
     missed = sum(never.values())
-    if never and 100 * missed >= RARE * (figures.total.tp + figures.total.fn):
+    if never and 100 * missed >= RARE * (total.tp + total.fn):
         yield (
             "never_given",
             f"Labels of gold that no source gives: {_list(never)}, {missed} gold entities in all. A model of these "
@@ -178,21 +168,11 @@ def _labels(figures: Figures) -> _Found:
         for label, counts in given.items()
         if counts.tp and counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
     ]
-    if bad and figures.total.precision >= HARMFUL_PRECISION:
+    if bad and total.precision >= HARMFUL_PRECISION:
         yield (
             "precision",
             f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(bad)}. They will probably hurt: clean "
             "their terms, or leave these labels out ('labels' in the sources file)",
-        )
-
-
-def _combination(figures: Figures) -> _Found:
-    if figures.better:
-        source = max(figures.better, key=lambda name: (figures.better[name], name))
-        yield (
-            "combination",
-            f"'{source}' alone is better than all sources together by {figures.better[source]:.1f} points of F1: use "
-            f"it alone (--source {source}), or trust it first (--policy priority --source {source} ...)",
         )
 
 

@@ -18,18 +18,12 @@ _SPLIT = re.compile(r"\s*([^\w\s]|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])\s*"
 
 
 class Match(NamedTuple):
-    """A match.
-
-    candidate (Candidate): The span.
-    term (str): Its text as the source compares it; for sources other than term lists, as it stands there.
-    key (str): Its text as a stop list compares it.
-    length (int): Number of characters of its text, as `min_length` counts them.
-    """
+    """A match of a source."""
 
     candidate: Candidate
-    term: str
-    key: str
-    length: int
+    term: str  # its text as the source compares it; for sources other than term lists, as it stands there
+    key: str  # its text as a stop list compares it
+    length: int  # number of characters, as `min_length` counts them
 
 
 class Sentence(NamedTuple):

@@ -12,7 +12,6 @@ What was chosen is measured on gold that did not choose it: in every fold the se
 """
 
 import json
-import shlex
 from collections import Counter
 from math import lgamma, sqrt
 from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
@@ -34,25 +33,17 @@ MAX_LENGTH = 6
 MIN_TERMS = 4
 # How many matches the precision of other terms may be worth.
 STRENGTHS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-# Stop terms on a command line.
-_MAX_OPTIONS = 20
 # Stopping a term uncovers shorter ones.
 _ROUNDS = 4
 
 
 class TermSettings(NamedTuple):
-    """Settings of a term list.
+    """Settings of a term list."""
 
-    without (FrozenSet[str]): Labels whose terms are not matched.
-    stop (FrozenSet[str]): Terms that are not matched, as `folded` writes them.
-    min_length (int): Shorter ones are not matched.
-    ambiguity (str): "all", or "drop": phrases with several labels are not matched.
-    """
-
-    without: FrozenSet[str] = frozenset()
-    stop: FrozenSet[str] = frozenset()
+    without: FrozenSet[str] = frozenset()  # labels whose terms are not matched
+    stop: FrozenSet[str] = frozenset()  # terms that are not matched, as `folded` writes them
     min_length: int = 1
-    ambiguity: str = "all"
+    ambiguity: str = "all"  # or "drop": phrases with several labels are not matched
 
     def apply(self, matches: Sequence[Match]) -> List[Match]:
         """The matches that the term list would still have."""
@@ -65,38 +56,16 @@ class TermSettings(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """Settings that make the labels of a term list better.
-
-    source (str): Its name.
-    stop (Tuple[str, ...]): Terms to add to its stop list, the most often wrong first.
-    min_length (Optional[int]): Terms with fewer characters are better not matched; None: leave this setting as it is.
-    ambiguity (Optional[str]): "drop" if phrases with several labels are better left out; None: leave it.
-    labels (Optional[Tuple[str, ...]]): Labels to keep, if others are better left out; None: all.
-    before (Counts): Labels of the list as they are.
-    after (Counts): The same sentences, each with settings that were chosen without it.
-    difference (Difference): What is gained in F1, and how certain that is.
-    """
+    """Settings that make the labels of a term list better; None where one stays as it is."""
 
     source: str
-    stop: Tuple[str, ...]
+    stop: Tuple[str, ...]  # terms to add to its stop list, the most often wrong first
     min_length: Optional[int]
     ambiguity: Optional[str]
-    labels: Optional[Tuple[str, ...]]
-    before: Counts
-    after: Counts
-    difference: Difference
-
-    def options(self) -> Optional[str]:
-        """The settings as options of `label`; None if that has no such option (for labels), or there are too many stop
-        terms for a command line."""
-        if self.labels is not None or len(self.stop) > _MAX_OPTIONS:
-            return None
-        options = [f"--stop {shlex.quote(term)}" for term in self.stop]
-        if self.min_length is not None:
-            options.append(f"--min-length {self.min_length}")
-        if self.ambiguity is not None:
-            options.append(f"--ambiguity {self.ambiguity}")
-        return " ".join(options)
+    labels: Optional[Tuple[str, ...]]  # to keep, if others are better left out
+    before: Counts  # labels of the list as they are
+    after: Counts  # the same sentences, each with settings that were chosen without it
+    difference: Difference  # what is gained in F1, and how certain that is
 
     def config(self) -> str:
         """The settings as a section of a sources file."""
@@ -112,10 +81,10 @@ class Proposal(NamedTuple):
 
 
 class _Tried(NamedTuple):
-    """Labels that some settings give: every match with whether it is right and ambiguous, and the gold entities."""
+    """Labels that some settings give."""
 
-    matches: List[Tuple[Match, bool, bool]]
-    gold: int
+    matches: List[Tuple[Match, bool, bool]]  # with whether it is right and ambiguous
+    gold: int  # gold entities
 
     @property
     def f1(self) -> float:

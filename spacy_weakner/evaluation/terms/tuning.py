@@ -19,10 +19,10 @@ from ...errors import Errors, WeaknerError, check_choice, check_range
 from ...labeling.aggregate import METHODS, UNION
 from ...scores import Counts, as_json
 from ..bootstrap import Bootstrap, Interval, f1, precision, recall
-from ..relations import BOTH, BOUNDARY, NONE, TYPE, SpanIndex
+from ..evaluate import BOTH, BOUNDARY, NONE, TYPE, SpanIndex
 from .collected import find_collected
 from .combining import Labels, combined_labels
-from .label_warnings import Figures, LabelWarning, find_warnings
+from .label_warnings import LabelWarning, find_warnings
 from .matches import Sentence, choose_matches, count_labels, read_sentence
 from .proposal import Proposal, propose
 
@@ -37,16 +37,11 @@ Matches = Mapping[str, Sequence[Optional[Sentence]]]
 
 
 class Scores(NamedTuple):
-    """Scores with 95 % intervals.
-
-    counts (Counts): Exact matches.
-    intervals (Dict[str, Interval]): Of "p", "r" and "f1", over sentences drawn with replacement.
-    docs (int): Documents that were scored.
-    """
+    """Scores with 95 % intervals."""
 
     counts: Counts
-    intervals: Dict[str, Interval]
-    docs: int
+    intervals: Dict[str, Interval]  # of "p", "r" and "f1", over sentences drawn with replacement
+    docs: int  # that were scored
 
     def to_json(self) -> Dict[str, Any]:
         """The scores as JSON, in [0, 100]."""
@@ -66,39 +61,23 @@ class WorstTerm(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """Scores of weak labels, and better settings.
-
-    method (str): How sources were combined.
-    policy (Optional[str]): The policy of the method "union".
-    docs (int): Documents with gold.
-    unlabeled (int): Those that no source has labeled; they count in `docs` and `tokens` alone.
-    tokens (int): Tokens of all of them.
-    entities (int): Gold entities of all of them.
-    scores (Scores): The labels as `aggregate` would write them.
-    per_label (Dict[str, Scores]): By label.
-    per_source (Dict[str, Scores]): Each source alone, on the documents that it has labeled.
-    unanswered (Tuple[str, ...]): Sources without any answer on this gold.
-    errors (Dict[str, int]): False labels: those with wrong "borders" (they overlap a gold entity), with the bounds of
-        a gold entity but another "label", and where there is "nothing".
-    worst_terms (List[WorstTerm]): The phrases with the most errors.
-    proposals (List[Proposal]): Better settings of term lists, the largest gain first; each is measured on the labels of
-        that list alone.
-    warnings (List[LabelWarning]): What will probably hurt.
-    """
+    """Scores of weak labels, and better settings."""
 
     method: str
-    policy: Optional[str]
-    docs: int
-    unlabeled: int
+    policy: Optional[str]  # of the method "union"
+    docs: int  # with gold
+    unlabeled: int  # those that no source has labeled; they count in `docs` and `tokens` alone
     tokens: int
     entities: int
-    scores: Scores
+    scores: Scores  # the labels as `aggregate` would write them
     per_label: Dict[str, Scores]
-    per_source: Dict[str, Scores]
-    unanswered: Tuple[str, ...]
+    per_source: Dict[str, Scores]  # each source alone, on the documents that it has labeled
+    unanswered: Tuple[str, ...]  # sources without any answer on this gold
+    # False labels: with wrong "borders" (they overlap a gold entity), with the bounds of a gold entity but another
+    # "label", and where there is "nothing".
     errors: Dict[str, int]
     worst_terms: List[WorstTerm]
-    proposals: List[Proposal]
+    proposals: List[Proposal]  # the largest gain first; each is measured on the labels of that list alone
     warnings: List[LabelWarning]
 
     def to_json(self) -> Dict[str, Any]:
@@ -175,11 +154,11 @@ def tune_terms(
     ]
     better = {name: sums.difference(keys.index(("source", name)), 0, "") for name in names} if len(names) > 1 else {}
     unanswered = {name: len(docs) - _labeled(alone[name]) for name in names} | {name: len(docs) for name in absent}
-    figures = Figures(
-        total=scores.counts,
+    warnings = find_warnings(
+        scores.counts,
+        {label: total.counts for label, total in per_label.items()},
+        {name: total.counts for name, total in per_source.items()},
         width=scores.intervals["f1"].high - scores.intervals["f1"].low,
-        per_label={label: total.counts for label, total in per_label.items()},
-        per_source={name: total.counts for name, total in per_source.items()},
         better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
         unanswered={name: n for name, n in unanswered.items() if n},
         found={name: _share_found(sentences) for name, sentences in of_lists.items()},
@@ -191,7 +170,7 @@ def tune_terms(
         method=method,
         policy=policy if method == UNION else None,
         docs=len(docs),
-        unlabeled=figures.unlabeled,
+        unlabeled=len(docs) - scores.docs,
         tokens=sum(map(len, docs)),
         entities=sum(len(gold.entities) for gold in golds),
         scores=scores,
@@ -201,7 +180,7 @@ def tune_terms(
         errors=_errors(golds, labels),
         worst_terms=find_worst_terms(docs, matches, policy, top),
         proposals=sorted(filter(None, proposals), key=lambda proposal: -proposal.difference.f1),
-        warnings=find_warnings(figures),
+        warnings=warnings,
     )
 
 

@@ -93,7 +93,6 @@ def test_labels_and_ambiguous_phrases_are_ruled_out_together():
     proposal = run(sentences)
     assert proposal.labels == ("LOC", "ORG") and proposal.ambiguity == "drop" and not proposal.stop
     assert proposal.after == (60, 0, 60)
-    assert proposal.options() is None
     assert proposal.config().splitlines() == [
         "[sources.terms]",
         'labels = {"LOC": "LOC", "ORG": "ORG"}',
@@ -107,7 +106,6 @@ def test_stopping_a_term_uncovers_shorter_ones():
     sentences = [Sentence(Gold(frozenset({(1, 2, "A")})), matches), other] * 20
     proposal = run(sentences)
     assert proposal.stop == ("new york",) and proposal.after == (40, 0, 0)
-    assert proposal.options() == "--stop 'new york'"
 
 
 def test_too_few_sentences_and_sources_without_matches_give_no_proposal():
