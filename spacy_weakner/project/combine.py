@@ -5,7 +5,6 @@ Every head predicts every fold, and dev, once: entities, and candidates for the 
 """
 
 import math
-import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -24,7 +23,7 @@ from ..training.augmenting import CaseCopies
 from ..training.readers import make_example
 from .assembling import COMBINER, PROPOSES, WRITES, assemble, predict_docs, save, short_forms
 from .context import TrainingContext, pipeline_of
-from .evaluator import Fold
+from .folds import Fold
 
 
 class Predicted(NamedTuple):
@@ -109,14 +108,9 @@ class CombinedFold(NamedTuple):
 
 
 class Combination:
-    """Term lists and heads, and a combiner that decides between their entities.
-
-    lists (Mapping[str, Path]): Pipelines of term lists, by source.
-    heads (Sequence[Head]): The heads.
-    folds (Sequence[CombinedFold]): The gold with the candidates of lists and heads.
-    penalties (Optional[Dict[int, float]]): By fold, the penalty of the combiner that is fitted on the others; those
-        that are missing are chosen, and added.
-    """
+    """Term lists (pipelines by source) and heads, and a combiner that decides between their entities, on gold with the
+    candidates of both. Penalties, by fold, are those of the combiners that are fitted on the other folds; missing ones
+    are chosen, and added."""
 
     def __init__(
         self,
@@ -135,10 +129,7 @@ class Combination:
         others = [fold for i, fold in enumerate(self.folds) if i != n]
         combiner = self._add_combiner(spacy.blank("xx"), others, self.penalties.get(n))
         self.penalties[n] = combiner.report.penalty
-        with warnings.catch_warnings():
-            # Labels that no other fold has: the combiner of all folds knows them.
-            warnings.filterwarnings("ignore", message=r"\[WK908\]")
-            return self._decide(combiner, self.folds[n].docs)
+        return self._decide(combiner, self.folds[n].docs)
 
     def decide(self, docs: Sequence[Doc]) -> List[Doc]:
         """Entities of Docs with candidates, by the combiner that was fitted on all folds."""

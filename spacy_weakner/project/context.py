@@ -21,6 +21,7 @@ TEXT_ITERATIONS = 50
 # Half as many sentences of weakly labeled text are repeated in other case as of gold: with as many of
 # them the head lost 2.6 points of F1 on text as it is (CoNLL-2003, dev).
 TEXT_COPIES = 0.5
+NO_COPIES = CaseCopies(0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,7 @@ class TrainingContext:
     gpu_id: int = -1
     progress: bool = False
     lists: Tuple[str, ...] = ()  # sources whose matches are features of heads
-    lower_case: float = 0.0
-    upper_case: float = 0.0
-    case_lists: Tuple[Path, ...] = ()  # pipelines that look up the matches of lists in copies in other case
+    cases: CaseCopies = NO_COPIES  # makes copies of gold in other case, with the matches of the lists
     vectors: Optional[Path] = None  # of the words of the text, for linear heads
 
     def config(self, recipe: str, size: str) -> Path:
@@ -66,7 +65,7 @@ class TrainingContext:
             return self._training(ALONE, linear_beside(self.size), output, {**overrides, **self._case_copies()})
         keys = ("components.crf_ner.model.source_features.sources", "corpora.train.sources", "corpora.dev.sources")
         sources = {key: list(self.lists) for key in keys}
-        overrides = {**overrides, **sources, **self._case_copies(self.case_lists)}
+        overrides = {**overrides, **sources, **self._case_copies(self.cases.lists)}
         return self._training(WITH_LISTS, with_lists, output, overrides, self.settings.gold_steps)
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
@@ -86,15 +85,10 @@ class TrainingContext:
             trainings, processes=self.processes, gpu_id=self.gpu_id, desc="fit 1/3: train", progress=self.progress
         )
 
-    @property
-    def case_copies(self) -> CaseCopies:
-        """Makes copies of gold in other case, with the matches of the lists."""
-        return CaseCopies(self.lower_case, self.upper_case, self.case_lists)
-
     def _case_copies(self, lists: Sequence[Path] = (), share: float = 1.0) -> Dict[str, Any]:
-        if not self.lower_case and not self.upper_case:
+        shares = {case: share * value for case, value in self.cases.shares.items()}
+        if not any(shares.values()):
             return {}
-        shares = {"lower": share * self.lower_case, "upper": share * self.upper_case}
         settings = {"@augmenters": "spacy_weakner.CaseCopies.v1", **shares, "lists": [str(path) for path in lists]}
         return {"corpora.train.augmenter": settings}
 

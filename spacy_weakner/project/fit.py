@@ -1,16 +1,18 @@
 """Trains candidates, compares them on one corpus, and selects the best."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 from pydantic import BaseModel, ConfigDict
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..code_version import code_version
-from ..corpus.docbin import read_docs
+from ..corpus.docbin import read_docs, write_docs
 from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..evaluation.bootstrap import Difference
+from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES, Comparison, compare
 from ..evaluation.terms.collected import Collected, Key, find_collected
 from ..files import existing, parse_json
@@ -18,10 +20,11 @@ from ..progress import Progress
 from ..runs.config import words_per_update
 from ..runtime.devices import on_device
 from ..runtime.lock import holding
+from ..training.augmenting import CaseCopies
 from .assembling import ON_PUBLIC_DATA, list_and_head, short_forms
 from .combine import Combination, Head, Predicted, plan_head, save_alone, with_candidates
 from .context import ALONE, WITH_LISTS, TrainingContext, config_name, pipeline_of
-from .evaluator import Evaluator, Fold, all_folds, make_folds
+from .folds import Fold, all_folds, make_folds
 from .layout import Corpora, has_docs, has_vectors, reading
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
 from .prepare import DEV, Preparation, read_preparation
@@ -164,11 +167,9 @@ def fit(
         processes,
         gpu_id,
         progress,
-        lists=tuple(term_list.source for term_list in lists),
-        lower_case=lower_case,
-        upper_case=upper_case,
+        tuple(term_list.source for term_list in lists),
         # In copies of gold with hidden matches, the same ones are hidden.
-        case_lists=() if collected else tuple(term_list.pipeline for term_list in lists),
+        CaseCopies(lower_case, upper_case, [] if collected else [term_list.pipeline for term_list in lists]),
         vectors=folders.vectors if facts.text and has_vectors(folders.vectors) else None,
     )
 
@@ -248,27 +249,39 @@ def _with_gold(
     context.train([*trainings, *(training for part in parts for training in part.trainings)])
 
     # Predict: every head once per fold, and once on dev.
-    evaluator = Evaluator(dev or all_folds(models / "folds"), models / "folds", context.seed)
+    corpus = dev or all_folds(models / "folds")
+    pipelines: Dict[str, Path] = {}
+    predicted: Dict[str, Path] = {}
+
+    def add(name: str, pipeline: Path, docs: Optional[Iterable[Doc]] = None) -> None:
+        """Add a candidate with its predictions; without any, `pipeline` was trained on no gold, and predicts."""
+        pipelines[name] = pipeline
+        predicted[name] = models / "folds" / f"predicted-{len(pipelines)}.spacy"
+        found = (doc for _, doc in Predictions(Candidate(name, pipeline), corpus)) if docs is None else docs
+        write_docs(predicted[name], found)
+
+    def score(baseline: Optional[str]) -> List[Comparison]:
+        return compare(corpus, predicted, bootstrap=SAMPLES, baseline=baseline, seed=context.seed)
+
     on_folds: Dict[str, List[Predicted]] = {}
     evaluated: Dict[str, List[Predicted]] = {}
     with on_device(context.gpu_id):
         for term_list in lists:
-            matched = matched_docs(term_list, read_docs(evaluator.corpus, Vocab())) if facts.collected else None
-            evaluator.add(term_list.title, term_list.pipeline, matched)
-        copies = context.case_copies
+            matched = matched_docs(term_list, read_docs(corpus, Vocab())) if facts.collected else None
+            add(term_list.title, term_list.pipeline, matched)
         for head in Progress(heads, desc="fit 2/3: predict gold", unit="head", enabled=context.progress):
             paths = zip(head.folds, folds, strict=False)
-            held_out = [head.predict(path, fold.held_out, copies) for path, fold in paths]
+            held_out = [head.predict(path, fold.held_out, context.cases) for path, fold in paths]
             scored = held_out if dev is None else [head.predict(head.whole, dev)]
             alone = save_alone(head, sources, scored, models / f"{head.name}-alone")
             add_short = short_forms(sources if head.reads_lists else {})
-            evaluator.add(head.title, alone, [add_short(doc.copy()) for part in scored for doc in part.docs])
+            add(head.title, alone, [add_short(doc.copy()) for part in scored for doc in part.docs])
             # Without models, which may be large.
             on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
             evaluated[head.name] = [part._replace(nlp=None) for part in scored]
         if lists and learns_weak:
             # What is selected where there is no gold.
-            evaluator.add(LIST_AND_HEAD, list_and_head(sources, heads[-1].whole, models / "list-and-head"))
+            add(LIST_AND_HEAD, list_and_head(sources, heads[-1].whole, models / "list-and-head"))
 
         # Combine, compare, select.
         cleaner, why = None, "there is too little gold to hold some out"
@@ -287,22 +300,22 @@ def _with_gold(
             if dev is not None:
                 on_dev = with_candidates(combined, [evaluated[head.name][0] for head in combined])
                 decided = combination.decide(on_dev.docs)
-            evaluator.add(COMBINED, combination.save(models / COMBINED), decided)
+            add(COMBINED, combination.save(models / COMBINED), decided)
             why = f"decides between {', '.join(head.title for head in combined)}"
         # All gold that a candidate which is compared was trained on.
         size = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
         whole = evaluated[heads[0].name] * (DRAWS if dev else 1)
         curve = measure_curve(parts, whole, size, draws, context.seed)
-    rows = evaluator.compare(baseline=COMBINED if folds else None)
+    rows = score(COMBINED if folds else None)
     if prefer == SPEED:
         best = choose([row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD)])
     else:
         best = choose(rows, COMBINED)
     if best != COMBINED:
-        rows = evaluator.compare(baseline=best)
+        rows = score(best)
     reason = cost_of_speed(rows, best) if prefer == SPEED else ""
     rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
-    return _Result(evaluator.pipelines, best, rows, reason, rules, curve, cleaner)
+    return _Result(pipelines, best, rows, reason, rules, curve, cleaner)
 
 
 def _without_gold(

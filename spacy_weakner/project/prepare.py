@@ -101,6 +101,12 @@ def prepare(
             notes += [f"{name}: {remark}" for remark in report.remarks]
             if name == "text":
                 counts["text_words"] = report.tokens
+            elif name != "gold" and not any(doc.ents for doc in read_docs(converted, Vocab())):
+                # Without entities all candidates are equal.
+                use = "chosen" if name == "dev" else "measured"
+                what = f"entity in its {report.docs} sentences, so nothing can be {use} by it"
+                cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
+                raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
     if gold is not None:
         docs = _annotated(list(read_docs(whole, language.blank().vocab)), gold, notes)
         whole.unlink()
@@ -114,7 +120,6 @@ def prepare(
                 counts[path.stem] = len(part)
     for path in filter(Path.exists, (corpora.gold, corpora.dev, corpora.test)):
         record_language(path, language)
-    _check_given(corpora, {"dev": dev, "test": test})
     chosen_by: ChosenBy = DEV if counts.get("dev") else CROSS_VALIDATION if gold is not None else NOTHING
     result = Preparation(**counts, chosen_by=chosen_by, notes=notes)
     write_text(corpora.splits, json.dumps(result.model_dump(), indent=2) + "\n")
@@ -147,14 +152,3 @@ def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:
     if len(kept) < len(docs):
         notes.append(f"{len(docs) - len(kept)} sentences of the gold without any annotation were left out")
     return kept
-
-
-def _check_given(corpora: Corpora, given: Dict[str, Optional[Path]]) -> None:
-    # Without entities all candidates are equal.
-    for name, path, use in (("dev", corpora.dev, "chosen"), ("test", corpora.test, "measured")):
-        if (source := given[name]) is not None:
-            entities = [len(doc.ents) for doc in read_docs(path, Vocab())]
-            if not any(entities):
-                what = f"entity in its {len(entities)} sentences, so nothing can be {use} by it"
-                cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
-                raise WeaknerError(Errors.WK407.format(path=source, what=what, cure=cure))

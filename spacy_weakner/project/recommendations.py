@@ -22,7 +22,7 @@ from ..runs.training import Training
 from ..scores import count_matches
 from .combine import Combination, CombinedFold, Predicted
 from .context import TrainingContext, pipeline_of
-from .evaluator import Fold
+from .folds import Fold
 from .rules import LINEAR, Facts
 from .selection import Point
 

@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import get_soft_labels, group_entities, set_source
 from spacy_weakner.gazetteer_ruler.entities import SHORTER
-from spacy_weakner.project import evaluator
+from spacy_weakner.project import fit as module
 from spacy_weakner.project.assembling import THRESHOLD
 from spacy_weakner.project.fit import fit
 from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, LIST_AND_HEAD, TERM_LIST, WEAK_ALONE
@@ -26,7 +26,7 @@ TITLES = [TERM_LIST, GOLD_ALONE, "linear with list", WEAK_ALONE, LIST_AND_HEAD, 
 @pytest.fixture
 def project(tmp_path, configs, trained_here, monkeypatch):
     """A project whose heads are trained, each of them a linear CRF."""
-    monkeypatch.setattr(evaluator, "SAMPLES", 10)
+    monkeypatch.setattr(module, "SAMPLES", 10)
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
 
     def run(folder, **settings):
@@ -43,6 +43,10 @@ def pipelines(selection):
 @pytest.mark.long
 def test_all_that_there_is_decides_together(tmp_path, project):
     corpora = make_corpora(tmp_path / "corpus", gold=15, dev=0, text=10)
+    # Answers for a part of the gold: there are none where it is used.
+    docs = list(read_docs(corpora.gold_labeled, Vocab()))
+    set_source(docs[0], "answers", [(3, 4, "LOC")])
+    write_docs(corpora.gold_labeled, docs)
     selection = project(corpora.folder)
     assert [each.name for each in selection.candidates] == TITLES and selection.chosen_by == "cross-validation"
     # Each candidate is scored on all gold.
@@ -58,6 +62,7 @@ def test_all_that_there_is_decides_together(tmp_path, project):
     temperatures = [loaded[title].get_pipe("linear").temperature for title in ("linear with list", COMBINED)]
     assert temperatures[0] != 1.0 and temperatures[1] == 1.0
     assert loaded[COMBINED].pipe_names == ["sentencizer", "gazetteer_ruler", "linear", "weak", "ent_combiner"]
+    assert loaded[COMBINED].get_pipe("ent_combiner").sources == ["gazetteer"]
     for name, nlp in loaded.items():
         doc = nlp("Anna went to Paris 7")
         # Of what was not trained on gold no probability is right.
@@ -72,6 +77,13 @@ def test_all_that_there_is_decides_together(tmp_path, project):
         each.name: each.scores.f1 for each in selection.candidates
     }
     assert {path: path.stat().st_mtime_ns for path in before} == before
+    # It gives soft labels.
+    (teacher,) = [each.path for each in selection.candidates if each.name == COMBINED]
+    for skipped in (0, 1):
+        report = predict_soft_labels(corpora.weak, tmp_path / "soft", [teacher], component="ent_combiner")
+        assert (report.docs, report.tokens, report.skipped) == (10, 50, skipped)
+    doc = next(iter(read_docs(tmp_path / "soft", Vocab())))
+    assert get_soft_labels(doc).labels == loaded[COMBINED].get_pipe("ent_combiner").distribution_labels
 
 
 def test_dev_chooses(tmp_path, project):
@@ -105,29 +117,3 @@ def test_gold_that_cannot_be_split_is_enough_beside_dev(tmp_path, project):
     selection = project(corpora.folder)
     assert [each.name for each in selection.candidates] == [TERM_LIST, GOLD_ALONE, "linear with list"]
     assert [rule.name for rule in selection.left_out] == [WEAK_ALONE, COMBINED]
-
-
-@pytest.mark.long
-def test_answers_for_a_part_of_the_gold(tmp_path, project):
-    corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=5)
-    docs = list(read_docs(corpora.gold_labeled, Vocab()))
-    set_source(docs[0], "answers", [(3, 4, "LOC")])
-    write_docs(corpora.gold_labeled, docs)
-    selection = project(corpora.folder)
-    assert [each.name for each in selection.candidates] == TITLES
-    # There are none where it is used.
-    assert pipelines(selection)[COMBINED].get_pipe("ent_combiner").sources == ["gazetteer"]
-
-
-@pytest.mark.long
-def test_soft_labels_of_a_pipeline(tmp_path, project):
-    corpora = make_corpora(tmp_path / "corpus", gold=10, dev=0, text=7)
-    selection = project(corpora.folder)
-    (teacher,) = [each.path for each in selection.candidates if each.name == COMBINED]
-    for skipped in (0, 1):
-        report = predict_soft_labels(corpora.weak, tmp_path / "soft", [teacher], component="ent_combiner")
-        assert (report.docs, report.tokens, report.skipped) == (7, 35, skipped)
-    docs = list(read_docs(tmp_path / "soft", Vocab()))
-    nlp = spacy.load(teacher)
-    pipe = nlp.get_pipe("ent_combiner")
-    assert get_soft_labels(docs[0]).labels == pipe.distribution_labels

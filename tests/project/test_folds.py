@@ -16,10 +16,11 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
 from spacy_weakner.project.combine import Head, Predicted, with_candidates
 from spacy_weakner.project.context import TrainingContext
-from spacy_weakner.project.evaluator import Fold, all_folds, make_folds
+from spacy_weakner.project.folds import Fold, all_folds, make_folds
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.recommendations import plan_curve
 from spacy_weakner.project.rules import Settings
+from spacy_weakner.training.augmenting import CaseCopies
 
 from ..util import make_doc
 from .util import NLP, numbered, sentences
@@ -107,7 +108,7 @@ def test_copies_in_other_case(context):
     given = (context.corpora.gold, context.models, context.corpora.dev)
     key = "corpora.train.augmenter"
     assert key not in context.on_gold(*given).overrides
-    cased = replace(context, lower_case=0.5, case_lists=(context.models / "list",))
+    cased = replace(context, cases=CaseCopies(0.5, 0.0, [context.models / "list"]))
     heads = cased.on_gold(*given), cased.on_weak(context.models), cased.on_gold(*given, with_lists="linear")
     # Heads that read no list need no matches.
     lists = [head.overrides[key]["lists"] for head in heads]

@@ -87,26 +87,25 @@ def check_project(folder):
     return commands
 
 
-@pytest.mark.parametrize("size", ["linear", "transformer"])
 @pytest.mark.parametrize(
-    "keys, commands",
+    "keys, size, commands",
     [
-        (EVERYTHING, "code check prepare label analyze fit evaluate package"),
-        (("text", "terms", "gold"), "code check prepare label analyze fit evaluate package"),
-        (("text", "terms"), "code check prepare label fit evaluate package"),
-        (("text", "terms", "dev"), "code check prepare label fit evaluate package"),
-        (("text", "answers"), "code check prepare label fit evaluate package"),
-        (("text", "answers", "terms", "gold"), "code check prepare label analyze fit evaluate package"),
-        (("gold", "terms"), "code check prepare label analyze fit evaluate package"),
-        (("gold",), "code check prepare fit evaluate package"),
-        (("gold", "dev"), "code check prepare fit evaluate package"),
-        (("gold", "text"), "code check prepare fit evaluate package"),
+        (EVERYTHING, "linear", "label analyze vectors"),
+        (EVERYTHING, "transformer", "label analyze vectors"),
+        (("text", "terms", "gold"), "linear", "label analyze vectors"),
+        (("text", "terms"), "linear", "label vectors"),
+        (("text", "terms", "dev"), "transformer", "label"),
+        (("text", "answers"), "transformer", "label"),
+        (("text", "answers", "terms", "gold"), "transformer", "label analyze vectors"),
+        (("gold", "terms"), "linear", "label analyze"),
+        (("gold",), "linear", ""),
+        (("gold", "dev"), "transformer", ""),
+        (("gold", "text"), "linear", "vectors"),
     ],
     ids=lambda value: "+".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_project_of_what_there_is(tmp_path, files, quick, keys, commands, size):
-    if "text" in keys and ("gold" in keys or size == "linear"):
-        commands = commands.replace("fit", "vectors fit")
+def test_a_project_of_what_there_is(tmp_path, files, quick, keys, size, commands):
+    commands = f"code check prepare {commands} fit evaluate package"
     made = init_project(tmp_path / "home" / "projekt", **given(files, *keys), size=size)
     assert [*check_project(made.folder)] == commands.split()
     assert {*made.files} == {*keys} - {"terms", "answers"}
@@ -134,15 +133,11 @@ def test_configs_are_those_of_init_config(tmp_path, files):
     assert project["vars"]["language"] == "--lang de --tokenizer spacy.Tokenizer.v1"
 
 
-def test_the_tokenizer_is_that_of_the_language(tmp_path, files, quick):
-    made = init_project(tmp_path / "p", **given(files, "gold"), lang="zh")
-    assert load_project_config(made.folder)["vars"]["tokenizer"] == "spacy.zh.ChineseTokenizer"
-
-
-def test_a_transformer_and_its_place(tmp_path, files, quick):
-    made = init_project(tmp_path / "p", **given(files, "gold"), size="gpu", transformer="my models/bert")
-    project = load_project_config(made.folder)
-    assert project["vars"]["processes"] == 1
+def test_the_tokenizer_and_the_transformer(tmp_path, files, quick):
+    options = {"lang": "zh", "size": "gpu", "transformer": "my models/bert"}
+    made = init_project(tmp_path / "p", **given(files, "gold"), **options)
+    given_vars = load_project_config(made.folder)["vars"]
+    assert (given_vars["tokenizer"], given_vars["processes"]) == ("spacy.zh.ChineseTokenizer", 1)
     assert "my models/bert" in shlex.split(check_project(made.folder)["check"]["script"][0])
 
 
@@ -183,19 +178,17 @@ def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch):
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path, files, quick):
-    one, two = (
-        init_project(tmp_path / "home" / place / "p", **given(files, *EVERYTHING)).folder for place in ("a", "b")
-    )
-    assert {*contents(one)} >= {"project.yml", "README.md", ".gitignore", "sources.cfg", "configs/linear/best.gold.cfg"}
-    assert contents(one).keys() == contents(two).keys()
     folder = tmp_path / "home" / "p"
     first = contents(init_project(folder, **given(files, *EVERYTHING)).folder)
+    assert {*first} >= {"project.yml", "README.md", ".gitignore", "sources.cfg", "configs/linear/best.gold.cfg"}
     shutil.rmtree(folder)
     assert contents(init_project(folder, **given(files, *EVERYTHING)).folder) == first
 
 
 @pytest.mark.parametrize("relative", [True, False])
 def test_folder_and_files_move_together(tmp_path, files, quick, relative, monkeypatch):
+    # A project elsewhere names them as they are.
+    assert init_project(tmp_path / "work" / "p", **given(files, "gold")).files["gold"] == files["gold"].as_posix()
     monkeypatch.chdir(tmp_path / "home")
     names = {key: files[key].relative_to(tmp_path / "home") if relative else files[key] for key in EVERYTHING}
     init_project(Path("projekt") if relative else tmp_path / "home" / "projekt", **names)
@@ -208,37 +201,28 @@ def test_folder_and_files_move_together(tmp_path, files, quick, relative, monkey
     assert project["vars"]["gold"] == f"../{files['gold'].name}"
 
 
-def test_files_that_lie_elsewhere(tmp_path, files, quick):
-    made = init_project(tmp_path / "work" / "p", **given(files, "gold", "text", "terms"))
-    assert made.files["gold"] == files["gold"].as_posix()
-    (tmp_path / "work").rename(tmp_path / "moved")
-    check_project(tmp_path / "moved" / "p")
-
-
 def test_an_empty_folder_that_one_stands_in(tmp_path, files, quick, monkeypatch):
     (tmp_path / "home" / "leer").mkdir()
     monkeypatch.chdir(tmp_path / "home" / "leer")
     before = Path.cwd().stat().st_ino
     made = init_project(Path(), **given(files, "gold"))
-    assert Path.cwd().stat().st_ino == before and (Path.cwd() / "project.yml").exists()
-    assert load_project_config(made.folder)["vars"]["name"] == "leer"
+    assert Path.cwd().stat().st_ino == before and load_project_config(made.folder)["vars"]["name"] == "leer"
 
 
-@pytest.mark.parametrize("what", ["file", "project"])
-def test_nothing_is_written_over_something_else(tmp_path, files, quick, what):
-    folder = tmp_path / "p"
-    if what == "file":
-        folder.write_text("mine")
-    else:
-        init_project(folder, **given(files, "gold"))
+def test_nothing_is_written_over_something_else(tmp_path, files, quick):
+    (tmp_path / "file").write_text("mine")
+    init_project(tmp_path / "project", **given(files, "gold"))
     before = contents(tmp_path)
-    with pytest.raises(WeaknerError, match=r"WK300.*/p exists"):
-        init_project(folder, **given(files, "gold"))
+    for name in ("file", "project"):
+        with pytest.raises(WeaknerError, match=rf"WK300.*/{name} exists"):
+            init_project(tmp_path / name, **given(files, "gold"))
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("name", ["it's.jsonl", 'a"b.jsonl', "a$b.jsonl", "a\\b.jsonl", "a\nb.jsonl"])
-@pytest.mark.parametrize("key", ["gold", "terms"])
+@pytest.mark.parametrize(
+    "key, name",
+    [("gold", "it's.jsonl"), ("gold", 'a"b.jsonl'), ("gold", "a$b.jsonl"), ("terms", "a\\b.csv"), ("text", "a\nb.txt")],
+)
 def test_paths_with_quotes(tmp_path, files, quick, name, key):
     path = files[key].rename(tmp_path / name)
     with pytest.raises(WeaknerError, match="WK689"):
@@ -278,10 +262,8 @@ def test_nothing_to_learn_from(tmp_path, files, quick):
     [
         ("mein Büro", "mein_b_ro"),
         ("NER-2", "ner_2"),
-        ("7", "project_7"),
         ("ä", "project"),
         ("null", "null"),
-        ("true", "true"),
         ("1e5", "project_1e5"),
     ],
 )
@@ -359,17 +341,12 @@ def test_a_name_that_is_given_twice(tmp_path, files, quick):
     assert init_project(tmp_path / "p", **given(files, "text"), sources=tmp_path / "own.cfg").sources == ["gazetteer"]
 
 
-def test_the_label_of_terms(tmp_path, files, quick):
-    made = init_project(tmp_path / "p", **given(files, "text", "terms"), term_label="DRUG $1")
-    (source,) = read_sources(made.folder / "sources.cfg")
-    assert source.term_label == "DRUG $1"
-
-
-def test_several_term_lists(tmp_path, files, quick):
+def test_several_term_lists_and_the_label_of_terms(tmp_path, files, quick):
     (tmp_path / "reviewed.csv").write_text("label,term,accept\nPER,Nobody,yes\n")
     lists = [files["terms"], tmp_path / "reviewed.csv"]
-    made = init_project(tmp_path / "p", **given(files, "text"), terms=lists)
+    made = init_project(tmp_path / "p", **given(files, "text"), terms=lists, term_label="DRUG $1")
     (source,) = read_sources(made.folder / "sources.cfg")
+    assert source.term_label == "DRUG $1"
     assert [path.resolve() for path in source.files] == [path.resolve() for path in lists]
     commands = check_project(made.folder)
     assert "../reviewed.csv" in commands["label"]["deps"]
@@ -416,9 +393,8 @@ def test_labels_that_the_text_brings_along_are_sources(tmp_path, files, quick):
 
 def test_a_source_of_the_same_name_writes_over_what_the_text_has(tmp_path, files, quick):
     write_labeled(files, '{"text": "Anna", "weak_ents": {"gazetteer": [[0, 4, "PER"]]}}\n')
-    assert init_project(tmp_path / "one", text=files["labeled"], terms=files["terms"]).sources == ["gazetteer"]
-    (source,) = read_sources(tmp_path / "one" / "sources.cfg")
-    assert source.kind == "terms"
+    init_project(tmp_path / "one", text=files["labeled"], terms=files["terms"])
+    assert [(s.name, s.kind) for s in read_sources(tmp_path / "one" / "sources.cfg")] == [("gazetteer", "terms")]
 
 
 @pytest.mark.parametrize("judged", [False, True])
@@ -457,9 +433,9 @@ def test_what_is_wrong_with_a_text_is_said(tmp_path, files, quick):
     assert init_project(tmp_path / "two", text=files["labeled"], gold=files["gold"]).sources == []
 
 
-@pytest.mark.parametrize("text, found", [("Heart failure (HF) was seen.", True), ("Anna was here (in HF).", None)])
+@pytest.mark.parametrize("text, found", [("Heart failure (HF) was seen.", True), ("Anna was here (in HF).", False)])
 def test_short_forms_are_looked_for_where_texts_define_abbreviations(tmp_path, files, quick, text, found):
     files["text"].write_text(f"{text}\n")
     init_project(tmp_path / "p", text=files["text"], terms=files["terms"])
     (source,) = read_sources(tmp_path / "p" / "sources.cfg")
-    assert source.abbreviations is bool(found)
+    assert source.abbreviations is found

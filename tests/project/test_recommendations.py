@@ -103,14 +103,10 @@ def test_what_cannot_pass_the_list_comes_last():
     assert any("not enough to pass the term list" in text for text in texts)
 
 
-def test_more_gold_comes_with_the_command_that_chooses_it():
-    facts = make_facts(gold=100, text=50)
-    texts = recommend(facts, Curve([]), None, {}, {"gold alone": 50.0}, "spacy weakner suggest TEXT")
-    assert sum(text.endswith("Which sentences: spacy weakner suggest TEXT") for text in texts) == 1
-
-
-def test_more_terms_come_with_the_command_that_finds_them():
-    texts = recommend(make_facts(recall=40.0), Curve([]), None, {"list": 40.0}, {"x": 50.0}, "suggest TEXT next.jsonl")
+def test_recommendations_come_with_the_command():
+    facts = make_facts(gold=100, text=50, recall=40.0)
+    texts = recommend(facts, Curve([]), None, {"list": 40.0}, {"x": 50.0}, "suggest TEXT next.jsonl")
+    assert sum(text.endswith("Which sentences: suggest TEXT next.jsonl") for text in texts) == 1
     assert sum(text.endswith("Which terms: suggest TEXT review.csv --terms") for text in texts) == 1
 
 
