@@ -17,7 +17,6 @@ _WIDTH = 40
 
 
 def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
-    """Check one annotated corpus."""
     if not corpus.sentences:
         if not corpus.broken:
             findings.error(corpus.where, f"{corpus.path} is empty: there is no sentence in it.", _form(corpus))

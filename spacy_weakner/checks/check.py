@@ -88,11 +88,9 @@ class CheckReport(NamedTuple):
 
     @property
     def errors(self) -> int:
-        """The number of errors."""
         return sum(finding.level == "error" for finding in self.findings)
 
     def to_json(self) -> Dict[str, Any]:
-        """Findings and labels as JSON."""
         return {
             "findings": [finding._asdict() for finding in self.findings],
             "labels": {column.name: dict(column.counts) for column in self.labels},

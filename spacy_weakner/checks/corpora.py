@@ -34,7 +34,6 @@ class Sentence(NamedTuple):
 
     @property
     def is_annotated(self) -> bool:
-        """True if anything is known about it."""
         return self.missing < len(self.words)
 
 
@@ -61,7 +60,6 @@ class CheckedCorpus:
     groups: "Counter[str]" = field(default_factory=Counter)
 
     def labels(self) -> Dict[str, int]:
-        """Entities per label."""
         return dict(Counter(label for sentence in self.sentences for _, _, label in sentence.entities))
 
 

@@ -48,7 +48,6 @@ class Findings:
 
     @property
     def errors(self) -> int:
-        """The number of errors so far."""
         return sum(finding.level == "error" for finding in self._found)
 
     def sorted(self) -> List[Finding]:

@@ -35,7 +35,6 @@ def label_table(columns: Sequence[Column]) -> Tuple[List[str], List[List[str]]]:
 
 
 def check_labels(columns: Sequence[Column], wanted: Sequence[str], findings: Findings) -> None:
-    """Compare the labels of all files."""
     for column in columns:
         _check_spellings(column, findings)
     known = next((c for name in _EVALUATED for c in columns if c.name == name and c.counts), None)
@@ -77,7 +76,6 @@ def _folded(label: str) -> str:
 
 
 def _check_spellings(column: Column, findings: Findings) -> None:
-    """Within one file."""
     seen: Dict[str, str] = {}
     for label in sorted(column.counts, key=lambda label: -(column.counts[label] or 0)):
         other = seen.setdefault(_folded(label), label)

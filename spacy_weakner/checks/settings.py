@@ -87,7 +87,6 @@ def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:
 
 
 def check_transformer(name: Optional[str], size: Optional[str], findings: Findings) -> None:
-    """Check that the Transformer can be loaded."""
     if name is None or size not in _NEEDS:
         return
     where, path = f"--transformer {name}", expand_home(name)

@@ -35,7 +35,6 @@ _LABELS = 0.2  # share of different values below which a column is one of labels
 
 
 def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
-    """Check a term list."""
     labels: Counter[str] = Counter()
     terms: List[Term] = []
     ids: Set[str] = set()

@@ -33,7 +33,6 @@ def check_whole(path: Path) -> None:
 
 
 def corpus_files(path: Path) -> List[Path]:
-    """The `.spacy` files of a corpus."""
     path = existing(Path(path))
     check_whole(path)
     files = [path] if path.is_file() else found_files(path)
@@ -111,7 +110,6 @@ def copy_with_groups(doc: Doc, groups: Iterable[str], vocab: Optional[Vocab] = N
 
 
 def read_bin(path: Path) -> DocBin:
-    """Read one `.spacy` file."""
     try:
         bin_ = DocBin(store_user_data=True).from_disk(path)
         parts = (bin_.spaces, bin_.cats, bin_.flags, bin_.span_groups, bin_.user_data)
@@ -170,7 +168,6 @@ class DocPacker(DocBin):
         self._nothing = srsly.msgpack_dumps({})
 
     def add(self, doc: Doc, user_data: Optional[Dict[str, Any]] = None) -> None:
-        """Add a Doc."""
         values: Any = doc.to_array([*self.attrs, SPACY])
         self.tokens.append(values[:, :-1])
         self.spaces.append(values[:, -1:].astype(bool))

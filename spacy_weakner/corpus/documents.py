@@ -38,6 +38,5 @@ def group_documents(docs: Iterable[Doc]) -> Iterator[List[Doc]]:
 
 
 def _place(identifier: Optional[str]) -> Optional[Tuple[str, int]]:
-    """Document and number of a sentence."""
     found = _SENTENCE.fullmatch(identifier or "")
     return None if found is None else (found[1], int(found[2]))

@@ -84,7 +84,6 @@ def holds_task(row: Any) -> bool:
 
 
 def is_dataturks(row: Any) -> bool:
-    """True if a row is one of Dataturks."""
     return isinstance(row, dict) and isinstance(row.get("content"), str) and "annotation" in row
 
 

@@ -6,7 +6,6 @@ from itertools import accumulate, compress, zip_longest
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..errors import WeaknerError
@@ -15,7 +14,7 @@ from ..ty import Entity
 from . import weak
 from .counts import Place, RowCounts, RowError, at_line, show
 from .gold import find_gold
-from .rows import DEFAULT_SOURCE, Row, doc_from_row
+from .rows import Row
 
 
 def read_rows(
@@ -32,7 +31,6 @@ def read_rows(
 
 
 def parse_row(line: str) -> Row:
-    """Parse a JSON object."""
     row = parse_value(line)
     if not isinstance(row, dict):
         raise RowError(f"expected a JSON object, got {show(row)}")
@@ -40,7 +38,6 @@ def parse_row(line: str) -> Row:
 
 
 def parse_value(line: str) -> Any:
-    """Parse any JSON."""
     with json_errors():
         return parse_json(line, parse_constant=refuse_constant)
 
@@ -65,21 +62,6 @@ def json_errors() -> Iterator[None]:
 def refuse_constant(name: str) -> float:
     """Refuse NaN and the like, which are no JSON."""
     raise RowError(f"not JSON: {name} is not a number")
-
-
-def read_jsonl(
-    path: Path,
-    nlp: Language,
-    *,
-    source: str = DEFAULT_SOURCE,
-    misaligned: str = "error",
-    counts: Optional[RowCounts] = None,
-) -> Iterator[Doc]:
-    """Stream the Docs of a JSONL file; see `rows.doc_from_row`."""
-    for number, row in read_rows(path):
-        with at_line(path, number):
-            doc = doc_from_row(row, nlp, source=source, misaligned=misaligned, counts=counts)
-        yield doc
 
 
 def row_from_doc(doc: Doc) -> Row:

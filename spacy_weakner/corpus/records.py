@@ -63,7 +63,6 @@ class Record:
     id: Any = None
 
     def marks(self) -> Iterator[Mark]:
-        """All spans of the tool."""
         return chain(self.ents or [], self.wrong, *self.weak.values())
 
     @property

@@ -50,7 +50,6 @@ def doc_from_row(
     misaligned: str = "error",
     counts: Optional[RowCounts] = None,
 ) -> Doc:
-    """Make a Doc of one row."""
     check_choice("misaligned", misaligned, MISALIGNED)
     counts = RowCounts() if counts is None else counts
     return make_doc(read_row(row, counts, source), nlp, misaligned, counts)

@@ -63,7 +63,6 @@ class SentenceSplitter:
         return self.nlp.tokenizer(" ".join(text.split()))
 
     def split(self, text: str, identifier: Optional[str] = None, doc: Optional[Doc] = None) -> Iterator[Doc]:
-        """Split a text."""
         # spaCy's tokenizer gives words and norms; others may give more, as the row of a Doc may.
         bare = doc is None and type(self.nlp.tokenizer) is Tokenizer
         if doc is None or text != " ".join(text.split()):

@@ -224,7 +224,6 @@ def make_scheme(name: str, labels: Tuple[str, ...]) -> TagScheme:
 
 
 def same_tokens(a: Doc, b: Doc) -> bool:
-    """True if two Docs have the same tokens."""
     return len(a) == len(b) and bool((a.to_array(ORTH) == b.to_array(ORTH)).all())
 
 

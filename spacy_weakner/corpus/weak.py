@@ -121,7 +121,6 @@ def is_known_group(name: str) -> bool:
 
 
 def remove_group(doc: Doc, name: str) -> None:
-    """Remove a span group, if the Doc has it."""
     if name in doc.spans:
         del doc.spans[name]
 
@@ -191,7 +190,6 @@ def terms_attr(doc: Doc, source: str) -> Optional[str]:
 
 
 def weak_group(source: str) -> str:
-    """Name of the span group of a weak source."""
     return WEAK_PREFIX + source
 
 
@@ -234,7 +232,6 @@ def give_ids(doc: Doc, ids: Ids) -> None:
 
 
 def doc_entities(doc: Doc) -> List[Entity]:
-    """`doc.ents` as plain tuples."""
     return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
 
 
@@ -247,7 +244,6 @@ def get_id(doc: Doc) -> Optional[str]:
 
 
 def set_id(doc: Doc, identifier: Optional[str]) -> None:
-    """Keep the identifier of the source file."""
     _set(doc, _ID, identifier)
 
 
@@ -257,7 +253,6 @@ def is_weak(doc: Doc) -> bool:
 
 
 def set_weak(doc: Doc, weak: bool = True) -> None:
-    """Say whether the sentence's `doc.ents` are weak labels."""
     _set(doc, _WEAK, True if weak else None)
 
 
@@ -287,12 +282,10 @@ def get_tags(doc: Doc) -> Optional[List[Optional[str]]]:
 
 
 def set_tags(doc: Doc, tags: Optional[Sequence[Optional[str]]]) -> None:
-    """Keep a completed tag sequence; None in it is a missing tag."""
     _set(doc, _TAGS, None if tags is None else list(tags))
 
 
 def get_soft_labels(doc: Doc) -> Optional[SoftLabels]:
-    """Soft labels of the Doc, if there are any."""
     stored: Optional[Dict[str, Any]] = doc.user_data.get(_SOFT)
     if stored is None:
         return None
@@ -300,7 +293,6 @@ def get_soft_labels(doc: Doc) -> Optional[SoftLabels]:
 
 
 def set_soft_labels(doc: Doc, soft: Optional[SoftLabels]) -> None:
-    """Keep soft labels."""
     _set(doc, _SOFT, None if soft is None else {**soft._asdict(), "labels": list(soft.labels)})
 
 
@@ -311,7 +303,6 @@ def get_augmented(doc: Doc) -> Optional[List[str]]:
 
 
 def set_augmented(doc: Doc, words: Optional[Sequence[str]]) -> None:
-    """Keep the words of an augmented form, one per token."""
     _set(doc, _AUGMENTED, None if words is None else list(words))
 
 
@@ -322,7 +313,6 @@ def get_meta(doc: Doc) -> Optional[Dict[str, Any]]:
 
 
 def set_meta(doc: Doc, meta: Optional[Dict[str, Any]]) -> None:
-    """Keep what annotators are told about the sentence: texts and numbers by name."""
     _set(doc, _META, None if meta is None else dict(meta))
 
 

@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 from ..corpus.conll import find_width
 from ..corpus.counts import RowCounts
 from ..corpus.docbin import SUFFIX
-from ..corpus.formats.reading import Reading, check_lines, docs_of_lines, in_blocks, input_files, read_groups
+from ..corpus.formats.reading import FileReader, Reading, check_lines, in_blocks, input_files, read_groups
 from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from .hashes import hash_text
@@ -96,8 +96,8 @@ class Block(ShardInput):
 
     def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
         numbered = zip(count(self.first), self.lines.read(self.first, self.n), strict=False)
-        how = (self.nlp, self.reading, self.counts)
-        return docs_of_lines(self.path, self.format, numbered, *how, width=self.width), None
+        reader = FileReader(self.path, self.format, self.nlp, self.reading, self.counts)
+        return reader.of_lines(numbered, self.width), None
 
 
 def _as_a_whole(path: Path, format: str) -> WeaknerError:

@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 
 from ..corpus.alignment import copy_sources
 from ..corpus.docbin import SUFFIX, bare_copy, corpus_files, read_docs
-from ..corpus.jsonl import read_jsonl
+from ..corpus.formats.reading import Reading, read_corpus
 from ..corpus.weak import is_weak, set_weak, weak_group
 from ..errors import Errors, WeaknerError
 
@@ -72,7 +72,7 @@ class DocBinCorpus(Corpus):
 
 
 class JsonlCorpus:
-    """Read JSONL rows as examples; the layout is that of `corpus.jsonl`.
+    """Read JSONL rows as examples; the layout is that of `corpus.rows`.
 
     path (Path): A `.jsonl` or `.jsonl.gz` file.
     limit (int): Read so many rows at most; 0: all.
@@ -92,7 +92,8 @@ class JsonlCorpus:
         RAISES (WeaknerError): For a missing file or a malformed row, or if there are no rows.
         """
         count = 0
-        for count, doc in enumerate(read_jsonl(self.path, nlp), start=1):
+        docs = read_corpus(self.path, nlp, Reading(sentences=False), format="jsonl")
+        for count, doc in enumerate(docs, start=1):
             example = make_example(doc)
             copy_sources(example, self.sources)
             yield example

@@ -9,7 +9,6 @@ import pytest
 from spacy_weakner.checks.corpora import read_annotated
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.formats.reading import read_corpus
-from spacy_weakner.corpus.jsonl import read_jsonl
 from spacy_weakner.errors import WeaknerError
 
 from .conftest import GOLD, found
@@ -127,7 +126,7 @@ def test_rows_of_other_tools_are_read(check, row):
 
 def test_formats(check, write, nlp, tmp_path):
     path = write("rows.jsonl", GOLD)
-    write_docs(tmp_path / "a.spacy", read_jsonl(path, nlp))
+    write_docs(tmp_path / "a.spacy", read_corpus(path, nlp))
     write("a.conll", [f"{token}\t{tag}" for token, tag in [("Anna", "B-PER"), ("slept", "O")]])
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(path.read_bytes()))
     (tmp_path / "folder").mkdir()

@@ -10,7 +10,7 @@ import spacy
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.foreign import tool_of
-from spacy_weakner.corpus.jsonl import read_jsonl
+from spacy_weakner.corpus.formats.reading import read_corpus
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
 
@@ -43,7 +43,7 @@ def test_the_command_in_the_message_reads_them(tmp_path, row, tool):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(WeaknerError, match=rf"WK103.*line 1.*{tool}") as error:
-        list(read_jsonl(path, NLP))
+        list(read_corpus(path, NLP, format="jsonl"))
     command = str(error.value).partition("first: ")[2].partition(". (Or")[0]
     _, _, _, source, new, _, format_ = shlex.split(command)
     convert(Path(source), Path(new), format=format_)
@@ -83,4 +83,4 @@ def test_without_a_span_too(row, tool):
 def test_what_only_looks_like_them_is_read(tmp_path, row):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(row) + "\n")
-    assert len(list(read_jsonl(path, NLP))) == 1
+    assert len(list(read_corpus(path, NLP, format="jsonl"))) == 1

@@ -7,9 +7,10 @@ import spacy
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.counts import RowCounts, RowError
 from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.formats.reading import Reading, read_corpus
 from spacy_weakner.corpus.formats.writing import write_corpus
 from spacy_weakner.corpus.gold import Gold, find_gold
-from spacy_weakner.corpus.jsonl import read_jsonl, row_from_doc
+from spacy_weakner.corpus.jsonl import row_from_doc
 from spacy_weakner.corpus.records import BLANK, BLANK_TOKENS
 from spacy_weakner.corpus.rows import doc_from_row
 from spacy_weakner.errors import WeaknerError
@@ -21,6 +22,10 @@ TOKENS = ["New", "York", "and", "Paris", "rock"]
 def write(path, *lines):
     path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines), encoding="utf-8")
     return path
+
+
+def read(path, counts=None, **settings):
+    return read_corpus(path, NLP, Reading(sentences=False, **settings), format="jsonl", counts=counts)
 
 
 def iob(doc):
@@ -64,7 +69,7 @@ def test_weak_groups_scores_and_overlaps():
 
 def test_weak_list_takes_the_name_given(tmp_path):
     path = write(tmp_path / "a.jsonl", {"tokens": TOKENS, "weak_ents": [[0, 2, "CITY"]]})
-    (doc,) = read_jsonl(path, NLP, source="llm")
+    (doc,) = read(path, source="llm")
     assert weak.weak_sources(doc) == ["llm"]
 
 
@@ -131,13 +136,13 @@ def test_cats_and_identifiers():
 def test_malformed_rows_are_named(tmp_path, row, reason):
     path = write(tmp_path / "bad.jsonl", {"tokens": ["fine"]}, "", row)
     with pytest.raises(WeaknerError, match=rf"WK103.*bad\.jsonl, line 3: .*{reason}"):
-        list(read_jsonl(path, NLP))
+        list(read(path))
 
 
 def test_messages_stay_short(tmp_path):
     path = write(tmp_path / "bad.jsonl", [["x" * 1_000_000]])
     with pytest.raises(WeaknerError) as error:
-        list(read_jsonl(path, NLP))
+        list(read(path))
     assert len(str(error.value)) < 400
 
 
@@ -145,7 +150,7 @@ def test_misaligned_spans_can_be_dropped(tmp_path):
     row = {"text": "New York", "ents": [[0, 6, "A"], [4, 8, "B"]], "weak_ents": [[1, 8, "A"]]}
     path = write(tmp_path / "a.jsonl", row)
     counts = RowCounts()
-    (doc,) = read_jsonl(path, NLP, misaligned="drop", counts=counts)
+    (doc,) = read(path, misaligned="drop", counts=counts)
     assert weak.doc_entities(doc) == [(1, 2, "B")]
     assert counts.misaligned == 2
     # What the dropped entity touched is not known to be "O".
@@ -155,7 +160,7 @@ def test_misaligned_spans_can_be_dropped(tmp_path):
 def test_nothing_is_known_where_spans_were_dropped(tmp_path):
     row = {"text": "in New York or so", "ents": [[3, 9, "A"]], "missing": [[13, 14]]}
     row["gold"] = [[3, 5, "A"], [15, 17, "B"]]
-    (doc,) = read_jsonl(write(tmp_path / "a.jsonl", row), NLP, misaligned="drop")
+    (doc,) = read(write(tmp_path / "a.jsonl", row), misaligned="drop")
     assert [token.i for token in doc if token.ent_iob == 0] == [1, 2, 3]
     assert find_gold(doc) == Gold(frozenset({(4, 5, "B")}), frozenset({1}))
     again = doc_from_row(row_from_doc(doc), NLP)
@@ -233,13 +238,13 @@ def test_gzip_bom_and_long_lines(tmp_path):
     row = {"text": text, "ents": [[len(text) - 8, len(text), "CITY"]]}
     path = tmp_path / "long.jsonl.gz"
     path.write_bytes(gzip.compress(("\ufeff" + json.dumps(row) + "\n").encode("utf-8")))
-    (doc,) = read_jsonl(path, NLP)
+    (doc,) = read(path)
     assert weak.doc_entities(doc) == [(100_000, 100_002, "CITY")]
 
 
 def test_streams(tmp_path):
     path = write(tmp_path / "a.jsonl", {"tokens": ["fine"]}, "{broken")
-    assert next(read_jsonl(path, NLP)).text == "fine "
+    assert next(read(path)).text == "fine "
 
 
 @pytest.mark.parametrize(
@@ -268,7 +273,7 @@ def test_round_trip_through_docs_and_files(tmp_path, row):
     (stored,) = read_docs(tmp_path / "a.spacy", NLP.vocab)
     assert row_from_doc(stored) == row
     assert write_corpus(tmp_path / "a.jsonl", [stored]).docs == 1
-    (again,) = read_jsonl(tmp_path / "a.jsonl", spacy.blank("xx"))
+    (again,) = read(tmp_path / "a.jsonl")
     assert row_from_doc(again) == row
     assert iob(again) == iob(doc)
 
@@ -276,7 +281,7 @@ def test_round_trip_through_docs_and_files(tmp_path, row):
 def test_what_annotators_are_told_stays_and_foreign_notes_are_counted(tmp_path):
     counts = RowCounts()
     rows = ['{"tokens": ["a"], "meta": {"why": "x", "score": 0.5}}', '{"tokens": ["a"], "meta": {"pages": [1]}}']
-    told, foreign = read_jsonl(write(tmp_path / "a.jsonl", *rows), NLP, counts=counts)
+    told, foreign = read(write(tmp_path / "a.jsonl", *rows), counts=counts)
     assert row_from_doc(told)["meta"] == {"why": "x", "score": 0.5}
     assert "meta" not in row_from_doc(foreign)
     assert counts.ignored == {"meta": 1}

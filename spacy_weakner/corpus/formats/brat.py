@@ -3,7 +3,7 @@
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
+from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...encodings import NULS, SAMPLE, wrong_encoding
 from ...files import existing, open_packed, read_lines
@@ -20,31 +20,20 @@ _REFERENCE = re.compile(r"Reference (\S+) (\S+)")
 _ENTITY = re.compile(r"(\S[^\t]*?) (\d{1,18} \d{1,18}(?:;\d{1,18} \d{1,18})*)")
 
 
-class Standoff(NamedTuple):
-    """A document.
-
-    path (Path): The file of annotations.
-    text (str): Its text.
-    """
-
-    path: Path
-    text: str
-
-
 def items(path: Path) -> Iterator[Item]:
     """The one document of a file of annotations."""
     text_path = existing(path.with_suffix(TEXT_SUFFIX), "brat's text and annotations belong into one folder")
-    yield "document 1", Standoff(path.with_suffix(SUFFIX), _read_text(text_path))
+    yield "document 1", (path.with_suffix(SUFFIX), _read_text(text_path))
 
 
-def read(document: Standoff, context: Context) -> Record:
-    """Read a document."""
-    record = Record(text=document.text, id=document.path.stem)
+def read(document: Tuple[Path, str], context: Context) -> Record:
+    path, text = document
+    record = Record(text=text, id=path.stem)
     entities: List[Tuple[str, Mark]] = []  # files that were joined have a name twice
     ids: Dict[str, List[str]] = {}
-    for number, line in enumerate(read_lines(document.path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         name = line.partition("\t")[0]
-        with at_line(document.path, number, context.counts):
+        with at_line(path, number, context.counts):
             if name.startswith("T"):
                 mark = _entity(record, line, context)
                 entities += [] if mark is None else [(name, mark)]

@@ -33,7 +33,6 @@ _BATCH = 1000  # rows of Parquet files
 
 
 def read(row: Any, context: Context) -> Record:
-    """Read a row."""
     row = an_object(row, "a row")
     if not isinstance(row.get("tokens"), list):
         raise RowError(f"no tokens: expected a list under 'tokens', got {show(row)}")
@@ -94,7 +93,6 @@ def tag_names(names: Tuple[str, ...]) -> Tuple[str, ...]:
 
 
 def read_table(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
-    """Stream the rows of a file."""
     with _opened(path) as file_:
         rows = chain.from_iterable(batch.to_pylist() for batch in file_.iter_batches(batch_size=_BATCH))
         yield from enumerate(rows, start=1)

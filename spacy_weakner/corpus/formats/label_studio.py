@@ -50,7 +50,6 @@ def gather(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def read(rows: List[Any], context: Context) -> Record:
-    """Read a task."""
     counts = context.counts
     rows = [an_object(row, "a task") for row in rows]
     task = rows[0]["task"] if holds_task(rows[0]) else rows[0]

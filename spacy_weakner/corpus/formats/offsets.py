@@ -38,7 +38,6 @@ class Offsets:
         return self._nearest(start, -1), self._nearest(end, 1)
 
     def offset(self, code_point: int) -> int:
-        """The offset of a code point in the unit."""
         return code_point if self.same else self._starts[code_point]
 
     def _nearest(self, offset: int, step: int) -> int:

@@ -173,27 +173,13 @@ def read_corpus(
     check_choice("misaligned", reading.misaligned, MISALIGNED)
     counts, n, key = _Unforgiving() if counts is None else counts, 0, reading.spans_key
     for file_, format_ in input_files(path, format):
-        reader = _Reader(file_, format_, nlp, reading, counts)
+        reader = FileReader(file_, format_, nlp, reading, counts)
         for doc in reader.docs() if limit is None else reader.sample(limit):
             n += format_ == "spacy"
             yield doc
     if key is not None and counts.notes[ABSENT] == n:
         groups = ", ".join(counts.groups) or "none; only .spacy files have groups"
         raise WeaknerError(Errors.WK372.format(place=f"in {path}", key=key, groups=groups))
-
-
-def docs_of_lines(
-    path: Path,
-    format: str,
-    lines: Iterable[Tuple[Place, str]],
-    nlp: Language,
-    reading: Reading = Reading(),
-    counts: Optional[RowCounts] = None,
-    width: Optional[int] = None,
-) -> Iterator[Doc]:
-    """Stream the Docs of some lines of a file, whose format can be read in blocks. `width` is the number of columns of
-    the whole file, if it is CoNLL."""
-    return _Reader(path, format, nlp, reading, _Unforgiving() if counts is None else counts).of_lines(lines, width)
 
 
 def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
@@ -207,20 +193,21 @@ def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
     return keys
 
 
-class _Reader:
-    """Reads a file."""
+class FileReader:
+    """Reads a file, or some lines of it."""
 
-    def __init__(self, path: Path, format: str, nlp: Language, reading: Reading, counts: RowCounts) -> None:
+    def __init__(
+        self, path: Path, format: str, nlp: Language, reading: Reading, counts: Optional[RowCounts] = None
+    ) -> None:
         self.path = path
         self.format = format
         self.nlp = nlp
         self.reading = reading
-        self.counts = counts
+        self.counts = _Unforgiving() if counts is None else counts
         self.labels = reading.labels
         self._splitter = SentenceSplitter(nlp)
 
     def docs(self) -> Iterator[Doc]:
-        """All Docs of the file."""
         path, counts = self.path, self.counts
         if self.format == "spacy":
             yield from read_groups(read_docs(path, self.nlp.vocab), self.reading.spans_key, counts)
@@ -257,7 +244,6 @@ class _Reader:
         counts.sampled = f"looked at the first {n:,} documents" if counts.total > n else ""
 
     def of_lines(self, lines: Iterable[Tuple[Place, str]], width: Optional[int] = None) -> Iterator[Doc]:
-        """The Docs of some lines."""
         path, nlp, reading, counts = self.path, self.nlp, self.reading, self.counts
         if self.format in TOOLS:
             unit = TOOLS[self.format].unit if reading.offsets == AUTO else reading.offsets

@@ -32,7 +32,6 @@ class Written(NamedTuple):
 
 
 def output_format(path: Path, to: Optional[str] = None) -> Format:
-    """Which format a file is to have."""
     suffix = Path(path).suffix.lower()
     if to is None:
         found = [format_ for format_ in FORMATS.values() if suffix in format_.outputs]
