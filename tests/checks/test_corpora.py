@@ -111,19 +111,6 @@ def test_rows_of_other_tools_that_teach_nothing(check, option, row, expected):
     assert "FILE" not in error
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"text": "Anna slept", "label": [[0, 4, "PER"]]},
-        {"tokens": ["Anna", "slept"], "ner_tags": ["B-PER", "O"]},
-        {"data": {"text": "Anna slept"}, "annotations": [{"result": [{"value": VALUE}]}]},
-    ],
-)
-def test_rows_of_other_tools_are_read(check, row):
-    report = check(gold=[row] * 3)
-    assert report.labels[0].counts == {"PER": 3}
-
-
 def test_formats(check, write, nlp, tmp_path):
     path = write("rows.jsonl", GOLD)
     write_docs(tmp_path / "a.spacy", read_corpus(path, nlp))

@@ -42,14 +42,6 @@ def test_jsonl_to_spacy_and_back(tmp_path):
     assert rows == [ROWS[0], {**ROWS[1], "weak_ents": {"llm": [[0, 1, "X"]]}}]
 
 
-def test_conll_to_spacy_and_back(tmp_path):
-    text = "New\tB-CITY\nYork\tI-CITY\nrocks\t-\n\nYes\tO\n\n"
-    (tmp_path / "a.bio").write_text(text)
-    convert(tmp_path / "a.bio", tmp_path / "a.spacy")
-    convert(tmp_path / "a.spacy", tmp_path / "b.conll")
-    assert (tmp_path / "b.conll").read_text() == text
-
-
 def test_raw_text_is_split_into_sentences(tmp_path):
     (tmp_path / "a.txt").write_text("One is  here.\tTwo is here!\n\n \nThree.\n")
     report = convert(tmp_path / "a.txt", tmp_path / "a.spacy")

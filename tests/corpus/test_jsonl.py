@@ -67,12 +67,6 @@ def test_weak_groups_scores_and_overlaps():
     assert iob(doc) == "-----"
 
 
-def test_weak_list_takes_the_name_given(tmp_path):
-    path = write(tmp_path / "a.jsonl", {"tokens": TOKENS, "weak_ents": [[0, 2, "CITY"]]})
-    (doc,) = read(path, source="llm")
-    assert weak.weak_sources(doc) == ["llm"]
-
-
 def test_cats_and_identifiers():
     doc = doc_from_row({"id": 7, "tokens": ["a"], "cats": {"X": 1, "Y": 0.25, "Z": False}}, NLP)
     assert weak.get_id(doc) == "7"
@@ -296,16 +290,6 @@ def test_white_space_tokens_are_left_out_of_rows():
     assert result["ents"] == [[0, 2, "CITY"]]
     assert result["weak_ents"] == {"a": [[0, 1, "X"], [1, 2, "Y"]]}
     assert row_from_doc(doc_from_row(result, NLP)) == result
-
-
-def test_failing_write_leaves_nothing(tmp_path):
-    def docs():
-        yield doc_from_row({"tokens": ["a"]}, NLP)
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_corpus(tmp_path / "a.jsonl", docs())
-    assert list(tmp_path.iterdir()) == []
 
 
 # Ids of concepts

@@ -31,22 +31,6 @@ def test_equals_brute_force(n_tokens, n_ranks):
         assert without_overlaps(spans, ranks, n_tokens) == brute_force(spans, ranks)
 
 
-@pytest.mark.parametrize(
-    "spans, ranks, expected",
-    [
-        ([], [], []),
-        ([(0, 2), (1, 3), (2, 4)], [0.5, 0.9, 0.8], [1]),
-        ([(0, 2), (1, 3), (2, 4)], [0.5, 0.4, 0.3], [0, 2]),
-        # Of equal ones the first.
-        ([(1, 2), (0, 3), (0, 1)], [0.5, 0.5, 0.5], [2, 0]),
-        ([(0, 1), (0, 1)], [0.1, 0.2], [1]),
-        ([(0, 4), (1, 2)], [-1.0, -2.0], [0]),
-    ],
-)
-def test_by_hand(spans, ranks, expected):
-    assert without_overlaps(spans, ranks, 4) == expected
-
-
 # The largest sum
 
 

@@ -264,8 +264,8 @@ def test_names_that_are_given_come_before_those_of_the_file(tmp_path):
     assert ents(doc) == [("a b", "X")]
 
 
-@pytest.mark.parametrize("between", [",", "|", " | "])
-@pytest.mark.parametrize("key", ["ner_tags", "tags", "parquet"])
+@pytest.mark.parametrize("between", [",", " | "])
+@pytest.mark.parametrize("key", ["tags", "parquet"])
 def test_several_tags_in_one_cell(tmp_path, between, key):
     tags = ["O", between.join(["B-creative-work", "B-location"]), "I-location", "B-PER"]
     if key == "parquet":
