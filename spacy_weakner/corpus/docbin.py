@@ -54,24 +54,20 @@ def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
 
 def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
     """The Docs of a `.spacy` file: as `bin_.get_docs`, but many times as fast where Docs have span groups."""
-    docs, converters = bin_.get_docs(vocab), MsgpackConverters()
     labels: Set[int] = set()
-    checked = False
-    while True:
-        try:
-            if not checked:
-                check_bin(bin_, vocab)
-                checked = True
+    try:
+        check_bin(bin_, vocab)
+        docs, converters = bin_.get_docs(vocab), MsgpackConverters()
+        while True:
             with converters:
                 doc = next(docs, None)
-            if doc is not None:
-                _check_spans(doc, labels)
-                check_stored(doc)
-        except Exception as error:  # wrong contents can fail anywhere in spaCy
-            raise _damaged(path, error) from error
-        if doc is None:
-            break
-        yield doc
+            if doc is None:
+                return
+            _check_spans(doc, labels)
+            check_stored(doc)
+            yield doc
+    except Exception as error:  # wrong contents can fail anywhere in spaCy
+        raise _damaged(path, error) from error
 
 
 def stream_docs(path: Path) -> Iterator[Doc]:

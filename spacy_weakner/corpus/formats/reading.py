@@ -1,5 +1,6 @@
 """Which file holds what, and streaming all of them as Docs."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -75,17 +76,8 @@ def file_format(path: Path) -> Optional[str]:
         return None
     if plain.suffix not in JSON_SUFFIXES or not path.is_file():
         return format_
-    return _json_format(path)
-
-
-def _json_format(path: Path) -> str:
-    try:
-        for _, row in islice(Items(path), _LOOKED_AT):
-            tool = tool_of(row)
-            if tool is not None:
-                return tool
-    except WeaknerError:
-        pass  # raised again where the whole file is read
+    with suppress(WeaknerError):  # raised again where the whole file is read
+        return next(filter(None, (tool_of(row) for _, row in islice(Items(path), _LOOKED_AT))), "jsonl")
     return "jsonl"
 
 
@@ -102,19 +94,15 @@ def input_files(
     if format is not None:
         check_choice("format", format, formats)
     check_whole(path)
-    if path.is_dir():
-        inside = visible_files(path)
-        inside = _corpora(inside, format) if suffixes is SUFFIXES else inside
-        found = [(f, format or tell(f)) for f in inside]
-        files = [(f, format_) for f, format_ in found if format_ is not None]
-        if not files:
-            raise WeaknerError(Errors.WK101.format(path=path))
-        return files
-    wanted = format or tell(path)
-    if wanted is None:
+    found = visible_files(path) if path.is_dir() else [path]
+    found = _corpora(found, format) if path.is_dir() and suffixes is SUFFIXES else found
+    files = [(f, format_) for f in found if (format_ := format or tell(f)) is not None]
+    if not files and path.is_dir():
+        raise WeaknerError(Errors.WK101.format(path=path))
+    if not files:
         cure = f"Use one of {', '.join(suffixes)}, or pass the format"
         raise WeaknerError(Errors.WK105.format(path=path, cure=cure))
-    return [(path, wanted)]
+    return files
 
 
 def _corpora(files: Sequence[Path], format: Optional[str]) -> List[Path]:
