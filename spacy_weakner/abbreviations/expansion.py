@@ -20,14 +20,10 @@ class Origin(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """What definitions tell of one sentence.
-
-    definitions (List[Definition]): Those that stand in it.
-    short (Dict[Bounds, List[Origin]]): Short forms, each with the entities that it stands for.
-    """
+    """What definitions tell of one sentence."""
 
     definitions: List[Definition]
-    short: Dict[Bounds, List[Origin]]
+    short: Dict[Bounds, List[Origin]]  # short forms, each with the entities that it stands for
 
 
 def expand(

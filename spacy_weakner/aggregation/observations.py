@@ -40,20 +40,14 @@ class Source(NamedTuple):
 
 
 class SourceAccuracy(NamedTuple):
-    """Estimated accuracy of a source at one label.
-
-    source (str): Name of the source.
-    label (str): The label.
-    precision (float): Probability that it is right where it gives this label.
-    recall (Optional[float]): Probability that it gives this label where that is right; None if it is not known.
-    identified (bool): False if the estimate is little more than the prior: it is learned from agreement, and no other
-        source ever gives the label.
-    """
+    """Estimated accuracy of a source at one label."""
 
     source: str
     label: str
-    precision: float
-    recall: Optional[float]
+    precision: float  # probability that it is right where it gives this label
+    recall: Optional[float]  # probability that it gives this label where that is right; None if it is not known
+    # False if the estimate is little more than the prior: it is learned from agreement, and no other source ever gives
+    # the label.
     identified: bool = True
 
 

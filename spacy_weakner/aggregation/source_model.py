@@ -43,26 +43,18 @@ TINY = 1e-12
 @dataclass(frozen=True)
 class SourceParameters:
     """The parameters of one source. "Its labels" are those that it uses anywhere; all states of other labels are like
-    "O" for it, so that it is not evidence against labels that it does not use.
+    "O" for it, so that it is not evidence against labels that it does not use."""
 
-    shares (Floats): Shape (n_labels,): how its entities spread over the labels; fixed.
-    outside (Floats): Shape (1 + n_labels,): o(O, none), and o(O, label).
-    distractor (Floats): Shape (1 + n_labels,): the same in the distractor state.
-    hit (Floats): Shape (n_labels,): probability that it opens an entity of the right label where one of that label
-        begins, unless it opens one of a wrong label.
-    wrong (float): Probability that it opens an entity of a wrong label where one of its labels begins; `shares` give
-        the label.
-    inside (float): Probability that it opens an entity inside one of its labels; `shares` give the label.
-    continues (Floats): Shape (5,): probability that it continues its entity, by kind of state.
-    """
-
-    shares: Floats
-    outside: Floats
-    distractor: Floats
+    shares: Floats  # shape (n_labels,): how its entities spread over the labels; fixed
+    outside: Floats  # shape (1 + n_labels,): o(O, none), and o(O, label)
+    distractor: Floats  # shape (1 + n_labels,): the same in the distractor state
+    # Shape (n_labels,): probability that it opens an entity of the right label where one of that label begins, unless
+    # it opens one of a wrong label.
     hit: Floats
+    # Probability that it opens an entity of a wrong label where one of its labels begins; `shares` give the label.
     wrong: float
-    inside: float
-    continues: Floats
+    inside: float  # probability that it opens an entity inside one of its labels; `shares` give the label
+    continues: Floats  # shape (5,): probability that it continues its entity, by kind of state
 
     def to_json(self) -> Dict[str, Any]:
         """The parameters, as JSON can hold them."""

@@ -33,36 +33,22 @@ NEVER = 1.0
 
 
 class ThresholdReport(NamedTuple):
-    """Thresholds of a pipeline.
+    """Thresholds of a pipeline."""
 
-    docs (int): Docs with gold.
-    left_out (int): Docs without.
-    unscored (int): Entities without a score.
-    labels (Dict[str, Threshold]): Per label, sorted.
-    others (Threshold): For labels that were never predicted here, and those with too few entities.
-    """
-
-    docs: int
-    left_out: int
-    unscored: int
-    labels: Dict[str, Threshold]
-    others: Threshold
+    docs: int  # Docs with gold
+    left_out: int  # Docs without
+    unscored: int  # entities without a score
+    labels: Dict[str, Threshold]  # per label, sorted
+    others: Threshold  # for labels that were never predicted here, and those with too few entities
 
 
 class CalibrateReport(NamedTuple):
-    """What was fitted; None: it was not asked for.
-
-    component (str): Name of the component.
-    docs (int): Docs with complete gold that temperature and bias were fitted on.
-    temperature (Optional[Fitted]): With the mean negative log-likelihood of the gold.
-    bias (Optional[Fitted]): With F1 in [0, 100] on the gold; as it was chosen by this gold, a little too good.
-    thresholds (Optional[ThresholdReport]): The thresholds.
-    """
+    """What was fitted; None: it was not asked for."""
 
     component: str
-    docs: int
-    temperature: Optional[Fitted]
-    bias: Optional[Fitted]
+    docs: int  # Docs with complete gold that temperature and bias were fitted on
+    temperature: Optional[Fitted]  # with the mean negative log-likelihood of the gold
+    bias: Optional[Fitted]  # with F1 in [0, 100] on the gold; as it was chosen by this gold, a little too good
     thresholds: Optional[ThresholdReport]
 
 

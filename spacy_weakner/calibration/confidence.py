@@ -32,18 +32,12 @@ BATCH_SIZE = 256
 
 
 class ConfidenceReport(NamedTuple):
-    """What was learned.
+    """What was learned."""
 
-    calibration (Calibration): From scores to probabilities; also of the sources.
-    sentences (int): Sentences that it was learned from.
-    left_out (int): Sentences without tokens, or without complete gold.
-    accuracy (float): Share of the sentences or tokens that the models got right, by the unit.
-    """
-
-    calibration: Calibration
-    sentences: int
-    left_out: int
-    accuracy: float
+    calibration: Calibration  # from scores to probabilities; also of the sources
+    sentences: int  # sentences that it was learned from
+    left_out: int  # sentences without tokens, or without complete gold
+    accuracy: float  # share of the sentences or tokens that the models got right, by the unit
 
 
 def calibrate_confidence(

@@ -19,18 +19,12 @@ _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 class Fitted(NamedTuple):
-    """A fitted number.
-
-    value (float): The number.
-    before (float): The criterion on the gold with the former number.
-    after (float): The same with this one.
-    at_bound (bool): True if it is at the end of the range that was searched.
-    """
+    """A fitted number."""
 
     value: float
-    before: float
-    after: float
-    at_bound: bool
+    before: float  # the criterion on the gold with the former number
+    after: float  # the same with this one
+    at_bound: bool  # True if it is at the end of the range that was searched
 
 
 def fit_bias(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:

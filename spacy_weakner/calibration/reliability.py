@@ -31,23 +31,16 @@ class LabelReliability(NamedTuple):
 
 
 class Reliability(NamedTuple):
-    """Scores of spans against gold.
+    """Scores of spans against gold."""
 
-    spans (int): Spans with a score, where gold is known.
-    unscored (int): Spans without one.
-    outside (int): Spans left out, since their score is no number in [0, 1].
-    error (float): Expected calibration error (Naeini et al. 2015): the mean of |score - share that is right| over the
-        bins, weighted by their numbers of spans; in [0, 1].
-    bins (List[ReliabilityBin]): Bins of equal width.
-    labels (Dict[str, LabelReliability]): Per label, sorted.
-    """
-
-    spans: int
-    unscored: int
-    outside: int
+    spans: int  # spans with a score, where gold is known
+    unscored: int  # spans without one
+    outside: int  # spans left out, since their score is no number in [0, 1]
+    # Expected calibration error (Naeini et al. 2015): the mean of |score - share that is right| over the bins, weighted
+    # by their numbers of spans; in [0, 1].
     error: float
     bins: List[ReliabilityBin]
-    labels: Dict[str, LabelReliability]
+    labels: Dict[str, LabelReliability]  # per label, sorted
 
 
 def expected_calibration_error(scores: Sequence[float], right: Sequence[bool], bins: int = N_BINS) -> float:

@@ -44,25 +44,18 @@ Scored = Tuple[float, bool]
 
 
 class Threshold(NamedTuple):
-    """The threshold of a label, or of several together.
+    """The threshold of a label, or of several together."""
 
-    threshold (Optional[float]): From here on scores have the wanted precision; None if no score is known to have it.
-    pooled (bool): True if the label had too few entities, so that it was taken together with others; the counts are
-        those of all of them.
-    entities (int): Entities with a score that it was learned from.
-    right (int): Those of them that are right.
-    kept (int): Entities that reach the threshold.
-    kept_right (int): Those of them that are right.
-    bound (Optional[float]): Exact lower bound of the precision of the kept ones, by the test that accepted the
-        threshold; None if there is none.
-    """
-
-    threshold: Optional[float]
+    threshold: Optional[float]  # from here on scores have the wanted precision; None if no score is known to have it
+    # True if the label had too few entities, so that it was taken together with others; the counts are those of all of
+    # them.
     pooled: bool
-    entities: int
-    right: int
-    kept: int = 0
-    kept_right: int = 0
+    entities: int  # entities with a score that it was learned from
+    right: int  # those of them that are right
+    kept: int = 0  # entities that reach the threshold
+    kept_right: int = 0  # those of them that are right
+    # Exact lower bound of the precision of the kept ones, by the test that accepted the threshold; None if there is
+    # none.
     bound: Optional[float] = None
 
     @property

@@ -13,24 +13,15 @@ _PRIVATE = ("recipe", "size", "places")
 
 
 class Composition(NamedTuple):
-    """A config, and what its text shows beside the values.
-
-    recipe (Recipe): What it was made of.
-    size (str): Size of the encoder.
-    config (Config): The config, with its variables.
-    title (List[str]): Comment on the whole.
-    comments (Dict[str, Tuple[str, ...]]): Comment by name of setting or section.
-    order (Dict[str, int]): Rank by name of setting or section.
-    sections (Set[str]): What is written as a section and not as a value.
-    """
+    """A config, and what its text shows beside the values."""
 
     recipe: Recipe
     size: str
     config: Config
-    title: List[str]
-    comments: Dict[str, Tuple[str, ...]]
-    order: Dict[str, int]
-    sections: Set[str]
+    title: List[str]  # comment on the whole
+    comments: Dict[str, Tuple[str, ...]]  # comment by name of setting or section
+    order: Dict[str, int]  # rank by name of setting or section
+    sections: Set[str]  # what is written as a section and not as a value
 
 
 def make_config(

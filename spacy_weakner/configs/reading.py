@@ -18,18 +18,12 @@ _SETTING = re.compile(r"(\S+)\s*=\s*(.+)")
 
 
 class Entry(NamedTuple):
-    """A line of a part.
-
-    section (str): Its section.
-    key (str): The setting; empty: the line is the header of the section.
-    value (str): What stands behind the "=".
-    comment (Tuple[str, ...]): The lines of comment right above.
-    """
+    """A line of a part."""
 
     section: str
-    key: str = ""
-    value: str = ""
-    comment: Tuple[str, ...] = ()
+    key: str = ""  # the setting; empty: the line is the header of the section
+    value: str = ""  # what stands behind the "="
+    comment: Tuple[str, ...] = ()  # the lines of comment right above
 
     @property
     def name(self) -> str:
@@ -38,14 +32,10 @@ class Entry(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A file.
-
-    title (Tuple[str, ...]): The comment at its top.
-    entries (Tuple[Entry, ...]): Its lines.
-    """
+    """A file."""
 
     title: Tuple[str, ...]
-    entries: Tuple[Entry, ...]
+    entries: Tuple[Entry, ...]  # its lines
 
 
 @cache

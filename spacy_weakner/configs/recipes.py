@@ -10,18 +10,12 @@ SIZES = ("cnn", "static", "bilstm", "transformer", "gpu", "spacy-transformers", 
 
 
 class Recipe(NamedTuple):
-    """A config by its name.
-
-    name (str): Its name.
-    help (str): What it is for, in one line.
-    sizes (Tuple[str, ...]): Sizes of the encoder that make sense; the first is the default.
-    parts (Tuple[str, ...]): What it is made of.
-    """
+    """A config by its name."""
 
     name: str
-    help: str
-    sizes: Tuple[str, ...]
-    parts: Tuple[str, ...]
+    help: str  # what it is for, in one line
+    sizes: Tuple[str, ...]  # sizes of the encoder that make sense; the first is the default
+    parts: Tuple[str, ...]  # what it is made of
 
 
 @lru_cache(maxsize=1)

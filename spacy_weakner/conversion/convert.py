@@ -35,20 +35,13 @@ _SHARDS = "spacy"
 
 @dataclass
 class ConvertReport(RowCounts, Report):
-    """What was converted, beside the counts of `RowCounts` and `Report`.
+    """What was converted, beside the counts of `RowCounts` and `Report`."""
 
-    tokens (int): Tokens of the Docs written.
-    unknown (int): Docs without any entity annotation.
-    entities (Counter[str]): Entities of `doc.ents` per label.
-    weak (Counter[str]): Weak spans per source.
-    lost (Counter[str]): What the format of the output cannot hold, in words.
-    """
-
-    tokens: int = 0
-    unknown: int = 0
-    entities: "Counter[str]" = field(default_factory=Counter)
-    weak: "Counter[str]" = field(default_factory=Counter)
-    lost: "Counter[str]" = field(default_factory=Counter)
+    tokens: int = 0  # tokens of the Docs written
+    unknown: int = 0  # Docs without any entity annotation
+    entities: "Counter[str]" = field(default_factory=Counter)  # entities of `doc.ents` per label
+    weak: "Counter[str]" = field(default_factory=Counter)  # weak spans per source
+    lost: "Counter[str]" = field(default_factory=Counter)  # what the format of the output cannot hold, in words
 
     @property
     def files(self) -> int:

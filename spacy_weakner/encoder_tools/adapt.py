@@ -32,34 +32,20 @@ PRECISIONS = ("no", "bf16", "fp16")
 
 
 class AdaptReport(NamedTuple):
-    """What an encoder was trained on, and what that did.
-
-    texts (int): Texts that it was trained on.
-    held_out (int): Texts that were held out, to measure the loss on.
-    words (int): Tokens of the corpus in both.
-    pieces (int): Their pieces.
-    split (int): Texts that were longer than the model reads at once, and were split.
-    steps (int): Steps of training.
-    loss_before (Optional[float]): Mean loss of masked pieces of the texts that were held out; None: there are none.
-    loss_after (Optional[float]): The same after training.
-    seconds (float): Time of training, from where this run began.
-    resumed (int): Step at which it began, where an earlier run was stopped; else 0.
-    new_head (bool): Whether the head was trained from scratch.
-    skipped (bool): Whether an earlier run had done it all.
-    """
+    """What an encoder was trained on, and what that did."""
 
     texts: int
-    held_out: int
-    words: int
-    pieces: int
-    split: int
+    held_out: int  # texts that were held out, to measure the loss on
+    words: int  # tokens of the corpus in both
+    pieces: int  # their pieces
+    split: int  # texts that were longer than the model reads at once, and were split
     steps: int
-    loss_before: Optional[float]
-    loss_after: Optional[float]
-    seconds: float
-    resumed: int
-    new_head: bool
-    skipped: bool = False
+    loss_before: Optional[float]  # mean loss of masked pieces of the texts that were held out; None: there are none
+    loss_after: Optional[float]  # the same after training
+    seconds: float  # time of training, from where this run began
+    resumed: int  # step at which it began, where an earlier run was stopped; else 0
+    new_head: bool  # whether the head was trained from scratch
+    skipped: bool = False  # whether an earlier run had done it all
 
     @property
     def perplexity_before(self) -> Optional[float]:

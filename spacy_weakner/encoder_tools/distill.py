@@ -27,25 +27,17 @@ Word = Tuple[int, ...]
 
 
 class DistillReport(NamedTuple):
-    """The table, and how well it fits.
-
-    pieces (int): Pieces in the table.
-    width (int): Width of their vectors.
-    words (int): Different words of the corpora.
-    cut (int): Those of several pieces that the vectors were fitted to.
-    held_out (int): Further ones that were held out, to measure by.
-    before (float): Mean cosine of the Transformer's vectors of these and the means of the vectors of their pieces, each
-        piece read by itself.
-    after (float): The same once they are fitted, before directions are left out.
-    """
+    """The table, and how well it fits."""
 
     pieces: int
-    width: int
-    words: int
-    cut: int
-    held_out: int
+    width: int  # width of their vectors
+    words: int  # different words of the corpora
+    cut: int  # those of several pieces that the vectors were fitted to
+    held_out: int  # further ones that were held out, to measure by
+    # Mean cosine of the Transformer's vectors of these and the means of the vectors of their pieces, each piece read by
+    # itself.
     before: float
-    after: float
+    after: float  # the same once they are fitted, before directions are left out
 
 
 class LoneWords:

@@ -24,20 +24,13 @@ _ARRAYS: Dict[str, Any] = {"ids": numpy.int32, "ends": numpy.int64}
 
 @dataclass
 class PieceCounts(Statistics):
-    """Counts of a corpus.
+    """Counts of a corpus."""
 
-    texts (int): Texts to train on.
-    held_out (int): Texts that were held out.
-    words (int): Tokens of the corpus in both.
-    pieces (int): Their pieces, without special ones.
-    split (int): Texts that were too long, and were split.
-    """
-
-    texts: int = 0
-    held_out: int = 0
-    words: int = 0
-    pieces: int = 0
-    split: int = 0
+    texts: int = 0  # texts to train on
+    held_out: int = 0  # texts that were held out
+    words: int = 0  # tokens of the corpus in both
+    pieces: int = 0  # their pieces, without special ones
+    split: int = 0  # texts that were too long, and were split
 
 
 class Pieces:

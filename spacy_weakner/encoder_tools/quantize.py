@@ -26,16 +26,11 @@ _TOLERANCE = 1e-3
 
 
 class QuantizeReport(NamedTuple):
-    """What became of a pipeline.
+    """What became of a pipeline."""
 
-    encoders (int): Transformers that were quantized.
-    before (int): Bytes of the pipeline.
-    after (int): Bytes of the new one.
-    """
-
-    encoders: int
-    before: int
-    after: int
+    encoders: int  # transformers that were quantized
+    before: int  # bytes of the pipeline
+    after: int  # bytes of the new one
 
 
 @holding("output_path")

@@ -19,22 +19,14 @@ CONTEXTS, MAX_WORDS = 2000, 100_000
 
 
 class VectorsReport(NamedTuple):
-    """The vectors, and what they were made from.
+    """The vectors, and what they were made from."""
 
-    words (int): Words with a vector; case and digits make no difference.
-    width (int): Numbers of a vector.
-    sentences (int): Sentences that were counted.
-    read (int): Sentences of the text.
-    tokens (int): Tokens that were counted.
-    different (int): Different words of these.
-    """
-
-    words: int
-    width: int
-    sentences: int
-    read: int
-    tokens: int
-    different: int
+    words: int  # words with a vector; case and digits make no difference
+    width: int  # numbers of a vector
+    sentences: int  # sentences that were counted
+    read: int  # sentences of the text
+    tokens: int  # tokens that were counted
+    different: int  # different words of these
 
 
 @holding("output_path")

@@ -67,30 +67,18 @@ def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpa
 
 
 class FitReport(NamedTuple):
-    """The result of a fit. Figures are of Docs that the models were not fitted on.
-
-    docs (int): Number of Docs.
-    candidates (int): Their candidates.
-    gold (int): Their gold entities.
-    reach (float): Share of gold that is among the candidates: no choice has a higher recall.
-    penalty (float): The chosen penalty.
-    threshold (float): The chosen threshold.
-    f1 (Optional[float]): F1 of the combination, in [0, 100]; None if there was only one Doc.
-    alone (Dict[str, float]): F1 of each group alone.
-    calibration_error (Optional[float]): Expected calibration error of the chosen entities' probabilities, in [0, 1].
-    choice (str): "combined", or the group that is used alone.
-    """
+    """The result of a fit. Figures are of Docs that the models were not fitted on."""
 
     docs: int
     candidates: int
     gold: int
-    reach: float
+    reach: float  # share of gold that is among the candidates: no choice has a higher recall
     penalty: float
     threshold: float
-    f1: Optional[float]
-    alone: Dict[str, float]
-    calibration_error: Optional[float]
-    choice: str
+    f1: Optional[float]  # F1 of the combination, in [0, 100]; None if there was only one Doc
+    alone: Dict[str, float]  # F1 of each group alone
+    calibration_error: Optional[float]  # expected calibration error of the chosen entities' probabilities, in [0, 1]
+    choice: str  # "combined", or the group that is used alone
 
 
 class Fitted(NamedTuple):

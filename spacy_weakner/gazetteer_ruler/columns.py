@@ -45,32 +45,21 @@ class Selection(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TermColumns:
-    """Terms with their tokens: all that matching needs, so that nothing is tokenized twice.
-
-    concepts (Concepts): Labels and ids.
-    concept_of (Rows): Shape (n_terms,): number of each term's concept.
-    text (Ragged): The terms as they were read, in UTF-8.
-    characters (Rows): Shape (n_terms,): their length in characters.
-    cased (Rows): Shape (n_terms,): 1 for those that are declared to match in exact case only.
-    ids (Ragged): Values of the matched attribute, without white space tokens.
-    variants (Ragged): Values of the matched attribute for other spellings of terms, which tokenizers split otherwise.
-    variant_of (Rows): Shape (n_variants,): the row of the term that each belongs to, ascending.
-    exact (Ragged): Values of ORTH for the terms that might match in exact case only: those that are declared so, and
-        those with an upper-case letter after the first character, which the rule for short acronyms might want; unless
-        ORTH is the matched attribute. None for the others.
-    preferred (Ragged): The preferred name of each concept, in UTF-8; empty where the list gives none.
-    """
+    """Terms with their tokens: all that matching needs, so that nothing is tokenized twice."""
 
     concepts: Concepts
-    concept_of: Rows
-    text: Ragged
-    characters: Rows
-    cased: Rows
-    ids: Ragged
+    concept_of: Rows  # shape (n_terms,): number of each term's concept
+    text: Ragged  # the terms as they were read, in UTF-8
+    characters: Rows  # shape (n_terms,): their length in characters
+    cased: Rows  # shape (n_terms,): 1 for those that are declared to match in exact case only
+    ids: Ragged  # values of the matched attribute, without white space tokens
+    # Values of ORTH for the terms that might match in exact case only: those that are declared so, and those with an
+    # upper-case letter after the first character, which the rule for short acronyms might want; unless ORTH is the
+    # matched attribute. None for the others.
     exact: Ragged
-    variants: Ragged
-    variant_of: Rows
-    preferred: Ragged
+    variants: Ragged  # values of the matched attribute for other spellings of terms, which tokenizers split otherwise
+    variant_of: Rows  # shape (n_variants,): the row of the term that each belongs to, ascending
+    preferred: Ragged  # the preferred name of each concept, in UTF-8; empty where the list gives none
 
     def __len__(self) -> int:
         """The number of terms."""

@@ -13,16 +13,11 @@ from .trie import Index
 
 @dataclass(frozen=True, eq=False)
 class Concepts:
-    """Pairs of a label and an id, each once: sorted by label, those of a label in the order of the list.
-
-    names (List[str]): The labels, sorted.
-    labels (Rows): Shape (n_concepts,): number of each pair's label.
-    ids (Ragged): Their ids, in UTF-8; empty where there is none.
-    """
+    """Pairs of a label and an id, each once: sorted by label, those of a label in the order of the list."""
 
     names: List[str]
-    labels: Rows
-    ids: Ragged
+    labels: Rows  # shape (n_concepts,): number of each pair's label
+    ids: Ragged  # their ids, in UTF-8; empty where there is none
 
     @classmethod
     def of(cls, pairs: Iterable[Tuple[str, str]]) -> Tuple["Concepts", Dict[Tuple[str, str], int]]:

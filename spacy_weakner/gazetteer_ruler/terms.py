@@ -42,21 +42,15 @@ _ANSWERS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": F
 
 
 class Term(NamedTuple):
-    """A phrase and what it names.
-
-    label (str): Entity label.
-    text (str): The phrase, without white space around it.
-    exact (bool): True if it matches in exact case only, whatever the attribute is that terms are compared by.
-    id (str): Id of the concept that it belongs to; empty if it is not known. A term of several concepts stands several
-        times in a list.
-    name (str): Preferred name of this concept; empty: the first that another row gives, or else its first term.
-    """
+    """A phrase and what it names."""
 
     label: str
-    text: str
-    exact: bool = False
+    text: str  # the phrase, without white space around it
+    exact: bool = False  # True if it matches in exact case only, whatever the attribute is that terms are compared by
+    # Id of the concept that it belongs to; empty if it is not known. A term of several concepts stands several times in
+    # a list.
     id: str = ""
-    name: str = ""
+    name: str = ""  # preferred name of this concept; empty: the first that another row gives, or else its first term
 
 
 # Terms as a component takes them: a reader's result; strings, pairs (label, term) and rows; or lists of terms by label.

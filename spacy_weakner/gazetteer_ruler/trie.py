@@ -90,24 +90,15 @@ class HashTable:
 @dataclass(frozen=True, eq=False)
 class Trie:
     """Phrases with their labels. Nodes are numbered from 1, parents before children; 0 is none, and the parent of the
-    roots.
+    roots."""
 
-    tokens (HashTable): From ids to token numbers, 1 and up.
-    roots (Ints): Shape (n_tokens + 1,): the node of a phrase's first token; 0 if no phrase begins with it.
-    edges (HashTable): From (node << 32 | token number) to the next node.
-    inner (int): Nodes up to this number have edges, those above have none.
-    label_sets (Ints): Shape (n_nodes + 1,): the set of labels of the phrase that ends in a node; 0 if none does.
-    set_offsets (Ints): Shape (n_sets + 2,): where the labels of a set begin in `set_labels`.
-    set_labels (Ints): The labels of all sets.
-    """
-
-    tokens: HashTable
-    roots: Ints
-    edges: HashTable
-    inner: int
-    label_sets: Ints
-    set_offsets: Ints
-    set_labels: Ints
+    tokens: HashTable  # from ids to token numbers, 1 and up
+    roots: Ints  # shape (n_tokens + 1,): the node of a phrase's first token; 0 if no phrase begins with it
+    edges: HashTable  # from (node << 32 | token number) to the next node
+    inner: int  # nodes up to this number have edges, those above have none
+    label_sets: Ints  # shape (n_nodes + 1,): the set of labels of the phrase that ends in a node; 0 if none does
+    set_offsets: Ints  # shape (n_sets + 2,): where the labels of a set begin in `set_labels`
+    set_labels: Ints  # the labels of all sets
 
     @classmethod
     def build(cls, ids: Ids, offsets: Index, labels: Index, *, only_first: bool = False) -> "Trie":

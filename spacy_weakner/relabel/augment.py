@@ -35,22 +35,14 @@ _Masked = Tuple[int, Window]
 
 @dataclass
 class AugmentReport(Report):
-    """Counts of `augment`, beside those of `Report`.
+    """Counts of `augment`, beside those of `Report`."""
 
-    words (int): Tokens of the Docs.
-    substituted (int): Words that the augmented form has others for.
-    refused (int): Words that stay because the prediction in their place is not of their kind.
-    cut (int): Docs that the model could not read at once.
-    seconds (float): Time of the run.
-    augmented (bool): False if there was no model, so that no Doc has an augmented form.
-    """
-
-    words: int = 0
-    substituted: int = 0
-    refused: int = 0
-    cut: int = 0
+    words: int = 0  # tokens of the Docs
+    substituted: int = 0  # words that the augmented form has others for
+    refused: int = 0  # words that stay because the prediction in their place is not of their kind
+    cut: int = 0  # Docs that the model could not read at once
     seconds: float = 0.0
-    augmented: bool = False
+    augmented: bool = False  # False if there was no model, so that no Doc has an augmented form
 
 
 @holding("output_path")

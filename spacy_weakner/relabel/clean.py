@@ -40,18 +40,12 @@ BATCH_SIZE = 256
 
 @dataclass
 class LabelCounts(Statistics):
-    """Counts of a label or a source.
+    """Counts of a label or a source."""
 
-    units (int): Entities; of "O", tokens.
-    suspect (int): Those that were made missing.
-    tokens (int): Tokens that went into the threshold; also those of Docs that are left as they are.
-    confidence (float): Sum of the probabilities of the label there.
-    """
-
-    units: int = 0
-    suspect: int = 0
-    tokens: int = 0
-    confidence: float = 0.0
+    units: int = 0  # entities; of "O", tokens
+    suspect: int = 0  # those that were made missing
+    tokens: int = 0  # tokens that went into the threshold; also those of Docs that are left as they are
+    confidence: float = 0.0  # sum of the probabilities of the label there
 
     @property
     def threshold(self) -> Optional[float]:
@@ -65,20 +59,14 @@ def _by_name() -> "DefaultDict[str, LabelCounts]":
 
 @dataclass
 class CleanReport(Report):
-    """Counts of `clean`, beside those of `Report`.
+    """Counts of `clean`, beside those of `Report`."""
 
-    tokens (int): Tokens of the Docs written.
-    missing (int): Those that were made missing.
-    gold (int): Docs with gold, which was left as it is.
-    labels (DefaultDict[str, LabelCounts]): Per label; "O" for tokens outside of entities.
-    sources (DefaultDict[str, LabelCounts]): Entities per source that proposed them.
-    """
-
-    tokens: int = 0
-    missing: int = 0
-    gold: int = 0
+    tokens: int = 0  # tokens of the Docs written
+    missing: int = 0  # those that were made missing
+    gold: int = 0  # Docs with gold, which was left as it is
+    # Per label; "O" for tokens outside of entities.
     labels: "DefaultDict[str, LabelCounts]" = field(default_factory=_by_name)
-    sources: "DefaultDict[str, LabelCounts]" = field(default_factory=_by_name)
+    sources: "DefaultDict[str, LabelCounts]" = field(default_factory=_by_name)  # entities per source that proposed them
 
 
 @holding("output_path", "list_path")

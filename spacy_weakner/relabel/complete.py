@@ -32,29 +32,18 @@ BATCH_SIZE = 256
 
 @dataclass
 class CompleteReport(Report):
-    """Counts of `complete`, beside those of `Report`.
+    """Counts of `complete`, beside those of `Report`."""
 
-    tokens (int): Tokens of the Docs written.
-    matched (int): Tokens that kept their weak label.
-    completed (int): Tokens that were in no weak entity, and are in one now.
-    broken (int): Docs whose completed tags broke the tag scheme.
-    dropped (int): Those of them that were left out.
-    entities (Counter[str]): Entities per label.
-    confident (int): Docs with a confidence.
-    total_confidence (float): Sum of the confidences.
-    unestimated (int): With `estimate_accuracy`, entities of no source whose accuracy is known, so that the mean of all
-        sources was taken.
-    rule (str): The rule that was applied.
-    """
-
-    tokens: int = 0
-    matched: int = 0
-    completed: int = 0
-    broken: int = 0
-    dropped: int = 0
+    tokens: int = 0  # tokens of the Docs written
+    matched: int = 0  # tokens that kept their weak label
+    completed: int = 0  # tokens that were in no weak entity, and are in one now
+    broken: int = 0  # Docs whose completed tags broke the tag scheme
+    dropped: int = 0  # those of them that were left out
     entities: "Counter[str]" = field(default_factory=Counter)
-    confident: int = 0
+    confident: int = 0  # Docs with a confidence
     total_confidence: float = 0.0
+    # With `estimate_accuracy`, entities of no source whose accuracy is known, so that the mean of all sources was
+    # taken.
     unestimated: int = 0
     rule: str = ""
 

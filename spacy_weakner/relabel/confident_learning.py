@@ -33,21 +33,14 @@ Rows = NDArray[numpy.float64]
 
 
 class Finding(NamedTuple):
-    """Suspect tokens.
-
-    start, end (int): First token, and one past the last.
-    label (str): The label that they have; "O" outside of entities.
-    probability (float): Its probability: of the most suspect token of an entity, else the mean.
-    instead (str): The label that the model predicts. If it is the label itself, the entity ought to be longer.
-    instead_probability (float): Its probability.
-    """
+    """Suspect tokens."""
 
     start: int
     end: int
-    label: str
-    probability: float
-    instead: str
-    instead_probability: float
+    label: str  # the label that they have; "O" outside of entities
+    probability: float  # its probability: of the most suspect token of an entity, else the mean
+    instead: str  # the label that the model predicts. If it is the label itself, the entity ought to be longer
+    instead_probability: float  # its probability
 
 
 class Suspicion(NamedTuple):

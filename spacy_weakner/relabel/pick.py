@@ -25,15 +25,10 @@ BATCH_SIZE = 256
 
 @dataclass
 class PickReport(Report):
-    """Counts of `pick`, beside those of `Report`.
+    """Counts of `pick`, beside those of `Report`."""
 
-    given (int): Entities that were there before.
-    kept (int): Those of them that are there still.
-    picked (Counter[str]): New entities, per label.
-    """
-
-    given: int = 0
-    kept: int = 0
+    given: int = 0  # entities that were there before
+    kept: int = 0  # those of them that are there still
     picked: "Counter[str]" = field(default_factory=Counter)
 
 

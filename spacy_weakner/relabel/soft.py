@@ -26,15 +26,11 @@ BATCH_SIZE = 256
 
 @dataclass
 class SoftReport(Report):
-    """Counts of `predict_soft_labels`, beside those of `Report`.
+    """Counts of `predict_soft_labels`, beside those of `Report`."""
 
-    tokens (int): Tokens of the Docs written.
-    agreed (int): Tokens with the same most likely tag in all pipelines.
-    total_deviation (float): Sum over the tokens of the standard deviation of P(entity) = 1 - P(O) between pipelines.
-    """
-
-    tokens: int = 0
-    agreed: int = 0
+    tokens: int = 0  # tokens of the Docs written
+    agreed: int = 0  # tokens with the same most likely tag in all pipelines
+    # Sum over the tokens of the standard deviation of P(entity) = 1 - P(O) between pipelines.
     total_deviation: float = 0.0
 
     @property

@@ -24,16 +24,10 @@ _LONGEST_NAME = 100
 
 
 class Fold(NamedTuple):
-    """One fold.
+    """One fold."""
 
-    model (Path): The pipeline that was trained without it.
-    corpus (Path): The fold.
-    docs (int): Its sentences.
-    skipped (bool): True if the pipeline was finished already.
-    """
-
-    model: Path
-    corpus: Path
+    model: Path  # the pipeline that was trained without it
+    corpus: Path  # the fold
     docs: int
     skipped: bool
 
@@ -46,16 +40,11 @@ class Trial(NamedTuple):
 
 
 class GridReport(NamedTuple):
-    """Results of a grid.
-
-    trials (List[Trial]): All points, in the order of the grid.
-    best (Trial): The one with the highest score on dev; of equal ones the first.
-    model (Path): Copy of its pipeline.
-    """
+    """Results of a grid."""
 
     trials: List[Trial]
-    best: Trial
-    model: Path
+    best: Trial  # the one with the highest score on dev; of equal ones the first
+    model: Path  # copy of its pipeline
 
 
 def train(

@@ -35,31 +35,20 @@ _ROW = re.compile(r"^ *\d+ +(\d+) +\d", re.MULTILINE)
 
 
 class Training(NamedTuple):
-    """A training to run.
-
-    config (Path): The config.
-    output (Path): Folder for `model-best` and `model-last`.
-    overrides (Mapping[str, Any]): Values of the config by dotted name.
-    """
+    """A training to run."""
 
     config: Path
-    output: Path
+    output: Path  # folder for `model-best` and `model-last`
     overrides: Mapping[str, Any]
 
 
 class Trained(NamedTuple):
-    """The result of a training.
+    """The result of a training."""
 
-    output (Path): Folder with `model-best` and `model-last`.
-    score (Optional[float]): Score of `model-best` on dev; None if it was never evaluated.
-    skipped (bool): True if it was finished already.
-    made_from (str): Hash of its config, settings and files.
-    """
-
-    output: Path
-    score: Optional[float]
+    output: Path  # folder with `model-best` and `model-last`
+    score: Optional[float]  # score of `model-best` on dev; None if it was never evaluated
     skipped: bool
-    made_from: str
+    made_from: str  # hash of its config, settings and files
 
 
 def train_all(

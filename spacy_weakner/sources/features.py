@@ -56,16 +56,11 @@ class SourceFeatureSettings:
 
 
 class Active(NamedTuple):
-    """The features that are not 0.
+    """The features that are not 0."""
 
-    rows (Ints): Shape (n,): the tokens, or spans.
-    features (Ints): Shape (n,): the features.
-    values (Array): Shape (n,): their values.
-    """
-
-    rows: Ints
-    features: Ints
-    values: Array
+    rows: Ints  # shape (n,): the tokens, or spans
+    features: Ints  # shape (n,): the features
+    values: Array  # shape (n,): their values
 
 
 def build_source_features(

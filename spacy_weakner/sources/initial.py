@@ -27,14 +27,10 @@ GoldDoc = Tuple[Doc, List[Entity], BoolMask]
 
 
 class InitialWeight(NamedTuple):
-    """How much a source's features weigh at the start.
+    """How much a source's features weigh at the start."""
 
-    matches (Array): Shape (n_labels,): a match, towards its label.
-    silence (float): No match, towards "O".
-    """
-
-    matches: Array
-    silence: float
+    matches: Array  # shape (n_labels,): a match, towards its label
+    silence: float  # no match, towards "O"
 
 
 def starting_weights(scheme: TagScheme, initial: Sequence[InitialWeight]) -> Array:

@@ -19,22 +19,14 @@ BoolMask = NDArray[numpy.bool_]
 
 
 class Matches(NamedTuple):
-    """What one source says of the tokens of a batch, which stand one Doc after the other.
+    """What one source says of the tokens of a batch, which stand one Doc after the other."""
 
-    looked (BoolMask): Shape (n_tokens,): tokens of Docs that the source has looked at.
-    starts (Ints): Shape (n_matches,): first tokens; in the order of the Docs.
-    ends (Ints): Shape (n_matches,): the tokens behind the last.
-    labels (Ints): Shape (n_matches,): numbers of the labels; -1: another one.
-    scores (NDArray[numpy.float64]): Shape (n_matches,): as the source gives them; 1 where it gives none.
-    longest (BoolMask): Shape (n_matches,): those in the source's own reading, where of matches that overlap the longest
-        are kept.
-    """
-
-    looked: BoolMask
-    starts: Ints
-    ends: Ints
-    labels: Ints
-    scores: NDArray[numpy.float64]
+    looked: BoolMask  # shape (n_tokens,): tokens of Docs that the source has looked at
+    starts: Ints  # shape (n_matches,): first tokens; in the order of the Docs
+    ends: Ints  # shape (n_matches,): the tokens behind the last
+    labels: Ints  # shape (n_matches,): numbers of the labels; -1: another one
+    scores: NDArray[numpy.float64]  # shape (n_matches,): as the source gives them; 1 where it gives none
+    # Shape (n_matches,): those in the source's own reading, where of matches that overlap the longest are kept.
     longest: BoolMask
 
     @property
