@@ -25,13 +25,7 @@ class Definition(NamedTuple):
 
 
 def find_definitions(doc: Doc, min_length: int = MIN_LENGTH, max_length: int = MAX_LENGTH) -> List[Definition]:
-    """Find what a Doc defines: "long form (SF)" and "SF (long form)".
-
-    doc (Doc): The Doc.
-    min_length (int): Characters of the shortest short form.
-    max_length (int): Characters of the longest one.
-    RETURNS (List[Definition]): The definitions, in the order of their short forms.
-    """
+    """Find what a Doc defines: "long form (SF)" and "SF (long form)"."""
     # As far as a long form may reach: twice as many words as the short form has characters, and signs between them.
     reach = 8 * max_length
     found = []
@@ -56,12 +50,7 @@ def find_definitions(doc: Doc, min_length: int = MIN_LENGTH, max_length: int = M
 
 
 def short_forms(doc: Doc, definition: Definition) -> Iterator[Tuple[str, ...]]:
-    """The ways in which a text may write a short form: its visible tokens, in the singular and in the plural.
-
-    doc (Doc): The Doc.
-    definition (Definition): The definition.
-    YIELDS (Tuple[str, ...]): Words.
-    """
+    """The ways in which a text may write a short form: its visible tokens, in the singular and in the plural."""
     words = _words(doc, definition.short)
     yield words
     last = words[-1]

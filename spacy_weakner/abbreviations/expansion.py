@@ -32,14 +32,8 @@ def expand(
     min_length: int = MIN_LENGTH,
     max_length: int = MAX_LENGTH,
 ) -> List[Expansion]:
-    """Find the short forms of a document.
-
-    docs (Sequence[Doc]): The sentences of one document, or the document as one Doc.
-    entities (Sequence[Sequence[Entity]]): What is found in each without definitions; overlaps are allowed.
-    min_length (int): Characters of the shortest short form.
-    max_length (int): Characters of the longest one.
-    RETURNS (List[Expansion]): One per Doc. A short form whose long form is no entity stands for nothing.
-    """
+    """Find the short forms of a document, in its sentences or in one Doc. `entities` are what is found in each Doc
+    without definitions; a short form whose long form is none of them stands for nothing."""
     definitions = [find_definitions(doc, min_length, max_length) for doc in docs]
     if not any(definitions):
         return [Expansion([], {}) for _ in docs]
@@ -54,12 +48,7 @@ def expand(
 
 
 def expand_documents(docs: Sequence[Doc], found: Sequence[Mapping[Entity, T]]) -> List[Dict[Entity, T]]:
-    """Add the short forms of documents to what was found in their sentences.
-
-    docs (Sequence[Doc]): Sentences; which of them are one document, `group_documents` tells.
-    found (Sequence[Mapping[Entity, T]]): The entities of each, with what short forms inherit of them, such as ids.
-    RETURNS (List[Dict[Entity, T]]): All entities, sorted.
-    """
+    """Add the short forms of documents to what was found in their sentences; they inherit its values, such as ids."""
     result: List[Dict[Entity, T]] = []
     for group in group_documents(docs):
         numbers = range(len(result), len(result) + len(group))

@@ -29,14 +29,7 @@ def prepare(
     seed: int,
     fit_on: Optional[Path] = None,
 ) -> Method:
-    """Fit a method to a corpus.
-
-    path (Path): The corpus that is to be labeled.
-    method, names, gold, max_docs, seed, fit_on: See `aggregate.aggregate`.
-    RETURNS (Method): The method.
-    RAISES (WeaknerError): If the sources propose nothing; for the method "weighted", if the accuracy of a source
-        is not known.
-    """
+    """Fit a method to a corpus. Arguments as in `aggregate`; `path` is what is to be labeled."""
     place = path if fit_on is None else fit_on
     labels = () if fit_on is None else labels_of(stream_docs(path), names)
     gold_docs: Iterable[Doc] = () if gold is None else stream_docs(gold)
@@ -57,17 +50,9 @@ def learn(
     gold_place: Optional[Path] = None,
     labels: Sequence[str] = (),
 ) -> Method:
-    """Fit a method to Docs.
-
-    docs (Iterable[Doc]): Docs that the sources have labeled.
-    method, names, max_docs, seed: See `aggregate.aggregate`.
-    gold (Iterable[Doc]): For the method "weighted": Docs with gold.
-    place (Path): Where the Docs come from, for errors.
-    gold_place (Optional[Path]): Where the gold comes from. With it, gold that teaches nothing is an error.
-    labels (Sequence[str]): Labels of the Docs that are to be labeled, which sources may not give here.
-    RETURNS (Method): The method.
-    RAISES (WeaknerError): See `prepare`.
-    """
+    """Fit a method to Docs; "weighted" needs gold. `place` and `gold_place` are named in errors: without `gold_place`,
+    gold that teaches nothing is no error. `labels` are those of Docs that are to be labeled; sources may not give them
+    here."""
     seen = SourceSurvey(names)
     sample = Sample(max_docs, seed, names or ())
     readers: List[Callable[[Doc], None]] = [seen.add]

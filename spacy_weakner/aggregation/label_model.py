@@ -122,15 +122,10 @@ def fit(
     max_iterations: int = MAX_ITERATIONS,
     tolerance: float = TOLERANCE,
 ) -> FittedModel:
-    """Fit a label model. The order of the Docs does not matter, up to rounding.
+    """Fit a label model by EM. The order of the Docs does not matter, up to rounding.
 
-    docs (Sequence[IntTags]): Per Doc (n_tokens, n_sources), see `observations.observe`.
-    sources (Sequence[Source]): The sources, in the order of the columns.
-    labels (Sequence[str]): All their labels.
-    strength (float): How many observations the prior of each parameter is worth, above 0.
-    max_iterations (int): Iterations of EM at most; 0 keeps the prior.
-    tolerance (float): Gain per token below which EM ends.
-    RETURNS (FittedModel): The model, and how it was fitted.
+    Votes of a Doc: (n_tokens, n_sources), see `observations.observe`. The prior of each parameter is worth `strength`
+    observations; EM ends when it gains less than `tolerance` per token.
     """
     data = _Data([votes for votes in docs if len(votes)], len(labels), len(sources))
     means = prior_model(data.rates(), sources, labels)

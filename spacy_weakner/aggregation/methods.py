@@ -152,12 +152,8 @@ def best_entities(probabilities: Floats, candidates: Collection[Entity], scheme:
     If any legal tag sequence were admitted, sources that differ about a boundary would often be combined to an entity
     that none of them has proposed, and that is nearly always wrong.
 
-    Choosing an entity instead of "O" gains sum_t p_t(tag of t) - p_t(O); see `best_without_overlaps`.
-
-    probabilities (Floats): Shape (n_tokens, n_tags).
-    candidates (Collection[Entity]): The proposed entities.
-    scheme (TagScheme): The tag scheme.
-    RETURNS (List[Entity]): Entities from left to right. Of equal choices the one with fewer, earlier entities.
+    Choosing an entity instead of "O" gains sum_t p_t(tag of t) - p_t(O); see `best_without_overlaps`. Of equal
+    choices it takes the one with fewer, earlier entities. Probabilities: (n_tokens, n_tags).
     """
     outside = numpy.concatenate([[0.0], numpy.cumsum(probabilities[:, 0])])
     gains: Dict[Entity, float] = {}

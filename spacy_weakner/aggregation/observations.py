@@ -146,13 +146,7 @@ def _answer(candidates: List[Candidate], name: str, support: "Counter[Entity]", 
 
 
 def encode_answers(given: Dict[str, Answer], length: int, names: Sequence[str], scheme: TagScheme) -> IntTags:
-    """Answers as numbers, shape (n_tokens, n_sources): a tag id, `ABSTAIN` or `UNSEEN`.
-
-    given (Dict[str, Answer]): The answers about a Doc.
-    length (int): Its number of tokens.
-    names (Sequence[str]): Names of the sources, in the order of the columns.
-    scheme (TagScheme): The tag scheme; must have all labels of the sources.
-    """
+    """Answers as numbers, shape (n_tokens, n_sources): a tag id, `ABSTAIN` or `UNSEEN`."""
     votes = numpy.full((length, len(names)), UNSEEN, dtype="int64")
     for column, name in enumerate(names):
         if name in given:

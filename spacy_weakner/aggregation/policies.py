@@ -43,10 +43,7 @@ def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str
     - agreement: the same, but spans with a label that more sources agree on go before;
     - drop: all candidates that overlap another span or label are dropped.
 
-    candidates (Sequence[Candidate]): The candidates, in any order.
-    policy (str): The policy.
-    priority (Sequence[str]): All sources, the most trusted first.
-    RETURNS (List[Entity]): Entities from left to right.
+    `priority` has all sources, the most trusted first.
     """
     check_choice("policy", policy, POLICIES)
     if policy == "drop":

@@ -15,10 +15,6 @@ class Sample:
     """Keeps the Docs with the smallest hashes of their contents: the same ones in any order, and however the corpus is
     cut into shards. Docs that no source has labeled are not kept. Of a corpus that is larger than the sample, Docs with
     the same words and answers are kept once: otherwise the sample might be full of copies of a sentence, or have none.
-
-    size (int): How many Docs to keep.
-    seed (int): Another seed gives another sample.
-    names (Sequence[str]): Sources that are used; empty: all.
     """
 
     def __init__(self, size: int, seed: int = 0, names: Sequence[str] = ()) -> None:

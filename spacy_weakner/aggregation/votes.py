@@ -50,14 +50,11 @@ def weighted_shares(
     If a source is right with probability p, and gives each of the n - 1 wrong answers with (1 - p) / (n - 1), its vote
     multiplies the odds of its tag by p (n - 1) / (1 - p) (the rule of Nitzan and Paroush 1982 for two answers; Dawid
     and Skene 1979 with one rate per source and label). The n answers are the labels and "O": where all votes begin
-    entities, none of the tags inside of one can be right.
+    entities, none of the tags inside of one can be right. Where all votes are "O", as most are, sources do not err
+    independently: there "O" has the probability `outside_accuracy`, if it is given.
 
-    votes (IntTags): Shape (n_tokens, n_sources), see `observe`.
-    weights (Floats): Shape (n_sources, n_tags): log-odds of each source's vote for each tag.
-    scheme (TagScheme): The tag scheme.
-    outside_accuracy (Optional[float]): Probability of "O" where all votes are "O", as most are: there sources do not
-        err independently. None: that of the weights.
-    RETURNS (Floats): Shape (n_tokens, n_tags); rows sum to 1, or are 0 where nobody votes.
+    Votes: (n_tokens, n_sources), see `observe`; weights, the log-odds of each source's vote for each tag: (n_sources,
+    n_tags); result: (n_tokens, n_tags), rows that sum to 1, or are 0 where nobody votes.
     """
     scores = tally(votes, weights)
     cast = tally(votes, numpy.ones(weights.shape)) > 0
@@ -123,10 +120,7 @@ class GoldCounts:
     def by_source(self) -> List[List[VoteCounts]]:
         """Per source the counts for "O", if it votes for that, and for its labels. The share of right votes for a label
         is shrunk towards that of the source as a whole, which is shrunk towards its declared reliability (0.5 without
-        one), each with the weight of `PRIOR_STRENGTH` votes.
-
-        RAISES (WeaknerError): For a source without any vote on gold and without a declared reliability.
-        """
+        one), each with the weight of `PRIOR_STRENGTH` votes."""
         result = []
         names = ("O", *self.scheme.labels)
         for i, source in enumerate(self.sources):

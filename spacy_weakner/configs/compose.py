@@ -50,11 +50,7 @@ def make_config(
 
 
 def encoder_settings(size: str) -> Dict[str, Any]:
-    """The encoder of a size, for a component that has one to itself.
-
-    size (str): The size.
-    RETURNS (Dict[str, Any]): Its section of a config; variables stay what they are.
-    """
+    """The encoder of a size, as the section of a component that has one to itself."""
     config = Config(is_interpolated=False)
     for name in sizes_of(size):
         config = config.merge(to_config(read_part(f"sizes/{name}").entries))
@@ -70,10 +66,7 @@ def compose(
     transformer: Optional[str] = None,
     precision: Optional[str] = None,
 ) -> Composition:
-    """Make a config, and keep what its text shows beside the values. Arguments as in `make_config`.
-
-    RETURNS (Composition): The config with its comments.
-    """
+    """Make a config, and keep what its text shows beside the values. Arguments as in `make_config`."""
     found = find_recipe(recipe, size)
     chosen = size or found.sizes[0]
     made = _compose(found, chosen)

@@ -10,12 +10,7 @@ from ..errors import Errors, WeaknerError, check_choice
 
 
 def language_tokenizer(lang: str) -> Dict[str, Any]:
-    """The tokenizer of a language.
-
-    lang (str): Code of the language.
-    RETURNS (Dict[str, Any]): The section [nlp.tokenizer].
-    RAISES (WeaknerError): If spaCy does not know the language.
-    """
+    """The section [nlp.tokenizer] of a language."""
     try:
         found = get_lang_class(lang)
     except ImportError as error:
@@ -27,12 +22,7 @@ def language_tokenizer(lang: str) -> Dict[str, Any]:
 
 
 def named_tokenizer(name: str) -> Dict[str, Any]:
-    """A tokenizer with its default settings.
-
-    name (str): Its registered name.
-    RETURNS (Dict[str, Any]): The section [nlp.tokenizer].
-    RAISES (WeaknerError): If there is none.
-    """
+    """The section [nlp.tokenizer] of a registered tokenizer with its default settings."""
     if not registry.has("tokenizers", name):
         check_choice("tokenizer", name, sorted(registry.tokenizers.get_all()))
     return {"@tokenizers": name}

@@ -40,11 +40,7 @@ class Part(NamedTuple):
 
 @cache
 def read_part(name: str) -> Part:
-    """Read a part.
-
-    name (str): Its path in this folder, without the suffix.
-    RETURNS (Part): The part.
-    """
+    """Read a part by its path in this folder, without the suffix."""
     title: Tuple[str, ...] = ()
     entries: List[Entry] = []
     comment: List[str] = []
@@ -64,13 +60,8 @@ def read_part(name: str) -> Part:
 
 
 def only_for(entries: Iterable[Entry], size: Optional[str]) -> List[Entry]:
-    """Entries for a size.
-
-    entries (Iterable[Entry]): All of a part.
-    size (Optional[str]): The size; None: what holds for all sizes.
-    RETURNS (List[Entry]): Those of the size, under their real names; `[only.SIZE]` itself, which has a comment on the
-        whole config, gets none.
-    """
+    """Entries for a size under their real names, but for `[only.SIZE]`, which comments on the whole config; None: those
+    of all sizes."""
     if size is None:
         return [entry for entry in entries if entry.section.split(".")[0] != ONLY]
     prefix = f"{ONLY}.{size}."
@@ -79,12 +70,7 @@ def only_for(entries: Iterable[Entry], size: Optional[str]) -> List[Entry]:
 
 
 def put_in_place(entries: Iterable[Entry], places: Dict[str, Optional[str]]) -> List[Entry]:
-    """Give the sections of places their real names.
-
-    entries (Iterable[Entry]): Entries.
-    places (Dict[str, Optional[str]]): Section by place; None: what goes there is left out.
-    RETURNS (List[Entry]): The entries.
-    """
+    """Give the sections of places their real names, and leave out those of places without one."""
     found = []
     for entry in entries:
         first, dot, rest = entry.section.partition(".")
@@ -95,11 +81,7 @@ def put_in_place(entries: Iterable[Entry], places: Dict[str, Optional[str]]) -> 
 
 
 def to_config(entries: Iterable[Entry]) -> Config:
-    """Make a config of entries.
-
-    entries (Iterable[Entry]): The entries.
-    RETURNS (Config): The config; variables stay what they are.
-    """
+    """Make a config of entries; variables stay what they are."""
     sections: Dict[str, List[str]] = {}
     for entry in entries:
         names = entry.section.split(".") if entry.section else []

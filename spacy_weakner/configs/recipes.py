@@ -25,13 +25,7 @@ def recipes() -> Tuple[Recipe, ...]:
 
 
 def find_recipe(name: str, size: Optional[str] = None) -> Recipe:
-    """Look up a recipe.
-
-    name (str): Its name.
-    size (Optional[str]): The size that is wanted.
-    RETURNS (Recipe): The recipe.
-    RAISES (WeaknerError): If there is none, or not in this size.
-    """
+    """Look up a recipe, which must have the size."""
     known = {recipe.name: recipe for recipe in recipes()}
     check_choice("recipe", name, known)
     recipe = known[name]
@@ -41,11 +35,7 @@ def find_recipe(name: str, size: Optional[str] = None) -> Recipe:
 
 
 def sizes_of(size: str) -> List[str]:
-    """The sizes that a size is made of.
-
-    size (str): A size.
-    RETURNS (List[str]): The sizes that it builds on, then itself.
-    """
+    """The sizes that a size builds on, then itself."""
     base = to_config(read_part(f"sizes/{size}").entries).get("size", {}).get("base")
     return [size] if base is None else [*sizes_of(base), size]
 

@@ -21,10 +21,7 @@ def render_config(
     transformer: Optional[str] = None,
     precision: Optional[str] = None,
 ) -> str:
-    """Write the config of a recipe, with comments, as `spacy train` takes it. Arguments as in `make_config`.
-
-    RETURNS (str): The text.
-    """
+    """Write the config of a recipe, with comments, as `spacy train` takes it. Arguments as in `make_config`."""
     made = compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer, precision=precision)
     lines = [*made.title, f"# Written by: {command(made, lang, tokenizer, transformer, precision)}"]
     for name in SECTIONS:
@@ -36,15 +33,7 @@ def render_config(
 def command(
     made: Composition, lang: str, tokenizer: Optional[str], transformer: Optional[str], precision: Optional[str] = None
 ) -> str:
-    """The command that writes a config.
-
-    made (Composition): The config.
-    lang (str): Code of the language.
-    tokenizer (Optional[str]): The tokenizer, if it was given.
-    transformer (Optional[str]): The Transformer, if it was given.
-    precision (Optional[str]): The precision, if it was given.
-    RETURNS (str): The command.
-    """
+    """The command that writes a config."""
     words = ["spacy weakner init config", made.recipe.name, "--size", made.size]
     options = {
         "--lang": lang if lang != "en" else None,

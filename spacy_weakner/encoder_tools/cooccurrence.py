@@ -20,11 +20,7 @@ _BEYOND = -1
 
 class Sample:
     """Sentences of a text as ids of their folded words (see `fold`), each with the same probability: of more than
-    `limit` between half of it and all.
-
-    limit (int): Sentences that are kept at most.
-    seed (int): Seed of the draw.
-    """
+    `limit` between half of it and all."""
 
     def __init__(self, limit: int, seed: int) -> None:
         self.limit = limit
@@ -85,13 +81,8 @@ def _chunks(sentences: Sequence[Ids]) -> Any:
 
 
 def count(sentences: Sequence[Ids], words: Ids, contexts: int) -> Any:
-    """How often words have some of the others at each of `OFFSETS`.
-
-    sentences (Sequence[Ids]): The sentences.
-    words (Ids): Shape (n_words,): ids of the words, the most frequent first.
-    contexts (int): The first so many are counted as neighbors.
-    RETURNS (csr_matrix): Shape (n_words, n_offsets * n_contexts).
-    """
+    """How often words, the most frequent first, have one of the first `contexts` of them at each of `OFFSETS`: a
+    csr_matrix of shape (n_words, n_offsets * n_contexts)."""
     from scipy.sparse import csr_matrix
 
     n_contexts = min(contexts, len(words))
@@ -113,11 +104,7 @@ def count(sentences: Sequence[Ids], words: Ids, contexts: int) -> Any:
 
 
 def information(counts: Any) -> Any:
-    """Positive pointwise mutual information, max(0, log(n_ij n / (n_i n_j))).
-
-    counts (csr_matrix): Counts n_ij; no row or column need have any.
-    RETURNS (csr_matrix): That shape.
-    """
+    """Positive pointwise mutual information, max(0, log(n_ij n / (n_i n_j)))."""
     found = counts.tocoo()
     rows, columns = (numpy.asarray(counts.sum(axis=axis), dtype="float64").ravel() for axis in (1, 0))
     values = found.data * rows.sum() / (rows[found.row] * columns[found.col])
@@ -128,13 +115,8 @@ def information(counts: Any) -> Any:
 
 
 def decompose(matrix: Any, width: int, seed: int) -> Matrix:
-    """The largest singular values and their left vectors.
-
-    matrix (csr_matrix): Shape (n, m).
-    width (int): How many, at most.
-    seed (int): Seed of the decomposition, which is approximate.
-    RETURNS (Matrix): Shape (n, width or less): vectors times values.
-    """
+    """Left singular vectors times the at most `width` largest singular values of a csr_matrix, shape (n, width); the
+    decomposition is approximate."""
     from sklearn.utils.extmath import randomized_svd
 
     width = min(width, *matrix.shape)

@@ -59,15 +59,10 @@ def write_pieces(
     seed: int,
     progress: bool = False,
 ) -> PieceCounts:
-    """Cut texts into pieces, and hold some of them out. If it was done before, it is not done again.
+    """Cut texts into pieces, and hold a share of them out. If it was done before, it is not done again.
 
-    docs (Iterable[Doc]): The texts.
-    tokenizer (Any): A fast tokenizer of transformers.
-    folder (Path): Where to write; `TRAIN` and `HELD_OUT` in it are opened with `Pieces`.
-    max_length (int): Pieces per sequence, special ones included. Longer texts are split.
-    eval_share (float): Share of the texts to hold out. Their contents decide, so that equal texts share their fate.
-    seed (int): Another one holds others out.
-    progress (bool): Show progress.
+    Longer texts than `max_length`, special pieces included, are split. What is held out depends on the contents and the
+    seed, so that equal texts are all held out or all trained on.
     """
     if not (folder / _COUNTS).exists():
         counts, n_special = PieceCounts(), tokenizer.num_special_tokens_to_add()

@@ -115,13 +115,8 @@ def _quantized(encoder: Model, name: str) -> Model:
 
 
 def export(transformer: Any, path: Path, name: str) -> None:
-    """Write a Transformer as ONNX, from ids of shape (1, n_pieces) to vectors of shape (n_pieces, width), in float32.
-
-    transformer (Any): A model of transformers.
-    path (Path): The file.
-    name (str): Name of the component, for messages.
-    RAISES (WeaknerError): If it does not compute the same in ONNX.
-    """
+    """Write a Transformer as ONNX, from ids of shape (1, n_pieces) to float32 vectors of shape (n_pieces, width), and
+    check that it computes the same. The name is that of the component, for messages."""
     import torch
 
     class OneText(torch.nn.Module):

@@ -44,11 +44,8 @@ def fit_pieces(vectors: Vectors, words: Sequence[Sequence[int]], targets: Vector
 
         min_E  sum_w | mean_{p in w} e_p - y_w |^2  +  strength * sum_p | e_p - e0_p |^2
 
-    vectors (Vectors): Shape (n_pieces, width): e0.
-    words (Sequence[Sequence[int]]): Pieces of each word, none without.
-    targets (Vectors): Shape (n_words, width): y.
-    strength (float): Above 0.
-    RETURNS (Vectors): Shape (n_pieces, width). Pieces of no word stay as they are.
+    Vectors e0 and result: (n_pieces, width); targets y: (n_words, width). No word is without pieces; pieces of no word
+    stay as they are.
     """
     fitted = vectors.copy()
     if len(words):

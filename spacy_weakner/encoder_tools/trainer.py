@@ -101,10 +101,7 @@ def make_arguments(
 def train(
     masked_lm: MaskedLM, sequences: Pieces, held_out: Pieces, args: Arguments, *, mask_rate: float, progress: bool
 ) -> Trained:
-    """Train a masked language model; go on from the last checkpoint in the folder, if there is one.
-
-    RAISES (WeaknerError): If the loss is not a number.
-    """
+    """Train a masked language model; go on from the last checkpoint in the folder, if there is one."""
     checkpoint = last_checkpoint(Path(str(args.output_dir)))
     resumed = 0 if checkpoint is None else _step(checkpoint)
     collator = DataCollatorForLanguageModeling(masked_lm.tokenizer, mlm_probability=mask_rate)

@@ -136,14 +136,8 @@ class Candidates(NamedTuple):
 
 def read_candidates(sentences: Sentences, groups: Sequence[str], labels: Sequence[str], border: int) -> Candidates:
     """Collect the entities of some span groups, and border variants of matches: unlike a trained component, a list or a
-    rule does not decide where an entity ends. Spans that are not in one sentence alone are left out.
-
-    sentences (Sentences): The sentences.
-    groups (Sequence[str]): Names of the groups, such as "weak:terms" and "pred:crf_ner".
-    labels (Sequence[str]): The labels, sorted; entities with others are left out.
-    border (int): By how many tokens, at most, one end of a variant differs from a match.
-    RETURNS (Candidates): The candidates.
-    """
+    rule does not decide where an entity ends. Spans that are not in one sentence alone, and those with other
+    labels, are left out. One end of a variant differs from a match by `border` tokens at most."""
     docs = sentences.docs
     has_group = numpy.zeros((len(groups), len(docs)), dtype=bool)
     for row, group in enumerate(groups):

@@ -87,12 +87,7 @@ class WordCounts:
 
     @classmethod
     def of(cls, keys: Hashes, right: Floats) -> "WordCounts":
-        """Count some candidates.
-
-        keys (Hashes): Shape (n, len(WORDS)): the keys of each candidate.
-        right (Floats): Shape (n,): 1 for those that are right, else 0.
-        RETURNS (WordCounts): The counts.
-        """
+        """Count candidates with their keys, (n, len(WORDS)); `right`, (n,), is 1 for those that are right, else 0."""
         known, which = numpy.unique(keys.reshape(-1), return_inverse=True)
         is_right = numpy.repeat(right, len(WORDS))
         numbers = [numpy.bincount(which, weights, len(known)).astype("int64") for weights in (is_right, 1.0 - is_right)]
@@ -115,12 +110,7 @@ class WordCounts:
 
 
 def word_keys(words: Hashes, candidates: Candidates, labels: Sequence[str]) -> Hashes:
-    """Hashes of the words of candidates and of their label; shape (n, len(WORDS)).
-
-    words (Hashes): Shape (n_tokens + 1,): see `Words`.
-    candidates (Candidates): The candidates.
-    labels (Sequence[str]): Their labels.
-    """
+    """Hashes of the words (see `Words`) of candidates and of their label; shape (n, len(WORDS))."""
     start, end, label = candidates.spans.T
     before, after = candidates.neighbors
     powers, inverse = (_powers(base, len(words)) for base in (_BASE, pow(_BASE, -1, 2**64)))
@@ -133,12 +123,7 @@ def word_keys(words: Hashes, candidates: Candidates, labels: Sequence[str]) -> H
 
 
 def held_out_columns(keys: Sequence[Hashes], right: Sequence[Floats], fold_of: Any) -> List[Floats]:
-    """Per Doc the columns of its candidates, counted in the Docs of other folds.
-
-    keys (Sequence[Hashes]): The keys of each Doc's candidates.
-    right (Sequence[Floats]): Which of them are right, see `WordCounts.of`.
-    fold_of (Any): Shape (n_docs,): the fold of each Doc.
-    """
+    """Per Doc the columns of its candidates, counted in the Docs of other folds."""
     by_fold = {}
     for fold in numpy.unique(fold_of).tolist():
         others = numpy.flatnonzero(fold_of != fold).tolist()
@@ -160,12 +145,7 @@ def _powers(base: int, n: int) -> Hashes:
 
 
 class FeatureSpace:
-    """The columns of the features.
-
-    groups (Sequence[str]): The span groups that are read.
-    scored (Sequence[bool]): Whether a group has probabilities.
-    labels (Sequence[str]): The labels of candidates.
-    """
+    """The columns of the features."""
 
     def __init__(self, groups: Sequence[str], scored: Sequence[bool], labels: Sequence[str]) -> None:
         self.groups = tuple(groups)

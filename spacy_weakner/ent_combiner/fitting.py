@@ -96,14 +96,8 @@ def fit(
     penalty: Optional[float] = None,
     threshold: Optional[float] = None,
 ) -> Fitted:
-    """Fit weights to some Docs, and choose the settings by cross-validation over Docs.
-
-    docs (Sequence[FitDoc]): The Docs, one or more.
-    main (Any): Shape (n_features,): which features have a weak penalty.
-    folds (int): Into how many parts the Docs are split, at most.
-    penalty, threshold (Optional[float]): The penalty, and the threshold; None: choose it.
-    RETURNS (Fitted): The weights, the counts and the report.
-    """
+    """Fit weights to Docs, and choose penalty and threshold, unless they are given, by cross-validation over Docs.
+    `main`, shape (n_features,), are the features with a weak penalty."""
     numbers = _sentence_numbers(docs)
     n_sentences = max(numbers) + 1
     fold_of = (numpy.random.default_rng(0).permutation(n_sentences) % min(folds, n_sentences))[numbers]

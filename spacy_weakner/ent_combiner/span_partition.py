@@ -36,13 +36,8 @@ class SpanPartition(NamedTuple):
 
     @classmethod
     def of(cls, docs: Ints, spans: Ints, n_docs: int) -> "SpanPartition":
-        """Find out which candidates exclude which.
-
-        docs (Ints): Shape (n,): the Doc of each candidate; ascending.
-        spans (Ints): Shape (n, 2 or more): start and end, sorted by ends, on tokens that no two Docs share.
-        n_docs (int): Number of Docs.
-        RETURNS (SpanPartition): The candidates.
-        """
+        """Find out which candidates exclude which: `docs`, (n,), are the Docs of the candidates, ascending; `spans`,
+        (n, 2 or more), their starts and ends, sorted by ends, on tokens that no two Docs share."""
         first = numpy.searchsorted(docs, numpy.arange(n_docs))
         columns = numpy.arange(len(docs)) - first[docs]
         before = numpy.zeros((n_docs, int(columns.max(initial=-1)) + 1), dtype="int64")
@@ -93,14 +88,9 @@ def fit_weights(
         sum over Docs of log p(the right set) - 1/2 * sum over features of penalty * weight^2
 
     It is concave. Each step solves a Newton system in which candidates are taken to be independent, as they are where
-    they do not overlap; it is halved until it gains.
+    they do not overlap; it is halved until it gains. It begins at `start`, or at 0.
 
-    features (Floats): Shape (n, n_features).
-    right (Floats): Shape (n,): 1 for the candidates that are right, else 0.
-    partition (SpanPartition): The candidates.
-    penalty (Floats): Shape (n_features,), above 0.
-    start (Optional[Floats]): Shape (n_features,): where to begin; None: at 0.
-    RETURNS (Floats): Shape (n_features,).
+    Features: (n, n_features); `right`, 1 for candidates that are right: (n,); penalty, above 0: (n_features,).
     """
     weights = numpy.zeros(features.shape[1]) if start is None else start.copy()
 

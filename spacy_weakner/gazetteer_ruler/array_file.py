@@ -30,18 +30,9 @@ class _Stored(NamedTuple):
 
 
 class ArrayFile:
-    """Arrays that were stored together. Each is checked against its checksum when it is looked up.
-
-    meta (Dict[str, Any]): What else was stored, as JSON.
-    """
+    """Arrays that were stored together. Each is checked against its checksum when it is looked up."""
 
     def __init__(self, buffer: Union[bytes, mmap.mmap], name: str) -> None:
-        """Read the header.
-
-        buffer (Union[bytes, mmap.mmap]): The contents.
-        name (str): What to call it in error messages.
-        RAISES (WeaknerError): If the header is malformed.
-        """
         self._buffer = buffer
         self._name = name
         begin = 8 + int.from_bytes(buffer[:8], "little")
@@ -66,13 +57,7 @@ class ArrayFile:
             raise self.damaged(f"{len(buffer)} bytes instead of {length}")
 
     def get(self, name: str, dtype: str) -> numpy.ndarray:
-        """Look up an array.
-
-        name (str): Its name.
-        dtype (str): The type that it must have, such as "<u4".
-        RETURNS (numpy.ndarray): A read-only view of the file.
-        RAISES (WeaknerError): If it is missing, of another type, or damaged.
-        """
+        """A read-only view of an array, which must have this type, such as "<u4"."""
         stored = self._arrays.get(name)
         if stored is None or stored.dtype != dtype:
             raise self.damaged(f"no array '{name}' of the type {dtype}")
@@ -100,12 +85,7 @@ def open_arrays(path: Path) -> ArrayFile:
 
 
 def write_arrays(path: Path, meta: Dict[str, Any], arrays: Arrays) -> None:
-    """Write arrays to a file, whole or not at all.
-
-    path (Path): The file.
-    meta (Dict[str, Any]): What else to store: anything JSON can hold.
-    arrays (Arrays): One-dimensional arrays of unsigned integers, by name.
-    """
+    """Write one-dimensional arrays of unsigned integers, and JSON beside them, to a file, whole or not at all."""
     with atomic_path(path) as temporary, temporary.open("wb") as file_:
         _write(file_, meta, arrays)
 

@@ -193,13 +193,8 @@ class ColumnBuilder:
         self._variants, self._variants_lengths = array("Q"), array("I")
 
     def add(self, term: Term, ids: Ids, orths: Optional[Ids], others: Sequence[Ids] = ()) -> None:
-        """Add a term.
-
-        term (Term): The term.
-        ids (Ids): Values of the matched attribute of its tokens, none of them 0.
-        orths (Optional[Ids]): Their values of ORTH, if the term might match in exact case only: see `TermColumns`.
-        others (Sequence[Ids]): Values of the matched attribute for other spellings of it.
-        """
+        """Add a term: its tokens by the matched attribute, none of them 0; by ORTH, if it might match in exact case
+        only (see `TermColumns`); and other spellings by the matched attribute."""
         for other in {values.tobytes() for values in others if len(values)} - {ids.tobytes()}:
             self._variants.frombytes(other)
             self._variants_lengths.append(len(other) // 8)

@@ -21,10 +21,7 @@ class Concepts:
 
     @classmethod
     def of(cls, pairs: Iterable[Tuple[str, str]]) -> Tuple["Concepts", Dict[Tuple[str, str], int]]:
-        """Number pairs of a label and an id.
-
-        RETURNS (Tuple[Concepts, Dict[Tuple[str, str], int]]): The concepts, and the number of each pair.
-        """
+        """Number pairs of a label and an id; also the numbers by pair."""
         numbers = {pair: n for n, pair in enumerate(sorted(dict.fromkeys(pairs), key=itemgetter(0)))}
         places = {name: n for n, name in enumerate(dict.fromkeys(label for label, _ in numbers))}
         labels = numpy.asarray([places[label] for label, _ in numbers], dtype="uint32")
@@ -56,10 +53,7 @@ class Concepts:
 
     @classmethod
     def from_file(cls, file_: ArrayFile) -> "Concepts":
-        """Use the arrays of a file, without copying them.
-
-        RAISES (WeaknerError): If the file is damaged.
-        """
+        """Use the arrays of a file, without copying them."""
         names = file_.meta.get("labels")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise file_.damaged("the labels are not a list of strings")

@@ -12,13 +12,10 @@ _SOURCE, _PRESET, _SCORE = "terms", "preset", "weakner_score"
 
 
 def annotate_entities(doc: Doc, spans: Sequence[Span], policy: str, overwrite: Union[bool, str]) -> None:
-    """Write matches to `doc.ents`, without overlaps; all other tokens are outside.
+    """Write matches to `doc.ents`, without overlaps (see `policies.resolve`); all other tokens are outside.
 
-    doc (Doc): The Doc.
-    spans (Sequence[Span]): The matches.
-    policy (str): See `aggregation.policies.resolve`.
-    overwrite (Union[bool, str]): Replace the entities that are there; "shorter": where a match that overlaps them is at
-        least as long; else they stay. Blocked tokens stay unless all are replaced.
+    Overwrite replaces the entities that are there; "shorter": where a match that overlaps them is at least as long;
+    else they stay. Blocked tokens stay unless all are replaced.
     """
     there = [] if overwrite is True else list(doc.ents)
     blocked = [] if overwrite is True else blocked_tokens(doc)

@@ -37,14 +37,8 @@ class Found(NamedTuple):
 
 
 class TermTable:
-    """Finds terms; immutable.
-
-    settings (TableSettings): What it was compiled with.
-    concepts (Concepts): Labels and ids, by their numbers in matches.
-    plain (Trie): Terms that are matched on the component's attribute.
-    exact (Trie): Terms that are matched on ORTH.
-    columns (Union[TermColumns, ArrayFile]): All terms, or the file from which to read them when they are needed.
-    """
+    """Finds terms; immutable. `plain` has those that are matched on the component's attribute, `exact` those on ORTH;
+    `columns` all terms, or the file from which to read them when they are needed."""
 
     def __init__(
         self,
@@ -95,9 +89,8 @@ class TermTable:
     def find(self, sequences: Sequence[Ids]) -> Matches:
         """Find all terms, those that overlap included.
 
-        sequences (Sequence[Ids]): Per sequence the values of the matched attribute, shape (n_tokens,); or, if the table
-            `has_exact` terms, shape (n_tokens, 2): these and the values of ORTH.
-        RETURNS (Matches): The matches.
+        Per sequence the values of the matched attribute, (n_tokens,); if the table `has_exact` terms, (n_tokens, 2):
+        these and the values of ORTH.
         """
         if not len(sequences):
             nothing = numpy.zeros(0, dtype="int64")
@@ -117,13 +110,7 @@ class TermTable:
         return Matches(numbers, starts, starts + hits.lengths, hits.labels)
 
     def described(self, matches: Matches, n_sequences: int, label_names: Optional[Dict[str, str]] = None) -> Found:
-        """Look up labels and ids.
-
-        matches (Matches): What `find` found.
-        n_sequences (int): In how many sequences.
-        label_names (Optional[Dict[str, str]]): The wanted labels, each with the name that it is to have; None: all.
-        RETURNS (Found): The matches.
-        """
+        """Look up labels and ids of matches; only of the labels in `label_names`, if given, which renames them."""
         names = self.concepts.names
         labels = self.concepts.labels[matches.concepts].astype("int64")
         if label_names is not None:
@@ -179,10 +166,7 @@ class TermTable:
 
     @classmethod
     def from_file(cls, file_: ArrayFile, settings: TableSettings) -> "TermTable":
-        """Use a stored table; compile it anew if it was compiled with other settings.
-
-        RAISES (WeaknerError): If the file is damaged.
-        """
+        """Use a stored table; compile it anew if it was compiled with other settings."""
         concepts = Concepts.from_file(file_)
         if file_.meta.get("settings") != settings._asdict():
             return cls.build(TermColumns.from_arrays(file_, concepts), settings)

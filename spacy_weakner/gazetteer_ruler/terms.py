@@ -81,27 +81,15 @@ def make_term_list(
 
 
 def read_terms(path: Path, label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
-    """Stream the terms of a file. Blank lines are skipped.
-
-    path (Path): The file; see `make_term_list` for the formats.
-    label (Optional[str]): Label of the terms for which the file gives none.
-    id_column (Optional[str]): Column or key of the ids of concepts; None: the first of `ID_KEYS` that is there.
-    YIELDS (Term): The terms, in the order of the file, duplicates included; of a file with a column `accept`, those
-        with the answer "yes".
-    RAISES (WeaknerError): If the file is missing, malformed or holds no terms; the message names the line.
-    """
+    """Stream the terms of a file (see `make_term_list`), duplicates included; with a column `accept`, those with the
+    answer "yes". The label is for terms without one; without `id_column`, ids are in the first of `ID_KEYS` that is
+    there."""
     return (term for answer, term in _read_answered(Path(path), label, id_column) if answer)
 
 
 def read_lists(paths: Sequence[Path], label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
-    """Stream the terms of several files, without those that any of them refuses under that label.
-
-    paths (Sequence[Path]): The files. In one with a column `accept`, the answer "yes" adds a term, "no" refuses it, and
-        without an answer it is neither.
-    label, id_column (Optional[str]): As for `read_terms`.
-    YIELDS (Term): The terms, one file after the other.
-    RAISES (WeaknerError): As `read_terms`.
-    """
+    """Stream the terms of several files, without those that any of them refuses under that label: the answer
+    "yes" in a column `accept` adds a term, "no" refuses it, and without an answer it is neither."""
     refused = set()
     if len(paths) > 1:
         every = (pair for path in paths for pair in _read_answered(path, label, id_column))
@@ -137,16 +125,8 @@ def _parse_answer(given: Any) -> Optional[bool]:
 
 
 def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, names: Any = None) -> List[Term]:
-    """Check what a row says.
-
-    label (Any): The label as found.
-    text (Any): The term as found.
-    exact (bool): See `Term`.
-    ids (Any): Its id as found, a list of ids, or None.
-    names (Any): The preferred name of each id as found, or None. Without an id it is not read.
-    RETURNS (List[Term]): The term, without white space around its parts, once for each of its ids.
-    RAISES (BadTerm): If label or term is empty, or any part no string, too long, or more than a line.
-    """
+    """Check what was found in a row, and strip it: a term for each of its ids. Raises `BadTerm` if label or term is
+    empty, or any part no string, too long, or more than a line."""
     for what, value in (("label", label), ("term", text)):
         if value is not None and not isinstance(value, str):
             raise BadTerm(f"the {what} {value!r} is not a string. Put it in quotes.")
@@ -211,14 +191,7 @@ def term_row(term: Term) -> Dict[str, Any]:
 
 def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, Any, bool, Any, Any]:
     """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`, perhaps with `id` and
-    `name`.
-
-    row (Any): The row, as parsed.
-    id_column (Optional[str]): Key of the id; None: the first of `ID_KEYS` that is there.
-    RETURNS (Tuple[Any, Any, bool, Any, Any]): The arguments of `make_terms`; label, ids and name are None where there
-        is none.
-    RAISES (BadTerm): If it is neither.
-    """
+    `name`, as arguments of `make_terms`. Raises `BadTerm` if it is neither."""
     if not isinstance(row, dict):
         raise BadTerm(f'expected an object like {{"label": ..., "term": ...}}, got {type(row).__name__}.')
     ids = next((row[key] for key in ([id_column] if id_column else ID_KEYS) if row.get(key) is not None), None)
@@ -232,15 +205,7 @@ def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, Any, bo
 
 
 def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> Iterator[Term]:
-    """Go through terms however they were given.
-
-    source (TermSource): A reader's result; a sequence of strings, of pairs (label, term) or of rows (as in JSONL); or a
-        dictionary from labels to lists of terms.
-    name (str): Name of the component, for error messages.
-    label (Optional[str]): Label of the terms that come without one.
-    YIELDS (Term): The terms, duplicates included.
-    RAISES (WeaknerError): If it is nothing of that, or a row is malformed.
-    """
+    """Go through terms: those of a reader; strings, pairs (label, term) or rows (as in JSONL); or lists by label."""
     rows: Any = source() if callable(source) else source
     if isinstance(rows, Mapping):
         rows = _by_label(rows, name)
@@ -279,13 +244,7 @@ def _terms(row: Any, label: Optional[str]) -> List[Term]:
 
 def read_table(path: Path, delimiter: str) -> Iterator[Tuple[int, List[str]]]:
     """Stream the rows of a table. Blank ones are skipped, and no field goes over the end of a line.
-
-    path (Path): The file.
-    delimiter (str): What separates its columns. Where it is a tab, quotes are characters like others, but for those
-        around a whole field, as spreadsheets write it.
-    YIELDS (Tuple[int, List[str]]): Number of the line, from 1, and its cells.
-    RAISES (WeaknerError): If the quotes of a line are not closed in it; the message names the line.
-    """
+    Between tabs, quotes are characters like others, but for those around a whole field, as spreadsheets write it."""
     for number, line in _lines(path):
         if delimiter == "\t":
             cells = [_unquoted(cell) for cell in line.split(delimiter)]

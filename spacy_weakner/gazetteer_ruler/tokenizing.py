@@ -30,11 +30,7 @@ def raw_values(doc: Doc, attr: Any) -> Ids:
 
 
 def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> Ids:
-    """Values of the attribute that is compared, one per token.
-
-    name (str): Name of the component, for the error message.
-    RAISES (WeaknerError): If `attr` is LEMMA and the Doc has no lemmas.
-    """
+    """Values of the attribute that is compared, one per token."""
     if attr == FORM:
         return forms(raw_values(doc, "ORTH"), doc.vocab.strings)
     ids = raw_values(doc, attr)
@@ -53,16 +49,8 @@ def exact_values(doc: Doc, attr: str, cased: Forms) -> Ids:
 
 
 def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[str], name: str) -> TermColumns:
-    """Tokenize terms as texts are.
-
-    terms (Iterable[Term]): The terms.
-    nlp (Language): The pipeline.
-    attr (str): The attribute that is compared.
-    later (Sequence[str]): Components of the pipeline that do not come before the one that looks up the terms.
-    name (str): Name of that one.
-    RETURNS (TermColumns): All terms.
-    RAISES (WeaknerError): If `attr` is LEMMA and a term has no lemmas.
-    """
+    """Tokenize terms as texts are. `later` are components that do not come before the one, `name`, that looks them
+    up."""
     lang = nlp.lang or ""
     builder, forms, cased = ColumnBuilder(), Forms(lang), Forms(lang, cased=True)
     exceptions = frozenset(normal_form(key, lang) for key in getattr(nlp.tokenizer, "rules", None) or ())

@@ -102,13 +102,8 @@ class Trie:
 
     @classmethod
     def build(cls, ids: Ids, offsets: Index, labels: Index, *, only_first: bool = False) -> "Trie":
-        """Build a trie, one level at a time. It is the same for phrases in any order, unless the first label counts.
-
-        ids (Ids): Ids of all tokens of all phrases; none is 0.
-        offsets (Index): Shape (n_phrases + 1,): where a phrase begins in `ids`. None is empty.
-        labels (Index): Shape (n_phrases,): number of its label.
-        only_first (bool): True if a phrase with several labels keeps the first of them only.
-        """
+        """Build a trie, one level at a time. It is the same for phrases in any order, unless a phrase with several
+        labels keeps the first of them only. `ids` of all tokens are not 0; no phrase from offset to offset is empty."""
         vocabulary, tokens = numpy.unique(ids, return_inverse=True)
         steps = tokens.astype("uint64") + numpy.uint64(1)
         begins, lengths = offsets[:-1], numpy.diff(offsets)

@@ -73,14 +73,8 @@ def self_confidence(rows: Rows, given: Columns) -> Rows:
 
 
 def suspect_tokens(rows: Rows, given: Columns, thresholds: Rows, factor: float = 1.0) -> Suspicion:
-    """Apply the rule.
-
-    rows (NDArray): Shape (n_tokens, n_labels): the probabilities.
-    given (NDArray): Shape (n_tokens,): columns of the labels that the tokens have.
-    thresholds (NDArray): Shape (n_labels,): of each label the mean self-confidence; NaN where there is none, and the
-        label is never predicted instead.
-    factor (float): Of the threshold of a token's own label.
-    """
+    """Apply the rule to probabilities, (n_tokens, n_labels), given labels, (n_tokens,), and thresholds, (n_labels,); a
+    label without threshold (NaN) is never predicted instead."""
     confidence = self_confidence(rows, given)
     reaches = rows >= thresholds
     reaches[numpy.arange(len(given)), given] = False

@@ -19,12 +19,7 @@ from .confident_learning import OUTSIDE, Rows
 
 
 class HeldOutModels:
-    """The pipelines of `train --folds`, each of which predicts its fold; or one pipeline that predicts everything.
-
-    model (str): The folder of the folds, or a pipeline.
-    component (Optional[str]): Name of the component that gives the distributions; None: the last that does.
-    RAISES (WeaknerError): If the folds are damaged.
-    """
+    """The pipelines of `train --folds`, each of which predicts its fold; or one pipeline that predicts everything."""
 
     def __init__(self, model: str, component: Optional[str]) -> None:
         self.model = model

@@ -63,14 +63,7 @@ def config_differences(
     config: Path, *, lang: str, tokenizer: Optional[str] = None, size: Optional[str] = None
 ) -> List[str]:
     """Compare a config with the settings of the corpora: a pipeline that splits texts otherwise than its training
-    corpus finds less than it has learned.
-
-    config (Path): The config.
-    lang (str): Code of the language.
-    tokenizer (Optional[str]): Name of the tokenizer; None: that of the language.
-    size (Optional[str]): Size of the encoder; None: any.
-    RETURNS (List[str]): The differences, in words.
-    """
+    corpus finds less than it has learned. No tokenizer is that of the language; no size is any."""
     values = flat_config(config, {})
     found = []
     if values.get("nlp.lang") != lang:

@@ -30,12 +30,8 @@ def count_documents(docs: Sequence[Doc]) -> int:
 
 
 def group_docs(docs: Sequence[Doc], seed: str, *, least: int = 1) -> List[List[Doc]]:
-    """Group sentences: by document where identifiers tell, else by text.
-
-    docs (Sequence[Doc]): The sentences.
-    seed (str): Seed of the order of the groups, which depends on identifiers and texts, not on the order of `docs`.
-    least (int): With fewer documents than this, they are grouped by text.
-    """
+    """Group sentences: by document if identifiers name at least so many, else by text. The seed orders the groups by
+    their identifiers and texts, whatever the order of `docs`."""
     by_document = count_documents(docs) >= max(1, least)
     groups: Dict[str, List[Doc]] = {}
     for doc in sorted(docs, key=lambda doc: doc.text):

@@ -120,15 +120,6 @@ def train_one(
 ) -> Trained:
     """Train a pipeline, unless a receipt shows that it was trained from the same inputs. The output of `spacy train`
     goes to `train.log`; the training writes to a folder of its own until it has ended, and ends when this process does.
-
-    config, output, overrides, gpu_id: See `Training` and `train_all`.
-    trainers (Optional[Trainers]): Processes that train; None: a new one.
-    on_progress (Callable[[float], None]): Called by another thread with the share of `training.max_steps` that is done,
-        after each evaluation.
-    lock (bool): Lock the output; False where the caller has done so.
-    RETURNS (Trained): The result.
-    RAISES (WeaknerError): See `train_all`.
-    RAISES (CancelledError): If it was stopped.
     """
     output = Path(output)
     existing(Path(config))

@@ -122,16 +122,11 @@ def token_features(found: Matches, n_labels: int) -> Active:
 def match_features(
     found: Matches, n_labels: int, rows: Ints, matches: Ints, silent: Ints, place: Any = 0, n_places: int = 1
 ) -> Active:
-    """What a source says of tokens or spans.
+    """What a source says of tokens or spans: n_places * n features of matches in the source's own reading, n of other
+    matches, no match, a match of an unknown label, lengths.
 
-    found (Matches): Its matches.
-    n_labels (int): n.
-    rows, matches (Ints): Shape (m,): tokens or spans, and the matches that they belong to.
-    silent (Ints): Those that the source has looked at and does not match.
-    place (Any): Shape (m,), or one for all: their places in the matches.
-    n_places (int): Number of places.
-    RETURNS (Active): The features: n_places * n of matches in the source's own reading, n of other matches, no match, a
-        match of an unknown label, lengths.
+    Rows, (m,), are tokens or spans, with the matches that they belong to, and their places in these; `silent` those
+    that the source has looked at and does not match.
     """
     labels, longest, n = found.labels[matches], found.longest[matches], n_places * n_labels
     known = labels != UNKNOWN
@@ -173,16 +168,7 @@ def hidden_sources(layer: Model, docs: Sequence[Doc], is_train: bool) -> BoolMas
 def read_features(
     layer: Model, docs: Sequence[Doc], is_train: bool, features: Callable[[Matches, int], Active], width: int
 ) -> Active:
-    """What all sources say.
-
-    layer (Model): The layer.
-    docs (Sequence[Doc]): The Docs.
-    is_train (bool): Whether some of it is hidden.
-    features (Callable[[Matches, int], Active]): From the matches of a source and the number of labels to features.
-    width (int): Number of features of a source.
-    RETURNS (Active): The features, those of the sources one after the other.
-    RAISES (WeaknerError): If the weights belong to other sources.
-    """
+    """What all sources say, one after the other; in training, some of it is hidden."""
     sources, labels = layer.attrs["settings"].sources, layer.attrs["labels"]
     known = list(layer.attrs["sources"])
     if known != list(sources):

@@ -61,11 +61,6 @@ def initial_weights(
     each within 0 and `strength`. p_l is the share of right ones (borders and label) among the matches of label l in the
     source's own reading, smoothed towards the precision of the whole source; u is the share of tokens of gold entities
     which it leaves without a match. A source that has looked at none of the examples has the full strength.
-
-    settings (SourceFeatureSettings): The sources.
-    labels (Sequence[str]): The labels of the head.
-    examples (Callable[[], Iterable[GoldDoc]]): Gives the gold.
-    RETURNS (List[InitialWeight]): One per source.
     """
     full = InitialWeight(numpy.full(len(labels), settings.strength), settings.strength)
     if len(settings.sources) == 1:
@@ -114,14 +109,7 @@ def gold_with_sources(
     examples: Iterable[Example], sources: Sequence[str], spans_key: Optional[str], nlp: Optional[Language]
 ) -> Iterator[GoldDoc]:
     """Gold sentences and what sources say of them, which stands in the predicted or in the annotated Doc, or is written
-    by a component of the pipeline.
-
-    examples (Iterable[Example]): The examples; not changed.
-    sources (Sequence[str]): Names of the sources.
-    spans_key (Optional[str]): Span group of the gold entities; None: `doc.ents`.
-    nlp (Optional[Language]): The pipeline.
-    YIELDS (GoldDoc): The gold; the Doc is a copy of the predicted one.
-    """
+    by a component of the pipeline."""
     # Components of other pipelines are disabled while a pipeline is initialized.
     pipes: List[Any] = [] if nlp is None else [pipe for _, pipe in nlp.components]
     rulers = [pipe for pipe in pipes if getattr(pipe, "source", None) in sources]

@@ -47,14 +47,7 @@ class Matches(NamedTuple):
 
 
 def read_matches(docs: Sequence[Doc], source: str, labels: Sequence[str], hidden: Sequence[bool]) -> Matches:
-    """Read the group of a source.
-
-    docs (Sequence[Doc]): The Docs; one without the group was not looked at.
-    source (str): Name of the source.
-    labels (Sequence[str]): The labels that have a number.
-    hidden (Sequence[bool]): Per Doc whether its group is passed over, as if the source had not looked.
-    RETURNS (Matches): What it says.
-    """
+    """Read the group of a source. It has not looked at Docs without the group, nor at those where it is hidden."""
     name, ids = weak_group(source), {get_string_id(label): i for i, label in enumerate(labels)}
     looked = [not hide and name in doc.spans for doc, hide in zip(docs, hidden, strict=True)]
     lengths = list(map(len, docs))

@@ -42,11 +42,8 @@ def _singular(word: str) -> str:
 class TermIndex:
     """Finds the terms of one label that are nearest to a mention.
 
-    forms (Sequence[str]): Compared forms, each once.
-    ids (Sequence[Tuple[str, ...]]): The ids of each, in the order of the list.
-    grams (Ints1d): Shape (n_grams,): the 3-grams that occur, as numbers, ascending.
-    weights (Floats1d): Shape (n_grams,): their inverse document frequencies.
-    matrix (Any): Sparse, shape (n_grams, n_forms): normalized weights of the forms' 3-grams.
+    grams (n_grams,): the 3-grams that occur, as numbers, ascending; weights (n_grams,): their inverse document
+    frequencies; matrix, sparse (n_grams, n_forms): normalized weights of the 3-grams of `forms`, each once.
     """
 
     def __init__(
@@ -60,12 +57,7 @@ class TermIndex:
 
     @classmethod
     def build(cls, terms: Iterable[Tuple[str, str]], lang: str) -> "TermIndex":
-        """Make the index of one label.
-
-        terms (Iterable[Tuple[str, str]]): Terms and their ids. Terms of punctuation alone are left out.
-        lang (str): Code of the language.
-        RETURNS (TermIndex): The index.
-        """
+        """Make the index of terms with their ids; terms of punctuation alone are left out."""
         from scipy.sparse import csr_matrix
 
         ids: Dict[str, Dict[str, None]] = {}
@@ -89,12 +81,8 @@ class TermIndex:
         return list(self.numbers)
 
     def nearest(self, mentions: Sequence[str], limit: int) -> List[List[Candidate]]:
-        """Find the terms that are nearest to some mentions.
-
-        mentions (Sequence[str]): Compared forms of the mentions.
-        limit (int): How many terms of each.
-        RETURNS (List[List[Candidate]]): Ids, the best first; equally near ones in the order of the list.
-        """
+        """The terms nearest to each mention (a compared form), the best first; equally near ones in the order of the
+        list."""
         from scipy.sparse import csr_matrix
 
         found: List[List[Candidate]] = []
@@ -148,10 +136,7 @@ class TermIndex:
     def from_parts(
         cls, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], arrays: Dict[str, NDArray[Any]]
     ) -> "TermIndex":
-        """Put a stored index together.
-
-        RAISES (ValueError): If its parts do not fit each other.
-        """
+        """Put a stored index together. Raises `ValueError` if its parts do not fit."""
         from scipy.sparse import csr_matrix
 
         grams = arrays["grams"]

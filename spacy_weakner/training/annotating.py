@@ -11,13 +11,7 @@ BATCH_SIZE = 256
 
 def annotated(nlp: Language, name: str, examples: Iterable[Example]) -> Iterator[Example]:
     """Run the components over the predicted Docs that write what a component reads, as `spacy train` does in updates:
-    those of `training.annotating_components` that stand before it.
-
-    nlp (Language): The pipeline.
-    name (str): Name of the component.
-    examples (Iterable[Example]): The examples; their predicted Docs are written to.
-    YIELDS (Example): The same examples.
-    """
+    those of `training.annotating_components` that stand before it."""
     wanted = nlp.config.get("training", {}).get("annotating_components", ())
     before = nlp.component_names[: nlp.component_names.index(name)]
     # Those that come from another pipeline are disabled while a pipeline is initialized.

@@ -56,11 +56,7 @@ class TrainingClock:
         self._steps_per_epoch: Optional[float] = None
 
     def __call__(self, nlp: Language, args: Dict[str, Any]) -> None:
-        """Tick; spaCy calls this before every update.
-
-        nlp (Language): The pipeline in training.
-        args (Dict[str, Any]): "step" and "epoch".
-        """
+        """Tick; spaCy calls this before every update."""
         step, epoch = int(args["step"]), int(args["epoch"])
         done = step / self.total_steps if self.total_steps else epoch / (self.total_epochs or 1)
         tick = Tick(step, epoch, min(1.0, done), self.interval, self._n_epochs(step, epoch))

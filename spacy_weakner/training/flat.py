@@ -65,12 +65,8 @@ class _TorchWeights(NamedTuple):
 
 
 class FlatWeights:
-    """The weights of a model, in one vector of float32 on the host.
-
-    model (Model): The model.
-    rows (Optional[Mapping[int, Iterable[int]]]): By the number of rows of a table of indicator features: those that
-        are used. All are, of a table of another size.
-    """
+    """The weights of a model, in one vector of float32 on the host; of a table of indicator features with so many rows,
+    the used ones that `rows` lists."""
 
     def __init__(self, model: Model, rows: Optional[Mapping[int, Iterable[int]]] = None) -> None:
         used = {size: model.ops.asarray(list(used_rows), dtype="int64") for size, used_rows in (rows or {}).items()}
@@ -89,10 +85,7 @@ class FlatWeights:
         return numpy.concatenate([part.read() for part in self._parts])
 
     def write(self, values: Vector) -> None:
-        """Replace the weights, in place.
-
-        values (Vector): Shape (n_weights,).
-        """
+        """Replace the weights, in place."""
         for part, part_values in zip(self._parts, numpy.split(values, self._ends[:-1]), strict=True):
             part.write(part_values)
 

@@ -80,13 +80,7 @@ class LBFGS:
         self.max_examples = max_examples
 
     def __call__(self, nlp: Language) -> Language:
-        """Train the component.
-
-        nlp (Language): The initialized pipeline.
-        RETURNS (Language): The same pipeline.
-        RAISES (WeaknerError): If there is no such component, it listens to another one, or the corpus is empty or has
-            no end.
-        """
+        """Train the component."""
         name, pipe = _find_head(nlp, self.component)
         if pipe.needs_clock:
             raise WeaknerError(Errors.WK004.format(name=name))
@@ -118,12 +112,8 @@ class LBFGS:
 
 
 class Objective:
-    """The penalized loss as a function of all weights.
-
-    pipe (TrainableHead): The component; its weights change with every evaluation.
-    batches (List[TrainingBatch[Any]]): Sentences with tokens.
-    l2 (float): Weight of the pull towards the weights that it has now.
-    """
+    """The penalized loss of a component as a function of all its weights: `l2` pulls them to what they are now. The
+    component has the weights of the last evaluation."""
 
     def __init__(self, pipe: TrainableHead, batches: List[TrainingBatch[Any]], l2: float) -> None:
         self.pipe = pipe
@@ -134,11 +124,7 @@ class Objective:
         self._state = numpy.random.get_state()
 
     def __call__(self, values: Vector) -> Tuple[float, Vector]:
-        """Evaluate.
-
-        values (Vector): Weights, shape (n_weights,).
-        RETURNS (Tuple[float, Vector]): The value and its gradient.
-        """
+        """The value at these weights, and its gradient."""
         pipe, total = self.pipe, 0.0
         self.weights.write(values)
         self.weights.clear_gradient()
@@ -155,13 +141,8 @@ class Objective:
 
 
 def minimize(objective: Objective, max_iterations: int, tolerance: float) -> Tuple[float, float, int]:
-    """Find the weights at which an objective is lowest, and leave the component with them.
-
-    objective (Objective): The objective.
-    max_iterations (int): Iterations at most.
-    tolerance (float): See `LBFGS`.
-    RETURNS (Tuple[float, float, int]): Its value at the start and at the end, and the number of iterations.
-    """
+    """Find the weights at which an objective is lowest, and leave the component with them: its value at the start and
+    at the end, and the number of iterations."""
     import torch
 
     point = torch.from_numpy(objective.start.copy()).requires_grad_()

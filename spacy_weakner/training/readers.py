@@ -51,12 +51,7 @@ class DocBinCorpus(Corpus):
             yield example
 
     def read_docbin(self, vocab: Vocab, locs: Iterable[Union[str, Path]]) -> Iterator[Doc]:
-        """Stream the Docs that have tokens.
-
-        vocab (Vocab): The vocabulary of the Docs.
-        locs (Iterable[Union[str, Path]]): The files.
-        YIELDS (Doc): The Docs.
-        """
+        """Stream the Docs that have tokens."""
         docs = filter(len, chain.from_iterable(read_docs(Path(loc), vocab) for loc in locs))
         for doc in islice(docs, self.limit if self.limit > 0 else None):
             self._check_whole(doc)
@@ -193,11 +188,7 @@ def make_docbin_corpus(
 
 
 def make_example(doc: Doc) -> Example:
-    """Make an example whose predicted Doc has the words of the reference and nothing else.
-
-    doc (Doc): The annotated Doc.
-    RETURNS (Example): The example.
-    """
+    """Make an example whose predicted Doc has the words of the reference and nothing else."""
     return Example(bare_copy(doc), doc)
 
 

@@ -36,12 +36,7 @@ class LoadWeights:
         self.components = components
 
     def __call__(self, nlp: Language) -> Language:
-        """Load the weights.
-
-        nlp (Language): The initialized pipeline.
-        RETURNS (Language): The same pipeline.
-        RAISES (WeaknerError): For a missing pipeline, component or part, other labels, or weights that do not fit.
-        """
+        """Load the weights."""
         source = load_model(existing(self.path, "train the earlier stage first"))
         wanted = self.components
         if wanted is None:

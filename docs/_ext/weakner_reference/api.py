@@ -3,15 +3,17 @@
 import dataclasses
 import inspect
 import pkgutil
+import re
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Dict, List
 
-from .docstrings import read
+from .docstrings import Field, read
 from .markup import code, document, escape, fence, prose, table, target
 from .signatures import HEADER, argument_table, call_form, outcome_lines, parameters, stars
 
 WIDTH = 88
+_FIELD = re.compile(r"    (?P<name>[a-z]\w*): (?P<type>.+?)(?: = .+?)?(?:  # (?P<text>.+))?")
 
 
 def modules(package: str) -> List[ModuleType]:
@@ -76,7 +78,7 @@ def _function(module: str, function: Any) -> str:
 
 def _class(module: str, owner: Any) -> str:
     about = read(owner)
-    fields = {name: field for base in reversed(owner.__mro__) for name, field in read(base).arguments.items()}
+    fields = {name: field for base in reversed(owner.__mro__) for name, field in _fields(base).items()}
     rows = [[code(name), code(own.type), _field_default(owner, name), escape(own.text)] for name, own in fields.items()]
     own_methods = [
         [code(call_form(name, method)), escape(_said(getattr(owner, name)))]
@@ -89,6 +91,22 @@ def _class(module: str, owner: Any) -> str:
         table(HEADER, rows),
         table(["method", "what it does"], own_methods),
     )
+
+
+def _fields(owner: Any) -> Dict[str, Field]:
+    """Fields from the docstring of a class; those of a tuple or dataclass without any, from the comments there."""
+    found = dict(read(owner).arguments)
+    if found or not (dataclasses.is_dataclass(owner) or (issubclass(owner, tuple) and owner is not tuple)):
+        return found
+    above: List[str] = []
+    for line in inspect.getsource(owner).splitlines():
+        match = _FIELD.fullmatch(line)
+        if match:
+            text = match["text"] or " ".join(above)
+            kind = match["type"].strip('"')
+            found[match["name"]] = Field(kind, text and f"{text[0].upper()}{text[1:].rstrip('.')}.")
+        above = [*above, line.strip("# ")] if line.startswith("    # ") else []
+    return found
 
 
 def call(function: Any) -> str:
