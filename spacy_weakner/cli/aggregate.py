@@ -35,7 +35,6 @@ def _check(given: Any) -> None:
     ],
 )
 def show(report: AggregateReport, given: Any) -> None:
-    """Print what was aggregated."""
     if given.if_answered and report.unanswered:
         for path in corpus_files(given.output_path):  # what was just written
             path.unlink()

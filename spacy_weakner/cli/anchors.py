@@ -13,7 +13,6 @@ app = new_app()
 
 @command(app, anchors)
 def show(report: AnchorsReport, given: Any) -> None:
-    """Print what was read and left out."""
     msg.good(f"{report.docs} sentences, {report.tokens} tokens, {report.anchors} anchors", given.output_path)
     msg.info(f"Articles: {report.pages}; passed over: {report.redirects} redirects, {report.other} other pages")
     left_out = f"{report.few} with too few anchors, {report.long} too long, {report.duplicates} duplicates"

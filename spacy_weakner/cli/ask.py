@@ -23,7 +23,6 @@ app = new_app()
     extra=Annotated[Optional[str], typer.Option()],
 )
 def show(report: AskReport, given: Any) -> None:
-    """Print what the model has answered, and what it costs."""
     again = f" ({report.duplicates} more are there again)" if report.duplicates else ""
     msg.info(f"Texts: {report.texts}{again}; requests: {report.requests}; prompt: {report.asked}")
     if given.dry_run:

@@ -20,7 +20,6 @@ def _read(given: Any) -> None:
 
 @command(app, calibrate, before=_read, fit=Annotated[str, typer.Option(help=_FIT)])
 def show(report: CalibrateReport, given: Any) -> None:
-    """Print what was fitted."""
     msg.good(f"Calibrated '{report.component}'", given.output_path)
     for name, fitted in (("Bias", report.bias), ("Temperature", report.temperature)):
         if fitted is not None:

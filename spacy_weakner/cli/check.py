@@ -46,7 +46,6 @@ def check(**settings: Any) -> CheckReport:
     output=Annotated[Optional[Path], shared("output")],
 )
 def show(report: CheckReport, given: Any) -> None:
-    """Print what was found."""
     if given.output is not None:
         write_json(given.output, report.to_json())
         say("good", "Findings", given.output)

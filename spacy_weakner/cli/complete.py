@@ -35,12 +35,7 @@ class _Completed(NamedTuple):
 def complete(
     input_path: Path, output_path: Path, model: str, *, folds: Sequence[str] = (), **settings: Any
 ) -> _Completed:
-    """Complete weak labels with the predictions of a model, and estimate the confidence of the result.
-
-    model (str): Pipeline that was trained on gold: folder or name.
-    folds (Sequence[str]): Calibrate confidences on held-out gold: the folder of "train --folds"; or MODEL=CORPUS, a
-        pipeline and gold that it was not trained on.
-    """
+    """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
     how = {name: settings.pop(name) for name in _CALIBRATION}
     calibrated = None
     if folds:
@@ -68,7 +63,6 @@ def _check(given: Any) -> None:
     figure=Annotated[Optional[Path], typer.Option(help="Folds: draw the calibration as SVG")],
 )
 def show(completed: _Completed, given: Any) -> None:
-    """Print what was completed."""
     report = completed.report
     if completed.calibrated is not None:
         _show(completed.calibrated, given.figure)

@@ -32,7 +32,6 @@ _TO = f"Format of the output: {', '.join(OUTPUTS)} (default: its suffix tells)"
     labels=Annotated[Optional[str], typer.Option()],
 )
 def show(report: ConvertReport, given: Any) -> None:
-    """Print what was converted."""
     msg.good(f"{report.docs} documents, {report.tokens} tokens", given.output_path)
     if report.unknown < report.docs:
         msg.info(f"Entities: {listing(report.entities)}")

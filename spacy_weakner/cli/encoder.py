@@ -18,7 +18,6 @@ app = new_app("encoder", "Prepare encoders without labels, and make those of tra
 
 @command(app, adapt, model=Annotated[str, typer.Option()])
 def show_adapt(report: AdaptReport, given: Any) -> None:
-    """Print the losses before and after."""
     if os.environ.get("RANK", "0") != "0":
         return  # torchrun: one process speaks for all
     if report.skipped:
@@ -42,7 +41,6 @@ def show_adapt(report: AdaptReport, given: Any) -> None:
 
 @command(app, distill, model=Annotated[str, typer.Option()])
 def show_distill(report: DistillReport, given: Any) -> None:
-    """Print how good the vectors are."""
     msg.good(f"{report.pieces} pieces, {report.width} numbers each", given.output_path)
     msg.info(f"Words of the corpora: {report.words}; fitted to {report.cut} of several pieces")
     if report.held_out:
@@ -54,7 +52,6 @@ def show_distill(report: DistillReport, given: Any) -> None:
 
 @command(app, vectors)
 def show_vectors(report: VectorsReport, given: Any) -> None:
-    """Print what has a vector."""
     if report.words:
         msg.good(f"{report.words} words, {report.width} numbers each", given.output_path)
     else:
@@ -68,7 +65,6 @@ def show_vectors(report: VectorsReport, given: Any) -> None:
 
 @command(app, quantize)
 def show_quantize(report: QuantizeReport, given: Any) -> None:
-    """Print the sizes."""
     before, after = (f"{size / 1e6:.0f} MB" for size in (report.before, report.after))
     msg.good(f"{report.encoders} Transformer{'s' * (report.encoders > 1)} in int8: {after}, {before} before")
     msg.info(

@@ -25,7 +25,6 @@ def _say(text: str) -> None:
 
 @command(app, fit, before=_read, terms=_Text, sources=_Text, max_steps=_Text, negative_rate=_Text, say=_say)
 def show(selection: Selection, given: Any) -> None:
-    """Print one table, the best first; then why, and what to do next."""
     rows = [
         (name, *(f"{value:.1f}" for value in (scores.p, scores.r, scores.f1)), scores.bounds)
         for name, scores in selection.ranked().items()

@@ -23,7 +23,6 @@ _SETTINGS = {
 
 @command(app, label, settings=_SETTINGS)
 def show(report: LabelReport, given: Any) -> None:
-    """Print what was labeled."""
     msg.good(f"{report.docs} documents", given.output_path)
     for source_report in report.sources:
         msg.info(f"Spans of '{source_report.name}': {listing(source_report.spans)}{_details(source_report)}")

@@ -19,7 +19,6 @@ def _read(given: Any) -> None:
 
 @command(app, prepare, before=_read, hidden=True, text=_File, gold=_File, dev=_File, test=_File)
 def show(prepared: Preparation, given: Any) -> None:
-    """Print how many sentences there are."""
     counts = ", ".join(f"{name} {getattr(prepared, name):,}" for name in ("gold", "dev", "test", "text"))
     say("good", f"Sentences: {counts}", given.output)
     for note in prepared.notes:

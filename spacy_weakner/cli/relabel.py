@@ -18,7 +18,6 @@ from .complete import app as app
 
 @command(app, clean, list_path=Annotated[Optional[Path], typer.Option("--list")])
 def show_clean(report: CleanReport, given: Any) -> None:
-    """Print what was suspect."""
     msg.good(f"{report.docs} documents", given.output_path)
     rows = []
     for kind, found in (("", report.labels), ("source ", report.sources)):
@@ -37,7 +36,6 @@ def show_clean(report: CleanReport, given: Any) -> None:
 
 @command(app, pick)
 def show_pick(report: PickReport, given: Any) -> None:
-    """Print what was picked."""
     msg.good(f"{report.docs} documents", given.output_path)
     new = sum(report.picked.values())
     msg.info(f"Entities: {report.given} before, of which {report.kept} stay; new: {new} ({listing(report.picked)})")
@@ -46,7 +44,6 @@ def show_pick(report: PickReport, given: Any) -> None:
 
 @command(app, predict_soft_labels, "soften")
 def show_soft(report: SoftReport, given: Any) -> None:
-    """Print how far the pipelines agree."""
     msg.good(f"{report.docs} documents", given.output_path)
     msg.info(f"Tokens: {report.tokens}; with the same most likely tag: {100 * report.agreement:.2f} %")
     msg.info(f"Mean standard deviation of P(entity) between the pipelines: {report.deviation:.4f}")
@@ -55,7 +52,6 @@ def show_soft(report: SoftReport, given: Any) -> None:
 
 @command(app, augment, model=Annotated[str, typer.Option()])
 def show_augment(report: AugmentReport, given: Any) -> None:
-    """Print what was replaced."""
     msg.good(f"{report.docs} documents", given.output_path)
     if report.augmented:
         share = 100 * report.substituted / max(1, report.words)

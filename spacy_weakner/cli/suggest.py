@@ -31,7 +31,6 @@ def _check(given: Any) -> None:
     ],
 )
 def show(report: Union[SuggestReport, TermReport], given: Any) -> None:
-    """Print what was suggested."""
     if isinstance(report, TermReport):
         _show_terms(report, given)
     else:
