@@ -177,7 +177,7 @@ def environments(monkeypatch):
         def communicate(self):
             self.stdout.close()
 
-    def start(module, arguments, log, environment):
+    def start(module, log, environment):
         seen.append(environment.get("OMP_NUM_THREADS"))
         return Process()
 
