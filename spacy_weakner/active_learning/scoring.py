@@ -1,7 +1,7 @@
 """Scores sentences by their uncertain spans: those of pipelines, and of weak sources."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -38,7 +38,7 @@ class Model:
     def __init__(self, model: Union[str, Path]) -> None:
         self.name = Path(model).name
         self.nlp: Language = load_pipeline(model)
-        self._pipe = default_component(self.nlp, _gives_probabilities)
+        self._pipe = default_component(self.nlp, lambda pipe: isinstance(pipe, (CandidateScorer, TagScorer)))
 
     @property
     def gives_probabilities(self) -> bool:
@@ -68,10 +68,6 @@ class Model:
         return copy_with_groups(doc, map(weak_group, weak_sources(doc)), self.nlp.vocab)
 
 
-def _gives_probabilities(pipe: Any) -> bool:
-    return isinstance(pipe, (CandidateScorer, TagScorer))
-
-
 class Scorer:
     """Scores sentences, which may have labels of weak sources, and candidates with probabilities."""
 
@@ -87,7 +83,13 @@ class Scorer:
 
     def score(self, docs: Iterator[Doc]) -> Iterator[Sentence]:
         for batch in minibatch(docs, BATCH_SIZE):
-            votes = [{name: _vote(doc, name) for name in weak_sources(doc)} for doc in batch]
+            votes = [
+                {
+                    name: Vote(group_entities(doc, weak_group(name)), is_complete(doc, name))
+                    for name in weak_sources(doc)
+                }
+                for doc in batch
+            ]
             if len(self.models) + max(map(len, votes)) > 1:
                 for n, model in enumerate(self.models, start=1):
                     for i, entities in enumerate(model.entities(batch)):
@@ -121,10 +123,6 @@ def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[Unc
         span=max(every, key=lambda span: span.uncertainty, default=None),
         groups=_groups(doc, WEAK_PREFIX, PREDICTED_PREFIX),
     )
-
-
-def _vote(doc: Doc, source: str) -> Vote:
-    return Vote(group_entities(doc, weak_group(source)), is_complete(doc, source))
 
 
 def _groups(doc: Doc, *prefixes: str) -> Dict[str, List[Tuple[Entity, Optional[float]]]]:

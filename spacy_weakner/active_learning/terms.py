@@ -139,7 +139,9 @@ def suggest_terms(
                 Errors.WK777.format(path=input_path, found=n_found, known=len(known), refuted=len(refuted))
             )
         rows = [row._replace(label=raw.get(row.label, row.label)) for row in rows]
-    write_text(output_path, _csv(rows))
+    table = StringIO()
+    csv.writer(table, lineterminator="\n").writerows([SuggestedTerm._fields, *rows])
+    write_text(output_path, table.getvalue())
     return TermReport(texts.docs, len(found.phrases), len(known), len(refuted), rows)
 
 
@@ -182,13 +184,6 @@ def _row(key: Key, phrase: Phrase, in_list: str, against: Sequence[str]) -> Sugg
         nearest="" if ids else nearest,
         example=phrase.example,
     )
-
-
-def _csv(rows: Sequence[SuggestedTerm]) -> str:
-    text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerows([SuggestedTerm._fields, *rows])
-    return text.getvalue()
 
 
 class Found:

@@ -5,7 +5,6 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from ..calibration.reliability import Reliability
 from ..scores import Counts
 from .analyze import Analysis, GoldReport
-from .bootstrap import Difference
 from .compare import Comparison
 from .evaluate import GoldScores, LabelScores, LengthRecall, PhraseCount
 from .links import name_ids
@@ -65,7 +64,11 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
     for row in sorted(rows, key=lambda row: -row.counts.f1):
         line = [row.name, *_scores(row.counts)]
         line += [row.interval.text() if row.interval else UNKNOWN] if certain else []
-        line += _difference_cells(row.difference) if baseline is not None else []
+        if row.difference is not None:
+            bounds = f"({row.difference.low:+.1f} to {row.difference.high:+.1f})"
+            line += [f"{row.difference.f1:+.1f} {bounds}", f"{row.difference.p:.3f}"]
+        elif baseline is not None:
+            line += [UNKNOWN, UNKNOWN]
         line += [_decimals(row.ece)] if scored else []
         if row.links is not None:
             scores = row.links.scores
@@ -74,13 +77,6 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
         line += [f"{row.accuracy.of_tokens:.1f}", f"{row.accuracy.of_sentences:.1f}"]
         lines.append([*line, UNKNOWN if row.words_per_second is None else f"{row.words_per_second:,.0f}"])
     return _clean(Table("Candidates", [*header, "tokens", "sentences", "words/s"], lines, " ".join(notes)))
-
-
-def _difference_cells(difference: Optional[Difference]) -> List[str]:
-    if difference is None:
-        return [UNKNOWN, UNKNOWN]
-    bounds = f"({difference.low:+.1f} to {difference.high:+.1f})"
-    return [f"{difference.f1:+.1f} {bounds}", f"{difference.p:.3f}"]
 
 
 def tuning_tables(tuning: Tuning) -> List[Table]:

@@ -1,9 +1,8 @@
 """Trains candidates, compares them on one corpus, and selects the best."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
-from pydantic import BaseModel, ConfigDict
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -20,6 +19,7 @@ from ..progress import Progress
 from ..runs.config import words_per_update
 from ..runtime.devices import on_device
 from ..runtime.lock import holding
+from ..scores import Strict
 from ..training.augmenting import CaseCopies
 from .assembling import ON_PUBLIC_DATA, list_and_head, short_forms
 from .combine import Combination, Head, Predicted, plan_head, save_alone, with_candidates
@@ -52,16 +52,14 @@ SELECTION = "selection.json"
 WEAK = "weak"
 
 
-class LabelAnalysis(BaseModel):
-    """What is used of the scores of weak labels on gold; without scored Docs nothing is known about the labels."""
+class LabelAnalysis(Strict):
+    """What is used of the scores of weak labels on gold; see `Facts`."""
 
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
-    docs: Optional[int] = None
-    p: Optional[float] = None
-    r: Optional[float] = None
-    f1: float
+    precision: Optional[float]
+    recall: Optional[float]
+    f1: Optional[float]
     sources: int
-    policy: Optional[str] = None
+    policy: str
     proposals: List[str]  # term lists with better settings
     warnings: List[str]  # why the scores of a list may be too high
 
@@ -295,8 +293,7 @@ def _with_gold(
             decided = [doc for n in steps for doc in combination.decide_fold(n)]
             # Stop terms of a list that was collected from the gold tell nothing.
             if analysis and analysis.proposals and not facts.collected:
-                policy = analysis.policy or "longest"
-                cleaner = clean_list(combination, decided, analysis.proposals, policy, context.seed)
+                cleaner = clean_list(combination, decided, analysis.proposals, analysis.policy, context.seed)
             if dev is not None:
                 on_dev = with_candidates(combined, [evaluated[head.name][0] for head in combined])
                 decided = combination.decide(on_dev.docs)
@@ -347,12 +344,8 @@ def find_facts(
     corpora: Corpora, prepared: Preparation, analysis: Optional[LabelAnalysis], lists: int, size: str
 ) -> Facts:
     """Gather what the project has. Without gold there is no analysis of the labels."""
-    scores: Dict[str, Any] = {}
-    if analysis is not None:
-        scores["sources"] = analysis.sources
-        if analysis.docs != 0:
-            scores.update(precision=analysis.p, recall=analysis.r, f1=analysis.f1)
     sizes = prepared.model_dump(exclude={"test", "notes"})
+    scores = analysis.model_dump(include={"precision", "recall", "f1", "sources"}) if analysis else {}
     # Weak labels of an earlier text do not count.
     weak = bool(prepared.text) and has_docs(corpora.weak)
     return Facts(size=size, lists=lists, weak=weak, **sizes, **scores)
@@ -364,10 +357,15 @@ def read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
         return None
     with reading(corpora.labels, "analyze --tune-terms"):
         found = parse_json(corpora.labels.read_bytes())
+        scores = found["scores"]
+        # Where no source has labeled the gold, nothing is known about the labels.
+        known = scores.get("docs") != 0
         return LabelAnalysis(
-            **{key: found["scores"].get(key) for key in ("docs", "p", "r", "f1")},
+            precision=scores.get("p") if known else None,
+            recall=scores.get("r") if known else None,
+            f1=scores["f1"] if known else None,
             sources=len(found.get("per_source", {})),
-            policy=found.get("policy"),
+            policy=found.get("policy") or "longest",
             proposals=[proposal["source"] for proposal in found.get("proposals", [])],
             warnings=[warning["text"] for warning in found.get("warnings", []) if warning["kind"] == "known"],
         )

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, List, Mapping, Optional, Union
 
-from ..evaluation.compare import CandidateScores, Comparison
+from ..evaluation.compare import Comparison
 from ..evaluation.plots import Plot, curve_plot, f1_plot
 from ..evaluation.report import Section, report
 from ..evaluation.tables import Table
@@ -38,7 +38,14 @@ def selection_section(selection: Selection) -> Section:
     if scores := selection.ranked():
         corpus = "dev" if selection.chosen_by == "dev" else "gold, by cross-validation"
         header = ["Candidate", "P", "R", "F1", "95 % interval", "minus best", "95 % interval"]
-        tables.append(Table(f"Scores on {corpus}", header, [_cells(row, selection.best) for row in scores.values()]))
+        rows = []
+        for row in scores.values():
+            cells = [f"{row.name} (best)" if row.name == selection.best else row.name]
+            cells += [*(f"{value:.1f}" for value in (row.p, row.r, row.f1)), row.bounds, "-", "-"]
+            if (difference := row.difference) is not None:
+                cells[-2:] = [f"{difference.f1:+.1f}", f"{difference.low:+.1f} to {difference.high:+.1f}"]
+            rows.append(cells)
+        tables.append(Table(f"Scores on {corpus}", header, rows))
         plots.append(f1_plot([*scores.values()], "selection-f1"))
     if len(selection.curve) > 1:
         plots.append(curve_plot([(point["sentences"], point["f1"]) for point in selection.curve], "selection-curve"))
@@ -48,11 +55,3 @@ def selection_section(selection: Selection) -> Section:
     if selection.notes:
         tables.append(Table("How the candidates were made", ["Note"], [[note] for note in selection.notes]))
     return Section("Selection", "selection", selection.remarks(), plots, tables, selection.answer())
-
-
-def _cells(row: CandidateScores, best: str) -> List[str]:
-    difference = ["-", "-"]
-    if row.difference is not None:
-        difference = [f"{row.difference.f1:+.1f}", f"{row.difference.low:+.1f} to {row.difference.high:+.1f}"]
-    name = f"{row.name} (best)" if row.name == best else row.name
-    return [name, *(f"{value:.1f}" for value in (row.p, row.r, row.f1)), row.bounds, *difference]
