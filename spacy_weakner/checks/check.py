@@ -8,7 +8,7 @@ from spacy.language import Language
 
 from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import has_span_groups
-from ..corpus.rows import MISALIGNED
+from ..corpus.jsonl import MISALIGNED
 from ..errors import check_choice
 from ..files import existing
 from ..labeling.label import TERMS_SOURCE

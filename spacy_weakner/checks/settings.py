@@ -3,7 +3,6 @@
 import os
 import re
 import shlex
-from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Dict, Optional, Tuple
@@ -11,7 +10,7 @@ from typing import Dict, Optional, Tuple
 from spacy.language import Language
 
 from ..configs.recipes import SIZES
-from ..errors import WeaknerError
+from ..errors import WeaknerError, check_choice
 from ..files import expand_home
 from ..pipelines import blank_pipeline
 from ..runs.config import config_differences
@@ -46,11 +45,8 @@ def check_size(size: Optional[str], findings: Findings) -> None:
     """Check that there is such an encoder, and what it needs."""
     if size is None:
         return
-    if size not in SIZES:
-        near = get_close_matches(size, SIZES, n=1)
-        hint = f" Did you mean '{near[0]}'?" if near else ""
-        findings.error(f"--size {size}", f"There is no encoder of this size.{hint}", f"Choose one of {listed(SIZES)}.")
-        return
+    with findings.guard(f"--size {size}"):
+        check_choice("size", size, SIZES)
     packages, extra = _NEEDS.get(size, ((), ""))
     absent = [package for package in packages if find_spec(package) is None]
     if absent:

@@ -9,8 +9,7 @@ from spacy.util import get_package_path
 
 from ..corpus.counts import RowError, at_line
 from ..corpus.formats.reading import file_format
-from ..corpus.jsonl import read_rows
-from ..corpus.rows import DEFAULT_SOURCE, Row, weak_lists
+from ..corpus.jsonl import DEFAULT_SOURCE, Row, read_rows, weak_lists
 from ..corpus.sampling import SampledLines
 from ..labeling.alignment import read_mentions
 from ..labeling.sources import (

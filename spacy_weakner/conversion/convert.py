@@ -18,8 +18,8 @@ from ..corpus.formats.names import FORMATS, OUTPUTS
 from ..corpus.formats.offsets import AUTO, UNITS
 from ..corpus.formats.reading import Reading, input_files, read_corpus
 from ..corpus.formats.writing import output_format, write_corpus
+from ..corpus.jsonl import DEFAULT_SOURCE
 from ..corpus.language import CorpusLanguage, corpus_language, record_language
-from ..corpus.rows import DEFAULT_SOURCE
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..progress import Progress

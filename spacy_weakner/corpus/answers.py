@@ -19,8 +19,8 @@ from typing import Any, Mapping
 
 from ..errors import WeaknerError
 from ..files import read_lines
+from .counts import RowError
 from .jsonl import parse_row
-from .rows import RowError
 
 KEY, ASKED = "key", "asked"
 

@@ -18,10 +18,9 @@ from ..files import read_lines
 from ..ty import Entity
 from .counts import Place, RowCounts, RowError, at_line, show
 from .entities import set_entities
-from .jsonl import row_from_doc
+from .jsonl import Row, row_from_doc
 from .overlaps import drop_overlaps
 from .records import BLANK_TOKENS, is_blank
-from .rows import Row
 from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
 
 MISSING_TAGS = ("-", "?")

@@ -7,7 +7,7 @@ from typing import Any, List, Optional, Tuple
 
 from .tags import is_tag, split_tags
 
-# Where our rows keep labels; see `rows`.
+# Where our rows keep labels; see `jsonl`.
 _OWN = ("ents", "spans", "weak_ents", "gold")
 # What rows have that are text alone: most of them, where there is much.
 BARE = {"id", "text", "tokens", "spaces"}

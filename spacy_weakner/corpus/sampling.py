@@ -20,7 +20,7 @@ class SampledLines:
         self.limit = limit
         self.looked_at = 0
         self.total: Optional[int] = None
-        self.all_seen = False
+        self.note = ""  # how much was looked at; empty if it was everything
 
     def __iter__(self) -> Iterator[Tuple[Place, str]]:
         self.looked_at = position = 0
@@ -35,9 +35,10 @@ class SampledLines:
                 yield self.looked_at, decode_line(raw, self.path, self.looked_at, position)
                 position += len(raw)
             else:
-                self.all_seen, self.total = True, self.looked_at
+                self.total = self.looked_at
                 return
             if packed:
+                self.note = f"looked at the first {self.looked_at:,} lines"
                 return
             n, rest = self.limit - half, size - position
             for k in range(n):
@@ -48,15 +49,7 @@ class SampledLines:
                 if raw:
                     self.looked_at += 1
                     yield f"byte {start}", self._decode(raw, start)
-
-    @property
-    def note(self) -> str:
-        """How much was looked at; empty if it was everything."""
-        if self.all_seen:
-            return ""
-        if self.total is None:
-            return f"looked at the first {self.looked_at:,} lines"
-        return f"looked at {self.looked_at:,} of about {self.total:,} lines"
+            self.note = f"looked at {self.looked_at:,} of about {self.total:,} lines"
 
     def estimate(self, n: int) -> int:
         """How many Docs the whole file has, if the lines looked at had n."""

@@ -11,7 +11,7 @@ from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
 from spacy.tokens import Doc
 
 from ..corpus.counts import RowError, show
-from ..corpus.rows import Row
+from ..corpus.jsonl import Row
 from ..corpus.sentences import sentence_key
 from ..ty import Entity
 

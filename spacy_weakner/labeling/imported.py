@@ -17,9 +17,8 @@ from spacy.tokens import Doc
 
 from ..corpus.answers import ASKED, is_answer, is_torn
 from ..corpus.counts import RowError, at_line
-from ..corpus.jsonl import read_rows
+from ..corpus.jsonl import Row, read_rows
 from ..corpus.records import read_identifier
-from ..corpus.rows import Row
 from ..corpus.sentences import sentence_key
 from ..corpus.weak import get_id
 from ..errors import Errors, WeaknerError

@@ -67,7 +67,7 @@ class DocBinCorpus(Corpus):
 
 
 class JsonlCorpus:
-    """Read JSONL rows as examples; the layout is that of `corpus.rows`.
+    """Read JSONL rows as examples; the layout is that of `corpus.jsonl`.
 
     path (Path): A `.jsonl` or `.jsonl.gz` file.
     limit (int): Read so many rows at most; 0: all.

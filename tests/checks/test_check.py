@@ -30,7 +30,7 @@ def test_all_problems_at_once(check):
         text=["The patient took it"] * 500,
     )
     text = " ".join(found(report, "error"))
-    for expected in ("no encoder of this size", "not JSON", "test is gold", "no entity", "'DRUGS'"):
+    for expected in ("--size cn: [WK005]", "not JSON", "test is gold", "no entity", "'DRUGS'"):
         assert expected in text
     assert "less than one pass" in " ".join(found(report, "warning"))
     levels = [finding.level for finding in report.findings]

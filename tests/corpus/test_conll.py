@@ -6,7 +6,7 @@ from spacy_weakner.corpus.conll import decode_tags, read_conll
 from spacy_weakner.corpus.counts import RowCounts
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.formats.writing import write_corpus
-from spacy_weakner.corpus.rows import doc_from_row
+from spacy_weakner.corpus.jsonl import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
 NLP = spacy.blank("xx")

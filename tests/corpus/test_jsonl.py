@@ -10,9 +10,8 @@ from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.formats.reading import Reading, read_corpus
 from spacy_weakner.corpus.formats.writing import write_corpus
 from spacy_weakner.corpus.gold import Gold, find_gold
-from spacy_weakner.corpus.jsonl import row_from_doc
+from spacy_weakner.corpus.jsonl import doc_from_row, row_from_doc
 from spacy_weakner.corpus.records import BLANK, BLANK_TOKENS
-from spacy_weakner.corpus.rows import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
 NLP = spacy.blank("xx")

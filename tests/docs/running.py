@@ -14,7 +14,7 @@ import spacy
 import srsly
 
 from spacy_weakner.corpus.formats.reading import read_corpus
-from spacy_weakner.corpus.rows import KEYS
+from spacy_weakner.corpus.jsonl import KEYS
 
 from . import commands
 from .blocks import Block, read_blocks

@@ -11,7 +11,7 @@ import spacy
 import srsly
 
 from spacy_weakner.corpus.docbin import write_docs
-from spacy_weakner.corpus.rows import doc_from_row
+from spacy_weakner.corpus.jsonl import doc_from_row
 
 from .mutators import mutate_binary, mutate_json
 

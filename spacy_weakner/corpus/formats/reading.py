@@ -16,11 +16,10 @@ from ..counts import Place, RowCounts, RowError, at_line
 from ..docbin import SUFFIX, check_whole, read_docs, receipt_path
 from ..entities import set_entities, trim_whitespace
 from ..foreign import tool_of
-from ..jsonl import read_rows
+from ..jsonl import DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
 from ..overlaps import drop_overlaps
 from ..records import Record, is_blank, make_doc
-from ..rows import DEFAULT_SOURCE, MISALIGNED, read_row
 from ..sampling import SampledLines
 from ..sentences import LONGEST_RUN, SentenceSplitter, longest_run, sentence_key
 from ..weak import get_id, group_entities, is_known_group, remove_group, set_weak

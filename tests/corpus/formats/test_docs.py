@@ -9,7 +9,7 @@ from spacy_weakner.corpus.formats import names
 from spacy_weakner.corpus.formats.names import FORMATS, INPUTS, OUTPUTS, SUFFIXES
 from spacy_weakner.corpus.formats.reading import file_format, read_corpus
 from spacy_weakner.corpus.formats.tools import TOOLS
-from spacy_weakner.corpus.rows import KEYS
+from spacy_weakner.corpus.jsonl import KEYS
 
 from .util import NLP
 

@@ -9,7 +9,7 @@ from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.formats.names import FORMATS, OUTPUTS
 from spacy_weakner.corpus.formats.reading import Reading, file_format, read_corpus
 from spacy_weakner.corpus.formats.writing import write_corpus
-from spacy_weakner.corpus.rows import doc_from_row
+from spacy_weakner.corpus.jsonl import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
 from .util import NLP, ents, group, iob, said
