@@ -27,7 +27,7 @@ _DOUBTFUL = {
     "symbols": "without any letter or digit",
     "digits": "without any letter",
     "letter": "of one character",
-    "stop": "that are stop words of '{lang}'",
+    "stop": "among the stop words of '{lang}'",
 }
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"[^\W_]")

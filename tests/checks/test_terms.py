@@ -24,7 +24,7 @@ def check(path, findings, seen=None, **settings):
         (["DRUG,-", "DRUG,%"], r'2 terms without any letter or digit.*stop = \["-", "%"\]'),
         (["DRUG,12", "DRUG,5"], r'2 terms without any letter: .*stop = \["12", "5"\]'),
         (["DRUG,C"], r'1 term of one character: C.*stop = \["C"\]'),
-        (["DRUG,the", "DRUG,Of"], r'2 terms that are stop words of .en.*stop = \["the", "Of"\]'),
+        (["DRUG,the", "DRUG,Of"], r'2 terms among the stop words of .en.*stop = \["the", "Of"\]'),
         ([f"DRUG,{'very ' * 30}long"], "1 term with more words than any text"),
         (["DRUG,Aspirin", "FOOD,aspirin"], r"1 term with several labels: aspirin \(DRUG, FOOD\).*ambiguity"),
     ],
@@ -38,7 +38,7 @@ def test_bad_terms(write, findings, rows, expected):
 def test_the_stop_list_is_compared_as_the_ruler_compares_it(write, findings):
     check(write("t.csv", ["label,term", "Y,5-7", "D,n’t"]), findings, stop=["5 \u2013 7"])
     (warning,) = found(findings, "warning")
-    assert re.search("1 term that are stop words of .en.: n’t", warning)
+    assert re.search("1 term among the stop words of .en.: n’t", warning)
 
 
 def test_words_written_together_are_other_terms(write, findings):
@@ -74,7 +74,7 @@ def seen_gold():
     "rows, level, expected",
     [
         # "WAS" must match in exact case, and is always right.
-        (["N,WAS"], "info", "1 term that are stop words of 'en': WAS. Of their 2 matches in gold 2 are right."),
+        (["N,WAS"], "info", "1 term among the stop words of 'en': WAS. Of their 2 matches in gold 2 are right."),
         (
             ["Y,1999", "Y,2001"],
             "info",
@@ -85,7 +85,7 @@ def seen_gold():
         # Few matches of one term say less than all of its kind.
         (["N,of", "N,WAS"], "info", "of, WAS. Of their 3 matches in gold 2 are right."),
         # Gold without a label does not tell where it is.
-        (["OTHER,of"], "info", "1 term that are stop words of 'en': of. Of their 0 matches in gold 0 are right."),
+        (["OTHER,of"], "info", "1 term among the stop words of 'en': of. Of their 0 matches in gold 0 are right."),
         # The longest match of the whole list counts, however it is spelled.
         (["N,all", "N,All Saints"], "warning", "all (0 right, 1 wrong)."),
     ],
