@@ -1,6 +1,6 @@
 """The component that finds abbreviations which a text defines, and gives them the entities that they stand for."""
 
-from typing import Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.pipeline import Pipe
@@ -9,6 +9,7 @@ from spacy.tokens import Doc, Span
 from ..corpus.entities import blocked_tokens
 from ..corpus.weak import get_definitions, select_attrs, set_definitions, set_spans, weak_group
 from ..errors import check_range
+from ..heads.factories import default_config, takes_settings_of
 from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds
 from .expansion import Origin, expand
 
@@ -22,18 +23,6 @@ def _abbreviations(doc: Doc) -> List[Tuple[Span, Span]]:
 
 if not Doc.has_extension("abbreviations"):
     Doc.set_extension("abbreviations", getter=_abbreviations)
-
-
-@Language.factory(
-    "abbreviations",
-    assigns=["doc.ents", "doc._.abbreviations"],
-    default_config={"source": None, "min_length": MIN_LENGTH, "max_length": MAX_LENGTH, "veto": False},
-)
-def make_abbreviations(
-    nlp: Language, name: str, source: Optional[str], min_length: int, max_length: int, veto: bool
-) -> "Abbreviations":
-    """Create an `Abbreviations` component."""
-    return Abbreviations(name, source=source, min_length=min_length, max_length=max_length, veto=veto)
 
 
 class Abbreviations(Pipe):
@@ -72,11 +61,7 @@ class Abbreviations(Pipe):
         self.veto = veto
 
     def __call__(self, doc: Doc) -> Doc:
-        """Write the definitions and short forms of a Doc.
-
-        doc (Doc): The Doc.
-        RETURNS (Doc): The same Doc.
-        """
+        """Write the definitions and short forms of a Doc."""
         group = None if self.source is None else weak_group(self.source)
         spans = list(doc.ents if group is None else doc.spans.get(group, ()))
         found = [(span.start, span.end, span.label_) for span in spans]
@@ -130,3 +115,14 @@ class Abbreviations(Pipe):
             inside = {i for ent in entities for i in range(ent.start, ent.end)}
             gone = [doc[i : i + 1] for ent in ents for i in range(ent.start, ent.end) if i not in inside]
             doc.set_ents(entities, blocked=blocked, outside=gone, default="unmodified")
+
+
+@Language.factory(
+    "abbreviations",
+    assigns=["doc.ents", "doc._.abbreviations"],
+    default_config=default_config(Abbreviations),
+)
+@takes_settings_of(Abbreviations)
+def make_abbreviations(nlp: Language, name: str, **settings: Any) -> Abbreviations:
+    """Create the component; the settings are those of `Abbreviations`."""
+    return Abbreviations(name, **settings)

@@ -1,7 +1,7 @@
 """What the methods of `aggregate` learn from a corpus before they can label it."""
 
 from pathlib import Path
-from typing import Callable, Iterable, List, Optional, Sequence, Tuple
+from typing import Iterable, Optional, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -30,12 +30,11 @@ def prepare(
     fit_on: Optional[Path] = None,
 ) -> Method:
     """Fit a method to a corpus. Arguments as in `aggregate`; `path` is what is to be labeled."""
-    place = path if fit_on is None else fit_on
-    labels = () if fit_on is None else labels_of(stream_docs(path), names)
-    gold_docs: Iterable[Doc] = () if gold is None else stream_docs(gold)
-    return learn(
-        stream_docs(place), method, names, gold_docs, max_docs, seed, place=place, gold_place=gold, labels=labels
-    )
+    place = fit_on or path
+    labels = labels_of(stream_docs(path), names) if fit_on else ()
+    gold_docs = stream_docs(gold) if gold else ()
+    docs = stream_docs(place)
+    return learn(docs, method, names, gold_docs, max_docs, seed, place=place, gold_place=gold, labels=labels)
 
 
 def learn(
@@ -55,12 +54,10 @@ def learn(
     here."""
     seen = SourceSurvey(names)
     sample = Sample(max_docs, seed, names or ())
-    readers: List[Callable[[Doc], None]] = [seen.add]
-    if method == "label_model":
-        readers.append(sample.add)
     for doc in docs:
-        for read in readers:
-            read(doc)
+        seen.add(doc)
+        if method == "label_model":
+            sample.add(doc)
     sources = seen.sources()
     used = tuple(source.name for source in sources)
     proposed = all_labels(sources)

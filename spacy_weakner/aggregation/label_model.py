@@ -67,7 +67,6 @@ class LabelModel:
         return result
 
     def to_json(self) -> Dict[str, Any]:
-        """The parameters, as JSON can hold them."""
         return {
             "labels": list(self.labels),
             "states": [*TagScheme("BIO", self.labels).tags, "distractor"],
@@ -94,20 +93,16 @@ class FittedModel(NamedTuple):
 
     @property
     def names(self) -> Tuple[str, ...]:
-        """The sources."""
         return self.model.names
 
     @property
     def scheme(self) -> TagScheme:
-        """The tags."""
         return make_scheme("BIO", self.model.labels)
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
-        """As those of the model."""
         return self.model.distributions(docs)
 
     def to_json(self) -> Dict[str, Any]:
-        """All of it, as JSON can hold it."""
         how = {key: value for key, value in self._asdict().items() if key != "model"}
         how["source_accuracies"] = [accuracy._asdict() for accuracy in self.source_accuracies]
         return {"fit": how, "model": self.model.to_json()}

@@ -64,7 +64,6 @@ class SourceSurvey:
         self.declared: Dict[str, Counter[float]] = {}
 
     def add(self, doc: Doc) -> None:
-        """Take a Doc into account."""
         for name in weak.weak_sources(doc):
             if self.names is not None and name not in self.names:
                 continue

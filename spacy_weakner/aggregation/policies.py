@@ -23,12 +23,10 @@ class Candidate(NamedTuple):
 
     @classmethod
     def of(cls, span: Span, source: str) -> "Candidate":
-        """A span of a Doc."""
         return cls(span.start, span.end, span.label_, source, span.end_char - span.start_char)
 
     @property
     def entity(self) -> Entity:
-        """The candidate without its source."""
         return (self.start, self.end, self.label)
 
 

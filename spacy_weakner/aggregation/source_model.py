@@ -57,7 +57,6 @@ class SourceParameters:
     continues: Floats  # shape (5,): probability that it continues its entity, by kind of state
 
     def to_json(self) -> Dict[str, Any]:
-        """The parameters, as JSON can hold them."""
         return {k: v.tolist() if isinstance(v, numpy.ndarray) else v for k, v in asdict(self).items()}
 
     def tables(self) -> Tuple[Floats, Floats]:

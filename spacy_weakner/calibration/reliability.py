@@ -115,7 +115,7 @@ class CalibrationCounter:
                     bins.add(score, entity in gold.entities)
 
     def result(self) -> Optional[Reliability]:
-        """RETURNS (Optional[Reliability]): What was counted; None if no span had a score."""
+        """What was counted; None if no span had a score."""
         if not self._all.n + self.outside:
             return None
         labels = {label: bins.summary() for label, bins in sorted(self._labels.items())}

@@ -60,12 +60,12 @@ class Threshold(NamedTuple):
 
     @property
     def precision(self) -> Optional[float]:
-        """RETURNS (Optional[float]): That of the kept ones; None if nothing was kept."""
+        """That of the kept ones; None if nothing was kept."""
         return self.kept_right / self.kept if self.kept else None
 
     @property
     def recall(self) -> Optional[float]:
-        """RETURNS (Optional[float]): Share of the right entities that are kept; None if there are none."""
+        """Share of the right entities that are kept; None if there are none."""
         return self.kept_right / self.right if self.right else None
 
 
@@ -117,7 +117,7 @@ def find_threshold(scored: Sequence[Scored], precision: float, delta: float) -> 
 
 
 def convincing(precision: float, delta: float) -> int:
-    """RETURNS (int): How many entities have to be right without exception to tell that their precision is as wanted."""
+    """How many entities have to be right without exception to tell that their precision is as wanted."""
     return max(1, math.ceil(math.log(delta) / math.log(precision) - 1e-9))
 
 

@@ -27,7 +27,6 @@ class Entry(NamedTuple):
 
     @property
     def name(self) -> str:
-        """RETURNS (str): The dotted name of the setting or section."""
         return f"{self.section}.{self.key}" if self.key else self.section
 
 

@@ -20,7 +20,7 @@ class Recipe(NamedTuple):
 
 @lru_cache(maxsize=1)
 def recipes() -> Tuple[Recipe, ...]:
-    """RETURNS (Tuple[Recipe, ...]): All recipes, by name."""
+    """All recipes, by name."""
     return tuple(_read(path.name[: -len(".cfg")]) for path in sorted((FOLDER / "recipes").glob("*.cfg")))
 
 

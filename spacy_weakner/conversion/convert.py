@@ -7,7 +7,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
 
-from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus import weak
@@ -45,7 +44,6 @@ class ConvertReport(RowCounts, Report):
 
     @property
     def files(self) -> int:
-        """Files of the output."""
         return self.written + self.skipped
 
     def counting(self, docs: Iterable[Doc]) -> Iterator[Doc]:
@@ -174,21 +172,19 @@ class ConvertConfig(NamedTuple):
 
 
 class Convert(Stage[ConvertReport]):
-    """The stage; the tokenizer of `nlp` reads text."""
+    """The stage."""
 
     name = "convert"
     report = ConvertReport
 
-    def __init__(self, config: ConvertConfig, nlp: Language) -> None:
-        settings = {**config.language._asdict(), **asdict(config.reading)}
-        super().__init__(settings, nlp.vocab)
+    def __init__(self, config: ConvertConfig) -> None:
+        self.nlp = config.language.blank()
+        super().__init__({**config.language._asdict(), **asdict(config.reading)}, self.nlp.vocab)
         self.language = config.language
         self.config = config
-        self.nlp = nlp
         self._rows = RowCounts()  # of the shard at hand
 
     def shards(self, part: Part = WHOLE) -> Shards:
-        """The shards of a part."""
         path, format_, reading = Path(self.config.input_path), self.config.format, self.config.reading
         size, counts = self.config.shard_size, self._rows
         inputs = corpus_inputs(path, self.nlp, format=format_, reading=reading, shard_size=size, counts=counts)
@@ -206,10 +202,10 @@ def _convert_in_parts(config: ConvertConfig, executor: Executor, progress: bool)
     formats = {format_ for _, format_ in input_files(path, config.format)}
     if "spacy" in formats and len(formats) > 1:
         raise WeaknerError(Errors.WK748.format(path=path, names=", ".join(sorted(formats))))
-    stage = Convert(config, config.language.blank())
+    stage = Convert(config)
     return executor.run(stage.shards(), stage, lambda _: partial(_make_part, config), progress=progress)
 
 
 def _make_part(config: ConvertConfig, part: Part) -> None:
-    stage = Convert(config, config.language.blank())
+    stage = Convert(config)
     stage.shards(part).run(stage)

@@ -49,12 +49,10 @@ class AdaptReport(NamedTuple):
 
     @property
     def perplexity_before(self) -> Optional[float]:
-        """exp(loss) before training."""
         return None if self.loss_before is None else math.exp(self.loss_before)
 
     @property
     def perplexity_after(self) -> Optional[float]:
-        """exp(loss) after training."""
         return None if self.loss_after is None else math.exp(self.loss_after)
 
 

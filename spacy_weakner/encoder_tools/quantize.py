@@ -169,8 +169,9 @@ def _rows_scaled(transformer: Any) -> Iterator[None]:
         product = torch.nn.functional.linear(rows / largest, layer.weight) * largest
         return product if layer.bias is None else product + layer.bias
 
-    wide = (own for own in transformer.modules() if isinstance(own, torch.nn.Linear))
-    hooks = [own.register_forward_hook(scaled) for own in wide if own.in_features > transformer.config.hidden_size]
+    linear = (layer for layer in transformer.modules() if isinstance(layer, torch.nn.Linear))
+    wide = [layer for layer in linear if layer.in_features > transformer.config.hidden_size]
+    hooks = [layer.register_forward_hook(scaled) for layer in wide]
     try:
         yield
     finally:

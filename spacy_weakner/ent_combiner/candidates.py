@@ -50,7 +50,6 @@ class Sentences(NamedTuple):
 
     @classmethod
     def of(cls, docs: Sequence[Doc]) -> "Sentences":
-        """Split some Docs."""
         values: Any = numpy.concatenate(
             [numpy.zeros((0, len(ATTRS)), dtype="uint64"), *(doc.to_array(ATTRS) for doc in docs)]
         )
@@ -119,7 +118,6 @@ class Candidates(NamedTuple):
         return before, numpy.where(end < offsets[sentences + 1], end, offsets[-1])
 
     def select(self, which: Any) -> "Candidates":
-        """Some of the candidates."""
         return self._replace(spans=self.spans[which], proposed=self.proposed[:, which], scores=self.scores[:, which])
 
     def split(self, values: Sequence[Any]) -> List[Any]:
@@ -203,12 +201,10 @@ class Scored(NamedTuple):
 
     @property
     def partition(self) -> SpanPartition:
-        """Which candidates exclude which."""
         candidates = self.candidates
         return SpanPartition.of(candidates.in_sentence, candidates.spans, len(candidates.sentences.doc_numbers))
 
     def probabilities(self) -> Floats:
-        """The probability of each candidate."""
         return self.partition.probabilities(self.log_odds)
 
     def pairs(self) -> List[List[Tuple[Entity, float]]]:

@@ -229,12 +229,8 @@ class EntCombiner(BatchPipe):
     # Prediction
 
     def predict(self, docs: Iterable[Doc]) -> List[Prediction]:
-        """Predict without changing the Docs.
-
-        docs (Iterable[Doc]): The Docs.
-        RETURNS (List[Prediction]): The entities of each Doc with their probabilities; as candidates all that touch no
-            entity that stays.
-        """
+        """Predict, without changing the Docs, the entities with their probabilities; as candidates all that touch no
+        entity that stays."""
         return self._predict(list(docs), candidates=True)
 
     def _predict(self, docs: List[Doc], *, candidates: bool) -> List[Prediction]:
@@ -284,11 +280,7 @@ class EntCombiner(BatchPipe):
     # For other components and stages. Entities that are in the Docs already make no difference here.
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
-        """The candidates and their probabilities.
-
-        docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the candidates, sorted by end, start and label.
-        """
+        """Per Doc the candidates, sorted by end, start and label, with their probabilities; Docs are not changed."""
         return self._score(list(docs)).pairs()
 
     @property
@@ -299,11 +291,7 @@ class EntCombiner(BatchPipe):
     def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
         """The most probable set of entities of every Doc as tags, with the sum of its log-odds and its log-probability;
         and a distribution over the tags of every token, that of all sets weighted by their probabilities. (What is
-        written to `doc.ents` is the set with the best expected F1.)
-
-        docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[TagScores]): One pair per Doc; columns of distributions as in `distribution_labels`.
-        """
+        written to `doc.ents` is the set with the best expected F1.) The Docs are not changed."""
         scored = self._score(list(docs))
         rows: List[Any] = scored.distributions(self._scheme)
         return list(zip(scored.paths(self._scheme), rows, strict=True))
@@ -334,10 +322,7 @@ class EntCombiner(BatchPipe):
         return data
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "EntCombiner":
-        """Load what `to_bytes` gave.
-
-        RAISES (WeaknerError): If it is damaged.
-        """
+        """Load what `to_bytes` gave; damaged data are an error."""
         util.from_bytes(bytes_data, {"model": self._load}, exclude)
         return self
 
@@ -346,10 +331,7 @@ class EntCombiner(BatchPipe):
         util.to_disk(path, {"model": lambda p: srsly.write_msgpack(p, self._state())}, exclude)
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "EntCombiner":
-        """Load what `to_disk` wrote.
-
-        RAISES (WeaknerError): If it is damaged.
-        """
+        """Load what `to_disk` wrote; damaged files are an error."""
         util.from_disk(path, {"model": lambda p: self._load(existing(p).read_bytes())}, exclude)
         return self
 

@@ -71,7 +71,7 @@ class ArrayFile:
         return view
 
     def damaged(self, reason: str) -> WeaknerError:
-        """RETURNS (WeaknerError): The error to raise if the contents are not what they should be."""
+        """The error to raise if the contents are not what they should be."""
         cure = "Initialize the gazetteer_ruler again, or copy the pipeline again"
         return WeaknerError(Errors.WK206.format(path=self._name, reason=reason, cure=cure))
 

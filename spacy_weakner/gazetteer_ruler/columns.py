@@ -62,7 +62,6 @@ class TermColumns:
     preferred: Ragged  # the preferred name of each concept, in UTF-8; empty where the list gives none
 
     def __len__(self) -> int:
-        """The number of terms."""
         return len(self.concept_of)
 
     def terms(self) -> Iterator[Term]:
@@ -118,7 +117,6 @@ class TermColumns:
         return both.unique()
 
     def unique(self) -> "TermColumns":
-        """Every term once, where it came first."""
         digests = b"".join(blake2b(text, digest_size=16).digest() for text in self.text.encoded())
         keys = (*numpy.frombuffer(digests, dtype="uint64").reshape(-1, 2).T, self.concept_of, self.cased)
         order = numpy.lexsort(keys)  # stable: of equal terms the first comes first

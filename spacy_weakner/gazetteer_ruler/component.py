@@ -139,23 +139,13 @@ class GazetteerRuler(BatchPipe):
         return next(self.match_docs([doc]))
 
     def match_docs(self, docs: Sequence[Doc]) -> Iterator[List[Entity]]:
-        """Find all matches in several Docs at once, without writing anything.
-
-        docs (Sequence[Doc]): The Docs.
-        YIELDS (List[Entity]): As `match`, for each Doc.
-        RAISES (WeaknerError): As `match`.
-        """
+        """Find all matches in several Docs at once, as `match` does in one."""
         found = self._found(docs)
         rows = zip(found.starts, found.ends, found.labels, strict=True)
         return (list(islice(rows, n)) for n in found.counts)
 
     def match_ids(self, docs: Sequence[Doc]) -> Iterator[Dict[Entity, Tuple[str, ...]]]:
-        """Find all matches in several Docs at once, with their ids, without writing anything.
-
-        docs (Sequence[Doc]): The Docs.
-        YIELDS (Dict[Entity, Tuple[str, ...]]): The matches of each Doc, sorted; ids in the order of the list.
-        RAISES (WeaknerError): As `match`.
-        """
+        """The same with the ids of each match, in the order of the list."""
         found = self._found(docs)
         ids = map(tuple, found.ids or [[]] * len(found.labels))
         rows = zip(zip(found.starts, found.ends, found.labels, strict=True), ids, strict=True)
@@ -165,13 +155,8 @@ class GazetteerRuler(BatchPipe):
         return self._table.described(self.match_batch(docs), len(docs), self.label_names)
 
     def match_batch(self, docs: Sequence[Doc]) -> Matches:
-        """Find all matches in several Docs at once, without writing anything.
-
-        docs (Sequence[Doc]): The Docs.
-        RETURNS (Matches): The matches, before `label_names` was applied.
-        RAISES (WeaknerError): If there are no terms, `attr` is LEMMA and a Doc has no lemmas, or the Docs' vocabulary
-            does not have what is compared.
-        """
+        """The same as arrays, before `label_names` is applied. Docs whose vocabulary does not have what is compared are
+        an error."""
         if self._table.is_empty:
             raise WeaknerError(Errors.WK202.format(name=self.name))
         begins = numpy.cumsum([0, *map(len, docs)])
@@ -245,11 +230,7 @@ class GazetteerRuler(BatchPipe):
         return self._table.concepts.has_ids
 
     def preferred_name(self, identifier: str) -> str:
-        """Preferred name of a concept.
-
-        identifier (str): Its id.
-        RETURNS (str): The first that the list gives, or else its first term; empty if no term has the id.
-        """
+        """Preferred name of an id: the first that the list gives, or else its first term; empty if no term has it."""
         return self._table.columns.preferred_name(identifier)
 
     def initialize(
@@ -351,10 +332,8 @@ class GazetteerRuler(BatchPipe):
         return data
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "GazetteerRuler":
-        """Load what `to_bytes` gave, in place of any terms from before.
-
-        RAISES (WeaknerError): If the data are damaged, or were made for another `attr`.
-        """
+        """Load what `to_bytes` gave, in place of any terms from before; data that are damaged, or were made for another
+        `attr`, are an error."""
         loaded: Dict[str, Any] = {}
         deserializers = {
             "cfg": lambda data: loaded.update(cfg=self._parsed(data)),

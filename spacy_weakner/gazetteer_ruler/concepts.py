@@ -29,26 +29,21 @@ class Concepts:
         return cls(list(places), labels, ids), numbers
 
     def __len__(self) -> int:
-        """The number of pairs."""
         return len(self.labels)
 
     def __iter__(self) -> Iterator[Tuple[str, str]]:
-        """The pairs."""
         return zip((self.names[label] for label in self.labels.tolist()), self.ids.texts(), strict=True)
 
     @property
     def has_ids(self) -> bool:
-        """True if one has an id."""
         return len(self.ids.values) > 0
 
     def used_names(self, concepts: Index) -> List[str]:
-        """The labels of some concepts, sorted."""
         return [self.names[label] for label in numpy.unique(self.labels[concepts])]
 
     # Storage
 
     def to_arrays(self) -> Arrays:
-        """The arrays, for a file; its description has the names."""
         return {"concept_labels": self.labels, **self.ids.to_arrays("concept_ids")}
 
     @classmethod

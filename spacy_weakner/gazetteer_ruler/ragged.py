@@ -22,25 +22,20 @@ class Ragged:
 
     @classmethod
     def of(cls, values: Any, lengths: Any, dtype: str) -> "Ragged":
-        """Rows of the given lengths."""
         offsets = numpy.concatenate([numpy.zeros(1, dtype="uint64"), numpy.cumsum(lengths, dtype="uint64")])
         return cls(numpy.asarray(values, dtype=dtype), offsets)
 
     @classmethod
     def of_texts(cls, texts: Sequence[bytes]) -> "Ragged":
-        """Texts in UTF-8."""
         return cls.of(numpy.frombuffer(b"".join(texts), dtype="uint8"), list(map(len, texts)), "uint8")
 
     def __len__(self) -> int:
-        """The number of rows."""
         return len(self.offsets) - 1
 
     def __getitem__(self, row: int) -> Rows:
-        """One row."""
         return self.values[int(self.offsets[row]) : int(self.offsets[row + 1])]
 
     def text(self, row: int) -> str:
-        """One row of UTF-8."""
         return self[row].tobytes().decode("utf-8")
 
     def encoded(self) -> Iterator[bytes]:
@@ -50,7 +45,6 @@ class Ragged:
         return (data[size * begin : size * end] for begin, end in pairwise(self.offsets.tolist()))
 
     def texts(self) -> Iterator[str]:
-        """Each row of UTF-8 as a text."""
         return (text.decode("utf-8") for text in self.encoded())
 
     def take(self, rows: Index) -> "Ragged":
@@ -61,12 +55,10 @@ class Ragged:
         return Ragged(self.values[numpy.repeat(moves, lengths) + numpy.arange(lengths.sum())], taken.offsets)
 
     def plus(self, other: "Ragged") -> "Ragged":
-        """These rows, then others."""
         offsets = numpy.concatenate([self.offsets, other.offsets[1:] + self.offsets[-1]])
         return Ragged(numpy.concatenate([self.values, other.values]), offsets)
 
     def to_arrays(self, name: str) -> Arrays:
-        """The arrays, for a file."""
         return {name: self.values, f"{name}_offsets": self.offsets}
 
     @classmethod

@@ -58,7 +58,6 @@ class TermTable:
 
     @classmethod
     def build(cls, columns: TermColumns, settings: TableSettings) -> "TermTable":
-        """Compile a table."""
         selection = columns.select(settings)
         only_first = settings.ambiguity == "first"
 
@@ -156,7 +155,6 @@ class TermTable:
         write_arrays(path, *self._stored(meta))
 
     def to_bytes(self) -> bytes:
-        """The contents of such a file."""
         return dump_arrays(*self._stored({}))
 
     def _stored(self, meta: Dict[str, Any]) -> Tuple[Dict[str, Any], Arrays]:

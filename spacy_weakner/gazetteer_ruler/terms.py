@@ -182,7 +182,7 @@ def _read_names(names: Any, ids: Sequence[str]) -> List[str]:
 
 
 def term_row(term: Term) -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): The row of a term, as `term_fields` reads it."""
+    """The row of a term, as `term_fields` reads it."""
     ids = {key: value for key, value in (("id", term.id), (NAME_KEY, term.name)) if value}
     if term.exact:
         return {"label": term.label, "pattern": [{"ORTH": word} for word in term.text.split(" ")], **ids}

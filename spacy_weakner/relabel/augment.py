@@ -136,7 +136,6 @@ class Augment(Stage[AugmentReport]):
         self.gpu_id = gpu_id
 
     def open(self) -> None:
-        """Load the model."""
         import torch
 
         if self.gpu_id >= torch.cuda.device_count():

@@ -31,11 +31,9 @@ class HeldOutModels:
         self._number: Dict[str, int] = {}
 
     def hashes(self) -> List[List[Optional[str]]]:
-        """Hashes of the pipelines and their folds."""
         return [[hash_model(model), None if corpus is None else hash_file(corpus)] for model, corpus in self.folds]
 
     def open(self) -> None:
-        """Load the pipelines."""
         self.predictors = [TagPredictor(model, self.component) for model, _ in self.folds]
         entities = {_label(tag) for predictor in self.predictors for tag in predictor.labels} - {OUTSIDE}
         self.labels = (OUTSIDE, *sorted(entities))

@@ -85,7 +85,6 @@ class Soft(Stage[SoftReport]):
         self._columns: List[List[int]] = []
 
     def open(self) -> None:
-        """Load the pipelines."""
         self.predictors = [TagPredictor(model, self.component) for model in self.models]
         first, *others = self.predictors
         for other in others:

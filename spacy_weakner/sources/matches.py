@@ -31,7 +31,7 @@ class Matches(NamedTuple):
 
     @property
     def covered(self) -> BoolMask:
-        """RETURNS (BoolMask): Shape (n_tokens,): tokens of matches in the source's own reading."""
+        """Shape (n_tokens,): tokens of matches in the source's own reading."""
         steps = numpy.zeros(len(self.looked) + 1, dtype="int64")
         numpy.add.at(steps, self.starts[self.longest], 1)
         numpy.add.at(steps, self.ends[self.longest], -1)

@@ -123,11 +123,7 @@ class TermLinker(BatchPipe):
         self._fitted = self._fit(get_examples() if get_examples is not None else ())
 
     def preferred_name(self, identifier: str) -> str:
-        """Preferred name of a concept.
-
-        identifier (str): Its id.
-        RETURNS (str): The first that the list gives, or else its first term; empty if no term has the id.
-        """
+        """Preferred name of an id: the first that the list gives, or else its first term; empty if no term has it."""
         return self._names.get(identifier, "")
 
     def _fit(self, examples: Iterable[Example]) -> float:
@@ -204,20 +200,12 @@ class TermLinker(BatchPipe):
     # Storage
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize the terms and the fitted threshold.
-
-        exclude (Iterable[str]): What to leave out: "cfg", "index".
-        RETURNS (bytes): The data.
-        """
+        """Serialize the terms and the fitted threshold; `exclude` may name "cfg" and "index"."""
         data: bytes = util.to_bytes({"cfg": self._dump_cfg, "index": self._dump_index}, exclude)
         return data
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Write the terms and the fitted threshold to a folder.
-
-        path (Union[str, Path]): The folder.
-        exclude (Iterable[str]): What to leave out: "cfg", "index".
-        """
+        """Write the terms and the fitted threshold to a folder; `exclude` may name "cfg" and "index"."""
         writers: Dict[str, Callable[[Path], Any]] = {
             "cfg": lambda p: p.write_bytes(self._dump_cfg()),
             "index": lambda p: p.write_bytes(self._dump_index()),
@@ -225,24 +213,12 @@ class TermLinker(BatchPipe):
         util.to_disk(path, writers, exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TermLinker":
-        """Load what `to_bytes` gave.
-
-        bytes_data (bytes): The data.
-        exclude (Iterable[str]): What to leave as it is: "cfg", "index".
-        RETURNS (TermLinker): The component itself.
-        RAISES (WeaknerError): If the data are damaged.
-        """
+        """Load what `to_bytes` gave; damaged data are an error."""
         util.from_bytes(bytes_data, {"cfg": self._load_cfg, "index": self._load_index}, exclude)
         return self
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "TermLinker":
-        """Load a folder that `to_disk` wrote.
-
-        path (Union[str, Path]): The folder.
-        exclude (Iterable[str]): What to leave as it is: "cfg", "index".
-        RETURNS (TermLinker): The component itself.
-        RAISES (WeaknerError): If a file is missing or damaged.
-        """
+        """Load what `to_disk` wrote; missing and damaged files are an error."""
         readers: Dict[str, Callable[[Path], Any]] = {
             "cfg": lambda p: self._load_cfg(existing(p).read_bytes()),
             "index": lambda p: self._load_index(existing(p).read_bytes()),

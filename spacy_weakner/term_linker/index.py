@@ -77,7 +77,6 @@ class TermIndex:
 
     @property
     def forms(self) -> List[str]:
-        """RETURNS (List[str]): Compared forms."""
         return list(self.numbers)
 
     def nearest(self, mentions: Sequence[str], limit: int) -> List[List[Candidate]]:
@@ -123,7 +122,7 @@ class TermIndex:
     # Storage
 
     def to_arrays(self) -> Dict[str, NDArray[Any]]:
-        """RETURNS (Dict[str, NDArray]): The numbers of the index, as `from_parts` takes them."""
+        """The numbers of the index, as `from_parts` takes them."""
         return {
             "grams": self.grams,
             "weights": self.weights,

@@ -19,21 +19,13 @@ class BatchPipe(Pipe):
         """Write to some Docs."""
 
     def __call__(self, doc: Doc) -> Doc:
-        """Write to a Doc, replacing what an earlier call wrote.
-
-        doc (Doc): The Doc.
-        RETURNS (Doc): The same Doc.
-        """
+        """Write to a Doc, replacing what an earlier call wrote."""
         self.annotate([doc])
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
-        """Write to a stream of Docs.
-
-        stream (Iterable[Doc]): The Docs.
-        batch_size (Optional[int]): How many Docs are worked on together; None: `docs_per_batch`.
-        YIELDS (Doc): The same Docs, without those that the error handler took.
-        """
+        """Write to a stream of Docs, so many together, by default `docs_per_batch`; those that the error handler takes
+        are left out."""
         for docs in util.minibatch(stream, size=self.docs_per_batch if batch_size is None else batch_size):
             try:
                 self.annotate(docs)

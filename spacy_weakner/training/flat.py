@@ -81,19 +81,15 @@ class FlatWeights:
         self._ends = numpy.cumsum([len(part.read()) for part in self._parts])
 
     def read(self) -> Vector:
-        """RETURNS (Vector): The weights, shape (n_weights,)."""
         return numpy.concatenate([part.read() for part in self._parts])
 
     def write(self, values: Vector) -> None:
-        """Replace the weights, in place."""
         for part, part_values in zip(self._parts, numpy.split(values, self._ends[:-1]), strict=True):
             part.write(part_values)
 
     def read_gradient(self) -> Vector:
-        """RETURNS (Vector): What was collected since the gradients were cleared, shape (n_weights,)."""
         return numpy.concatenate([part.read_gradient() for part in self._parts])
 
     def clear_gradient(self) -> None:
-        """Begin to collect gradients anew."""
         for part in self._parts:
             part.clear_gradient()

@@ -21,34 +21,17 @@ Reader = Callable[[Language], Iterable[Example]]
 
 
 class DocBinCorpus(Corpus):
-    """Read `.spacy` files as spaCy's `Corpus` does, with the same settings, but more than ten times as fast where Docs
-    have span groups, as weakly labeled ones do. A limit is that of all files together, and splitting, which would lose
-    what weak labels carry, is refused for Docs that are marked as weak.
-
-    sources (Sequence[str]): Sources whose span groups `weak:<source>` are copied from the annotated to the predicted
-        Doc, so that components may read them.
-    **settings (Any): Those of spaCy's `Corpus`.
-    """
+    """Read `.spacy` files as spaCy's `Corpus` does, with the same settings; see `make_docbin_corpus`."""
 
     def __init__(self, path: Path, *, sources: Sequence[str] = (), **settings: Any) -> None:
         super().__init__(path, **settings)
         self.sources = list(sources)
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """Stream the examples.
-
-        nlp (Language): The pipeline.
-        RETURNS (Iterator[Example]): The examples.
-        RAISES (WeaknerError): If there is no file, one cannot be read, or a weak Doc would be split.
-        """
+        """Stream the examples; a corpus without files, and a weak Doc that would be split, are errors."""
         if not any(file_.suffix == SUFFIX for file_ in corpus_files(self.path)):
             raise WeaknerError(Errors.WK101.format(path=self.path))
-        return self._with_sources(super().__call__(nlp))
-
-    def _with_sources(self, examples: Iterable[Example]) -> Iterator[Example]:
-        for example in examples:
-            copy_sources(example, self.sources)
-            yield example
+        return _with_sources(super().__call__(nlp), self.sources)
 
     def read_docbin(self, vocab: Vocab, locs: Iterable[Union[str, Path]]) -> Iterator[Doc]:
         """Stream the Docs that have tokens."""
@@ -80,22 +63,10 @@ class JsonlCorpus:
         self.sources = list(sources)
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """Stream the examples.
-
-        nlp (Language): Its tokenizer reads rows that have no tokens.
-        YIELDS (Example): One per row.
-        RAISES (WeaknerError): For a missing file or a malformed row, or if there are no rows.
-        """
-        count = 0
+        """Stream an example per row, of which there has to be one; rows without tokens are tokenized."""
         docs = read_corpus(self.path, nlp, Reading(sentences=False), format="jsonl")
-        for count, doc in enumerate(docs, start=1):
-            example = make_example(doc)
-            copy_sources(example, self.sources)
-            yield example
-            if count == self.limit:
-                break
-        if count == 0:
-            raise WeaknerError(Errors.WK101.format(path=self.path))
+        examples = map(make_example, islice(docs, self.limit if self.limit > 0 else None))
+        return _with_sources(_not_empty(examples, self.path), self.sources)
 
 
 class StrongWeakCorpus:
@@ -124,16 +95,9 @@ class StrongWeakCorpus:
         self.seed = seed
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """Stream the examples. Those of the weak corpus are marked as weak.
-
-        nlp (Language): The pipeline.
-        YIELDS (Example): Strong and weak examples.
-        RAISES (WeaknerError): If one of the corpora is empty.
-        """
-        strong = list(self.strong(nlp))
-        if not strong:
-            raise WeaknerError(Errors.WK101.format(path="the strong corpus"))
-        weak = _marked(self.weak(nlp))
+        """Stream the examples. Those of the weak corpus are marked as weak; neither corpus may be empty."""
+        strong = list(_not_empty(self.strong(nlp), "the strong corpus"))
+        weak = _marked(_not_empty(self.weak(nlp), "the weak corpus"))
         if self.strong_share is None:
             yield from strong
             yield from weak
@@ -192,15 +156,26 @@ def make_example(doc: Doc) -> Example:
     return Example(bare_copy(doc), doc)
 
 
-def _marked(examples: Iterable[Example]) -> Iterator[Example]:
-    empty = True
+def _with_sources(examples: Iterable[Example], sources: Sequence[str]) -> Iterator[Example]:
     for example in examples:
-        empty = False
+        copy_sources(example, sources)
+        yield example
+
+
+def _marked(examples: Iterable[Example]) -> Iterator[Example]:
+    for example in examples:
         if not is_weak(example.reference):
             set_weak(example.reference)
         yield example
+
+
+def _not_empty(examples: Iterable[Example], name: Union[str, Path]) -> Iterator[Example]:
+    empty = True
+    for example in examples:
+        empty = False
+        yield example
     if empty:
-        raise WeaknerError(Errors.WK101.format(path="the weak corpus"))
+        raise WeaknerError(Errors.WK101.format(path=name))
 
 
 def _check_reader(which: str, reader: Reader) -> None:

@@ -36,7 +36,6 @@ class LoadWeights:
         self.components = components
 
     def __call__(self, nlp: Language) -> Language:
-        """Load the weights."""
         source = load_model(existing(self.path, "train the earlier stage first"))
         wanted = self.components
         if wanted is None:

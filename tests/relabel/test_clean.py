@@ -51,7 +51,7 @@ def make_oracle(nlp: Language, name: str, words: Dict[str, Any], tags: List[str]
 
 def sure(tag, probability=0.9, tags=TAGS):
     """A tag is probable, all others are equally improbable."""
-    return [probability if each == tag else (1 - probability) / (len(tags) - 1) for each in tags]
+    return [probability if other == tag else (1 - probability) / (len(tags) - 1) for other in tags]
 
 
 # "Rose" is a person to the model, "May" is nothing, "Rome" a place (B and I together), "Ann" hardly a person.
@@ -111,8 +111,8 @@ def found_in(docs):
     result = []
     for number, doc in enumerate(docs):
         group = doc.spans.get(weak.SUSPECT_GROUP, [])
-        said = group.attrs["instead"] if group else []
-        result += [(number, (s.start, s.end, s.label_), i) for s, i in zip(group, said, strict=True)]
+        instead = group.attrs["instead"] if group else []
+        result += [(number, (s.start, s.end, s.label_), i) for s, i in zip(group, instead, strict=True)]
     return result
 
 
@@ -145,9 +145,10 @@ def test_planted_errors_are_found_and_nothing_else(tmp_path, model):
     ]
     assert [token.ent_iob for token in docs[1]] == [0, 2, 0] and all(weak.is_weak(doc) for doc in docs)
     assert (report.docs, report.tokens, report.missing, report.gold) == (6, 15, 5, 0)
-    counts = {name: (own.units, own.suspect) for name, own in report.labels.items()}
+    counts = {name: (label.units, label.suspect) for name, label in report.labels.items()}
     assert counts == {"LOC": (4, 2), "O": (4, 0), "PER": (4, 1)}
-    assert {name: (own.units, own.suspect) for name, own in report.sources.items()} == {"llm": (8, 3), "terms": (5, 2)}
+    counts = {name: (source.units, source.suspect) for name, source in report.sources.items()}
+    assert counts == {"llm": (8, 3), "terms": (5, 2)}
     # What sources say stays.
     assert weak.group_entities(docs[1], "weak:llm") == LABELED[1][1]
 
@@ -280,7 +281,7 @@ def test_a_fold_does_not_judge_labels_that_it_does_not_know(tmp_path):
     only = {word: [row[0] + row[1] + row[2], *row[3:]] for word, row in WORDS.items()}
     save_oracle(folds / "model-0", only, ["O", "B-PER", "I-PER"])
     report, found = run(tmp_path, docs, folds)
-    assert [own for own in found_in(found) if own[0] < 2] == SUSPECT[1:2]
+    assert [finding for finding in found_in(found) if finding[0] < 2] == SUSPECT[1:2]
     assert report.labels["LOC"].tokens == 4
 
 
@@ -289,8 +290,8 @@ def test_a_fold_does_not_judge_labels_that_it_does_not_know(tmp_path):
 
 def test_shards_are_resumed_and_made_anew(tmp_path, model):
     docs = corpus_docs()
-    for name, own in (("a", docs[:3]), ("b", docs[3:])):
-        write_docs(tmp_path / "in" / f"{name}.spacy", own)
+    for name, shard in (("a", docs[:3]), ("b", docs[3:])):
+        write_docs(tmp_path / "in" / f"{name}.spacy", shard)
 
     def again(**settings):
         return clean(tmp_path / "in", tmp_path / "out", model, list_path=tmp_path / "list.jsonl", **settings)

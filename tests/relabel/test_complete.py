@@ -12,7 +12,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.relabel.complete import complete
 
-from ..util import SENTENCES, crf_pipeline, distributions, make_doc, make_examples, train
+from ..util import LISTENER, SENTENCES, TOK2VEC, crf_config, crf_pipeline, distributions, make_doc, make_examples, train
 
 NLP = spacy.blank("xx")
 
@@ -37,8 +37,8 @@ def gold_docs(weak_entities=None):
 def weak_doc(text, entities, missing=(), sources=None):
     doc = make_doc(NLP, text, entities, missing=missing)
     weak.set_weak(doc)
-    for source, own in (sources or {"terms": entities}).items():
-        weak.set_source(doc, source, own)
+    for source, proposed in (sources or {"terms": entities}).items():
+        weak.set_source(doc, source, proposed)
     return doc
 
 
@@ -170,11 +170,11 @@ def test_soft_labels_mix_the_model_with_the_weak_labels(tmp_path, model):
     soft = weak.get_soft_labels(doc)
     rows = [dict(zip(soft.labels, row, strict=True)) for row in soft.probabilities]
     nlp = spacy.load(model)
-    (own,) = distributions(nlp.get_pipe("crf_ner"), [nlp.make_doc("Ann lives in Paris")])
-    for row, expected in zip(rows[:3], own[:3], strict=True):
+    (predicted,) = distributions(nlp.get_pipe("crf_ner"), [nlp.make_doc("Ann lives in Paris")])
+    for row, expected in zip(rows[:3], predicted[:3], strict=True):
         assert list(row.values())[: len(expected)] == pytest.approx(expected.tolist())
     assert rows[3]["B-GPE"] == pytest.approx(0.75)
-    assert rows[3]["O"] == pytest.approx(0.25 * float(own[3][0]))
+    assert rows[3]["O"] == pytest.approx(0.25 * float(predicted[3][0]))
     assert [sum(row.values()) for row in rows] == pytest.approx([1.0] * 4)
 
 
@@ -263,12 +263,8 @@ def test_shards_and_receipts(tmp_path, model):
 
 
 def test_a_shared_encoder_runs_first(tmp_path):
-    from ..util import LISTENER, TOK2VEC
-
     nlp = spacy.blank("xx")
     nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
-    from ..util import crf_config
-
     nlp.add_pipe("crf_ner", config=crf_config(LISTENER))
     nlp.initialize(lambda: make_examples(nlp))
     train(nlp, make_examples(nlp), steps=60)
@@ -368,9 +364,9 @@ def test_calibrate_tells_which_labels_are_best(tmp_path, model):
     """The model knows everything, the list one entity in two."""
     half = [entities[:1] for _, entities in SENTENCES]
     calibration, rules = rules_of(tmp_path, model, half)
-    right = [own == entities for own, (_, entities) in zip(half, SENTENCES, strict=True)]
+    right = [labels == entities for labels, (_, entities) in zip(half, SENTENCES, strict=True)]
     assert calibration.given == pytest.approx(sum(right) / len(right))
-    n, found = sum(len(own) for _, own in SENTENCES), sum(map(len, half))
+    n, found = sum(len(entities) for _, entities in SENTENCES), sum(map(len, half))
     assert rules == pytest.approx({"none": 200 * found / (n + found), "unmatched": 100.0, "all": 100.0})
     report, _ = run(
         tmp_path, [weak_doc(text, []) for text, _ in SENTENCES], model, rule="auto", calibration=calibration
@@ -409,10 +405,10 @@ def test_labels_that_are_right_stay_as_they_are(tmp_path):
 
 def test_of_several_sources_the_entities_that_most_name(tmp_path, model):
     docs = gold_docs()
-    for doc, (_, own) in zip(docs, SENTENCES, strict=True):
-        weak.set_source(doc, "one", own)
-        weak.set_source(doc, "two", own)
-        weak.set_source(doc, "three", [(0, len(doc), "ORG")] if own else [])
+    for doc, (_, entities) in zip(docs, SENTENCES, strict=True):
+        weak.set_source(doc, "one", entities)
+        weak.set_source(doc, "two", entities)
+        weak.set_source(doc, "three", [(0, len(doc), "ORG")] if entities else [])
     write_docs(tmp_path / "gold.spacy", docs)
     assert learn(tmp_path, model).rules["none"] == 100.0
 

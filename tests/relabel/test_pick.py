@@ -61,7 +61,7 @@ def test_labels_of_the_first_stage_stay(tmp_path, model):
 def test_union_keeps_what_was_there(tmp_path, model):
     report, docs = run(tmp_path, model, weak_docs([(0, 1, "LOC")]), threshold=0.5, union=True)
     for doc, (_, gold) in zip(docs, SENTENCES, strict=True):
-        expected = {(0, 1, "LOC"), *(own for own in gold if own[0] > 0)}
+        expected = {(0, 1, "LOC"), *(entity for entity in gold if entity[0] > 0)}
         assert set(weak.doc_entities(doc)) == expected
     assert report.kept == report.given == len(docs)
 

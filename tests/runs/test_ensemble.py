@@ -103,8 +103,8 @@ def test_members_differ_by_their_seed(tmp_path, corpus, trainings):
     for call in trainings:
         assert call["paths.train"] == call["paths.dev"] == str(corpus)
         assert call["training.max_steps"] == 7 and call["training.patience"] == 0 and call["gpu_id"] == -1
-    said = by_hand(tmp_path / "out", TEXTS)
-    assert all(not numpy.allclose(rows[0], rows[1]) for rows in said)
+    expected = by_hand(tmp_path / "out", TEXTS)
+    assert all(not numpy.allclose(rows[0], rows[1]) for rows in expected)
 
 
 def test_overrides_come_first(tmp_path, corpus, trainings):
@@ -184,9 +184,9 @@ def test_whatever_they_are_made_from_makes_them_anew(tmp_path, corpus, trainings
 
 def test_soft_labels_are_the_mean(tmp_path, corpus, trainings):
     _, report, docs = run(tmp_path, members=3)
-    said = [numpy.stack(rows) for rows in by_hand(tmp_path / "out", TEXTS)]
+    expected = [numpy.stack(rows) for rows in by_hand(tmp_path / "out", TEXTS)]
     agreed, deviations = [], []
-    for doc, rows in zip(docs, said, strict=True):
+    for doc, rows in zip(docs, expected, strict=True):
         soft = weak.get_soft_labels(doc)
         assert soft.labels == ("O", "B-LOC", "I-LOC", "B-PER", "I-PER") and soft.scheme == "BIO"
         assert soft.probabilities.dtype == "float32"
@@ -275,9 +275,9 @@ def test_members_with_different_tags(tmp_path, corpus, trainings, different):
     def make(seed):
         fix_seed(seed)
         nlp = spacy.blank("xx")
-        own = different if seed == 1 else {}
-        pipe = nlp.add_pipe("crf_ner", config=crf_config(scheme=own.get("scheme", "BIO")))
-        for label in own.get("labels", ["LOC", "PER"]):
+        settings = different if seed == 1 else {}
+        pipe = nlp.add_pipe("crf_ner", config=crf_config(scheme=settings.get("scheme", "BIO")))
+        for label in settings.get("labels", ["LOC", "PER"]):
             pipe.add_label(label)
         nlp.initialize(lambda: make_examples(nlp))
         return nlp
@@ -427,6 +427,6 @@ def test_several_processes_give_the_same(tmp_path, corpus, monkeypatch, request)
     # The second of them, alone, and in this process.
     request.getfixturevalue("trained_here")
     alone = run("one", members=1, seed=1)
-    for soft, rows, own in zip(together, by_hand(tmp_path / "two", TEXTS), alone, strict=True):
+    for soft, rows, of_second in zip(together, by_hand(tmp_path / "two", TEXTS), alone, strict=True):
         assert numpy.allclose(soft, sum(rows) / 2, atol=1e-5) and not numpy.allclose(*rows)
-        assert numpy.allclose(rows[1], own, atol=1e-6)
+        assert numpy.allclose(rows[1], of_second, atol=1e-6)

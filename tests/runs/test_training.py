@@ -45,9 +45,7 @@ def trainings(monkeypatch):
             (output / name / "meta.json").write_text(
                 json.dumps({"performance": {"ents_f": overrides.get("training.max_steps", 0) / 100}})
             )
-            (output / name / "config.cfg").write_text(
-                "[training]\n\n[training.score_weights]\nents_f = 1.0\nspeed = null\n"
-            )
+            (output / name / "config.cfg").write_text(SCORES)
 
     monkeypatch.setattr(training, "_run", fake)
     return calls
@@ -128,8 +126,8 @@ def test_a_training_tells_how_far_it_has_come(tmp_path, gold, monkeypatch):
         for text in ("ℹ Using CPU\n10 20 30 things", table, *rows):
             with (output / "train.log").open("a", encoding="utf-8") as file_:
                 file_.write(text)
-            told = len(seen)
-            while len(seen) < told + 2:
+            n_before = len(seen)
+            while len(seen) < n_before + 2:
                 time.sleep(0.001)
         (output / "model-last").mkdir()
 
@@ -160,19 +158,19 @@ def environments(monkeypatch):
         """Answers every request at once."""
 
         def __init__(self):
-            end, own = os.pipe()
-            self.stdin, self.stdout, self._own = self, os.fdopen(end, "rb"), os.fdopen(own, "wb", 0)
+            read_end, write_end = os.pipe()
+            self.stdin, self.stdout, self._answers = self, os.fdopen(read_end, "rb"), os.fdopen(write_end, "wb", 0)
 
         def write(self, request):
             arguments = json.loads(request)["arguments"]
             (Path(arguments[arguments.index("--output") + 1]) / "model-last").mkdir()
-            self._own.write(b'{"error": null}\n')
+            self._answers.write(b'{"error": null}\n')
 
         def flush(self):
             return None
 
         def kill(self):
-            self._own.close()
+            self._answers.close()
 
         def communicate(self):
             self.stdout.close()

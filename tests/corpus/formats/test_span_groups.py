@@ -52,7 +52,7 @@ def test_a_group_is_read_as_gold(tmp_path, spans, tags, notes):
     config = ConvertConfig(
         str(path), str(tmp_path / "parts"), None, CorpusLanguage.make("en"), Reading(spans_key="sc"), 5000
     )
-    stage = Convert(config, NLP)
+    stage = Convert(config)
     report = stage.shards().run(stage)
     (doc,) = read_docs(tmp_path / "parts", NLP.vocab)
     assert (iob(doc), report.notes, report.groups) == (tags, notes, {"other": 1})
