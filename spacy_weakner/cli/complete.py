@@ -35,7 +35,12 @@ class _Completed(NamedTuple):
 def complete(
     input_path: Path, output_path: Path, model: str, *, folds: Sequence[str] = (), **settings: Any
 ) -> _Completed:
-    """Complete weak labels with the predictions of a model, and estimate the confidence of the result."""
+    """Complete weak labels with the predictions of a model, and estimate the confidence of the result.
+
+    model (str): Pipeline that was trained on gold: folder or name.
+    folds (Sequence[str]): Calibrate confidences on held-out gold: the folder of "train --folds"; or MODEL=CORPUS, a
+        pipeline and gold that it was not trained on.
+    """
     how = {name: settings.pop(name) for name in _CALIBRATION}
     calibrated = None
     if folds:
