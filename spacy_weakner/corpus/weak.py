@@ -373,9 +373,10 @@ def check_stored(doc: Doc) -> None:
 
 def _is_group(group: SpanGroup) -> bool:
     n, attrs = len(group), group.attrs
-    ids = attrs.get("ids", [[]] * n)
+    ids, scores = attrs.get("ids", [[]] * n), attrs.get("scores", [None] * n)
     return (
-        _is_list(attrs.get("scores", [None] * n), n, (Real, type(None)))
+        # spaCy's spancat gives an array.
+        _is_list(scores.tolist() if isinstance(scores, numpy.ndarray) else scores, n, (Real, type(None)))
         and _is_list(ids, n, (list, tuple))
         and all(_is_list(listed, len(listed), (str,)) for listed in ids)
         and isinstance(attrs.get("reliability"), (Real, type(None)))

@@ -8,7 +8,7 @@ import pytest
 import spacy
 import srsly
 from spacy.attrs import HEAD, SPACY
-from spacy.tokens import Doc, DocBin, Span
+from spacy.tokens import Doc, DocBin, Span, SpanGroup
 from spacy.training import Corpus
 from spacy.vocab import Vocab
 
@@ -118,6 +118,13 @@ def test_categories_without_numbers_are_refused(tmp_path, cats):
     bin_.to_disk(tmp_path / "a.spacy")
     with pytest.raises(WeaknerError, match=r"WK206.*a\.spacy.*cats"):
         list(read_docs(tmp_path / "a.spacy", Vocab()))
+
+
+def test_scores_of_a_spancat_are_an_array(tmp_path):
+    doc = make_doc(NLP, "a b")
+    attrs = {"scores": numpy.array([0.25], dtype="float32")}
+    doc.spans["weak:x"] = SpanGroup(doc, name="weak:x", spans=[Span(doc, 0, 1, "X")], attrs=attrs)
+    assert weak.group_scores(write_and_read(tmp_path / "a.spacy", doc), "weak:x") == [0.25]
 
 
 def two_words():

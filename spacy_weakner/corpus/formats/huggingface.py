@@ -105,7 +105,7 @@ def table_names(path: Path) -> Tuple[str, ...]:
     try:
         features = parse_json(metadata.get(_METADATA, b"{}")).get("info", {}).get("features", {})
         column: Any = next((features[column] for column in TAGS if column in features), {})
-        inner = column.get("feature")
+        inner = column.get("feature") if isinstance(column, dict) else None
         if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" and OUTSIDE in inner["names"]:
             return tag_names(tuple(inner["names"]))
     except (ValueError, AttributeError, KeyError, TypeError) as error:

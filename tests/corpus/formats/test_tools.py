@@ -317,6 +317,13 @@ def test_parquet_knows_the_names(tmp_path):
         parquet.write_table(odd, tmp_path / "c.parquet")
         with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1: .*tag"):
             converted(tmp_path / "c.parquet")
+    # Lists are also written as [{...}]: the names are given then.
+    metadata = {"huggingface": json.dumps({"info": {"features": {"ner_tags": [features["ner_tags"]["feature"]]}}})}
+    parquet.write_table(table.replace_schema_metadata(metadata), tmp_path / "d.parquet")
+    with pytest.raises(WeaknerError, match=r"d\.parquet, row 1: .*--labels"):
+        converted(tmp_path / "d.parquet")
+    docs, _ = converted(tmp_path / "d.parquet", labels=names)
+    assert [iob(doc) for doc in docs] == ["BI", "-"]
     table = table.drop(["pos_tags"])
     parquet.write_table(table.rename_columns(["tokens", "my_tags"]), tmp_path / "b.parquet")
     _, report = converted(tmp_path / "b.parquet")
