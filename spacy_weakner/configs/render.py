@@ -23,25 +23,19 @@ def render_config(
 ) -> str:
     """Write the config of a recipe, with comments, as `spacy train` takes it. Arguments as in `make_config`."""
     made = compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer, precision=precision)
-    lines = [*made.title, f"# Written by: {command(made, lang, tokenizer, transformer, precision)}"]
-    for name in SECTIONS:
-        if name in made.config:
-            lines += _section(made, name, made.config[name])
-    return "\n".join(lines) + "\n"
-
-
-def command(
-    made: Composition, lang: str, tokenizer: Optional[str], transformer: Optional[str], precision: Optional[str] = None
-) -> str:
-    """The command that writes a config."""
-    words = ["spacy weakner init config", made.recipe.name, "--size", made.size]
     options = {
         "--lang": lang if lang != "en" else None,
         "--tokenizer": tokenizer,
         "--transformer": transformer,
         "--precision": precision,
     }
-    return " ".join([*words, *(f"{key} {shlex.quote(value)}" for key, value in options.items() if value)])
+    words = ["spacy weakner init config", recipe, "--size", made.size]
+    words += [f"{key} {shlex.quote(value)}" for key, value in options.items() if value]
+    lines = [*made.title, f"# Written by: {' '.join(words)}"]
+    for name in SECTIONS:
+        if name in made.config:
+            lines += _section(made, name, made.config[name])
+    return "\n".join(lines) + "\n"
 
 
 def _section(made: Composition, name: str, settings: Dict[str, Any]) -> List[str]:

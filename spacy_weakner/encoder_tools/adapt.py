@@ -3,10 +3,9 @@
 import math
 import shutil
 from contextlib import ExitStack, suppress
+from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterator, NamedTuple, Optional, Sequence, Set, Union
-
-from spacy.tokens import Doc
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Set, Union
 
 from ..code_version import code_of
 from ..corpus.formats.reading import Reading, input_files, read_corpus
@@ -167,7 +166,8 @@ def adapt(
                 work.mkdir(parents=True, exist_ok=True)
                 # Without a checkpoint nothing is worth keeping.
                 stack.callback(lambda: _remove_work(work) if last_checkpoint(work) is None else None)
-                docs = _read(inputs, lang)
+                readers = (read_corpus(p, corpus_language(p, lang).blank(), Reading(misaligned="drop")) for p in inputs)
+                docs = chain.from_iterable(readers)
                 how: Dict[str, Any] = {"max_length": length, "eval_share": eval_share, "seed": seed}
                 write_pieces(docs, masked_lm.tokenizer, work, **how, progress=progress)
             counts = read_counts(work)
@@ -214,12 +214,6 @@ def _remove_work(work: Path) -> None:
     shutil.rmtree(work, ignore_errors=True)
     with suppress(OSError):
         work.parent.rmdir()  # unless other runs have left something
-
-
-def _read(inputs: Sequence[Path], lang: Optional[str]) -> Iterator[Doc]:
-    for path in inputs:
-        nlp = corpus_language(path, lang).blank()
-        yield from read_corpus(path, nlp, Reading(misaligned="drop"))
 
 
 # Settings

@@ -63,9 +63,6 @@ class LoneWords:
         if model.get_input_embeddings().num_embeddings < self.n_pieces:
             raise WeaknerError(Errors.WK353.format(name=name, reason="its tokenizer has pieces without embeddings"))
 
-    def _with_specials(self, pieces: Sequence[int]) -> List[int]:
-        return [*self._before, *pieces, *self._after]
-
     def __call__(self, words: Sequence[Sequence[int]], *, progress: bool = False, desc: str = "words") -> Vectors:
         """Vectors of words, each of at least one and at most `longest` pieces. Shape (n_words, width)."""
         import torch
@@ -77,7 +74,8 @@ class LoneWords:
         with bar, torch.no_grad():
             for batch in _by_length(order, words):
                 n = len(words[batch[0]])
-                ids = torch.tensor([self._with_specials(words[i]) for i in batch], device=self._device)
+                rows = [[*self._before, *words[i], *self._after] for i in batch]
+                ids = torch.tensor(rows, device=self._device)
                 hidden = self._model(input_ids=ids, attention_mask=torch.ones_like(ids)).last_hidden_state
                 vectors[batch] = hidden[:, self._first : self._first + n].mean(dim=1).float().cpu().numpy()
                 bar.update(len(batch))

@@ -71,7 +71,7 @@ def write_pieces(
             docs = Progress(docs, desc="pieces", unit="text", enabled=progress)
             for texts in minibatch(_counted(docs, counts), _BATCH_SIZE):
                 for text, sequences in zip(texts, _encode(texts, tokenizer, max_length), strict=True):
-                    held_out = _is_held_out(text, eval_share, seed)
+                    held_out = int(hash_text(f"{seed} {sentence_key(text)}")[:8], 16) < eval_share * 2**32
                     counts.held_out += bool(sequences) and held_out
                     counts.texts += bool(sequences) and not held_out
                     counts.split += len(sequences) > 1
@@ -103,10 +103,6 @@ def _encode(texts: List[str], tokenizer: Any, max_length: int) -> List[List[List
         if len(ids) > tokenizer.num_special_tokens_to_add():
             result[text].append(ids)
     return result
-
-
-def _is_held_out(text: str, share: float, seed: int) -> bool:
-    return int(hash_text(f"{seed} {sentence_key(text)}")[:8], 16) < share * 2**32
 
 
 class _Writer:

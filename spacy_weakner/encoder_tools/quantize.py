@@ -60,7 +60,8 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
         # Those that are disabled, too.
         pipes: List[Tuple[str, Any]] = nlp.components
         for name, pipe in pipes:
-            found = list(_encoders(getattr(pipe, "model", None)))
+            nodes = pipe.model.walk() if isinstance(getattr(pipe, "model", None), Model) else ()
+            found = [node for node in nodes if node.name == "transformer_encoder"]
             for encoder in found:
                 made = _quantized(encoder, name)
                 if pipe.model is encoder:
@@ -77,13 +78,6 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
             raise WeaknerError(Errors.WK358.format(what="int8", reason=reason))
         config.to_disk(folder / "config.cfg")
     return QuantizeReport(encoders, _size(nlp.path), _size(output_path))
-
-
-def _encoders(model: Any) -> Iterator[Model]:
-    """Encoders that a model runs itself."""
-    for node in model.walk() if isinstance(model, Model) else ():
-        if node.name == "transformer_encoder":
-            yield node
 
 
 def _renamed(block: Any) -> Any:

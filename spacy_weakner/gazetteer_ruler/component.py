@@ -390,7 +390,8 @@ class GazetteerRuler(BatchPipe):
             cfg = parse_json(data)
         except ValueError as error:
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=f"'cfg' is no JSON ({error})")) from error
-        if not _is_valid(cfg):
+        labels = cfg.get("labels") if isinstance(cfg, dict) else None
+        if not (isinstance(labels, list) and all(map(is_text, labels)) and "attr" in cfg):
             raise WeaknerError(Errors.WK800.format(name=self.name, reason="'cfg' holds other things than its labels"))
         return cfg
 
@@ -415,11 +416,6 @@ def _compared_tokens(docs: Sequence[Doc], begins: Index, values: Ids) -> Index:
         lines = blank_lines(docs[n], is_space[begins[n] : begins[n + 1]])
         dropped[begins[n] + numpy.asarray(lines, dtype="int64")] = False
     return numpy.flatnonzero(~dropped)
-
-
-def _is_valid(cfg: Any) -> bool:
-    labels = cfg.get("labels") if isinstance(cfg, dict) else None
-    return isinstance(labels, list) and all(map(is_text, labels)) and "attr" in cfg
 
 
 def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:

@@ -74,7 +74,8 @@ class Reader:
         encodings = self._tokenizer.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
         result = []
         for doc, given, encoding in zip(docs, tokens, encodings, strict=True):
-            words = [_word(encoding, doc, given[i], positions) for i, positions in _positions(encoding)]
+            by_word = groupby(range(len(encoding.ids)), key=encoding.word_ids.__getitem__)
+            words = [_word(encoding, doc, given[i], list(positions)) for i, positions in by_word]
             n_pieces = sum(len(word.ids) for word in words)
             windows = [self._window(doc, part) for part in self._split(words, n_pieces)]
             result.append(Read(windows, n_pieces > self._room))
@@ -148,12 +149,6 @@ def _is_uncased(tokenizer: Any) -> bool:
         return False
     text = tokenizer.normalizer.normalize_str("A")
     return "a" in text and "A" not in text
-
-
-def _positions(encoding: Any) -> Iterator[Tuple[int, List[int]]]:
-    """Per word the positions of its pieces; words that the tokenizer leaves nothing of have none."""
-    for word, positions in groupby(range(len(encoding.ids)), key=lambda i: encoding.word_ids[i]):
-        yield word, list(positions)
 
 
 def _word(encoding: Any, doc: Doc, token: int, positions: List[int]) -> _Word:

@@ -161,7 +161,7 @@ class TermLinker(BatchPipe):
             found = [known[key] for key in keys_of_doc]
             # Ids that the document names for certain.
             certain = {ent.kb_id_ for ent in doc.ents if ent.kb_id_}
-            certain |= {some[0].id for some in found if some and _n_best(some) == 1 and some[0].score == 1.0}
+            certain |= {some[0].id for some in found if [candidate.score for candidate in some].count(1.0) == 1}
             for ent, some in zip(ents, found, strict=True):
                 ranked = sorted(some, key=lambda candidate: (-candidate.score, candidate.id not in certain))
                 ent._.weakner_ids = [[candidate.id, candidate.score] for candidate in ranked]
@@ -263,8 +263,3 @@ class TermLinker(BatchPipe):
             yield
         except (ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=f"{error}")) from error
-
-
-def _n_best(candidates: Sequence[Candidate]) -> int:
-    """How many candidates are as near as the nearest one."""
-    return sum(candidate.score == candidates[0].score for candidate in candidates)
