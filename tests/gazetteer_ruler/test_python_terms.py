@@ -77,7 +77,7 @@ def test_in_a_config(nlp, ruler, block):
 
 
 @pytest.mark.parametrize(
-    "terms, label, said",
+    "terms, label, message",
     [
         (["aspirin"], None, "WK103.*entry 1: .*label is empty"),
         ([("DRUG", "aspirin"), "ibuprofen"], None, "WK103.*entry 2: .*label is empty"),
@@ -96,9 +96,9 @@ def test_in_a_config(nlp, ruler, block):
         (7, None, "WK671.*7 is none of that"),
     ],
 )
-def test_what_is_no_term(ruler, terms, label, said):
+def test_what_is_no_term(ruler, terms, label, message):
     ruler.add_terms(TERMS)
-    with pytest.raises(WeaknerError, match=said):
+    with pytest.raises(WeaknerError, match=message):
         ruler.add_terms(terms, label=label)
     assert ruler.terms == TERMS
 

@@ -212,7 +212,7 @@ def test_longest_term(write):
 
 
 @pytest.mark.parametrize(
-    "name, text, line, said",
+    "name, text, line, message",
     [
         ("a.csv", "a,b\nc,d\n", 1, "the columns 'label' and 'term', but has: a, b"),
         ("a.csv", "\nterm\naspirin\n", 2, "or give 'label'"),
@@ -248,12 +248,12 @@ def test_longest_term(write):
         ("a.csv", f"label,term\nA,{'x' * 1001}\n", 2, "1001 characters long (at most 1000)"),
     ],
 )
-def test_malformed_line(write, name, text, line, said):
+def test_malformed_line(write, name, text, line, message):
     path = write(name, text)
     with pytest.raises(WeaknerError) as error:
         list(read_terms(path))
     assert f"{path}, line {line}: " in str(error.value)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_several_columns_with_a_label_need_a_term_column(write):

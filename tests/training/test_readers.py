@@ -68,22 +68,15 @@ def test_limit(rows, limit, expected):
     assert len(list(JsonlCorpus(rows, limit=limit)(NLP))) == expected
 
 
-def test_an_empty_jsonl_file(tmp_path):
-    (tmp_path / "a.jsonl").write_text("")
-    with pytest.raises(WeaknerError, match=r"\[WK101\].*a\.jsonl"):
+@pytest.mark.parametrize(
+    "text, message",
+    [(None, r"\[WK100\].*a\.jsonl"), ("", r"\[WK101\].*a\.jsonl"), ('{"text": "a"}\n{no\n', r"a\.jsonl, line 2")],
+)
+def test_jsonl_that_cannot_be_read(tmp_path, text, message):
+    if text is not None:
+        (tmp_path / "a.jsonl").write_text(text)
+    with pytest.raises(WeaknerError, match=message):
         list(JsonlCorpus(tmp_path / "a.jsonl")(NLP))
-
-
-def test_a_missing_jsonl_file(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[WK100\].*a\.jsonl"):
-        list(JsonlCorpus(tmp_path / "a.jsonl")(NLP))
-
-
-def test_a_malformed_row_is_named(rows):
-    with rows.open("a") as file_:
-        file_.write("{no\n")
-    with pytest.raises(WeaknerError, match=r"a\.jsonl, line 4"):
-        list(JsonlCorpus(rows)(NLP))
 
 
 # .spacy

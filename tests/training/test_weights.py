@@ -131,14 +131,12 @@ def test_a_missing_pipeline(tmp_path):
         LoadWeights(tmp_path / "no")(fresh())
 
 
-def test_a_component_that_the_earlier_pipeline_lacks(trained_path):
-    with pytest.raises(ValueError, match=r"the pipeline '.*' has no component 'other'.*\(it has: crf_ner\)"):
-        LoadWeights(trained_path)(fresh(name="other"))
-
-
-def test_a_component_that_this_pipeline_lacks(trained_path):
-    with pytest.raises(ValueError, match=r"'other'.*\(it has: crf_ner\)"):
-        LoadWeights(trained_path, {"other": ["all"]})(fresh())
+@pytest.mark.parametrize(
+    "name, components, which", [("other", None, "the pipeline '.*'"), ("crf_ner", {"other": ["all"]}, "this pipeline")]
+)
+def test_a_component_that_a_pipeline_lacks(trained_path, name, components, which):
+    with pytest.raises(ValueError, match=rf"{which} has no component 'other'.*\(it has: crf_ner\)"):
+        LoadWeights(trained_path, components)(fresh(name=name))
 
 
 @pytest.mark.parametrize("name", ["body", "tok2vec", ""])
