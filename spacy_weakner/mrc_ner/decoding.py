@@ -12,7 +12,7 @@ from ..losses import Array
 from ..ty import NEAREST, Entity
 from .boundaries import ENDS, STARTS, probabilities
 
-# Shape (n, 3): start, end and label.
+# Shape (n, 2) or (n, 3): start, end and, if there are several, label.
 Spans = NDArray[numpy.int64]
 # Ends that are tried with a start, the nearest ones, where entities may be of any width.
 N_ENDS_PROBABLE = 64
@@ -28,7 +28,7 @@ def ends_to_try(pairing: str, max_width: Optional[int]) -> int:
     return N_ENDS_PROBABLE if max_width is None else max_width
 
 
-def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_ends: int = 1) -> List[Tuple[int, int]]:
+def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_ends: int = 1) -> Spans:
     """Pair every start with the nearest end that does not come before it (Li et al. 2020; Xue et al. 2020). Several
     starts may share an end.
 
@@ -36,14 +36,9 @@ def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_
     ends (Array): Shape (n_tokens,): True where one ends (with this token).
     max_width (Optional[int]): Tokens of a span, at most; starts whose nearest end is further away have none.
     n_ends (int): Ends of a start, at most: the nearest, the next one and so on.
-    RETURNS (List[Tuple[int, int]]): Spans, ends exclusive, by start.
+    RETURNS (Spans): Shape (n, 2): spans, ends exclusive, by start.
     """
-    pairs: List[Tuple[int, int]] = list(map(tuple, _nearest(starts, ends, max_width, n_ends).tolist()))
-    return pairs
-
-
-def _nearest(starts: Array, ends: Array, max_width: Optional[int], n_ends: int) -> Spans:
-    """The same as an array of shape (n, 2). Only so many starts are worked on at a time as bound the memory."""
+    # Only so many starts are worked on at a time as bound the memory.
     begins, closes = numpy.flatnonzero(starts), numpy.flatnonzero(ends)
     after = numpy.append(closes + 1, 0)
     found = [numpy.zeros((0, 2), dtype="int64")]
@@ -69,7 +64,7 @@ def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], 
     """
     found = [numpy.zeros((0, 3), dtype="int64")]
     for k in numpy.flatnonzero(numpy.all(boundaries.any(axis=0), axis=1)).tolist():
-        pairs = _nearest(boundaries[:, k, STARTS], boundaries[:, k, ENDS], max_width, n_ends)
+        pairs = nearest_ends(boundaries[:, k, STARTS], boundaries[:, k, ENDS], max_width, n_ends)
         found.append(numpy.column_stack([pairs, numpy.full(len(pairs), k)]))
     return numpy.concatenate(found)
 
