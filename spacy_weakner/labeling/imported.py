@@ -84,7 +84,7 @@ class FileLabeler(Labeler[F]):
             lookup = self.look_up(doc)
             stats.other_text += lookup.other_text
             if lookup.found is not None:
-                stats.used_rows.add(lookup.line)
+                stats.used_rows.update([lookup.line])
                 stats.misaligned += lookup.found.misaligned
                 stats.not_found += lookup.found.not_found
             yield lookup.found

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import DefaultDict, List, Optional, Sequence, Set
+from typing import DefaultDict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from spacy.tokens import Doc
 
@@ -12,19 +12,48 @@ from ..runtime.shards import WHOLE, Part
 from ..runtime.stage import Report, Statistics
 from .sources import PipelineSource, Source
 
+Range = Tuple[int, int]
 
-class Lines(Set[int]):
-    """Line numbers; statistics are summed up by `+`."""
+
+class Lines:
+    """Line numbers, kept as ranges of a first and a last line, as which receipts have them: "1-5000,7001". Those of
+    thousands of shards are summed up."""
+
+    def __init__(self, ranges: Iterable[Range] = ()) -> None:
+        self._ranges = [*ranges]
+        self._new: Set[int] = set()
+
+    def update(self, lines: Iterable[int]) -> None:
+        self._new.update(lines)
+
+    @property
+    def ranges(self) -> List[Range]:
+        """In ascending order, none next to another."""
+        ranges, self._ranges = sorted([*self._ranges, *((line, line) for line in self._new)]), []
+        self._new.clear()
+        for first, last in ranges:
+            if self._ranges and first <= self._ranges[-1][1] + 1:
+                first, before = self._ranges.pop()
+                last = max(last, before)
+            self._ranges.append((first, last))
+        return self._ranges
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Lines) and self.ranges == other.ranges
+
+    def __len__(self) -> int:
+        return sum(last - first + 1 for first, last in self.ranges)
 
     def __add__(self, other: "Lines") -> "Lines":
-        return Lines(self | other)
+        return Lines([*self.ranges, *other.ranges])
 
     def to_json(self) -> str:
-        return ",".join(map(str, sorted(self)))
+        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
 
     @classmethod
     def from_json(cls, text: str) -> "Lines":
-        return cls(map(int, filter(None, text.split(","))))
+        pairs = (part.partition("-") for part in text.split(",") if part)
+        return cls((int(first), int(last or first)) for first, _, last in pairs)
 
 
 @dataclass

@@ -12,6 +12,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.alignment import align, align_mentions, letter_borders, read_mentions
 from spacy_weakner.labeling.imported import FileLabeler
 from spacy_weakner.labeling.label import label
+from spacy_weakner.labeling.report import Lines
 from spacy_weakner.labeling.sources import FileSource
 
 NLP = spacy.blank("xx")
@@ -242,6 +243,16 @@ def test_of_repeated_rows_the_first_counts(tmp_path):
     file_ = open_labels(tmp_path, rows)
     assert (file_.counts().rows, file_.counts().repeated_rows) == (2, 3)
     assert look_up(file_, [make_doc("A"), make_doc("a"), make_doc("a", "1")]) == [["A"], ["A"], ["D"]]
+
+
+def test_lines_as_ranges():
+    lines = Lines()
+    assert lines.to_json() == "" and len(lines) == 0
+    lines.update({5, 1, 2, 3})
+    lines.update([7, 8, 2])
+    assert lines.to_json() == "1-3,5,7-8" and len(lines) == 6
+    lines = sum(map(Lines.from_json, ["2-5", "", "100"]), lines)
+    assert lines.to_json() == "1-5,7-8,100" and len(lines) == 8
 
 
 def test_not_utf8_and_damaged(tmp_path):

@@ -21,7 +21,7 @@ class Whole(Report):
 
 
 def make(n, *labels):
-    whole = Whole(docs=n, lines=Lines([n]))
+    whole = Whole(docs=n, lines=Lines([(n, n)]))
     whole.own["a"] = Own(n, n / 2, Counter(labels))
     return whole
 
@@ -30,7 +30,7 @@ def test_fields_are_summed_up_each_in_its_way():
     total = Whole()
     for part in (make(1, "y", "x"), make(2, "x"), Whole(own=defaultdict(Own, b=Own(7)))):
         total.add(part)
-    assert (total.docs, total.lines) == (3, Lines([1, 2]))
+    assert (total.docs, total.lines) == (3, Lines([(1, 2)]))
     assert total.own == {"a": Own(3, 1.5, Counter(x=2, y=1)), "b": Own(7)}
     assert list(total.own["a"].labels) == ["x", "y"]
 
