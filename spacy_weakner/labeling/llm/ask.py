@@ -5,7 +5,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Optional, Set
 
 from spacy.tokens import Doc
 
@@ -16,7 +16,7 @@ from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError, check_range, one_line
 from ...files import check_output, existing
 from ...progress import Progress
-from ...runtime.hashes import check_regular
+from ...runtime.hashes import check_regular, hash_text
 from ...runtime.lock import locked
 from .cache import Cache, CacheCounts
 from .completions import parse_completion
@@ -98,38 +98,43 @@ def ask(
     with nullcontext() if dry_run else locked(answers), closing(Cache(answers, config, write=not dry_run)) as cache:
         report = AskReport(config.asked, cache.counts, cache.torn)
         nlp = corpus_language(texts, lang, tokenizer).blank()
-        docs = read_corpus(texts, nlp, Reading(sentences=sentences, misaligned="drop"))
-        different = _read_texts(Progress(docs, desc="read", unit="text", enabled=progress), limit, report)
-        if not different:
+
+        def different() -> Iterator[str]:
+            # Read anew in each pass, so that memory does not grow with the texts.
+            docs = read_corpus(texts, nlp, Reading(sentences=sentences, misaligned="drop"))
+            return _different(docs, limit, report)
+
+        _estimate(report, Progress(different(), desc="read", unit="text", enabled=progress), config, cache)
+        if not report.texts:
             raise WeaknerError(Errors.WK101.format(path=texts))
-        _estimate(report, different, config, cache)
         if client is not None:
             with closing(client):
-                _Run(report, config, client, cache, progress).send(different)
+                _Run(report, config, client, cache, progress).send(different())
     if config.has_prices:
         report.spent = config.cost(cache.counts.tokens_in, cache.counts.tokens_out)
         report.budget_left = None if config.budget is None else max(0.0, config.budget - report.spent)
     return report
 
 
-def _read_texts(docs: Iterable[Doc], limit: Optional[int], report: AskReport) -> List[str]:
-    """The different texts, regardless of case and white space."""
-    found: Dict[str, str] = {}
+def _different(docs: Iterable[Doc], limit: Optional[int], report: AskReport) -> Iterator[str]:
+    """The different texts, regardless of case and white space; the others are counted."""
+    seen: Set[str] = set()
+    report.duplicates = 0
     for doc in docs:
-        text, key = doc.text.strip(), sentence_key(doc.text)
-        if key in found:
+        text, key = doc.text.strip(), hash_text(sentence_key(doc.text))
+        if key in seen:
             report.duplicates += 1
-        elif limit is not None and len(found) >= limit:
-            break
+        elif limit is not None and len(seen) >= limit:
+            return
         elif text:
-            found[key] = text
-    return [*found.values()]
+            seen.add(key)
+            yield text
 
 
-def _estimate(report: AskReport, texts: Sequence[str], config: AskConfig, cache: Cache) -> None:
+def _estimate(report: AskReport, texts: Iterable[str], config: AskConfig, cache: Cache) -> None:
     counts, max_in, tokens_out = cache.counts, 0, 0.0
-    report.texts = len(texts)
     for text in texts:
+        report.texts += 1
         usual = counts.answer_tokens / counts.rows if counts.rows else 10 + estimate_tokens(text) // 2
         for request in config.requests(text):
             report.requests += 1
@@ -161,7 +166,7 @@ class _Run:
         self._reserved = 0.0  # what the pending requests can cost
         self._failures = 0  # in a row
 
-    def send(self, texts: Sequence[str]) -> None:
+    def send(self, texts: Iterable[str]) -> None:
         """Send all requests that are left, or as many as the budget allows."""
         with self.progress, ThreadPoolExecutor(self.config.concurrency) as pool:
             try:
