@@ -76,16 +76,18 @@ class Bootstrap:
         return Difference(baseline=name, f1=observed, low=low, high=high, p=p)
 
 
-# In [0, 100], as those of `Counts`; tp, fp, fn in the last dimension, which the result lacks.
 def precision(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
+    """Precision in [0, 100], shape (...), of counts of tp, fp and fn, shape (..., 3)."""
     return _percent(counts[..., 0], counts[..., 0] + counts[..., 1])
 
 
 def recall(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
+    """Recall in [0, 100], shape (...), of counts of tp, fp and fn, shape (..., 3)."""
     return _percent(counts[..., 0], counts[..., 0] + counts[..., 2])
 
 
 def f1(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
+    """F1 in [0, 100], shape (...), of counts of tp, fp and fn, shape (..., 3)."""
     return _percent(2 * counts[..., 0], 2 * counts[..., 0] + counts[..., 1] + counts[..., 2])
 
 

@@ -173,6 +173,7 @@ class Evaluation:
 
 
 def recall_by_length(gold: "Counter[int]", found: "Counter[int]") -> List[LengthRecall]:
+    """Recall by length, from the numbers of gold entities, and of those that were found, by their tokens."""
     n_gold, seen, rows = sum(gold.values()), 0, []
     for first, last in LENGTHS:
         widths = [width for width in gold if first <= width and (last is None or width <= last)]
