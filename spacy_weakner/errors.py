@@ -126,9 +126,9 @@ class Errors:
         "convert {file} NEW.spacy"
     )
     WK742 = (
-        "[WK742] {path}, {place}: the span {span} should cover {said}, but there is {found}. No unit of offsets fits "
-        "all of {n} records (misfits: {misfits}). Correct them, or take one (nothing is known about its misfits then): "
-        "spacy weakner convert {file} NEW.spacy --offsets {unit}"
+        "[WK742] {path}, {place}: the span {span} should cover {expected}, but there is {found}. No unit of offsets "
+        "fits all of {n} records (misfits: {misfits}). Correct them, or take one (nothing is known about its misfits "
+        "then): spacy weakner convert {file} NEW.spacy --offsets {unit}"
     )
     WK746 = (
         "[WK746] {path}: the token {token} with the tag {tag} (in {text}) could not be read back from columns. Rename "

@@ -42,19 +42,19 @@ def _forward(model: Model, asked: Queried, is_train: bool) -> Tuple[List[Floats3
     questions = [Doc(docs[0].vocab, words=WORDS.findall(query)) for query in asked.queries]
     vectors, backprop_vectors = model.get_ref("tok2vec")([*docs, *questions], is_train)
     # shape: (n_queries, width)
-    queries = xp.stack([own.mean(axis=0) for own in vectors[n:]])
+    queries = xp.stack([rows.mean(axis=0) for rows in vectors[n:]])
     shape = queries.shape
     # Some encoders give (0, 0) arrays for Docs without tokens.
-    tokens = [own.reshape(len(doc), shape[1]) for own, doc in zip(vectors[:n], docs, strict=True)]
-    outputs = [_combine(xp, own, queries) for own in tokens]
+    tokens = [rows.reshape(len(doc), shape[1]) for rows, doc in zip(vectors[:n], docs, strict=True)]
+    outputs = [_combine(xp, rows, queries) for rows in tokens]
 
     def backprop(gradient: List[Floats3d]) -> Any:
         d_queries = xp.zeros(shape, dtype="float32")
         back: List[Any] = []
-        for given, own, d_output in zip(vectors, tokens, gradient, strict=False):
+        for given, rows, d_output in zip(vectors, tokens, gradient, strict=False):
             d_token, d_query, d_product = xp.split(d_output, 3, axis=2)
             back.append((d_token + d_product * queries).sum(axis=1).reshape(given.shape))
-            d_queries += (d_query + d_product * own[:, None]).sum(axis=0)
+            d_queries += (d_query + d_product * rows[:, None]).sum(axis=0)
         for given, d_query in zip(vectors[n:], d_queries, strict=True):
             back.append(xp.repeat(d_query[None] / len(given), len(given), axis=0))
         return backprop_vectors(back)

@@ -120,7 +120,7 @@ def _forward_dropout(model: Model, sequences: Sequences, is_train: bool, *, rate
     masks: Any = model.ops.get_dropout_mask((len(sequences), sequences[0].shape[1]), rate)
 
     def apply(vectors: Sequences) -> Sequences:
-        return [own * mask for own, mask in zip(vectors, masks, strict=True)]
+        return [rows * mask for rows, mask in zip(vectors, masks, strict=True)]
 
     return apply(sequences), apply
 
@@ -133,11 +133,11 @@ def _forward_gate(model: Model, sequences: Sequences, is_train: bool) -> Tuple[S
     gate: Any = model.get_param("gate")
 
     def backprop(gradient: Sequences) -> Sequences:
-        products: Any = [own * other for own, other in zip(gradient, sequences, strict=True)]
+        products: Any = [rows * other for rows, other in zip(gradient, sequences, strict=True)]
         model.inc_grad("gate", model.ops.asarray1f([float(sum(product.sum() for product in products))]))
-        return [own * gate for own in gradient]
+        return [rows * gate for rows in gradient]
 
-    return [own * gate for own in sequences], backprop
+    return [rows * gate for rows in sequences], backprop
 
 
 def _convert_inputs(

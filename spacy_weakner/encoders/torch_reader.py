@@ -59,7 +59,7 @@ class Reader(nn.Module):
     def _treat_layers_apart(self, frozen: int, decay: float) -> None:
         """Freeze the embeddings and the lowest layers; let each layer learn slower than the one above."""
         depth = int(self.transformer.config.num_hidden_layers)
-        lists = (own for own in self.transformer.modules() if isinstance(own, nn.ModuleList) and len(own) == depth)
+        lists = (part for part in self.transformer.modules() if isinstance(part, nn.ModuleList) and len(part) == depth)
         layers, embeddings = next(lists, None), getattr(self.transformer, "embeddings", None)
         if layers is None or embeddings is None or frozen > depth:
             reason = "its layers are not apart" if frozen <= depth else f"it has {depth} layers, not {frozen}"
@@ -76,7 +76,7 @@ class Reader(nn.Module):
         pieces = self.transformer.get_input_embeddings()(torch.cat([ids.flatten() for ids, *_ in batches]))
         embedded = pieces.split([ids.numel() for ids, *_ in batches])
         # shape: (n_words of all batches, width)
-        return torch.cat([self._read(own, *batch) for own, batch in zip(embedded, batches, strict=True)])
+        return torch.cat([self._read(vectors, *batch) for vectors, batch in zip(embedded, batches, strict=True)])
 
     def _read(self, embedded: Tensor, ids: Tensor, types: Tensor, mask: Tensor, first: Tensor, last: Tensor) -> Tensor:
         inputs = {"inputs_embeds": embedded.view(*ids.shape, -1), "attention_mask": mask, "return_dict": True}

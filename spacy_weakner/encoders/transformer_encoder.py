@@ -142,14 +142,14 @@ class _ReaderShim(TorchShim):
 
         def backprop_apart(gradient: ArgsKwargs) -> Any:
             # Thinc unscales all that has been gathered, that of the batches before too.
-            gathered = [(own, own.grad) for own in self._model.parameters()]
+            gathered = [(weight, weight.grad) for weight in self._model.parameters()]
             self._model.zero_grad(set_to_none=True)
             result = backprop(gradient)
-            for own, before in gathered:
-                if own.grad is None or self._grad_scaler.found_inf:
-                    own.grad = before
+            for weight, before in gathered:
+                if weight.grad is None or self._grad_scaler.found_inf:
+                    weight.grad = before
                 elif before is not None:
-                    own.grad += before
+                    weight.grad += before
             return result
 
         return output, backprop_apart
@@ -189,14 +189,14 @@ def _forward(
     limits = window_settings(max_length, stride, module.max_pieces)
     n_queries, width = len(asked.queries), module.width
     offsets = numpy.cumsum([0, *map(len, asked.docs)])
-    # All vectors in one array: one index for all, since each index of its own would be copied to the device.
+    # All vectors in one array: one index for all, since each index by itself would be copied to the device.
     vectors: Any = ops.alloc2f(int(offsets[-1]) * n_queries, width)
     windows: List[Window] = []
     rows = []
     for q, query in enumerate(asked.queries):
-        for offset, own in zip(offsets, read_windows(module.tokenizer, asked.docs, query, limits), strict=False):
-            windows += own
-            rows += [(offset + window.words) * n_queries + q for window in own]
+        for offset, found in zip(offsets, read_windows(module.tokenizer, asked.docs, query, limits), strict=False):
+            windows += found
+            rows += [(offset + window.words) * n_queries + q for window in found]
     padded = batch_pieces or (CPU_PIECES if ops.device_type == "cpu" else GPU_PIECES)
     groups = group_by_length([len(window.ids) for window in windows], padded)
     back: Any = None
@@ -208,7 +208,7 @@ def _forward(
 
     def backprop(gradient: List[Any]) -> Any:
         if back is not None and output.requires_grad:
-            given = ops.xp.concatenate([own.reshape(-1, width) for own in gradient])
+            given = ops.xp.concatenate([rows_of_doc.reshape(-1, width) for rows_of_doc in gradient])
             back(ArgsKwargs(args=((output,),), kwargs={"grad_tensors": (xp2torch(given[index]),)}))
         return asked.docs
 
@@ -257,6 +257,6 @@ def _forward_alone(
     vectors, back = model.layers[0](Queried(docs, [""]), is_train)
 
     def backprop(gradient: List[Any]) -> Any:
-        return back([own.reshape(len(own), 1, -1) if len(own) else own for own in gradient])
+        return back([array.reshape(len(array), 1, -1) if len(array) else array for array in gradient])
 
-    return [own[:, 0] for own in vectors], backprop
+    return [array[:, 0] for array in vectors], backprop

@@ -115,7 +115,7 @@ def read_windows(
     tokens = [numpy.asarray([token.i for token in doc if not token.is_space], dtype="int64") for doc in docs]
     words = [[spaced(doc, i) for i in kept.tolist()] for doc, kept in zip(docs, tokens, strict=True)]
     cutting = tokenizer.cutting(settings.max_length, min(settings.stride, room // 2), bool(query))
-    inputs = [(question, own) for own in words] if query else words
+    inputs = [(question, text) for text in words] if query else words
     encodings = cutting.encode_batch(inputs, is_pretokenized=True)
     return [
         _windows([encoding, *encoding.overflowing], kept, int(bool(query)))
@@ -127,7 +127,7 @@ def _windows(encodings: List[Any], tokens: NDArray[numpy.int64], sequence: int) 
     """The windows of one Doc; `tokens` are those behind the tokenizer's words, `sequence` is the number of the text."""
     windows, counts, margins = [], [], []
     for encoding in encodings:
-        positions = numpy.flatnonzero([own == sequence for own in encoding.sequence_ids])
+        positions = numpy.flatnonzero([number == sequence for number in encoding.sequence_ids])
         word_ids = encoding.word_ids
         owners = tokens[[word_ids[i] for i in positions.tolist()]]
         words, first, pieces = numpy.unique(owners, return_index=True, return_counts=True)
@@ -150,6 +150,6 @@ def _best_windows(windows: List[Window], counts: List[Any], margins: List[Any]) 
         for number, window in enumerate(windows)
     ]
     return [
-        window._replace(words=window.words[own], first=window.first[own], last=window.last[own])
-        for window, own in zip(windows, kept, strict=True)
+        window._replace(words=window.words[chosen], first=window.first[chosen], last=window.last[chosen])
+        for window, chosen in zip(windows, kept, strict=True)
     ]

@@ -61,7 +61,10 @@ def row_text(row: Row) -> Optional[str]:
 
 def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
     """Read what a row names under "weak_ents" (of several sources that of `source`), or else under one of "ents",
-    "spans" and "entities"; None if the list is null: nobody has looked. Its items are"""
+    "spans" and "entities"; None if the list is null: nobody has looked. An item is `[start, end, label]`, perhaps with
+    a score; an object with "start", "end", "label" (or "type", "entity_group") and perhaps "score"; or a phrase: an
+    object with "text" (or "phrase", "word") and "label", or `[phrase, label]`. Offsets count characters of "text", or
+    "tokens", of which the row has one."""
     items, what = _find_list(row, source)
     if items is None:
         return None

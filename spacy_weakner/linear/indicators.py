@@ -93,7 +93,7 @@ def templates(window: int, affixes: int, clusters: Sequence[int] = ()) -> List[T
                 single += [(f"{kind}{CONTEXT_AFFIX}", place) for kind in kinds]
     near = min(window, CONTEXT_CLUSTERS)
     single += [(f"cluster{level}", place) for level in clusters for place in range(-near, near + 1)]
-    found: List[Template] = [(own,) for own in single]
+    found: List[Template] = [(name,) for name in single]
     if window:
         # Of words together few come again, and a model learns them by heart; of shapes there are not many.
         before, here, after = (("collapsed", place) for place in (-1, 0, 1))
@@ -130,8 +130,8 @@ def indicators(
         for name in _CASED:
             columns[name][places] ^= modes
     hashes = numpy.empty((len(templates), len(orths)), dtype="uint64")
-    for own, template in zip(hashes, templates, strict=True):
-        own[:] = combine([columns[name][places + offset] for name, offset in template])
+    for column, template in zip(hashes, templates, strict=True):
+        column[:] = combine([columns[name][places + offset] for name, offset in template])
     hashes = mix(hashes ^ salts(templates)[:, None])
     ids = numpy.ascontiguousarray((hashes % numpy.uint64(rows)).T.astype("int32"))
     return numpy.split(ids, numpy.cumsum(lengths)[:-1])

@@ -107,5 +107,5 @@ def _forward(
             ops.scatter_add(model.get_grad("W"), rows, whole)
         return ids
 
-    ends = numpy.cumsum([len(own) for own in ids]).tolist()
-    return [scores[end - len(own) : end] for own, end in zip(ids, ends, strict=True)], backprop
+    ends = numpy.cumsum([len(rows) for rows in ids]).tolist()
+    return [scores[end - len(rows) : end] for rows, end in zip(ids, ends, strict=True)], backprop

@@ -90,16 +90,13 @@ def prepare(
     )
     for name, path, converted in given:
         if path is not None:
-            how: Dict[str, Any] = {"misaligned": "drop"}
-            if name != "text":
-                how = {
-                    "misaligned": misaligned,
-                    "spans_key": spans_key if spans_key and has_span_groups(path) else None,
-                }
-            report = convert(path, converted, **how, **options)
+            is_text = name == "text"
+            key = spans_key if spans_key and not is_text and has_span_groups(path) else None
+            unaligned = "drop" if is_text else misaligned
+            report = convert(path, converted, misaligned=unaligned, spans_key=key, **options)
             counts[name] = report.docs
             notes += [f"{name}: {remark}" for remark in report.remarks]
-            if name == "text":
+            if is_text:
                 counts["text_words"] = report.tokens
             elif name != "gold" and not any(doc.ents for doc in read_docs(converted, Vocab())):
                 # Without entities all candidates are equal.
@@ -108,10 +105,10 @@ def prepare(
                 cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
                 raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
     if gold is not None:
-        docs = _annotated(list(read_docs(whole, language.blank().vocab)), gold, notes)
+        docs = list(read_docs(whole, language.blank().vocab))
         whole.unlink()
         record_language(whole, None)
-        split = split_gold(docs, dev=dev is None, test=test is None, seed=seed)
+        split = split_gold(_annotated(docs, gold, notes), dev=dev is None, test=test is None, seed=seed)
         notes += split.notes
         counts["gold_words"] = sum(map(len, split.gold))
         for path, part in ((corpora.gold, split.gold), (corpora.dev, split.dev), (corpora.test, split.test)):

@@ -15,11 +15,11 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 from spacy.util import load_config
 
 from ..code_version import code_of, names_in
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, WeaknerError, check_range, require
 from ..files import existing, parse_json
 from ..pipelines import config_text
 from ..progress import Progress
-from ..runtime.cluster import connected, load_ray
+from ..runtime.cluster import connected
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.receipts import Receipt
@@ -105,7 +105,7 @@ def check_trainings(processes: int, ray: Optional[str]) -> None:
     if ray is not None:
         if processes > 1:
             raise WeaknerError(Errors.WK331.format(setting="processes", where="without 'ray'", instead=""))
-        load_ray()
+        require("ray", extra="ray")
 
 
 def train_one(

@@ -17,7 +17,7 @@ from uuid import uuid4
 import spacy
 
 from ..code_version import code_version
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, require
 from ..files import write_text
 from ..own_code import OWN_CODE, import_own_code, own_code
 from .pool import Pool
@@ -142,7 +142,9 @@ def connected(address: str, folder: Path, *, gpus: int = 0, many_cores: bool = F
     """Connect to a Ray cluster, for as long as this lasts; a connection that is there already is used, and stays. The
     address "auto" is that of the environment variable RAY_ADDRESS, or else this machine alone; all machines have to see
     the folder."""
-    ray = load_ray()
+    require("ray", extra="ray")
+    import ray
+
     is_new = not ray.is_initialized()
     if is_new:
         # Not what Ray finds by itself: it may be what is left of a cluster that has ended.
@@ -166,15 +168,6 @@ def connected(address: str, folder: Path, *, gpus: int = 0, many_cores: bool = F
         if is_new:
             with _handlers():
                 ray.shutdown()
-
-
-def load_ray() -> Any:
-    """The module; raises a `WeaknerError` if it is not installed."""
-    try:
-        import ray
-    except ImportError as error:
-        raise WeaknerError(Errors.WK350.format(package="ray", extra="ray")) from error
-    return ray
 
 
 @contextmanager

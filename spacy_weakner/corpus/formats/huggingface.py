@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ...errors import Errors, WeaknerError
+from ...errors import Errors, WeaknerError, require
 from ...files import existing, parse_json
 from ..conll import bio_tags, check_tag, decode_tags, is_readable
 from ..counts import RowError, show
@@ -104,10 +104,10 @@ def table_names(path: Path) -> Tuple[str, ...]:
         metadata = file_.schema_arrow.metadata or {}
     try:
         features = parse_json(metadata.get(_METADATA, b"{}")).get("info", {}).get("features", {})
-        column: Any = next((features[column] for column in TAGS if column in features), {})
-        inner = column.get("feature") if isinstance(column, dict) else None
-        if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" and OUTSIDE in inner["names"]:
-            return tag_names(tuple(inner["names"]))
+        for column in filter(None, map(features.get, TAGS)):
+            inner = column.get("feature") if isinstance(column, dict) else None
+            if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" and OUTSIDE in inner["names"]:
+                return tag_names(tuple(inner["names"]))
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         reason = f"the metadata '{_METADATA.decode()}' of its schema: {error}"
         raise WeaknerError(Errors.WK206.format(path=path, reason=reason, cure="Write it again")) from error
@@ -116,8 +116,9 @@ def table_names(path: Path) -> Tuple[str, ...]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    parquet = _parquet()
+    require("pyarrow", extra="parquet")
     import pyarrow
+    from pyarrow import parquet
 
     try:
         with parquet.ParquetFile(existing(path)) as file_:
@@ -130,8 +131,9 @@ def _opened(path: Path) -> Iterator[Any]:
 
 def write_table(path: Path, docs: Iterable[Doc], lost: "Counter[str]") -> int:
     """Write a file, with the names of the tags in its metadata. Docs without visible tokens are left out."""
-    parquet = _parquet()
+    require("pyarrow", extra="parquet")
     import pyarrow
+    from pyarrow import parquet
 
     text, tags = pyarrow.string(), pyarrow.list_(pyarrow.int64())
     schema = pyarrow.schema([("id", text), ("tokens", pyarrow.list_(text)), (NER_TAGS, tags)])
@@ -153,14 +155,6 @@ def write_table(path: Path, docs: Iterable[Doc], lost: "Counter[str]") -> int:
         features = {"id": text, "tokens": {"feature": text, "_type": "List"}, NER_TAGS: tags}
         writer.add_key_value_metadata({_METADATA: json.dumps({"info": {"features": features}}).encode()})
     return n
-
-
-def _parquet() -> Any:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise WeaknerError(Errors.WK350.format(package="pyarrow", extra="parquet")) from error
-    return parquet
 
 
 HUGGINGFACE = Tool(read, write=write)

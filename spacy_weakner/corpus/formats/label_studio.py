@@ -145,7 +145,10 @@ def _annotator(who: Any) -> str:
 
 def _newest(found: List[Dict[str, Any]]) -> Dict[str, Any]:
     # Of those made at the same time, the last.
-    return max(reversed(found), key=lambda each: str(each.get("updated_at") or each.get("created_at") or ""))
+    def time(annotation: Dict[str, Any]) -> str:
+        return str(annotation.get("updated_at") or annotation.get("created_at") or "")
+
+    return max(reversed(found), key=time)
 
 
 def _text(data: Dict[str, Any]) -> str:

@@ -96,7 +96,7 @@ def find_unit(path: Path, records: Iterable[Tuple[Place, Record]], usual: str, s
                 path=path,
                 place=place if isinstance(place, str) else f"line {place}",
                 span=show([mark.start, mark.end, mark.label]),
-                said="a part of the text" if mark.text is None else show(mark.text),
+                expected="a part of the text" if mark.text is None else show(mark.text),
                 found=show(text[mark.start : mark.end]),
                 n=n,
                 misfits=", ".join(f"{unit} {bad[unit]}" for unit in units),

@@ -100,7 +100,7 @@ class Client:
 
     def _sleep(self, seconds: float) -> None:
         if self._stopped.wait(seconds):
-            raise FailedRequest("stopped", Scope.TEXT)
+            raise FailedRequest("stopped", Scope.ALL)
 
     def _send(self, body: Dict[str, Any]) -> Completion:
         try:

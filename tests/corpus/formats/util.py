@@ -9,6 +9,8 @@ from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs
 
 NLP = spacy.blank("xx")
+TEXT = "Anna met Bob in Paris."
+ANNA, PARIS = [0, 4, "PER"], [16, 21, "LOC"]
 
 
 def write_lines(path, rows):
@@ -47,3 +49,16 @@ def said(doc):
         [(t.ent_iob_, t.ent_type_) for t in doc],
         {name: (group(doc, name), weak.group_scores(doc, name)) for name in doc.spans},
     )
+
+
+def result(start, end, label, **more):
+    value = {"start": start, "end": end, "text": TEXT[start:end], "labels": [label]}
+    return {"id": "x1", "from_name": "label", "to_name": "text", "type": "labels", "value": value, **more}
+
+
+def task(annotations=(), predictions=(), text=TEXT, **more):
+    return {"id": 7, "data": {"text": text}, "annotations": list(annotations), "predictions": list(predictions), **more}
+
+
+def answer(*spans, by=1, at="2024-01-01T10:00:00Z", **more):
+    return {"completed_by": by, "created_at": at, "result": [result(*span) for span in spans], **more}

@@ -1,0 +1,162 @@
+"""Datasets of Hugging Face, as rows of JSON and as Parquet."""
+
+import json
+import re
+import shlex
+from datetime import datetime
+from decimal import Decimal
+
+import pytest
+
+from spacy_weakner.checks.check import CheckedFiles, examine
+from spacy_weakner.corpus import overlaps, records, weak
+from spacy_weakner.corpus.formats import reading
+from spacy_weakner.errors import WeaknerError
+
+from .util import converted, ents, iob, write_lines
+
+
+def test_numbers_of_tags_need_names(tmp_path):
+    rows = [{"tokens": ["Anna", "met", "Bob"], "ner_tags": [1, -100, 0]}]
+    path = write_lines(tmp_path / "a.jsonl", rows)
+    with pytest.raises(WeaknerError, match=r"line 1.*--labels O,B-PER,I-PER"):
+        converted(path)
+    (doc,), _ = converted(path, labels=["O", "B-PER", "I-PER"])
+    assert iob(doc) == "B-O" and ents(doc) == [("Anna", "PER")]
+    (doc,), _ = converted(path, labels=["O", "PER"])
+    assert ents(doc) == [("Anna", "PER")]
+    with pytest.raises(WeaknerError, match=r"the tag 1 has no name: there are 1"):
+        converted(path, labels=["O"])
+
+
+def test_autotrain(tmp_path):
+    rows = [{"tokens": ["New", "York", "is"], "tags": ["B-LOC", "I-LOC", "O"]}, {"tokens": ["a"], "tags": [None]}]
+    docs, _ = converted(write_lines(tmp_path / "a.jsonl", rows))
+    assert [iob(doc) for doc in docs] == ["BIO", "-"]
+
+
+def write_parquet(path, names, **columns):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    features = {"ner_tags": {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"}}
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
+    return path
+
+
+@pytest.mark.parametrize("names", [["O", "B", "I"], ["O", "B-", "I-"]])
+@pytest.mark.parametrize("kind", ["numbers", "tags", "labels", "parquet"])
+def test_tags_without_a_type(tmp_path, kind, names):
+    tokens, numbers = list("abcdef"), [0, 1, 1, 2, 0, 0]
+    labels = None
+    if kind == "parquet":
+        path = write_parquet(tmp_path / "a.parquet", names, tokens=[tokens], ner_tags=[numbers])
+    else:
+        key, values = ("ner_tags", numbers) if kind == "numbers" else (kind, [names[i] for i in numbers])
+        path = write_lines(tmp_path / "a.jsonl", [{"tokens": tokens, key: values}])
+        labels = names if kind == "numbers" else None
+    with pytest.raises(WeaknerError, match=r"a\.(jsonl|parquet), (line|row) 1: .*no tag without a type") as error:
+        converted(path, labels=labels)
+    # What it advises.
+    _, _, _, given, *_, option, value = shlex.split(re.search(r"spacy weakner convert .*", str(error.value))[0])
+    assert given == str(path) and option == "--labels"
+    (doc,), _ = converted(path, labels=value.split(","))
+    assert [(ent.start, ent.end, ent.label_) for ent in doc.ents] == [(1, 2, "TYPE"), (2, 4, "TYPE")]
+
+
+def test_names_that_are_given_come_before_those_of_the_file(tmp_path):
+    path = write_parquet(tmp_path / "a.parquet", ["O", "B-X", "I-X"], tokens=[["a", "b"]], ner_tags=[[1, 2]])
+    (doc,), _ = converted(path, labels=["O", "B-PER", "I-PER"])
+    assert ents(doc) == [("a b", "PER")]
+    # Such names have no other way.
+    path = write_parquet(tmp_path / "b.parquet", ["O", "B-X", "Y"], tokens=[["a", "b"]], ner_tags=[[1, 2]])
+    with pytest.raises(WeaknerError, match=r"WK206.*b\.parquet.*'Y' is no tag"):
+        converted(path)
+    (doc,), _ = converted(path, labels=["O", "B-X", "I-X"])
+    assert ents(doc) == [("a b", "X")]
+
+
+@pytest.mark.parametrize("between", [",", " | "])
+@pytest.mark.parametrize("key", ["tags", "parquet"])
+def test_several_tags_in_one_cell(tmp_path, between, key):
+    tags = ["O", between.join(["B-creative-work", "B-location"]), "I-location", "B-PER"]
+    if key == "parquet":
+        path = write_parquet(tmp_path / "a.parquet", tags, tokens=[list("abcd")], ner_tags=[[0, 1, 2, 3]])
+    else:
+        path = write_lines(tmp_path / "a.jsonl", [{"tokens": list("abcd"), key: tags}])
+    (doc,), report = converted(path)
+    assert ents(doc) == [("d", "PER")] and iob(doc) == "O--B" and report.notes == {overlaps.OVERLAPS: 2}
+
+
+@pytest.mark.parametrize("blank", ["\n", "\u00a0", ""])
+def test_tokens_of_white_space(tmp_path, blank):
+    tokens, empty = ["Anna", blank, "Lee", "left"], [blank] * 2
+    tags = {"tokens": tokens, "ner_tags": ["B-PER", "O", "I-PER", "O"]}, {"tokens": empty, "ner_tags": ["O", "O"]}
+    spans = {"tokenized_text": tokens, "ner": [[0, 2, "PER"]]}, {"tokenized_text": empty, "ner": []}
+    for name, made in (("a", tags), ("b", spans)):
+        (doc,), report = converted(write_lines(tmp_path / f"{name}.jsonl", made))
+        assert [t.text for t in doc] == ["Anna", "Lee", "left"] and ents(doc) == [("Anna Lee", "PER")]
+        assert report.notes[reading.NOT_TEXT] == 1 and report.notes[records.BLANK_TOKENS] >= 1
+    row = {"tokens": ["Anna", blank, "left"], "ner_tags": ["B-PER", "O", "O"]}
+    (doc,), report = converted(write_lines(tmp_path / "c.jsonl", [row]))
+    assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {records.BLANK_TOKENS: 1}
+    path = write_lines(tmp_path / "d.jsonl", [{"tokens": row["tokens"], "ents": [[0, 1, "PER"]]}])
+    (doc,), report = converted(path)
+    assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {records.BLANK_TOKENS: 1}
+    said = [finding.message for finding in examine(CheckedFiles(gold=path)).findings]
+    assert any(f"{records.BLANK_TOKENS}: 1" in message for message in said)
+
+
+def test_parquet_knows_the_names(tmp_path):
+    pyarrow = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    names = ["O", "B-PER", "I-PER"]
+    features = {
+        "tokens": {"feature": {"dtype": "string", "_type": "Value"}, "_type": "Sequence"},
+        "pos_tags": {"feature": {"names": ["DT", "NN"], "_type": "ClassLabel"}, "_type": "Sequence"},
+        "ner_tags": {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"},
+    }
+    table = pyarrow.table({"tokens": [["Anna", "B"], ["x"]], "pos_tags": [[0, 1], [1]], "ner_tags": [[1, 2], [-1]]})
+    table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    docs, _ = converted(tmp_path / "a.parquet")
+    assert [iob(doc) for doc in docs] == ["BI", "-"] and ents(docs[0]) == [("Anna B", "PER")]
+    for wrong in (3, -7, 0.5, True):
+        odd = pyarrow.table({"tokens": [["Anna"]], "ner_tags": [[wrong]]}).replace_schema_metadata(
+            table.schema.metadata
+        )
+        parquet.write_table(odd, tmp_path / "c.parquet")
+        with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1: .*tag"):
+            converted(tmp_path / "c.parquet")
+    # The column of tags is not the first whose name could be one.
+    features = {**features, "ner": {"dtype": "string", "_type": "Value"}, "labels": features["ner_tags"]}
+    del features["ner_tags"]
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    other = pyarrow.table({"tokens": [["Anna", "B"]], "ner": ["Anna"], "labels": [[1, 2]]})
+    parquet.write_table(other.replace_schema_metadata(metadata), tmp_path / "e.parquet")
+    (doc,), _ = converted(tmp_path / "e.parquet")
+    assert ents(doc) == [("Anna B", "PER")]
+    # Lists are also written as [{...}]: the names are given then.
+    metadata = {"huggingface": json.dumps({"info": {"features": {"ner_tags": [features["labels"]["feature"]]}}})}
+    parquet.write_table(table.replace_schema_metadata(metadata), tmp_path / "d.parquet")
+    with pytest.raises(WeaknerError, match=r"d\.parquet, row 1: .*--labels"):
+        converted(tmp_path / "d.parquet")
+    docs, _ = converted(tmp_path / "d.parquet", labels=names)
+    assert [iob(doc) for doc in docs] == ["BI", "-"]
+    table = table.drop(["pos_tags"])
+    parquet.write_table(table.rename_columns(["tokens", "my_tags"]), tmp_path / "b.parquet")
+    _, report = converted(tmp_path / "b.parquet")
+    assert report.ignored == {"my_tags": 2} and report.suspects == ["my_tags"]
+    parquet.write_table(table.rename_columns(["words", "ner_tags"]).drop(["ner_tags"]), tmp_path / "b.parquet")
+    with pytest.raises(WeaknerError, match=r"row 1: no tokens"):
+        converted(tmp_path / "b.parquet")
+    for name, value in (("id", b"\xff"), ("text", datetime(2026, 1, 2)), ("spans", [Decimal("1.5")])):
+        odd = {"text": ["Anna"], "spans": [[]], name: [value]}
+        parquet.write_table(pyarrow.table(odd), tmp_path / "c.parquet")
+        with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1"):
+            converted(tmp_path / "c.parquet")
+    (tmp_path / "c.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(WeaknerError, match=r"WK206.*c\.parquet"):
+        converted(tmp_path / "c.parquet")
