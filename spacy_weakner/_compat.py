@@ -1,6 +1,7 @@
 """What works around other packages, in the versions that it was verified with and in no others."""
 
-from typing import Any, Callable, Type
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, Type
 
 import spacy
 import srsly
@@ -51,3 +52,18 @@ def import_factories_by_name() -> Callable[[], None]:
     factories.get_all = dict
     setattr(Language, "has_factory", classmethod(has_factory))  # noqa: B010
     return undo
+
+
+@contextmanager
+def unlisted_names() -> Iterator[None]:
+    """Let no registry say what it holds where a name is not in it. `spacy package` looks for a name of the language
+    first, for all functions of a config, and what the error would list is imported: all installed packages."""
+    registries = [getattr(spacy.registry, name) for name in spacy.registry.get_registry_names()]
+    changed = [registry for registry in registries if "get_all" not in vars(registry)]
+    try:
+        for registry in changed:
+            registry.get_all = dict
+        yield
+    finally:
+        for registry in changed:
+            vars(registry).pop("get_all", None)

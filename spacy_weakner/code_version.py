@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import re
+import sys
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
@@ -10,6 +11,8 @@ from threading import Lock
 from typing import Dict, FrozenSet, Iterable, Iterator, List, Set
 
 from .about import __version__
+from .errors import WeaknerError
+from .files import write_text
 from .own_code import own_code
 
 _HERE = Path(__file__).parent
@@ -23,6 +26,13 @@ _QUOTED = re.compile(r'"([^"\n]+)"')
 def code_version() -> str:
     """Tell one state of the whole package, and of the own file of a user, from another."""
     return f"{__version__} {_package_hash()}{_own_hash()}"
+
+
+def stamp(path: Path) -> None:
+    """Write the version to a file that workflows depend on, unless the file has it already."""
+    text = code_version() + "\n"
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        write_text(path, text)
 
 
 def code_of(modules: Iterable[str], names: Iterable[object] = ()) -> str:
@@ -118,3 +128,11 @@ def _modules_hash(modules: FrozenSet[str]) -> str:
 def _own_hash() -> str:
     path = own_code()
     return f" {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" if path is not None and path.is_file() else ""
+
+
+# No command: to import all that commands need takes seconds.
+if __name__ == "__main__":
+    try:
+        stamp(Path(sys.argv[1]))
+    except (WeaknerError, OSError) as error:
+        sys.exit(str(error))

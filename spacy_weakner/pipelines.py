@@ -3,7 +3,7 @@
 import re
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Iterator, List, Optional, Tuple, Union
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import spacy
 from spacy.language import Language
@@ -83,10 +83,14 @@ def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:
         return list(nlp.pipe(docs))
 
 
-def load_pipeline(name: Union[str, Path]) -> Language:
-    """Load a trained pipeline."""
+# What a pipeline that only reads Docs does without. English alone has 1,400 exceptions, made anew at each load.
+TOKENIZER = ("tokenizer",)
+
+
+def load_pipeline(name: Union[str, Path], exclude: Sequence[str] = ()) -> Language:
+    """Load a trained pipeline, perhaps without some of its parts."""
     try:
-        return spacy.load(name)
+        return spacy.load(name, exclude=exclude)
     except WeaknerError:
         raise
     except Exception as error:  # of many kinds, if a file of the pipeline is damaged

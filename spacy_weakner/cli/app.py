@@ -38,7 +38,6 @@ COMMANDS = (
     "analyze",
     "suggest",
     "evaluate",
-    "stamp",
     "prepare",
 )
 

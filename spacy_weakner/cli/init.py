@@ -2,6 +2,7 @@
 
 import shlex
 import shutil
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Dict, List, Optional
 
@@ -35,7 +36,7 @@ def init_config_cli(
         Optional[str],
         typer.Option(
             help="Encoder: linear, linear-static, cnn, static, bilstm, transformer, gpu (default: the recipe's first, "
-            "as for recipes in a folder that do not have it)"
+            "as for recipes in a folder that do not have it); several with commas: each in a folder of its own in OUT"
         ),
     ] = None,
     lang: Annotated[str, typer.Option(help="Code of the language; xx for several")] = "en",
@@ -58,12 +59,16 @@ def init_config_cli(
         how: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer}
         encoder: Dict[str, Any] = {"transformer": transformer, "precision": precision}
         if output != STDOUT and not path.suffix:
-            check_choice("size", size or SIZES[0], SIZES)
-            for name, known in ((name, find_recipe(name)) for name in _names(recipe)):
-                usable = size if size in known.sizes else known.sizes[0]
+            sizes = [wanted.strip() for wanted in (size or "").split(",")]
+            for wanted in sizes if size else ():
+                check_choice("size", wanted, SIZES)
+            for wanted, name in product(dict.fromkeys(sizes), _names(recipe)):
+                known = find_recipe(name)
+                usable = wanted if wanted in known.sizes else known.sizes[0]
                 # A Transformer belongs to the sizes that have one.
                 given = encoder if "transformer" in sizes_of(usable) else {}
-                write_text(_new(path / f"{name}.cfg", overwrite), render_config(name, usable, **how, **given))
+                folder = path / wanted if len(sizes) > 1 else path
+                write_text(_new(folder / f"{name}.cfg", overwrite), render_config(name, usable, **how, **given))
         elif output != STDOUT:
             text = render_config(recipe, size, **how, **encoder)
             write_text(_new(path, overwrite), text)

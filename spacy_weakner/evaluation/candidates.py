@@ -23,7 +23,7 @@ from ..corpus.weak import (
 )
 from ..errors import Errors, WeaknerError
 from ..files import existing
-from ..pipelines import load_pipeline
+from ..pipelines import TOKENIZER, load_pipeline
 from ..ty import Entity
 from .links import preferred_names
 
@@ -136,7 +136,7 @@ class Predictions:
             yield gold, doc
 
     def _predict(self) -> Iterator[Tuple[Doc, Doc]]:
-        nlp = self._nlp = load_pipeline(self.candidate.path)
+        nlp = self._nlp = load_pipeline(self.candidate.path, TOKENIZER)
         docs = read_docs(self.test, nlp.vocab)
         while chunk := list(islice(docs, _CHUNK)):
             bare = [bare_copy(change_case(doc, self.case) if self.case else doc) for doc in chunk]

@@ -28,13 +28,15 @@ ON_PUBLIC_DATA = (
 )
 
 
-def assemble(lists: Mapping[str, Path], heads: Mapping[str, Path], settings: Mapping[str, Any]) -> Language:
+def assemble(
+    lists: Mapping[str, Path], heads: Mapping[str, Path], settings: Mapping[str, Any], exclude: Sequence[str] = ()
+) -> Language:
     """Put term lists (by source) and heads (by their new names) into one pipeline, which splits texts into sentences.
-    Lists write the span groups `weak:<source>`, heads get some changed settings; tokenizer and vectors are those of the
-    part with most vectors."""
+    Lists write the span groups `weak:<source>`, heads get some changed settings; tokenizer (if it is not excluded) and
+    vectors are those of the part with most vectors."""
     first = max([*heads.values(), *lists.values()], key=_vectors_size)
     names = load_config(first / "config.cfg")["nlp"]["pipeline"]
-    nlp = spacy.load(first, exclude=names)
+    nlp = spacy.load(first, exclude=[*names, *exclude])
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
     nlp.meta["performance"] = {}  # that of one component
     _add_lists(nlp, lists, annotate_ents=False)

@@ -19,6 +19,7 @@ from ..calibration.calibrate import make_complete
 from ..calibration.fitting import find_temperature
 from ..corpus.docbin import copy_with_groups, read_docs
 from ..corpus.weak import PREDICTED_PREFIX, copy_group
+from ..pipelines import TOKENIZER
 from ..runs.training import Training
 from ..training.augmenting import CaseCopies
 from ..training.readers import make_example
@@ -49,7 +50,7 @@ class Head(NamedTuple):
 
     def predict(self, pipeline: Path, corpus: Path, cases: Optional[CaseCopies] = None) -> Predicted:
         """Predict a corpus, which has the matches of the lists, and its copies in other case."""
-        nlp = assemble({}, {self.name: pipeline}, {**PROPOSES, **WRITES, "annotate_ents": True})
+        nlp = assemble({}, {self.name: pipeline}, {**PROPOSES, **WRITES, "annotate_ents": True}, TOKENIZER)
         gold = list(read_docs(corpus, nlp.vocab))
         copies = [copy for doc in gold for copy in cases.copies(doc)] if cases else []
         docs = predict_docs(nlp, [*gold, *copies])

@@ -24,7 +24,7 @@ from ..files import atomic_path, existing
 from ..gazetteer_ruler.entities import annotate_entities
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import TermSource, read_sources
-from ..pipelines import load_pipeline
+from ..pipelines import TOKENIZER, load_pipeline
 
 RULER, ABBREVIATIONS, LINKER = "gazetteer_ruler", "abbreviations", "term_linker"
 # Of a list the component that extends its span group.
@@ -87,7 +87,7 @@ def label_with(lists: List[TermList], corpus: Path, output: Path) -> Path:
     """Write a corpus with the matches of term lists beside its gold."""
     docs = list(read_docs(corpus, Vocab()))
     for term_list in lists:
-        nlp = load_pipeline(term_list.pipeline)
+        nlp = load_pipeline(term_list.pipeline, TOKENIZER)
         group = weak_group(term_list.source)
         for doc, matched in zip(docs, nlp.pipe([bare_copy(doc, nlp.vocab) for doc in docs]), strict=True):
             copy_group(matched, doc, group)

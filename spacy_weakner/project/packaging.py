@@ -14,6 +14,7 @@ import srsly
 from packaging.version import InvalidVersion, Version
 from spacy.cli.package import package as spacy_package
 
+from .._compat import unlisted_names
 from ..about import __title__, __version__
 from ..errors import Errors, WeaknerError
 from ..evaluation.compare import CandidateScores
@@ -89,7 +90,8 @@ def package(
         write_text(model / "README.md", render("package.md.jinja", values))
         built = Path(scratch) / "built"
         built.mkdir()
-        spacy_package(model, built, create_sdist=False, create_wheel=False, force=True, silent=True)
+        with unlisted_names():
+            spacy_package(model, built, create_sdist=False, create_wheel=False, force=True, silent=True)
         folder = f"{full}-{version}"
         wheel = _build_wheel(built / folder)
         # The wheel is written last: an interrupted run leaves no half of a package.

@@ -1,5 +1,6 @@
 """Copies of training sentences in other case, for text without case."""
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence
 
@@ -13,7 +14,7 @@ from ..corpus.docbin import bare_copy
 from ..corpus.tags import same_tokens
 from ..corpus.weak import WEAK_PREFIX, copy_group
 from ..errors import check_range
-from ..pipelines import load_pipeline
+from ..pipelines import TOKENIZER, load_pipeline
 
 
 class CaseCopies:
@@ -34,7 +35,7 @@ class CaseCopies:
         check_range("lower", lower, 0.0, 1.0)
         check_range("upper", upper, 0.0, 1.0)
         self.shares: Dict[str, float] = {LOWER: lower, UPPER: upper}
-        self.lists = list(lists)
+        self.lists = [*map(Path, lists)]
         self._pipelines: Optional[List[Language]] = None
 
     def __call__(self, nlp: Language, example: Example) -> Iterator[Example]:
@@ -60,10 +61,17 @@ class CaseCopies:
     def _change(self, doc: Doc, case: str) -> Doc:
         copy = change_case(doc, case)
         if self._pipelines is None:
-            self._pipelines = [load_pipeline(path) for path in self.lists]
+            self._pipelines = [_load(path, (path / "meta.json").stat().st_mtime_ns) for path in self.lists]
         for nlp in self._pipelines:
             matched = nlp(bare_copy(copy, nlp.vocab))
             for name in matched.spans:
                 if name.startswith(WEAK_PREFIX):
                     copy_group(matched, copy, name)
         return copy
+
+
+@lru_cache(maxsize=8)
+def _load(path: Path, changed: int) -> Language:
+    """The pipeline of a list as it is since `changed`. A training reads its corpus several times, with a reader each,
+    and a process trains several pipelines."""
+    return load_pipeline(path, TOKENIZER)

@@ -1,5 +1,7 @@
 """`spacy weakner init config`"""
 
+import shutil
+
 import pytest
 from spacy.util import load_config_from_str
 from typer.testing import CliRunner
@@ -47,6 +49,14 @@ def test_a_folder(tmp_path):
     assert (tmp_path / "crf_ner.cfg").read_text(encoding="utf-8") == render_config("crf_ner", "linear")
     assert (tmp_path / "joint.joint.cfg").read_text(encoding="utf-8") == render_config("joint.joint")
     assert "[WK314]" in invoke("crf_ner", tmp_path).output
+    assert "cnnn" in invoke("crf_ner", tmp_path, "--size", "linear,cnnn").output
+    for sizes in ("linear,cnn", "cnn,cnn"):
+        assert invoke("crf_ner", tmp_path / sizes, "--size", sizes).exit_code == 0
+        for size in sizes.split(","):
+            assert (tmp_path / sizes / size / "crf_ner.cfg").read_text(encoding="utf-8") == render_config(
+                "crf_ner", size
+            )
+        shutil.rmtree(tmp_path / sizes)
     assert invoke("all", tmp_path, "--overwrite").exit_code == 0
     assert len(list(tmp_path.iterdir())) == len(recipes())
 

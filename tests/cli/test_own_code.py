@@ -71,10 +71,10 @@ def test_a_file_that_cannot_be_imported(code, tmp_path, text, message):
     code.unlink()
     if text is not None:
         code.write_text(text)
-    result = invoke("stamp", tmp_path / "stamp", "--code", code)
+    result = invoke("init", "config", "crf_ner", tmp_path / "new.cfg", "--code", code)
     assert result.exit_code == 1
     assert re.search(message, " ".join(result.stderr.split()))
-    assert not (tmp_path / "stamp").exists()
+    assert not (tmp_path / "new.cfg").exists()
 
 
 def test_what_is_made_with_it_depends_on_it(code, monkeypatch):

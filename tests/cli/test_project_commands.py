@@ -1,6 +1,8 @@
-"""`spacy weakner prepare`, `fit`, `evaluate --selection`, `package`, `stamp`, `init project`: what they print."""
+"""`spacy weakner prepare`, `fit`, `evaluate --selection`, `package`, `init project`: what they print."""
 
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from typer.testing import CliRunner
 from weasel.util import load_project_config
 
 from spacy_weakner.cli.app import app
-from spacy_weakner.code_version import code_version
+from spacy_weakner.code_version import code_version, stamp
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.project.packaging import Package
@@ -100,15 +102,20 @@ def test_package_ends_with_the_candidate_and_its_use(tmp_path, monkeypatch):
 
 def test_a_stamp_that_fits_is_not_touched(tmp_path):
     path = tmp_path / "new" / "code.txt"
-    result = invoke("stamp", path)
-    assert result.exit_code == 0 and result.stdout == path.read_text() == code_version() + "\n"
+    stamp(path)
+    assert path.read_text() == code_version() + "\n"
     before = path.stat()
-    invoke("stamp", path)
+    stamp(path)
     assert (path.stat().st_mtime_ns, path.stat().st_ino) == (before.st_mtime_ns, before.st_ino)
     path.write_text("other code\n")
-    invoke("stamp", path)
+    stamp(path)
     assert path.read_text() == code_version() + "\n"
-    assert invoke("stamp", tmp_path).exit_code == 1
+    command = [sys.executable, "-m", "spacy_weakner.code_version"]
+    path.unlink()
+    subprocess.run([*command, path], check=True)
+    assert path.read_text() == code_version() + "\n"
+    refused = subprocess.run([*command, tmp_path], capture_output=True, text=True)
+    assert refused.returncode == 1 and len(refused.stderr.splitlines()) == 1
 
 
 def test_init_project_says_where_it_is(tmp_path):

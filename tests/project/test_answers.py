@@ -47,7 +47,7 @@ def files(tmp_path):
 def test_from_files_to_what_is_known(tmp_path, files, monkeypatch, also):
     folder = tmp_path / "project"
     init_project(folder, lang="xx", **{name: files[name] for name in ("gold", "text", "answers", *also)})
-    for name in ("code", "prepare", "label"):
+    for name in ("prepare", "label"):
         run(folder, name, monkeypatch)
     assert "no answers on the gold" in " ".join(run(folder, "analyze", monkeypatch).split())
     corpora = Corpora(folder / "corpus")
@@ -64,7 +64,7 @@ def test_from_files_to_what_is_known(tmp_path, files, monkeypatch, also):
 def test_another_method_needs_no_other_file(tmp_path, files, monkeypatch):
     folder = tmp_path / "project"
     init_project(folder, lang="xx", **files)
-    for name in ("code", "prepare", "label"):
+    for name in ("prepare", "label"):
         run(folder, name, monkeypatch)
     text = (folder / "project.yml").read_text()
     assert "method: weighted" in text

@@ -74,8 +74,11 @@ def check_project(folder):
         for dep in command.get("deps", []):
             assert dep in made or (folder / dep).exists(), f"{name} needs {dep}"
         for script in command["script"]:
-            python, _, package, subcommand, *arguments = shlex.split(script)
-            assert (python, package) == ("python", "spacy_weakner") and not set("|&;><") & set(script)
+            python, _, module, subcommand, *arguments = shlex.split(script)
+            if name == "code":
+                assert (module, subcommand, arguments) == ("spacy_weakner.code_version", "corpus/code.txt", [])
+                continue
+            assert (python, module) == ("python", "spacy_weakner") and not set("|&;><") & set(script)
             # Fails for options that there are not, and for missing arguments.
             known[subcommand].make_context(subcommand, arguments)
             # What a command reads and a later change would not be seen of.
