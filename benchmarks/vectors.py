@@ -1,11 +1,12 @@
 """What word vectors of text bring to linear heads, on dev.
 
-    python benchmarks/vectors.py --data DIR [--gold 50,100,250] [--seeds 0,1,2] [--sets bc5cdr,conll03]
+    python benchmarks/vectors.py --data DIR --transformer FOLDER [--gold 50,100,250] [--seeds 0,1,2]
 
 Heads are trained on samples of train, without vectors, with those of 4,500 sentences of train, and with those of more
-text: PubMed for BC5CDR, all of train for CoNLL-2003. With `list` they read matches of a term list, too: half of the
-list of BC5CDR, all of that of CoNLL-2003. Rows go to docs/evidence/vectors.jsonl; docs/evidence/vectors.md is written
-at the end.
+text: PubMed for BC5CDR, all of train for CoNLL-2003; and with the subword vectors of a Transformer, distilled on the
+4,500 sentences, alone and with the vectors of these sentences. With `list` they read matches of a term list, too: half
+of the list of BC5CDR, all of that of CoNLL-2003. Rows go to docs/evidence/vectors.jsonl; docs/evidence/vectors.md is
+written at the end.
 """
 
 import argparse
@@ -17,12 +18,14 @@ from best import WORDS, read_rows, write_rows
 from common import EVIDENCE, ROOT, Cost, Evidence, Run, config_file, evaluate, find, mean_and_spread
 
 from spacy_weakner.conversion.convert import convert
+from spacy_weakner.encoder_tools.distill import distill
 from spacy_weakner.encoder_tools.vectors import vectors
 from spacy_weakner.files import write_text
 from spacy_weakner.runs.training import LAST, Training, train_all
 
 TEXTS, DEV = 4500, 2000
-PLAIN, OWN, MORE = "plain", "own text", "more text"
+PLAIN, OWN, MORE, PIECES, BOTH = "plain", "own text", "more text", "pieces", "pieces and own text"
+VARIANTS = (PLAIN, OWN, MORE, PIECES, BOTH)
 RECIPES = {"gold alone": "crf_ner", "list": "crf_ner.terms"}
 
 
@@ -33,7 +36,8 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / "vectors")
     parser.add_argument("--sets", default="bc5cdr,conll03")
     parser.add_argument("--heads", default=",".join(RECIPES))
-    parser.add_argument("--variants", default=f"{PLAIN},{OWN},{MORE}")
+    parser.add_argument("--variants", default=",".join(VARIANTS))
+    parser.add_argument("--transformer", help="folder of the Transformer whose subword vectors are read")
     parser.add_argument("--gold", default="50,100,250")
     parser.add_argument("--seeds", default="0,1,2")
     parser.add_argument("--render", action="store_true", help="only write the page")
@@ -51,28 +55,34 @@ def run(name: str, arguments: argparse.Namespace, evidence: Evidence) -> None:
     for head in arguments.heads.split(","):
         for gold in map(int, arguments.gold.split(",")):
             for seed in map(int, arguments.seeds.split(",")):
-                for variant in [name for name in (PLAIN, OWN, MORE) if name in arguments.variants.split(",")]:
+                for variant in [name for name in VARIANTS if name in arguments.variants.split(",")]:
                     this = Run("vectors", name, "linear", "quick", f"{head}, {variant}", seed, gold, 0)
                     if not evidence.has(this):
                         wanted.append((this, head, variant))
     dev = corpus(arguments.data, name, folder, "dev", 0, DEV)
-    trainings = [training(arguments.data, name, folder, *row, dev) for row in wanted]
+    trainings = [training(arguments, name, folder, *row, dev) for row in wanted]
     train_all(trainings, progress=True)
     for (this, _, _), trained in zip(wanted, trainings, strict=True):
         counts, speed = evaluate(trained.output / LAST, dev)
         evidence.add(this, counts, Cost(), speed)
 
 
-def training(data: Path, name: str, folder: Path, this: Run, head: str, variant: str, dev: Path) -> Training:
+def training(
+    arguments: argparse.Namespace, name: str, folder: Path, this: Run, head: str, variant: str, dev: Path
+) -> Training:
     """A training on a sample of train."""
+    data = arguments.data
     train = corpus(data, name, folder, "train", this.seed, this.strong)
     overrides: Dict[str, Any] = {"paths.train": str(train), "paths.dev": str(dev)}
     if head == "list":
         overrides["paths.terms"] = str(term_list(data, name, folder))
-    if variant != PLAIN:
-        overrides["initialize.vectors"] = str(make_vectors(data, name, folder, variant))
+    if variant in (PIECES, BOTH):
+        overrides["paths.pieces"] = str(make_pieces(data, name, folder, arguments.transformer))
+    if variant in (OWN, MORE, BOTH):
+        overrides["initialize.vectors"] = str(make_vectors(data, name, folder, MORE if variant == MORE else OWN))
     output = folder / f"{head}-{variant}-{this.strong}-{this.seed}".replace(" ", "-")
-    return Training(config_file(RECIPES[head], "linear"), output, overrides)
+    size = "linear" if variant in (PLAIN, OWN, MORE) else "linear-static"
+    return Training(config_file(RECIPES[head], size), output, overrides)
 
 
 def corpus(data: Path, name: str, folder: Path, split: str, seed: int, size: int) -> Path:
@@ -97,14 +107,29 @@ def term_list(data: Path, name: str, folder: Path) -> Path:
     return path
 
 
+def some_text(data: Path, name: str, folder: Path) -> Path:
+    """4,500 sentences of train, without labels."""
+    path = folder / "text.jsonl"
+    if not path.exists():
+        rows = read_rows(data / name, "train")
+        random.Random(12345).shuffle(rows)
+        write_rows(path, [{key: row[key] for key in ("id", "tokens")} for row in rows[:TEXTS]])
+    return path
+
+
+def make_pieces(data: Path, name: str, folder: Path, transformer: str) -> Path:
+    """Subword vectors of a Transformer, fitted to the words of 4,500 sentences of train."""
+    path = folder / "pieces"
+    if not path.exists():
+        print(name, distill([some_text(data, name, folder)], path, model=transformer), flush=True)
+    return path
+
+
 def make_vectors(data: Path, name: str, folder: Path, variant: str) -> Path:
     """Vectors of 4,500 sentences of train, or of more text."""
     path = folder / variant.replace(" ", "-")
     if not path.exists():
-        text = folder / "text.jsonl"
-        rows = read_rows(data / name, "train")
-        random.Random(12345).shuffle(rows)
-        write_rows(text, [{key: row[key] for key in ("id", "tokens")} for row in rows[:TEXTS]])
+        text = some_text(data, name, folder)
         more = find(data / "pubmed", "unlabeled") if name == "bc5cdr" else find(data / name, "train")
         inputs = [text] if variant == OWN else [text, more] if name == "bc5cdr" else [more]
         print(name, variant, vectors(inputs, path, tokenizer=WORDS), flush=True)
@@ -113,7 +138,7 @@ def make_vectors(data: Path, name: str, folder: Path, variant: str) -> Path:
 
 def table(rows: List[Dict[str, Any]]) -> str:
     """F1 of all heads, a line for each data set, head and size of gold."""
-    lines = ["| data, head | gold | plain | own text | more text | samples |", "|---|---|---|---|---|---|"]
+    lines = [f"| data, head | gold | {' | '.join(VARIANTS)} | samples |", "|---|---|" + "---|" * (len(VARIANTS) + 1)]
     groups = sorted({(row["dataset"], row["method"].split(", ")[0], row["strong"]) for row in rows})
     for dataset, head, gold in groups:
         found = {
@@ -122,7 +147,7 @@ def table(rows: List[Dict[str, Any]]) -> str:
                 for row in rows
                 if (row["dataset"], row["method"], row["strong"]) == (dataset, f"{head}, {variant}", gold)
             ]
-            for variant in (PLAIN, OWN, MORE)
+            for variant in VARIANTS
         }
         cells = [mean_and_spread(values) if values else "-" for values in found.values()]
         lines.append(f"| {dataset}, {head} | {gold} | {' | '.join(cells)} | {len(found[PLAIN])} |")
@@ -131,12 +156,13 @@ def table(rows: List[Dict[str, Any]]) -> str:
 
 PAGE = """# Word vectors of text
 
-    python benchmarks/vectors.py --data DIR
+    python benchmarks/vectors.py --data DIR --transformer MINILM_FOLDER
 
 A linear CRF (size `linear`) without vectors, and with clusters of vectors that `encoder vectors` makes of text. Own
 text: 4,500 sentences of train, without their labels. More text: these and 129,130 PubMed sentences for BC5CDR, all
-14,041 sentences of train for CoNLL-2003. F1 on 2,000 sentences of dev, mean and standard deviation of the samples.
-`list`: the head reads the matches of a term list as well, half of that of BC5CDR, all of that of CoNLL-2003.
+14,041 sentences of train for CoNLL-2003. Pieces: subword vectors that `encoder distill` makes of MiniLM (22 million
+weights) beside the features, size `linear-static`. F1 on 2,000 sentences of dev, mean and standard deviation of the
+samples. `list`: the head reads the matches of a term list as well, half of that of BC5CDR, all of that of CoNLL-2003.
 
 {table}
 
