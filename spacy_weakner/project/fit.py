@@ -85,7 +85,6 @@ def fit(
     size: str = LINEAR,
     minutes: float = 10.0,
     max_steps: Optional[int] = None,
-    negative_rate: Optional[float] = None,
     prefer: str = F1,
     lower_case: float = 0.5,
     upper_case: float = 0.25,
@@ -105,7 +104,6 @@ def fit(
     size (str): Encoder: "linear", "linear-static", "transformer" or "gpu".
     minutes (float): Most minutes of a training, roughly.
     max_steps (Optional[int]): Updates of each training; None: from the size of the corpora.
-    negative_rate (Optional[float]): Share of the unknown tokens taken as "O"; None: from the recall of the labels.
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads.
     lower_case (float): Share of the gold sentences that trainings read once more in lower case; half of it of the text.
@@ -146,9 +144,7 @@ def fit(
     # What is trained, and how.
     rules = choose_candidates(facts)
     config = existing(Path(configs) / config_name(WITH_LISTS if facts.gold else ALONE, size))
-    settings, notes = choose_settings(
-        facts, words_per_update(config, {}), minutes, max_steps=max_steps, negative_rate=negative_rate
-    )
+    settings, notes = choose_settings(facts, words_per_update(config, {}), minutes, max_steps)
     notes = [*prepared.notes, *notes, *(hidden_note(key, found) for key, found in collected.items())]
     for note in (*notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
         say(note)

@@ -133,19 +133,12 @@ def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:
 
 
 def choose_settings(
-    facts: Facts,
-    words_per_update: float,
-    minutes: float,
-    *,
-    max_steps: Optional[int] = None,
-    negative_rate: Optional[float] = None,
+    facts: Facts, words_per_update: float, minutes: float, max_steps: Optional[int] = None
 ) -> Tuple[Settings, List[str]]:
-    """Decide for how long and with which settings candidates are trained, with notes on it. The last two are given by
-    users, or None; `words_per_update` are the tokens of a batch."""
+    """Decide for how long and with which settings candidates are trained, with notes on it. `words_per_update` are the
+    tokens of a batch, `max_steps` the updates that users ask for, if they do."""
     if max_steps is not None:
         check_range("max_steps", max_steps, 1, None)
-    if negative_rate is not None:
-        check_range("negative_rate", negative_rate, 0.0, 1.0)
     pace = PACES[facts.size]
     ceiling = max(1, int(minutes * 60 * pace.words_per_second / words_per_update))
 
@@ -155,7 +148,7 @@ def choose_settings(
     settings = Settings(
         gold_steps=steps(facts.gold_words, GOLD_PASSES, pace.gold_steps),
         text_steps=steps(facts.text_words, TEXT_PASSES, pace.text_steps),
-        negative_rate=round(_rate(facts) if negative_rate is None else negative_rate, 3),
+        negative_rate=round(_rate(facts), 3),
         evaluations=pace.evaluations,
     )
     notes = []

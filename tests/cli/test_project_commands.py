@@ -25,7 +25,7 @@ OPTIONS = {
     "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 "
     "--spans-key sc --seed 3",
     "fit": "--configs c --terms t --sources s --size gpu --minutes 3 --max-steps 7 "
-    "--negative-rate 0.4 --prefer speed --lower-case 0.3 --upper-case 0.2 --seed 3 --processes 2 --gpu-id 0",
+    "--prefer speed --lower-case 0.3 --upper-case 0.2 --seed 3 --processes 2 --gpu-id 0",
 }
 
 
