@@ -14,9 +14,9 @@ CASES = {LOWER: str.lower, UPPER: str.upper}
 _ATTRS = [ORTH, SPACY, NORM, TAG, POS, MORPH, LEMMA, SENT_START, ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
 
 
-def has_case(doc: Doc) -> bool:
+def has_case(text: str) -> bool:
     """True if a sentence has an upper-case letter: others are in lower case already, or of a script without case."""
-    return doc.text != doc.text.lower()
+    return text != text.lower()
 
 
 def change_case(doc: Doc, case: str) -> Doc:

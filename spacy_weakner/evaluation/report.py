@@ -178,7 +178,7 @@ def _comparison_section(test: Path, rows: List[Comparison], observers: Mapping[s
 def _case_tables(test: Path, candidate: Candidate, rows: List[Comparison]) -> List[Table]:
     """F1 of a pipeline on the test set as it is, in lower case and in capitals; none for labels, nor for text without
     case."""
-    if not candidate.is_pipeline or not any(map(has_case, read_docs(test, Vocab()))):
+    if not candidate.is_pipeline or not any(has_case(doc.text) for doc in read_docs(test, Vocab())):
         return []
     cells = [f"{row.counts.f1:.1f}" for row in rows if row.name == candidate.name]
     for case in CASES:

@@ -216,7 +216,9 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         RAISES (WeaknerError): If there are no labels.
         """
         self.reset_training()
-        validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
+        # A few, since it reads all that it is given.
+        few = (lambda: list(islice(get_examples() or (), 10))) if callable(get_examples) else get_examples
+        validate_get_examples(few, f"{type(self).__name__}.initialize")
         if labels is None:
             labels = sorted({label for eg in get_examples() for label in self.example_labels(eg)})
         for label in labels:

@@ -59,8 +59,8 @@ class TrainingContext:
         self, gold: Path, output: Path, dev: Optional[Path] = None, *, with_lists: Optional[str] = None
     ) -> Training:
         """A linear CRF on gold alone; or a head of the size `with_lists`, with the matches of the term lists in both
-        corpora as features. Without dev it is evaluated once, on its gold."""
-        overrides: Dict[str, Any] = {"paths.train": str(gold), "paths.dev": str(dev or gold)}
+        corpora as features."""
+        overrides = _corpora(gold, dev)
         if with_lists is None:
             return self._training(ALONE, linear_beside(self.size), output, {**overrides, **self._case_copies()})
         keys = ("components.crf_ner.model.source_features.sources", "corpora.train.sources", "corpora.dev.sources")
@@ -69,9 +69,8 @@ class TrainingContext:
         return self._training(WITH_LISTS, with_lists, output, overrides, self.settings.gold_steps)
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
-        """A head on the weak labels of the text alone; without dev it is evaluated once, on these labels."""
-        weak = self.corpora.weak
-        overrides: Dict[str, Any] = {"paths.train": str(weak), "paths.dev": str(dev or weak)}
+        """A head on the weak labels of the text alone."""
+        overrides = _corpora(self.corpora.weak, dev)
         overrides.update(self._case_copies(share=TEXT_COPIES))
         overrides["components.crf_ner.loss.negative_rate"] = self.settings.negative_rate
         if self.size in LINEARS:
@@ -105,6 +104,12 @@ class TrainingContext:
         if size == LINEAR_STATIC:
             overrides["paths.pieces"] = str(self.corpora.pieces)
         return Training(self.config(recipe, size), output, overrides)
+
+
+def _corpora(train: Path, dev: Optional[Path]) -> Dict[str, Any]:
+    # `spacy train` has to evaluate, but without dev nobody reads the scores.
+    limit = {"corpora.dev.limit": 10} if dev is None else {}
+    return {"paths.train": str(train), "paths.dev": str(dev or train), **limit}
 
 
 def config_name(recipe: str, size: str) -> str:

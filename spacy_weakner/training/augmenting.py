@@ -54,9 +54,10 @@ class CaseCopies:
         return (self._change(doc, case) for case in self._cases(doc))
 
     def _cases(self, doc: Doc) -> List[str]:
-        if not has_case(doc):
+        text = doc.text
+        if not has_case(text):
             return []
-        return [case for case, share in self.shares.items() if get_string_id(f"{case} {doc.text}") / 2**64 < share]
+        return [case for case, share in self.shares.items() if get_string_id(f"{case} {text}") / 2**64 < share]
 
     def _change(self, doc: Doc, case: str) -> Doc:
         copy = change_case(doc, case)
