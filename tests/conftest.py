@@ -22,8 +22,8 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_configure():
-    """Registries remember their entry points: spaCy goes through those of all packages at each lookup, and many small
-    pipelines do that a quarter of a million times."""
+    """Registries remember their entry points, and compare whole namespaces: spaCy goes through those of all packages at
+    each lookup, and many small pipelines do that a quarter of a million times."""
     import catalogue
 
     find, found = catalogue.Registry._get_entry_points, {}
@@ -33,7 +33,13 @@ def pytest_configure():
             found[self.entry_point_namespace] = find(self)
         return found[self.entry_point_namespace]
 
+    def get_all(self):
+        found = self.get_entry_points() if self.entry_points else {}
+        found.update((names[-1], value) for names, value in catalogue.REGISTRY.items() if names[:-1] == self.namespace)
+        return found
+
     catalogue.Registry._get_entry_points = remember
+    catalogue.Registry.get_all = get_all
 
 
 def pytest_collection_finish():

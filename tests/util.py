@@ -15,6 +15,7 @@ import numpy
 import pytest
 import spacy
 import torch
+from spacy.lang.xx import MultiLanguage
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -39,6 +40,8 @@ from spacy_weakner.ty import Entity, Tick
 
 # More threads only if they are asked for: most of what is computed here is too small for them.
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+# "xx" does without spaCy's table of emoticons, which would be most of what making a pipeline takes, thousands of times.
+MultiLanguage.Defaults.tokenizer_exceptions = {}  # type: ignore[misc]
 # Added to the seed of every pipeline that a test makes: what is asserted has to hold for any, since other CPUs, and
 # other numbers of threads, train other weights from the same seed. `WEAKNER_TEST_SEED=1 pytest` tries another one.
 SEED = int(os.environ.get("WEAKNER_TEST_SEED", "0"))
