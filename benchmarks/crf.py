@@ -1,35 +1,37 @@
-"""Speed of the CRF against pytorch-crf on the CPU: loss with gradient, and decoding.
+"""Speed of the CRF against pytorch-crf and EDS-NLP's on the CPU: loss with gradient, decoding, marginals.
 
-    OMP_NUM_THREADS=1 python benchmarks/crf.py [--repetitions 31] [--write]
+    python benchmarks/crf.py [--python PYTHON] [--repetitions 31] [--write]
 
-Both start from the same list of float32 emissions (n_tokens, n_tags) and tag sequences, and pad inside the timed part.
-Repetitions of the two are interleaved, and medians compared. `--write` adds the table, with versions and threads, to
-docs/evidence/crf.md; a table of the same number of threads is replaced.
+All start from the same list of float32 emissions (n_tokens, n_tags) and tag sequences, and pad inside the timed part;
+what they compute is compared first. One thread, CPU seconds. EDS-NLP runs in a process of its own (crf_peer.py), with
+the Python of an environment where it is installed; the two processes take turns, and medians are compared. `--write`
+replaces the table on docs/evidence/crf.md.
 """
 
 import argparse
-import re
+import os
+import subprocess
+import tempfile
+import time
 from pathlib import Path
-from typing import List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy
 import torch
-from timing import conditions, interleave, use_threads
+from crf_peer import torch_pad
+from timing import conditions, interleave
 from torch.nn.utils.rnn import pad_sequence
 from torchcrf import CRF
 
 from spacy_weakner.crf.decoding import viterbi
-from spacy_weakner.crf.kernel import CRFParameters, pad
+from spacy_weakner.crf.kernel import CRFParameters, forward_backward, pad
 from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 
 EVIDENCE = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "crf.md"
-TITLE = """# Speed of the CRF
-
-`python benchmarks/crf.py --write`: this package's CRF against pytorch-crf on the CPU, in one process, repetitions
-interleaved, medians. Loss with gradient: from lists of float32 emissions and tags to the loss and the gradients of
-emissions, start, transitions and end, padding included. Decode: from lists of emissions to the best paths.
-"""
+HEADING = "\n## Thousands of tokens per CPU second\n"
+# How often the two processes take turns.
+TURNS = 3
 
 
 class Case(NamedTuple):
@@ -47,29 +49,36 @@ class Case(NamedTuple):
     ragged: bool = False
 
 
-CASES = [Case(), Case(n_tags=9), Case(n_tags=37), Case(length=128), Case(ragged=True)]
+CASES = [Case(), Case(n_tags=9), Case(n_tags=37), Case(length=128), Case(ragged=True), Case(192, n_tags=5)]
 
 
 def main() -> None:
     """Measure all cases and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=31)
-    parser.add_argument("--write", action="store_true", help="add the table to docs/evidence/crf.md")
+    parser.add_argument("--python", help="of an environment with EDS-NLP; without it its columns stay empty")
+    parser.add_argument("--repetitions", type=int, default=31, help="of a turn")
+    parser.add_argument("--write", action="store_true", help="put the table on docs/evidence/crf.md")
     arguments = parser.parse_args()
-    use_threads()
-    table = render([(case, *measure(case, arguments.repetitions)) for case in CASES])
-    print(table)
+    torch.set_num_threads(1)
+    told = f"{TURNS} turns, each: {conditions(arguments.repetitions, 'numpy', 'torch', 'pytorch-crf')}"
+    if arguments.python:
+        version = "from importlib.metadata import version; print('EDS-NLP', version('edsnlp'))"
+        told += " " + subprocess.check_output([arguments.python, "-c", version], text=True).strip() + "."
+    table = render([(case, measure(case, arguments.repetitions, arguments.python)) for case in CASES])
+    print(table, told, sep="\n\n")
     if arguments.write:
-        write(table, torch.get_num_threads(), arguments.repetitions)
+        head = EVIDENCE.read_text(encoding="utf8").split(HEADING)[0]
+        EVIDENCE.write_text(f"{head}{HEADING}\n{table}\n\n{told}\n", encoding="utf8")
 
 
-def measure(case: Case, repetitions: int) -> Tuple[int, List[float]]:
+def measure(case: Case, repetitions: int, python: Optional[str]) -> List[float]:
     """Time one case.
 
     case (Case): The shape.
-    repetitions (int): How often each is run.
-    RETURNS (Tuple[int, List[float]]): Number of tokens; median seconds of loss (ours, theirs) and decode (ours,
-        theirs).
+    repetitions (int): How often each is run in a turn.
+    python (Optional[str]): Python of EDS-NLP; None: it is left out.
+    RETURNS (List[float]): Thousands of tokens per second: loss and decode, ours and pytorch-crf's in turn, marginals;
+        then loss, decode and marginals of EDS-NLP.
     """
     random = numpy.random.RandomState(0)
     lengths = random.randint(1, case.length + 1, case.n_sequences) if case.ragged else [case.length] * case.n_sequences
@@ -77,71 +86,74 @@ def measure(case: Case, repetitions: int) -> Tuple[int, List[float]]:
     tags = [random.randint(0, case.n_tags, n) for n in lengths]
     targets = [Target(own) for own in tags]
     module = CRF(case.n_tags, batch_first=True)
-    parameters = CRFParameters(
-        *(
-            tensor.detach().double().numpy()
-            for tensor in (module.start_transitions, module.transitions, module.end_transitions)
-        )
-    )
+    scores = [t.detach().numpy() for t in (module.start_transitions, module.transitions, module.end_transitions)]
+    parameters = CRFParameters(*(values.astype("float64") for values in scores))
     tensors, labels = [torch.from_numpy(e) for e in emissions], [torch.from_numpy(t) for t in tags]
     loss = CRFNegativeLogLikelihood()
 
-    def torch_loss() -> List[torch.Tensor]:
+    def torch_loss() -> torch.Tensor:
         module.zero_grad()
         padded, mask = torch_pad(tensors)
         padded.requires_grad_()
         (-module(padded, pad_sequence(labels, batch_first=True), mask, reduction="sum")).backward()
         assert padded.grad is not None  # it was asked for
-        return [gradient[:n] for gradient, n in zip(padded.grad, lengths, strict=True)]
+        return padded.grad[mask]
 
     def torch_decode() -> List[List[int]]:
         with torch.no_grad():
             return module.decode(*torch_pad(tensors))
 
-    ours = loss(parameters, emissions, targets).emissions
-    numpy.testing.assert_allclose(numpy.concatenate(ours), torch.cat(torch_loss()), atol=1e-4)
-    seconds = interleave(
-        [
-            lambda: loss(parameters, emissions, targets),
-            torch_loss,
-            lambda: viterbi(parameters, pad(emissions)),
-            torch_decode,
-        ],
-        repetitions,
-    )
-    return int(sum(lengths)), seconds
-
-
-def torch_pad(tensors: List[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
-    """Pad emissions as users of pytorch-crf do."""
-    lengths = torch.tensor([len(tensor) for tensor in tensors])
-    mask = torch.arange(int(lengths.max()))[None] < lengths[:, None]
-    return pad_sequence(tensors, batch_first=True), mask
-
-
-def render(rows: List[Tuple[Case, int, List[float]]]) -> str:
-    """Make the Markdown table: thousands of tokens per second, and how many times as fast."""
-    lines = [
-        "| sequences | tokens | tags | loss: ours | pytorch-crf | ratio | decode: ours | pytorch-crf | ratio |",
-        "|---|---|---|---|---|---|---|---|---|",
+    functions: List[Callable[[], Any]] = [
+        lambda: loss(parameters, emissions, targets),
+        torch_loss,
+        lambda: viterbi(parameters, pad(emissions)),
+        torch_decode,
+        lambda: forward_backward(parameters, pad(emissions)).token_marginals(),
     ]
-    for case, n_tokens, (loss, torch_loss, decode, torch_decode) in rows:
-        speeds = [f"{n_tokens / s / 1000:.0f} k/s" for s in (loss, torch_loss, decode, torch_decode)]
-        length = f"1-{case.length}" if case.ragged else f"{case.length}"
-        cells = [f"{case.n_sequences}", length, f"{case.n_tags}", *speeds[:2], f"{torch_loss / loss:.1f}"]
-        lines.append("| " + " | ".join([*cells, *speeds[2:], f"{torch_decode / decode:.1f}"]) + " |")
+    gradient = numpy.concatenate(loss(parameters, emissions, targets).emissions)
+    numpy.testing.assert_allclose(gradient, torch_loss(), atol=1e-4)
+    given = {"emissions": numpy.concatenate(emissions), "tags": numpy.concatenate(tags), "lengths": lengths}
+    given |= dict(zip(CRFParameters._fields, scores, strict=True))
+    batch, turns = pad(emissions), []
+    marginals = numpy.concatenate(batch.unpad(forward_backward(parameters, batch).token_marginals()))
+    paths = numpy.concatenate([path.tags for path in viterbi(parameters, batch)])
+    for _ in range(TURNS):
+        seconds = interleave(functions, repetitions, time.process_time)
+        if python:
+            found = run_peer(python, given, repetitions)
+            numpy.testing.assert_allclose(gradient, found["gradient"], atol=1e-4)
+            numpy.testing.assert_allclose(marginals, found["marginals"], atol=1e-4)
+            # Its decoder goes on through the padding.
+            assert case.ragged or (paths == found["tags"]).all()
+            seconds += found["seconds"].tolist()
+        turns.append(seconds)
+    return [sum(lengths) / 1000 / seconds for seconds in numpy.median(turns, axis=0)]
+
+
+def run_peer(python: str, given: Dict[str, Any], repetitions: int) -> Dict[str, numpy.ndarray]:
+    """What EDS-NLP computes, and its seconds, in a process of its own."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": ""}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "case.npz"
+        numpy.savez(path, **given)
+        script = Path(__file__).with_name("crf_peer.py")
+        subprocess.run([python, str(script), str(path), str(repetitions)], check=True, env=environment)
+        return dict(numpy.load(path))
+
+
+def render(rows: List[Tuple[Case, List[float]]]) -> str:
+    """Make the Markdown table; behind the speed of others, how many times as fast ours is."""
+    heads = ["sequences", "tokens", "tags", "loss: ours", "pytorch-crf", "EDS-NLP", "decode: ours", "pytorch-crf"]
+    heads += ["EDS-NLP", "marginals: ours", "EDS-NLP"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for case, (loss, torch_loss, decode, torch_decode, marginals, *peer) in rows:
+        groups = [[loss, torch_loss, *peer[:1]], [decode, torch_decode, *peer[1:2]], [marginals, *peer[2:]]]
+        cells = [f"{case.n_sequences}", f"1-{case.length}" if case.ragged else f"{case.length}", f"{case.n_tags}"]
+        for (ours, *others), n in zip(groups, (2, 2, 1), strict=True):
+            told = [f"{speed:.0f} ({ours / speed:.1f})" for speed in others]
+            cells += [f"{ours:.0f}", *told, *["-"] * (n - len(told))]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def write(table: str, n_threads: int, repetitions: int) -> None:
-    """Put the table on the page, in place of an older one with as many threads."""
-    told = conditions(repetitions, "numpy", "torch", "pytorch-crf")
-    heading = f"## {n_threads} thread{'s' if n_threads > 1 else ''}"
-    text = EVIDENCE.read_text(encoding="utf8") if EVIDENCE.exists() else TITLE
-    sections = [part.strip() for part in re.split(r"\n(?=## )", text)[1:]]
-    kept = [section for section in sections if section.splitlines()[0] != heading]
-    ordered = sorted([*kept, f"{heading}\n\n{table}\n\n{told}"])
-    EVIDENCE.write_text("\n\n".join([TITLE.strip(), *ordered]) + "\n", encoding="utf8")
 
 
 if __name__ == "__main__":
