@@ -62,6 +62,7 @@ PEERS = {
     "gazetteer_ruler": Peer("spacy_weakner: `gazetteer_ruler`, the list alone"),
     "entity_ruler": Peer("spaCy: `entity_ruler`, the list alone"),
     "edsnlp": Peer("EDS-NLP: `eds.matcher`, the list alone", python="edsnlp"),
+    "edsnlp_crf": Peer("EDS-NLP: `eds.ner_crf` over MiniLM, gold alone", ("bc5cdr-half",), "edsnlp", names={}),
     "ner": Peer("spaCy: `ner`, gold alone"),
     "ruler_and_ner": Peer("spaCy: `entity_ruler`, then `ner`"),
     "en_core_web_md": Peer("spaCy: `en_core_web_md`", ("conll03",), names=ONTONOTES),
@@ -109,7 +110,7 @@ def run_column(column: str, pythons: Dict[str, str], models: Dict[str, str], arg
         if column not in peer.columns or has(column, peer.label):
             continue
         model = packaged(column, arguments.projects) if name == "packaged" else models.get(name)
-        if model is None and (name == "packaged" or peer.names):
+        if model is None and (name == "packaged" or peer.names is not None):
             print(f"{column}: {peer.label} left out, there is no --{'projects' if name == 'packaged' else 'model'}")
             continue
         more = [] if model is None else [str(model), *([json.dumps(peer.names)] if peer.names else [])]
