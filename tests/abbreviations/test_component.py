@@ -22,7 +22,7 @@ SHORT = ["CHF", "CHF", "MTX", "CHFs", "MTX"]
 
 
 def make_nlp(annotate_ents=True, **settings):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("en")  # it has stop words
     nlp.add_pipe("gazetteer_ruler", config={"annotate_ents": annotate_ents}).add_terms(TERMS)
     nlp.add_pipe("abbreviations", config=settings)
     return nlp
@@ -54,7 +54,7 @@ def test_a_function_word_before_the_entity_makes_it_something_else():
 
 
 def test_label_id_and_score_are_those_of_the_long_form():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("abbreviations")
     doc = nlp.make_doc("heart failure (HF), so HF")
     doc.ents = [Span(doc, 0, 2, "DISEASE", kb_id="D6333")]
@@ -68,7 +68,7 @@ def test_label_id_and_score_are_those_of_the_long_form():
 
 
 def test_longer_entities_stay_and_shorter_ones_and_other_labels_give_way():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("abbreviations")
     words = ["heart", "failure", "(", "HF", ")", ";", "HF", "in", "HF", "clinic", ";", "x"]
     doc = Doc(nlp.vocab, words=words)
@@ -77,7 +77,7 @@ def test_longer_entities_stay_and_shorter_ones_and_other_labels_give_way():
 
 
 def test_tokens_of_which_nothing_is_known_stay_so():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("abbreviations")
     doc = Doc(nlp.vocab, words=["heart", "failure", "(", "HF", ")", "and", "more"])
     doc.set_ents([Span(doc, 0, 2, "D")], blocked=[doc[6:7]], outside=[doc[2:3]], default="missing")
@@ -87,7 +87,7 @@ def test_tokens_of_which_nothing_is_known_stay_so():
 
 
 def test_a_source_is_extended_with_its_scores_and_attributes():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("abbreviations", config={"source": "list"})
     doc = Doc(nlp.vocab, words=["heart", "failure", "(", "HF", ")", "and", "HF"])
     entities = [(0, 2, "A"), (0, 2, "B"), (6, 7, "B")]
@@ -126,7 +126,7 @@ def test_lengths_out_of_range(settings):
 
 
 def test_sentences_of_a_document_share_its_definitions():
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     rows = [
         ("a.1", "heart failure ( HF )"),
         ("a.2", "so HF"),
@@ -149,7 +149,7 @@ def test_sentences_of_a_document_share_its_definitions():
 
 
 def test_blocked_tokens_stay_and_nothing_is_left_of_entities_that_give_way():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("abbreviations")
     words = ["heart", "failure", "(", "HF", ")", "and", "HF", ",", "the", "HF"]
     doc = Doc(nlp.vocab, words=words)
@@ -163,7 +163,7 @@ def test_blocked_tokens_stay_and_nothing_is_left_of_entities_that_give_way():
 
 
 def test_an_entity_without_an_id_gets_that_of_its_long_form():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("abbreviations", name="group", config={"source": "list"})
     nlp.add_pipe("abbreviations")
     doc = Doc(nlp.vocab, words=["heart", "failure", "(", "HF", ")"])

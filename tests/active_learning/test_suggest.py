@@ -14,6 +14,7 @@ from spacy_weakner.active_learning.uncertainty import Vote, spans_of_candidates,
 from spacy_weakner.cli.app import app
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.entities import set_entities
+from spacy_weakner.corpus.language import CorpusLanguage, record_language
 from spacy_weakner.corpus.weak import get_meta, group_entities, set_group, set_source
 from spacy_weakner.errors import WeaknerError
 
@@ -38,6 +39,7 @@ def with_candidates(text, candidates):
 
 def write(path, docs):
     write_docs(path, docs)
+    record_language(path, CorpusLanguage.make("xx"))
     return path
 
 

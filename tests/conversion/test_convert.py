@@ -1,15 +1,17 @@
 import json
+from functools import partial
 
 import pytest
 import spacy
 
-from spacy_weakner.conversion.convert import convert
+from spacy_weakner.conversion import convert as conversion
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.formats.reading import file_format
 from spacy_weakner.errors import WeaknerError
 
 NLP = spacy.blank("xx")
+convert = partial(conversion.convert, lang="xx")  # whose tokenizer is made fastest
 ROWS = [
     {"id": "a", "tokens": ["New", "York", "rocks"], "ents": [[0, 2, "CITY"]], "missing": [[2, 3]]},
     {"id": "b", "tokens": ["Yes"], "ents": None, "weak_ents": [[0, 1, "X"]], "cats": {"T": 1.0}},

@@ -46,7 +46,7 @@ def test_the_command_in_the_message_reads_them(tmp_path, row, tool):
         list(read_corpus(path, NLP, format="jsonl"))
     command = str(error.value).partition("first: ")[2].partition(". (Or")[0]
     _, _, _, source, new, _, format_ = shlex.split(command)
-    convert(Path(source), Path(new), format=format_)
+    convert(Path(source), Path(new), format=format_, lang="xx")
     (doc,) = read_docs(tmp_path / "a-new.spacy", NLP.vocab)
     assert doc_entities(doc) == [(2, 3, "DRUG")]
 

@@ -1,5 +1,7 @@
 """Questions and texts, and the encoder that reads them together."""
 
+from functools import cache
+
 import spacy
 from spacy.tokens import Doc
 
@@ -21,3 +23,11 @@ def make(path, **settings):
 def make_docs(texts):
     """Docs whose words are those between spaces."""
     return [Doc(NLP.vocab, words=text.split(" ") if text else []) for text in texts]
+
+
+@cache
+def transformers_of(path):
+    """What transformers itself makes of a folder: the tokenizer, and the model without dropout."""
+    from transformers import AutoModel, AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(path), AutoModel.from_pretrained(path).eval()

@@ -8,7 +8,7 @@ from spacy_weakner.encoders.queried import Queried
 from spacy_weakner.encoders.windows import WindowSettings, read_windows
 
 from ..util import gradients, needs_transformers, same
-from .questions import NLP, QUERIES, TEXT, make, make_docs
+from .questions import NLP, QUERIES, TEXT, make, make_docs, transformers_of
 from .sequences import module_of
 
 pytestmark = needs_transformers
@@ -17,12 +17,11 @@ pytestmark = needs_transformers
 def read_alone(path, query, words):
     """Last hidden states of one pair by transformers, and the word of each piece of the text."""
     import torch
-    from transformers import AutoModel, AutoTokenizer
 
-    tokenizer = AutoTokenizer.from_pretrained(path)
+    tokenizer, model = transformers_of(path)
     encoding = tokenizer(query.split(), words, is_split_into_words=True, return_tensors="pt")
     with torch.no_grad():
-        hidden = AutoModel.from_pretrained(path).eval()(**encoding).last_hidden_state[0].numpy()
+        hidden = model(**encoding).last_hidden_state[0].numpy()
     in_text = [own == 1 for own in encoding.sequence_ids(0)]
     return hidden, [word if own else None for word, own in zip(encoding.word_ids(0), in_text, strict=True)]
 
@@ -110,11 +109,11 @@ def test_vectors_are_those_of_these_pieces(still_bert):
 @pytest.mark.parametrize("batch_pieces", [1, 20, 64, 10000])
 def test_batches_and_padding_change_nothing(still_bert, batch_pieces):
     docs = make_docs(["bob", "", TEXT, "anna went", "\n", "new york", TEXT[:30]])
-    found = make(still_bert, batch_pieces=batch_pieces).predict(Queried(docs, QUERIES))
+    found, single = make(still_bert, batch_pieces=batch_pieces).predict(Queried(docs, QUERIES)), make(still_bert)
     assert [own.shape for own in found] == [(len(doc), 2, 32) for doc in docs]
     for doc, own in zip(docs, found, strict=True):
         for q, query in enumerate(QUERIES):
-            (alone,) = make(still_bert).predict(Queried([doc], [query]))
+            (alone,) = single.predict(Queried([doc], [query]))
             numpy.testing.assert_allclose(own[:, q], alone[:, 0], atol=1e-5)
 
 

@@ -16,6 +16,7 @@ from spacy_weakner.calibration.calibrate import calibrate
 from spacy_weakner.calibration.confidence import calibrate_confidence
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.language import CorpusLanguage, record_language
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.heads.head import TrainableHead
@@ -112,6 +113,7 @@ def folder(tmp_path, pipelines, monkeypatch):
             weak.set_weak(doc, name == "weak")
         write_docs(tmp_path / name / "a.spacy", docs[:2])
         write_docs(tmp_path / name / "b.spacy", docs[2:])
+        record_language(tmp_path / name, CorpusLanguage.make("xx"))
     return tmp_path
 
 

@@ -20,7 +20,7 @@ def default_afterwards(monkeypatch):
 
 def pipeline(precision):
     callback = {"@callbacks": "spacy_weakner.MatmulPrecision.v1", "precision": precision}
-    return spacy.blank("en", config={"initialize": {"before_init": callback}})
+    return spacy.blank("xx", config={"initialize": {"before_init": callback}})
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

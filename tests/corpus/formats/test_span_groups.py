@@ -50,7 +50,7 @@ def test_a_group_is_read_as_gold(tmp_path, spans, tags, notes):
     assert [*doc.spans] == ["other"]
     # The same in parts.
     config = ConvertConfig(
-        str(path), str(tmp_path / "parts"), None, CorpusLanguage.make("en"), Reading(spans_key="sc"), 5000
+        str(path), str(tmp_path / "parts"), None, CorpusLanguage.make("xx"), Reading(spans_key="sc"), 5000
     )
     stage = Convert(config)
     report = stage.shards().run(stage)
@@ -63,8 +63,8 @@ def test_other_groups_are_counted_and_named(tmp_path):
     docs, report = converted(path)
     assert report.groups == {"sc": 2} and [*docs[0].spans] == ["sc", "weak:list"]
     assert any("--spans-key sc" in remark and remark.endswith(": 2") for remark in report.remarks)
-    assert convert(path, tmp_path / "a.jsonl").lost == {"spans of the group 'sc'": 2}
-    assert convert(path, tmp_path / "b.jsonl", spans_key="sc").lost == {}
+    assert convert(path, tmp_path / "a.jsonl", lang="xx").lost == {"spans of the group 'sc'": 2}
+    assert convert(path, tmp_path / "b.jsonl", lang="xx", spans_key="sc").lost == {}
 
 
 def test_documents_without_the_group_are_not_known(tmp_path):
@@ -87,16 +87,20 @@ def test_weak_entities_give_way(tmp_path):
     assert ents(doc) == [("Anna", "PER"), ("Paris", "LOC")] and not weak.is_weak(doc)
 
 
+def check(spans_key=None, **files):
+    return examine(CheckedFiles(**files), CheckedSettings(lang="xx", spans_key=spans_key))
+
+
 def test_check_names_the_group_and_reads_it(tmp_path):
     path = write(tmp_path / "a.spacy", {"sc": SPANS}, n=60)
-    error = next(each for each in examine(CheckedFiles(gold=path)).findings if each.level == "error")
+    error = next(each for each in check(gold=path).findings if each.level == "error")
     assert re.search("None of its 60 sentences is annotated", error.message) and "--spans-key sc" in error.cure
-    report = examine(CheckedFiles(gold=path), CheckedSettings(spans_key="sc"))
+    report = check("sc", gold=path)
     assert report.errors == 0 and report.labels[0].counts == {"PER": 60, "LOC": 60}
     dev = write_lines(tmp_path / "dev.jsonl", [{"tokens": ["Anna", str(i)], "ents": [[0, 1, "PER"]]} for i in range(9)])
-    assert examine(CheckedFiles(gold=path, dev=dev), CheckedSettings(spans_key="sc")).errors == 0
-    for files, expected in ((CheckedFiles(gold=path), "WK372"), (CheckedFiles(dev=dev), "is a .spacy file")):
-        errors = [f for f in examine(files, CheckedSettings(spans_key="ruler")).findings if f.level == "error"]
+    assert check("sc", gold=path, dev=dev).errors == 0
+    for files, expected in (({"gold": path}, "WK372"), ({"dev": dev}, "is a .spacy file")):
+        errors = [f for f in check("ruler", **files).findings if f.level == "error"]
         assert len(errors) == 1 and expected in errors[0].message
 
 

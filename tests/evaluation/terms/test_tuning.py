@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from spacy_weakner.cli.app import app
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.gold import find_gold
+from spacy_weakner.corpus.language import CorpusLanguage, record_language
 from spacy_weakner.corpus.weak import GOLD_GROUP, doc_entities, group_entities, set_source
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.terms.matches import read_sentence
@@ -48,12 +49,13 @@ def labeled(tmp_path):
     """Gold, twelve times, labeled by a term list."""
     write_docs(tmp_path / "gold.spacy", [make_doc(*pair) for pair in TEXTS * 12])
     srsly.write_jsonl(tmp_path / "terms.jsonl", [{"label": name, "term": term} for name, term in TERMS])
-    label(tmp_path / "gold.spacy", tmp_path / "labeled.spacy", terms=tmp_path / "terms.jsonl")
+    label(tmp_path / "gold.spacy", tmp_path / "labeled.spacy", terms=tmp_path / "terms.jsonl", lang="xx")
     return tmp_path / "labeled.spacy"
 
 
 def write(tmp_path, docs):
     write_docs(tmp_path / "said.spacy", docs)
+    record_language(tmp_path / "said.spacy", CorpusLanguage.make("xx"))
     return tmp_path / "said.spacy"
 
 
