@@ -45,15 +45,17 @@ class LoneWords:
     pieces."""
 
     def __init__(self, name: Union[str, Path], gpu_id: int = -1) -> None:
-        model, self.tokenizer = load_encoder(name)
+        model, tokenizer = load_encoder(name)
         import torch
 
         if gpu_id >= torch.cuda.device_count():
             raise WeaknerError(Errors.WK432.format(gpu_id=gpu_id, reason="torch finds no such GPU"))
         self._device = torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
         self._model = model.to(self._device).eval()
-        self.n_pieces = count_pieces(self.tokenizer.backend_tokenizer)
-        encoding = self.tokenizer.backend_tokenizer.encode("a")
+        # Many models come with a tokenizer that fills every text up to a length.
+        self.cutter = load_tokenizer(tokenizer.backend_tokenizer.to_str())
+        self.n_pieces = count_pieces(self.cutter)
+        encoding = self.cutter.encode("a")
         inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
         # The special pieces around a text.
         self._before, self._after = encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
@@ -129,7 +131,6 @@ def distill(
     check_output([*there, *paths, *(file_ for path in paths for file_, _ in input_files(path))], [output_path])
     check_folder(output_path, overwrite, TABLE)
     read = LoneWords(model, gpu_id)
-    cutter = load_tokenizer(read.tokenizer.backend_tokenizer.to_str())
     words: Counter[Word] = Counter()
     different = set()
     for path in paths:
@@ -138,7 +139,7 @@ def distill(
             for token in doc:
                 if not token.is_space:
                     different.add(token.orth)
-                    words[tuple(cut(cutter, token.text))] += 1
+                    words[tuple(cut(read.cutter, token.text))] += 1
     if not any(0 < len(word) <= read.longest for word in words):
         raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, paths))))
     vectors, report = _fit(read, words, width, progress)
@@ -147,7 +148,7 @@ def distill(
         raise WeaknerError(Errors.WK353.format(name=model, reason="its vectors do not fit into half precision"))
     with atomic_path(output_path) as folder:
         folder.mkdir()
-        PieceTable(cutter.to_str(), table).save(folder)
+        PieceTable(read.cutter.to_str(), table).save(folder)
     return report._replace(words=len(different))
 
 

@@ -1,6 +1,7 @@
 """Tables of word pieces: the fit, what a Transformer says of words, and the stage."""
 
 import json
+import shutil
 
 import numpy
 import pytest
@@ -97,6 +98,19 @@ def test_words_are_read_alone(tiny_bert):
         assert own == pytest.approx(expected, abs=1e-5)
     assert read.longest == 30 and read([[5] * read.longest]).shape == (1, 16)
     assert read([]).shape == (0, 16)
+
+
+def test_a_tokenizer_that_was_stored_with_padding(tiny_bert, tmp_path):
+    from transformers import AutoTokenizer
+
+    folder = shutil.copytree(tiny_bert, tmp_path / "bert")
+    tokenizer = AutoTokenizer.from_pretrained(str(folder))
+    tokenizer.backend_tokenizer.enable_padding(length=16)
+    tokenizer.backend_tokenizer.enable_truncation(4)
+    tokenizer.save_pretrained(str(folder))
+    assert json.loads((folder / "tokenizer.json").read_text())["padding"]["strategy"] == {"Fixed": 16}
+    read, usual = LoneWords(folder), LoneWords(tiny_bert)
+    assert read.longest == usual.longest and (read([[5, 6], [7]]) == usual([[5, 6], [7]])).all()
 
 
 def test_a_table_is_made(tiny_bert, text, tmp_path):
