@@ -243,6 +243,16 @@ def train(nlp: Language, examples: List[Example], steps: int = 40, learn_rate: f
     return losses
 
 
+def iob(doc: Doc) -> str:
+    """A letter for each token: B, I, O, or - where nothing is known."""
+    return "".join(token.ent_iob_ or "-" for token in doc)
+
+
+def contents(folder: Path) -> Dict[str, bytes]:
+    """The bytes of all files below a folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def entities_of(nlp: Language, texts: Iterable[str]) -> List[List[Entity]]:
     """Predicted entities by text."""
     return [doc_entities(nlp(Doc(nlp.vocab, words=text.split()))) for text in texts]

@@ -11,18 +11,17 @@ import numpy
 import pytest
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
-from typer.testing import CliRunner
 
 from spacy_weakner.calibration.confidence import ConfidenceReport
-from spacy_weakner.cli.app import app
 from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.needle.binning import Steps
 from spacy_weakner.needle.confidence import Calibration
 
+from .util import invoke, stand_in
+
 pytestmark = pytest.mark.slow
 
-RUNNER = CliRunner()
 # Modules of the functions that the commands call.
 MODULES = {
     "adapt": "encoder_tools.adapt",
@@ -36,10 +35,6 @@ MODULES = {
     "label": "labeling.label",
     "pick": "relabel.pick",
 }
-
-
-def invoke(*args):
-    return RUNNER.invoke(app, [str(arg) for arg in args])
 
 
 @pytest.fixture
@@ -93,12 +88,6 @@ def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
 
 
 def test_every_option_is_passed_on(data, monkeypatch):
-    seen = {}
-
-    def fake(*args, **kwargs):
-        seen.update(kwargs)
-        raise KeyboardInterrupt
-
     commands = {
         "convert": "--format text --lang de --tokenizer t --no-sentences --source s --limit 3 --misaligned drop "
         "--shard-size 7 --overwrite --to conll --offsets utf16 --labels O,B-A --columns 1 2 --spans-key sc "
@@ -121,8 +110,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
     }
     for command, options in commands.items():
         name = "predict_soft_labels" if command == "soften" else command
-        monkeypatch.setattr(f"spacy_weakner.{MODULES[command]}.{name}", fake)
-        seen.clear()
+        seen = stand_in(monkeypatch, f"{MODULES[command]}.{name}")
         models = {
             "clean": ["j"],
             "complete": ["model"],
@@ -137,7 +125,7 @@ def test_every_option_is_passed_on(data, monkeypatch):
         given = {{"no_sentences": "sentences", "no_entities": "entities", "list": "list_path"}.get(o, o) for o in given}
         wanted = {"sources" if command == "aggregate" and o == "source" else o for o in given}
         paths = {"input_path", "output_path", "inputs", "model", "models"}
-        assert wanted | {"progress"} == {*seen} - paths
+        assert wanted | {"progress"} == {*seen} - paths - {"args"}
         if command == "aggregate":
             assert seen["sources"] == ["a", "b"]
 
@@ -180,31 +168,21 @@ def test_every_option_is_passed_on(data, monkeypatch):
     ],
 )
 def test_every_option_is_passed_on_as_it_was_given(monkeypatch, words, function, options, expected):
-    seen = {}
-
-    def fake(*inputs, **given):
-        seen.update(given)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(f"spacy_weakner.{function}", fake)
+    seen = stand_in(monkeypatch, function)
     assert invoke(*words.split(), *options.split()).exit_code == 130
-    assert seen == expected
+    assert seen == {**expected, "args": ()}
 
 
 def test_options_of_the_calibration_of_confidences(monkeypatch):
-    seen, completed = {}, {}
+    seen = {}
 
     def fake(folds, **options):
         seen.update(options, folds=folds)
         return ConfidenceReport(calibration, 9, 0, 0.5)
 
-    def fake_complete(*args, **options):
-        completed.update(options)
-        raise KeyboardInterrupt
-
     calibration = Calibration("viterbi", "token", Steps(*map(numpy.array, ([], [0.5], [9]))), {})
     monkeypatch.setattr("spacy_weakner.calibration.confidence.calibrate_confidence", fake)
-    monkeypatch.setattr("spacy_weakner.relabel.complete.complete", fake_complete)
+    completed = stand_in(monkeypatch, "relabel.complete.complete")
     options = "--score log_probability --unit token --method isotonic --n-bins 3 --min-per-bin 2 --gpu-id 0"
     folds = ["--folds", "m=a.spacy", "--folds", "a=b=c.spacy", "--component", "c"]
     assert invoke("relabel", "complete", "in", "out", "model", *options.split(), *folds).exit_code == 130
@@ -224,13 +202,7 @@ def test_options_of_the_calibration_of_confidences(monkeypatch):
     ],
 )
 def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, options):
-    seen = {}
-
-    def fake(*args, **kwargs):
-        seen.update(kwargs, args=args)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(f"spacy_weakner.cli.train.{function}", fake)
+    seen = stand_in(monkeypatch, f"cli.train.{function}")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.cfg").write_text("[paths]\ntrain = null\ndev = null\n\n[training]\nmax_steps = 1\n")
     (tmp_path / "gold").mkdir()

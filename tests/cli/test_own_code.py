@@ -4,9 +4,7 @@ import os
 import re
 
 import pytest
-from typer.testing import CliRunner
 
-from spacy_weakner.cli.app import app
 from spacy_weakner.code_version import code_version
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.own_code import OWN_CODE
@@ -14,6 +12,7 @@ from spacy_weakner.runtime.child import start
 
 from ..token_ner.util import token_pipeline
 from ..util import SENTENCES, make_doc
+from .util import invoke
 
 CODE = """
 from __future__ import annotations
@@ -40,10 +39,6 @@ def code(tmp_path, monkeypatch):
     path = tmp_path / "own.py"
     path.write_text(CODE.format(name=f"{tmp_path.name}.v1"))
     return path
-
-
-def invoke(*arguments):
-    return CliRunner().invoke(app, [str(part) for part in arguments])
 
 
 @pytest.mark.parametrize("place", ["first", "last", "joined"])

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 from spacy.vocab import Vocab
-from typer.testing import CliRunner
 from weasel.util import load_project_config
 
-from spacy_weakner.cli.app import app
 from spacy_weakner.code_version import code_version, stamp
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.weak import doc_entities
@@ -18,6 +16,7 @@ from spacy_weakner.project.packaging import Package
 from spacy_weakner.project.selection import read_scores
 
 from ..project.util import PEOPLE, gold_rows, make_selection, write_gold, write_rows, write_ruler
+from .util import invoke, stand_in
 
 pytestmark = pytest.mark.slow
 
@@ -29,37 +28,21 @@ OPTIONS = {
 }
 
 
-def invoke(*args):
-    return CliRunner().invoke(app, [str(arg) for arg in args])
-
-
 @pytest.mark.parametrize("command", OPTIONS)
 def test_every_option_is_passed_on(monkeypatch, command):
-    seen = {}
-
-    def fake(*args, **kwargs):
-        seen.update(kwargs)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(f"spacy_weakner.project.{command}.{command}", fake)
+    seen = stand_in(monkeypatch, f"project.{command}.{command}")
     places = {"output": Path("in")} if command == "prepare" else {"corpora": Path("in"), "output": Path("out")}
     assert invoke(command, *places.values(), *OPTIONS[command].split()).exit_code == 130
     assert {name: seen.pop(name) for name in places} == places
     given = {word[2:].replace("-", "_") for word in OPTIONS[command].split() if word.startswith("--")}
-    assert {*seen} - {"progress", "say"} == given and seen["progress"] is True
+    assert {*seen} - {"args", "progress", "say"} == given and seen["progress"] is True
     assert seen["seed"] == 3 and seen.get("lang") in (None, "de")
 
 
 @pytest.mark.parametrize("command, keys", [("prepare", ("text", "gold", "dev", "test")), ("fit", ("terms", "sources"))])
 @pytest.mark.parametrize("value", ["", "null"])
 def test_what_a_workflow_leaves_empty_is_not_given(monkeypatch, command, keys, value):
-    seen = {}
-
-    def fake(*args, **kwargs):
-        seen.update(kwargs)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(f"spacy_weakner.project.{command}.{command}", fake)
+    seen = stand_in(monkeypatch, f"project.{command}.{command}")
     arguments = [word for key in keys for word in (f"--{key}", value)]
     places = ["in"] if command == "prepare" else ["in", "out", "--configs", "c"]
     assert invoke(command, *places, *arguments).exit_code == 130

@@ -2,19 +2,12 @@ import json
 
 import pytest
 import spacy
-from typer.testing import CliRunner
 
-from spacy_weakner.cli.app import app
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import set_source
 
 from ..util import make_doc
-
-RUNNER = CliRunner()
-
-
-def invoke(*args):
-    return RUNNER.invoke(app, [str(arg) for arg in args])
+from .util import invoke
 
 
 @pytest.fixture

@@ -10,6 +10,8 @@ from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.formats.reading import file_format
 from spacy_weakner.errors import WeaknerError
 
+from ..util import iob
+
 NLP = spacy.blank("xx")
 convert = partial(conversion.convert, lang="xx")  # whose tokenizer is made fastest
 ROWS = [
@@ -26,10 +28,6 @@ def write_rows(path, rows):
 
 def read(path):
     return list(read_docs(path, NLP.vocab))
-
-
-def iob(doc):
-    return "".join("-" if t.ent_iob == 0 else t.ent_iob_ for t in doc)
 
 
 def test_jsonl_to_spacy_and_back(tmp_path):

@@ -9,16 +9,14 @@ from spacy_weakner.corpus.formats.writing import write_corpus
 from spacy_weakner.corpus.jsonl import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
+from ..util import iob
+
 NLP = spacy.blank("xx")
 
 
 def write(path, text):
     path.write_text(text, encoding="utf-8")
     return path
-
-
-def iob(doc):
-    return "".join("-" if t.ent_iob == 0 else t.ent_iob_ for t in doc)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from spacy_weakner.corpus.jsonl import doc_from_row, row_from_doc
 from spacy_weakner.corpus.records import BLANK, BLANK_TOKENS
 from spacy_weakner.errors import WeaknerError
 
+from ..util import iob
+
 NLP = spacy.blank("xx")
 TOKENS = ["New", "York", "and", "Paris", "rock"]
 
@@ -25,10 +27,6 @@ def write(path, *lines):
 
 def read(path, counts=None, **settings):
     return read_corpus(path, NLP, Reading(sentences=False, **settings), format="jsonl", counts=counts)
-
-
-def iob(doc):
-    return "".join("-" if t.ent_iob == 0 else t.ent_iob_ for t in doc)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 import random
 
 import pytest
-import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.corpus.docbin import write_docs
@@ -12,11 +11,6 @@ from spacy_weakner.evaluation.tables import analysis_tables
 from spacy_weakner.scores import as_json
 
 from ..util import make_doc
-
-
-@pytest.fixture(scope="module")
-def nlp():
-    return spacy.blank("xx")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@ from collections import Counter
 
 import numpy
 import pytest
-import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.calibration.reliability import CalibrationCounter, expected_calibration_error
@@ -13,11 +12,6 @@ from spacy_weakner.evaluation.evaluate import Evaluation, SpanIndex, recall_by_l
 from spacy_weakner.scores import count_matches
 
 from ..util import make_doc
-
-
-@pytest.fixture(scope="module")
-def nlp():
-    return spacy.blank("xx")
 
 
 def words(nlp, n):

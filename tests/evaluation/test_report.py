@@ -60,11 +60,6 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def nlp():
-    return spacy.blank("xx")
-
-
-@pytest.fixture(scope="module")
 def hostile(nlp, tmp_path_factory):
     """A corpus in which everything that a user can name is hostile."""
     path = tmp_path_factory.mktemp("hostile") / f"{ATTRIBUTE[:2]}&{{{{ 1 }}}}<b>.spacy"

@@ -11,6 +11,8 @@ from spacy_weakner.corpus.gold import Gold, find_gold
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import aggregate
 
+from ..util import iob
+
 NLP = spacy.blank("xx")
 
 
@@ -27,10 +29,6 @@ def run(tmp_path, docs, **settings):
     write_docs(tmp_path / "in.spacy", docs)
     report = aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", **settings)
     return report, list(read_docs(tmp_path / "out.spacy", NLP.vocab))
-
-
-def iob(doc):
-    return "".join("-" if t.ent_iob == 0 else t.ent_iob_ for t in doc)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,8 @@ from spacy_weakner.pipelines import blank_pipeline
 from spacy_weakner.project import new
 from spacy_weakner.project.new import USUAL_RELIABILITY, init_project
 
+from ..util import contents
+
 PACKAGE = Path(spacy_weakner.__file__).parent
 FILES = {
     "text": ("mein Text.txt", "Anna war hier.\n"),
@@ -52,14 +54,6 @@ def quick(monkeypatch):
 
 def given(files, *keys):
     return {key: files[key] for key in keys}
-
-
-def contents(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def commands_of(folder):
-    return {command["name"]: command for command in load_project_config(folder)["commands"]}
 
 
 def check_project(folder):

@@ -21,6 +21,7 @@ from spacy_weakner.runtime import cluster
 from spacy_weakner.runtime.cluster import connected
 
 from ..conftest import hide_torch
+from ..util import contents
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray")]
 SIZE, N = 50, 1200
@@ -54,10 +55,6 @@ def folder(tmp_path):
 def run(folder, out, **settings):
     settings = {"terms": folder / "terms.csv", "lang": "xx", "shard_size": SIZE, **settings}
     return label(folder / "in.txt", folder / out, **settings)
-
-
-def contents(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 OWN = """

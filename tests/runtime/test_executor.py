@@ -27,7 +27,7 @@ from spacy_weakner.runtime.executor import Executor
 from spacy_weakner.runtime.pool import Pool
 
 from ..mrc_ner.util import mrc_pipeline
-from ..util import SENTENCES, crf_pipeline, make_doc, make_examples, needs_transformers
+from ..util import SENTENCES, contents, crf_pipeline, make_doc, make_examples, needs_transformers
 
 pytestmark = pytest.mark.slow
 
@@ -79,10 +79,6 @@ def corpus(tmp_path):
         docs = [sourced(text, entities) for text, entities in SENTENCES[i % 3 :]]
         write_docs(tmp_path / "in" / f"{i}.spacy", docs)
     return tmp_path / "in"
-
-
-def contents(folder):
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def same(tmp_path, engine, stage, corpus, *arguments, **settings):

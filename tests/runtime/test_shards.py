@@ -14,6 +14,8 @@ from spacy_weakner.runtime.inputs import SpacyFile
 from spacy_weakner.runtime.shards import Shards, run_stage
 from spacy_weakner.runtime.stage import Report, Stage
 
+from ..util import contents
+
 NLP = spacy.blank("xx")
 
 
@@ -30,10 +32,6 @@ def mark(docs):
         weak.set_group(doc, "weak:x", [(0, 1, "X")])
         weak.set_group(doc, "weak:empty", [])
         yield doc
-
-
-def contents(folder):
-    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
 @dataclass

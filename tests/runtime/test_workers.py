@@ -22,6 +22,8 @@ from spacy_weakner.runtime.pool import processes
 from spacy_weakner.runtime.shards import Part
 from spacy_weakner.scratch import scratch_folder
 
+from ..util import contents
+
 pytestmark = pytest.mark.slow
 
 NLP = spacy.blank("xx")
@@ -51,10 +53,6 @@ def folder(tmp_path, without_torch):
 def run(folder, out, **settings):
     settings = {"sources": folder / "sources.cfg", "exclude": [folder / "dev.txt"], **settings}
     return label(folder / "in.txt", folder / out, lang="xx", shard_size=SIZE, **settings)
-
-
-def contents(folder):
-    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
 
 
 def leftovers(folder):

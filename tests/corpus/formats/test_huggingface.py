@@ -13,7 +13,8 @@ from spacy_weakner.corpus import overlaps, records, weak
 from spacy_weakner.corpus.formats import reading
 from spacy_weakner.errors import WeaknerError
 
-from .util import converted, ents, iob, write_lines
+from ...util import iob
+from .util import converted, ents, write_lines
 
 
 def test_numbers_of_tags_need_names(tmp_path):

@@ -8,7 +8,8 @@ from spacy_weakner.corpus.formats.reading import file_format
 from spacy_weakner.corpus.formats.records import EMPTY
 from spacy_weakner.errors import WeaknerError
 
-from .util import ANNA, PARIS, TEXT, answer, converted, ents, group, iob, result, task, write_array
+from ...util import iob
+from .util import ANNA, PARIS, TEXT, answer, converted, ents, group, result, task, write_array
 
 
 def test_predictions_are_weak_labels(tmp_path):

@@ -9,7 +9,8 @@ from spacy_weakner.corpus.formats import prodigy
 from spacy_weakner.corpus.formats.items import Items
 from spacy_weakner.errors import WeaknerError
 
-from .util import converted, ents, group, iob, write_lines
+from ...util import iob
+from .util import converted, ents, group, write_lines
 
 TEXT = "Anna met Bob in Paris"
 

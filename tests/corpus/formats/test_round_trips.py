@@ -12,7 +12,8 @@ from spacy_weakner.corpus.formats.writing import write_corpus
 from spacy_weakner.corpus.jsonl import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
-from .util import NLP, ents, group, iob, said
+from ...util import iob
+from .util import NLP, ents, group, said
 
 HELLO = "Hello 😊, my name is John Smith."
 GOLD = [

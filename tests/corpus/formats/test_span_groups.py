@@ -16,7 +16,8 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project.new import init_project
 from spacy_weakner.project.prepare import prepare
 
-from .util import NLP, converted, ents, iob, write_lines
+from ...util import iob
+from .util import NLP, converted, ents, write_lines
 
 WORDS = ["Anna", "met", "Bob", "in", "Paris"]
 SPANS = [(0, 1, "PER"), (4, 5, "LOC")]

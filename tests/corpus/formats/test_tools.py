@@ -12,7 +12,8 @@ from spacy_weakner.corpus.formats.records import EMPTY
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.runtime.blocks import corpus_inputs
 
-from .util import ANNA, NLP, PARIS, TEXT, answer, converted, ents, iob, result, task, write_array, write_lines
+from ...util import iob
+from .util import ANNA, NLP, PARIS, TEXT, answer, converted, ents, result, task, write_array, write_lines
 
 # doccano, GLiNER, spaCy
 

@@ -30,10 +30,6 @@ def converted(path, **settings):
     return list(read_docs(output, NLP.vocab)), report
 
 
-def iob(doc):
-    return "".join("-" if t.ent_iob == 0 else t.ent_iob_ for t in doc)
-
-
 def ents(doc):
     return [(ent.text, ent.label_) for ent in doc.ents]
 

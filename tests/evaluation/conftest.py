@@ -1,0 +1,7 @@
+import pytest
+import spacy
+
+
+@pytest.fixture(scope="session")
+def nlp():
+    return spacy.blank("xx")
