@@ -1,5 +1,6 @@
 """Copies of training sentences in other case, for text without case."""
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence
@@ -14,6 +15,7 @@ from ..corpus.docbin import bare_copy
 from ..corpus.tags import same_tokens
 from ..corpus.weak import WEAK_PREFIX, copy_group
 from ..errors import check_range
+from ..files import existing
 from ..pipelines import TOKENIZER, load_pipeline
 
 
@@ -62,7 +64,7 @@ class CaseCopies:
     def _change(self, doc: Doc, case: str) -> Doc:
         copy = change_case(doc, case)
         if self._pipelines is None:
-            self._pipelines = [_load(path, (path / "meta.json").stat().st_mtime_ns) for path in self.lists]
+            self._pipelines = [_load(path, os.path.getmtime(existing(path / "meta.json"))) for path in self.lists]
         for nlp in self._pipelines:
             matched = nlp(bare_copy(copy, nlp.vocab))
             for name in matched.spans:
@@ -72,7 +74,7 @@ class CaseCopies:
 
 
 @lru_cache(maxsize=8)
-def _load(path: Path, changed: int) -> Language:
+def _load(path: Path, changed: float) -> Language:
     """The pipeline of a list as it is since `changed`. A training reads its corpus several times, with a reader each,
     and a process trains several pipelines."""
     return load_pipeline(path, TOKENIZER)

@@ -1,5 +1,7 @@
 """Copies of training sentences in other case."""
 
+import os
+
 import pytest
 import spacy
 from spacy.tokens import Doc
@@ -65,3 +67,17 @@ def test_matches_of_lists_are_looked_up_anew(tmp_path):
     }
     assert all(group_entities(doc, "weak:model") == [(2, 3, "LOC")] for doc in found.values())
     assert all(doc_entities(example.reference) == doc_entities(doc) for example in reader(NLP))
+
+
+def test_a_list_that_is_missing_or_made_anew(tmp_path):
+    doc = make_doc(NLP, "Rome or Oslo", [(0, 1, "LOC")])
+    with pytest.raises(WeaknerError, match=r"WK100.*list"):
+        next(CaseCopies(1.0, 0.0, [tmp_path / "list"]).copies(doc))
+    for n, term in enumerate(("rome", "oslo")):
+        ruler = spacy.blank("xx")
+        pipe = ruler.add_pipe("gazetteer_ruler", config={"attr": "ORTH", "source": "terms"})
+        pipe.initialize(lambda: [], nlp=ruler, terms={"LOC": [term]})
+        ruler.to_disk(tmp_path / "list")
+        os.utime(tmp_path / "list" / "meta.json", (n, n))  # two may be written at one time of a coarse clock
+        (copy,) = CaseCopies(1.0, 0.0, [tmp_path / "list"]).copies(doc)
+        assert [copy[start:end].text for start, end, _ in group_entities(copy, "weak:terms")] == [term]
