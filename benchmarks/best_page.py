@@ -12,7 +12,9 @@ from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, TERM_LIST
 BEST, OLDER, MATCH, HEAD = "best", "older", "match", "linear with list"
 # Gold beside list and text, against more gold alone.
 FEW, MANY = 100, 1000
-CURVE, CURVES = "linear-plain", ("bc5cdr-half", "conll03")
+CURVE, CURVES = "linear", ("bc5cdr-half", "conll03")
+# The same without word vectors and copies in other case.
+PLAIN = "linear-plain"
 BEGIN, END = "<!-- the first table -->\n", "<!-- its end -->\n"
 Rows = List[Dict[str, Any]]
 
@@ -49,7 +51,7 @@ def draw(rows: Rows, columns: Sequence[str]) -> None:
             name: [(float(n), f1) for n in sizes if (f1 := mean(rows, CURVE, column, n, method)) is not None]
             for name, method in ((TERM_LIST, MATCH), (GOLD_ALONE, GOLD_ALONE), (BEST, BEST))
         }
-        title = f"{column}, no word vectors: F1 on test"
+        title = f"{column}: F1 on test"
         line_chart(title, "gold sentences", lines, EVIDENCE / f"best-{column}.svg")
 
 
@@ -68,7 +70,7 @@ def fewer(rows: Rows, columns: Sequence[str]) -> str:
     ]
     for column in columns:
         # Who has gold alone has no text to make word vectors of.
-        for encoder, alone_encoder in (("linear", "linear-plain"), ("linear-static",) * 2, ("minilm",) * 2):
+        for encoder, alone_encoder in (("linear", PLAIN), ("linear-static",) * 2, ("minilm",) * 2):
             few = mean(rows, encoder, column, FEW, BEST)
             many = mean(rows, alone_encoder, column, MANY, GOLD_ALONE)
             if few is not None and many is not None:
@@ -95,7 +97,7 @@ def page(rows: Rows, terms: Mapping[str, str]) -> str:
 
 def made(rows: Rows) -> str:
     """Which rows are older than the rule."""
-    old = sum(row["method"] == BEST and bool(row.get("older")) for row in rows)
+    old = sum(row["method"] == BEST and row["encoder"] != PLAIN and bool(row.get("older")) for row in rows)
     if not old:
         return ""
     return (
@@ -113,7 +115,7 @@ def without(rows: Rows, columns: Sequence[str]) -> str:
             of = {"dataset": column, "strong": 250, "method": method}
             pairs = [
                 {row["seed"]: row["f1"] for row in rows if {**of, "encoder": encoder}.items() <= row.items()}
-                for encoder in ("linear-plain", "linear")
+                for encoder in (PLAIN, "linear")
             ]
             seeds = pairs[0].keys() & pairs[1].keys()
             cells += [f"{sum(pair[seed] for seed in seeds) / len(seeds):.1f}" for pair in pairs if seeds]
@@ -150,7 +152,7 @@ def chosen(rows: Rows) -> str:
     """What was packaged, how sure it says it is, and how long it took."""
     heads = ("data", "size", "gold", "seed", "chosen", "F1 where chosen", "F1 on test", "calibration error", "words/s")
     lines = [f"| {' | '.join([*heads, 'minutes', 'CPU minutes'])} |", "|---" * (len(heads) + 2) + "|"]
-    packaged = [row for row in rows if row["method"] == BEST]
+    packaged = [row for row in rows if row["method"] == BEST and row["encoder"] != PLAIN]
     for row in sorted(packaged, key=lambda row: (row["encoder"], row["strong"], row["dataset"], row["seed"])):
         error = "-" if row["ece"] is None else f"{row['ece']:.3f}"
         name = row["dataset"] + (f" ({OLDER})" if row.get("older") else "")
