@@ -1,6 +1,7 @@
 """Calibrating probabilities by a temperature."""
 
 import math
+from functools import partial
 
 import numpy
 import pytest
@@ -13,43 +14,28 @@ from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import log_softmax
 
-from ..util import ENTITY_HEADS, SENTENCES, head_pipeline, make_doc, make_example, make_examples, train
+from ..util import SENTENCES, head_pipeline, make_example, make_examples, train
 
 NLP = spacy.blank("xx")
 # What no model trained on the others can know.
 WRONG = [("Anna went to New York", [(0, 1, "LOC"), (3, 5, "PER")])]
 
 
-@pytest.fixture(scope="module", params=ENTITY_HEADS)
-def model(request, tmp_path_factory):
-    nlp = head_pipeline(request.param)
-    train(nlp, make_examples(nlp), steps=40)
-    path = tmp_path_factory.mktemp("model") / request.param
-    nlp.to_disk(path)
-    return path
+@pytest.fixture
+def gold(write_gold):
+    return partial(write_gold, NLP)
 
 
-def gold(tmp_path, sentences):
-    path = tmp_path / "gold.spacy"
-    write_docs(path, [make_doc(NLP, text, entities) for text, entities in sentences])
-    return path
-
-
-def test_the_gold_becomes_more_likely_and_predictions_stay(tmp_path, model):
-    report = calibrate(model, gold(tmp_path, [*SENTENCES, *WRONG]), tmp_path / "out", fit=["temperature"])
-    assert report.component == model.name and report.docs == len(SENTENCES) + 1
+def test_the_gold_becomes_as_likely_as_it_can_and_predictions_stay(tmp_path, trained, gold):
+    report = calibrate(trained, gold([*SENTENCES, *WRONG]), tmp_path / "out", fit=["temperature"])
+    assert report.component == trained.name and report.docs == len(SENTENCES) + 1
     assert report.temperature.after < report.temperature.before and report.temperature.value > 1.0
-    before, after = spacy.load(model), spacy.load(tmp_path / "out")
-    assert after.get_pipe(model.name).temperature == pytest.approx(report.temperature.value)
+    before, after = spacy.load(trained), spacy.load(tmp_path / "out")
+    assert after.get_pipe(trained.name).temperature == pytest.approx(report.temperature.value)
     for text, _ in SENTENCES:
         assert doc_entities(before(text)) == doc_entities(after(text))
-
-
-def test_it_is_the_best_temperature(tmp_path, model):
-    report = calibrate(model, gold(tmp_path, [*SENTENCES, *WRONG]), tmp_path / "out", fit=["temperature"])
-    nlp = spacy.load(model)
-    examples = [make_example(nlp, text, entities) for text, entities in [*SENTENCES, *WRONG]]
-    loss = nlp.get_pipe(model.name).held_out_loss(examples)
+    examples = [make_example(before, text, entities) for text, entities in [*SENTENCES, *WRONG]]
+    loss = before.get_pipe(trained.name).held_out_loss(examples)
     assert report.temperature.after == pytest.approx(loss(report.temperature.value), rel=1e-4)
     assert all(
         loss(report.temperature.value) <= loss(report.temperature.value * factor) + 1e-9
@@ -57,12 +43,12 @@ def test_it_is_the_best_temperature(tmp_path, model):
     )
 
 
-def test_the_arithmetic_stays_the_same(tmp_path):
+def test_the_arithmetic_stays_the_same(tmp_path, gold):
     """Numbers as they were when temperature and bias were commands of their own."""
     nlp = head_pipeline("crf_ner")
     train(nlp, make_examples(nlp), steps=15)
     nlp.to_disk(tmp_path / "model")
-    args = (tmp_path / "model", gold(tmp_path, [*SENTENCES, *WRONG]), tmp_path / "out")
+    args = (tmp_path / "model", gold([*SENTENCES, *WRONG]), tmp_path / "out")
     report = calibrate(*args, fit=["temperature", "bias"])
     assert report.temperature[:3] == pytest.approx((3.4596868, 4.3225585, 1.6702992), rel=1e-4)
     assert report.bias[:3] == pytest.approx((0.0, 500 / 7, 500 / 7))
@@ -89,19 +75,19 @@ def test_minimize():
     assert minimize(math.exp, 0.0, 1.0, 60) == pytest.approx(0.0, abs=1e-6)
 
 
-def test_unusable_input(tmp_path, model):
-    corpus = gold(tmp_path, SENTENCES)
+@pytest.mark.parametrize("fit", ["temperature", "bias"])
+def test_unusable_input(tmp_path, trained, gold, fit):
     with pytest.raises(WeaknerError, match=r"WK341.*nobody"):
-        calibrate(model, corpus, tmp_path / "out", fit=["temperature"], component="nobody")
+        calibrate(trained, gold(SENTENCES), tmp_path / "out", fit=[fit], component="nobody")
     with pytest.raises(WeaknerError, match=r"WK003.*THING"):
-        calibrate(model, gold(tmp_path, [("Anna", [(0, 1, "THING")])]), tmp_path / "out", fit=["temperature"])
+        calibrate(trained, gold([("Anna", [(0, 1, "THING")])]), tmp_path / "out", fit=[fit])
     write_docs(tmp_path / "none.spacy", [NLP.make_doc("Anna")])
     with pytest.raises(WeaknerError, match="WK407"):
-        calibrate(model, tmp_path / "none.spacy", tmp_path / "out", fit=["temperature"])
+        calibrate(trained, tmp_path / "none.spacy", tmp_path / "out", fit=[fit])
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").mkdir()
     with pytest.raises(WeaknerError, match="WK314"):
-        calibrate(model, corpus, tmp_path / "out", fit=["temperature"])
+        calibrate(trained, gold(SENTENCES), tmp_path / "out", fit=[fit])
 
 
 @pytest.mark.parametrize("temperature", [0.05, 0.5, 2.0, 20.0])
