@@ -18,6 +18,8 @@ IDS = [f"{name}-{size}" for name, size in ALL]
 OWN = [(name, size) for name, size in ALL if size in ("cnn", "static", "bilstm", "linear", "linear-static")]
 ON_TRANSFORMERS = [pair for pair in ALL if pair not in OWN]
 QUERIES = {"PER": "Which people?", "LOC": "Which places?"}
+# Paths without a value.
+TO_BE_GIVEN = {"train", "dev", "strong", "weak", "initial", "queries", "terms", "vectors", "oracle", "pieces"}
 SMALL = {"embed_size": 20, "max_length": 32, "stride": 4}
 
 
@@ -90,6 +92,8 @@ def test_the_text_is_the_config_with_all_that_spacy_asks_for(name, size):
     assert config == make_config(name, size)
     assert all(len(line) < 130 for line in text.splitlines())
     assert f"# Written by: spacy weakner init config {name} --size {size}\n" in text
+    given = {key for key, value in config["paths"].items() if value is None}
+    assert given and given <= TO_BE_GIVEN
     config = config.interpolate()
     ConfigSchemaNlp.model_validate(registry.resolve(config["nlp"]))
     before = registry.resolve({"it": config["initialize"]["before_init"]})
@@ -99,24 +103,6 @@ def test_the_text_is_the_config_with_all_that_spacy_asks_for(name, size):
         assert section not in config or needed <= set(config[section])
     for section in ("batcher", "optimizer", "logger"):
         registry.resolve({"it": config["training"][section]})
-
-
-def test_values_that_are_to_be_given_are_paths_without_a_value():
-    for name, size in ALL:
-        paths = make_config(name, size)["paths"]
-        given = {key for key, value in paths.items() if value is None}
-        assert given and given <= {
-            "train",
-            "dev",
-            "strong",
-            "weak",
-            "initial",
-            "queries",
-            "terms",
-            "vectors",
-            "oracle",
-            "pieces",
-        }
 
 
 @pytest.mark.parametrize("head", ["crf_ner", "span_ner", "token_ner", "mrc_ner"])

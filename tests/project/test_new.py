@@ -32,6 +32,7 @@ FILES = {
     "dev": ("dev #2.jsonl", '{"tokens": ["Anna"], "ents": [[0, 1, "PER"]]}\n'),
     "test": ("test: x.jsonl", '{"tokens": ["Anna"], "ents": [[0, 1, "PER"]]}\n'),
 }
+COMMANDS = get_command(app).commands
 EVERYTHING = ("text", "terms", "gold", "dev", "test")
 
 
@@ -62,7 +63,7 @@ def check_project(folder):
     commands = {command["name"]: command for command in project["commands"]}
     assert len((folder / "project.yml").read_text(encoding="utf-8").splitlines()) < 150
     assert {*project["workflows"]["all"]} == {*commands} and project["workflows"]["all"][-1] == "package"
-    known, made = get_command(app).commands, set()
+    made = set()
     for name in project["workflows"]["all"]:
         command = commands[name]
         for dep in command.get("deps", []):
@@ -74,7 +75,7 @@ def check_project(folder):
                 continue
             assert (python, module) == ("python", "spacy_weakner") and not set("|&;><") & set(script)
             # Fails for options that there are not, and for missing arguments.
-            known[subcommand].make_context(subcommand, arguments)
+            COMMANDS[subcommand].make_context(subcommand, arguments)
             # What a command reads and a later change would not be seen of.
             for path in (word for word in arguments if word.startswith(("corpus/", "training/"))):
                 listed = [*command.get("deps", []), *command.get("outputs", [])]
