@@ -5,19 +5,18 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
-from typer.testing import CliRunner
 
 from spacy_weakner.active_learning.choosing import Pool, Sentence, choose
 from spacy_weakner.active_learning.scoring import Model
 from spacy_weakner.active_learning.suggest import suggest
 from spacy_weakner.active_learning.uncertainty import Vote, spans_of_candidates, spans_of_tokens, spans_of_votes
-from spacy_weakner.cli.app import app
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.entities import set_entities
 from spacy_weakner.corpus.language import CorpusLanguage, record_language
 from spacy_weakner.corpus.weak import get_meta, group_entities, set_group, set_source
 from spacy_weakner.errors import WeaknerError
 
+from ..cli.util import invoke
 from ..ent_combiner.util import borders, without_gold
 
 NLP = spacy.blank("xx")
@@ -239,9 +238,9 @@ def test_pipelines_and_sources_on_the_command_line(tmp_path):
     (tmp_path / "terms.csv").write_text("label,term\nPER,Oslo\nPER,Ann\n")
     (tmp_path / "sources.cfg").write_text('[sources.list]\nterms = "terms.csv"\n')
     (tmp_path / "text.txt").write_text("Ann is late.\nNobody left Oslo.\nIt rains.\n")
-    command = ["suggest", str(tmp_path / "text.txt"), str(tmp_path / "next.jsonl"), "--n", "1"]
-    command += ["--model", str(tmp_path / "rules"), "--sources", str(tmp_path / "sources.cfg")]
-    result = CliRunner().invoke(app, [*command, "--report", str(tmp_path / "report.json")])
+    command = ["suggest", tmp_path / "text.txt", tmp_path / "next.jsonl", "--n", 1]
+    command += ["--model", tmp_path / "rules", "--sources", tmp_path / "sources.cfg"]
+    result = invoke(*command, "--report", tmp_path / "report.json")
     assert result.exit_code == 0, result.output
     (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
     assert row["tokens"] == ["Nobody", "left", "Oslo", "."]
@@ -249,4 +248,4 @@ def test_pipelines_and_sources_on_the_command_line(tmp_path):
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["read"] == 3
     assert report["sentences"][0]["why"] == "'Oslo': disagreement: list PER, rules LOC"
-    assert CliRunner().invoke(app, command).exit_code == 1  # there is an output
+    assert invoke(*command).exit_code == 1  # there is an output

@@ -3,13 +3,13 @@ import json
 
 import pytest
 import spacy
-from typer.testing import CliRunner
 
 from spacy_weakner.active_learning.suggest import suggest
 from spacy_weakner.active_learning.terms import suggest_terms
-from spacy_weakner.cli.app import app
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.terms import read_lists, read_terms
+
+from ..cli.util import invoke
 
 TEXT = [
     "Ann met Bob Ray in May .",
@@ -130,12 +130,12 @@ def test_nothing_to_suggest_leaves_no_file(pipeline, tmp_path):
 
 def test_command(pipeline, text, tmp_path):
     out = tmp_path / "out.csv"
-    given = ["suggest", str(text), str(out), "--terms", "--model", pipeline]
-    result = CliRunner().invoke(app, given)
+    given = ["suggest", text, out, "--terms", "--model", pipeline]
+    result = invoke(*given)
     assert result.exit_code == 0, result.output
     assert len(rows_of(out)) == 4
-    assert CliRunner().invoke(app, given).exit_code == 1  # there is an output
-    assert CliRunner().invoke(app, [*given, "--overwrite", "--to", "prodigy"]).exit_code == 1
+    assert invoke(*given).exit_code == 1  # there is an output
+    assert invoke(*given, "--overwrite", "--to", "prodigy").exit_code == 1
     with pytest.raises(WeaknerError, match="one model"):
         suggest(text, out, terms=True, overwrite=True)
 

@@ -8,14 +8,13 @@ import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
-from typer.testing import CliRunner
 
 from spacy_weakner.calibration.calibrate import calibrate
-from spacy_weakner.cli.app import app
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 
+from ..cli.util import invoke
 from ..util import SENTENCES, crf_pipeline, make_doc, make_examples, train
 
 NLP = spacy.blank("xx")
@@ -193,8 +192,7 @@ def test_one_document_is_too_little_for_two_fits(tmp_path, trained_path):
 
 
 def test_the_command(tmp_path, model, gold):
-    args = ["calibrate", model, gold, tmp_path / "out", "--fit", "threshold", "--precision", "0.9"]
-    result = CliRunner().invoke(app, list(map(str, args)))
+    result = invoke("calibrate", model, gold, tmp_path / "out", "--fit", "threshold", "--precision", 0.9)
     assert result.exit_code == 0, result.output
     assert "known to be that precise: B, D" in result.output and "Too few entities" in result.output
     assert (tmp_path / "out" / "meta.json").exists()

@@ -4,20 +4,19 @@ import json
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
 from spacy_weakner.checks import check as module
 from spacy_weakner.checks.check import CheckedFiles, CheckedSettings, examine
 from spacy_weakner.cli import check as command
-from spacy_weakner.cli.app import app
 from spacy_weakner.configs import render_config
 from spacy_weakner.files import write_text
 
+from ..cli.util import invoke as run_command
 from .conftest import GOLD, found
 
 
 def invoke(*args):
-    return CliRunner().invoke(app, ["check", *map(str, args)])
+    return run_command("check", *args)
 
 
 def test_all_problems_at_once(check):

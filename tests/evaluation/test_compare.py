@@ -2,14 +2,14 @@ import pytest
 import spacy
 import srsly
 from spacy.tokens import Doc, Span
-from typer.testing import CliRunner
 
-from spacy_weakner.cli.app import app
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import doc_entities, set_source, set_weak
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.evaluation.tables import comparison_table
+
+from ..cli.util import invoke
 
 SENTENCES = [("Ann lives in Oslo", [(0, 1, "PER"), (3, 4, "LOC")]), ("Rain again", []), ("Oslo", [(0, 1, "LOC")])]
 
@@ -174,8 +174,8 @@ def test_nothing_to_compare_and_bad_settings_are_refused(files):
 
 
 def test_command_prints_a_table_and_writes_scores(files):
-    arguments = ["evaluate", str(files / "test.spacy"), f"term list={files / 'weak.spacy'}"]
-    result = CliRunner().invoke(app, [*arguments, "--output", str(files / "scores.json")])
+    candidate = f"term list={files / 'weak.spacy'}"
+    result = invoke("evaluate", files / "test.spacy", candidate, "--output", files / "scores.json")
     assert result.exit_code == 0, result.output
     assert "term list" in result.output and "80.0" in result.output
     assert srsly.read_json(files / "scores.json")[0]["f1"] == 80.0
@@ -183,7 +183,7 @@ def test_command_prints_a_table_and_writes_scores(files):
 
 @pytest.mark.parametrize("candidates", [["no-equals"], ["=path"], ["name="], ["x=a", "x=b"]])
 def test_command_refuses_candidates_without_name_or_path_and_two_of_one_name(files, candidates):
-    result = CliRunner().invoke(app, ["evaluate", str(files / "test.spacy"), *candidates])
+    result = invoke("evaluate", files / "test.spacy", *candidates)
     assert result.exit_code == 1 and ("NAME=PATH" in result.output or "'x'" in result.output)
 
 

@@ -3,14 +3,14 @@ import json
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
-from typer.testing import CliRunner
 
-from spacy_weakner.cli.app import app
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.label import label
 from spacy_weakner.labeling.sources import read_sources
+
+from ..cli.util import invoke
 
 NLP = spacy.blank("xx")
 TEXTS = ["Anna took ASA in Paris", "asa and ASPIRIN in paris", "mit MIT", "nothing"]
@@ -351,8 +351,8 @@ def test_labels_of_the_corpus(folder):
 
 def test_a_name_that_the_corpus_does_not_have_is_said(folder):
     (folder / "s.cfg").write_text("[sources.t]\ncorpus = true\n")
-    command = ["label", str(folder / "in.spacy"), str(folder / "out.spacy"), "--sources", str(folder / "s.cfg")]
-    result = CliRunner().invoke(app, [*command, "--only-matched"])
+    paths = (folder / "in.spacy", folder / "out.spacy", "--sources", folder / "s.cfg")
+    result = invoke("label", *paths, "--only-matched")
     assert result.exit_code == 0
     assert "called 't'; it has labels of s" in " ".join((result.stdout + result.stderr).split())
 

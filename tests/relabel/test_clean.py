@@ -8,9 +8,7 @@ import pytest
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
-from typer.testing import CliRunner
 
-from spacy_weakner.cli.app import app
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
@@ -19,6 +17,7 @@ from spacy_weakner.relabel.clean import clean
 from spacy_weakner.relabel.confident_learning import UNKNOWN, given_labels, suspect_tokens
 from spacy_weakner.runtime.hashes import hash_file
 
+from ..cli.util import invoke
 from ..util import make_doc
 
 NLP = spacy.blank("xx")
@@ -343,8 +342,8 @@ def test_aggregating_again_forgets_what_was_suspect(tmp_path, model):
 
 def test_the_command(tmp_path, model):
     write_docs(tmp_path / "in.spacy", [*corpus_docs(), *corpus_docs(is_weak=False)])
-    paths = map(str, (tmp_path / "in.spacy", tmp_path / "out.spacy", model, "--list", tmp_path / "l.jsonl"))
-    result = CliRunner().invoke(app, ["relabel", "clean", *paths])
+    paths = (tmp_path / "in.spacy", tmp_path / "out.spacy", model, "--list", tmp_path / "l.jsonl")
+    result = invoke("relabel", "clean", *paths)
     assert result.exit_code == 0, result.output
     lines = [line.split() for line in result.output.splitlines()]
     starts = [line[:5] for line in lines]

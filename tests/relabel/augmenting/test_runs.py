@@ -6,9 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from spacy_weakner.cli.app import app
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.encoders.transformer import load_masked_lm
@@ -16,6 +14,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.relabel import augment as augment_module
 from spacy_weakner.relabel.augment import AugmentReport, augment
 
+from ...cli.util import invoke as run_command
 from ...util import make_doc, needs_transformers
 from .util import NLP, make_model, many, run, texts
 
@@ -102,7 +101,7 @@ def test_unusable_settings(tmp_path, model, setting, value, code):
 
 
 def invoke(*args):
-    return CliRunner().invoke(app, ["relabel", "augment", *map(str, args)])
+    return run_command("relabel", "augment", *args)
 
 
 def test_what_the_command_says(tmp_path, to_here):
