@@ -71,7 +71,7 @@ def run(column: str, seed: int, lower: float, upper: float, arguments: argparse.
     if not project.exists():
         init_project(project, size="linear", **tokens, **files)  # type: ignore[arg-type]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        for command in ("code", "prepare", "label", "analyze"):
+        for command in ("code", "prepare", "label", "analyze", "vectors"):
             script = [sys.executable, "-m", "weasel", "run", command, str(project)]
             subprocess.run(script, check=True, stdout=subprocess.DEVNULL, env=environment)
     output, start = folder / f"training-{lower}-{upper}", Cost.now()
