@@ -166,6 +166,9 @@ samples. `list`: the head reads the matches of a term list as well, half of that
 
 {table}
 
+Pieces bring more than own text, and own text brings something beside them: 0.7 points on average of these twelve rows,
+and nowhere 0.2 less than pieces alone. So a project of the size `linear-static` reads both.
+
 ## Settings that were compared
 
 The same heads on the same sentences of dev, gold alone, mean F1 of 100 and two samples of 250 sentences of both data

@@ -99,7 +99,7 @@ class TrainingContext:
             overrides["training.max_steps"] = steps
             # Evaluations also tell how far a training has come.
             overrides["training.eval_frequency"] = steps if once else max(1, steps // self.settings.evaluations)
-        if size == LINEAR and self.vectors is not None:
+        if size in LINEARS and self.vectors is not None:
             overrides["initialize.vectors"] = str(self.vectors)
         if size == LINEAR_STATIC:
             overrides["paths.pieces"] = str(self.corpora.pieces)

@@ -136,7 +136,7 @@ def init_project(
         "transformer": transformer,
         "pieces": size == LINEAR_STATIC,
         # Of text, for the linear heads that there are.
-        "vectors": "text" in files and LINEAR in {recipe_size for _, recipe_size in recipes},
+        "vectors": "text" in files and any(recipe_size in LINEARS for _, recipe_size in recipes),
         "processes": 1 if size == "gpu" else max(1, min(2, os.cpu_count() or 1)),
     }
     texts = {}

@@ -158,7 +158,7 @@ def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch):
     made = init_project(tmp_path / "p", **given(files, *EVERYTHING), size="linear-static")
     assert {*contents(made.folder / "configs")} == {"linear-static/crf_ner.cfg", "linear-static/best.gold.cfg"}
     commands = check_project(made.folder)
-    assert [*commands] == ["code", "check", "prepare", "label", "analyze", "distill", "fit", "evaluate", "package"]
+    assert " ".join(commands) == "code check prepare label analyze distill vectors fit evaluate package"
     wanted = render_config("crf_ner", "transformer")
     project = load_project_config(made.folder)
     assert f'transformer = "{project["vars"]["transformer"]}"' in wanted
