@@ -28,6 +28,8 @@ TOOLS = {"ls", "cat", "head", "mkdir", "cp", "mv", "rm", "echo", "wc", "tail", "
 SHOWN = {"pip", "pytest", "ruff", "mypy", "git", "source", ".", "export", "curl", "docker", "sbatch", "srun", "uvicorn"}
 SHOWN |= {"sphinx-build", "ray", "jupyter", "jupytext", "pre-commit", "set", "py", "sudo", "tar", "vllm", "gunicorn"}
 SHOWN |= {"iconv", "module", "winget", "brew", "xcode-select", "wsl"}
+# Modules that `python -m` runs.
+_MODULES = ("venv", "pip", "build", "benchmarks", "tests.fuzz.inputs", "spacy_weakner.code_version")
 
 
 class Command(NamedTuple):
@@ -152,7 +154,7 @@ def _check_weasel(words: List[str]) -> None:
 
 def _check_python(words: List[str]) -> None:
     if words[0] in ("-m", "-c", "-W"):
-        assert words[0] != "-m" or words[1] in ("venv", "pip", "build", "benchmarks", "tests.fuzz.inputs"), words
+        assert words[0] != "-m" or words[1] in _MODULES, words
         return
     script = ROOT / words[0]
     if not words[0].startswith(("benchmarks/", "scripts/", "assets/", "docs/")):
