@@ -195,6 +195,9 @@ A project with nothing but text (4,000 sentences) and 100 gold sentences, no lis
 `--terms`; without vectors: its stage `vectors` taken out of project.yml), F1 on test, first sample, once: CoNLL-2003
 62.9 with vectors and 56.8 without, BC5CDR 57.1 and 52.4.
 
+A project with half of BC5CDR's list, 100 gold sentences and the 129,130 PubMed sentences beside the 4,000 of its text,
+F1 on test, first sample, once: packaged 71.4, with the 4,000 alone 70.3; gold alone 57.3 and 51.7; 5.2 CPU minutes.
+
 A head on weak labels alone (2,000 sentences of train with the list's matches; vectors of all of train): 62.1 without
 and 62.6 with vectors on BC5CDR, 43.5 and 45.1 on CoNLL-2003.
 
