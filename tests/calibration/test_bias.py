@@ -64,13 +64,10 @@ def test_of_equally_good_ones_the_nearest_to_zero():
     assert best_bias([-2.0, 1.0], [1.0, 1.0]) == (1.0, 1.0)
 
 
-def test_the_command(tmp_path, trained_path, gold):
-    nlp = spacy.load(trained_path)
-    nlp.get_pipe("crf_ner").set_bias(1000.0)
-    nlp.to_disk(tmp_path / "model")
-    result = invoke("calibrate", tmp_path / "model", gold(SENTENCES), tmp_path / "out", "--fit", "bias")
+def test_the_command(tmp_path, model, gold):
+    result = invoke("calibrate", model, gold(SENTENCES), tmp_path / "out", "--fit", "bias")
     assert result.exit_code == 0, result.output
-    assert "'crf_ner'" in result.output and "0.0 before" in result.output
+    assert f"'{model.name}'" in result.output and "0.0 before" in result.output
     assert (tmp_path / "out" / "meta.json").exists()
 
 

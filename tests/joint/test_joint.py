@@ -82,7 +82,8 @@ def test_empty_docs(texts):
     assert [bool(sum(doc.cats.values())) for doc in docs] == [bool(text) for text in texts]
 
 
-@pytest.mark.parametrize("order, encoder", [(("crf_ner", NAME), ATTENTION), ((NAME, "crf_ner"), None)])
+@ORDERS
+@ENCODERS
 def test_both_are_learned_and_return_from_disk(order, encoder, tmp_path):
     nlp = joint_pipeline(order, encoder)
     train(nlp, joint_examples(nlp), steps=80)

@@ -122,8 +122,9 @@ def test_a_second_run_replaces_the_first(tmp_path, selection, builder):
         KeyboardInterrupt(),
     ],
 )
-def test_nothing_half_written_stays(tmp_path, selection, builder, error):
-    if not isinstance(error, KeyboardInterrupt):
+@pytest.mark.parametrize("earlier", [True, False])
+def test_nothing_half_written_stays(tmp_path, selection, builder, error, earlier):
+    if earlier:
         package(selection, tmp_path / "out", name="ner")
     before = files(tmp_path)
     builder.error = error

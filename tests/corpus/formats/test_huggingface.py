@@ -105,8 +105,8 @@ def test_tokens_of_white_space(tmp_path, blank):
     path = write_lines(tmp_path / "d.jsonl", [{"tokens": row["tokens"], "ents": [[0, 1, "PER"]]}])
     (doc,), report = converted(path)
     assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {records.BLANK_TOKENS: 1}
-    said = [finding.message for finding in examine(CheckedFiles(gold=path)).findings]
-    assert any(f"{records.BLANK_TOKENS}: 1" in message for message in said)
+    messages = [finding.message for finding in examine(CheckedFiles(gold=path)).findings]
+    assert any(f"{records.BLANK_TOKENS}: 1" in message for message in messages)
 
 
 def test_parquet_knows_the_names(tmp_path):
