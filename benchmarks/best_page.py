@@ -95,9 +95,14 @@ def page(rows: Rows, terms: Mapping[str, str]) -> str:
     return text.replace("{chosen}", chosen(rows))
 
 
+def packaged(rows: Rows) -> Rows:
+    """What projects of today's sizes have packaged."""
+    return [row for row in rows if row["method"] == BEST and row["encoder"] != PLAIN]
+
+
 def made(rows: Rows) -> str:
     """Which rows are older than the rule."""
-    old = sum(row["method"] == BEST and row["encoder"] != PLAIN and bool(row.get("older")) for row in rows)
+    old = sum(bool(row.get("older")) for row in packaged(rows))
     if not old:
         return ""
     return (
@@ -152,8 +157,7 @@ def chosen(rows: Rows) -> str:
     """What was packaged, how sure it says it is, and how long it took."""
     heads = ("data", "size", "gold", "seed", "chosen", "F1 where chosen", "F1 on test", "calibration error", "words/s")
     lines = [f"| {' | '.join([*heads, 'minutes', 'CPU minutes'])} |", "|---" * (len(heads) + 2) + "|"]
-    packaged = [row for row in rows if row["method"] == BEST and row["encoder"] != PLAIN]
-    for row in sorted(packaged, key=lambda row: (row["encoder"], row["strong"], row["dataset"], row["seed"])):
+    for row in sorted(packaged(rows), key=lambda row: (row["encoder"], row["strong"], row["dataset"], row["seed"])):
         error = "-" if row["ece"] is None else f"{row['ece']:.3f}"
         name = row["dataset"] + (f" ({OLDER})" if row.get("older") else "")
         cells = [name, row["encoder"], row["strong"], row["seed"], row["chosen"]]

@@ -76,13 +76,13 @@ def training(
     overrides: Dict[str, Any] = {"paths.train": str(train), "paths.dev": str(dev)}
     if head == "list":
         overrides["paths.terms"] = str(term_list(data, name, folder))
-    if variant in (PIECES, BOTH):
+    with_pieces = variant in (PIECES, BOTH)
+    if with_pieces:
         overrides["paths.pieces"] = str(make_pieces(data, name, folder, arguments.transformer))
     if variant in (OWN, MORE, BOTH):
         overrides["initialize.vectors"] = str(make_vectors(data, name, folder, MORE if variant == MORE else OWN))
     output = folder / f"{head}-{variant}-{this.strong}-{this.seed}".replace(" ", "-")
-    size = "linear" if variant in (PLAIN, OWN, MORE) else "linear-static"
-    return Training(config_file(RECIPES[head], size), output, overrides)
+    return Training(config_file(RECIPES[head], "linear-static" if with_pieces else "linear"), output, overrides)
 
 
 def corpus(data: Path, name: str, folder: Path, split: str, seed: int, size: int) -> Path:

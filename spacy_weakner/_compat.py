@@ -56,7 +56,7 @@ def import_factories_by_name() -> Callable[[], None]:
 
 @contextmanager
 def unlisted_names() -> Iterator[None]:
-    """Let no registry say what it holds where a name is not in it. `spacy package` looks for a name of the language
+    """Let no registry list what it holds where a name is not in it. `spacy package` looks for a name of the language
     first, for all functions of a config, and what the error would list is imported: all installed packages."""
     registries = [getattr(spacy.registry, name) for name in spacy.registry.get_registry_names()]
     changed = [registry for registry in registries if "get_all" not in vars(registry)]

@@ -12,7 +12,7 @@ from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output
-from ..linear.pieces import TABLE, PieceTable, Vectors, count_pieces, cut, half, load_tokenizer
+from ..linear.pieces import TABLE, PieceTable, Vectors, count_pieces, cut, half, load_tokenizer, special_pieces
 from ..progress import Progress
 from ..runtime.lock import holding
 from ..runtime.output import check_folder
@@ -55,10 +55,7 @@ class LoneWords:
         # Many models come with a tokenizer that fills every text up to a length.
         self.cutter = load_tokenizer(tokenizer.backend_tokenizer.to_str())
         self.n_pieces = count_pieces(self.cutter)
-        encoding = self.cutter.encode("a")
-        inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
-        # The special pieces around a text.
-        self._before, self._after = encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
+        self._before, self._after = special_pieces(self.cutter, "a")
         self._first = len(self._before)
         n_special = self._first + len(self._after)
         self.longest = (n_positions(model) or n_special + 65) - n_special

@@ -1,7 +1,7 @@
 """Vectors of word pieces in a table: what a Transformer knows of words, without the Transformer."""
 
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Union
+from typing import Any, Dict, List, NamedTuple, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -114,6 +114,13 @@ def load_tokenizer(text: str) -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def special_pieces(tokenizer: Any, text: str) -> Tuple[List[int], List[int]]:
+    """What a tokenizer (of `load_tokenizer`, or another without padding) puts before a text, and after it."""
+    encoding = tokenizer.encode(text)
+    inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
+    return encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
 
 
 def count_pieces(tokenizer: Any) -> int:

@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 
 from ..encoders.queried import spaced
 from ..encoders.transformer import MaskedLM, scores_at
+from ..linear.pieces import special_pieces
 from ..roster.augmentation import Slot, Vocabulary
 
 # Longer sentences are read in parts: more context would cost much and tell little.
@@ -64,7 +65,7 @@ class Reader:
         special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
         self.vocabulary = Vocabulary(tokens, special, _is_uncased(self._tokenizer))
         self.mask: int = tokenizer.mask_token_id
-        self._before, self._after = self._special_pieces(tokenizer.mask_token)
+        self._before, self._after = special_pieces(self._tokenizer, tokenizer.mask_token)
         self._room = limit - len(self._before) - len(self._after)
 
     def __call__(self, docs: List[Doc]) -> List[Read]:
@@ -105,12 +106,6 @@ class Reader:
         # A word alone that is too long for the model loses its end.
         ids = ids[: len(self._before) + self._room]
         return Window([*ids, *self._after], [place for place in places if place.position < len(ids)])
-
-    def _special_pieces(self, content: str) -> Tuple[List[int], List[int]]:
-        """What the tokenizer puts before a sentence, and after it."""
-        encoding = self._tokenizer.encode(content)
-        text = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
-        return encoding.ids[: text[0]], encoding.ids[text[-1] + 1 :]
 
 
 class WordPredictor:
