@@ -8,7 +8,7 @@ import math
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import spacy
 from spacy.language import Language
@@ -111,26 +111,17 @@ class CombinedFold(NamedTuple):
 
 class Combination:
     """Term lists (pipelines by source) and heads, and a combiner that decides between their entities, on gold with the
-    candidates of both. Penalties, by fold, are those of the combiners that are fitted on the other folds; missing ones
-    are chosen, and added."""
+    candidates of both."""
 
-    def __init__(
-        self,
-        lists: Mapping[str, Path],
-        heads: Sequence[Head],
-        folds: Sequence[CombinedFold],
-        penalties: Optional[Dict[int, float]] = None,
-    ) -> None:
+    def __init__(self, lists: Mapping[str, Path], heads: Sequence[Head], folds: Sequence[CombinedFold]) -> None:
         self.lists = lists
         self.heads = heads
         self.folds = folds
-        self.penalties = {} if penalties is None else penalties
 
     def decide_fold(self, n: int) -> List[Doc]:
         """Entities of a fold, by a combiner that was fitted on the others."""
         others = [fold for i, fold in enumerate(self.folds) if i != n]
-        combiner = self._add_combiner(spacy.blank("xx"), others, self.penalties.get(n))
-        self.penalties[n] = combiner.report.penalty
+        combiner = self._add_combiner(spacy.blank("xx"), others)
         with warnings.catch_warnings():
             # Labels that no other fold has: the combiner of all folds knows them.
             warnings.filterwarnings("ignore", message=r"\[WK908\]")
@@ -154,10 +145,9 @@ class Combination:
         add_short = short_forms(self.lists)
         return [add_short(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
 
-    def _add_combiner(self, nlp: Language, folds: Sequence[CombinedFold], penalty: Optional[float] = None) -> Any:
+    def _add_combiner(self, nlp: Language, folds: Sequence[CombinedFold]) -> Any:
         names = [head.name for head in self.heads]
-        config = {"sources": list(self.lists), "predictions": names, "penalty": penalty}
-        combiner: Any = nlp.add_pipe(COMBINER, config=config)
+        combiner: Any = nlp.add_pipe(COMBINER, config={"sources": list(self.lists), "predictions": names})
         gold = [make_example(doc) for fold in folds for doc in (*fold.docs, *fold.copies)]
         combiner.initialize(lambda: gold, nlp=nlp)
         return combiner

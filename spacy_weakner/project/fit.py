@@ -10,7 +10,6 @@ from ..code_version import code_version
 from ..corpus.docbin import read_docs, write_docs
 from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..evaluation.bootstrap import Difference
 from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES, Comparison, compare
 from ..evaluation.terms.collected import Collected, Key, find_collected
@@ -28,7 +27,7 @@ from .folds import Fold, all_folds, make_folds
 from .layout import Corpora, has_docs, has_vectors, reading
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
 from .prepare import DEV, Preparation, read_preparation
-from .recommendations import DRAWS, Curve, clean_list, measure_curve, plan_curve, recommend
+from .recommendations import DRAWS, Curve, measure_curve, plan_curve, recommend
 from .rules import (
     COMBINED,
     F1,
@@ -59,8 +58,6 @@ class LabelAnalysis(Strict):
     recall: Optional[float]
     f1: Optional[float]
     sources: int
-    policy: str
-    proposals: List[str]  # term lists with better settings
     warnings: List[str]  # why the scores of a list may be too high
 
 
@@ -71,7 +68,6 @@ class _Result(NamedTuple):
     reason: str = ""
     rules: Sequence[Rule] = ()
     curve: Curve = Curve([])
-    cleaner: Optional[Difference] = None
 
 
 @holding("output")
@@ -84,7 +80,6 @@ def fit(
     sources: Optional[Union[Path, str]] = None,
     size: str = LINEAR,
     minutes: float = 10.0,
-    max_steps: Optional[int] = None,
     prefer: str = F1,
     lower_case: float = 0.5,
     upper_case: float = 0.25,
@@ -103,7 +98,6 @@ def fit(
     sources (Optional[Union[Path, str]]): Or the file that declares the sources.
     size (str): Encoder: "linear", "linear-static", "transformer" or "gpu".
     minutes (float): Most minutes of a training, roughly.
-    max_steps (Optional[int]): Updates of each training; None: from the size of the corpora.
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads.
     lower_case (float): Share of the gold sentences that trainings read once more in lower case; half of it of the text.
@@ -144,7 +138,7 @@ def fit(
     # What is trained, and how.
     rules = choose_candidates(facts)
     config = existing(Path(configs) / config_name(WITH_LISTS if facts.gold else ALONE, size))
-    settings, notes = choose_settings(facts, words_per_update(config, {}), minutes, max_steps)
+    settings, notes = choose_settings(facts, words_per_update(config, {}), minutes)
     notes = [*prepared.notes, *notes, *(hidden_note(key, found) for key, found in collected.items())]
     for note in (*notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
         say(note)
@@ -170,7 +164,7 @@ def fit(
     # Train, compare, select.
     learns_weak = any(rule.name == WEAK_ALONE and rule.trained for rule in rules)
     if facts.gold:
-        result = _with_gold(context, gold, facts, lists, learns_weak, prefer, analysis)
+        result = _with_gold(context, gold, facts, lists, learns_weak, prefer)
     else:
         result = _without_gold(context, facts, lists, learns_weak, prefer)
 
@@ -197,7 +191,6 @@ def fit(
         recommendations=recommend(
             facts,
             result.curve,
-            result.cleaner,
             {name: value for name, value in f1.items() if name in titles},
             {name: value for name, value in f1.items() if name not in titles},
             _suggest_command(folders, facts, result.pipelines[result.best], result.best in titles),
@@ -216,7 +209,6 @@ def _with_gold(
     lists: List[TermList],
     learns_weak: bool,
     prefer: str,
-    analysis: Optional[LabelAnalysis],
 ) -> _Result:
     models, by_dev = context.models, facts.chosen_by == DEV
     folds = make_folds(gold, models / "folds", PACES[context.size].folds, seed=context.seed, needed=not by_dev)
@@ -278,7 +270,7 @@ def _with_gold(
             add(LIST_AND_HEAD, list_and_head(sources, heads[-1].whole, models / "list-and-head"))
 
         # Combine, compare, select.
-        cleaner, why = None, "there is too little gold to hold some out"
+        why = "there is too little gold to hold some out"
         if folds:
             combined = [head for head in heads if head.is_combined]
             with_groups = [
@@ -287,9 +279,6 @@ def _with_gold(
             combination = Combination(sources, combined, with_groups)
             steps = Progress(range(len(folds)), desc="fit 3/3: combine", unit="fold", enabled=context.progress)
             decided = [doc for n in steps for doc in combination.decide_fold(n)]
-            # Stop terms of a list that was collected from the gold tell nothing.
-            if analysis and analysis.proposals and not facts.collected:
-                cleaner = clean_list(combination, decided, analysis.proposals, analysis.policy, context.seed)
             if dev is not None:
                 on_dev = with_candidates(combined, [evaluated[head.name][0] for head in combined])
                 decided = combination.decide(on_dev.docs)
@@ -308,7 +297,7 @@ def _with_gold(
         rows = score(best)
     reason = cost_of_speed(rows, best) if prefer == SPEED else ""
     rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
-    return _Result(pipelines, best, rows, reason, rules, curve, cleaner)
+    return _Result(pipelines, best, rows, reason, rules, curve)
 
 
 def _without_gold(
@@ -361,8 +350,6 @@ def read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
             recall=scores.get("r") if known else None,
             f1=scores["f1"] if known else None,
             sources=len(found.get("per_source", {})),
-            policy=found.get("policy") or "longest",
-            proposals=[proposal["source"] for proposal in found.get("proposals", [])],
             warnings=[warning["text"] for warning in found.get("warnings", []) if warning["kind"] == "known"],
         )
 

@@ -10,17 +10,14 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.docbin import read_docs, write_docs
-from ..corpus.gold import Gold, find_gold
-from ..corpus.weak import doc_entities, keep_entities, weak_group
-from ..evaluation.bootstrap import Bootstrap, Difference
+from ..corpus.weak import doc_entities
+from ..evaluation.bootstrap import Bootstrap
 from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES
-from ..evaluation.terms.matches import read_sentence
-from ..evaluation.terms.proposal import TermSettings, choose
 from ..runs.groups import group_docs
 from ..runs.training import Training
 from ..scores import count_matches
-from .combine import Combination, CombinedFold, Predicted
+from .combine import Predicted
 from .context import TrainingContext, pipeline_of
 from .folds import Fold
 from .rules import LINEAR, Facts
@@ -133,64 +130,15 @@ def count_sentences(pairs: Any) -> Counts:
     return numpy.asarray(counts, dtype="int64").reshape(-1, 3)
 
 
-def clean_list(
-    combination: Combination, decided: Sequence[Doc], sources: Sequence[str], policy: str, seed: int
-) -> Difference:
-    """Measure what cleaner term lists bring the combination. For each fold the settings of the lists are chosen on the
-    other folds; the combiner is fitted anew, and the heads stay as they are.
-    Returned is F1 with cleaner lists minus F1 as it is."""
-    folds, after = combination.folds, []
-    for n in range(len(folds)):
-        others = [doc for i, fold in enumerate(folds) if i != n for doc in fold.docs]
-        cleaned = list(folds)
-        for source in sources:
-            seen = [doc for doc in others if weak_group(source) in doc.spans]
-            settings = choose([read_sentence(doc, _gold(doc), source) for doc in seen], policy)
-            cleaned = [
-                CombinedFold(*([_without(doc, source, settings) for doc in docs] for docs in fold)) for fold in cleaned
-            ]
-        # With the penalty of the combination as it is: to choose another takes most of the time.
-        lists, heads, penalties = combination.lists, combination.heads, combination.penalties
-        after += Combination(lists, heads, cleaned, penalties).decide_fold(n)
-    gold = [doc for fold in folds for doc in fold.docs]
-    counts = numpy.stack([count_sentences(zip(gold, docs, strict=True)) for docs in (decided, after)])
-    return Bootstrap(counts, SAMPLES, seed).difference(1, 0, "before")
-
-
-def _gold(doc: Doc) -> Gold:
-    return find_gold(doc) or Gold(frozenset())
-
-
-def _without(doc: Doc, source: str, settings: TermSettings) -> Doc:
-    """A copy of a Doc with the matches that a list would still have."""
-    group, copy = weak_group(source), doc.copy()
-    if group in doc.spans:
-        kept = [match.candidate.entity for match in settings.apply(read_sentence(doc, _gold(doc), source).matches)]
-        keep_entities(copy, group, kept)
-    return copy
-
-
 def recommend(
-    facts: Facts,
-    curve: Curve,
-    cleaner: Optional[Difference],
-    lists: Mapping[str, float],
-    trained: Mapping[str, float],
-    suggest: str = "",
+    facts: Facts, curve: Curve, lists: Mapping[str, float], trained: Mapping[str, float], suggest: str = ""
 ) -> List[str]:
-    """Recommend what to do next, the most helpful first. `cleaner` is what cleaner term lists bring, `lists` and
-    `trained` are F1 of candidates, `suggest` the command that suggests sentences to annotate (empty without text)."""
+    """Recommend what to do next, the most helpful first. `lists` and `trained` are F1 of candidates, `suggest` is the
+    command that suggests sentences to annotate (empty without text)."""
     # Better models lift the best candidate only as far as they pass the list.
     ahead = max(trained.values(), default=0.0)
     behind = max(0.0, max(lists.values(), default=0.0) - ahead)
     found = [_more_gold(facts, curve, behind, suggest), *_better_labels(facts, suggest)]
-    if cleaner is not None and cleaner.low > 0:
-        text = (
-            "A cleaner term list: the settings that 'analyze' proposes for sources.cfg bring the combination "
-            f"{cleaner.f1:.1f} points of F1 (95 % interval {cleaner.low:.1f} to {cleaner.high:.1f}), with terms chosen "
-            "on other folds."
-        )
-        found.append((cleaner.f1, text))
     if facts.size == LINEAR:
         text = (
             "A Transformer's subword vectors in the linear CRF (--transformer NAME, size linear-static): 1.5 points of "

@@ -3,7 +3,6 @@ in docs/evidence."""
 
 from typing import Dict, List, Literal, NamedTuple, Optional, Tuple
 
-from ..errors import check_range
 from ..evaluation.terms.label_warnings import HARMFUL_PRECISION
 from ..scores import Strict
 
@@ -133,17 +132,15 @@ def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:
 
 
 def choose_settings(
-    facts: Facts, words_per_update: float, minutes: float, max_steps: Optional[int] = None
+    facts: Facts, words_per_update: float, minutes: float
 ) -> Tuple[Settings, List[str]]:
     """Decide for how long and with which settings candidates are trained, with notes on it. `words_per_update` are the
-    tokens of a batch, `max_steps` the updates that users ask for, if they do."""
-    if max_steps is not None:
-        check_range("max_steps", max_steps, 1, None)
+    tokens of a batch."""
     pace = PACES[facts.size]
     ceiling = max(1, int(minutes * 60 * pace.words_per_second / words_per_update))
 
     def steps(words: int, passes: float, floor: int) -> int:
-        return max_steps or min(max(floor, round(passes * words / words_per_update)), ceiling)
+        return min(max(floor, round(passes * words / words_per_update)), ceiling)
 
     settings = Settings(
         gold_steps=steps(facts.gold_words, GOLD_PASSES, pace.gold_steps),
@@ -158,7 +155,7 @@ def choose_settings(
             notes.append(f"gold: {settings.gold_steps} updates, {passes:.0f} passes over {facts.gold_words:,} words")
         if facts.text:
             passes = settings.text_steps * words_per_update / max(1, facts.text_words)
-            limited = settings.text_steps == ceiling and max_steps is None
+            limited = settings.text_steps == ceiling
             notes.append(
                 f"text: {settings.text_steps} updates, {passes:.1f} passes over {facts.text_words:,} words"
                 + (f" (limited to about {minutes:g} minutes)" if limited else "")

@@ -27,8 +27,6 @@ doc = nlp("Anna went to Paris with nobody")
 print(json.dumps([nlp.meta["name"], doc.has_annotation("ENT_IOB"), [ent.text for ent in doc.ents]]))
 """
 COMMANDS = ["code", "check", "prepare", "label", "analyze", "vectors", "fit", "evaluate", "package"]
-# On the command line, a value must not begin with a dash.
-GIVEN = {"vars.max_steps": "1"}
 ALWAYS = ["code", "check", "package"]
 
 
@@ -52,7 +50,7 @@ def run_all(folder, monkeypatch):
     """What the workflow prints. Its commands run in this process, since each of their own would import everything anew;
     weasel notes what they were run on."""
     monkeypatch.chdir(folder)
-    project, output = load_project_config(folder, overrides=GIVEN), ""
+    project, output = load_project_config(folder), ""
     commands = {command["name"]: command for command in project["commands"]}
     for name in project["workflows"]["all"]:
         for script in commands[name]["script"]:
@@ -69,7 +67,7 @@ def run_all(folder, monkeypatch):
 
 def to_run(folder):
     """The commands that would not be skipped."""
-    project = load_project_config(folder, overrides=GIVEN)
+    project = load_project_config(folder)
     return [command["name"] for command in project["commands"] if check_rerun(folder, command)]
 
 
@@ -134,7 +132,7 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
     capsys.readouterr()
     for name in COMMANDS:
         if name not in ALWAYS:
-            project_run(folder, name, overrides=GIVEN)
+            project_run(folder, name)
             assert f"Skipping '{name}'" in capsys.readouterr().out
 
     # What depends on a change is made anew.

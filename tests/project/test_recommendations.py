@@ -1,20 +1,13 @@
-"""The learning curve, cleaner lists, and what would help most next."""
+"""The learning curve, and what would help most next."""
 
 import numpy
 import pytest
-import spacy
 
-from spacy_weakner.corpus.weak import set_source
-from spacy_weakner.evaluation.bootstrap import Difference
-from spacy_weakner.project import recommendations as module
-from spacy_weakner.project.combine import Combination, CombinedFold
-from spacy_weakner.project.recommendations import Curve, clean_list, make_curve, recommend
+from spacy_weakner.project.recommendations import Curve, make_curve, recommend
 
-from ..util import make_doc
 from .util import make_facts
 
 VECTORS = "A Transformer's subword vectors in the linear CRF"
-NLP = spacy.blank("xx")
 NOTHING = Curve([])
 
 
@@ -59,25 +52,16 @@ def test_the_interval_is_that_of_the_same_sentences():
     assert paired.high - paired.low < loose.high - loose.low
 
 
-def first(facts, found=NOTHING, cleaner=None, best=60.0, listed=0.0):
-    texts = recommend(facts, found, cleaner, {"list": listed}, {"model": best})
+def first(facts, found=NOTHING, best=60.0, listed=0.0):
+    texts = recommend(facts, found, {"list": listed}, {"model": best})
     return [text.split(":")[0].split(" (")[0] for text in texts]
-
-
-def cleaner(f1, low):
-    return Difference(baseline="before", f1=f1, low=low, high=f1 + 1.0, p=0.1)
 
 
 def test_the_most_helpful_comes_first():
     facts = make_facts(size="linear", recall=40.0)
     assert first(facts, curve(40.0, 60.0, 80.0))[0] == "More gold"
     assert first(facts, curve(49.0, 50.0, 51.0)) == ["More terms", VECTORS, "More gold"]
-    assert first(facts, curve(49.0, 50.0, 51.0), cleaner(4.0, 1.0))[0] == "A cleaner term list"
     assert first(make_facts(gold=0))[0] == "Gold"
-    # A cleaner list only if it raises the combination.
-    for f1, low, is_named in ((2.0, 0.5, True), (2.0, -0.1, False), (0.0, 0.0, False)):
-        found = first(make_facts(), curve(40.0, 60.0, 80.0), cleaner(f1, low))
-        assert ("A cleaner term list" in found) == is_named
 
 
 def test_nobody_is_told_what_he_has():
@@ -90,49 +74,14 @@ def test_nobody_is_told_what_he_has():
 
 def test_figures_and_commands_are_named():
     found = curve(40.0, 60.0, 80.0)
-    (text, *_) = recommend(make_facts(), found, None, {}, {"gold alone": 80.0})
+    (text, *_) = recommend(make_facts(), found, {}, {"gold alone": 80.0})
     assert "40.0 with 25, 60.0 with 50, 80.0 with 100 sentences" in text and "12.0 points" in text
     assert f"{found.low:.1f} to {found.high:.1f}" in text
-    (text, *_) = recommend(make_facts(size="gpu"), NOTHING, None, {}, {})
+    (text, *_) = recommend(make_facts(size="gpu"), NOTHING, {}, {})
     assert "100 sentences are too few" in text
-    texts = recommend(make_facts(), curve(20.0, 30.0, 40.0), None, {"list": 84.0}, {"gold alone": 40.0})
+    texts = recommend(make_facts(), curve(20.0, 30.0, 40.0), {"list": 84.0}, {"gold alone": 40.0})
     assert any("not enough to pass the term list" in text for text in texts)
     facts = make_facts(gold=100, text=50, recall=40.0)
-    texts = recommend(facts, NOTHING, None, {"list": 40.0}, {"x": 50.0}, "suggest TEXT next.jsonl")
+    texts = recommend(facts, NOTHING, {"list": 40.0}, {"x": 50.0}, "suggest TEXT next.jsonl")
     assert sum(text.endswith("Which sentences: suggest TEXT next.jsonl") for text in texts) == 1
     assert sum(text.endswith("Which terms: suggest TEXT review.csv --terms") for text in texts) == 1
-
-
-# Cleaner lists
-
-
-def make_fold(n, wrong):
-    """Sentences in which a list matches "bad" wrongly, and a person rightly."""
-    docs = []
-    for i in range(n):
-        doc = make_doc(NLP, f"Anna is {'bad' if i % 2 else 'worse'} {i}", [(0, 1, "PER")])
-        set_source(doc, "list", [(0, 1, "PER"), *([(2, 3, "PER")] if wrong else [])], terms="LOWER")
-        docs.append(doc)
-    return CombinedFold(docs)
-
-
-class Union(Combination):
-    """A combination that takes all matches."""
-
-    def decide_fold(self, n):
-        decided = [doc.copy() for doc in self.folds[n].docs]
-        for doc in decided:
-            doc.set_ents(list(doc.spans["weak:list"]))
-        return decided
-
-
-@pytest.mark.parametrize("wrong, gain", [([True] * 3, 100 - 200 / 3), ([False] * 3, 0.0), ([True, False, False], 0.0)])
-def test_terms_are_chosen_on_other_folds(monkeypatch, wrong, gain):
-    """So that those of one fold alone are not stopped there."""
-    monkeypatch.setattr(module, "Combination", Union)
-    union = Union({}, [], [make_fold(20, is_wrong) for is_wrong in wrong])
-    decided = [doc for n in range(3) for doc in union.decide_fold(n)]
-    found = clean_list(union, decided, ["list"], "longest", 0)
-    assert found.f1 == pytest.approx(gain) and (found.low > 0) == all(wrong)
-    # The folds stay as they are.
-    assert len(union.folds[0].docs[0].spans["weak:list"]) == 1 + wrong[0]

@@ -2,7 +2,6 @@
 
 import pytest
 
-from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.terms.label_warnings import HARMFUL_PRECISION
 from spacy_weakner.project.rules import PACES, choose_candidates, choose_settings
 
@@ -73,24 +72,12 @@ def test_the_more_a_list_finds_the_more_is_outside():
     assert value(None, gold=0) == 0.5
 
 
-def test_what_is_given_is_taken():
-    settings, _ = choose_settings(make_facts(), 1000, 10, max_steps=7)
-    assert (settings.gold_steps, settings.text_steps) == (7, 7)
-
-
-def test_what_is_out_of_range():
-    with pytest.raises(WeaknerError, match=r"WK005.*max_steps"):
-        choose_settings(make_facts(), 1000, 10, max_steps=0)
-
-
 def test_notes_say_how_often_the_text_is_seen():
-    _, notes = choose_settings(make_facts(gold_words=1000, text_words=2000), 100, 10, max_steps=60)
-    assert notes[0] == "gold: 60 updates, 6 passes over 1,000 words"
-    assert notes[1] == "text: 60 updates, 3.0 passes over 2,000 words"
-    _, notes = choose_settings(make_facts(text_words=10**6), 100, 10, max_steps=600)
-    assert "less than one" in notes[1] and "never used" in notes[1]
+    _, notes = choose_settings(make_facts(gold_words=1000, text_words=20_000), 100, 10)
+    assert notes[0] == "gold: 200 updates, 20 passes over 1,000 words"
+    assert notes[1] == "text: 600 updates, 3.0 passes over 20,000 words"
     _, notes = choose_settings(make_facts(text_words=10**9), 100, 3)
-    assert "limited to about 3 minutes" in notes[1] and "less than one" in notes[1]
+    assert "limited to about 3 minutes" in notes[1] and "less than one" in notes[1] and "never used" in notes[1]
 
 
 def test_notes_are_about_what_there_is():
