@@ -21,9 +21,7 @@ import best_page
 from best_page import BEST, Rows
 from common import EVIDENCE, ROOT, Cost, Evidence, Run, find
 
-from spacy_weakner.calibration.reliability import expected_calibration_error
 from spacy_weakner.conversion.convert import convert
-from spacy_weakner.evaluation.candidates import Candidate
 from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.files import read_lines, write_text
 from spacy_weakner.project.new import init_project
@@ -117,9 +115,8 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     cost = Cost.since(start)
     selection = Selection.load(project / "training" / "selection.json")
     convert(test, folder / "test.spacy", overwrite=True, **tokens)  # type: ignore[arg-type]
-    marks = Marks()
     candidates = {each.name: project / each.path for each in selection.candidates}
-    rows = compare(folder / "test.spacy", candidates, bootstrap=0, observe=marks)
+    rows = compare(folder / "test.spacy", candidates, bootstrap=0)
     chosen = {
         "chosen": selection.best,
         "chosen_f1": {each.name: each.scores.f1 if each.scores else None for each in selection.candidates},
@@ -127,9 +124,9 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     this = this._replace(weak=texts)
     for row in rows:
         method = "match" if row.name == TERM_LIST else row.name
-        add(evidence, this._replace(method=method), row, Cost(), ece=marks.error(row.name))
+        add(evidence, this._replace(method=method), row, Cost(), ece=row.scores().ece)
     best = next(row for row in rows if row.name == selection.best)
-    more = {"ece": marks.error(selection.best), **chosen}
+    more = {"ece": best.scores().ece, **chosen}
     add(evidence, this, best, cost, **more)
 
 
@@ -152,27 +149,6 @@ def work_folder(work: Path, column: str, n_gold: int, seed: int, size: str) -> P
 def language(column: str) -> Tuple[str, str]:
     """RETURNS (Tuple[str, str]): Language and tokenizer of a column."""
     return ("zh", CHARACTERS) if column == "ec" else ("en", WORDS)
-
-
-class Marks:
-    """Scores of entities, and whether they are right, by candidate."""
-
-    def __init__(self) -> None:
-        self.scores: Dict[str, List[float]] = {}
-        self.right: Dict[str, List[bool]] = {}
-
-    def __call__(self, candidate: Candidate, gold: Any, doc: Any) -> None:
-        wanted = {(ent.start, ent.end, ent.label_) for ent in gold.ents}
-        for entity, score in zip(candidate.entities(doc), candidate.scores(doc), strict=True):
-            if score is not None:
-                self.scores.setdefault(candidate.name, []).append(score)
-                self.right.setdefault(candidate.name, []).append(entity in wanted)
-
-    def error(self, name: str) -> Optional[float]:
-        """RETURNS (Optional[float]): Expected calibration error of a candidate; None where it has no scores."""
-        if name not in self.scores:
-            return None
-        return round(expected_calibration_error(self.scores[name], self.right[name]), 4)
 
 
 def add(evidence: Evidence, run: Run, row: Any, cost: Cost, **more: Any) -> None:

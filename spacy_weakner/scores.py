@@ -1,11 +1,11 @@
 """Precision, recall and F1 of entities."""
 
 from dataclasses import fields, is_dataclass
-from typing import Any, Dict, Iterable, NamedTuple, Tuple
+from typing import Any, Collection, Dict, Iterable, NamedTuple, Tuple
 
 from pydantic import BaseModel, ConfigDict
 
-from .ty import Entities
+from .ty import Entities, Entity
 
 
 class Strict(BaseModel):
@@ -77,10 +77,12 @@ def _tags(entities: Entities) -> Dict[int, Tuple[str, bool]]:
     return {i: (label, i == start) for start, end, label in entities for i in range(start, end)}
 
 
-def count_matches(pairs: Iterable[Tuple[Entities, Entities]]) -> Tuple[Counts, Dict[str, Counts]]:
+def count_matches(
+    pairs: Iterable[Tuple[Collection[Entity], Collection[Entity]]],
+) -> Tuple[Counts, Dict[str, Counts]]:
     """Count matching entities over a corpus (micro average).
 
-    pairs (Iterable[Tuple[Entities, Entities]]): (gold, predicted) entities of each sentence.
+    pairs (Iterable[Tuple[Collection[Entity], Collection[Entity]]]): (gold, predicted) entities of each sentence.
     RETURNS (Tuple[Counts, Dict[str, Counts]]): Over all labels, and per label (sorted).
     """
     per_label: Dict[str, Counts] = {}

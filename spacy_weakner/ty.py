@@ -84,14 +84,6 @@ class CandidateScorer(Protocol):
 
 
 @runtime_checkable
-class ConceptNames(Protocol):
-    """A pipe that knows concepts by their ids."""
-
-    def preferred_name(self, identifier: str) -> str:
-        """Preferred name of a concept; empty if it is not known."""
-
-
-@runtime_checkable
 class EntityThresholds(Protocol):
     """A pipe that writes only entities whose score reaches the threshold of their label."""
 

@@ -124,9 +124,8 @@ def calibrate(
             bias = fit_bias(predictor.pipe, examples) if BIAS in fit else None
             temperature = fit_temperature(predictor.pipe, examples) if TEMPERATURE in fit else None
         if THRESHOLD in fit:
-            found = _ScoredEntities()
-            found.predict(predictor, for_thresholds, progress)
-            thresholds = found.fit(predictor, gold, precision, delta, min_entities)
+            limits = precision, delta, min_entities
+            thresholds = _fit_thresholds(predictor, for_thresholds, gold, progress, *limits)
         with atomic_path(output_path) as temporary:
             predictor.nlp.to_disk(temporary)
         return CalibrateReport(predictor.name, len(examples), temperature, bias, thresholds)
@@ -166,47 +165,36 @@ def _complete_examples(predictor: Predictor, docs: Iterable[Doc], gold: Path) ->
     return [Example(copy, doc) for copy, doc in zip(predictor.bare(complete), complete, strict=True)]
 
 
-class _ScoredEntities:
-    """Scores of entities that a pipeline predicts in gold, and whether they are right."""
-
-    def __init__(self) -> None:
-        self.docs = self.left_out = self.unscored = 0
-        self.scored: Dict[str, List[Scored]] = {}
-
-    def predict(self, predictor: Predictor, docs: Iterable[Doc], progress: bool) -> None:
-        nlp = predictor.nlp
-        for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
-            for doc, predicted in zip(batch, nlp.pipe([bare_copy(doc) for doc in batch]), strict=True):
-                self._add(doc, predicted)
-
-    def _add(self, doc: Doc, predicted: Doc) -> None:
-        gold = find_gold(doc)
-        if gold is None or not len(doc):
-            self.left_out += 1
-            return
-        self.docs += 1
-        for _, _, label in gold.entities:
-            self.scored.setdefault(label, [])
-        has_scores = Span.has_extension("weakner_score")
-        scores = {(e.start, e.end, e.label_): e._.weakner_score if has_scores else None for e in predicted.ents}
-        for entity in gold.scorable(doc_entities(predicted)):
-            score = scores[entity]
-            if score is None or not numpy.isfinite(score):
-                self.unscored += 1
-            else:
-                self.scored.setdefault(entity[2], []).append((float(score), entity in gold.entities))
-
-    def fit(
-        self, predictor: Predictor, gold: Path, precision: float, delta: float, min_entities: int
-    ) -> ThresholdReport:
-        if not self.docs:
-            raise WeaknerError(Errors.WK407.format(path=gold, what="gold", cure="Give held-out gold"))
-        if not any(self.scored.values()):
-            raise WeaknerError(Errors.WK727.format(pipeline=predictor.model, path=gold))
-        found = fit_thresholds(self.scored, precision, delta, min_entities)
-        by_label = {label: found.labels.get(label, found.others).threshold for label in predictor.pipe.labels}
-        predictor.pipe.set_thresholds({k: NEVER if value is None else value for k, value in by_label.items()})
-        return ThresholdReport(self.docs, self.left_out, self.unscored, *found)
+def _fit_thresholds(
+    predictor: Predictor, docs: Sequence[Doc], gold: Path, progress: bool, precision: float, delta: float, least: int
+) -> ThresholdReport:
+    """Set thresholds by the scores of the entities that the pipeline predicts in the gold."""
+    n_docs = unscored = 0
+    scored: Dict[str, List[Scored]] = {}
+    for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
+        for doc, predicted in zip(batch, predictor.nlp.pipe([bare_copy(doc) for doc in batch]), strict=True):
+            known = find_gold(doc)
+            if known is None or not len(doc):
+                continue
+            n_docs += 1
+            for _, _, label in known.entities:
+                scored.setdefault(label, [])
+            has_scores = Span.has_extension("weakner_score")
+            scores = {(e.start, e.end, e.label_): e._.weakner_score if has_scores else None for e in predicted.ents}
+            for entity in known.scorable(doc_entities(predicted)):
+                score = scores[entity]
+                if score is None or not numpy.isfinite(score):
+                    unscored += 1
+                else:
+                    scored.setdefault(entity[2], []).append((float(score), entity in known.entities))
+    if not n_docs:
+        raise WeaknerError(Errors.WK407.format(path=gold, what="gold", cure="Give held-out gold"))
+    if not any(scored.values()):
+        raise WeaknerError(Errors.WK727.format(pipeline=predictor.model, path=gold))
+    found = fit_thresholds(scored, precision, delta, least)
+    by_label = {label: found.labels.get(label, found.others).threshold for label in predictor.pipe.labels}
+    predictor.pipe.set_thresholds({k: NEVER if value is None else value for k, value in by_label.items()})
+    return ThresholdReport(n_docs, len(docs) - n_docs, unscored, *found)
 
 
 def format_thresholds(report: ThresholdReport) -> Tuple[List[str], List[Tuple[str, ...]]]:

@@ -35,7 +35,6 @@ import numpy
 
 # The first sequence of tests begins with so many entities, if there are twice as many.
 FEWEST = 20
-_ROUNDS = 60  # of bisection
 # By how much a threshold lies below the score that it keeps, at most: the same text may get a slightly lower one in
 # another batch.
 MARGIN = 1e-6
@@ -136,35 +135,14 @@ def _sequences(n: int, precision: float, delta: float) -> List[Tuple[int, float]
 
 def upper_tail(k: int, n: int, p: float) -> float:
     """P(X >= k) of a binomial X: the chance of at least k successes in n trials, each with the chance p."""
-    if k <= 0:
-        return 1.0
-    if k > n or p <= 0.0:
-        return 0.0
-    if p >= 1.0:
-        return 1.0
-    # The side on which terms fall from the first one on; from there a few times the square root of n of them count.
-    return _sum(k, n, p) if k > n * p else max(0.0, 1.0 - _sum(n - k + 1, n, 1.0 - p))
+    from scipy.special import betainc
+
+    return 1.0 if k <= 0 else 0.0 if k > n else float(betainc(k, n - k + 1, p))
 
 
 def lower_bound(k: int, n: int, delta: float) -> float:
     """The exact lower bound of a share (Clopper and Pearson 1934): the largest p under which at least k successes in n
     trials have a chance of at most delta; 0 if k is 0."""
-    if k <= 0:
-        return 0.0
-    low, high = 0.0, 1.0
-    for _ in range(_ROUNDS):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if upper_tail(k, n, middle) <= delta else (low, middle)
-    return low
+    from scipy.special import betaincinv
 
-
-def _sum(k: int, n: int, p: float) -> float:
-    """P(X >= k) where k lies above the mean, so that no term is larger than the first."""
-    choose = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-    term = math.exp(choose + k * math.log(p) + (n - k) * math.log1p(-p))
-    odds, total = p / (1.0 - p), 0.0
-    while term > total * 1e-17:
-        total += term
-        term *= odds * (n - k) / (k + 1)
-        k += 1
-    return min(1.0, total)
+    return float(betaincinv(k, n - k + 1, delta)) if k > 0 else 0.0

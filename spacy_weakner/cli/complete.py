@@ -9,14 +9,12 @@ from wasabi import msg
 from ..calibration import confidence
 from ..calibration.confidence import ConfidenceReport
 from ..errors import Errors, WeaknerError
-from ..evaluation.plots import steps_plot
-from ..files import write_text
 from ..relabel import complete as completion
 from ..relabel.complete import CompleteReport
 from ..runs.train import read_folds
 from ..runtime.executor import Executor
 from ._command import command
-from ._util import HELP, check_json, listing, new_app, show_shards
+from ._util import HELP, listing, new_app, show_shards
 
 # With the other commands of the group, which `relabel` adds.
 app = new_app("relabel", "Change the labels of a corpus with models.")
@@ -54,23 +52,17 @@ def complete(
     return _Completed(report, calibrated)
 
 
-def _check(given: Any) -> None:
-    check_json(given.figure, [given.input_path])
-
-
 @command(
     app,
     complete,
     settings={confidence.calibrate_confidence: _CALIBRATION, completion.complete: _COMPLETION},
-    before=_check,
     input_path=Annotated[Path, typer.Argument(help=HELP["corpus"])],
     output_path=Annotated[Path, typer.Argument(help=HELP["same_shards"])],
-    figure=Annotated[Optional[Path], typer.Option(help="Folds: draw the calibration as SVG")],
 )
 def show(completed: _Completed, given: Any) -> None:
     report = completed.report
     if completed.calibrated is not None:
-        _show(completed.calibrated, given.figure)
+        _show(completed.calibrated)
     msg.good(f"{report.docs} documents", given.output_path)
     msg.info(f"Rule: {report.rule}")
     msg.info(f"Entities: {listing(report.entities)}")
@@ -86,7 +78,7 @@ def show(completed: _Completed, given: Any) -> None:
     show_shards(report.skipped, report.replaced)
 
 
-def _show(report: ConfidenceReport, figure: Optional[Path]) -> None:
+def _show(report: ConfidenceReport) -> None:
     steps, unit = report.calibration.steps, report.calibration.unit
     right = 100 * report.accuracy
     msg.info(f"Calibrated on {report.sentences} sentences: {right:.1f} % right ({unit}s); steps: {len(steps.values)}")
@@ -100,9 +92,6 @@ def _show(report: ConfidenceReport, figure: Optional[Path]) -> None:
         msg.info(
             f"F1 of the labels by rule: {', '.join(f'{r} {f1:.1f}' for r, f1 in report.calibration.rules.items())}"
         )
-    if figure is not None:
-        write_text(figure, steps_plot(report.calibration, "calibration").svg + "\n")
-        msg.good("Figure", figure)
 
 
 def _parse(text: str) -> List[Tuple[str, Path]]:

@@ -3,9 +3,8 @@
 import time
 from itertools import islice
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
@@ -25,7 +24,6 @@ from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..pipelines import TOKENIZER, load_pipeline
 from ..ty import Entity
-from .links import preferred_names
 
 # Docs of the test set that are in memory at once.
 _CHUNK = 2000
@@ -109,7 +107,6 @@ class Predictions:
         self.candidate = candidate
         self.test = test
         self.case = case
-        self._nlp: Optional[Language] = None
         self._words = 0
         self._seconds = 0.0
 
@@ -117,10 +114,6 @@ class Predictions:
     def words_per_second(self) -> Optional[float]:
         """Speed of the predictions made so far; None for label sets."""
         return self._words / max(self._seconds, 1e-9) if self.candidate.is_pipeline else None
-
-    def preferred_names(self, ids: Iterable[str]) -> Dict[str, str]:
-        """Preferred names of ids, as far as the candidate is a pipeline that knows them, and has predicted."""
-        return {} if self._nlp is None else preferred_names(self._nlp, ids)
 
     def __iter__(self) -> Iterator[Tuple[Doc, Doc]]:
         """Each Doc of the test set, and the Doc with the candidate's labels."""
@@ -136,7 +129,7 @@ class Predictions:
             yield gold, doc
 
     def _predict(self) -> Iterator[Tuple[Doc, Doc]]:
-        nlp = self._nlp = load_pipeline(self.candidate.path, TOKENIZER)
+        nlp = load_pipeline(self.candidate.path, TOKENIZER)
         docs = read_docs(self.test, nlp.vocab)
         while chunk := list(islice(docs, _CHUNK)):
             bare = [bare_copy(change_case(doc, self.case) if self.case else doc) for doc in chunk]

@@ -1,14 +1,14 @@
 """One test set, many candidates: trained pipelines and sets of weak labels in one table."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Set, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..calibration.reliability import CalibrationCounter
+from ..calibration.reliability import CalibrationCounter, Reliability
 from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold, missing_tokens
 from ..corpus.weak import doc_entities, is_weak
@@ -16,7 +16,8 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing
 from ..progress import Progress
 from ..runtime.devices import on_device
-from ..scores import Accuracy, Counts, Strict, as_json, count_matches, total
+from ..scores import Accuracy, Counts, Strict, as_json, count_matches
+from ..ty import Entities
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
 from .links import LinkCounts, gold_ids
@@ -66,12 +67,17 @@ class Comparison(NamedTuple):
     accuracy: Accuracy
     interval: Optional[Interval] = None  # of F1; None without bootstrap
     difference: Optional[Difference] = None  # in F1 to the baseline; None without bootstrap, and for the baseline
-    ece: Optional[float] = None  # calibration error of the scores of entities, in [0, 1]; None if they have none
+    reliability: Optional[Reliability] = None  # of the scores of entities; None if they have none
     links: Optional[LinkCounts] = None  # ids of concepts; None if the gold has none
-    names: Mapping[str, str] = {}  # preferred names of these ids, as far as the candidate is a pipeline that knows them
+
+    @property
+    def ece(self) -> Optional[float]:
+        """Calibration error of the scores of entities, in [0, 1]; None if they have none."""
+        return self.reliability.error if self.reliability is not None and self.reliability.spans else None
 
     def scores(self) -> CandidateScores:
         """The scores as JSON can hold them, rounded."""
+        links = self.links and {k: None if v is None else round(v, 2) for k, v in self.links.scores.items()}
         return CandidateScores(
             name=self.name,
             **as_json(self.counts),
@@ -81,7 +87,7 @@ class Comparison(NamedTuple):
             ece=as_json(self.ece),
             interval=None if self.interval is None else Interval(**as_json(self.interval)),
             difference=None if self.difference is None else Difference(**as_json(self.difference)),
-            links=None if self.links is None else self.links.rounded(),
+            links=links,
             per_label=as_json(self.per_label),
         )
 
@@ -152,35 +158,25 @@ def _compare(
     candidate: Candidate, test: Path, observe: Optional[Observer]
 ) -> Tuple[Comparison, "NDArray[numpy.int64]"]:
     """Scores of a candidate, and tp, fp and fn of every sentence."""
-    sentences: List[Counts] = []
-    per_label: Dict[str, Counts] = {}
-    accuracy = Accuracy()
-    calibration = CalibrationCounter()
-    links = LinkCounts()
-    concepts: Set[str] = set()
+    accuracy, calibration, links = Accuracy(), CalibrationCounter(), LinkCounts()
+    pairs: List[Tuple[Entities, Entities]] = []
     predictions = Predictions(candidate, test)
     for gold, doc in predictions:
         wanted, found = doc_entities(gold), candidate.entities(doc)
-        counts, by_label = count_matches([(wanted, found)])
+        pairs.append((wanted, found))
         accuracy = accuracy.with_sentence(wanted, found, len(gold))
-        ids, wanted_ids = candidate.ids(doc), gold_ids(gold)
-        links = links.with_sentence(wanted_ids, ids, found, candidate.known(doc) if wanted_ids else set())
-        concepts.update(*(span_ids[:1] for span_ids in ids.values()), *wanted_ids.values())
+        ids = gold_ids(gold)
+        links = links.with_sentence(ids, candidate.ids(doc), found, candidate.known(doc) if ids else set())
         calibration.add(found, candidate.scores(doc), Gold(frozenset(wanted)))
-        sentences.append(counts)
-        for label, label_counts in by_label.items():
-            per_label[label] = per_label.get(label, Counts()).plus(label_counts)
         if observe is not None:
             observe(candidate, gold, doc)
-    reliability = calibration.result()
     row = Comparison(
         candidate.name,
-        total(per_label),
-        dict(sorted(per_label.items())),
+        *count_matches(pairs),
         predictions.words_per_second,
         accuracy,
-        ece=reliability.error if reliability is not None and reliability.spans else None,
+        reliability=calibration.result(),
         links=links if links.gold else None,
-        names=predictions.preferred_names(concepts),
     )
+    sentences = [count_matches([pair])[0] for pair in pairs]
     return row, numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))

@@ -1,12 +1,12 @@
 """Labels against gold: scores on spans and tokens, kinds of errors, recall by length, frequent errors."""
 
 from collections import Counter
-from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spacy.tokens import Doc
 
 from ..corpus.gold import Gold
-from ..scores import Counts, total
+from ..scores import Counts
 from ..ty import Entities, Entity
 
 # Relations of a span to other spans: they separate the kinds of errors against gold, and of disagreement of sources.
@@ -49,10 +49,9 @@ class PhraseCount(NamedTuple):
 
 
 class LabelScores(NamedTuple):
-    """Scores of one label, or of all: exact spans, and pairs of token and label. False spans count for their label."""
+    """Scores of one label, or of all, on exact spans. False spans count for their label."""
 
     exact: Counts
-    tokens: Counts
     errors: ErrorCounts
 
 
@@ -108,7 +107,6 @@ class Evaluation:
         self.docs = 0
         self.unscored = 0
         self._exact: Dict[str, Counter[str]] = {kind: Counter() for kind in Counts._fields}
-        self._tokens: Dict[str, Counter[str]] = {kind: Counter() for kind in Counts._fields}
         self._errors: Dict[str, Counter[str]] = {kind: Counter() for kind in (BOUNDARY, TYPE, BOTH, NONE, "missed")}
         self._gold_lengths: Counter[int] = Counter()
         self._found_lengths: Counter[int] = Counter()
@@ -134,18 +132,11 @@ class Evaluation:
                 self._count(doc, "fn", entity)
             if relation == NONE:
                 self._errors["missed"][entity[2]] += 1
-        self._add_tokens(predicted, actual)
 
     def _count(self, doc: Doc, kind: str, entity: Entity) -> None:
         start, end, label = entity
         self._exact[kind][label] += 1
         self._phrases[kind][doc[start:end].text, label] += 1
-
-    def _add_tokens(self, predicted: SpanIndex, actual: SpanIndex) -> None:
-        ours = {(token, label) for token, labels in predicted.tokens.items() for label in labels}
-        gold = {(token, label) for token, labels in actual.tokens.items() for label in labels}
-        for kind, pairs in zip(Counts._fields, (ours & gold, ours - gold, gold - ours), strict=True):
-            self._tokens[kind].update(label for _, label in pairs)
 
     def result(self, top: int = 10) -> GoldScores:
         """What was counted."""
@@ -162,14 +153,10 @@ class Evaluation:
             missed=_frequent(missed, right, top),
         )
 
-    def _scores(self, labels: Iterable[str]) -> LabelScores:
-        labels = list(labels)
-        exact, tokens = (
-            total({label: Counts(*(counters[kind][label] for kind in Counts._fields)) for label in labels})
-            for counters in (self._exact, self._tokens)
-        )
+    def _scores(self, labels: Sequence[str]) -> LabelScores:
+        exact = Counts(*(sum(counter[label] for label in labels) for counter in self._exact.values()))
         errors = ErrorCounts(*(sum(counter[label] for label in labels) for counter in self._errors.values()))
-        return LabelScores(exact, tokens, errors)
+        return LabelScores(exact, errors)
 
 
 def recall_by_length(gold: "Counter[int]", found: "Counter[int]") -> List[LengthRecall]:

@@ -7,7 +7,6 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tup
 from spacy.tokens import Doc
 
 from ..ty import Entities, Entity
-from .links import name_ids
 from .tables import mask, shorten
 
 # displaCy's own templates put their colors into style attributes and escape no labels; what goes in here is escaped.
@@ -68,26 +67,18 @@ def label_colors(labels: Iterable[str]) -> Dict[str, str]:
     }
 
 
-def render(example: Example, colors: Dict[str, str], names: Mapping[str, str] = {}) -> Tuple[str, str]:
+def render(example: Example, colors: Dict[str, str]) -> Tuple[str, str]:
     """Draw the gold and the prediction of a sentence with displaCy, in HTML. What is wrong or missed bears a cross.
-    Spans that overlap others stand below. Labels have colors, and ids preferred names."""
+    Spans that overlap others stand below. Labels have colors."""
     right = set(example.gold) & set(example.predicted)
-    named = [
-        {entity: name_ids(ids, names) for entity, ids in every.items()}
-        for every in (example.gold_ids, example.predicted_ids)
-    ]
     return (
-        _render(example, example.gold, named[0], right, colors),
-        _render(example, example.predicted, named[1], right, colors),
+        _render(example, example.gold, example.gold_ids, right, colors),
+        _render(example, example.predicted, example.predicted_ids, right, colors),
     )
 
 
 def _render(
-    example: Example,
-    entities: Sequence[Entity],
-    ids: Mapping[Entity, str],
-    right: Set[Entity],
-    colors: Dict[str, str],
+    example: Example, entities: Sequence[Entity], ids: Mapping[Entity, str], right: Set[Entity], colors: Dict[str, str]
 ) -> str:
     from spacy.displacy import EntityRenderer
 

@@ -1,14 +1,13 @@
 """Ids of concepts against those of the gold."""
 
 from collections import Counter
-from typing import AbstractSet, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import AbstractSet, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
-from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.weak import doc_ids
 from ..scores import Counts
-from ..ty import ConceptNames, Entity
+from ..ty import Entity
 
 # Of entities the ids that a candidate gives them, the best first.
 Given = Mapping[Entity, Sequence[str]]
@@ -46,9 +45,15 @@ class LinkCounts(NamedTuple):
             "accuracy_unknown": _percent(self.right - self.known_right, self.found - self.known),
         }
 
-    def rounded(self) -> Dict[str, Optional[float]]:
-        """The scores, rounded."""
-        return {key: None if value is None else round(value, 2) for key, value in self.scores.items()}
+
+class WrongLink(NamedTuple):
+    """A phrase with a wrong id, or without one, and how often that is."""
+
+    text: str
+    label: str
+    gold: str
+    given: str
+    n: int
 
 
 class WrongLinks:
@@ -65,27 +70,14 @@ class WrongLinks:
                 start, end, label = entity
                 self._counts[gold[start:end].text, label, "|".join(sorted(wanted[entity])), identifier] += 1
 
-    def most_frequent(self, top: int) -> List[Tuple[Tuple[str, str, str, str], int]]:
-        """Phrase, label, ids of the gold and the id that was given, or nothing, each with how often."""
-        return sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:top]
+    def most_frequent(self, top: int) -> List[WrongLink]:
+        ranked = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))[:top]
+        return [WrongLink(*link, n) for link, n in ranked]
 
 
 def gold_ids(doc: Doc) -> Dict[Entity, AbstractSet[str]]:
     """The ids of the entities in `doc.ents` that have any."""
     return {entity: frozenset(listed[0].split("|")) for entity, listed in doc_ids(doc).items()}
-
-
-def preferred_names(nlp: Language, ids: Iterable[str]) -> Dict[str, str]:
-    """Preferred names of ids, as far as components of a pipeline know them."""
-    pipes: List[Any] = [pipe for _, pipe in nlp.pipeline]
-    lists = [pipe for pipe in pipes if isinstance(pipe, ConceptNames)]
-    names = ((id_, next(filter(None, (pipe.preferred_name(id_) for pipe in lists)), "")) for id_ in ids)
-    return {id_: name for id_, name in names if name}
-
-
-def name_ids(ids: str, names: Mapping[str, str]) -> str:
-    """Ids as people read them: "D006333 (heart failure)"."""
-    return "|".join(f"{id_} ({names[id_]})" if id_ in names else id_ for id_ in ids.split("|"))
 
 
 def _percent(n: int, of: int) -> Optional[float]:

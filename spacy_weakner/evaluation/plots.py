@@ -6,13 +6,10 @@ import re
 import warnings
 from contextlib import contextmanager
 from html import escape
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
 from ..calibration.reliability import Reliability
-from ..needle.confidence import Calibration
-from ..scores import Counts
 from .compare import CandidateScores
-from .evaluate import LengthRecall
 from .tables import shorten
 
 if TYPE_CHECKING:
@@ -62,11 +59,14 @@ def f1_plot(rows: Sequence[CandidateScores], key: str) -> Plot:
     colors = _colors([row.name for row in rows])
     with _figure(0.8 + 0.5 * len(rows), key) as (figure, axes):
         for i, row in enumerate(rows):
-            f1, color = row.f1, colors[row.name]
             if row.interval is not None:
-                axes.plot([row.interval.low, row.interval.high], [i, i], color=color, linewidth=2.5)
-            axes.plot([f1], [i], marker="o", markersize=7, color=color)
-        _name_rows(axes, [row.name for row in rows])
+                axes.plot([row.interval.low, row.interval.high], [i, i], color=colors[row.name], linewidth=2.5)
+            axes.plot([row.f1], [i], marker="o", markersize=7, color=colors[row.name])
+            # Above the row: at the side long names would leave no room for the plot.
+            name = shorten(row.name, _NAME_WIDTH)
+            axes.text(0.015, i - 0.27, name, transform=axes.get_yaxis_transform(), va="bottom")
+        axes.set_yticks([])
+        axes.set_ylim(len(rows) - 0.5, -0.75)
         axes.set_xlabel("F1 (%)")
         description = "; ".join(
             f"{shorten(row.name)} {row.f1:.1f}" + (f" ({row.interval.text()})" if row.interval else "") for row in rows
@@ -86,45 +86,7 @@ def curve_plot(points: Sequence[Tuple[float, float]], key: str) -> Plot:
         return _finish(figure, "Gold alone, by the amount of gold", description, key)
 
 
-def length_plot(lengths: Dict[str, List[LengthRecall]], key: str) -> Plot:
-    """Recall by the length of gold entities."""
-    colors = _colors(lengths)
-    with _figure(3.0 + _LEGEND_LINE * len(lengths), key) as (figure, axes):
-        for i, (name, classes) in enumerate(lengths.items()):
-            known = [(x, point.recall) for x, point in enumerate(classes) if point.gold]
-            axes.plot(*zip(*known, strict=True), label=shorten(name, _LEGEND_WIDTH), **_line(i, colors[name]))
-        names = [point.length for point in next(iter(lengths.values()))]
-        axes.set_xticks(range(len(names)), names)
-        axes.set_ylim(-3, 103)
-        axes.set_xlabel("tokens of the gold entity")
-        axes.set_ylabel("recall (%)")
-        _legend(figure, axes)
-        description = "; ".join(
-            f"{shorten(name)}: " + ", ".join(f"{point.length} {point.recall:.0f}" for point in classes if point.gold)
-            for name, classes in lengths.items()
-        )
-        return _finish(figure, "Recall by length", description, key)
-
-
-def precision_recall_plot(counts: Dict[str, Counts], key: str) -> Plot:
-    """Precision and recall as bars."""
-    with _figure(0.9 + 0.7 * len(counts), key) as (figure, axes):
-        names = list(counts)
-        for i, (label, offset) in enumerate((("precision", -0.1), ("recall", 0.12))):
-            values = [getattr(total, label) for total in counts.values()]
-            axes.barh([y + offset for y in range(len(names))], values, height=0.2, color=COLORS[i], label=label)
-        _name_rows(axes, names)
-        axes.set_xlim(0, 100)
-        axes.set_xlabel("%")
-        _legend(figure, axes, columns=2)
-        description = "; ".join(
-            f"{shorten(name)}: precision {total.precision:.1f}, recall {total.recall:.1f}"
-            for name, total in counts.items()
-        )
-        return _finish(figure, "Precision and recall", description, key)
-
-
-def reliability_plot(calibration: Dict[str, Reliability], key: str, title: str = "Reliability of scores") -> Plot:
+def reliability_plot(calibration: Dict[str, Reliability], key: str) -> Plot:
     """Share of right spans against their mean score; on the diagonal both are equal."""
     colors = _colors(calibration)
     with _figure(3.6 + _LEGEND_LINE * len(calibration), key) as (figure, axes):
@@ -137,35 +99,14 @@ def reliability_plot(calibration: Dict[str, Reliability], key: str, title: str =
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel("mean score (0 to 1)")
         axes.set_ylabel("share that is right (0 to 1)")
-        _legend(figure, axes)
+        # Not get_legend_handles_labels(), which leaves out names that begin with "_".
+        if lines := axes.lines[1:]:
+            figure.legend(lines, [str(line.get_label()) for line in lines], loc="outside lower left")
         description = "; ".join(
             f"{shorten(name)}: expected calibration error {group.error:.3f} over {group.spans} spans"
             for name, group in calibration.items()
         )
-        return _finish(figure, title, description, key)
-
-
-def steps_plot(calibration: Calibration, key: str) -> Plot:
-    """From the score of a sentence to the chance that its predicted tags are right (Figure 5 of Jiang et al. 2021)."""
-    edges, values, counts = calibration.steps
-    with _figure(3.2, key) as (figure, axes):
-        axes.stairs(
-            [100 * value for value in values], _bounds(list(edges)), baseline=None, color=COLORS[0], linewidth=2
-        )
-        axes.set_ylim(-3, 103)
-        axes.set_xlabel(f"{calibration.score.replace('_', ' ')} per word")
-        axes.set_ylabel(f"{calibration.unit}s that are right (%)")
-        steps = [f"{100 * value:.1f} % of {count}" for value, count in zip(values, counts, strict=True)]
-        description = f"From the lowest to the highest scores: {'; '.join(steps)}"
-        return _finish(figure, "Score and confidence", description, key)
-
-
-def _bounds(edges: List[float]) -> List[float]:
-    # The outermost steps have no end of their own.
-    if not edges:
-        return [0.0, 1.0]
-    margin = max((edges[-1] - edges[0]) * 0.1, 1e-3)
-    return [edges[0] - margin, *edges, edges[-1] + margin]
+        return _finish(figure, "Reliability of scores", description, key)
 
 
 @contextmanager
@@ -184,14 +125,6 @@ def _figure(height: float, key: str) -> Iterator[Tuple["Figure", "Axes"]]:
         yield figure, figure.add_subplot()
 
 
-def _name_rows(axes: "Axes", names: Sequence[str]) -> None:
-    """Write a name above each row: at the side long names would leave no room for the plot."""
-    for i, name in enumerate(names):
-        axes.text(0.015, i - 0.27, shorten(name, _NAME_WIDTH), transform=axes.get_yaxis_transform(), va="bottom")
-    axes.set_yticks([])
-    axes.set_ylim(len(names) - 0.5, -0.75)
-
-
 def _colors(names: Iterable[str]) -> Dict[str, str]:
     """A color for each name: the same ones in plots of the same names, whatever their order."""
     return {name: COLORS[i % len(COLORS)] for i, name in enumerate(sorted(names))}
@@ -207,36 +140,23 @@ def _line(i: int, color: str) -> Dict[str, Any]:
     }
 
 
-def _legend(figure: "Figure", axes: "Axes", columns: int = 1) -> None:
-    # Not get_legend_handles_labels(), which leaves out names that begin with "_".
-    drawn: List[Any] = [*axes.lines, *axes.containers]
-    # matplotlib's own labels of what has none are "_child0", "_container0" and so on.
-    unnamed = re.compile(r"_(child|container|line)\d+|_nolegend_")
-    shown = [artist for artist in drawn if not unnamed.fullmatch(str(artist.get_label()))]
-    if shown:
-        labels = [str(artist.get_label()) for artist in shown]
-        figure.legend(shown, labels, loc="outside lower left", ncols=columns)
-
-
 def _finish(figure: "Figure", title: str, description: str, key: str) -> Plot:
+    """Make the figure an element of a page."""
     stream = io.StringIO()
     figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return Plot(title, _inline(stream.getvalue(), title, description, key))
-
-
-def _inline(svg: str, title: str, description: str, key: str) -> str:
-    """Make an SVG file an element of a page."""
+    svg = stream.getvalue()
     element = svg[svg.index("<svg") :]
     element = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*|<!--.*?-->\s*", "", element, flags=re.DOTALL)
     view = re.search(r'viewBox="[^"]+"', element)
     # Text and attributes hold no "<" or ">" of their own, so this finds tags only, never words of a user.
     element = re.sub(r"<[^>]+>", lambda tag: _inline_tag(tag[0], key), element[element.index(">") + 1 :])
-    return (
+    html = (
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" '
         f'aria-labelledby="{key}-title {key}-desc" {view[0] if view else ""}>\n'
         f'<title id="{key}-title">{escape(title)}</title>\n<desc id="{key}-desc">{escape(description)}</desc>'
         f"{element.rstrip()}\n"
     )
+    return Plot(title, html)
 
 
 def _inline_tag(tag: str, key: str) -> str:

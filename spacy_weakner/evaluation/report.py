@@ -6,11 +6,11 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..calibration.reliability import CalibrationCounter, Reliability
+from ..calibration.reliability import Reliability
 from ..corpus.case import CASES, has_case
 from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold
-from ..corpus.weak import PREDICTED_PREFIX, doc_entities, doc_ids, group_entities, group_scores
+from ..corpus.weak import doc_entities, doc_ids
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, write_text
 from ..runtime.devices import on_device
@@ -21,14 +21,14 @@ from .compare import SAMPLES, Comparison, compare
 from .evaluate import Evaluation, GoldScores
 from .examples import Example, WorstSentences, label_colors, render
 from .links import WrongLinks
-from .plots import Plot, f1_plot, length_plot, precision_recall_plot, reliability_plot
+from .plots import Plot, f1_plot, reliability_plot
 from .tables import (
     Table,
     analysis_tables,
     calibration_tables,
     comparison_table,
     evaluation_tables,
-    link_table,
+    link_tables,
     printable,
     shorten,
 )
@@ -121,24 +121,18 @@ def report(
     if labels is not None:
         analysis = analyze(labels, gold=gold, sources=sources, top=top, progress=progress)
         sections.append(_analysis_section(Path(labels), analysis))
-    write_text(output, _render(title, sections, worst, _names(rows)))
+    write_text(output, _render(title, sections, worst))
     return rows
 
 
-def _names(rows: Sequence[Comparison]) -> Dict[str, str]:
-    """Preferred names of ids, as any candidate knows them."""
-    return {id_: name for row in reversed(rows) for id_, name in row.names.items()}
-
-
 class _Observer:
-    """Collects errors and scores of a candidate while it is compared."""
+    """Collects the errors of a candidate while it is compared."""
 
     def __init__(self, candidate: Candidate, examples: int) -> None:
         self.worst = WorstSentences(examples)
         self.links = WrongLinks()
         self.evaluation = Evaluation()
         self._candidate = candidate
-        self._calibration: Dict[str, CalibrationCounter] = {}
 
     def add(self, gold_doc: Doc, doc: Doc) -> None:
         gold = Gold(frozenset(doc_entities(gold_doc)))
@@ -147,31 +141,18 @@ class _Observer:
         self.worst.add(gold_doc, sorted(gold.entities), entities, shown)
         self.links.add(gold_doc, ids, entities)
         self.evaluation.add(gold_doc, entities, gold)
-        what = "weakner_score" if self._candidate.source is None else f"weak:{self._candidate.source}"
-        scored = {what: (entities, self._candidate.scores(doc))}
-        for group in sorted(group for group in doc.spans if group.startswith(PREDICTED_PREFIX)):
-            scored[group] = group_entities(doc, group), group_scores(doc, group)
-        for what, (found, scores) in scored.items():
-            name = f"{self._candidate.name}: {what}"
-            self._calibration.setdefault(name, CalibrationCounter()).add(found, scores, gold)
-
-    def calibration(self) -> Dict[str, Reliability]:
-        """Calibration by name of what gives the scores."""
-        results = {name: counter.result() for name, counter in self._calibration.items()}
-        return {name: result for name, result in results.items() if result is not None}
 
 
 def _comparison_section(test: Path, rows: List[Comparison], observers: Mapping[str, _Observer], top: int) -> Section:
     evaluations = {name: observer.evaluation.result(top) for name, observer in observers.items()}
-    calibration = {what: found for observer in observers.values() for what, found in observer.calibration().items()}
-    n_gold = rows[0].counts.tp + rows[0].counts.fn
-    plots = [f1_plot([row.scores() for row in rows], "candidates-f1"), *_plots(evaluations, calibration, "candidates")]
-    # All candidates are scored on the same gold.
-    first = next(iter(evaluations.values()))
-    evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
+    calibration = {row.name: row.reliability for row in rows if row.reliability is not None}
     wrong = {name: observer.links.most_frequent(top) for name, observer in observers.items()}
-    tables = [comparison_table(rows), *evaluated, *link_table(wrong, _names(rows)), *calibration_tables(calibration)]
-    lines = [f"Test set: {test}", f"{first.docs:,} documents with {n_gold:,} gold entities."]
+    # All candidates are scored on the same gold.
+    first, counts = next(iter(evaluations.values())), rows[0].counts
+    evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
+    tables = [comparison_table(rows), *evaluated, *link_tables(wrong), *calibration_tables(calibration)]
+    lines = [f"Test set: {test}", f"{first.docs:,} documents with {counts.tp + counts.fn:,} gold entities."]
+    plots = [f1_plot([row.scores() for row in rows], "candidates-f1"), *_plots(calibration, "candidates")]
     return Section("Comparison of candidates", "candidates", lines, plots, tables, best_of(rows))
 
 
@@ -224,8 +205,8 @@ def _analysis_section(labels: Path, analysis: Analysis) -> Section:
         lines.append(f"Documents that no source has labeled: {analysis.unlabeled:,}.")
     if analysis.gold is None:
         lines.append("No gold is known here, so it is unknown how often the labels are right.")
-    plots = _plots(scored, analysis.calibration, "sources")
-    return Section("Weak labels", "sources", lines, plots, analysis_tables(analysis), _best_source(scored))
+    plots, tables = _plots(analysis.calibration, "sources"), analysis_tables(analysis)
+    return Section("Weak labels", "sources", lines, plots, tables, _best_source(scored))
 
 
 def _best_source(scored: Dict[str, GoldScores]) -> List[Tuple[str, str]]:
@@ -237,31 +218,16 @@ def _best_source(scored: Dict[str, GoldScores]) -> List[Tuple[str, str]]:
     return [("Best", f"'{name}' is the best source: {scores} on the gold.")]
 
 
-def _plots(scored: Dict[str, GoldScores], calibration: Dict[str, Reliability], key: str) -> List[Plot]:
-    plots = []
-    if scored:
-        counts = {name: result.total.exact for name, result in scored.items()}
-        plots.append(precision_recall_plot(counts, f"{key}-pr"))
-        plots.append(length_plot({name: result.lengths for name, result in scored.items()}, f"{key}-lengths"))
-    # Components list many candidates that they do not write: these would hide the curves of the entities.
-    listed = {name: bins for name, bins in calibration.items() if PREDICTED_PREFIX in name}
-    written = {name: bins for name, bins in calibration.items() if name not in listed}
-    if written:
-        plots.append(reliability_plot(written, f"{key}-reliability"))
-    if listed:
-        plots.append(reliability_plot(listed, f"{key}-listed", "Reliability of scores of candidates for entities"))
-    return plots
+def _plots(calibration: Dict[str, Reliability], key: str) -> List[Plot]:
+    return [reliability_plot(calibration, f"{key}-reliability")] if calibration else []
 
 
-def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]], names: Dict[str, str]) -> str:
+def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]]) -> str:
     import jinja2
     from markupsafe import Markup
 
     every = [example for examples in worst.values() for example in examples]
     colors = label_colors(label for example in every for _, _, label in (*example.gold, *example.predicted))
-
-    def draw(example: Example) -> List[Markup]:
-        return [Markup(html) for html in render(example, colors, names)]
 
     def clean(value: Any) -> Any:
         return printable(value) if type(value) is str else value
@@ -276,14 +242,6 @@ def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]]
         keep_trailing_newline=True,
     )
     template = environment.get_template(TEMPLATE)
-    answer = sections[0].answer if sections else ()
     return template.render(
-        title=title,
-        answer=answer,
-        sections=sections,
-        worst=worst,
-        colors=colors,
-        draw=draw,
-        shorten=shorten,
-        svg=Markup,
+        title=title, sections=sections, worst=worst, colors=colors, draw=render, shorten=shorten, markup=Markup
     )

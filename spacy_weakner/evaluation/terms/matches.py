@@ -10,7 +10,6 @@ from ...aggregation.policies import Candidate, resolve
 from ...corpus import weak
 from ...corpus.gold import Gold
 from ...gazetteer_ruler.forms import FORM, folded, normal_form
-from ...ty import Entities, Entity
 
 # Corpora that come split have white space around punctuation, and around Chinese and Japanese characters, which the
 # terms of a list have not.
@@ -50,16 +49,6 @@ def choose_matches(matches: Sequence[Match], policy: str) -> List[Match]:
         return list(by_entity.values())
     source = matches[0].candidate.source
     return [by_entity[entity] for entity in resolve([match.candidate for match in matches], policy, [source])]
-
-
-def count_labels(gold: Gold, predicted: Entities) -> Dict[str, List[int]]:
-    """Count right, wrong and missed entities by label."""
-    counts: Dict[str, List[int]] = {}
-    ours: Set[Entity] = set(gold.scorable(list(predicted)))
-    for kind, entities in enumerate((ours & gold.entities, ours - gold.entities, gold.entities - ours)):
-        for _, _, label in entities:
-            counts.setdefault(label, [0, 0, 0])[kind] += 1
-    return counts
 
 
 def commonest(texts: "Counter[str]") -> str:

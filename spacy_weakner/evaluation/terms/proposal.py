@@ -19,7 +19,7 @@ from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, S
 import numpy
 
 from ...progress import Progress
-from ...scores import Counts
+from ...scores import Counts, count_matches
 from ..bootstrap import Bootstrap, Difference
 from .matches import Match, Sentence, ambiguous, choose_matches, commonest
 
@@ -222,11 +222,9 @@ def _bad_terms(tried: _Tried) -> FrozenSet[str]:
     )
 
 
-def _count(sentence: Sentence, settings: TermSettings, policy: str) -> Tuple[int, int, int]:
-    gold, matches = sentence
-    found = {match.candidate.entity for match in choose_matches(settings.apply(matches), policy)}
-    right = len(found & gold.entities)
-    return right, len(found) - right, len(gold.entities) - right
+def _count(sentence: Sentence, settings: TermSettings, policy: str) -> Counts:
+    found = [match.candidate.entity for match in choose_matches(settings.apply(sentence.matches), policy)]
+    return count_matches([(sentence.gold.entities, found)])[0]
 
 
 def _names(sentences: Sequence[Sentence], keys: FrozenSet[str]) -> Tuple[str, ...]:

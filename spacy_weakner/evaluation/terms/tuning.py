@@ -17,20 +17,18 @@ from ...corpus.gold import Gold, find_gold
 from ...corpus.language import corpus_language
 from ...errors import Errors, WeaknerError, check_choice, check_range
 from ...labeling.aggregate import METHODS, UNION
-from ...scores import Counts, as_json
+from ...scores import Counts, as_json, count_matches
 from ..bootstrap import Bootstrap, Interval, f1, precision, recall
-from ..evaluate import BOTH, BOUNDARY, NONE, TYPE, SpanIndex
+from ..evaluate import Evaluation
 from .collected import find_collected
 from .combining import Labels, combined_labels
 from .label_warnings import LabelWarning, find_warnings
-from .matches import Sentence, choose_matches, count_labels, read_sentence
+from .matches import Sentence, choose_matches, read_sentence
 from .proposal import Proposal, propose
 
 SAMPLES = 1000
 TOP = 20
 _MEASURES = {"p": precision, "r": recall, "f1": f1}
-# Names of the relations of a false match to gold.
-_ERRORS = {BOUNDARY: "borders", BOTH: "borders", TYPE: "label", NONE: "nothing"}
 # Examples of a wrong term, and tokens around its match.
 _EXAMPLES, _CONTEXT = 2, 8
 Matches = Mapping[str, Sequence[Optional[Sentence]]]
@@ -177,7 +175,7 @@ def tune_terms(
         per_label=per_label,
         per_source=per_source,
         unanswered=tuple(name for name, n in unanswered.items() if n == len(docs)),
-        errors=_errors(golds, labels),
+        errors=_errors(docs, golds, labels),
         worst_terms=find_worst_terms(docs, matches, policy, top),
         proposals=sorted(filter(None, proposals), key=lambda proposal: -proposal.difference.f1),
         warnings=warnings,
@@ -262,14 +260,13 @@ def _count(
     all_labels |= {label for entities in labels for _, _, label in entities or ()}
     keys = [("total", ""), *(("label", x) for x in sorted(all_labels)), *(("source", name) for name in alone)]
     rows = {key: numpy.zeros((len(golds), 3), dtype="int64") for key in keys}
-    for i, (gold, entities) in enumerate(zip(golds, labels, strict=True)):
-        for label, counts in ({} if entities is None else count_labels(gold, entities)).items():
-            rows["total", ""][i] += counts
-            rows["label", label][i] += counts
-        for name, answers in alone.items():
-            answer = answers[i]
-            for counts in ({} if answer is None else count_labels(gold, answer)).values():
-                rows["source", name][i] += counts
+    for i, gold in enumerate(golds):
+        given = {("source", name): answers[i] for name, answers in alone.items()}
+        for key, entities in {("total", ""): labels[i], **given}.items():
+            if entities is not None:
+                rows[key][i], per_label = count_matches([(gold.entities, gold.scorable(entities))])
+                for label, counts in per_label.items() if key[0] == "total" else ():
+                    rows["label", label][i] = counts
     return rows
 
 
@@ -278,10 +275,9 @@ def _scores(sums: Bootstrap, number: int, row: "NDArray[numpy.int64]") -> Scores
     return Scores(Counts(*map(int, row.sum(0))), intervals, int(row.any(1).sum()))
 
 
-def _errors(golds: Sequence[Gold], labels: Labels) -> Dict[str, int]:
-    kinds = dict.fromkeys(_ERRORS.values(), 0)
-    for gold, entities in zip(golds, labels, strict=True):
-        index = SpanIndex(gold.entities)
-        for entity in set(gold.scorable(list(entities or ()))) - gold.entities:
-            kinds[_ERRORS[index.relation(entity)]] += 1
-    return kinds
+def _errors(docs: Sequence[Doc], golds: Sequence[Gold], labels: Labels) -> Dict[str, int]:
+    evaluation = Evaluation()
+    for doc, gold, entities in zip(docs, golds, labels, strict=True):
+        evaluation.add(doc, entities or (), gold)
+    errors = evaluation.result().total.errors
+    return {"borders": errors.boundary + errors.both, "label": errors.type, "nothing": errors.spurious}
