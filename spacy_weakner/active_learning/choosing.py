@@ -1,7 +1,6 @@
 """Chooses sentences of a stream that are uncertain, unlike each other, and about all labels."""
 
 import heapq
-import math
 import re
 from collections import Counter, defaultdict
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -103,6 +102,8 @@ def choose(sentences: Sequence[Sentence], n: int) -> Choice:
     follow. A sentence counts the more, the more it resembles the others that there are, since what is learnt from it
     holds for them; and the less, the more it resembles one that was chosen. Those that are nearly the same as such a
     one are passed over."""
+    if not sentences:
+        return Choice([], 0)
     likeness = Likeness([sentence.words for sentence in sentences])
     scores = numpy.asarray([sentence.score for sentence in sentences], dtype="float64")
     typical = likeness.to_all()
@@ -148,40 +149,24 @@ class Likeness:
     Upper case and digits make no difference."""
 
     def __init__(self, texts: Sequence[Tuple[str, ...]]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        def analyze(words: Tuple[str, ...]) -> List[str]:
+            return [_DIGIT.sub("0", word.lower()) for word in words]
+
+        # shape: (n_sentences, n_words): rows of length 1
+        self._vectors = TfidfVectorizer(analyzer=analyze, smooth_idf=False, sublinear_tf=True).fit_transform(texts)
         # shape: (n_sentences,): the greatest cosine with one that was taken, in [0, 1]
         self.most = numpy.zeros(len(texts))
-        words = [Counter(_DIGIT.sub("0", word.lower()) for word in text) for text in texts]
-        found = Counter(word for counts in words for word in counts)
-        self._vectors: List[Dict[str, float]] = []
-        postings: Dict[str, Tuple[List[int], List[float]]] = {word: ([], []) for word in found}
-        for i, counts in enumerate(words):
-            weights = {
-                word: (1.0 + math.log(count)) * (1.0 + math.log(len(texts) / found[word]))
-                for word, count in counts.items()
-            }
-            length = math.sqrt(sum(weight**2 for weight in weights.values())) or 1.0
-            self._vectors.append({word: weight / length for word, weight in weights.items()})
-            for word, weight in self._vectors[-1].items():
-                postings[word][0].append(i)
-                postings[word][1].append(weight)
-        self._postings = {
-            word: (numpy.asarray(where, dtype="int64"), numpy.asarray(weights))
-            for word, (where, weights) in postings.items()
-        }
 
     def to_all(self) -> NDArray[numpy.float64]:
         """Shape (n_sentences,): the mean cosine with all of them, in (0, 1]."""
-        shares = {word: float(weights.sum()) / len(self.most) for word, (_, weights) in self._postings.items()}
-        return numpy.asarray(
-            [sum(weight * shares[word] for word, weight in vector.items()) for vector in self._vectors]
-        )
+        cosines: NDArray[numpy.float64] = self._vectors @ numpy.asarray(self._vectors.mean(axis=0)).ravel()
+        return cosines
 
     def add(self, i: int) -> None:
         """Take a sentence."""
-        cosines = numpy.zeros(len(self.most))
-        for word, weight in self._vectors[i].items():
-            where, weights = self._postings[word]
-            cosines[where] += weight * weights
+        cosines = (self._vectors @ self._vectors[[i]].T).toarray().ravel()
         numpy.minimum(numpy.maximum(self.most, cosines), 1.0, out=self.most)
 
 

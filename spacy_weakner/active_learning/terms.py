@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 
 from ..corpus.docbin import bare_copy
 from ..corpus.formats.reading import Reading, read_corpus
-from ..corpus.gold import Gold, find_gold
+from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities, group_entities, weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing, write_text
@@ -42,7 +42,6 @@ class Phrase:
     example: str
     spellings: "Counter[str]" = field(default_factory=Counter)
     ids: "Counter[str]" = field(default_factory=Counter)
-    nearest: "Counter[str]" = field(default_factory=Counter)
     scores: List[float] = field(default_factory=list)
 
     @property
@@ -68,10 +67,8 @@ class SuggestedTerm(NamedTuple):
     id: str  # that its mentions were linked to most often; empty if none was
     mentions: int  # how often it was found with this label; of a term of the list, how often it was overruled
     mean_score: Optional[float]  # of its mentions; None without calibrated scores
-    max_score: Optional[float]
     in_list: str  # "yes": a list of the pipeline has it, and the pipeline overrules it; "no": none has it
     against: str  # what speaks against it as a term
-    nearest: str  # the most similar concept, if the pipeline links entities and did not link this one
     example: str  # a mention in its text
     accept: str = ""  # to be answered with yes or no
 
@@ -110,59 +107,37 @@ def suggest_terms(
     check_there(output_path, overwrite)
     with on_device(gpu_id):
         nlp = load_pipeline(model)
-        texts = _Texts(input_path, nlp, progress)
         rulers: List[GazetteerRuler] = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, GazetteerRuler)]
-        found = Found([weak_group(ruler.source) for ruler in rulers])
-        for doc in texts.read("find", predict=True):
-            found.add(doc)
-        raw = {name: label for ruler in rulers for label, name in (ruler.label_names or {}).items()}
+        found, n_docs = Found([weak_group(ruler.source) for ruler in rulers]), 0
+        blocks = corpus_inputs(input_path, nlp, reading=Reading(sentences=False))
+        for block in Progress(blocks, desc="suggest", unit="block", enabled=progress):
+            with nlp.memory_zone():
+                for doc in nlp.pipe(bare_copy(doc, nlp.vocab) for doc in block.read(nlp.vocab)[0]):
+                    n_docs += 1
+                    found.add(doc)
         known = {key for ruler in rulers for key in _keys(ruler) if key in found.phrases}
         pool = [key for key in found.ranked() if key not in known][: _POOL * n]
-        lookup = Lookup(nlp, {key: found.phrases[key].text for key in pool})
         docs = (doc for path in golds for doc in read_corpus(path, nlp, Reading()))
-        refuted = lookup.refuted((doc, find_gold(doc)) for doc in docs)
-        chosen = [key for key in pool if key not in refuted][:n]
-        occurrences = Counter(key for doc in texts.read("count") for _, key in lookup.matches(doc))
-        inside = lookup.count_inside(found)
+        refuted = _refuted(nlp, {key: found.phrases[key].text for key in pool}, docs) if pool else set()
         stops = {folded(word) for ruler in rulers for word in ruler.stop}
         rows = []
-        for key in chosen:
-            against = found.against(key, occurrences[key], inside[key])
-            rows.append(_row(key, found.phrases[key], "no", against + ["stop word of the list"] * (key[1] in stops)))
+        for key in [key for key in pool if key not in refuted][:n]:
+            against = found.other_labels(key) + ["stop word of the list"] * (key[1] in stops)
+            rows.append(_row(key, found.phrases[key], "no", against))
         for key in found.most_overruled(n):
             phrase = found.listed[key]
-            against = [f"overruled {phrase.mentions} of {found.matches[key]} times"]
-            rows.append(_row(key, phrase, "yes", against))
+            rows.append(_row(key, phrase, "yes", [f"overruled {phrase.mentions} of {found.matches[key]} times"]))
         if not rows:
             n_found = len(found.phrases)
             raise WeaknerError(
                 Errors.WK777.format(path=input_path, found=n_found, known=len(known), refuted=len(refuted))
             )
+        raw = {name: label for ruler in rulers for label, name in (ruler.label_names or {}).items()}
         rows = [row._replace(label=raw.get(row.label, row.label)) for row in rows]
     table = StringIO()
     csv.writer(table, lineterminator="\n").writerows([SuggestedTerm._fields, *rows])
     write_text(output_path, table.getvalue())
-    return TermReport(texts.docs, len(found.phrases), len(known), len(refuted), rows)
-
-
-@dataclass
-class _Texts:
-    """The text, in blocks, each in a memory zone of its own."""
-
-    path: Path
-    nlp: Language
-    progress: bool
-    docs: int = 0
-
-    def read(self, desc: str, predict: bool = False) -> Iterator[Doc]:
-        self.docs = 0
-        blocks = corpus_inputs(self.path, self.nlp, reading=Reading(sentences=False))
-        for block in Progress(blocks, desc=f"suggest: {desc}", unit="block", enabled=self.progress):
-            with self.nlp.memory_zone():
-                docs = (bare_copy(doc, self.nlp.vocab) for doc in block.read(self.nlp.vocab)[0])
-                for doc in self.nlp.pipe(docs) if predict else docs:
-                    self.docs += 1
-                    yield doc
+    return TermReport(n_docs, len(found.phrases), len(known), len(refuted), rows)
 
 
 def _keys(ruler: GazetteerRuler) -> Iterator[Key]:
@@ -171,19 +146,31 @@ def _keys(ruler: GazetteerRuler) -> Iterator[Key]:
 
 
 def _row(key: Key, phrase: Phrase, in_list: str, against: Sequence[str]) -> SuggestedTerm:
-    ids, nearest = (next((item for item, _ in counts.most_common(1)), "") for counts in (phrase.ids, phrase.nearest))
     return SuggestedTerm(
         label=key[0],
         term=phrase.text,
-        id=ids,
+        id=next((id_ for id_, _ in phrase.ids.most_common(1)), ""),
         mentions=phrase.mentions,
         mean_score=round(sum(phrase.scores) / len(phrase.scores), 3) if phrase.scores else None,
-        max_score=round(max(phrase.scores), 3) if phrase.scores else None,
         in_list=in_list,
         against="; ".join(against),
-        nearest="" if ids else nearest,
         example=phrase.example,
     )
+
+
+def _refuted(nlp: Language, phrases: Mapping[Key, str], docs: Iterable[Doc]) -> Set[Key]:
+    """The phrases, given as they are written, that stand in gold as non-entities at least as often as with their label,
+    where a term list would match them."""
+    ruler: Any = nlp.create_pipe("gazetteer_ruler")
+    ruler.initialize(lambda: [], nlp=nlp, terms=[Term(key[0], text) for key, text in phrases.items()])
+    right: Counter[Key] = Counter()
+    wrong: Counter[Key] = Counter()
+    for doc in docs:
+        gold = find_gold(doc)
+        for entity in ruler.match(doc) if gold is not None else ():
+            if gold is not None and gold.scorable([entity]) and not is_inside(entity, gold.entities):
+                (right if entity in gold.entities else wrong)[_key(doc, entity)] += 1
+    return {key for key in wrong if wrong[key] >= right[key]}
 
 
 class Found:
@@ -206,8 +193,6 @@ class Found:
             score = ent._.weakner_score if ent.has_extension("weakner_score") else None
             phrase.scores += [] if score is None else [score]
             phrase.ids.update([ent.kb_id_] if ent.kb_id_ else [])
-            candidates = ent._.weakner_ids if ent.has_extension("weakner_ids") else None
-            phrase.nearest.update([candidates[0][0]] if candidates and not ent.kb_id_ else [])
         entities = set(doc_entities(doc))
         for entity in {entity for group in self.groups if group in doc.spans for entity in group_entities(doc, group)}:
             if entity in entities:
@@ -225,53 +210,13 @@ class Found:
         net = {key: 2 * phrase.mentions - self.matches[key] for key, phrase in self.listed.items()}
         return sorted((key for key in net if net[key] > 0), key=lambda key: (-net[key], key))[:n]
 
-    def against(self, key: Key, occurrences: int, inside: int) -> List[str]:
-        """What speaks against a phrase as a term: how often a list with it would match, and that inside a longer
-        entity."""
-        mentions = self.phrases[key].mentions
-        same_form = {label: self.phrases.get((label, key[1])) for label in self.labels - {key[0]}}
-        others = {label: phrase.mentions for label, phrase in same_form.items() if phrase is not None}
-        missed = occurrences - mentions - inside - sum(others.values())
-        found = [f"{label} in {n} of {mentions + sum(others.values())} mentions" for label, n in sorted(others.items())]
-        found += [f"{inside} of {occurrences} inside longer entities"] if inside > 0 else []
-        return found + ([f"{missed} of {occurrences} not found"] if missed > mentions else [])
-
-
-class Lookup:
-    """Finds phrases, given as they are written, in Docs as a term list would."""
-
-    def __init__(self, nlp: Language, phrases: Mapping[Key, str]) -> None:
-        self._nlp = nlp
-        self._ruler: Optional[GazetteerRuler] = None  # it wants terms
-        if phrases:
-            ruler: Any = nlp.create_pipe("gazetteer_ruler")
-            self._ruler = ruler
-            ruler.initialize(lambda: [], nlp=nlp, terms=[Term(key[0], text) for key, text in phrases.items()])
-
-    def matches(self, doc: Doc) -> Iterator[Tuple[Entity, Key]]:
-        """The matches in a Doc, overlapping ones included."""
-        for entity in () if self._ruler is None else self._ruler.match(doc):
-            yield entity, _key(doc, entity)
-
-    def count_inside(self, found: Found) -> "Counter[Key]":
-        """How often each phrase stands inside a longer one that was found."""
-        counts: Counter[Key] = Counter()
-        for phrase in found.phrases.values():
-            doc = self._nlp.make_doc(phrase.text)
-            for (start, end, _), key in self.matches(doc):
-                counts[key] += phrase.mentions if end - start < len(doc) else 0
-        return counts
-
-    def refuted(self, golds: Iterable[Tuple[Doc, Optional[Gold]]]) -> Set[Key]:
-        """The phrases that stand in gold as non-entities at least as often as with their label."""
-        right: Counter[Key] = Counter()
-        wrong: Counter[Key] = Counter()
-        for doc, gold in golds:
-            for entity, key in self.matches(doc) if gold is not None else ():
-                if gold is None or not gold.scorable([entity]) or is_inside(entity, gold.entities):
-                    continue
-                (right if entity in gold.entities else wrong)[key] += 1
-        return {key for key in wrong if wrong[key] >= right[key]}
+    def other_labels(self, key: Key) -> List[str]:
+        """How often a phrase was found with other labels."""
+        others = {
+            label: self.phrases[label, key[1]].mentions for label in self.labels if (label, key[1]) in self.phrases
+        }
+        total = sum(others.values())
+        return [f"{label} in {n} of {total} mentions" for label, n in sorted(others.items()) if label != key[0]]
 
 
 def is_inside(entity: Entity, others: Iterable[Entity]) -> bool:
