@@ -140,9 +140,8 @@ class _Counter:
         self.docs = self.tokens = self.unlabeled = self.gold_docs = self.gold_missing = 0
         self._wanted = wanted
         self._sources: Dict[str, _SourceCounter] = {}
-        # By pair of sources: Docs that both have labeled, and relations of the spans of the first to the second.
+        # By pair of sources: "docs" that both have labeled, and relations of the spans of the first to the second.
         self._overlaps: Dict[Tuple[str, str], Counter[str]] = defaultdict(Counter)
-        self._common_docs: Counter[Tuple[str, str]] = Counter()
         self._calibration: Dict[str, CalibrationCounter] = {}
         self._gold_labels: Counter[str] = Counter()
         self._gold_lengths: Counter[int] = Counter()
@@ -164,8 +163,8 @@ class _Counter:
                 self._sources[name] = _SourceCounter(name)
             self._sources[name].add(doc, index, others, gold)
         for source, other in permutations(indexes, 2):
-            self._common_docs[source, other] += 1
-            self._overlaps[source, other].update(map(indexes[other].relation, indexes[source].entities))
+            relations = map(indexes[other].relation, indexes[source].entities)
+            self._overlaps[source, other].update(["docs", *relations])
         for group in sorted(doc.spans):
             if group.startswith((weak.WEAK_PREFIX, weak.PREDICTED_PREFIX)):
                 name = _source_name(group)
@@ -184,10 +183,9 @@ class _Counter:
             lengths = recall_by_length(self._gold_lengths, self._gold_lengths)
             gold = GoldReport(self.gold_docs, self.gold_missing, dict(sorted(self._gold_labels.items())), lengths)
         overlaps = []
-        for pair, docs in sorted(self._common_docs.items()):
-            counts = self._overlaps[pair]
-            same, conflict, only = (counts[relation] for relation in (SAME, TYPE, NONE))
-            spans = counts.total()
+        for pair, counts in sorted(self._overlaps.items()):
+            docs, same, conflict, only = (counts[relation] for relation in ("docs", SAME, TYPE, NONE))
+            spans = counts.total() - docs
             overlaps.append(Overlap(*pair, docs, spans, same, conflict, spans - same - conflict - only, only))
         calibration = {name: counter.result() for name, counter in sorted(self._calibration.items())}
         return Analysis(
@@ -207,9 +205,9 @@ class _SourceCounter:
     def __init__(self, name: str) -> None:
         self.name = name
         self.docs = self.tokens = self.overlapping = self.ambiguous = self.alone = 0
-        self._covered: Counter[str] = Counter()
-        self._covered_docs: Counter[str] = Counter()
-        self._all_covered = self._all_docs = 0
+        # By label, and in all.
+        self._covered: Counter[Optional[str]] = Counter()
+        self._covered_docs: Counter[Optional[str]] = Counter()
         self._phrases: Counter[Tuple[str, str]] = Counter()
         self._evaluation = Evaluation()
 
@@ -219,34 +217,28 @@ class _SourceCounter:
         self.overlapping += len(index.overlapping())
         self.ambiguous += sum(len(labels) > 1 for labels in index.bounds.values())
         self.alone += sum(all(other.relation(entity) == NONE for other in others) for entity in index.entities)
-        self._covered.update(label for labels in index.tokens.values() for label in labels)
-        self._covered_docs.update({label for _, _, label in index.entities})
-        self._all_covered += len(index.tokens)
-        self._all_docs += bool(index.entities)
+        self._covered.update(label for labels in index.tokens.values() for label in (None, *labels))
+        self._covered_docs.update({label for labels in index.bounds.values() for label in (None, *labels)})
         self._phrases.update((doc[start:end].text, label) for start, end, label in index.entities)
         if gold is not None:
             self._evaluation.add(doc, list(index.entities), gold)
 
     def result(self, top: int) -> SourceReport:
-        labels_of: Dict[str, Set[str]] = {}
+        labels = Counter(text for text, _ in self._phrases)  # of each phrase
         spans: Counter[str] = Counter()
-        phrases: Counter[str] = Counter()
-        for (text, label), n in self._phrases.items():
-            labels_of.setdefault(text, set()).add(label)
+        for (_, label), n in self._phrases.items():
             spans[label] += n
-            phrases[label] += 1
+        phrases = Counter(label for _, label in self._phrases)
+        docs, tokens = self._covered_docs, self._covered
         return SourceReport(
             name=self.name,
             docs=self.docs,
             tokens=self.tokens,
-            total=LabelReport(sum(spans.values()), len(labels_of), self._all_docs, self._all_covered),
-            per_label={
-                label: LabelReport(spans[label], phrases[label], self._covered_docs[label], self._covered[label])
-                for label in sorted(spans)
-            },
+            total=LabelReport(self._phrases.total(), len(labels), docs[None], tokens[None]),
+            per_label={x: LabelReport(spans[x], phrases[x], docs[x], tokens[x]) for x in sorted(spans)},
             overlapping=self.overlapping,
             ambiguous=self.ambiguous,
-            ambiguous_phrases=sum(len(labels) > 1 for labels in labels_of.values()),
+            ambiguous_phrases=sum(n > 1 for n in labels.values()),
             alone=self.alone,
             gold=self._evaluation.result(top) if self._evaluation.docs else None,
         )

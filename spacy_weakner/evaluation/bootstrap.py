@@ -1,6 +1,6 @@
 """How certain precision, recall and F1 are: paired bootstrap over sentences."""
 
-from typing import Callable, List, Optional, Tuple
+from typing import List, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -9,8 +9,6 @@ from ..scores import Strict
 
 # Resampling weights that are in memory at once.
 _CHUNK = 2_000_000
-# Counts (tp, fp, fn in the last dimension) to scores, without that dimension.
-Measure = Callable[["NDArray[numpy.int64]"], "NDArray[numpy.float64]"]
 
 
 class Interval(Strict):
@@ -57,13 +55,11 @@ class Bootstrap:
 
     def __init__(self, counts: "NDArray[numpy.int64]", samples: int, seed: int = 0) -> None:
         self.observed = f1(counts.sum(axis=1))
-        self._sums = resample(counts, samples, seed)
-        self.samples = f1(self._sums)
+        self.samples = f1(resample(counts, samples, seed))
 
-    def interval(self, candidate: int, measure: Optional[Measure] = None) -> Interval:
-        """The confidence interval of a candidate's precision, recall or F1, the default."""
-        values = self.samples[:, candidate] if measure is None else measure(self._sums[:, candidate])
-        low, high = _percentiles(values)
+    def interval(self, candidate: int) -> Interval:
+        """The confidence interval of a candidate's F1."""
+        low, high = _percentiles(self.samples[:, candidate])
         return Interval(low=low, high=high)
 
     def difference(self, candidate: int, baseline: int, name: str) -> Difference:
@@ -76,23 +72,10 @@ class Bootstrap:
         return Difference(baseline=name, f1=observed, low=low, high=high, p=p)
 
 
-def precision(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
-    """Precision in [0, 100], shape (...), of counts of tp, fp and fn, shape (..., 3)."""
-    return _percent(counts[..., 0], counts[..., 0] + counts[..., 1])
-
-
-def recall(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
-    """Recall in [0, 100], shape (...), of counts of tp, fp and fn, shape (..., 3)."""
-    return _percent(counts[..., 0], counts[..., 0] + counts[..., 2])
-
-
 def f1(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
     """F1 in [0, 100], shape (...), of counts of tp, fp and fn, shape (..., 3)."""
-    return _percent(2 * counts[..., 0], 2 * counts[..., 0] + counts[..., 1] + counts[..., 2])
-
-
-def _percent(part: "NDArray[numpy.int64]", whole: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
-    result: NDArray[numpy.float64] = 100.0 * part / numpy.maximum(1, whole)
+    doubled = 2 * counts[..., 0]
+    result: NDArray[numpy.float64] = 100.0 * doubled / numpy.maximum(1, doubled + counts[..., 1] + counts[..., 2])
     return result
 
 

@@ -1,12 +1,12 @@
 """Labels against gold: scores on spans and tokens, kinds of errors, recall by length, frequent errors."""
 
 from collections import Counter
-from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 
 from spacy.tokens import Doc
 
 from ..corpus.gold import Gold
-from ..scores import Counts
+from ..scores import Counts, total
 from ..ty import Entities, Entity
 
 # Relations of a span to other spans: they separate the kinds of errors against gold, and of disagreement of sources.
@@ -106,7 +106,6 @@ class Evaluation:
     def __init__(self) -> None:
         self.docs = 0
         self.unscored = 0
-        self._exact: Dict[str, Counter[str]] = {kind: Counter() for kind in Counts._fields}
         self._errors: Dict[str, Counter[str]] = {kind: Counter() for kind in (BOUNDARY, TYPE, BOTH, NONE, "missed")}
         self._gold_lengths: Counter[int] = Counter()
         self._found_lengths: Counter[int] = Counter()
@@ -120,7 +119,7 @@ class Evaluation:
         self.unscored += len(unique) - len(predicted.entities)
         for entity in predicted.entities:
             relation = actual.relation(entity)
-            self._count(doc, "tp" if relation == SAME else "fp", entity)
+            self._phrases["tp" if relation == SAME else "fp"][_text(doc, entity), entity[2]] += 1
             if relation != SAME:
                 self._errors[relation][entity[2]] += 1
         for entity in actual.entities:
@@ -129,34 +128,34 @@ class Evaluation:
             if relation == SAME:
                 self._found_lengths[entity[1] - entity[0]] += 1
             else:
-                self._count(doc, "fn", entity)
+                self._phrases["fn"][_text(doc, entity), entity[2]] += 1
             if relation == NONE:
                 self._errors["missed"][entity[2]] += 1
 
-    def _count(self, doc: Doc, kind: str, entity: Entity) -> None:
-        start, end, label = entity
-        self._exact[kind][label] += 1
-        self._phrases[kind][doc[start:end].text, label] += 1
-
     def result(self, top: int = 10) -> GoldScores:
         """What was counted."""
-        labels = sorted({label for counter in self._exact.values() for label in counter})
-        per_label = {label: self._scores([label]) for label in labels}
-        right, wrong, missed = (self._phrases[kind] for kind in Counts._fields)
+        exact: Dict[str, List[int]] = {}
+        for kind, phrases in enumerate(self._phrases.values()):
+            for (_, label), n in phrases.items():
+                exact.setdefault(label, [0, 0, 0])[kind] += n
+        per_label = {
+            label: LabelScores(Counts(*exact[label]), ErrorCounts(*(errors[label] for errors in self._errors.values())))
+            for label in sorted(exact)
+        }
+        everything = LabelScores(
+            total({label: scores.exact for label, scores in per_label.items()}),
+            ErrorCounts(*(errors.total() for errors in self._errors.values())),
+        )
+        right, wrong, missed = self._phrases.values()
         return GoldScores(
             docs=self.docs,
-            total=self._scores(labels),
+            total=everything,
             per_label=per_label,
             unscored=self.unscored,
             lengths=recall_by_length(self._gold_lengths, self._found_lengths),
             false=_frequent(wrong, right, top),
             missed=_frequent(missed, right, top),
         )
-
-    def _scores(self, labels: Sequence[str]) -> LabelScores:
-        exact = Counts(*(sum(counter[label] for label in labels) for counter in self._exact.values()))
-        errors = ErrorCounts(*(sum(counter[label] for label in labels) for counter in self._errors.values()))
-        return LabelScores(exact, errors)
 
 
 def recall_by_length(gold: "Counter[int]", found: "Counter[int]") -> List[LengthRecall]:
@@ -169,6 +168,10 @@ def recall_by_length(gold: "Counter[int]", found: "Counter[int]") -> List[Length
         name = f"{first}+" if last is None else str(first) if first == last else f"{first}-{last}"
         rows.append(LengthRecall(name, n, sum(found[width] for width in widths), 100.0 * seen / max(1, n_gold)))
     return rows
+
+
+def _text(doc: Doc, entity: Entity) -> str:
+    return doc[entity[0] : entity[1]].text
 
 
 def _frequent(counts: "Counter[Tuple[str, str]]", right: "Counter[Tuple[str, str]]", top: int) -> List[PhraseCount]:

@@ -1,6 +1,5 @@
 """Sentences with errors, gold and prediction side by side, drawn by displaCy."""
 
-import heapq
 from html import escape
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
 
@@ -32,31 +31,23 @@ class Example(NamedTuple):
 
 
 class WorstSentences:
-    """Keeps so many sentences with the most errors while a test set passes by."""
+    """Collects sentences with errors while a test set passes by."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._seen = 0
-        self._heap: List[Tuple[int, int, Example]] = []
+        self._found: List[Example] = []
 
     def add(self, doc: Doc, gold: Entities, predicted: Entities, ids: Sequence[Mapping[Entity, str]] = ()) -> None:
         self._seen += 1
-        errors = len(set(gold) ^ set(predicted))
-        # Of sentences with as many errors the first ones stay. Most sentences are passed over right here.
-        rank = (errors, -self._seen)
-        if not errors or not self._limit or (len(self._heap) == self._limit and rank < self._heap[0][:2]):
-            return
-        offsets = tuple((token.idx, token.idx + len(token)) for token in doc)
-        actual, found = (tuple(sorted(set(entities))) for entities in (gold, predicted))
-        item = (*rank, Example(self._seen, errors, doc.text, offsets, actual, found, *ids))
-        if len(self._heap) < self._limit:
-            heapq.heappush(self._heap, item)
-        else:
-            heapq.heapreplace(self._heap, item)
+        if errors := len(set(gold) ^ set(predicted)):
+            offsets = tuple((token.idx, token.idx + len(token)) for token in doc)
+            actual, found = (tuple(sorted(set(entities))) for entities in (gold, predicted))
+            self._found.append(Example(self._seen, errors, doc.text, offsets, actual, found, *ids))
 
     def result(self) -> List[Example]:
-        """The most errors first."""
-        return [example for _, _, example in sorted(self._heap, key=lambda item: item[:2], reverse=True)]
+        """Those with the most errors; the first ones of equals."""
+        return sorted(self._found, key=lambda example: -example.errors)[: self._limit]
 
 
 def label_colors(labels: Iterable[str]) -> Dict[str, str]:

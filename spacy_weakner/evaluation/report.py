@@ -18,7 +18,7 @@ from ..scores import count_matches
 from .analyze import Analysis, analyze
 from .candidates import Candidate, Predictions, make_candidates
 from .compare import SAMPLES, Comparison, compare
-from .evaluate import Evaluation, GoldScores
+from .evaluate import Evaluation
 from .examples import Example, WorstSentences, label_colors, render
 from .links import WrongLinks
 from .plots import Plot, f1_plot, reliability_plot
@@ -153,7 +153,7 @@ def _comparison_section(test: Path, rows: List[Comparison], observers: Mapping[s
     tables = [comparison_table(rows), *evaluated, *link_tables(wrong), *calibration_tables(calibration)]
     lines = [f"Test set: {test}", f"{first.docs:,} documents with {counts.tp + counts.fn:,} gold entities."]
     plots = [f1_plot([row.scores() for row in rows], "candidates-f1"), *_plots(calibration, "candidates")]
-    return Section("Comparison of candidates", "candidates", lines, plots, tables, best_of(rows))
+    return Section("Comparison of candidates", "candidates", lines, plots, tables)
 
 
 def _case_tables(test: Path, candidate: Candidate, rows: List[Comparison]) -> List[Table]:
@@ -169,53 +169,14 @@ def _case_tables(test: Path, candidate: Candidate, rows: List[Comparison]) -> Li
     return [Table("F1 on text without case", header, [[candidate.name, *cells]])]
 
 
-def best_of(rows: Sequence[Comparison]) -> List[Tuple[str, str]]:
-    """Which candidate is the best, how certain that is, and its errors, each with a heading."""
-    best, *others = sorted(rows, key=lambda row: -row.counts.f1)
-    counts = best.counts
-    errors = "It makes no errors here."
-    if counts.fn or counts.fp:
-        errors = f"It misses {counts.fn:,} gold entities, and {counts.fp:,} of its entities are wrong. "
-        errors += (
-            "More terms, or more gold with what is missed, may help most."
-            if counts.fn > counts.fp
-            else "A higher threshold, or terms that are less often wrong, may help most."
-        )
-    answer = f"'{best.name}' has the best F1 here: {best.scores().text()}."
-    return [("Best", answer), ("How certain", _certainty(best, others)), ("Errors", errors)]
-
-
-def _certainty(best: Comparison, others: Sequence[Comparison]) -> str:
-    if not others:
-        return "Nothing else was compared, so it is unknown if something else is better."
-    other = others[0]
-    start = f"The next best is '{other.name}' with F1 {other.counts.f1:.1f}."
-    # Only the paired difference tells: intervals of single candidates overlap long before it may be chance.
-    for who, row, baseline in ((f"'{best.name}'", best, other), ("It", other, best)):
-        if row.difference is not None and row.difference.baseline == baseline.name:
-            chance = "" if row.difference.is_certain else ", which may be chance"
-            return f"{start} {who} has {row.difference.text()}{chance}."
-    return f"{start} Compare with one of the two as baseline (--baseline) to see if the difference may be chance."
-
-
 def _analysis_section(labels: Path, analysis: Analysis) -> Section:
-    scored = {source.name: source.gold for source in analysis.sources if source.gold is not None}
     lines = [f"Corpus: {labels}", f"{analysis.docs:,} documents with {analysis.tokens:,} tokens."]
     if analysis.unlabeled:
         lines.append(f"Documents that no source has labeled: {analysis.unlabeled:,}.")
     if analysis.gold is None:
         lines.append("No gold is known here, so it is unknown how often the labels are right.")
-    plots, tables = _plots(analysis.calibration, "sources"), analysis_tables(analysis)
-    return Section("Weak labels", "sources", lines, plots, tables, _best_source(scored))
-
-
-def _best_source(scored: Dict[str, GoldScores]) -> List[Tuple[str, str]]:
-    if not scored:
-        text = "Annotate about a hundred sentences: with them this page shows how often the labels are right."
-        return [("Best", "Unknown without gold."), ("Next", text)]
-    name, counts = max(((name, source.total.exact) for name, source in scored.items()), key=lambda item: item[1].f1)
-    scores = f"F1 {counts.f1:.1f}, P {counts.precision:.1f}, R {counts.recall:.1f}"
-    return [("Best", f"'{name}' is the best source: {scores} on the gold.")]
+    plots = _plots(analysis.calibration, "sources")
+    return Section("Weak labels", "sources", lines, plots, analysis_tables(analysis))
 
 
 def _plots(calibration: Dict[str, Reliability], key: str) -> List[Plot]:

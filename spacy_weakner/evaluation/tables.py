@@ -118,14 +118,10 @@ def tuning_tables(tuning: Tuning) -> List[Table]:
     scores = [("all", tuning.scores), *tuning.per_label.items()]
     if len(tuning.per_source) > 1:
         scores += [(f"source {name}", scored) for name, scored in tuning.per_source.items()]
-    rows = []
-    for name, scored in scores:
-        bounds = [scored.intervals[key].text() for key in ("p", "r", "f1")]
-        pairs = zip(_scores(scored.counts), bounds, strict=True)
-        rows.append([name, *(cell for pair in pairs for cell in pair), *map(_n, scored.counts)])
+    rows = [[name, *_scores(one.counts), one.interval.text(), *map(_n, one.counts)] for name, one in scores]
     title = f"Weak labels on {tuning.scores.docs} of {tuning.docs} gold documents"
     return _tables(
-        Table(title, ["", "P", "95 %", "R", "95 %", "F1", "95 %", *_COUNTS], rows),
+        Table(title, ["", *_SCORES, "F1 95 %", *_COUNTS], rows),
         Table(
             "Worst terms",
             ["Term", "Label", "Source", "wrong", "right", "for example"],

@@ -8,11 +8,8 @@ from spacy.tokens import Doc, Span
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities, set_group, set_source
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.evaluation.bootstrap import Difference, Interval
-from spacy_weakner.evaluation.compare import Comparison
 from spacy_weakner.evaluation.examples import Example, WorstSentences, label_colors, render
-from spacy_weakner.evaluation.report import best_of, report
-from spacy_weakner.scores import Accuracy, Counts
+from spacy_weakner.evaluation.report import Section, report
 
 from ..util import make_doc
 
@@ -183,34 +180,12 @@ def test_ids_and_those_that_are_wrong(nlp, tmp_path):
     )
 
 
-def test_the_answer_comes_first(corpus, tmp_path, hostile_page):
-    candidates = {"terms": f"{corpus}#terms", "perfect": corpus}
-    report(tmp_path / "r.html", test=corpus, candidates=candidates, labels=corpus)
+def test_the_answer_comes_first(corpus, tmp_path):
+    first = Section("Selection", "selection", [], [], [], [("Best", SCRIPT)])
+    report(tmp_path / "r.html", labels=corpus, first=[first])
     page = Page(tmp_path / "r.html")
     assert page.elements.index("h1") < page.elements.index("dl") < page.elements.index("nav")
-    answers = [" ".join(data.split()) for tag, data in page.texts if tag == "dd"]
-    assert [data for tag, data in page.texts if tag == "dt"] == ["Best", "How certain", "Errors"]
-    assert answers[0].startswith("'perfect' has the best F1 here: F1 100.0 (")
-    assert "'terms'" in answers[1] and answers[2].startswith("It makes no errors here.")
-    assert [tag for tag, data in Page(hostile_page).texts if SCRIPT in data and tag == "dd"]
-
-
-def test_how_certain_an_answer_is():
-    def row(name, tp, *difference):
-        keys = ("baseline", "f1", "low", "high", "p")
-        found = Difference(**dict(zip(keys, difference, strict=True))) if difference else None
-        return Comparison(name, Counts(tp, 10, 10), {}, None, Accuracy(), Interval(low=70.0, high=95.0), found)
-
-    # Single intervals overlap, and yet the paired difference is certain.
-    first, second = row("a", 90), row("b", 50, "a", -6.0, -9.0, -2.0, 0.001)
-    certain = best_of([second, first])[1][1]
-    assert "2.0 to 9.0" in certain and "chance" not in certain
-    assert "'a'" in best_of([second, first])[0][1]
-    assert "may be chance" in best_of([first, row("b", 50, "a", -6.0, -9.0, 2.0, 0.2)])[1][1]
-    # The best one may be compared with the next.
-    assert "2.0 to 9.0" in best_of([row("a", 90, "b", 6.0, 2.0, 9.0, 0.01), row("b", 50)])[1][1]
-    assert "--baseline" in best_of([row("a", 3), row("b", 2, "c", 1.0, 1.0, 2.0, 0.1)])[1][1]
-    assert "Nothing else" in best_of([first])[1][1]
+    assert [data for tag, data in page.texts if tag in ("dt", "dd")] == ["Best", SCRIPT]
 
 
 def test_tables_scroll_in_their_box_and_pages_are_printed(hostile_page):

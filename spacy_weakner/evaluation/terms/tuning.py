@@ -18,7 +18,7 @@ from ...corpus.language import corpus_language
 from ...errors import Errors, WeaknerError, check_choice, check_range
 from ...labeling.aggregate import METHODS, UNION
 from ...scores import Counts, as_json, count_matches
-from ..bootstrap import Bootstrap, Interval, f1, precision, recall
+from ..bootstrap import Bootstrap, Interval
 from ..evaluate import Evaluation
 from .collected import find_collected
 from .combining import Labels, combined_labels
@@ -28,23 +28,20 @@ from .proposal import Proposal, propose
 
 SAMPLES = 1000
 TOP = 20
-_MEASURES = {"p": precision, "r": recall, "f1": f1}
 # Examples of a wrong term, and tokens around its match.
 _EXAMPLES, _CONTEXT = 2, 8
 Matches = Mapping[str, Sequence[Optional[Sentence]]]
 
 
 class Scores(NamedTuple):
-    """Scores with 95 % intervals."""
+    """Scores, and how certain they are."""
 
     counts: Counts
-    intervals: Dict[str, Interval]  # of "p", "r" and "f1", over sentences drawn with replacement
+    interval: Interval  # of F1, over sentences drawn with replacement
     docs: int  # that were scored
 
     def to_json(self) -> Dict[str, Any]:
-        """The scores as JSON, in [0, 100]."""
-        intervals = {key: [round(interval.low, 2), round(interval.high, 2)] for key, interval in self.intervals.items()}
-        return {**as_json(self.counts), "intervals": intervals, "docs": self.docs}
+        return {**as_json(self.counts), "interval": as_json(self.interval), "docs": self.docs}
 
 
 class WorstTerm(NamedTuple):
@@ -79,12 +76,10 @@ class Tuning(NamedTuple):
     warnings: List[LabelWarning]
 
     def to_json(self) -> Dict[str, Any]:
-        """All of it as JSON; "proposal" is the first of the proposals."""
-        result: Dict[str, Any] = {key: as_json(value) for key, value in self._asdict().items()}
-        result["scores"] = self.scores.to_json()
+        """All of it as JSON."""
+        result: Dict[str, Any] = {**as_json(self), "scores": self.scores.to_json()}
         for key in ("per_label", "per_source"):
             result[key] = {name: scores.to_json() for name, scores in getattr(self, key).items()}
-        result["proposal"] = result["proposals"][0] if self.proposals else None
         return result
 
 
@@ -156,7 +151,7 @@ def tune_terms(
         scores.counts,
         {label: total.counts for label, total in per_label.items()},
         {name: total.counts for name, total in per_source.items()},
-        width=scores.intervals["f1"].high - scores.intervals["f1"].low,
+        width=scores.interval.high - scores.interval.low,
         better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
         unanswered={name: n for name, n in unanswered.items() if n},
         found={name: _share_found(sentences) for name, sentences in of_lists.items()},
@@ -176,30 +171,28 @@ def tune_terms(
         per_source=per_source,
         unanswered=tuple(name for name, n in unanswered.items() if n == len(docs)),
         errors=_errors(docs, golds, labels),
-        worst_terms=find_worst_terms(docs, matches, policy, top),
+        worst_terms=_worst_terms(docs, matches, policy, top),
         proposals=sorted(filter(None, proposals), key=lambda proposal: -proposal.difference.f1),
         warnings=warnings,
     )
 
 
-def find_worst_terms(docs: Sequence[Doc], matches: Matches, policy: str, top: int) -> List[WorstTerm]:
-    """Find the phrases that are more often wrong than right, the worst first, equal ones in alphabetical order."""
+def _worst_terms(docs: Sequence[Doc], matches: Matches, policy: str, top: int) -> List[WorstTerm]:
+    """The phrases that are more often wrong than right, the worst first, equal ones in alphabetical order."""
     right: Counter[Tuple[str, str, str]] = Counter()
-    wrong: Counter[Tuple[str, str, str]] = Counter()
     examples: Dict[Tuple[str, str, str], List[str]] = {}
     for source, sentences in matches.items():
         for doc, sentence in zip(docs, sentences, strict=True):
-            for match in () if sentence is None else choose_matches(sentence.matches, policy):
+            for match in choose_matches(sentence.matches, policy) if sentence else ():
                 start, end, label = match.candidate.entity
                 key = (match.term, label, source)
-                if sentence is not None and match.candidate.entity in sentence.gold.entities:
+                if sentence and match.candidate.entity in sentence.gold.entities:
                     right[key] += 1
-                    continue
-                wrong[key] += 1
-                if len(shown := examples.setdefault(key, [])) < _EXAMPLES:
-                    shown.append(doc[max(0, start - _CONTEXT) : end + _CONTEXT].text.strip())
+                else:
+                    examples.setdefault(key, []).append(doc[max(0, start - _CONTEXT) : end + _CONTEXT].text.strip())
+    wrong = {key: len(found) for key, found in examples.items()}
     ranked = sorted(wrong, key=lambda key: (right[key] - wrong[key], key))[:top]
-    return [WorstTerm(*key, wrong[key], right[key], tuple(examples[key])) for key in ranked]
+    return [WorstTerm(*key, wrong[key], right[key], tuple(examples[key][:_EXAMPLES])) for key in ranked]
 
 
 def _share_found(sentences: Sequence[Sentence]) -> float:
@@ -271,8 +264,7 @@ def _count(
 
 
 def _scores(sums: Bootstrap, number: int, row: "NDArray[numpy.int64]") -> Scores:
-    intervals = {key: sums.interval(number, measure) for key, measure in _MEASURES.items()}
-    return Scores(Counts(*map(int, row.sum(0))), intervals, int(row.any(1).sum()))
+    return Scores(Counts(*map(int, row.sum(0))), sums.interval(number), int(row.any(1).sum()))
 
 
 def _errors(docs: Sequence[Doc], golds: Sequence[Gold], labels: Labels) -> Dict[str, int]:
