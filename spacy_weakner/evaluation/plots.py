@@ -1,11 +1,9 @@
-"""Plots as SVG that can stand in an HTML page: narrow enough for a phone, in the colors of the page's text, and the
-same bytes for the same numbers."""
+"""Plots as images within an HTML page: narrow enough for a phone, and the same bytes for the same numbers."""
 
+import base64
 import io
-import re
 import warnings
 from contextlib import contextmanager
-from html import escape
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple
 
 from ..calibration.reliability import Reliability
@@ -21,29 +19,22 @@ WIDTH = 4.5
 # color-blind. Names and markers stand beside them.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3d94cf", "#8c6bb1", "#7f7f7f")
 _LEGEND_LINE = 0.25
-# What is drawn in this color gets that of the page's text, in light and in dark.
-_INK = "#010203"
 _MARKERS = "osD^vPX*"
 # Characters of a name above a row, and in a legend, which begins further right.
 _NAME_WIDTH, _LEGEND_WIDTH = 40, 34
 _STYLE: Dict[str, Any] = {
     "font.size": 12,
     "svg.fonttype": "none",
+    "svg.hashsalt": "",
     "text.parse_math": False,  # a name may hold dollar signs
-    "text.color": _INK,
-    "axes.edgecolor": _INK,
-    "axes.labelcolor": _INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "axes.titlesize": 11,
     "grid.color": "#8c8c8c",
     "grid.alpha": 0.35,
     "grid.linewidth": 0.6,
     "legend.frameon": False,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
 }
 
 
@@ -51,13 +42,14 @@ class Plot(NamedTuple):
     """A plot."""
 
     title: str
-    svg: str  # an `<svg>` element, with the same in words for those who do not see it
+    source: str  # SVG as a data URL
+    words: str  # the same for those who do not see it
 
 
-def f1_plot(rows: Sequence[CandidateScores], key: str) -> Plot:
+def f1_plot(rows: Sequence[CandidateScores]) -> Plot:
     """F1 of candidates, with confidence intervals where there are any."""
     colors = _colors([row.name for row in rows])
-    with _figure(0.8 + 0.5 * len(rows), key) as (figure, axes):
+    with _figure(0.8 + 0.5 * len(rows)) as (figure, axes):
         for i, row in enumerate(rows):
             if row.interval is not None:
                 axes.plot([row.interval.low, row.interval.high], [i, i], color=colors[row.name], linewidth=2.5)
@@ -72,25 +64,25 @@ def f1_plot(rows: Sequence[CandidateScores], key: str) -> Plot:
             f"{shorten(row.name)} {row.f1:.1f}" + (f" ({row.interval.text()})" if row.interval else "") for row in rows
         )
         title = "F1 with 95 % intervals" if any(row.interval for row in rows) else "F1"
-        return _finish(figure, title, description, key)
+        return _finish(figure, title, description)
 
 
-def curve_plot(points: Sequence[Tuple[float, float]], key: str) -> Plot:
+def curve_plot(points: Sequence[Tuple[float, float]]) -> Plot:
     """F1 by the size of the training data."""
-    with _figure(3.0, key) as (figure, axes):
+    with _figure(3.0) as (figure, axes):
         axes.plot(*zip(*points, strict=True), **_line(0, COLORS[0]))
         axes.set_xlabel("gold sentences")
         axes.set_ylabel("F1 (%)")
         axes.set_xlim(left=0)
         description = "; ".join(f"{n:.0f} sentences {f1:.1f}" for n, f1 in points)
-        return _finish(figure, "Gold alone, by the amount of gold", description, key)
+        return _finish(figure, "Gold alone, by the amount of gold", description)
 
 
-def reliability_plot(calibration: Dict[str, Reliability], key: str) -> Plot:
+def reliability_plot(calibration: Dict[str, Reliability]) -> Plot:
     """Share of right spans against their mean score; on the diagonal both are equal."""
     colors = _colors(calibration)
-    with _figure(3.6 + _LEGEND_LINE * len(calibration), key) as (figure, axes):
-        axes.plot([0, 1], [0, 1], color=_INK, linewidth=1, linestyle=(0, (4, 3)))
+    with _figure(3.6 + _LEGEND_LINE * len(calibration)) as (figure, axes):
+        axes.plot([0, 1], [0, 1], color="black", linewidth=1, linestyle=(0, (4, 3)))
         for i, (name, result) in enumerate(calibration.items()):
             points = [(group.score, group.right) for group in result.bins if group.spans]
             if points:
@@ -106,16 +98,16 @@ def reliability_plot(calibration: Dict[str, Reliability], key: str) -> Plot:
             f"{shorten(name)}: expected calibration error {group.error:.3f} over {group.spans} spans"
             for name, group in calibration.items()
         )
-        return _finish(figure, "Reliability of scores", description, key)
+        return _finish(figure, "Reliability of scores", description)
 
 
 @contextmanager
-def _figure(height: float, key: str) -> Iterator[Tuple["Figure", "Axes"]]:
+def _figure(height: float) -> Iterator[Tuple["Figure", "Axes"]]:
     """A figure of its own, so that nothing of pyplot's state is read or changed."""
     import matplotlib
     from matplotlib.figure import Figure
 
-    style: Dict[Any, Any] = {**matplotlib.rcParamsDefault, **_STYLE, "svg.hashsalt": key}
+    style: Dict[Any, Any] = {**matplotlib.rcParamsDefault, **_STYLE}
     # A user's own settings must not change the report; the backend belongs to pyplot, which is not used.
     style = {name: value for name, value in style.items() if not name.startswith(("backend", "interactive"))}
     with warnings.catch_warnings(), matplotlib.rc_context(style):
@@ -140,27 +132,7 @@ def _line(i: int, color: str) -> Dict[str, Any]:
     }
 
 
-def _finish(figure: "Figure", title: str, description: str, key: str) -> Plot:
-    """Make the figure an element of a page."""
-    stream = io.StringIO()
-    figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    svg = stream.getvalue()
-    element = svg[svg.index("<svg") :]
-    element = re.sub(r"<metadata>.*?</metadata>\s*|<style.*?</style>\s*|<!--.*?-->\s*", "", element, flags=re.DOTALL)
-    view = re.search(r'viewBox="[^"]+"', element)
-    # Text and attributes hold no "<" or ">" of their own, so this finds tags only, never words of a user.
-    element = re.sub(r"<[^>]+>", lambda tag: _inline_tag(tag[0], key), element[element.index(">") + 1 :])
-    html = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img" '
-        f'aria-labelledby="{key}-title {key}-desc" {view[0] if view else ""}>\n'
-        f'<title id="{key}-title">{escape(title)}</title>\n<desc id="{key}-desc">{escape(description)}</desc>'
-        f"{element.rstrip()}\n"
-    )
-    return Plot(title, html)
-
-
-def _inline_tag(tag: str, key: str) -> str:
-    tag = re.sub(r'\bid="', f'id="{key}-', tag)
-    tag = re.sub(r'\bhref="#', f'href="#{key}-', tag).replace("url(#", f"url(#{key}-")
-    tag = re.sub(rf"\b(fill|stroke): {_INK}", r"\1: currentColor", tag)
-    return re.sub(r"font-family: [^;\"]+;? ?", "", tag)  # that of the page
+def _finish(figure: "Figure", title: str, words: str) -> Plot:
+    stream = io.BytesIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
+    return Plot(title, f"data:image/svg+xml;base64,{base64.b64encode(stream.getvalue()).decode()}", words)

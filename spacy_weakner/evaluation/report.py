@@ -152,7 +152,7 @@ def _comparison_section(test: Path, rows: List[Comparison], observers: Mapping[s
     evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
     tables = [comparison_table(rows), *evaluated, *link_tables(wrong), *calibration_tables(calibration)]
     lines = [f"Test set: {test}", f"{first.docs:,} documents with {counts.tp + counts.fn:,} gold entities."]
-    plots = [f1_plot([row.scores() for row in rows], "candidates-f1"), *_plots(calibration, "candidates")]
+    plots = [f1_plot([row.scores() for row in rows]), *_plots(calibration)]
     return Section("Comparison of candidates", "candidates", lines, plots, tables)
 
 
@@ -175,12 +175,11 @@ def _analysis_section(labels: Path, analysis: Analysis) -> Section:
         lines.append(f"Documents that no source has labeled: {analysis.unlabeled:,}.")
     if analysis.gold is None:
         lines.append("No gold is known here, so it is unknown how often the labels are right.")
-    plots = _plots(analysis.calibration, "sources")
-    return Section("Weak labels", "sources", lines, plots, analysis_tables(analysis))
+    return Section("Weak labels", "sources", lines, _plots(analysis.calibration), analysis_tables(analysis))
 
 
-def _plots(calibration: Dict[str, Reliability], key: str) -> List[Plot]:
-    return [reliability_plot(calibration, f"{key}-reliability")] if calibration else []
+def _plots(calibration: Dict[str, Reliability]) -> List[Plot]:
+    return [reliability_plot(calibration)] if calibration else []
 
 
 def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]]) -> str:

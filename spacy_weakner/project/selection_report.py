@@ -46,9 +46,9 @@ def selection_section(selection: Selection) -> Section:
                 cells[-2:] = [f"{difference.f1:+.1f}", f"{difference.low:+.1f} to {difference.high:+.1f}"]
             rows.append(cells)
         tables.append(Table(f"Scores on {corpus}", header, rows))
-        plots.append(f1_plot([*scores.values()], "selection-f1"))
+        plots.append(f1_plot([*scores.values()]))
     if len(selection.curve) > 1:
-        plots.append(curve_plot([(point["sentences"], point["f1"]) for point in selection.curve], "selection-curve"))
+        plots.append(curve_plot([(point["sentences"], point["f1"]) for point in selection.curve]))
     if selection.recommendations:
         rows = [[str(i), text] for i, text in enumerate(selection.recommendations, start=1)]
         tables.append(Table("What would help next", ["", "Recommendation"], rows, names=2))
