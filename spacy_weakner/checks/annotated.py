@@ -1,7 +1,7 @@
 """Gold, dev and test: do they hold what training and scoring need, and are they different sentences."""
 
 import shlex
-from typing import Dict, List, Sequence
+from typing import Callable, Dict, List, Sequence
 
 from ..corpus.sentences import sentence_key
 from ..errors import shorten
@@ -17,69 +17,51 @@ _WIDTH = 40
 
 
 def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
-    if not corpus.sentences:
-        if not corpus.broken:
-            findings.error(corpus.where, f"{corpus.path} is empty: there is no sentence in it.", _form(corpus))
-        return
-    unknown = [s for s in corpus.sentences if not s.is_annotated]
-    weak = [s for s in corpus.sentences if s.weak]
-    partly = [s for s in corpus.sentences if s.is_annotated and s.missing and not s.weak]
-    if len(unknown) == len(corpus.sentences):
+    where, sentences = corpus.where, corpus.sentences
+    unknown = [s for s in sentences if not s.is_annotated]
+    if len(unknown) == len(sentences):
         if not corpus.broken:  # else other findings tell why
-            message = f"None of its {plural(len(unknown), 'sentence')} is annotated ('ents' is missing or null)."
-            hint = 'Annotated sentences without entities have "ents": [].'
-            findings.error(corpus.where, f"{message} {hint}", _form(corpus))
+            message = f"None of its {plural(len(unknown), 'sentence')} is annotated ('ents' is missing or null). "
+            message += 'Annotated sentences without entities have "ents": [].'
+            empty = f"{corpus.path} is empty: there is no sentence in it."
+            findings.error(where, message if sentences else empty, _form(corpus))
         return
-    if corpus.name == "gold":
-        _check_gold(corpus, unknown, weak, findings)
-    else:
-        _check_evaluated(corpus, unknown, weak, partly, findings)
-    if not any(s.entities for s in corpus.sentences):
-        use = "no label can be learned" if corpus.name == "gold" else "every score would be 0"
-        sentences = plural(len(corpus.sentences), "sentence")
-        message = f"There is no entity in its {sentences} ('ents' is [] everywhere): {use}."
-        cure = f"Annotate entities, or check that the right file was given for --{corpus.name}."
-        findings.error(corpus.where, message, cure)
 
-
-def _check_gold(corpus: CheckedCorpus, unknown: List[Sentence], weak: List[Sentence], findings: Findings) -> None:
-    if unknown:
-        message = f"{_some(unknown, corpus)} without annotation ('ents' missing or null), from which nothing is learned"
-        cure = 'Write "ents": [] where there are no entities, or move such rows to --text.'
-        findings.warning(corpus.where, f"{message}: {examples([s.place for s in unknown])}.", cure)
-    if weak:
-        message = f"{_some(weak, corpus)} marked as weak labels: {examples([s.place for s in weak])}."
-        cure = "Only what a person has annotated is gold; other labels are a source (file = ...) in --sources."
-        findings.warning(corpus.where, message, cure)
-    with_entities = sum(bool(s.entities) for s in corpus.sentences)
-    if 0 < with_entities < FEW:
-        message = (
-            f"Only {plural(with_entities, 'sentence')} with entities: whatever is chosen or measured on so few is "
-        )
-        message += "imprecise (confidences, which method is best, scores of a dev set split off it)."
-        findings.warning(corpus.where, message, "Annotate more: 100 to 200 are good.")
-
-
-def _check_evaluated(
-    corpus: CheckedCorpus, unknown: List[Sentence], weak: List[Sentence], partly: List[Sentence], findings: Findings
-) -> None:
-    for found, what in (
-        (unknown, "without annotation ('ents' missing or null)"),
-        (weak, "with weak labels only"),
-        (partly, "in which nothing is known about some tokens ('missing')"),
-    ):
+    def report(add: Callable[[str, str, str], None], found: Sequence[Sentence], what: str, cure: str) -> None:
         if found:
-            message = f"{_some(found, corpus)} {what}, but {corpus.name} must be annotated completely to be scored on"
-            places = examples([s.place for s in found])
-            findings.error(corpus.where, f"{message}: {places}.", "Annotate them, or remove these rows.")
-    n = sum(len(s.entities) for s in corpus.sentences)
-    if 0 < n < _FEW_TEST:
-        message = f"Only {plural(n, 'entity', 'entities')}: differences of a few points of F1 may be chance."
-        findings.info(corpus.where, message)
+            count = f"{plural(len(found), 'sentence')} of {len(sentences):,}"
+            add(where, f"{count} {what}: {examples([s.place for s in found])}.", cure)
 
-
-def _some(found: List[Sentence], corpus: CheckedCorpus) -> str:
-    return f"{plural(len(found), 'sentence')} of {len(corpus.sentences):,}"
+    weak = [s for s in sentences if s.weak]
+    n, n_entities = sum(bool(s.entities) for s in sentences), sum(len(s.entities) for s in sentences)
+    if corpus.name == "gold":
+        what = "without annotation ('ents' missing or null), from which nothing is learned"
+        cure = 'Write "ents": [] where there are no entities, or move such rows to --text.'
+        report(findings.warning, unknown, what, cure)
+        cure = "Only what a person has annotated is gold; other labels are a source (file = ...) in --sources."
+        report(findings.warning, weak, "marked as weak labels", cure)
+        if 0 < n < FEW:
+            message = f"Only {plural(n, 'sentence')} with entities: whatever is chosen or measured on so few is "
+            message += "imprecise (confidences, which method is best, scores of a dev set split off it)."
+            findings.warning(where, message, "Annotate more: 100 to 200 are good.")
+    else:
+        partly = [s for s in sentences if s.is_annotated and s.missing and not s.weak]
+        must = f", but {corpus.name} must be annotated completely to be scored on"
+        for found, what in (
+            (unknown, "without annotation ('ents' missing or null)"),
+            (weak, "with weak labels only"),
+            (partly, "in which nothing is known about some tokens ('missing')"),
+        ):
+            report(findings.error, found, what + must, "Annotate them, or remove these rows.")
+        if 0 < n_entities < _FEW_TEST:
+            entities = plural(n_entities, "entity", "entities")
+            findings.info(where, f"Only {entities}: differences of a few points of F1 may be chance.")
+    if not n:
+        use = "no label can be learned" if corpus.name == "gold" else "every score would be 0"
+        message = f"There is no entity in its {plural(len(sentences), 'sentence')} ('ents' is [] everywhere): {use}."
+        findings.error(
+            where, message, f"Annotate entities, or check that the right file was given for --{corpus.name}."
+        )
 
 
 def _form(corpus: CheckedCorpus) -> str:
@@ -105,27 +87,25 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
     common = [(s, there[key]) for s in corpus.sentences if (key := sentence_key(s.text)) in there]
     if not common:
         return
-    n = len(corpus.sentences)
+    n, where = len(corpus.sentences), corpus.where
     count = f"{len(common):,} of {plural(n, 'sentence')} ({percent(len(common), n)})"
     pairs = [f"'{shorten(a.text, _WIDTH)}' ({_line(corpus, a)}, {_line(other, b)})" for a, b in common]
-    shown = listed(pairs, _EXAMPLES)
-    if len(common) >= _SAME * n:
-        message = f"{corpus.name} is {other.name}: {count} are also in {other.name}: {shown}"
-        if other.name == "gold":
-            test = "scores would be close to 100 and mean nothing"
-            what = test if corpus.name == "test" else "models would be chosen on their own training data"
-            cure = f"Give other sentences for --{corpus.name}, annotated in the same way: split them off the gold."
-            findings.error(corpus.where, f"{message}; {what}.", cure)
+    shown = f"also in {other.name}: {listed(pairs, _EXAMPLES)}"
+    same = f"{corpus.name} is {other.name}: {count} are {shown}"
+    if len(common) < _SAME * n:
+        message = f"{count} of {corpus.name} are {shown}"
+        if all(len(sentence.words) <= SHORT for sentence, _ in common):
+            findings.info(where, f"{message}; all of them are short.")
         else:
-            cure = "Give other sentences for one of the two."
-            findings.warning(corpus.where, f"{message}; scores will be too good.", cure)
-        return
-    message = f"{count} of {corpus.name} are also in {other.name}: {shown}"
-    if any(len(sentence.words) > SHORT for sentence, _ in common):
-        cure = f"Remove them from {other.name}, so that the scores on {corpus.name} are those of new text."
-        findings.warning(corpus.where, f"{message}.", cure)
+            cure = f"Remove them from {other.name}, so that the scores on {corpus.name} are those of new text."
+            findings.warning(where, f"{message}.", cure)
+    elif other.name == "gold":
+        test = "scores would be close to 100 and mean nothing"
+        what = test if corpus.name == "test" else "models would be chosen on their own training data"
+        cure = f"Give other sentences for --{corpus.name}, annotated in the same way: split them off the gold."
+        findings.error(where, f"{same}; {what}.", cure)
     else:
-        findings.info(corpus.where, f"{message}; all of them are short.")
+        findings.warning(where, f"{same}; scores will be too good.", "Give other sentences for one of the two.")
 
 
 def _line(corpus: CheckedCorpus, sentence: Sentence) -> str:

@@ -19,10 +19,7 @@ from .findings import Findings, listed
 
 # What an encoder needs beside the base install: packages, and the extra that brings them.
 _NEEDS: Dict[str, Tuple[Tuple[str, ...], str]] = {
-    "static": (("transformers",), "transformers"),
-    "linear-static": (("transformers",), "transformers"),
-    "transformer": (("transformers",), "transformers"),
-    "gpu": (("transformers",), "transformers"),
+    **dict.fromkeys(("static", "linear-static", "transformer", "gpu"), (("transformers",), "transformers")),
     "spacy-transformers": (("transformers", "spacy_transformers"), "spacy-transformers"),
 }
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")

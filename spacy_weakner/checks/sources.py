@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
 import srsly
 from spacy.util import get_package_path
@@ -26,6 +26,7 @@ from .labels import Column, nearest
 from .matching import Seen
 from .terms import check_terms
 
+_UNITS = {TermSource: "term", PatternSource: "pattern"}
 # Labels of these are no entities.
 _NO_ENTITIES = ("tagger", "morphologizer", "parser", "senter", "lemmatizer", "textcat", "textcat_multilabel")
 
@@ -38,25 +39,24 @@ def check_sources(path: Path, lang: str, seen: Seen, findings: Findings, text: O
         where = f"--sources {path}, [sources.{name}]"
         with findings.guard(where):
             source = declared_source(place, name, settings, folder)
-            counts, unit = _labels(source, where, lang, seen, findings, text)
+            counts = _labels(source, where, lang, seen, findings, text)
             if counts is not None:
+                unit = _UNITS.get(type(source), "entity")
                 columns.append(Column(name, where, _renamed(source, counts, where, findings), unit))
     return columns
 
 
 def _labels(
     source: Source, where: str, lang: str, seen: Seen, findings: Findings, text: Optional[Path]
-) -> Tuple[Optional[Dict[str, Optional[int]]], str]:
+) -> Optional[Dict[str, Optional[int]]]:
     if isinstance(source, TermSource):
-        return dict(check_terms(source, where, lang, seen, findings)), "term"
+        return dict(check_terms(source, where, lang, seen, findings))
     if isinstance(source, PipelineSource):
-        return _pipeline_labels(source), "entity"
-    if isinstance(source, PatternSource):
-        return _pattern_labels(Path(source.path), where, findings), "pattern"
+        return _pipeline_labels(source)
     if isinstance(source, CorpusSource):
         is_json = text is not None and file_format(text) == "jsonl"
-        return _labels_in_text(source, text, where, findings) if text is not None and is_json else None, "entity"
-    return _answer_labels(source, where, findings), "entity"
+        return _labels_in_text(source, text, where, findings) if text is not None and is_json else None
+    return _labels_in_file(source, where, findings)
 
 
 def _renamed(
@@ -98,7 +98,7 @@ def _pipeline_labels(source: Source) -> Optional[Dict[str, Optional[int]]]:
 
 
 class _Counted(NamedTuple):
-    labels: "Counter[str]"
+    labels: Dict[str, Optional[int]]
     rows: int  # with any answer
     sampled: str
     rejected: Collected
@@ -113,7 +113,7 @@ def _count(path: Path, labels_of: Callable[[Row], Optional[Iterable[str]]]) -> _
             found = labels_of(row)
             n += found is not None
             labels.update(found or ())
-    return _Counted(labels, n, lines.note, counts)
+    return _Counted(dict(labels), n, lines.note, counts)
 
 
 def _mentioned(row: Row, source: Source) -> Optional[List[str]]:
@@ -127,23 +127,18 @@ def _pattern_label(row: Row) -> List[str]:
     return [row["label"]]
 
 
-def _pattern_labels(path: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
-    counted = _count(path, _pattern_label)
-    counted.rejected.report(where, findings)
-    return dict(counted.labels)
-
-
-def _answer_labels(source: Source, where: str, findings: Findings) -> Dict[str, Optional[int]]:
-    path = Path(source.path)
-    counted = _count(path, lambda row: _mentioned(row, source))
+def _labels_in_file(source: Source, where: str, findings: Findings) -> Dict[str, Optional[int]]:
+    """Labels of patterns, or of answers."""
+    path, are_patterns = Path(source.path), isinstance(source, PatternSource)
+    counted = _count(path, _pattern_label if are_patterns else lambda row: _mentioned(row, source))
     counted.rejected.report(where, findings)
     if counted.sampled:
         findings.info(where, f"Large, so it was sampled: {counted.sampled}.")
-    if not counted.labels and not counted.rejected.places:
+    if not (counted.labels or counted.rejected.places or are_patterns):
         nothing = f"None of the {counted.rows:,} rows of {path} names anything."
         message = nothing if counted.rows else f"{path} holds no answers."
         findings.error(where, message, "Check how the file was made: docs/guides/sources.md has the forms of its rows.")
-    return dict(counted.labels)
+    return counted.labels
 
 
 def _labels_in_text(source: Source, text: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
@@ -160,4 +155,4 @@ def _labels_in_text(source: Source, text: Path, where: str, findings: Findings) 
         findings.error(where, message, cure)
     elif not counted.labels:
         findings.info(where, f"The part of {text} that was read has no labels of it.")
-    return dict(counted.labels)
+    return counted.labels

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -57,7 +57,6 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
     used = [t for t in terms if len(t.text) >= source.min_length and folded(t.text) not in stop]
     _check_kinds(used, where, source, lang, seen, findings)
     _check_repeated(used, where, source.ambiguity, findings)
-    _check_ids(used, where, findings)
     if ids:
         names = source.labels or {}
         _check_gold_ids(ids, {names.get(label, label) for label in labels}, seen.gold, where, findings)
@@ -145,10 +144,17 @@ def _kind(text: str, stops: AbstractSet[str], longest: int) -> str:
 
 
 def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings: Findings) -> None:
-    by_text: Dict[str, Set[str]] = {}
+    labels, labels_of_id, ids = (defaultdict[str, Dict[str, None]](dict) for _ in range(3))
     for term in terms:
-        by_text.setdefault(_form(term), set()).add(term.label)
-    several = [f"{text} ({', '.join(sorted(found))})" for text, found in by_text.items() if len(found) > 1]
+        form = _form(term)
+        labels[form].setdefault(term.label)
+        if term.id:
+            labels_of_id[term.id].setdefault(term.label)
+            ids[f"{form} ({term.label}"].setdefault(term.id)
+    several, several_of_id = (
+        [f"{key} ({', '.join(sorted(found))})" for key, found in by_key.items() if len(found) > 1]
+        for by_key in (labels, labels_of_id)
+    )
     if several and ambiguity == "all":
         message = f"{plural(len(several), 'term')} with several labels: {_shown(several)}."
         cure = 'Decide for one, or set ambiguity = "first" (the order of the list) or "drop" (none).'
@@ -156,18 +162,8 @@ def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings:
     repeated = len(terms) - len({(_form(term), term.label, term.id) for term in terms})
     if repeated:
         findings.info(where, f"{plural(repeated, 'term')} more than once (whatever case and signs); each counts once.")
-
-
-def _check_ids(terms: Sequence[Term], where: str, findings: Findings) -> None:
-    labels: Dict[str, Set[str]] = {}
-    ids: Dict[str, Dict[str, None]] = {}
-    for term in terms:
-        if term.id:
-            labels.setdefault(term.id, set()).add(term.label)
-            ids.setdefault(f"{_form(term)} ({term.label}", {}).setdefault(term.id)
-    several = [f"{identifier} ({', '.join(sorted(found))})" for identifier, found in labels.items() if len(found) > 1]
-    if several:
-        message = f"{plural(len(several), 'id')} with several labels: {_shown(several)}."
+    if several_of_id:
+        message = f"{plural(len(several_of_id), 'id')} with several labels: {_shown(several_of_id)}."
         findings.warning(where, message, "Decide for one label of each, unless its terms are to have both.")
     ambiguous = [f"{text}: {', '.join(found)})" for text, found in ids.items() if len(found) > 1]
     if ambiguous:

@@ -1,7 +1,6 @@
 """Tokens of annotated files against the tokenizer: entities that begin or end within one cannot be found."""
 
-from itertools import compress
-from typing import Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, List, NamedTuple, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -37,9 +36,6 @@ def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings)
         findings.warning(corpus.where, f"{message} With --misaligned {misaligned} they are changed.", shifted)
 
 
-_Text = Tuple[str, Optional[List[Tuple[int, int]]]]
-
-
 class _Comparison(NamedTuple):
     sentences: int
     other: int
@@ -51,14 +47,12 @@ class _Comparison(NamedTuple):
 def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> None:
     """Tokenize the text of some sentences again."""
     sentences = corpus.sentences[:: max(1, -(-len(corpus.sentences) // LIMIT))]
-    texts = [_text(sentence) for sentence in sentences]
-    short = [not longest_run(text, nlp) for text, _ in texts]
-    if not all(short):
-        message = f"{plural(short.count(False), 'sentence')} with tokens of which a tokenizer takes very long"
+    texts = [sentence.text if sentence.spaced else natural_text(sentence.words) for sentence in sentences]
+    short = [(sentence, text) for sentence, text in zip(sentences, texts, strict=True) if not longest_run(text, nlp)]
+    if len(short) < len(sentences):
+        message = f"{plural(len(sentences) - len(short), 'sentence')} with tokens of which a tokenizer takes very long"
         findings.info(corpus.where, f"{message}: they were not compared with those that it would make.")
-    sentences, texts = list(compress(sentences, short)), list(compress(texts, short))
-    here = _compare(sentences, texts, nlp.tokenizer)
-    words = _compare(sentences, texts, create_word_tokenizer(nlp))
+    here, words = (_compare(short, tokenizer) for tokenizer in (nlp.tokenizer, create_word_tokenizer(nlp)))
     if here.other <= _MUCH * here.sentences:
         return
     better = words.other < 0.7 * here.other
@@ -77,46 +71,39 @@ def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> No
     add(corpus.where, message, cure)
 
 
-def _compare(sentences: Sequence[Sentence], texts: Sequence[_Text], tokenizer: Callable[[str], Doc]) -> _Comparison:
+def _compare(pairs: Sequence[Tuple[Sentence, str]], tokenizer: Callable[[str], Doc]) -> _Comparison:
     other = entities = cut = 0
     shown: List[str] = []
-    for sentence, (text, borders) in zip(sentences, texts, strict=True):
-        doc = tokenizer(text)
-        tokens = [token for token in doc if not token.text.isspace()]
+    for sentence, text in pairs:
+        tokens = [token for token in tokenizer(text) if not token.text.isspace()]
         entities += len(sentence.entities)
         words = [word for word in sentence.words if not word.isspace()]
         if [token.text for token in tokens] == words:
             continue
         other += 1
-        borders = _borders(sentence.words, text) if borders is None else borders
+        borders = find_borders(sentence.words, text)
         starts, ends = {token.idx for token in tokens}, {token.idx + len(token.text) for token in tokens}
         for start, end, _ in sentence.entities:
             cut += borders[start][0] not in starts or borders[end - 1][1] not in ends
         if len(shown) < FIRST:
             shown.append(_difference(words, [token.text for token in tokens]))
-    return _Comparison(len(sentences), other, entities, cut, list(dict.fromkeys(shown)))
+    return _Comparison(len(pairs), other, entities, cut, list(dict.fromkeys(shown)))
 
 
-def _text(sentence: Sentence) -> _Text:
-    return (sentence.text, None) if sentence.spaced else natural_text(sentence.words)
-
-
-def natural_text(words: Sequence[str]) -> Tuple[str, List[Tuple[int, int]]]:
+def natural_text(words: Sequence[str]) -> str:
     """The text that tokens were probably made of, where nothing says which of them blanks followed."""
-    text, borders, joined = "", [], True
+    text, joined = "", True
     for i, word in enumerate(words):
         within = (
             word in _JOINING and 0 < i < len(words) - 1 and words[i - 1][-1].isalnum() and words[i + 1][0].isalnum()
         )
-        if not (joined or word in _CLOSING or within):
-            text += " "
-        borders.append((len(text), len(text) + len(word)))
-        text += word
+        text += word if joined or word in _CLOSING or within else f" {word}"
         joined = within or word in _OPENING
-    return text, borders
+    return text
 
 
-def _borders(words: Sequence[str], text: str) -> List[Tuple[int, int]]:
+def find_borders(words: Sequence[str], text: str) -> List[Tuple[int, int]]:
+    """Where tokens begin and end in their text."""
     borders, position = [], 0
     for word in words:
         start = text.index(word, position)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_weakner.checks.tokens import natural_text
+from spacy_weakner.checks.tokens import find_borders, natural_text
 
 from .conftest import found
 
@@ -69,6 +69,5 @@ def test_known_spaces_are_used(check):
 )
 def test_natural_text(words, text):
     tokens = words.split()
-    found_text, borders = natural_text(tokens)
-    assert found_text == text
-    assert [text[a:b] for a, b in borders] == tokens
+    assert natural_text(tokens) == text
+    assert [text[a:b] for a, b in find_borders(tokens, text)] == tokens
