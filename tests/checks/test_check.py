@@ -1,7 +1,7 @@
 """All checks together: one that fails hides nothing, and the command says the same."""
 
 import json
-from dataclasses import replace
+import re
 
 import pytest
 
@@ -13,6 +13,8 @@ from spacy_weakner.files import write_text
 
 from ..cli.util import invoke as run_command
 from .conftest import GOLD, found
+
+WORDS = "spacy_weakner.WordTokenizer.v1"
 
 
 def invoke(*args):
@@ -36,23 +38,18 @@ def test_all_problems_at_once(check):
     assert levels == sorted(levels, key=("error", "warning", "info").index)
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError, MemoryError, KeyError])
-def test_a_fault_of_a_check_is_not_blamed_on_files(check, monkeypatch, error):
+@pytest.mark.parametrize("error", [ZeroDivisionError, MemoryError, KeyError, PermissionError])
+def test_what_cannot_be_read_hides_nothing_and_a_fault_of_a_check_is_not_blamed_on_files(check, monkeypatch, error):
     def fail(*args):
-        raise error("x")
+        raise error(13, "Permission denied")
 
     monkeypatch.setattr(module, "check_tokens", fail)
-    with pytest.raises(error):
-        check(gold=GOLD, test=GOLD)
-
-
-def test_a_file_that_cannot_be_read_hides_no_other_finding(check, monkeypatch):
-    def fail(*args):
-        raise PermissionError(13, "Permission denied", "gold")
-
-    monkeypatch.setattr(module, "check_tokens", fail)
-    (first, second) = found(check(gold=GOLD, test=GOLD), "error")
-    assert "Permission denied" in first and "test is gold" in second
+    if error is PermissionError:
+        (first, second) = found(check(gold=GOLD, test=GOLD), "error")
+        assert "Permission denied" in first and "test is gold" in second
+    else:
+        with pytest.raises(error):
+            check(gold=GOLD, test=GOLD)
 
 
 def test_nothing_to_check():
@@ -97,50 +94,40 @@ def test_every_option_is_passed_on(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(command, "examine", fake)
-    options = (
-        "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size gpu --transformer m "
-    )
-    options += (
-        "--gpu-id 0 --label A --label B --term-label L --max-steps 7 --misaligned drop --spans-key sc "
-        "--configs g --columns 2 3"
-    )
-    assert invoke(*options.split()).exit_code == 130
+    options = "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size gpu --gpu-id 0 "
+    options += "--transformer m --term-label L --max-steps 7 --misaligned drop --spans-key sc --configs g"
+    assert invoke(*options.split(), *["--label", "A", "--label", "B", "--columns", "2", "3"]).exit_code == 130
     assert (seen.pop("labels"), seen.pop("columns")) == (("A", "B"), (2, 3))
-    words = options.split()[:-3]
-    given = dict(zip(words[::2], words[1::2], strict=True))
-    assert {f"--{key.replace('_', '-')}": str(value) for key, value in seen.items()} == {
-        key: value for key, value in given.items() if key != "--label"
-    }
+    assert (
+        " ".join(f"--{key.replace('_', '-')} {seen[key.replace('-', '_')]}" for key in re.findall(r"--(\S+)", options))
+        == options
+    )
+    assert len(seen) == len(options.split()) / 2
 
 
-def about_configs(settings):
-    return [each for each in examine(CheckedFiles(), settings).findings if each.where.startswith("--configs")]
+@pytest.fixture
+def about_configs(tmp_path):
+    """Checks the configs of a project: one of a size."""
+
+    def about_configs(made_for, **settings):
+        write_text(tmp_path / "linear" / "crf_ner.cfg", render_config("crf_ner", made_for, lang="de"))
+        given = {"lang": "de", "size": "linear", "tokenizer": "spacy.Tokenizer.v1", "configs": tmp_path, **settings}
+        return [f for f in examine(CheckedFiles(), CheckedSettings(**given)).findings if f.where.startswith("--conf")]
+
+    return about_configs
 
 
-def test_configs_have_to_fit(tmp_path):
-    folder = tmp_path / "configs"
-    fine = CheckedSettings(lang="de", size="linear", tokenizer="spacy.Tokenizer.v1", configs=folder)
-    assert not about_configs(fine)  # those of a folder that is not there are made later
-    path = folder / "linear" / "crf_ner.cfg"
-    write_text(path, render_config("crf_ner", "linear", lang="de"))
-    assert not about_configs(fine)
-    for changed, told in (
-        ({"lang": "en"}, "language is 'de'"),
-        ({"tokenizer": "spacy_weakner.WordTokenizer.v1"}, "WordTokenizer"),
-    ):
-        (found,) = about_configs(replace(fine, **changed))
+def test_configs_have_to_fit(about_configs, tmp_path):
+    # Those of a folder that is not there are made later.
+    assert not about_configs("linear", configs=tmp_path / "none") and not about_configs("linear")
+    for changed, told in (({"lang": "en"}, "language is 'de'"), ({"tokenizer": WORDS}, "WordTokenizer")):
+        (found,) = about_configs("linear", **changed)
         assert told in found.message and "init config crf_ner" in found.cure and "--overwrite" in found.cure
-    # Each folder has those of one size, whatever the size of the project is.
-    write_text(path, render_config("crf_ner", "linear-static", lang="de"))
-    (folder / "gpu").mkdir()
-    for size in ("linear", "gpu"):
-        (found,) = about_configs(replace(fine, size=size))
-        assert "vectors of word pieces" in found.message and "--size linear" in found.cure
-
-
-def test_configs_of_another_size(tmp_path):
-    folder = tmp_path / "configs"
-    write_text(folder / "linear" / "crf_ner.cfg", render_config("crf_ner", "linear", lang="de"))
-    (found,) = about_configs(CheckedSettings(lang="de", size="gpu", configs=folder))
+    (found,) = about_configs("linear", size="gpu", tokenizer=None)
     assert found.level == "error" and "none of the size 'gpu'" in found.message
-    assert found.cure.endswith(f"init config crf_ner,best.gold {folder}/gpu --size gpu --lang de")
+    assert found.cure.endswith(f"init config crf_ner,best.gold {tmp_path}/gpu --size gpu --lang de")
+    # Each folder has those of one size, whatever the size of the project is.
+    (tmp_path / "gpu").mkdir()
+    for size in ("linear", "gpu"):
+        (found,) = about_configs("linear-static", size=size)
+        assert "vectors of word pieces" in found.message and "--size linear" in found.cure

@@ -13,6 +13,7 @@ from spacy_weakner.errors import WeaknerError
 
 from .conftest import GOLD, found
 
+EMPTY = [{"tokens": ["a"], "ents": []}]
 OTHERS = [{"tokens": ["Bob", "had", "insulin", str(i)], "ents": [[0, 1, "PER"], [2, 3, "DRUG"]]} for i in range(60)]
 
 
@@ -24,9 +25,6 @@ def test_nothing_is_wrong_with_good_files(check):
     )
     assert found(report, "error") == found(report, "warning") == []
     assert report.errors == 0
-
-
-VALUE = {"start": 0, "end": 4, "text": "Anna", "labels": ["PER"]}
 
 
 def test_all_broken_rows_are_found_and_the_others_are_read(check):
@@ -41,7 +39,11 @@ def test_all_broken_rows_are_found_and_the_others_are_read(check):
 
 
 CONLL = [*["Anna\tB-PER", "slept\tO", ""] * 2, "Bob\tPER", "ran\tO", "", "Eve\tB-PER", "", "x", "y\tO"]
+REJECTED = {"text": "Anna", "spans": [{"start": 0, "end": 4, "label": "PER"}], "answer": "reject", "_input_hash": 1}
 PRODIGY = {"text": "Anna slept", "_input_hash": 1, "_view_id": "ner_manual", "spans": [], "answer": "accept"}
+
+
+ITEMS = [{"text": "Anna", "label": [[0, 4, "PER"]]}, {"text": "x", "label": [[0, "1", "X"]]}] * 2
 
 
 @pytest.mark.parametrize(
@@ -49,12 +51,7 @@ PRODIGY = {"text": "Anna slept", "_input_hash": 1, "_view_id": "ner_manual", "sp
     [
         ("a.jsonl", [GOLD[0], "{", {"tokens": ["a"], "ents": 1}, GOLD[1]], [2, 3], 2),
         ("a.conll", CONLL, [7, 12], 3),
-        (
-            "a.jsonl",
-            [{"text": "Anna", "label": [[0, 4, "PER"]]}, {"text": "x", "label": [[0, "1", "X"]]}] * 2,
-            [2, 4],
-            2,
-        ),
+        ("a.jsonl", ITEMS, [2, 4], 2),
         ("a.jsonl", [PRODIGY, {**PRODIGY, "_input_hash": 2, "spans": 3}], [2], 1),
         ("a.jsonl", [{"tokens": ["a"], "ner_tags": ["O"]}, {"tokens": ["a"], "ner_tags": ["B", "O"]}], [2], 1),
     ],
@@ -68,12 +65,6 @@ def test_readers_of_all_formats_go_on_after_an_error(write, nlp, findings, name,
     # Elsewhere the same reader stops at the first.
     with pytest.raises(WeaknerError, match=f"WK103.*line {places[0]}:"):
         list(read_corpus(path, nlp))
-
-
-def test_misaligned_spans_of_other_tools_are_found(check):
-    row = {"text": "Anna took aspirin", "label": [[0, 4, "PER"], [11, 17, "DRUG"]]}
-    (error,) = found(check(gold=[row] * 60), "error")
-    assert "60 of 120 spans (50 %)" in error and "line 1: 'spirin' (DRUG) in the tokens [\"aspirin\"]" in error
 
 
 @pytest.mark.parametrize("name", ["a.conll", "folder"])
@@ -93,22 +84,14 @@ def test_other_large_corpora_are_read_in_part(write, nlp, findings, tmp_path, na
     [
         ({"tokens": ["Anna"], "ner_tags": [1]}, "WK103.*--labels"),
         ({"data": {"text": "Anna"}, "annotations": []}, "None of its 3 sentences is annotated"),
-        (
-            {"text": "Anna", "spans": [{**VALUE, "label": "PER"}], "answer": "reject"},
-            "None of its 1 sentence is annotated",
-        ),
-        (
-            {"tokens": ["Anna"], "mentions": [["Anna", "PER"]]},
-            "unknown keys hold lists or objects: mentions.*rename them to 'ents'",
-        ),
+        (REJECTED, "None of its 1 sentence is annotated"),
+        ({"tokens": ["Anna"], "mentions": [["Anna", "PER"]]}, "hold lists or objects: mentions.*rename them to 'ents'"),
     ],
 )
 @pytest.mark.parametrize("option", ["gold", "test"])
 def test_rows_of_other_tools_that_teach_nothing(check, option, row, expected):
-    rows = [{**row, "_input_hash": 1} if "answer" in row else row] * 3
-    (error, *_) = found(check(**{option: rows}), "error")
-    assert re.search(expected, error)
-    assert "FILE" not in error
+    (error, *_) = found(check(**{option: [row] * 3}), "error")
+    assert re.search(expected, error) and "FILE" not in error
 
 
 def test_formats(check, write, nlp, tmp_path):
@@ -129,11 +112,7 @@ def test_formats(check, write, nlp, tmp_path):
         ("a.json", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
         ("a.data", ["[", '{"text": "a"}', "]"], r"WK105.*rename it to \.json"),
         ("a.jsonl", ["{", '"text": "a"', "}"], r"WK370.*JSON objects over several lines.*jq -c \. "),
-        (
-            "a.jsonl",
-            ['{"data": [{"tokens": ["a"], "ents": []}]}'],
-            r"WK370.*around all rows.*jq -c '.\"data\"\[\]'",
-        ),
+        ("a.jsonl", ['{"data": [{"tokens": ["a"]}]}'], r"WK370.*around all rows.*jq -c '.\"data\"\[\]'"),
         ("a.tsv", ["#FORMAT=WebAnno TSV 3.3", "", "1-1\t0-4\tAnna\tPER"], r"WK371.*CoNLL 2002"),
         ("a.jsonl", ["[", '{"text": "a"}', "]"], r"JSON array.*jq -c '\.\[\]'"),
         ("a.data", [{"text": "a"}], r"WK105.*rename it to \.json"),
@@ -167,25 +146,15 @@ def test_a_folder_is_no_file(check, tmp_path, option):
     "option, rows, level, expected",
     [
         ("gold", [], "error", "is empty"),
-        (
-            "gold",
-            [{"tokens": ["a"], "ents": []}] * 3,
-            "error",
-            r"no entity in its 3 sentences.*no label can be learned",
-        ),
+        ("gold", EMPTY * 3, "error", r"no entity in its 3 sentences.*no label can be learned"),
         ("gold", [{"tokens": ["a"], "ents": None}] * 3, "error", "None of its 3 sentences is annotated"),
         ("gold", [*GOLD, {"tokens": ["a"]}], "warning", r"1 sentence of 61 without annotation.*line 61"),
-        ("gold", [*GOLD, {"tokens": ["a"], "ents": [], "weak": True}], "warning", "1 sentence of 61 marked as weak"),
+        ("gold", [*GOLD, {**EMPTY[0], "weak": True}], "warning", "1 sentence of 61 marked as weak"),
         ("gold", GOLD[:9], "warning", "Only 9 sentences with entities"),
         ("dev", [], "error", "is empty"),
-        ("dev", [{"tokens": ["a"], "ents": []}] * 3, "error", "no entity in its 3 sentences.*every score would be 0"),
+        ("dev", EMPTY * 3, "error", "no entity in its 3 sentences.*every score would be 0"),
         ("dev", [*GOLD, {"text": "a"}], "error", r"1 sentence of 61 without annotation.*dev must be.*line 61"),
-        (
-            "test",
-            [*GOLD, {"tokens": ["a"], "ents": [], "weak": True}],
-            "error",
-            "1 sentence of 61 with weak labels only",
-        ),
+        ("test", [*GOLD, {**EMPTY[0], "weak": True}], "error", "1 sentence of 61 with weak labels only"),
         ("test", [*GOLD, {"tokens": ["a", "b"], "ents": [], "missing": [[0, 1]]}], "error", "about some tokens"),
         ("test", GOLD[:9], "info", "Only 18 entities"),
     ],

@@ -34,27 +34,28 @@ def test_nearest_goes_both_ways(a, b):
     assert nearest(b, [a]) == a
 
 
+NONE = "None of its labels occurs in gold: 'PER' .9 terms., 'ORG' .9 terms.*gold has: Chemical, Disease"
+SPELLED = r"'Chemicals' \(9 terms\).*nearest there: 'Chemical' \(40 entities\).*\"Chemicals\": \"Chemical\""
+MISSED = r"'Chemicals' \(9 entities\) does not occur in gold, where 'Chemical'"
+
+
 @pytest.mark.parametrize(
-    "counts, level, expected",
+    "name, counts, level, expected",
     [
-        (
-            {"Chemicals": 9},
-            "error",
-            r"'Chemicals' \(9 terms\).*nearest there: 'Chemical' \(40 entities\).*\"Chemicals\": \"Chemical\"",
-        ),
-        ({"chemical": 1, "Disease": 9}, "error", r"'chemical' \(1 term\)"),
-        (
-            {"PER": 9, "ORG": 9},
-            "error",
-            "None of its labels occurs in gold: 'PER' .9 terms., 'ORG' .9 terms.*gold has: Chemical, Disease",
-        ),
-        ({"Chemical": 9, "Gene": 9}, "warning", r"predict them: 'Gene' \(9 terms\)"),
-        ({"Chemical": 9, "Chemicals": 9}, "warning", "differ only in spelling"),
-        ({"Chemical": 9}, "info", "learned from gold alone: Disease"),
+        ("terms", {"Chemicals": 9}, "error", SPELLED),
+        ("terms", {"chemical": 1, "Disease": 9}, "error", r"'chemical' \(1 term\)"),
+        ("terms", {"PER": 9, "ORG": 9}, "error", NONE),
+        ("terms", {"Chemical": 9, "Gene": 9}, "warning", r"predict them: 'Gene' \(9 terms\)"),
+        ("terms", {"Chemical": 9, "Chemicals": 9}, "warning", "differ only in spelling"),
+        ("terms", {"Chemical": 9}, "info", "learned from gold alone: Disease"),
+        ("dev", {"Chemicals": 9, "Disease": 1}, "error", MISSED),
+        ("dev", {"Gene": 9, "Disease": 1, "Chemical": 1}, "warning", r"learned from it: 'Gene' \(9 entities\)"),
+        ("dev", {"Disease": 1}, "info", "they are not scored: Chemical"),
     ],
 )
-def test_terms_against_gold(findings, counts, level, expected):
-    check_labels([Column("gold", "--gold g", GOLD), Column("terms", "--terms t", counts, "term")], (), findings)
+def test_terms_and_dev_against_gold(findings, name, counts, level, expected):
+    column = Column(name, f"--{name} f", counts, "term" if name == "terms" else "entity")
+    check_labels([Column("gold", "--gold g", GOLD), column], (), findings)
     assert re.search(expected, "".join(found(findings, level)))
     assert level == "error" or not found(findings, "error")
 
@@ -69,24 +70,6 @@ def test_gold_that_was_read_in_part_refuses_nothing(findings):
 def test_what_to_write_into_a_sources_file(findings):
     check_labels([Column("gold", "g", GOLD), Column("llm", "s", {"Drug": None, "Diseases": None})], (), findings)
     assert 'In [sources.llm]: labels = {"Diseases": "Disease", ...}' in "".join(found(findings, "error"))
-
-
-@pytest.mark.parametrize(
-    "counts, level, expected",
-    [
-        (
-            {"Chemicals": 9, "Disease": 1},
-            "error",
-            r"'Chemicals' \(9 entities\) does not occur in gold, where 'Chemical'",
-        ),
-        ({"Gene": 9, "Disease": 1, "Chemical": 1}, "warning", r"cannot be learned from it: 'Gene' \(9 entities\)"),
-        ({"Disease": 1}, "info", "they are not scored: Chemical"),
-    ],
-)
-def test_dev_against_gold(findings, counts, level, expected):
-    check_labels([Column("gold", "--gold g", GOLD), Column("dev", "--dev d", counts)], (), findings)
-    assert re.search(expected, "".join(found(findings, level)))
-    assert level == "error" or not found(findings, "error")
 
 
 def test_wanted_labels(findings):

@@ -8,7 +8,7 @@ from spacy_weakner.checks.sources import check_sources
 from spacy_weakner.checks.terms import Seen
 from spacy_weakner.corpus.sampling import SampledLines
 
-from .conftest import GOLD, found
+from .conftest import found
 
 SEEN = Seen(spacy.blank("xx"), 20)
 ANSWERS = [{"tokens": ["Anna"], "ents": [[0, 1, "PERSON"]]}, {"text": "x", "ents": [["x", "DRUGS"], ["x", "MISC"]]}]
@@ -68,24 +68,14 @@ def test_every_section_is_looked_at(declare, findings):
     assert 'stop = ["-"]' in " ".join(found(findings, "warning"))
 
 
-def test_broken_answers(write, findings):
-    write("answers.jsonl", [*ANSWERS, "{", {"tokens": ["a"], "ents": [[0, 9, "X"]]}])
-    check_sources(write("sources.cfg", ["[sources.llm]", 'file = "answers.jsonl"']), "en", SEEN, findings)
-    errors = found(findings, "error")
-    assert len(errors) == 2 and "line 3: not JSON" in errors[0] and "line 4" in errors[1]
-
-
 @pytest.mark.parametrize(
     "key, rows, expected",
     [
         ("patterns", [{"label": "PER"}, {"label": "ORG", "pattern": "x"}], "line 1: a pattern needs 'label'"),
         ("patterns", ["["], "line 1: not JSON"),
-        (
-            "file",
-            [{"text": "Anna", "ents": []}, {"text": "Bob", "ents": []}],
-            "None of the 2 rows of .* names anything",
-        ),
+        ("file", [{"text": "Anna", "ents": []}] * 2, "None of the 2 rows of .* names anything"),
         ("file", [], "holds no answers"),
+        ("file", ["{", {"tokens": ["a"], "ents": [[0, 9, "X"]]}], "line 1: not JSON.*line 2"),
     ],
 )
 def test_sources_that_cannot_be_used(write, findings, key, rows, expected):
@@ -104,10 +94,7 @@ def test_large_files_of_answers_are_sampled(write, findings, monkeypatch):
 def test_against_gold(check, write):
     write("answers.jsonl", ANSWERS)
     report = check(gold=GOLD, sources=["[sources.llm]", 'file = "answers.jsonl"'])
-    errors = " ".join(found(report, "error"))
-    assert "'PERSON' (1 entity) does not occur in gold; nearest there: 'PER'" in errors
-    assert "'DRUGS' (1 entity) does not occur in gold; nearest there: 'DRUG'" in errors
-    assert "'MISC'" in " ".join(found(report, "warning"))
+    assert "'PERSON' (1 entity) does not occur in gold; nearest there: 'PER'" in " ".join(found(report, "error"))
 
 
 def test_a_file_that_declares_nothing(check):

@@ -54,12 +54,7 @@ def test_all_formats(write, nlp, findings, tmp_path):
         ("a.txt", ["Anna B-PER", "slept O"] * 9, "error", "columns of tokens and tags.*Rename it to .conll"),
         ("a.jsonl", ["["], "error", "its JSON: not JSON"),
         ("a.jsonl", ['[{"text": "a"}]'], "error", "WK370.*JSON array.*jq"),
-        (
-            "a.jsonl",
-            [{"text": "a"}, {"body": "b"}, {"text": 3}],
-            "error",
-            "line 2: neither 'tokens' nor 'text', only: body",
-        ),
+        ("a.jsonl", [{"text": "a"}, {"body": "b"}], "error", "line 2: neither 'tokens' nor 'text', only: body"),
         ("a.jsonl", [{"text": "a b", "label": [[0, 9, "X"]]}], "error", "WK742.*line 1.*codepoints"),
         ("a.csv", ["a"], "error", "WK105"),
     ],
