@@ -8,7 +8,7 @@ from spacy_weakner.checks.sources import check_sources
 from spacy_weakner.checks.terms import Seen
 from spacy_weakner.corpus.sampling import SampledLines
 
-from .conftest import found
+from .conftest import GOLD, found
 
 SEEN = Seen(spacy.blank("xx"), 20)
 ANSWERS = [{"tokens": ["Anna"], "ents": [[0, 1, "PERSON"]]}, {"text": "x", "ents": [["x", "DRUGS"], ["x", "MISC"]]}]

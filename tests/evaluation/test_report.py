@@ -187,14 +187,6 @@ def test_the_answer_comes_first(corpus, tmp_path):
     assert [data for tag, data in page.texts if tag in ("dt", "dd")] == ["Best", SCRIPT]
 
 
-def test_tables_scroll_in_their_box_and_pages_are_printed(hostile_page):
-    source = hostile_page.read_text(encoding="utf-8")
-    assert re.search(r"\.scroll \{ overflow-x: auto", source) and "@media print" in source
-    assert "prefers-color-scheme: dark" in source
-    tables = source.count("<table>")
-    assert tables and len(re.findall(r'<div class="scroll"[^>]*>\s*<table>', source)) == tables
-
-
 def test_audit_alone(nlp, corpus, tmp_path):
     report(tmp_path / "r.html", labels=corpus)
     assert [data for tag, data in Page(tmp_path / "r.html").texts if tag == "h2"] == ["Weak labels"]
