@@ -7,7 +7,6 @@ import typer
 from wasabi import msg
 
 from ..evaluation.analyze import Analysis, analyze
-from ..evaluation.report import report
 from ..evaluation.tables import Table, analysis_tables, proposal_table, tuning_tables
 from ..evaluation.terms import tuning
 from ..evaluation.terms.tuning import Tuning
@@ -61,15 +60,13 @@ def analyze_cli(
     bootstrap: Annotated[int, shared("bootstrap")] = 1000,
     seed: Annotated[int, shared("resampling_seed")] = 0,
     output: Annotated[Optional[Path], shared("output")] = None,
-    html: Annotated[Optional[Path], shared("html")] = None,
 ) -> None:
     """Analyze weak labels: coverage, conflicts between sources and, where gold is known, their errors. With
     --tune-terms, measure on gold what the sources are worth together, and tune term lists."""
     with reporting():
-        only_with(ctx, {"tune_terms": ["method", "policy", "fit_on", "bootstrap", "seed"], "": ["gold", "html"]})
+        only_with(ctx, {"tune_terms": ["method", "policy", "fit_on", "bootstrap", "seed"], "": ["gold"]})
         inputs = [path for path in (corpus, gold, fit_on) if path is not None]
         check_json(output, inputs)
-        check_json(html, inputs)
         result: Any
         if tune_terms:
             how: Any = {"method": method, "policy": policy, "sources": source or None, "fit_on": fit_on}
@@ -81,9 +78,6 @@ def analyze_cli(
         if output is not None:
             write_json(output, result.to_json() if tune_terms else as_json(result))
             say("good", "Figures", output)
-        if html is not None:
-            report(html, labels=corpus, gold=gold, sources=source or None, top=top, progress=True)
-            say("good", "Report", html)
 
 
 def _show_analysis(analysis: Analysis) -> None:
@@ -106,10 +100,6 @@ def _print(table: Table) -> None:
 def _show_tuning(result: Tuning) -> None:
     scores, *others = tuning_tables(result)
     _print(scores)
-    if result.scores.counts.fp:
-        kinds = {"borders": "wrong borders", "label": "wrong label", "nothing": "no entity there"}
-        shares = (f"{name} {100 * result.errors[key] / result.scores.counts.fp:.0f} %" for key, name in kinds.items())
-        msg.info(f"False matches: {', '.join(shares)}")
     for table in others:
         _print(table)
     for proposal in result.proposals:

@@ -41,7 +41,6 @@ class SourceReport(NamedTuple):
     per_label: Dict[str, LabelReport]
     overlapping: int  # spans that overlap another span of this source with other bounds
     ambiguous: int  # bounds in a Doc with several labels
-    ambiguous_phrases: int  # phrases with several labels, anywhere in the corpus
     alone: int  # spans that overlap no span of any other source
     gold: Optional[GoldScores]
 
@@ -74,7 +73,6 @@ class GoldReport(NamedTuple):
 
     docs: int
     missing: int  # tokens without annotation
-    labels: Dict[str, int]
     lengths: List[LengthRecall]
 
 
@@ -143,7 +141,6 @@ class _Counter:
         # By pair of sources: "docs" that both have labeled, and relations of the spans of the first to the second.
         self._overlaps: Dict[Tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._calibration: Dict[str, CalibrationCounter] = {}
-        self._gold_labels: Counter[str] = Counter()
         self._gold_lengths: Counter[int] = Counter()
 
     def add(self, doc: Doc, gold: Optional[Gold]) -> None:
@@ -152,7 +149,6 @@ class _Counter:
         if gold is not None:
             self.gold_docs += 1
             self.gold_missing += len(gold.missing)
-            self._gold_labels.update(label for _, _, label in gold.entities)
             self._gold_lengths.update(end - start for start, end, _ in gold.entities)
         indexes = {name: SpanIndex(spans) for name, spans in _labels_by_source(doc).items() if self._note(name)}
         self.unlabeled += not indexes
@@ -181,7 +177,7 @@ class _Counter:
         gold = None
         if self.gold_docs:
             lengths = recall_by_length(self._gold_lengths, self._gold_lengths)
-            gold = GoldReport(self.gold_docs, self.gold_missing, dict(sorted(self._gold_labels.items())), lengths)
+            gold = GoldReport(self.gold_docs, self.gold_missing, lengths)
         overlaps = []
         for pair, counts in sorted(self._overlaps.items()):
             docs, same, conflict, only = (counts[relation] for relation in ("docs", SAME, TYPE, NONE))
@@ -224,21 +220,21 @@ class _SourceCounter:
             self._evaluation.add(doc, list(index.entities), gold)
 
     def result(self, top: int) -> SourceReport:
-        labels = Counter(text for text, _ in self._phrases)  # of each phrase
         spans: Counter[str] = Counter()
         for (_, label), n in self._phrases.items():
             spans[label] += n
         phrases = Counter(label for _, label in self._phrases)
-        docs, tokens = self._covered_docs, self._covered
+        docs, tokens, texts = self._covered_docs, self._covered, {text for text, _ in self._phrases}
         return SourceReport(
             name=self.name,
             docs=self.docs,
             tokens=self.tokens,
-            total=LabelReport(self._phrases.total(), len(labels), docs[None], tokens[None]),
+            total=LabelReport(
+                self._phrases.total(), len({text for text, _ in self._phrases}), docs[None], tokens[None]
+            ),
             per_label={x: LabelReport(spans[x], phrases[x], docs[x], tokens[x]) for x in sorted(spans)},
             overlapping=self.overlapping,
             ambiguous=self.ambiguous,
-            ambiguous_phrases=sum(n > 1 for n in labels.values()),
             alone=self.alone,
             gold=self._evaluation.result(top) if self._evaluation.docs else None,
         )

@@ -55,8 +55,6 @@ def report(
     candidates: Optional[Mapping[str, Union[Path, str]]] = None,
     labels: Optional[Path] = None,
     first: Sequence[Section] = (),
-    gold: Optional[Path] = None,
-    sources: Optional[Sequence[str]] = None,
     title: str = "Report",
     examples: int = 30,
     top: int = 10,
@@ -73,9 +71,9 @@ def report(
     test, candidates, bootstrap, baseline, seed, gpu_id: See `compare`.
     labels (Optional[Path]): A corpus of weak labels, see `analyze`.
     first (Sequence[Section]): What the report opens with.
-    gold, sources, top: See `analyze`.
     selected (Optional[str]): The candidate whose F1 on text without case is shown; None: the one with the best F1.
     title (str): Title of the report.
+    top (int): Number of phrases in the lists of frequent errors.
     examples (int): Number of sentences with errors that are shown of each candidate.
     progress (bool): Show how far it has come.
     RETURNS (List[Comparison]): The comparison; empty without a test set.
@@ -89,12 +87,10 @@ def report(
         raise WeaknerError(Errors.WK411.format(what="There are candidates, but no test set"))
     if test is None and labels is None and not first:
         raise WeaknerError(Errors.WK411.format(what="There is nothing to report on"))
-    if labels is None and gold is not None:
-        raise WeaknerError(Errors.WK411.format(what="There is gold for labels, but no labels"))
     check_range("examples", examples, 0, None)
     if output.is_dir():
         raise WeaknerError(Errors.WK109.format(path=output))
-    inputs = [Path(path) for path in (test, labels, gold) if path is not None]
+    inputs = [Path(path) for path in (test, labels) if path is not None]
     parsed = {candidate.name: candidate for candidate in make_candidates(candidates)} if test is not None else {}
     check_output([*inputs, *(candidate.path for candidate in parsed.values())], [output])
     sections = list(first)
@@ -119,7 +115,7 @@ def report(
         sections.append(section)
         worst = {name: observer.worst.result() for name, observer in observers.items()}
     if labels is not None:
-        analysis = analyze(labels, gold=gold, sources=sources, top=top, progress=progress)
+        analysis = analyze(labels, top=top, progress=progress)
         sections.append(_analysis_section(Path(labels), analysis))
     write_text(output, _render(title, sections, worst))
     return rows

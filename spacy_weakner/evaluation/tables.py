@@ -42,21 +42,21 @@ def analysis_tables(analysis: Analysis) -> List[Table]:
     tables = [
         Table(
             "Sources",
-            ["Source", *columns, "several labels", "ambiguous phrases"],
+            ["Source", *columns, "several labels"],
             [
                 [
                     source.name,
                     _n(source.docs),
                     f"{source.doc_coverage:.1f} %",
                     f"{source.token_coverage:.1f} %",
-                    *map(_n, (source.total.spans, source.total.phrases, source.alone, source.overlapping)),
-                    *map(_n, (source.ambiguous, source.ambiguous_phrases)),
+                    *map(_n, (source.total.spans, source.total.phrases, source.alone)),
+                    *map(_n, (source.overlapping, source.ambiguous)),
                 ]
                 for source in sources
             ],
             "Coverage is a share of what a source has labeled. Alone: no span of another source overlaps it. "
             "Overlapping: spans that overlap others of the same source. Several labels: places to which the source "
-            "gives more than one. Ambiguous phrases: those with several labels anywhere in the corpus.",
+            "gives more than one.",
         ),
         Table(
             "Labels of the sources",
@@ -75,12 +75,6 @@ def analysis_tables(analysis: Analysis) -> List[Table]:
             "Spans of the first source, in documents that both have labeled. Other label: the same bounds, a conflict. "
             "Other bounds: the two overlap. Only here: the second source has no span there.",
             names=2,
-        ),
-        Table(
-            "Gold entities",
-            ["Label", "entities"],
-            [[label, _n(n)] for label, n in [*gold.labels.items(), (ALL, sum(gold.labels.values()))]] if gold else [],
-            f"In {_n(gold.docs)} documents; tokens without annotation: {_n(gold.missing)}." if gold else "",
         ),
     ]
     scored = {source.name: source.gold for source in sources if source.gold is not None}

@@ -54,12 +54,6 @@ def test_compare_with_sources_and_baseline(data):
     assert "F1 95 %" not in result.output and "words/s" in result.output
 
 
-def test_analyze_writes_a_report(data):
-    result = invoke("analyze", "weak.spacy", "--gold", "gold.spacy", "--html", "r.html")
-    assert result.exit_code == 0, result.output
-    assert "Weak labels" in (data / "r.html").read_text()
-
-
 def test_report_of_both(data):
     result = invoke("evaluate", "gold.spacy", "llm=weak.spacy#llm", "--html", "r.html", "--labels", "weak.spacy")
     assert result.exit_code == 0, result.output

@@ -231,13 +231,11 @@ def test_bad_input_is_refused_before_anything_is_written(corpus, tmp_path):
     for message, settings in [
         ("WK411.*nothing to report", {}),
         ("WK411.*no test set", {"candidates": candidates, "labels": corpus}),
-        ("WK411.*no labels", {"test": corpus, "candidates": candidates, "gold": corpus}),
         ("WK401", {"test": corpus}),
         ("WK005.*examples", {"labels": corpus, "examples": -1}),
         ("WK005.*bootstrap", {"test": corpus, "candidates": candidates, "bootstrap": -1}),
         ("WK100.*nowhere", {"labels": tmp_path / "nowhere"}),
         ("WK100.*nowhere", {"test": corpus, "candidates": {"x": tmp_path / "nowhere"}}),
-        ("WK302.*'y'", {"labels": corpus, "sources": ["y"]}),
     ]:
         with pytest.raises(WeaknerError, match=message):
             report(output, **settings)

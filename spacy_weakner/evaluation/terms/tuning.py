@@ -19,7 +19,6 @@ from ...errors import Errors, WeaknerError, check_choice, check_range
 from ...labeling.aggregate import METHODS, UNION
 from ...scores import Counts, as_json, count_matches
 from ..bootstrap import Bootstrap, Interval
-from ..evaluate import Evaluation
 from .collected import find_collected
 from .combining import Labels, combined_labels
 from .label_warnings import LabelWarning, find_warnings
@@ -68,9 +67,6 @@ class Tuning(NamedTuple):
     per_label: Dict[str, Scores]
     per_source: Dict[str, Scores]  # each source alone, on the documents that it has labeled
     unanswered: Tuple[str, ...]  # sources without any answer on this gold
-    # False labels: with wrong "borders" (they overlap a gold entity), with the bounds of a gold entity but another
-    # "label", and where there is "nothing".
-    errors: Dict[str, int]
     worst_terms: List[WorstTerm]
     proposals: List[Proposal]  # the largest gain first; each is measured on the labels of that list alone
     warnings: List[LabelWarning]
@@ -170,7 +166,6 @@ def tune_terms(
         per_label=per_label,
         per_source=per_source,
         unanswered=tuple(name for name, n in unanswered.items() if n == len(docs)),
-        errors=_errors(docs, golds, labels),
         worst_terms=_worst_terms(docs, matches, policy, top),
         proposals=sorted(filter(None, proposals), key=lambda proposal: -proposal.difference.f1),
         warnings=warnings,
@@ -265,11 +260,3 @@ def _count(
 
 def _scores(sums: Bootstrap, number: int, row: "NDArray[numpy.int64]") -> Scores:
     return Scores(Counts(*map(int, row.sum(0))), sums.interval(number), int(row.any(1).sum()))
-
-
-def _errors(docs: Sequence[Doc], golds: Sequence[Gold], labels: Labels) -> Dict[str, int]:
-    evaluation = Evaluation()
-    for doc, gold, entities in zip(docs, golds, labels, strict=True):
-        evaluation.add(doc, entities or (), gold)
-    errors = evaluation.result().total.errors
-    return {"borders": errors.boundary + errors.both, "label": errors.type, "nothing": errors.spurious}

@@ -66,7 +66,6 @@ def test_figures(labeled):
     assert result.scores.counts == (36, 48, 36) and result.scores.docs == 60
     assert result.per_label["PER"].counts == (24, 12, 12) and result.per_label["LOC"].counts == (12, 36, 24)
     assert result.per_source["gazetteer"] == result.scores
-    assert result.errors == {"borders": 12, "label": 12, "nothing": 24}
     assert 0 < result.scores.interval.low < 100 * 72 / 156 < result.scores.interval.high < 100
     worst = result.worst_terms[0]
     assert worst[:5] == ("light", "LOC", "gazetteer", 24, 0) and worst.examples[0] == "a light day"
@@ -234,7 +233,7 @@ def test_command(labeled, tmp_path):
     assert '[sources.gazetteer]\nstop = ["light"' in result.output
     figures = json.loads(output.read_text(encoding="utf-8"))
     assert figures["scores"]["f1"] == pytest.approx(46.15) and figures["scores"]["interval"]["low"] > 0
-    assert {"docs", "tokens", "entities", "per_label", "per_source", "errors", "worst_terms"} < set(figures)
+    assert {"docs", "tokens", "entities", "per_label", "per_source", "worst_terms"} < set(figures)
     proposal = figures["proposals"][0]
     assert proposal["stop"][0] == "light" and proposal["after"]["f1"] > proposal["before"]["f1"]
     assert proposal["min_length"] is None and proposal["ambiguity"] is None
