@@ -229,9 +229,7 @@ class _SourceCounter:
             name=self.name,
             docs=self.docs,
             tokens=self.tokens,
-            total=LabelReport(
-                self._phrases.total(), len({text for text, _ in self._phrases}), docs[None], tokens[None]
-            ),
+            total=LabelReport(self._phrases.total(), len(texts), docs[None], tokens[None]),
             per_label={x: LabelReport(spans[x], phrases[x], docs[x], tokens[x]) for x in sorted(spans)},
             overlapping=self.overlapping,
             ambiguous=self.ambiguous,

@@ -1,7 +1,7 @@
 """Warnings for users who want to train on weak labels, from their scores on gold."""
 
 from difflib import get_close_matches
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Dict, Iterator, List, NamedTuple
 
 from ...scores import Counts
 from .collected import Collected, Key
@@ -23,8 +23,6 @@ RARE = 1.0
 KNOWN_RECALL = 93.0
 # A wider interval of F1 decides nothing: most differences between methods are smaller.
 WIDE_INTERVAL = 20.0
-# Kind and text of a warning.
-_Found = Iterator[Tuple[str, str]]
 
 
 class LabelWarning(NamedTuple):
@@ -59,43 +57,36 @@ def find_warnings(
     collected (Dict[Key, Collected]): Lists and labels that match in the gold more often than in the text.
     docs, unlabeled (int): Docs with gold, and those of them that no source has labeled.
     """
-    warnings = [("unanswered", text) for text in _unanswered(unanswered, docs)]
-    warnings += [("known", text) for text in _known(per_source, found, collected)]
-    wanted = total.tp + total.fn
+    warnings = [LabelWarning("unanswered", _unanswered(source, n, docs)) for source, n in unanswered.items()]
+    warnings += [LabelWarning("known", text) for text in _known(per_source, found, collected)]
+    n_gold = total.tp + total.fn
     if total.tp + total.fp:
         warnings += _total(total)
         if width > WIDE_INTERVAL:
-            text = (
-                f"The 95 % interval of F1 is {width:.0f} points wide with {docs} documents and {wanted} gold entities: "
-                "annotate more before these scores decide anything"
-            )
-            warnings.append(("gold", text))
+            text = f"The 95 % interval of F1 is {width:.0f} points wide with {docs} documents and {n_gold} gold "
+            warnings.append(LabelWarning("gold", f"{text}entities: annotate more before these scores decide anything"))
         warnings += _labels(total, per_label)
     elif unlabeled < docs:
-        text = (
-            f"No match at all, and gold has {wanted} entities: a model of these labels would find nothing. Compare "
-            "terms and texts: language, case ('attr'), tokenizer, spelling"
-        )
-        warnings.append(("nothing", text))
+        text = f"No match at all, and gold has {n_gold} entities: a model of these labels would find nothing. "
+        text += "Compare terms and texts: language, case ('attr'), tokenizer, spelling"
+        warnings.append(LabelWarning("nothing", text))
     if better:
         source = max(better, key=lambda name: (better[name], name))
         text = (
             f"'{source}' alone is better than all sources together by {better[source]:.1f} points of F1: use it alone "
-            f"(--source {source}), or trust it first (--policy priority --source {source} ...)"
         )
-        warnings.append(("combination", text))
-    return [LabelWarning(kind, text) for kind, text in warnings]
+        text += f"(--source {source}), or trust it first (--policy priority --source {source} ...)"
+        warnings.append(LabelWarning("combination", text))
+    return warnings
 
 
-def _unanswered(unanswered: Dict[str, int], docs: int) -> Iterator[str]:
-    for source, n in unanswered.items():
-        if n == docs:
-            yield (
-                f"'{source}' has no answers on the gold ({n} of {n} documents), so nothing is known about it. Let it "
-                "answer the gold texts, or leave it out of what is scored on gold, dev and test"
-            )
-        else:
-            yield f"'{source}' has not labeled {n} of {docs} gold documents: its scores are those of the others"
+def _unanswered(source: str, n: int, docs: int) -> str:
+    if n < docs:
+        return f"'{source}' has not labeled {n} of {docs} gold documents: its scores are those of the others"
+    return (
+        f"'{source}' has no answers on the gold ({n} of {n} documents), so nothing is known about it. Let it answer "
+        "the gold texts, or leave it out of what is scored on gold, dev and test"
+    )
 
 
 def _known(per_source: Dict[str, Counts], found: Dict[str, float], collected: Dict[Key, Collected]) -> Iterator[str]:
@@ -114,35 +105,35 @@ def _known(per_source: Dict[str, Counts], found: Dict[str, float], collected: Di
             )
 
 
-def _total(total: Counts) -> _Found:
+def _total(total: Counts) -> Iterator[LabelWarning]:
     if total.precision < HARMFUL_PRECISION:
-        yield (
+        yield LabelWarning(
             "precision",
             f"Precision is {total.precision:.1f}: most of these labels are wrong, and training on them will probably "
             f"cost more than it brings (below {HARMFUL_PRECISION:.0f} it did). Train on gold alone, or clean the list "
             "first: see the worst terms",
         )
     elif total.precision < DOUBTFUL_PRECISION:
-        yield (
+        yield LabelWarning(
             "precision",
             f"Precision is {total.precision:.1f}: every second label or more is wrong. Models of such labels were "
             "worse than the labels; clean the list, and compare with gold alone on dev",
         )
     if total.recall < LOW_RECALL:
-        yield (
+        yield LabelWarning(
             "recall",
             f"Recall is {total.recall:.1f}: these labels find next to nothing. Never take the rest for 'O' "
             "(--unmatched missing); a longer list helps more than any training",
         )
 
 
-def _labels(total: Counts, per_label: Dict[str, Counts]) -> _Found:
+def _labels(total: Counts, per_label: Dict[str, Counts]) -> Iterator[LabelWarning]:
     in_gold = {label: counts for label, counts in per_label.items() if counts.tp + counts.fn}
     given = {label: counts for label, counts in per_label.items() if counts.tp + counts.fp}
     never = {label: counts.fn for label, counts in in_gold.items() if label not in given}
     missed = sum(never.values())
     if never and 100 * missed >= RARE * (total.tp + total.fn):
-        yield (
+        yield LabelWarning(
             "never_given",
             f"Labels of gold that no source gives: {_list(never)}, {missed} gold entities in all. A model of these "
             "labels alone cannot find them: add terms, or leave these tokens open (--unmatched missing)",
@@ -151,7 +142,7 @@ def _labels(total: Counts, per_label: Dict[str, Counts]) -> _Found:
     near = {label: get_close_matches(label, list(never) or list(in_gold), n=1, cutoff=0.7) for label in foreign}
     hints = ", ".join(f"'{label}' for '{close[0]}'" for label, close in near.items() if close)
     if hints or sum(foreign.values()) >= MIN_SEEN:
-        yield (
+        yield LabelWarning(
             "never_right",
             f"Labels that gold never has: {_list(foreign)}. "
             + (f"Spelled differently? {hints}. " if hints else "")
@@ -159,7 +150,7 @@ def _labels(total: Counts, per_label: Dict[str, Counts]) -> _Found:
         )
     wrong = {x: counts.fp for x, counts in in_gold.items() if not counts.tp and counts.fp >= MIN_SEEN}
     if wrong:
-        yield (
+        yield LabelWarning(
             "never_right",
             f"Labels that are never right: {_list(wrong)}. Remove them from the list, or look at their terms above",
         )
@@ -169,7 +160,7 @@ def _labels(total: Counts, per_label: Dict[str, Counts]) -> _Found:
         if counts.tp and counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
     ]
     if bad and total.precision >= HARMFUL_PRECISION:
-        yield (
+        yield LabelWarning(
             "precision",
             f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(bad)}. They will probably hurt: clean "
             "their terms, or leave these labels out ('labels' in the sources file)",
@@ -177,6 +168,6 @@ def _labels(total: Counts, per_label: Dict[str, Counts]) -> _Found:
 
 
 def _list(counts: Dict[str, int], top: int = 10) -> str:
-    ranked: Sequence[str] = sorted(counts, key=lambda label: (-counts[label], label))
+    ranked = sorted(counts, key=lambda label: (-counts[label], label))
     more = f" and {len(ranked) - top} more" if len(ranked) > top else ""
     return ", ".join(f"{label} ({counts[label]})" for label in ranked[:top]) + more
