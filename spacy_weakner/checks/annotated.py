@@ -6,7 +6,7 @@ from typing import Callable, Dict, List, Sequence
 from ..corpus.sentences import sentence_key
 from ..errors import shorten
 from ..runs.groups import SHORT
-from .corpora import CheckedCorpus, Sentence, examples
+from .corpora import CheckedCorpus, Sentence
 from .findings import Findings, listed, percent, plural
 
 FEW = 50  # gold sentences below which figures are rough
@@ -30,7 +30,7 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
     def report(add: Callable[[str, str, str], None], found: Sequence[Sentence], what: str, cure: str) -> None:
         if found:
             count = f"{plural(len(found), 'sentence')} of {len(sentences):,}"
-            add(where, f"{count} {what}: {examples([s.place for s in found])}.", cure)
+            add(where, f"{count} {what}: {listed([s.place for s in found])}.", cure)
 
     weak = [s for s in sentences if s.weak]
     n, n_entities = sum(bool(s.entities) for s in sentences), sum(len(s.entities) for s in sentences)
@@ -89,7 +89,7 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
         return
     n, where = len(corpus.sentences), corpus.where
     count = f"{len(common):,} of {plural(n, 'sentence')} ({percent(len(common), n)})"
-    pairs = [f"'{shorten(a.text, _WIDTH)}' ({_line(corpus, a)}, {_line(other, b)})" for a, b in common]
+    pairs = [f"'{shorten(a.text, _WIDTH)}' ({corpus.name}: {a.place}, {other.name}: {b.place})" for a, b in common]
     shown = f"also in {other.name}: {listed(pairs, _EXAMPLES)}"
     same = f"{corpus.name} is {other.name}: {count} are {shown}"
     if len(common) < _SAME * n:
@@ -106,10 +106,6 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
         findings.error(where, f"{same}; {what}.", cure)
     else:
         findings.warning(where, f"{same}; scores will be too good.", "Give other sentences for one of the two.")
-
-
-def _line(corpus: CheckedCorpus, sentence: Sentence) -> str:
-    return f"{corpus.name}: {sentence.place.removeprefix(f'{corpus.path}, ')}"
 
 
 def check_text(texts: Sequence[str], gold: Sequence[Sentence], where: str, findings: Findings) -> None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, NamedTuple, Optional, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -16,12 +16,13 @@ from ..corpus.sampling import LIMIT
 from ..corpus.weak import doc_entities, doc_ids, is_weak
 from ..errors import Errors
 from ..ty import Entity
-from .findings import FIRST, Collected, Findings
+from .findings import Collected, Findings
 
 
 class Sentence(NamedTuple):
-    """A sentence of an annotated corpus: its place (file and line), the number of tokens about which nothing is known,
-    if its entities are weak labels, if the spaces between its tokens are known, and the ids of its entities."""
+    """A sentence of an annotated corpus: its place (line, and file in a folder), the number of tokens about which
+    nothing is known, if its entities are weak labels, if the spaces between its tokens are known, and the ids of its
+    entities."""
 
     place: str
     text: str
@@ -118,12 +119,12 @@ def _add_file(
     corpus: CheckedCorpus, path: Path, found: Tuple[List[Tuple[str, Doc]], Collected], findings: Findings
 ) -> None:
     docs, counts = found
-    corpus.sentences += [_sentence(doc, f"{path}, {place}") for place, doc in docs]
+    file_ = "" if path == corpus.path else f"{path}, "
+    corpus.sentences += [_sentence(doc, f"{file_}{place}") for place, doc in docs]
     corpus.spans += sum(len(doc.ents) + sum(map(len, doc.spans.values())) for _, doc in docs)
     corpus.note = counts.sampled or corpus.note
     corpus.groups += counts.groups
     corpus.misaligned += counts.moved + counts.misaligned
-    file_ = "" if path == corpus.path else f"{path}, "
     corpus.misaligned_spans += [f"{file_}{span}" for span in counts.misaligned_spans]
     remarks = counts.remarks
     if counts.suspects and not counts.places:
@@ -147,14 +148,3 @@ def _suffix_cure(path: Path) -> str:
     with path.open("rb") as file_:
         start = file_.read(100).lstrip()[:1]
     return "It seems to hold JSON: rename it to .json." if start in (b"[", b"{") else ""
-
-
-def examples(places: Sequence[str]) -> str:
-    """The first places, with the file only where it changes: "gold.jsonl, line 3, line 5 and 7 more"."""
-    shown, last = [], ""
-    for place in places[:FIRST]:
-        file_, _, line = place.rpartition(", ")
-        shown.append(line if file_ == last else place)
-        last = file_
-    more = len(places) - len(shown)
-    return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")

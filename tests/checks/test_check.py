@@ -52,6 +52,11 @@ def test_what_cannot_be_read_hides_nothing_and_a_fault_of_a_check_is_not_blamed_
             check(gold=GOLD, test=GOLD)
 
 
+def test_a_span_group_of_files_without_any(check):
+    (error,) = found(check({"spans_key": "sc"}, gold=GOLD), "error")
+    assert error.startswith("--spans-key sc: None of gold, dev and test is a .spacy file") and error.endswith("out.")
+
+
 def test_nothing_to_check():
     assert examine(CheckedFiles()).findings == []
 

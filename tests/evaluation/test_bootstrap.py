@@ -2,7 +2,7 @@ import numpy
 import pytest
 
 from spacy_weakner.evaluation import bootstrap as module
-from spacy_weakner.evaluation.bootstrap import Bootstrap, Difference, f1, resample
+from spacy_weakner.evaluation.bootstrap import Bootstrap, Difference, resample
 from spacy_weakner.scores import Counts
 
 
@@ -23,12 +23,6 @@ def slow_resample(counts, samples, seed):
 
 def bounds(interval):
     return interval.low, interval.high
-
-
-def test_f1_is_that_of_counts():
-    counts = make_counts()
-    assert f1(counts)[1, 5] == pytest.approx(Counts(*map(int, counts[1, 5])).f1)
-    assert f1(numpy.zeros((2, 3), dtype="int64")).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("chunk", [1, 40, 100, 2_000_000])
