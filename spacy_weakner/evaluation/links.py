@@ -1,8 +1,9 @@
 """Ids of concepts against those of the gold."""
 
 from collections import Counter
-from typing import AbstractSet, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import AbstractSet, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
+from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.weak import doc_ids
@@ -78,6 +79,13 @@ class WrongLinks:
 def gold_ids(doc: Doc) -> Dict[Entity, AbstractSet[str]]:
     """The ids of the entities in `doc.ents` that have any."""
     return {entity: frozenset(listed[0].split("|")) for entity, listed in doc_ids(doc).items()}
+
+
+def preferred_names(nlp: Language, ids: Iterable[str]) -> Dict[str, str]:
+    """Preferred names of ids, as far as term lists of a pipeline know them."""
+    lists: List[Any] = [pipe for _, pipe in nlp.pipeline if hasattr(pipe, "preferred_name")]
+    names = ((id_, next(filter(None, (pipe.preferred_name(id_) for pipe in lists)), "")) for id_ in ids)
+    return {id_: name for id_, name in names if name}
 
 
 def _percent(n: int, of: int) -> Optional[float]:

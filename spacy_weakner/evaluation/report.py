@@ -13,6 +13,7 @@ from ..corpus.gold import Gold
 from ..corpus.weak import doc_entities, doc_ids
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, write_text
+from ..pipelines import load_pipeline
 from ..runtime.devices import on_device
 from ..scores import count_matches
 from .analyze import Analysis, analyze
@@ -20,7 +21,7 @@ from .candidates import Candidate, Predictions, make_candidates
 from .compare import SAMPLES, Comparison, compare
 from .evaluate import Evaluation
 from .examples import Example, WorstSentences, label_colors, render
-from .links import WrongLinks
+from .links import WrongLink, WrongLinks, preferred_names
 from .plots import Plot, f1_plot, reliability_plot
 from .tables import (
     Table,
@@ -112,6 +113,8 @@ def report(
         name = selected or max(rows, key=lambda row: row.counts.f1).name
         with on_device(gpu_id):
             section.tables[1:1] = _case_tables(Path(test), parsed[name], rows)
+            wrong = [link for observer in observers.values() for link in observer.links.most_frequent(top)]
+            section.tables.extend(_name_tables(parsed[name], wrong))
         sections.append(section)
         worst = {name: observer.worst.result() for name, observer in observers.items()}
     if labels is not None:
@@ -163,6 +166,19 @@ def _case_tables(test: Path, candidate: Candidate, rows: List[Comparison]) -> Li
         cells.append(f"{count_matches(pairs)[0].f1:.1f}")
     header = ["Candidate", "as it is", "in lower case", "in capitals"]
     return [Table("F1 on text without case", header, [[candidate.name, *cells]])]
+
+
+def _name_tables(candidate: Candidate, wrong: Sequence[WrongLink]) -> List[Table]:
+    """What the ids among the wrong ones are called, as far as the lists of a pipeline know."""
+    if not wrong or not candidate.is_pipeline:
+        return []
+    ids = sorted({id_ for link in wrong for id_ in (*link.gold.split("|"), link.given)} - {""})
+    names = preferred_names(load_pipeline(candidate.path), ids)
+    return (
+        [Table("Preferred names of these ids", ["Id", "Name"], [[*pair] for pair in names.items()], names=2)]
+        if names
+        else []
+    )
 
 
 def _analysis_section(labels: Path, analysis: Analysis) -> Section:

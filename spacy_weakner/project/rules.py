@@ -36,7 +36,7 @@ class Pace(NamedTuple):
 PACES = {
     LINEAR: Pace(20000, 1, 1, 1, 5),
     LINEAR_STATIC: Pace(15000, 1, 1, 1, 5),
-    "transformer": Pace(800, 200, 250, 5, 3),
+    "transformer": Pace(1000, 150, 250, 5, 3),
     "gpu": Pace(8000, 500, 1000, 10, 4),
 }
 
@@ -131,9 +131,7 @@ def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:
     return True, f"{facts.text} weakly labeled sentences, {facts.precision:.1f} % of whose labels are right on gold"
 
 
-def choose_settings(
-    facts: Facts, words_per_update: float, minutes: float
-) -> Tuple[Settings, List[str]]:
+def choose_settings(facts: Facts, words_per_update: float, minutes: float) -> Tuple[Settings, List[str]]:
     """Decide for how long and with which settings candidates are trained, with notes on it. `words_per_update` are the
     tokens of a batch."""
     pace = PACES[facts.size]

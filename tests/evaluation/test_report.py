@@ -170,10 +170,15 @@ def test_ids_and_those_that_are_wrong(nlp, tmp_path):
     labels.ents = [Span(labels, 1, 2, "DISEASE", kb_id="C1")]
     write_docs(tmp_path / "gold.spacy", [gold])
     write_docs(tmp_path / "labels.spacy", [labels])
-    report(tmp_path / "r.html", test=tmp_path / "gold.spacy", candidates={"a": tmp_path / "labels.spacy"}, bootstrap=0)
+    pipeline = spacy.blank("xx")
+    pipeline.add_pipe("gazetteer_ruler").add_terms([{"label": "DRUG", "term": "aspirins", "id": "C1", "name": SCRIPT}])
+    pipeline.to_disk(tmp_path / "pipe")
+    candidates = {"a": tmp_path / "labels.spacy", "list": tmp_path / "pipe"}
+    report(tmp_path / "r.html", test=tmp_path / "gold.spacy", candidates=candidates, selected="list", bootstrap=0)
     page = Page(tmp_path / "r.html")
     text = " ".join(page.text.split())
     assert "script" not in page.elements and "DRUG ✗ C1" in text
+    assert f"Preferred names of these ids Id Name C1 {SCRIPT}" in text
     assert (
         f"Most frequent wrong ids Candidate Phrase Label Id in gold Id entities a cold DISEASE {SCRIPT}|D1 C1 1" in text
     )
