@@ -6,9 +6,9 @@ tags ("B-PER,B-LOC"): nothing is known where their entities overlap.
 """
 
 import re
-from itertools import chain, pairwise, tee
+from itertools import chain, islice, pairwise, tee
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -35,14 +35,10 @@ _BLANKS = re.compile(r" +")
 _SEPARATORS = re.compile(r"[ \t\r\n]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _NO_WORD = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
-# Sentences whose first column has only numbered the words, after which it is certain that it does nothing else.
+# Sentences that tell if the first column only numbers the words.
 _ENOUGH = 100
-
-
-class _Line(NamedTuple):
-    number: Place
-    cells: List[str]
-    width: int  # columns that it should have
+# Where a line stands, and its cells.
+_Line = Tuple[Place, List[str]]
 
 
 def find_width(lines: Iterable[str]) -> Optional[int]:
@@ -73,9 +69,9 @@ def read_conll(
         del ahead  # it would keep all lines
     sentences = _sentences(numbered, columns, width)
     for sentence in _refuse_numbers(path, sentences) if columns[0] == 1 else sentences:
-        words, tags = _read_sentence(path, sentence, columns, labels, counts)
+        words, tags = _read_sentence(path, sentence, columns, width, labels, counts)
         if words:
-            counts.place = f"line {sentence[0].number}"
+            counts.place = f"line {sentence[0][0]}"
             doc = Doc(nlp.vocab, words=words)
             entities, unknown = drop_overlaps(decode_tags(tags), counts)
             known = [tag is not None for tag in tags]
@@ -96,66 +92,53 @@ def _sentences(
                 yield sentence
             sentence = []
             continue
-        width = width or len(cells)
-        sentence.append(_Line(number, cells, width))
+        sentence.append((number, cells))
     if sentence:
         yield sentence
 
 
 def _refuse_numbers(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[List[_Line]]:
-    """Hold sentences back while their first column may be one that only numbers the tokens."""
-    held: List[List[_Line]] = []
-    for sentence in sentences:
-        held.append(sentence)
-        if len(held) == _ENOUGH or not _is_numbered(sentence):
-            break
+    """Refuse sentences whose first column only numbers the tokens."""
+    held = list(islice(sentences, _ENOUGH))
     if all(map(_is_numbered, held)) and any(len(sentence) > 1 for sentence in held):
-        with at_line(path, held[0][0].number):
-            where = _guess_columns([line.cells for sentence in held for line in sentence])
+        with at_line(path, held[0][0][0]):
             raise RowError(
-                "the first column numbers the tokens. Give the columns of token and tag: --columns "
-                f"{where}. (Where a command has no such option: spacy weakner convert FILE NEW --columns {where})"
+                "the first column numbers the tokens. Give the columns of token and tag: --columns TOKEN TAG. (Where a "
+                "command has no such option: spacy weakner convert FILE NEW --columns TOKEN TAG)"
             )
     yield from chain(held, sentences)
 
 
 def _is_numbered(sentence: Sequence[_Line]) -> bool:
     """True if the first of several columns does nothing but count."""
-    first = [line.cells[0] for line in sentence]
-    numbers = [int(cell) for cell in first if _NUMBER.fullmatch(cell)]
-    others = [cell for cell in first if not _NUMBER.fullmatch(cell)]
-    return (
-        len(sentence[0].cells) > 2
-        and bool(numbers)
-        and all(b == a + 1 for a, b in pairwise(numbers))
-        and all(map(_NO_WORD.fullmatch, others))
-    )
-
-
-def _guess_columns(lines: Iterable[Sequence[str]]) -> str:
-    """Columns of token and tag beside a first one that counts, as the option takes them."""
-    found = enumerate(zip(*(cells for cells in lines if not _NO_WORD.fullmatch(cells[0])), strict=False), start=1)
-    tags = [n for n, cells in found if not set(MISSING_TAGS).issuperset(cells) and all(map(_are_tags, cells))]
-    return f"{3 if tags[:1] == [2] else 2} {tags[0] if tags else 'N (N: the column of the tags)'}"
+    words = [cells[0] for _, cells in sentence if not _NO_WORD.fullmatch(cells[0])]
+    if len(sentence[0][1]) < 3 or not words or not all(map(_NUMBER.fullmatch, words)):
+        return False
+    return all(int(b) == int(a) + 1 for a, b in pairwise(words))
 
 
 def _read_sentence(
-    path: Path, sentence: Sequence[_Line], columns: Tuple[int, int], labels: Sequence[str], counts: RowCounts
+    path: Path,
+    sentence: Sequence[_Line],
+    columns: Tuple[int, int],
+    width: Optional[int],
+    labels: Sequence[str],
+    counts: RowCounts,
 ) -> Tuple[List[str], List[Optional[str]]]:
     words: List[str] = []
     tags: List[Optional[str]] = []
     counted = columns[0] != 1 and _is_numbered(sentence)
-    for line in sentence:
-        if counted and _NO_WORD.fullmatch(line.cells[0]):
+    for number, cells in sentence:
+        if counted and _NO_WORD.fullmatch(cells[0]):
             counts.notes[NO_WORDS] += 1
             continue
         token, tag = "", None
-        with at_line(path, line.number, counts):
-            if len(line.cells) < 2:
-                raise RowError(f"expected at least 2 columns, got {len(line.cells)}")
-            if len(line.cells) != line.width:
-                raise RowError(f"expected {line.width} columns as in the lines before, got {len(line.cells)}")
-            found, cell = (_cell(line.cells, column) for column in columns)
+        with at_line(path, number, counts):
+            if len(cells) < 2:
+                raise RowError(f"expected at least 2 columns, got {len(cells)}")
+            if width not in (None, len(cells)):
+                raise RowError(f"expected {width} columns as in the lines before, got {len(cells)}")
+            found, cell = (_cell(cells, column) for column in columns)
             if not found:
                 raise RowError("the token is empty")
             tag, token = _read_tag(cell, labels), found

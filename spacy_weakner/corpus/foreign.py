@@ -3,7 +3,7 @@ would seem to be without annotation. The formats are read in `spacy_weakner.form
 
 import shlex
 from pathlib import Path
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional
 
 from .tags import is_tag, split_tags
 
@@ -15,7 +15,7 @@ _PRODIGY = ("_input_hash", "_task_hash", "_view_id")
 _ANSWERS = ("accept", "reject", "ignore")
 _TASK = ("annotations", "completions", "predictions")
 # What only a record has, and nothing that wraps records.
-_OF_RECORDS = ("text", "tokens", "tokenized_text", "content", "task")
+_OF_RECORDS = ("text", "tokens", "tokenized_text", "task")
 # Where others keep spans, and tags.
 SPANS = ("label", "labels", "entities", "annotations", "annotation")
 TAGS = ("ner_tags", "tags", "ner", "labels", "label")
@@ -32,12 +32,8 @@ def tool_of(row: Any) -> Optional[str]:
         return "prodigy"
     if "tokenized_text" in row:
         return "gliner"
-    if isinstance(row.get("data"), dict) and any(key in row for key in _TASK):
+    if holds_task(row) or (isinstance(row.get("data"), dict) and any(key in row for key in _TASK)):
         return "label-studio"
-    if holds_task(row):
-        return "label-studio"
-    if is_dataturks(row):
-        return "dataturks"
     if any(key in row for key in _OWN):
         return None
     if find_tags(row) is not None:
@@ -48,11 +44,11 @@ def tool_of(row: Any) -> Optional[str]:
     return "label-studio" if is_labels(row[key]) else "doccano"
 
 
-def wrapped(value: Any) -> Optional[Tuple[str, List[Any]]]:
-    """Recognize an object that wraps all records of a file: `{"data": [...]}`."""
+def wrapped(value: Any) -> Optional[List[Any]]:
+    """The records of a file in an object around them: `{"data": [...]}`; None of other objects."""
     if not isinstance(value, dict) or not value.keys().isdisjoint(_OF_RECORDS) or isinstance(value.get("data"), dict):
         return None
-    found = [(key, items) for key, items in value.items() if isinstance(items, list) and any(map(_is_record, items))]
+    found = [items for items in value.values() if isinstance(items, list) and any(map(_is_record, items))]
     return found[0] if len(found) == 1 else None
 
 
@@ -81,10 +77,6 @@ def holds_task(row: Any) -> bool:
     """True if a row is an annotation with its task inside, as Label Studio writes it to cloud storage."""
     task = row.get("task") if isinstance(row, dict) else None
     return isinstance(task, dict) and isinstance(task.get("data"), dict) and "result" in row
-
-
-def is_dataturks(row: Any) -> bool:
-    return isinstance(row, dict) and isinstance(row.get("content"), str) and "annotation" in row
 
 
 def is_labels(value: Any) -> bool:

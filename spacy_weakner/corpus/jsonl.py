@@ -38,7 +38,7 @@ from . import weak
 from .counts import Place, RowCounts, RowError, at_line, show
 from .foreign import BARE, tool_of
 from .gold import find_gold
-from .records import Mark, Range, Record, a_list, a_number, make_doc, make_mark
+from .records import Mark, Range, Record, a_list, a_number, an_object, make_doc, make_mark
 
 Row = Dict[str, Any]
 MISALIGNED = ("drop", "error", "expand", "contract")
@@ -112,6 +112,7 @@ def doc_from_row(
 
 def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Record:
     """Make a record of one row; `source` is the name of weak labels that are a plain list."""
+    row = an_object(row, "a row")
     tool = tool_of(row)
     if tool is not None:
         raise RowError(

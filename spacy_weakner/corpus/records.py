@@ -6,11 +6,11 @@ from itertools import accumulate, chain, pairwise
 from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from ..ty import Entity
 from . import weak
-from .counts import RowCounts, RowError, show
+from .counts import Place, RowCounts, RowError, show
 from .entities import set_entities
 from .gold import set_gold
 
@@ -18,7 +18,10 @@ from .gold import set_gold
 MAX_ID_LENGTH = 200
 BLANK = "spans of white space, dropped"
 BLANK_TOKENS = "tokens of white space, dropped"
+EMPTY = "texts without any span, read as complete gold (the file does not record if they were annotated)"
 Range = Tuple[int, int]
+# A row of a file, or several about one text, and where it stands.
+Item = Tuple[Place, Any]
 
 
 class Mark(NamedTuple):
@@ -104,6 +107,33 @@ def make_mark(
     if isinstance(id, bool) or not isinstance(id, (str, int, type(None))) or len(identifier) > MAX_ID_LENGTH:
         raise RowError(f"the id of a span must be a string of at most {MAX_ID_LENGTH} characters, got {show(item)}")
     return Mark(start, end + last, label.strip(), score, text if isinstance(text, str) else None, identifier)
+
+
+def triple_mark(item: Any, *, last: bool = False) -> Mark:
+    """Make a span of `[start, end, label]`; see `make_mark`."""
+    if not isinstance(item, list) or len(item) != 3:
+        raise RowError(f"expected [start, {'last' if last else 'end'}, label], got {show(item)}")
+    start, end, label = item
+    return make_mark(start, end, label, item, last=last)
+
+
+def an_object(value: Any, what: str) -> Dict[str, Any]:
+    if not isinstance(value, dict):
+        raise RowError(f"{what} must be an object, got {show(value)}")
+    return value
+
+
+def a_text(row: Dict[str, Any], *keys: str) -> str:
+    """The text of a row, under the first of some keys that holds one."""
+    text = next((row[key] for key in keys if isinstance(row.get(key), str)), None)
+    if text is None:
+        raise RowError(f"no text: expected a string under '{keys[0]}', got {show(row)}")
+    return str(text)
+
+
+def a_probability(value: Any) -> Optional[float]:
+    """A score; None if it is no probability."""
+    return float(value) if type(value) in (int, float) and 0.0 <= value <= 1.0 else None
 
 
 def a_list(value: Any, what: str) -> List[Any]:
@@ -328,3 +358,29 @@ class _Aligner:
         if touched is not None:
             self._dropped.append((touched.start, touched.end))
         return None
+
+
+def record_of(doc: Doc) -> Record:
+    """Make a record of a Doc, in code points of its text."""
+
+    def marks(name: str) -> List[Mark]:
+        ids, spans = weak.group_ids(doc, name), doc.spans.get(name, [])
+        listed = ["|".join(ids.get((span.start, span.end, span.label_), ())) for span in spans]
+        return list(map(_span_mark, spans, listed, weak.group_scores(doc, name)))
+
+    places = [(token.idx, token.idx + len(token)) for token in doc]
+    visible = [token for token in doc if not token.is_space]
+    known = bool(doc.ents) or any(token.ent_iob != 0 for token in visible)
+    return Record(
+        text=doc.text,
+        borders=places,
+        ents=[_span_mark(ent, ent.kb_id_) for ent in doc.ents] if known else None,
+        missing=[places[token.i] for token in visible if token.ent_iob == 0],
+        wrong=marks(weak.WRONG_GROUP),
+        weak={source: marks(weak.weak_group(source)) for source in weak.weak_sources(doc)},
+        id=weak.get_id(doc),
+    )
+
+
+def _span_mark(span: Span, id: str, score: Optional[float] = None) -> Mark:
+    return Mark(span.start_char, span.end_char, span.label_, score, id=id)

@@ -135,23 +135,20 @@ UNIVERSAL = (
 
 
 @pytest.mark.parametrize(
-    "text, where",
+    "text",
     [
-        (GERMEVAL, "2 3"),
-        (PLAIN, "2 3"),
-        ("0 Anna B-PER O\n1 lebt O O\n", "2 3"),
-        ("1 B-PER Anna x\n2 O lebt x\n", "3 2"),
-        ("1 Anna NNP B\n2 lebt VBD O\n", "2 4"),
+        GERMEVAL,
+        PLAIN,
+        "0 Anna B-PER O\n1 lebt O O\n",
         # One count for the whole file.
-        ("1 Anna x O\n2 lebt x O\n\n3 Ja x O\n", "2 4"),
-        (UNIVERSAL, "2 4"),
-        ("".join(f"{i}\tw\tw\tX\t_\t_\t0\t_\t_\tNER=B-PER\n" for i in range(1, 4)), "2 N"),
+        "1 Anna x O\n2 lebt x O\n\n3 Ja x O\n",
+        UNIVERSAL,
         # That many tell enough.
-        ("1 Anna O\n2 lebt O\n\n" * 100 + "1 Anna no-tag\n", "2 3"),
+        "1 Anna O\n2 lebt O\n\n" * 100 + "1 Anna no-tag\n",
     ],
 )
-def test_a_first_column_of_numbers_names_the_option(tmp_path, text, where):
-    with pytest.raises(WeaknerError, match=rf"a\.conll, line \d: .*numbers the tokens.*--columns {where}\b"):
+def test_a_first_column_of_numbers_names_the_option(tmp_path, text):
+    with pytest.raises(WeaknerError, match=r"a\.conll, line \d: .*numbers the tokens.*--columns TOKEN TAG"):
         list(read_conll(write(tmp_path / "a.conll", text), NLP))
 
 

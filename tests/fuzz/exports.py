@@ -54,10 +54,6 @@ CLOUD: List[Dict[str, Any]] = [
     {"id": 3, "task": {"id": 1, "data": {"text": _TEXT}}, "completed_by": {"id": 1}, **_DONE},
     {"id": 4, "task": {"id": 1, "data": {"text": _TEXT}}, "completed_by": 2, "ground_truth": True, **_DONE},
 ]
-DATATURKS: List[Dict[str, Any]] = [
-    {"content": _TEXT, "annotation": [{"label": ["PER"], "points": [{"start": 0, "end": 3, "text": "Anna"}]}]},
-    {"content": "Bob ran", "annotation": None, "extras": {"a": [1]}},
-]
 DOCCANO: List[Dict[str, Any]] = [
     {"id": 1, "text": _TEXT, "label": [[0, 4, "PER"], [18, 26, "LOC"]], "Comments": []},
     {"id": 2, "text": "Bob ran", "labels": [[0, 3, "PER"]]},
@@ -152,16 +148,15 @@ KINDS = [
     _tool("label-studio", "a.json", _array(TASKS), ".jsonl", "prodigy"),
     _tool("label-studio-min", "a.json", _array(JSON_MIN), ".jsonl", "doccano", "--format", "label-studio"),
     _tool("label-studio-cloud", "a.json", _array(CLOUD), ".jsonl", "prodigy"),
-    _tool("dataturks", "a.json", jsonl(DATATURKS), ".jsonl", "jsonl"),
     _tool("doccano", "a.jsonl", jsonl(DOCCANO), ".jsonl", "huggingface"),
     _kind("brat", "a.ann", _BRAT, ".jsonl", "jsonl"),
     Kind("brat-text", "a.txt", command("convert", "@a.ann", f"@{OUT}.spacy"), lambda: _BRAT),
     _tool("huggingface", "a.jsonl", jsonl(NUMBERS), ".json", "gliner", *_TABLE, "--labels", ",".join(_NAMES)),
-    _tool("autotrain", "a.jsonl", jsonl(AUTOTRAIN), ".json", "spacy-json", *_TABLE),
+    _tool("autotrain", "a.jsonl", jsonl(AUTOTRAIN), ".jsonl", "jsonl", *_TABLE),
     Kind(
         "parquet",
         "a.parquet",
-        command("convert", "@a.parquet", f"@{OUT}.parquet"),
+        command("convert", "@a.parquet", f"@{OUT}.jsonl", "--to", "huggingface"),
         lambda: {"a.parquet": _table()},
         mutate_binary,
         to="huggingface",
@@ -175,7 +170,7 @@ KINDS = [
         to="conll",
     ),
     _tool("gliner", "a.json", _array(GLINER), ".iob", "conll"),
-    _tool("spacy-json", "a.json", _array(PAIRS), ".jsonl", "spacy-json"),
+    _tool("spacy-json", "a.json", _array(PAIRS), ".jsonl", "jsonl"),
     _tool("wrapper", "a.json", json.dumps({"classes": ["PER"], "annotations": [*PAIRS, None]}), ".jsonl", "jsonl"),
     _tool(
         "wrapper-of-lines", "a.json", json.dumps({"data": DOCCANO}, indent=1), ".spacy", "spacy", "--offsets", "utf16"
@@ -185,8 +180,7 @@ KINDS = [
     _written("prodigy", ".jsonl"),
     _written("label-studio", ".json"),
     _written("doccano", ".jsonl"),
-    _written("huggingface", ".parquet"),
+    _written("huggingface", ".jsonl"),
     _written("gliner", ".jsonl"),
-    _written("spacy-json", ".json"),
     _written("conll", ".conll"),
 ]

@@ -2,17 +2,18 @@
 hold their task (in cloud storage). Offsets count UTF-16 units, as browsers do."""
 
 from collections import Counter
-from itertools import groupby
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from itertools import chain, groupby
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
+from ...ty import Entity
 from .. import weak
 from ..counts import RowCounts, RowError, show
 from ..foreign import holds_task, is_labels
-from ..records import Mark, Record, a_list, make_mark
-from .offsets import UTF16, Offsets
-from .records import EMPTY, Context, Item, Tool, a_probability, agreed, an_object, record_of
+from ..records import EMPTY, Item, Mark, Record, a_list, a_probability, an_object, make_mark, record_of
+from .names import UTF16
+from .offsets import Offsets
 
 # The control for ids of concepts: <TextArea name="kb_id" toName="text" perRegion="true"/>. Its results have the id of
 # the region that they belong to.
@@ -49,8 +50,7 @@ def gather(items: Iterable[Item]) -> Iterator[Item]:
             yield places[-1], list(rows)
 
 
-def read(rows: List[Any], context: Context) -> Record:
-    counts = context.counts
+def read(rows: List[Any], counts: RowCounts) -> Record:
     rows = [an_object(row, "a task") for row in rows]
     task = rows[0]["task"] if holds_task(rows[0]) else rows[0]
     is_row = not isinstance(task.get("data"), dict)
@@ -61,7 +61,7 @@ def read(rows: List[Any], context: Context) -> Record:
     for row in rows:
         # In JSON_MIN, the name of a control is free.
         labels = [key for key, value in row.items() if is_row and is_labels(value)]
-        context.note_unknown(row, {*_KEYS, *labels})
+        counts.note_unknown(row, {*_KEYS, *labels})
         if is_row:
             values = [{"value": value} for key in labels for value in row[key]]
             found.append({**row, "result": values, "completed_by": row.get("annotator")})
@@ -94,7 +94,7 @@ def _add_gold(record: Record, found: List[Dict[str, Any]], is_row: bool, counts:
         annotators.setdefault(_annotator(annotation.get("completed_by")), []).append(annotation)
     results = [a_list(_newest(annotations).get("result"), "result") for annotations in annotators.values()]
     if results:
-        record.ents, disputed = agreed([_marks(result, counts) for result in results])
+        record.ents, disputed = _agreed([_marks(result, counts) for result in results])
         record.missing = [mark[:2] for mark in disputed]
         # Perhaps the question was another one.
         counts.note(EMPTY, not (record.ents or disputed) and (is_row or any(results)))
@@ -102,6 +102,23 @@ def _add_gold(record: Record, found: List[Dict[str, Any]], is_row: bool, counts:
     counts.note(CANCELLED, len(found) - len(valid))
     counts.note(OVERRULED, len(valid) - len(chosen))
     counts.note(OLDER, len(chosen) - len(results))
+
+
+def _agreed(answers: Sequence[List[Mark]]) -> Tuple[List[Mark], List[Mark]]:
+    """The spans that all annotators of a text have found, with all their ids, and those that only some have."""
+    marks: Dict[Entity, Mark] = {}
+    for mark in chain(*answers):
+        before = marks.get(_visible(mark), mark).id
+        marks[_visible(mark)] = mark._replace(id="|".join(dict.fromkeys(filter(None, [before, mark.id]))))
+    shared = set.intersection(*({_visible(mark) for mark in answer} for answer in answers))
+    return [marks[key] for key in marks if key in shared], [marks[key] for key in marks if key not in shared]
+
+
+def _visible(mark: Mark) -> Entity:
+    """Span and label, without white space at the ends where the row has the text of the span."""
+    text = mark.text or ""
+    start, end = mark.start + len(text) - len(text.lstrip()), mark.end - len(text) + len(text.rstrip())
+    return (start, end, mark.label) if start < end else mark[:3]
 
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
@@ -199,6 +216,3 @@ def _results(number: int, mark: Mark, text: str, offsets: Offsets) -> Iterator[D
     yield {**region, "from_name": FROM_NAME, "type": "labels", "value": value, **score}
     if mark.id:
         yield {**region, "from_name": ID_NAME, "type": "textarea", "value": {**place, "text": mark.id.split("|")}}
-
-
-LABEL_STUDIO = Tool(read, gather, UTF16, write=write)

@@ -5,23 +5,31 @@
   about the rest.
 - Ignored rows are dropped. Rows without an answer hold suggestions, which are weak labels.
 
-Rows with one `_input_hash` are about one text, and become one record. They need not stand together: which hashes come
-again is counted first (8 bytes a row), and rows wait for the last one of theirs.
+Rows with one `_input_hash` are about one text, and become one record. They need not stand together.
 """
 
 import zlib
 from collections import Counter
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
-import numpy
 from spacy.tokens import Doc
 
 from ...ty import Entity
 from .. import weak
-from ..counts import RowError, show
+from ..counts import RowCounts, RowError, show
 from ..foreign import is_prodigy
-from ..records import Mark, Record, a_list, make_mark
-from .records import Context, Item, Tool, a_probability, a_text, an_object, record_of, triple_mark
+from ..records import (
+    Item,
+    Mark,
+    Record,
+    a_list,
+    a_probability,
+    a_text,
+    an_object,
+    make_mark,
+    record_of,
+    triple_mark,
+)
 
 SOURCE = "prodigy"
 ACCEPT, REJECT, IGNORE = "accept", "reject", "ignore"
@@ -39,32 +47,23 @@ _KEYS = frozenset(
 )
 _BLOCKS, _REVIEW = "blocks", "review"
 _SUGGESTED = {"score", "source", "rank", "pattern", "priority"}
-_INT64 = 1 << 63
 
 
 def gather(items: Iterable[Item]) -> Iterator[Item]:
-    """Bring rows together that are about one text."""
-    hashes = (key for _, row in items if (key := _hash(row)) is not None)
-    values, numbers = numpy.unique(numpy.fromiter(hashes, dtype="int64"), return_counts=True)
-    left = dict(zip(values[numbers > 1].tolist(), numbers[numbers > 1].tolist(), strict=True))
-    waiting: Dict[int, List[Any]] = {}
-    for place, row in items:
-        key = _hash(row)
-        if key is None or key not in left:
-            yield place, [row]
-            continue
-        waiting.setdefault(key, []).append(row)
-        left[key] -= 1
-        if not left[key]:
-            texts: Dict[Any, List[Any]] = {}
-            for row in waiting.pop(key):
-                texts.setdefault(str(row.get("text")), []).append(row)
-            yield from ((place, rows) for rows in texts.values())
+    """Bring rows together that are about one text, where the last of them stands."""
+    texts: Dict[Any, Tuple[Any, List[Any]]] = {}
+    for number, (place, row) in enumerate(items):
+        key = row.get("_input_hash") if isinstance(row, dict) and is_prodigy(row) else None
+        key = number if key is None else (str(key), str(row.get("text")))
+        rows = texts.pop(key, (place, []))[1]
+        rows.append(row)
+        texts[key] = (place, rows)
+    yield from texts.values()
 
 
-def read(rows: List[Any], context: Context) -> Optional[Record]:
+def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
     """Read the rows about one text."""
-    counts, answers, kept = context.counts, _Answers(), 0
+    answers, kept = _Answers(), 0
     for row in sorted(rows, key=_time) if all(map(_time, rows)) else rows:
         row = an_object(row, "a row")
         a_text(row, "text")
@@ -73,7 +72,7 @@ def read(rows: List[Any], context: Context) -> Optional[Record]:
             counts.note(IGNORED if answer == IGNORE else REJECTED)
             continue
         kept += 1
-        unknown = context.note_unknown(row, _KEYS)
+        unknown = counts.note_unknown(row, _KEYS)
         asked = _is_manual(row) or _view(row) is None
         if answer == ACCEPT and asked and unknown and row.get("spans") is None:
             raise RowError(
@@ -255,13 +254,3 @@ def _keys(marks: List[Mark]) -> Set[Entity]:
 def _time(row: Any) -> int:
     time = row.get("_timestamp") if isinstance(row, dict) else None
     return time if type(time) is int else 0
-
-
-def _hash(row: Any) -> Optional[int]:
-    key = row.get("_input_hash") if isinstance(row, dict) and is_prodigy(row) else None
-    if key is None:
-        return None
-    return key if type(key) is int and -_INT64 <= key < _INT64 else hash(str(key))
-
-
-PRODIGY = Tool(read, gather, write=write)

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
@@ -19,17 +20,15 @@ from ..foreign import tool_of
 from ..jsonl import DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
 from ..overlaps import drop_overlaps
-from ..records import Record, is_blank, make_doc
+from ..records import Item, Record, is_blank, make_doc
 from ..sampling import SampledLines
 from ..sentences import LONGEST_RUN, SentenceSplitter, longest_run, sentence_key
 from ..weak import get_id, group_entities, is_known_group, remove_group, set_weak
-from . import brat
-from .huggingface import table_names
-from .items import LINES, PARQUET, Items, check_rows, find_layout
-from .names import FORMATS, JSON_SUFFIXES, SUFFIXES
-from .offsets import AUTO, UNITS, find_unit
-from .records import Context, Item, in_code_points
-from .tools import TOOLS
+from . import brat, huggingface
+from .items import in_lines, read_items
+from .names import FORMATS, SUFFIXES
+from .offsets import AUTO, UNITS, find_unit, in_code_points
+from .tools import GATHERERS, READERS
 
 NOT_TEXT = "records without a text, dropped"
 ABSENT = "documents without the span group that is read as gold; their tokens are missing"
@@ -45,8 +44,8 @@ class Reading:
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
         "contract".
-    offsets (str): What the offsets of other tools count: "codepoints", "utf16" or "graphemes"; "auto": what fits the
-        texts that the spans should cover.
+    offsets (str): What the offsets of other tools count: "codepoints" or "utf16"; "auto": what fits the texts that the
+        spans should cover.
     labels (Tuple[str, ...]): Names of the tags of datasets that hold numbers, from 0 on, instead of those in the file.
         If they are of one type, tags without a type get it.
     columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags: from 1 on, or from the end, -1 on.
@@ -69,14 +68,14 @@ class _Unforgiving(RowCounts):
 def file_format(path: Path) -> Optional[str]:
     """Tell the format of a file: from its name, and of JSON from its first records."""
     name = path.name.lower()
-    plain = Path(name[: -len(".gz")] if name.endswith(".gz") else name)
+    plain = Path(name.removesuffix(".gz"))
     format_ = SUFFIXES.get(plain.suffix)
     if name.endswith(".gz") and format_ in ("spacy", "huggingface", "brat"):
         return None
-    if plain.suffix not in JSON_SUFFIXES or not path.is_file():
+    if plain.suffix not in (".json", ".jsonl") or not path.is_file():
         return format_
     with suppress(WeaknerError):  # raised again where the whole file is read
-        return next(filter(None, (tool_of(row) for _, row in islice(Items(path), _LOOKED_AT))), "jsonl")
+        return next(filter(None, (tool_of(row) for _, row in islice(read_items(path), _LOOKED_AT))), "jsonl")
     return "jsonl"
 
 
@@ -122,15 +121,12 @@ def has_span_groups(path: Path) -> bool:
 
 def in_blocks(path: Path, format: str) -> bool:
     """True if a file can be read in blocks of lines."""
-    if format in TOOLS:
-        return FORMATS[format].blocks and path.suffix.lower() != PARQUET and find_layout(path) == LINES
-    return FORMATS[format].blocks
+    is_table = path.suffix.lower() == huggingface.PARQUET
+    return FORMATS[format].blocks and not is_table and (format in ("conll", "text") or in_lines(path))
 
 
 def check_lines(path: Path, format: str) -> None:
-    """Check that a file is what its lines are read as: rows of ours, or columns."""
-    if format == "jsonl":
-        check_rows(path)
+    """Check that a file has the columns as which its lines are read."""
     if format == "conll" and next(read_lines(path), "").startswith(_WEBANNO):
         raise WeaknerError(Errors.WK371.format(path=path))
 
@@ -195,28 +191,27 @@ class FileReader:
         self._splitter = SentenceSplitter(nlp)
 
     def docs(self) -> Iterator[Doc]:
-        path, counts = self.path, self.counts
+        path, counts, unit = self.path, self.counts, self.reading.offsets
         if self.format == "spacy":
             yield from read_groups(read_docs(path, self.nlp.vocab), self.reading.spans_key, counts)
-        elif self.format in TOOLS:
-            items: Iterable[Item] = list(brat.items(path)) if self.format == "brat" else Items(path)
-            if path.suffix.lower() == PARQUET and not self.labels:
-                self.labels = table_names(path)
-            unit = self.reading.offsets
+        elif self.format in READERS:
+            if path.suffix.lower() == huggingface.PARQUET and not self.labels:
+                self.labels = huggingface.table_names(path)
             if unit == AUTO:
                 # What is counted now is counted again when the Docs are made.
-                tool, records = TOOLS[self.format], self._records(items, Context(type(counts)(), self.labels))
-                unit = find_unit(path, records, tool.unit, tool.sure, counts)
-            yield from self._tool_docs(items, unit)
+                format_, records = FORMATS[self.format], self._records(self._items(), type(counts)())
+                unit = find_unit(path, records, format_.unit, format_.sure, counts)
+            yield from self._tool_docs(self._items(), unit)
+        elif self.format == "jsonl" and not in_lines(path):
+            yield from self._row_docs(read_items(path))
         else:
             check_lines(path, self.format)
             yield from self.of_lines(enumerate(read_lines(path), start=1))
 
     def sample(self, limit: int) -> Iterator[Doc]:
-        """About so many of them."""
+        """The first of them, and how many there are, perhaps estimated."""
         n, counts = 0, self.counts
-        if self.format in ("jsonl", "text"):
-            check_lines(self.path, self.format)
+        if self.format == "text" or (self.format == "jsonl" and in_lines(self.path)):
             lines = SampledLines(self.path, limit)
             for doc in self.of_lines(lines):
                 n += 1
@@ -232,9 +227,9 @@ class FileReader:
 
     def of_lines(self, lines: Iterable[Tuple[Place, str]], width: Optional[int] = None) -> Iterator[Doc]:
         path, nlp, reading, counts = self.path, self.nlp, self.reading, self.counts
-        if self.format in TOOLS:
-            unit = TOOLS[self.format].unit if reading.offsets == AUTO else reading.offsets
-            yield from self._tool_docs(Items(path, lines), unit)
+        if self.format in READERS:
+            unit = FORMATS[self.format].unit if reading.offsets == AUTO else reading.offsets
+            yield from self._tool_docs(read_items(path, lines), unit)
         elif self.format == "conll":
             columns, labels = reading.columns, reading.labels
             yield from read_conll(path, nlp, lines=lines, columns=columns, width=width, labels=labels, counts=counts)
@@ -242,26 +237,34 @@ class FileReader:
             for number, line in lines:
                 yield from self._text_docs(number, line)
         else:
-            for number, row in read_rows(path, lines, counts):
-                record = None
-                with at_line(path, number, counts):
-                    record = read_row(row, counts, reading.source)
-                if record is not None:
-                    yield from self._docs_of(number, record)
+            yield from self._row_docs(read_rows(path, lines, counts))
+
+    def _items(self) -> Iterator[Item]:
+        return brat.items(self.path) if self.format == "brat" else read_items(self.path)
+
+    def _row_docs(self, rows: Iterable[Item]) -> Iterator[Doc]:
+        for place, row in rows:
+            record = None
+            with at_line(self.path, place, self.counts):
+                record = read_row(row, self.counts, self.reading.source)
+            if record is not None:
+                yield from self._docs_of(place, record)
 
     def _tool_docs(self, items: Iterable[Item], unit: str) -> Iterator[Doc]:
-        for place, record in self._records(items, Context(self.counts, self.labels)):
+        for place, record in self._records(items, self.counts):
             if all(map(is_blank, record.tokens or [record.text or ""])):
                 self.counts.notes[NOT_TEXT] += 1
             else:
                 yield from self._docs_of(place, in_code_points(record, unit, self.counts))
 
-    def _records(self, items: Iterable[Item], context: Context) -> Iterator[Tuple[Place, Record]]:
-        tool = TOOLS[self.format]
-        for place, item in items if tool.gather is None else tool.gather(items):
+    def _records(self, items: Iterable[Item], counts: RowCounts) -> Iterator[Tuple[Place, Record]]:
+        read, gather = READERS[self.format], GATHERERS.get(self.format)
+        if self.format == "huggingface":
+            read = partial(huggingface.read, labels=self.labels)
+        for place, item in items if gather is None else gather(items):
             record = None
-            with at_line(self.path, place, context.counts):
-                record = tool.read(item, context)
+            with at_line(self.path, place, counts):
+                record = read(item, counts)
             if record is not None:
                 yield place, record
 

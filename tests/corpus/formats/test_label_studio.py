@@ -5,7 +5,7 @@ import pytest
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.formats import label_studio
 from spacy_weakner.corpus.formats.reading import file_format
-from spacy_weakner.corpus.formats.records import EMPTY
+from spacy_weakner.corpus.records import EMPTY
 from spacy_weakner.errors import WeaknerError
 
 from ...util import iob

@@ -6,7 +6,7 @@ import pytest
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.formats import prodigy
-from spacy_weakner.corpus.formats.items import Items
+from spacy_weakner.corpus.formats.items import read_items
 from spacy_weakner.errors import WeaknerError
 
 from ...util import iob
@@ -183,7 +183,7 @@ def test_rows_need_not_stand_together():
 
 def test_equal_hashes_of_different_texts_stay_apart(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", [manual(), {**manual(), "text": "Other", "tokens": tokens("Other")}])
-    assert [len(rows) for _, rows in prodigy.gather(Items(path))] == [1, 1]
+    assert [len(rows) for _, rows in prodigy.gather(read_items(path))] == [1, 1]
 
 
 @pytest.mark.parametrize("key", ["entities", "ents"])

@@ -35,8 +35,6 @@ def docs(*rows):
 
 def there_and_back(tmp_path, name, *rows, suffix=None):
     path = tmp_path / f"a{suffix or FORMATS[name].outputs[0]}"
-    if path.suffix == ".parquet":
-        pytest.importorskip("pyarrow")
     written = write_corpus(path, docs(*rows), name)
     assert not [p for p in tmp_path.iterdir() if p != path]
     return list(read_corpus(path, NLP, format=name)), written
@@ -47,7 +45,7 @@ def test_gold(tmp_path, name, suffix):
     found, written = there_and_back(tmp_path, name, *GOLD, suffix=suffix)
     assert [(ents(doc), iob(doc)) for doc in found] == [(ents(doc), iob(doc)) for doc in docs(*GOLD)]
     assert written.docs == 3 and not written.lost
-    told = {"gliner", "label-studio", "spacy-json", "doccano", "prodigy"} & {name}
+    told = {"gliner", "label-studio", "doccano", "prodigy"} & {name}
     assert not told or file_format(tmp_path / f"a{suffix}") == name
 
 
@@ -118,7 +116,6 @@ def test_label_studio_joins_the_ids_of_annotators(tmp_path):
         ("gliner", {"weak spans": 3, "wrong spans": 1, "categories": 1, "missing tokens": 4 + 1 + 9}),
         ("huggingface", {"weak spans": 3, "wrong spans": 1, "categories": 1}),
         ("label-studio", {"wrong spans": 1, "categories": 1, "missing tokens": 4 + 1}),
-        ("spacy-json", {"weak spans": 3, "wrong spans": 1, "missing tokens": 4 + 1}),
         ("prodigy", {"weak spans": 1, "categories": 1, "tokens known to be outside of entities, in sentences with "
                      "missing tokens": 1}),
         ("jsonl", {}),
@@ -159,18 +156,6 @@ def test_prodigy_gets_its_tokens(tmp_path):
     (span,) = row["spans"]
     last = row["tokens"][span["token_end"]]
     assert (last["text"], last["end"], row["answer"]) == ("Smith", 30, "accept")
-
-
-def test_parquet_says_its_names_as_datasets_do(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet")
-    there_and_back(tmp_path, "huggingface", *GOLD, MISSING)
-    schema = parquet.read_schema(tmp_path / "a.parquet")
-    features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
-    assert features["ner_tags"]["feature"] == {
-        "names": ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"],
-        "_type": "ClassLabel",
-    }
-    assert parquet.read_table(tmp_path / "a.parquet")["ner_tags"].to_pylist()[-1] == [1, 0, -100]
 
 
 @pytest.mark.parametrize("broken", ["a.jsonl", "a.json", "a.conll"])
@@ -226,11 +211,8 @@ def test_chosen_columns(tmp_path):
             list(read_corpus(tmp_path / "a.conll", NLP, Reading(columns=columns)))
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
-def test_labels_that_no_tag_can_hold_are_refused(tmp_path, suffix):
-    if suffix == "parquet":
-        pytest.importorskip("pyarrow")
-    output = tmp_path / f"out.{suffix}"
+def test_labels_that_no_tag_can_hold_are_refused(tmp_path):
+    output = tmp_path / "out.jsonl"
     with pytest.raises(WeaknerError, match="as a tag"):
         write_corpus(output, docs({"tokens": ["Anna"], "ents": [[0, 1, "P\r\nER"]]}), "huggingface")
     assert not output.exists()
