@@ -18,9 +18,8 @@ from ..files import read_lines
 from ..ty import Entity
 from .counts import Place, RowCounts, RowError, at_line, show
 from .entities import set_entities
-from .jsonl import Row, row_from_doc
 from .overlaps import drop_overlaps
-from .records import BLANK_TOKENS, is_blank
+from .records import BLANK_TOKENS, Record, is_blank, record_of
 from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
 
 MISSING_TAGS = ("-", "?")
@@ -158,8 +157,8 @@ def conll_lines(path: Path, doc: Doc) -> Iterator[str]:
     path (Path): The file that they are for.
     RAISES (WeaknerError): If something would be read as something else, or not at all.
     """
-    row = row_from_doc(doc)
-    for token, tag in zip(row["tokens"], bio_tags(row), strict=True):
+    record = record_of(doc, in_tokens=True)
+    for token, tag in zip(record.tokens or (), bio_tags(record), strict=True):
         # A tab within a token would be read as a column.
         token = _SEPARATORS.sub(" ", token).strip(" ")
         text = f"{token}\t{tag}"
@@ -207,16 +206,13 @@ def _decode(prefixes: Sequence[str]) -> Iterator[Tuple[int, int]]:
             start = None
 
 
-def bio_tags(row: Row) -> List[str]:
-    """The tags of a row's tokens; missing ones as "-"."""
-    n = len(row["tokens"])
-    if row["ents"] is None:
-        return ["-"] * n
-    tags = ["O"] * n
-    for start, end in row.get("missing", []):
+def bio_tags(record: Record) -> List[str]:
+    """The tags of a record's tokens; missing ones as "-"."""
+    tags = ["O"] * len(record.tokens or ())
+    for start, end in record.missing:
         tags[start:end] = ["-"] * (end - start)
-    for start, end, label, *_ in row["ents"]:
-        tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+    for mark in record.ents or ():
+        tags[mark.start : mark.end] = [f"B-{mark.label}"] + [f"I-{mark.label}"] * (mark.end - mark.start - 1)
     return tags
 
 

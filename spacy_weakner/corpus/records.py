@@ -2,17 +2,17 @@
 
 import math
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, pairwise
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from itertools import accumulate, chain, compress, repeat
+from typing import Any, Container, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from ..ty import Entity
 from . import weak
 from .counts import Place, RowCounts, RowError, show
 from .entities import set_entities
-from .gold import set_gold
+from .gold import find_gold, set_gold
 
 # Characters of the id of a concept.
 MAX_ID_LENGTH = 200
@@ -304,22 +304,19 @@ class _Aligner:
 
     def entities(self, marks: Iterable[Mark], what: str) -> List[Mark]:
         """Spans without overlaps. What was expanded gives way to what it meets now."""
-        aligned = self.align(marks)
-        kept = sorted((mark for mark, moved in aligned if not moved), key=lambda mark: mark[:3])
-        for a, b in pairwise(kept):
-            if b.start < a.end:
-                raise RowError(f"{what} overlap (in tokens): {show(a[:3])} and {show(b[:3])}; keep one of them")
-        taken = {i for mark in kept for i in range(mark.start, mark.end)}
-        for mark in [mark for mark, moved in aligned if moved]:
+        kept: Dict[int, Mark] = {}  # by token
+        for mark, moved in sorted(self.align(marks), key=lambda found: (found[1], () if found[1] else found[0][:3])):
             tokens = range(mark.start, mark.end)
-            if taken.isdisjoint(tokens):
-                kept.append(mark)
-                taken.update(tokens)
-            else:
+            other = next((kept[i] for i in tokens if i in kept), None)
+            if other is None:
+                kept.update(dict.fromkeys(tokens, mark))
+            elif moved:
                 self.counts.misaligned += 1
                 self.counts.moved -= 1
-                self._dropped.extend((i, i + 1) for i in tokens if i not in taken)
-        return sorted(kept, key=lambda mark: mark.start)
+                self._dropped.extend((i, i + 1) for i in tokens if i not in kept)
+            else:
+                raise RowError(f"{what} overlap (in tokens): {show(other[:3])} and {show(mark[:3])}; keep one of them")
+        return [mark for i, mark in sorted(kept.items()) if i == mark.start]
 
     def _tokens(self, start: int, end: int, item: Any, label: str = "", expand: bool = False) -> Optional[Range]:
         if not 0 <= start < end <= self.length:
@@ -360,27 +357,47 @@ class _Aligner:
         return None
 
 
-def record_of(doc: Doc) -> Record:
-    """Make a record of a Doc, in code points of its text."""
+def record_of(doc: Doc, in_tokens: bool = False) -> Record:
+    """Make a record of a Doc, in code points of its text, or in its tokens, without those of white space."""
+    visible = [not token.is_space for token in doc]
+    starts, ends = [token.idx for token in doc], [token.idx + len(token) for token in doc]
+    if in_tokens:
+        starts, ends = list(accumulate(visible[:-1], initial=0)), list(accumulate(map(int, visible)))
 
-    def marks(name: str) -> List[Mark]:
-        ids, spans = weak.group_ids(doc, name), doc.spans.get(name, [])
-        listed = ["|".join(ids.get((span.start, span.end, span.label_), ())) for span in spans]
-        return list(map(_span_mark, spans, listed, weak.group_scores(doc, name)))
+    def marks(
+        entities: Iterable[Entity], ids: weak.Ids, scores: Iterable[Optional[float]] = repeat(None)
+    ) -> List[Mark]:
+        found = (
+            Mark(starts[start], ends[end - 1], label, score, id="|".join(ids.get((start, end, label), ())))
+            for (start, end, label), score in zip(entities, scores, strict=False)
+        )
+        return [mark for mark in found if mark.start < mark.end]
 
-    places = [(token.idx, token.idx + len(token)) for token in doc]
-    visible = [token for token in doc if not token.is_space]
-    known = bool(doc.ents) or any(token.ent_iob != 0 for token in visible)
-    return Record(
-        text=doc.text,
-        borders=places,
-        ents=[_span_mark(ent, ent.kb_id_) for ent in doc.ents] if known else None,
-        missing=[places[token.i] for token in visible if token.ent_iob == 0],
-        wrong=marks(weak.WRONG_GROUP),
-        weak={source: marks(weak.weak_group(source)) for source in weak.weak_sources(doc)},
+    def group(name: str) -> List[Mark]:
+        return marks(weak.group_entities(doc, name), weak.group_ids(doc, name), weak.group_scores(doc, name))
+
+    def ranges(tokens: Container[int]) -> List[Range]:
+        return [(starts[i], ends[i]) for i in range(len(doc)) if visible[i] and i in tokens]
+
+    missing = ranges({token.i for token in doc if token.ent_iob == 0})
+    gold = find_gold(doc) if weak.GOLD_GROUP in doc.spans else None
+    record = Record(
+        ents=marks(weak.doc_entities(doc), weak.doc_ids(doc)) if len(missing) < sum(visible) else None,
+        missing=missing,
+        wrong=marks(weak.group_entities(doc, weak.WRONG_GROUP), {}),
+        weak={source: group(weak.weak_group(source)) for source in weak.weak_sources(doc)},
+        gold=None if gold is None else marks(sorted(gold.entities), weak.group_ids(doc, weak.GOLD_GROUP)),
+        gold_missing=[] if gold is None else ranges(gold.missing),
+        is_weak=weak.is_weak(doc),
+        confidence=weak.get_confidence(doc),
+        cats=dict(doc.cats),
+        meta=weak.get_meta(doc),
         id=weak.get_id(doc),
     )
-
-
-def _span_mark(span: Span, id: str, score: Optional[float] = None) -> Mark:
-    return Mark(span.start_char, span.end_char, span.label_, score, id=id)
+    if in_tokens:
+        record.tokens = [token.text for token in compress(doc, visible)]
+        followed = [bool(t.whitespace_) or not after for t, after in zip(doc, [*visible[1:], True], strict=False)]
+        record.spaces = list(compress(followed, visible))
+    else:
+        record.text, record.borders = doc.text, list(zip(starts, ends, strict=True))
+    return record

@@ -6,10 +6,9 @@ from spacy_weakner.corpus.conll import decode_tags, read_conll
 from spacy_weakner.corpus.counts import RowCounts
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.formats.writing import write_corpus
-from spacy_weakner.corpus.jsonl import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
-from ..util import iob
+from ..util import doc_from_row, iob
 
 NLP = spacy.blank("xx")
 

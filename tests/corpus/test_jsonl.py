@@ -10,11 +10,11 @@ from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.formats.reading import Reading, read_corpus
 from spacy_weakner.corpus.formats.writing import write_corpus
 from spacy_weakner.corpus.gold import Gold, find_gold
-from spacy_weakner.corpus.jsonl import doc_from_row, row_from_doc
+from spacy_weakner.corpus.jsonl import row_from_doc
 from spacy_weakner.corpus.records import BLANK, BLANK_TOKENS
 from spacy_weakner.errors import WeaknerError
 
-from ..util import iob
+from ..util import doc_from_row, iob
 
 NLP = spacy.blank("xx")
 TOKENS = ["New", "York", "and", "Paris", "rock"]
@@ -157,11 +157,6 @@ def test_nothing_is_known_where_spans_were_dropped(tmp_path):
     again = doc_from_row(row_from_doc(doc), NLP)
     assert find_gold(again) == find_gold(doc)
     assert [token.ent_iob for token in again] == [token.ent_iob for token in doc]
-
-
-def test_setting_misaligned_is_checked():
-    with pytest.raises(WeaknerError, match=r"WK005.*misaligned"):
-        doc_from_row({"tokens": ["a"]}, NLP, misaligned="guess")
 
 
 @pytest.mark.parametrize(

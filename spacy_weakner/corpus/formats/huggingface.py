@@ -16,8 +16,7 @@ from ...files import existing, parse_json
 from ..conll import bio_tags, check_tag, decode_tags, is_readable
 from ..counts import RowCounts, RowError, show
 from ..foreign import TAGS, find_tags
-from ..jsonl import row_from_doc
-from ..records import BLANK_TOKENS, Mark, Record, a_list, an_object, is_blank
+from ..records import BLANK_TOKENS, Mark, Record, a_list, an_object, is_blank, record_of
 from ..tags import OUTSIDE, TAG, UNTYPED
 
 PARQUET = ".parquet"
@@ -53,12 +52,12 @@ def read(row: Any, counts: RowCounts, labels: Tuple[str, ...] = ()) -> Record:
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     """Make a row, with names of tags: null is missing."""
-    row = row_from_doc(doc)
-    tags = [None if tag == "-" else tag for tag in bio_tags(row)]
+    record = record_of(doc, in_tokens=True)
+    tags = [None if tag == "-" else tag for tag in bio_tags(record)]
     for tag in filter(None, tags):
         if not is_readable(tag):  # such as those with line breaks
             raise RowError(f"'{tag}' could not be read back as a tag: rename the label")
-    yield {"id": row.get("id", ""), "tokens": row["tokens"], "ner_tags": tags}
+    yield {"id": record.id or "", "tokens": record.tokens, "ner_tags": tags}
 
 
 def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:

@@ -8,7 +8,6 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 from spacy.tokens import Doc
 
 from ...ty import Entity
-from .. import weak
 from ..counts import RowCounts, RowError, show
 from ..foreign import holds_task, is_labels
 from ..records import EMPTY, Item, Mark, Record, a_list, a_probability, an_object, make_mark, record_of
@@ -132,10 +131,10 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
         return [part for i, mark in enumerate(marks) for part in _results(i, mark, text, offsets)]
 
     task: Dict[str, Any] = {"data": {"text": text, **({} if record.id is None else {"id": record.id})}}
-    if weak.get_meta(doc) is not None:
-        task["meta"] = weak.get_meta(doc)
+    if record.meta is not None:
+        task["meta"] = record.meta
     groups = dict(record.weak)
-    if record.ents is not None and weak.is_weak(doc):
+    if record.ents is not None and record.is_weak:
         groups[WEAK] = record.ents
     elif record.ents is not None:
         task["annotations"] = [{"result": result(record.ents)}]

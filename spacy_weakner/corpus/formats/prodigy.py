@@ -15,7 +15,6 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 from spacy.tokens import Doc
 
 from ...ty import Entity
-from .. import weak
 from ..counts import RowCounts, RowError, show
 from ..foreign import is_prodigy
 from ..records import (
@@ -108,10 +107,9 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     tokens = [
         {"text": t.text, "start": t.idx, "end": t.idx + len(t), "id": t.i, "ws": bool(t.whitespace_)} for t in doc
     ]
-    meta = weak.get_meta(doc)
-    row = {"text": record.text, "tokens": tokens, **({} if meta is None else {"meta": meta})}
+    row = {"text": record.text, "tokens": tokens, **({} if record.meta is None else {"meta": record.meta})}
     ents, n_weak = record.ents or [], sum(map(len, record.weak.values()))
-    known = record.ents is not None and not weak.is_weak(doc)
+    known = record.ents is not None and not record.is_weak
     if known and not record.missing:
         lost["weak spans"] += n_weak
         lost["wrong spans"] += len(record.wrong)

@@ -8,7 +8,6 @@ from spacy.tokens import Doc
 
 from ..counts import RowCounts, RowError, show
 from ..foreign import SPANS, find_spans, tool_of
-from ..jsonl import row_from_doc
 from ..records import EMPTY, Item, Mark, Record, a_list, a_text, an_object, make_mark, record_of, triple_mark
 from . import brat, huggingface, label_studio, prodigy
 
@@ -61,9 +60,9 @@ def read_gliner(row: Any, counts: RowCounts) -> Record:
 
 
 def write_gliner(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
-    row = row_from_doc(doc)
-    ner = [[start, end - 1, label] for start, end, label, *_ in row["ents"] or []]
-    yield {"tokenized_text": row["tokens"], "ner": ner}
+    record = record_of(doc, in_tokens=True)
+    ner = [[mark.start, mark.end - 1, mark.label] for mark in record.ents or []]
+    yield {"tokenized_text": record.tokens, "ner": ner}
 
 
 def read_spacy_json(row: Any, counts: RowCounts) -> Optional[Record]:

@@ -9,10 +9,9 @@ from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.formats.names import FORMATS, OUTPUTS
 from spacy_weakner.corpus.formats.reading import Reading, file_format, read_corpus
 from spacy_weakner.corpus.formats.writing import write_corpus
-from spacy_weakner.corpus.jsonl import doc_from_row
 from spacy_weakner.errors import WeaknerError
 
-from ...util import iob
+from ...util import doc_from_row, iob
 from .util import NLP, ents, group, said
 
 HELLO = "Hello 😊, my name is John Smith."
