@@ -5,7 +5,7 @@ from typing import Any, Iterable, Iterator, List, Optional, Sequence, Set
 
 import numpy
 import srsly
-from spacy.attrs import DEP, ENT_ID, ENT_KB_ID, ENT_TYPE, LEMMA, NORM, ORTH, SPACY, TAG
+from spacy.attrs import DEP, ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, ORTH, POS, SPACY, TAG
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
@@ -17,6 +17,8 @@ from .weak import check_stored, copy_group, stored_user_data
 SUFFIX = ".spacy"
 # A folder is being filled, or was when its run ended.
 UNFINISHED = ".unfinished"
+# What is copied of a token; of these, the first two make it.
+COPIED = [ORTH, SPACY, NORM, TAG, POS, MORPH, LEMMA, ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
 # What tokens have that are hashes of strings: two always, the others with some annotation.
 HASHES = (ORTH, NORM, LEMMA, TAG, DEP, ENT_TYPE, ENT_KB_ID, ENT_ID)
 
@@ -87,11 +89,11 @@ def bare_copy(doc: Doc, vocab: Optional[Vocab] = None) -> Doc:
     return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
 
 
-def doc_of_words(vocab: Vocab, words: Any, spaces: List[bool], attrs: Sequence[int], values: Any) -> Doc:
+def doc_of_words(vocab: Vocab, words: Any, attrs: Sequence[int], values: Any) -> Doc:
     """Make a Doc of words, or of their hashes, and set attributes of its tokens: `values` has shape (n_tokens,
-    n_attrs). Attributes that no token has are left alone."""
-    doc = Doc(vocab, words=words, spaces=spaces)
-    used = [i for i in range(len(attrs)) if values[:, i].any()]
+    n_attrs), with ORTH and SPACY first. Attributes that no token has are left alone."""
+    doc = Doc(vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
+    used = [i for i in range(2, len(attrs)) if values[:, i].any()]
     if used:
         doc.from_array([attrs[i] for i in used], values[:, used])
     return doc
