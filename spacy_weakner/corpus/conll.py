@@ -26,6 +26,7 @@ MISSING_TAGS = ("-", "?")
 DOC_START = "-DOCSTART-"
 NO_WORDS = "lines of CoNLL-U that are no single words (1-2, 1.1), dropped"
 _BYTE_ORDER_MARK = "\ufeff"
+_WEBANNO = "#FORMAT=WebAnno"
 # Where token and tag stand: from 1 on, or from the end.
 COLUMNS = (1, -1)
 # "# ...", or a key: "#begin document (1)", "#FORMAT=WebAnno TSV 3.3".
@@ -40,9 +41,15 @@ _ENOUGH = 100
 _Line = Tuple[Place, List[str]]
 
 
-def find_width(lines: Iterable[str]) -> Optional[int]:
+def find_width(path: Path, lines: Iterable[str]) -> Optional[int]:
     """How many columns a file has: as many as its first line of a token that can be nothing else."""
-    return next((len(_split(raw)) for raw in lines if _is_token(_split(raw)) and not _COMMENT.match(raw)), None)
+    for raw in lines:
+        if raw.startswith(_WEBANNO):
+            raise WeaknerError(Errors.WK371.format(path=path))
+        cells = _split(raw)
+        if _is_token(cells) and not _COMMENT.match(raw):
+            return len(cells)
+    return None
 
 
 def read_conll(
@@ -64,7 +71,7 @@ def read_conll(
     numbered: Iterable[Tuple[Place, str]] = enumerate(read_lines(path), start=1) if lines is None else lines
     if width is None:
         numbered, ahead = tee(numbered)
-        width = find_width(raw for _, raw in ahead)
+        width = find_width(path, (raw for _, raw in ahead))
         del ahead  # it would keep all lines
     sentences = _sentences(numbered, columns, width)
     for sentence in _refuse_numbers(path, sentences) if columns[0] == 1 else sentences:

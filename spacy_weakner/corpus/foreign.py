@@ -15,7 +15,7 @@ _PRODIGY = ("_input_hash", "_task_hash", "_view_id")
 _ANSWERS = ("accept", "reject", "ignore")
 _TASK = ("annotations", "completions", "predictions")
 # What only a record has, and nothing that wraps records.
-_OF_RECORDS = ("text", "tokens", "tokenized_text", "task")
+_OF_RECORDS = ("text", "tokens", "tokenized_text")
 # Where others keep spans, and tags.
 SPANS = ("label", "labels", "entities", "annotations", "annotation")
 TAGS = ("ner_tags", "tags", "ner", "labels", "label")
@@ -32,7 +32,7 @@ def tool_of(row: Any) -> Optional[str]:
         return "prodigy"
     if "tokenized_text" in row:
         return "gliner"
-    if holds_task(row) or (isinstance(row.get("data"), dict) and any(key in row for key in _TASK)):
+    if isinstance(row.get("data"), dict) and any(key in row for key in _TASK):
         return "label-studio"
     if any(key in row for key in _OWN):
         return None
@@ -71,12 +71,6 @@ def find_tags(row: Any) -> Optional[str]:
 def find_spans(row: Any) -> Optional[str]:
     """The key under which a row with a text has spans."""
     return next((key for key in SPANS if _are_spans(row.get(key))), None)
-
-
-def holds_task(row: Any) -> bool:
-    """True if a row is an annotation with its task inside, as Label Studio writes it to cloud storage."""
-    task = row.get("task") if isinstance(row, dict) else None
-    return isinstance(task, dict) and isinstance(task.get("data"), dict) and "result" in row
 
 
 def is_labels(value: Any) -> bool:

@@ -131,6 +131,12 @@ def a_text(row: Dict[str, Any], *keys: str) -> str:
     return str(text)
 
 
+def a_phrase(text: Any) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise RowError(f"'text' must be a string that is not empty, got {show(text)}")
+    return text
+
+
 def a_probability(value: Any) -> Optional[float]:
     """A score; None if it is no probability."""
     return float(value) if type(value) in (int, float) and 0.0 <= value <= 1.0 else None
@@ -187,7 +193,11 @@ def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) 
     RETURNS (Doc): The Doc.
     RAISES (RowError): If the record cannot be one.
     """
-    doc, borders = (_text_doc(record.text, nlp), None) if record.tokens is None else _tokens_doc(record, nlp, counts)
+    if record.tokens is None:
+        # Not nlp.make_doc, which refuses long texts for the parser's sake.
+        doc, borders = nlp.tokenizer(a_phrase(record.text)), None
+    else:
+        doc, borders = _tokens_doc(record, nlp, counts)
     weak.set_id(doc, read_identifier(record.id))
     if not record.is_bare:
         _annotate(doc, record, _Aligner(doc, borders, misaligned, counts))
@@ -222,13 +232,6 @@ def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:
         gold = spans.entities(record.gold, "gold")
         unknown = sorted({i for start, end in spans.unknown(record.gold_missing) for i in range(start, end)})
         set_gold(doc, [mark[:3] for mark in gold], unknown, ids_of(gold))
-
-
-def _text_doc(text: Any, nlp: Language) -> Doc:
-    if not isinstance(text, str) or not text.strip():
-        raise RowError(f"'text' must be a string that is not empty, got {show(text)}")
-    # Not nlp.make_doc, which refuses long texts for the parser's sake.
-    return nlp.tokenizer(text)
 
 
 def _tokens_doc(record: Record, nlp: Language, counts: RowCounts) -> Tuple[Doc, Sequence[int]]:

@@ -58,15 +58,11 @@ class SentenceSplitter:
         sentencizer: Any = nlp.create_pipe("sentencizer")
         self._ends = {get_string_id(sign) for sign in sentencizer.punct_chars}
 
-    def whole(self, text: str) -> Doc:
-        """One Doc of a text. Runs of white space become one blank, so that no token is white space."""
-        return self.nlp.tokenizer(" ".join(text.split()))
-
-    def split(self, text: str, identifier: Optional[str] = None, doc: Optional[Doc] = None) -> Iterator[Doc]:
-        # spaCy's tokenizer gives words and norms; others may give more, as the row of a Doc may.
-        bare = doc is None and type(self.nlp.tokenizer) is Tokenizer
-        if doc is None or text != " ".join(text.split()):
-            doc = self.whole(text)
+    def split(self, text: str, identifier: Optional[str] = None) -> Iterator[Doc]:
+        """Runs of white space become one blank, so that no token is white space."""
+        doc = self.nlp.tokenizer(" ".join(text.split()))
+        # spaCy's tokenizer gives words and norms; others may give more.
+        bare = type(self.nlp.tokenizer) is Tokenizer
         columns: Any = doc.to_array([ORTH, SPACY, NORM])
         words = columns[:, 0].tolist()
         starts = self.starts(doc, words)

@@ -99,7 +99,7 @@ COMMENTS = [
     "## A B-PER",
     "#begin document (a/b); part 000",
     "#end document",
-    "#FORMAT=WebAnno TSV 3.3",
+    "#FORMAT=Other TSV 3.3",
     "#Text=Anna O",
     "#sent_id: 7",
 ]

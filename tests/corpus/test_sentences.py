@@ -34,28 +34,10 @@ def test_sentences_are_those_of_the_sentencizer():
         assert found == expected, text
 
 
-@pytest.mark.parametrize("text", ["One.  Two.", " One.", "One. Two.\n", "One.\u00a0Two.", "One. Two."])
-def test_a_text_that_has_been_tokenized(text):
-    splitter = SentenceSplitter(NLP)
-    ways = (splitter.split(text), splitter.split(text, None, NLP.make_doc(text)))
-    plain, reused = ([[(token.text, token.whitespace_) for token in doc] for doc in way] for way in ways)
-    assert reused == plain
-
-
 @pytest.mark.parametrize("text", ["I don't. You can't.", "I don't."])
 def test_words_keep_the_norms_of_the_tokenizer(text):
     norms = [token.norm_ for doc in SentenceSplitter(NLP).split(text) for token in doc]
     assert norms == [token.norm_ for token in NLP(text)] and "not" in norms
-
-
-@pytest.mark.parametrize("text", ["One sentence.", "One  sentence.", "One sentence. Two."])
-def test_nothing_but_words_and_norms_is_kept(text):
-    doc = NLP.make_doc(text)
-    doc.user_data["key"], doc.cats = 1, {"A": 1.0}
-    doc[0].tag_ = "NN"
-    for sentence in SentenceSplitter(NLP).split(text, None, doc):
-        assert not sentence.user_data and not sentence.cats and not sentence[0].tag_
-        assert not sentence[-1].whitespace_
 
 
 def test_they_bear_the_identifier_of_the_text_and_their_number():

@@ -1,5 +1,5 @@
-"""Label Studio: tasks with annotations and predictions (JSON), rows of annotations (JSON_MIN), and annotations that
-hold their task (in cloud storage). Offsets count UTF-16 units, as browsers do."""
+"""Label Studio: tasks with annotations and predictions (JSON), and rows of annotations (JSON_MIN). Offsets count UTF-16
+units, as browsers do."""
 
 from collections import Counter
 from itertools import chain, groupby
@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from ...ty import Entity
 from ..counts import RowCounts, RowError, show
-from ..foreign import holds_task, is_labels
+from ..foreign import is_labels
 from ..records import EMPTY, Item, Mark, Record, a_list, a_probability, an_object, make_mark, record_of
 from .names import UTF16
 from .offsets import Offsets
@@ -30,7 +30,7 @@ OTHERS = "results other than labeled spans (choices, relations, notes), ignored"
 _ANNOTATIONS = ("annotations", "completions")
 # Lists and objects that are read, or hold no entities.
 _KEYS = frozenset(
-    [*_ANNOTATIONS, PREDICTIONS, "data", "meta", "task", "result", "completed_by", "annotator", "annotators", "drafts"]
+    [*_ANNOTATIONS, PREDICTIONS, "data", "meta", "annotator", "annotators", "drafts"]
     + ["updated_by", "comments", "comment_authors", "reviews", "reviewers", "history", "annotations_results"]
     + ["predictions_results", "prediction", "predictions_model_versions"]
 )
@@ -51,7 +51,7 @@ def gather(items: Iterable[Item]) -> Iterator[Item]:
 
 def read(rows: List[Any], counts: RowCounts) -> Record:
     rows = [an_object(row, "a task") for row in rows]
-    task = rows[0]["task"] if holds_task(rows[0]) else rows[0]
+    task = rows[0]
     is_row = not isinstance(task.get("data"), dict)
     data = {name: value for name, value in task.items() if name not in _ABOUT} if is_row else task["data"]
     identifier = task.get("id") if is_row else data.get("id", task.get("id"))
@@ -64,8 +64,6 @@ def read(rows: List[Any], counts: RowCounts) -> Record:
         if is_row:
             values = [{"value": value} for key in labels for value in row[key]]
             found.append({**row, "result": values, "completed_by": row.get("annotator")})
-        elif holds_task(row):
-            found.append(row)
         else:
             key = next((key for key in _ANNOTATIONS if row.get(key)), _ANNOTATIONS[0])
             found += [an_object(item, "an annotation") for item in a_list(row.get(key), key)]
@@ -149,8 +147,7 @@ def _task_key(row: Any) -> Optional[Tuple[Any, Any]]:
     """What the annotations of one task have in common; None of a whole task."""
     if not isinstance(row, dict) or isinstance(row.get("data"), dict):
         return None
-    task = row["task"] if holds_task(row) else row
-    key = (task.get("id"), task.get("text"))
+    key = (row.get("id"), row.get("text"))
     return None if key == (None, None) else key
 
 

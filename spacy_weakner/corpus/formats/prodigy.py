@@ -15,7 +15,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 from spacy.tokens import Doc
 
 from ...ty import Entity
-from ..counts import RowCounts, RowError, show
+from ..counts import RowCounts, RowError
 from ..foreign import is_prodigy
 from ..records import (
     Item,
@@ -148,7 +148,7 @@ class _Answers:
 
     def add(self, row: Dict[str, Any]) -> None:
         answer, spans = row.get("answer"), a_list(row.get("spans"), "spans")
-        marks = [_mark(span, row) for span in spans]
+        marks = list(map(_mark, spans))
         if answer not in (ACCEPT, REJECT):
             for span, mark in zip(spans, marks, strict=True):
                 source = span.get("source") if isinstance(span, dict) else None
@@ -222,19 +222,12 @@ def _answer(span: Any, answer: str) -> str:
     return span_answer if span_answer in (ACCEPT, REJECT) else answer
 
 
-def _mark(span: Any, row: Dict[str, Any]) -> Mark:
+def _mark(span: Any) -> Mark:
     if isinstance(span, list):
         return triple_mark(span)
     span = an_object(span, "a span")
-    start, end = span.get("start"), span.get("end")
-    if start is None and end is None:
-        borders = _borders(row.get("tokens"))
-        first, last = span.get("token_start"), span.get("token_end")
-        if not (type(first) is int and type(last) is int and 0 <= first <= last < len(borders)):
-            raise RowError(f"a span without offsets: {show(span)}")
-        start, end = borders[first][0], borders[last][1]  # the last token is part of it
     about = {"score": a_probability(span.get("score")), "text": span.get("text"), "id": span.get("kb_id")}
-    return make_mark(start, end, span.get("label"), span, **about)
+    return make_mark(span.get("start"), span.get("end"), span.get("label"), span, **about)
 
 
 def _borders(tokens: Any) -> List[Tuple[int, int]]:

@@ -20,10 +20,10 @@ from ..foreign import tool_of
 from ..jsonl import DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
 from ..overlaps import drop_overlaps
-from ..records import Item, Record, is_blank, make_doc
+from ..records import Item, Record, a_phrase, is_blank, make_doc, read_identifier
 from ..sampling import SampledLines
 from ..sentences import LONGEST_RUN, SentenceSplitter, longest_run, sentence_key
-from ..weak import get_id, group_entities, is_known_group, remove_group, set_weak
+from ..weak import group_entities, is_known_group, remove_group, set_weak
 from . import brat, huggingface
 from .items import in_lines, read_items
 from .names import FORMATS, SUFFIXES
@@ -34,7 +34,6 @@ NOT_TEXT = "records without a text, dropped"
 ABSENT = "documents without the span group that is read as gold; their tokens are missing"
 # Records of a file of JSON that are looked at to tell its format.
 _LOOKED_AT = 200
-_WEBANNO = "#FORMAT=WebAnno"
 
 
 @dataclass(frozen=True)
@@ -125,12 +124,6 @@ def in_blocks(path: Path, format: str) -> bool:
     return FORMATS[format].blocks and not is_table and (format in ("conll", "text") or in_lines(path))
 
 
-def check_lines(path: Path, format: str) -> None:
-    """Check that a file has the columns as which its lines are read."""
-    if format == "conll" and next(read_lines(path), "").startswith(_WEBANNO):
-        raise WeaknerError(Errors.WK371.format(path=path))
-
-
 def read_corpus(
     path: Path,
     nlp: Language,
@@ -147,8 +140,7 @@ def read_corpus(
     counts (Optional[RowCounts]): Where to count, and what to do with rows that cannot be read: the default raises,
         subclasses may collect. Without it, text of which the tokenizer would take very long is an error; with it, it is
         left out and counted, unless it is annotated.
-    limit (Optional[int]): Read about so many Docs of each file: of rows and raw text some from all over the file, else
-        the first. `counts` then has `sampled` and `total`.
+    limit (Optional[int]): Read about so many Docs of each file. `counts` then has `sampled` and `total`.
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason, and if no Doc has the span group.
     """
@@ -205,7 +197,6 @@ class FileReader:
         elif self.format == "jsonl" and not in_lines(path):
             yield from self._row_docs(read_items(path))
         else:
-            check_lines(path, self.format)
             yield from self.of_lines(enumerate(read_lines(path), start=1))
 
     def sample(self, limit: int) -> Iterator[Doc]:
@@ -269,25 +260,20 @@ class FileReader:
                 yield place, record
 
     def _text_docs(self, place: Place, line: str) -> Iterator[Doc]:
-        if not line.strip():
-            self.counts.empty += 1
-            return
-        short = False
-        with at_line(self.path, place, self.counts):
-            short = self._is_short(line, True)
-        if short:
-            yield from self._splitter.split(line) if self.reading.sentences else [self._splitter.whole(line)]
+        self.counts.empty += not line.strip()
+        if line.strip():
+            yield from self._docs_of(place, Record(line if self.reading.sentences else " ".join(line.split())))
 
     def _docs_of(self, place: Place, record: Record) -> Iterator[Doc]:
         """The Doc of a record, or one for each sentence of text without annotations."""
-        doc, text = None, record.text
+        docs: List[Doc] = []
         with at_line(self.path, place, self.counts):
-            if self._is_short(text, record.is_bare):
-                doc = make_doc(record, self.nlp, self.reading.misaligned, self.counts)
-        if doc is not None and text is not None and self.reading.sentences and record.is_bare:
-            yield from self._splitter.split(text, get_id(doc), doc)
-        elif doc is not None:
-            yield doc
+            if self._is_short(record.text, record.is_bare):
+                if record.is_bare and record.tokens is None and self.reading.sentences:
+                    docs = list(self._splitter.split(a_phrase(record.text), read_identifier(record.id)))
+                else:
+                    docs = [make_doc(record, self.nlp, self.reading.misaligned, self.counts)]
+        yield from docs
 
     def _is_short(self, text: Any, is_bare: bool) -> bool:
         """True if the tokenizer can take a text. If not, one without annotations is left out and counted."""

@@ -136,12 +136,6 @@ def test_what_nobody_has_answered_is_a_suggestion(tmp_path):
     assert weak.group_scores(doc, "weak:list") == [0.25]
 
 
-def test_the_last_token_is_part_of_a_span(tmp_path):
-    spans = [{"token_start": 0, "token_end": 2, "label": "X"}]
-    (doc,), _ = read(tmp_path, manual(*spans))
-    assert ents(doc) == [("Anna met Bob", "X")]
-
-
 def test_tokens_of_the_tool_are_kept(tmp_path):
     cut = [{"text": TEXT[i : i + 1], "start": i, "end": i + 1, "id": i} for i in range(4)]
     row = {"text": "Anna", "tokens": cut, "spans": [{"start": 1, "end": 3, "label": "X"}], "answer": "accept"}
@@ -202,5 +196,5 @@ def test_accepted_with_another_key_for_spans_is_refused(tmp_path, key, change):
 
 
 def test_malformed_rows_name_their_line(tmp_path):
-    with pytest.raises(WeaknerError, match=r"WK103.*a\.jsonl, line 2.*without offsets"):
+    with pytest.raises(WeaknerError, match=r"WK103.*a\.jsonl, line 2.*whole numbers"):
         read(tmp_path, manual(key=1), manual({"label": "X"}, key=2))
