@@ -17,7 +17,7 @@ from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from ..ty import Entity
 from .counts import Place, RowCounts, RowError, at_line, show
-from .entities import set_entities
+from .entities import known_tokens, set_entities
 from .overlaps import drop_overlaps
 from .records import BLANK_TOKENS, Record, is_blank, record_of
 from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
@@ -80,10 +80,7 @@ def read_conll(
             counts.place = f"line {sentence[0][0]}"
             doc = Doc(nlp.vocab, words=words)
             entities, unknown = drop_overlaps(decode_tags(tags), counts)
-            known = [tag is not None for tag in tags]
-            for start, end in unknown:
-                known[start:end] = [False] * (end - start)
-            set_entities(doc, entities, known)
+            set_entities(doc, entities, known_tokens([tag is not None for tag in tags], unknown))
             yield doc
 
 
@@ -91,16 +88,13 @@ def _sentences(
     lines: Iterable[Tuple[Place, str]], columns: Tuple[int, int], width: Optional[int]
 ) -> Iterator[List[_Line]]:
     sentence: List[_Line] = []
-    for number, raw in lines:
+    for number, raw in chain(lines, [(0, "")]):
         cells = _split(raw)
-        if not _is_token(cells) or _is_comment(raw, cells, columns[1], width):
-            if sentence:
-                yield sentence
+        if _is_token(cells) and not _is_comment(raw, cells, columns[1], width):
+            sentence.append((number, cells))
+        elif sentence:
+            yield sentence
             sentence = []
-            continue
-        sentence.append((number, cells))
-    if sentence:
-        yield sentence
 
 
 def _refuse_numbers(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[List[_Line]]:
@@ -271,13 +265,9 @@ def _is_comment(raw: str, cells: Sequence[str], column: int, width: Optional[int
     # "#" is also a token. Such a line is one if it has the file's columns, and tags where they should stand.
     if len(cells) < 2 or width not in (None, len(cells)) or abs(column) > len(cells):
         return True
-    return not _are_tags(_cell(cells, column))
+    return not all(tag in MISSING_TAGS or is_tag(tag) for tag in split_tags(_cell(cells, column).strip()))
 
 
 def _read_tag(cell: str, names: Sequence[str]) -> Optional[str]:
     cell = cell.strip()
     return None if any(tag in MISSING_TAGS for tag in split_tags(cell)) else check_tag(cell, names)
-
-
-def _are_tags(cell: str) -> bool:
-    return all(tag in MISSING_TAGS or is_tag(tag) for tag in split_tags(cell.strip()))

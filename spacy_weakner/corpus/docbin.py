@@ -60,11 +60,9 @@ def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
     try:
         check_bin(bin_, vocab)
         docs, converters = bin_.get_docs(vocab), MsgpackConverters()
-        while True:
+        for _ in range(len(bin_)):
             with converters:
-                doc = next(docs, None)
-            if doc is None:
-                return
+                doc = next(docs)
             _check_spans(doc, labels)
             check_stored(doc)
             yield doc

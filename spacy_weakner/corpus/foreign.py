@@ -48,7 +48,12 @@ def wrapped(value: Any) -> Optional[List[Any]]:
     """The records of a file in an object around them: `{"data": [...]}`; None of other objects."""
     if not isinstance(value, dict) or not value.keys().isdisjoint(_OF_RECORDS) or isinstance(value.get("data"), dict):
         return None
-    found = [items for items in value.values() if isinstance(items, list) and any(map(_is_record, items))]
+
+    def is_record(item: Any) -> bool:
+        is_ours = isinstance(item, dict) and not _is_span(item) and any(key in item for key in _OF_RECORDS)
+        return is_ours or tool_of(item) is not None
+
+    found = [items for items in value.values() if isinstance(items, list) and any(map(is_record, items))]
     return found[0] if len(found) == 1 else None
 
 
@@ -88,12 +93,6 @@ def _are_spans(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_span, value))
 
 
-def _is_record(item: Any) -> bool:
-    if isinstance(item, dict) and not _is_span(item) and any(key in item for key in _OF_RECORDS):
-        return True
-    return tool_of(item) is not None
-
-
 def _is_span(item: Any) -> bool:
     if isinstance(item, dict):
         return bool({"start", "start_offset"} & item.keys()) and bool({"end", "end_offset"} & item.keys())
@@ -101,9 +100,9 @@ def _is_span(item: Any) -> bool:
 
 
 def _are_tags(value: Any, tokens: Any) -> bool:
-    if not (isinstance(value, list) and isinstance(tokens, list)) or not value or len(value) != len(tokens):
+    if not (isinstance(value, list) and isinstance(tokens, list)) or len(value) != len(tokens):
         return False
-    numbers = all(type(tag) is int for tag in value)
-    if all(tag is None for tag in value):
-        return False
-    return numbers or all(tag is None or (isinstance(tag, str) and all(map(is_tag, split_tags(tag)))) for tag in value)
+    types = {*map(type, value)}
+    if types <= {int} or types == {type(None)}:
+        return types == {int}
+    return all(tag is None or (isinstance(tag, str) and all(map(is_tag, split_tags(tag)))) for tag in value)

@@ -154,21 +154,17 @@ def _example_places(example: Example, sentences: bool) -> Tuple[List[Tokens], Li
         places = _places(predicted, sentences, inside) or []
         return places, places
     aligned = [example.alignment.x2y[i] for i in range(len(predicted))]
-    places = _places(predicted, sentences, _joined(aligned, inside)) or []
-    hidden = numpy.flatnonzero(reference.to_array(IS_SPACE))
-    every = [numpy.concatenate([aligned[i] for i in tokens.tolist()]) for tokens in places]
-    return places, [numpy.setdiff1d(found, hidden).astype("int64") for found in every]
-
-
-def _joined(aligned: List[Any], inside: BoolMask) -> BoolMask:
-    """The tokens of the predicted Doc that go on with a token or an entity of the reference."""
-    result: BoolMask = numpy.zeros(len(aligned), dtype=bool)
+    # The tokens that go on with a token or an entity of the reference.
+    joined: BoolMask = numpy.zeros(len(aligned), dtype=bool)
     last = -1
     for i, tokens in enumerate(aligned):
         if len(tokens):
-            result[i] = tokens[0] <= last or inside[tokens[0]]
+            joined[i] = tokens[0] <= last or inside[tokens[0]]
             last = max(last, int(tokens[-1]))
-    return result
+    places = _places(predicted, sentences, joined) or []
+    hidden = numpy.flatnonzero(reference.to_array(IS_SPACE))
+    every = [numpy.concatenate([aligned[i] for i in tokens.tolist()]) for tokens in places]
+    return places, [numpy.setdiff1d(found, hidden).astype("int64") for found in every]
 
 
 def _take(doc: Doc, places: Sequence[Tokens]) -> List[Doc]:

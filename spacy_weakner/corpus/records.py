@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from ..ty import Entity
 from . import weak
 from .counts import Place, RowCounts, RowError, show
-from .entities import set_entities
+from .entities import known_tokens, set_entities
 from .gold import find_gold, set_gold
 
 # Characters of the id of a concept.
@@ -214,9 +214,7 @@ def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) 
 
 def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:
     entities = spans.entities(record.ents or [], "ents")
-    known = [record.ents is not None and record.complete] * len(doc)
-    for start, end in spans.unknown(record.missing):
-        known[start:end] = [False] * (end - start)
+    known = known_tokens([record.ents is not None and record.complete] * len(doc), spans.unknown(record.missing))
     if entities or any(known):  # of a new Doc nothing is known
         set_entities(doc, [mark[:3] for mark in entities], known)
         weak.give_ids(doc, ids_of(entities))
@@ -227,7 +225,7 @@ def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:
         weak.set_group(doc, weak.weak_group(name), [mark[:3] for mark in found], scores, ids)
     if record.wrong:
         weak.set_group(doc, weak.WRONG_GROUP, [mark[:3] for mark, _ in spans.align(record.wrong)])
-    spans.take_dropped()
+    spans.unknown(())
     if record.gold is not None:
         gold = spans.entities(record.gold, "gold")
         unknown = sorted({i for start, end in spans.unknown(record.gold_missing) for i in range(start, end)})
@@ -284,16 +282,12 @@ class _Aligner:
         self.length = len(self.text) if borders is None else len(borders) - 1
         self._dropped: List[Range] = []
 
-    def take_dropped(self) -> List[Range]:
-        """The tokens that were touched by what was dropped since the last call."""
-        dropped, self._dropped = self._dropped, []
-        return dropped
-
     def unknown(self, ranges: Iterable[Range]) -> List[Range]:
-        """Ranges about which nothing is known, and the tokens of what was dropped. To know nothing about a token of
-        which a part is missing is right in any case."""
+        """Ranges about which nothing is known, and the tokens of what was dropped since the last call. To know nothing
+        about a token of which a part is missing is right in any case."""
         found = [self._tokens(start, end, [start, end], expand=True) for start, end in ranges]
-        return [*self.take_dropped(), *(place for place in found if place is not None)]
+        dropped, self._dropped = self._dropped, []
+        return [*dropped, *(place for place in found if place is not None)]
 
     def align(self, marks: Iterable[Mark]) -> List[Tuple[Mark, bool]]:
         """Spans in tokens, and which of them were moved to token borders."""

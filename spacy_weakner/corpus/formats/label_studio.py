@@ -88,7 +88,9 @@ def _add_gold(record: Record, found: List[Dict[str, Any]], is_row: bool, counts:
     chosen = [annotation for annotation in valid if annotation.get("ground_truth") is True] or valid
     annotators: Dict[str, List[Dict[str, Any]]] = {}
     for annotation in chosen:
-        annotators.setdefault(_annotator(annotation.get("completed_by")), []).append(annotation)
+        who = annotation.get("completed_by")  # a number, or an object that has one
+        name = repr(who.get("id", who.get("email")) if isinstance(who, dict) else who)
+        annotators.setdefault(name, []).append(annotation)
     results = [a_list(_newest(annotations).get("result"), "result") for annotations in annotators.values()]
     if results:
         record.ents, disputed = _agreed([_marks(result, counts) for result in results])
@@ -151,17 +153,9 @@ def _task_key(row: Any) -> Optional[Tuple[Any, Any]]:
     return None if key == (None, None) else key
 
 
-def _annotator(who: Any) -> str:
-    # A number, or an object that has one.
-    return repr(who.get("id", who.get("email")) if isinstance(who, dict) else who)
-
-
 def _newest(found: List[Dict[str, Any]]) -> Dict[str, Any]:
     # Of those made at the same time, the last.
-    def time(annotation: Dict[str, Any]) -> str:
-        return str(annotation.get("updated_at") or annotation.get("created_at") or "")
-
-    return max(reversed(found), key=time)
+    return max(reversed(found), key=lambda item: str(item.get("updated_at") or item.get("created_at") or ""))
 
 
 def _text(data: Dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from ...files import existing, read_lines, visible_files
 from ..conll import COLUMNS, read_conll
 from ..counts import Place, RowCounts, RowError, at_line
 from ..docbin import SUFFIX, check_whole, read_docs, receipt_path
-from ..entities import set_entities, trim_whitespace
+from ..entities import known_tokens, set_entities, trim_whitespace
 from ..foreign import tool_of
 from ..jsonl import DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
@@ -291,11 +291,8 @@ def read_groups(docs: Iterable[Doc], key: Optional[str], counts: RowCounts) -> I
         counts.place = f"document {n}"
         if key is not None:
             counts.note(ABSENT, key not in doc.spans)
-            known = [key in doc.spans] * len(doc)
             entities, unclear = drop_overlaps(trim_whitespace(doc, group_entities(doc, key)), counts)
-            for start, end in unclear:
-                known[start:end] = [False] * (end - start)
-            set_entities(doc, entities, known)
+            set_entities(doc, entities, known_tokens([key in doc.spans] * len(doc), unclear))
             set_weak(doc, False)
             remove_group(doc, key)
         for name, group in doc.spans.items():
