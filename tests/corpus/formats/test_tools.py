@@ -43,8 +43,14 @@ def test_doccano(tmp_path, row):
 
 def test_gliner_ends_are_part_of_the_span(tmp_path):
     row = {"tokenized_text": ["New", "York", "and", "Rome"], "ner": [[0, 1, "city"], [3, 3, "city"]]}
-    (doc, other), _ = converted(write_array(tmp_path / "a.json", [row, {"tokenized_text": ["No"], "ner": []}]))
-    assert ents(doc) == [("New York", "city"), ("Rome", "city")] and iob(doc) == "BIOB" and iob(other) == "O"
+    rows = [row, {"tokenized_text": ["No", "é😊", "\u2028x", '"'], "ner": []}]
+    path = write_array(tmp_path / "a.json", rows, indent=1)
+    (doc, other), _ = converted(path)
+    assert ents(doc) == [("New York", "city"), ("Rome", "city")] and iob(doc) == "BIOB" and iob(other) == "OOOO"
+    assert [t.text for t in other] == rows[1]["tokenized_text"]
+    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xe9"))
+    with pytest.raises(WeaknerError, match=r"WK104.*line"):
+        converted(path, format="gliner")
 
 
 @pytest.mark.parametrize("write", [write_lines, write_array])
@@ -165,33 +171,19 @@ def test_objects_over_several_lines_may_follow_each_other(tmp_path):
     assert [ents(doc) for doc in docs] == [[("Anna", "PER")], [("Paris", "LOC")]]
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ('{"text": "a",\n "label": [[0, 1, "X"]', "its JSON: not JSON.*line 2, column 23"),
-        ('{"text": "a", "label": [}\n{"text": "b"}', "line 1: not JSON"),
-    ],
-)
-def test_what_is_no_json_is_said_to_be_none(tmp_path, text, message):
-    (tmp_path / "a.json").write_text(text)
-    with pytest.raises(WeaknerError, match=message):
-        converted(tmp_path / "a.json")
-
-
 # All of them
 
 
-def test_spans_that_overlap_are_not_guessed_at(tmp_path):
-    row = {"text": TEXT, "label": [[0, 12, "X"], ANNA, PARIS, PARIS]}
-    (doc,), report = converted(write_lines(tmp_path / "a.jsonl", [row]))
-    assert ents(doc) == [("Paris", "LOC")] and iob(doc) == "---OBO"
-    assert report.notes == {overlaps.OVERLAPS: 2}
-
-
-def test_white_space_is_no_part_of_a_span(tmp_path):
-    row = {"text": TEXT, "label": [[0, 5, "PER"], [12, 13, "PER"]]}
-    (doc,), report = converted(write_lines(tmp_path / "a.jsonl", [row]))
-    assert ents(doc) == [("Anna", "PER")] and report.notes == {records.BLANK: 1}
+@pytest.mark.parametrize(
+    "spans, found, tags, notes",
+    [
+        ([[0, 12, "X"], ANNA, PARIS, PARIS], [("Paris", "LOC")], "---OBO", {overlaps.OVERLAPS: 2}),
+        ([[0, 5, "PER"], [12, 13, "PER"]], [("Anna", "PER")], "BOOOOO", {records.BLANK: 1}),
+    ],
+)
+def test_overlaps_are_not_guessed_at_and_white_space_is_no_part(tmp_path, spans, found, tags, notes):
+    (doc,), report = converted(write_lines(tmp_path / "a.jsonl", [{"text": TEXT, "label": spans}]))
+    assert (ents(doc), iob(doc), report.notes) == (found, tags, notes)
 
 
 @pytest.mark.parametrize(
@@ -205,23 +197,15 @@ def test_white_space_is_no_part_of_a_span(tmp_path):
         ('[{"tokenized_text": ["a"], "ner": [[0, 0, 1]]}]', r"item 1: the label"),
         ('[{"tokenized_text": ["a"], "ner": [[0, 5, "X"]]}]', r"item 1.*\[0, 6"),
         ('[{"tokenized_text": ["\\ud800"], "ner": [[0, 0, "X"]]}]', r"item 1: half of a surrogate"),
+        ('{"text": "a",\n "label": [[0, 1, "X"]', "its JSON: not JSON.*line 2, column 23"),
+        ('{"text": "a", "label": [}\n{"text": "b"}', "line 1: not JSON"),
     ],
 )
-def test_malformed_arrays(tmp_path, text, expected):
+def test_malformed_json(tmp_path, text, expected):
     (tmp_path / "a.json").write_text(text)
     with pytest.raises(WeaknerError, match=expected) as error:
         converted(tmp_path / "a.json")
     assert "\n" not in str(error.value) and len(str(error.value)) < 500
-
-
-def test_text_of_arrays(tmp_path):
-    rows = [{"tokenized_text": ["é😊", "\u2028x", '"']}, {"tokenized_text": ["b"] * 9, "ner": [[0, 1, "X"]]}]
-    path = write_array(tmp_path / "a.json", rows, indent=1)
-    docs, _ = converted(path, format="gliner")
-    assert [[t.text for t in doc] for doc in docs] == [row["tokenized_text"] for row in rows]
-    path.write_bytes(path.read_bytes().replace("é".encode(), b"\xe9"))
-    with pytest.raises(WeaknerError, match=r"WK104.*line 4"):
-        converted(path, format="gliner")
 
 
 def test_the_first_rows_tell_the_format(tmp_path):
