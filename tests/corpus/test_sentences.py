@@ -6,7 +6,6 @@ import random
 import pytest
 import spacy
 from spacy.tokenizer import Tokenizer
-from spacy.tokens import Doc
 
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus.formats.reading import read_corpus
@@ -44,12 +43,6 @@ def test_they_bear_the_identifier_of_the_text_and_their_number():
     docs = list(SentenceSplitter(NLP).split("One. Two.", "t"))
     assert [(doc.text, get_id(doc)) for doc in docs] == [("One.", "t.1"), ("Two.", "t.2")]
     assert get_id(next(SentenceSplitter(NLP).split("One."))) is None
-
-
-@pytest.mark.parametrize("n", [0, 1, 20_000])
-def test_many_signs_take_one_look_each(n):
-    doc = Doc(NLP.vocab, words=["."] * n)
-    assert SentenceSplitter(NLP).starts(doc, [token.orth for token in doc]) == [0] * bool(n)
 
 
 @pytest.mark.parametrize(
