@@ -10,8 +10,9 @@ from spacy.tokens import Doc
 
 from ..corpus.conll import COLUMNS
 from ..corpus.formats.names import SUFFIXES
-from ..corpus.formats.reading import LIMIT, Reading, file_format, input_files, read_corpus
+from ..corpus.formats.reading import Reading, file_format, input_files, read_corpus
 from ..corpus.gold import missing_tokens
+from ..corpus.sampling import LIMIT
 from ..corpus.weak import doc_entities, doc_ids, is_weak
 from ..errors import Errors
 from ..ty import Entity

@@ -1,7 +1,6 @@
 """The labels of declared sources, without running any of them."""
 
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple
 
@@ -9,9 +8,9 @@ import srsly
 from spacy.util import get_package_path
 
 from ..corpus.counts import RowError, at_line
-from ..corpus.formats.reading import LIMIT, file_format
+from ..corpus.formats.reading import file_format
 from ..corpus.jsonl import DEFAULT_SOURCE, Row, read_rows, weak_lists
-from ..files import read_lines
+from ..corpus.sampling import SampledLines
 from ..labeling.alignment import read_mentions
 from ..labeling.sources import (
     CorpusSource,
@@ -108,14 +107,13 @@ class _Counted(NamedTuple):
 def _count(path: Path, labels_of: Callable[[Row], Optional[Iterable[str]]]) -> _Counted:
     """Count the labels of the rows of a file; None of a row is no answer."""
     labels: Counter[str] = Counter()
-    n, counts, lines = 0, Collected(), enumerate(read_lines(path), start=1)
-    for place, row in read_rows(path, islice(lines, LIMIT), counts):
+    n, counts, lines = 0, Collected(), SampledLines(path)
+    for place, row in read_rows(path, lines, counts):
         with at_line(path, place, counts):
             found = labels_of(row)
             n += found is not None
             labels.update(found or ())
-    note = "" if next(lines, None) is None else f"looked at the first {LIMIT:,} lines"
-    return _Counted(labels, n, note, counts)
+    return _Counted(labels, n, lines.note, counts)
 
 
 def _mentioned(row: Row, source: Source) -> Optional[List[str]]:

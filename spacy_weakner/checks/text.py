@@ -10,7 +10,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.conll import COLUMNS
-from ..corpus.formats.reading import LIMIT, Reading, input_files
+from ..corpus.formats.reading import Reading, input_files
+from ..corpus.sampling import LIMIT
 from .corpora import collect
 from .findings import Findings, percent, plural
 

@@ -13,6 +13,7 @@ from ..corpus import weak
 from ..corpus.conll import COLUMNS
 from ..corpus.counts import RowCounts
 from ..corpus.docbin import SUFFIX
+from ..corpus.formats.names import FORMATS, OUTPUTS
 from ..corpus.formats.offsets import AUTO, UNITS
 from ..corpus.formats.reading import Reading, input_files, read_corpus
 from ..corpus.formats.writing import output_format, write_corpus
@@ -110,25 +111,26 @@ def convert(
             check_range(setting, value, 1, None)
     output_path = Path(output_path)
     as_folder = is_folder(output_path)
-    if not as_folder or to not in (None, _SHARDS):
+    if as_folder and (output_path.is_file() or to not in (None, _SHARDS)):
+        endings = dict.fromkeys(ending for name in OUTPUTS if to in (None, name) for ending in FORMATS[name].outputs)
+        folder = "" if to not in (None, _SHARDS) else ", or a folder (a name without suffix)"
+        expected = f"a file that ends in {', '.join(endings)}{folder}"
+        raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
+    if not as_folder:
         output_format(output_path, to)
-    elif output_path.is_file():
-        raise WeaknerError(Errors.WK305.format(path=output_path, expected="a file with an ending, or a folder"))
     check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
     check_choice("offsets", offsets, (AUTO, *UNITS))
     reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
     language = corpus_language(Path(input_path), lang, tokenizer)
-    executor = Executor(workers, ray)
-    if workers > 1 or ray is not None:
+    executor, in_parts = Executor(workers, ray), workers > 1 or ray is not None
+    if in_parts:
         if not as_folder:
             raise WeaknerError(Errors.WK312.format(path=output_path))
-        for setting, value in (("limit", limit), ("overwrite", overwrite)):
-            if value:
-                where, instead = "for a corpus that is converted as a whole", ", or 'workers' and 'ray'"
-                raise WeaknerError(Errors.WK331.format(setting=setting, where=where, instead=instead))
+        for setting in (*(["limit"] if limit else []), *(["overwrite"] if overwrite else [])):
+            where, instead = "for a corpus that is converted as a whole", ", or 'workers' and 'ray'"
+            raise WeaknerError(Errors.WK331.format(setting=setting, where=where, instead=instead))
         config = ConvertConfig(str(input_path), str(output_path), format, language, reading, shard_size)
-        stage = Convert(config)
-        return executor.run(stage.shards(), stage, lambda _: partial(_make_part, config), progress=progress)
+        return _convert_in_parts(config, executor, progress)
     check_there(output_path, overwrite)
     report = ConvertReport()
     docs = read_corpus(input_path, language.blank(), reading, format=format, counts=report)
@@ -155,8 +157,11 @@ def _some(docs: Iterable[Doc], path: Path, report: ConvertReport) -> Iterator[Do
         raise WeaknerError(Errors.WK101.format(path=path))
 
 
+# Shard by shard
+
+
 class ConvertConfig(NamedTuple):
-    """What to convert in parts, and how; see `convert`."""
+    """What to convert, and how; see `convert`."""
 
     input_path: str
     output_path: str
@@ -181,9 +186,6 @@ class Convert(Stage[ConvertReport]):
 
     def shards(self, part: Part = WHOLE) -> Shards:
         path, format_, reading = Path(self.config.input_path), self.config.format, self.config.reading
-        formats = {found for _, found in input_files(path, format_)}
-        if "spacy" in formats and len(formats) > 1:
-            raise WeaknerError(Errors.WK748.format(path=path, names=", ".join(sorted(formats))))
         size, counts = self.config.shard_size, self._rows
         inputs = corpus_inputs(path, self.nlp, format=format_, reading=reading, shard_size=size, counts=counts)
         return Shards(self.name, path, Path(self.config.output_path), inputs, part)
@@ -193,6 +195,15 @@ class Convert(Stage[ConvertReport]):
         yield from self.stats.counting(docs)
         counted = {count.name: getattr(self._rows, count.name) for count in fields(RowCounts)}
         self.stats.add(ConvertReport(**counted))
+
+
+def _convert_in_parts(config: ConvertConfig, executor: Executor, progress: bool) -> ConvertReport:
+    path = Path(config.input_path)
+    formats = {format_ for _, format_ in input_files(path, config.format)}
+    if "spacy" in formats and len(formats) > 1:
+        raise WeaknerError(Errors.WK748.format(path=path, names=", ".join(sorted(formats))))
+    stage = Convert(config)
+    return executor.run(stage.shards(), stage, lambda _: partial(_make_part, config), progress=progress)
 
 
 def _make_part(config: ConvertConfig, part: Part) -> None:

@@ -191,4 +191,4 @@ def test_large_files_are_sampled(write, nlp, findings):
     corpus = read_annotated("gold", path, nlp, findings, limit=100)
     assert len(corpus.sentences) == 100
     (info,) = found(findings, "info")
-    assert "looked at the first 100 documents" in info
+    assert "looked at the first 100 lines" in info

@@ -1,10 +1,12 @@
 import re
+from functools import partial
 
 import pytest
 import spacy
 
 from spacy_weakner.checks.sources import check_sources
 from spacy_weakner.checks.terms import Seen
+from spacy_weakner.corpus.sampling import SampledLines
 
 from .conftest import GOLD, found
 
@@ -93,7 +95,7 @@ def test_sources_that_cannot_be_used(write, findings, key, rows, expected):
 
 
 def test_large_files_of_answers_are_sampled(write, findings, monkeypatch):
-    monkeypatch.setattr("spacy_weakner.checks.sources.LIMIT", 200)
+    monkeypatch.setattr("spacy_weakner.checks.sources.SampledLines", partial(SampledLines, limit=200))
     write("answers.jsonl", [ANSWERS[0]] * 300)
     (column,) = check_sources(write("sources.cfg", ["[sources.a]", 'file = "answers.jsonl"']), "en", SEEN, findings)
     assert column.counts["PERSON"] == 200 and "it was sampled" in found(findings, "info")[0]

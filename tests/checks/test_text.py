@@ -28,7 +28,7 @@ def test_the_size_of_large_files_is_estimated(write, nlp, findings):
     text = read_text(write("a.txt", TEXTS * 5), nlp, findings, limit=100)
     assert 950 < text.total < 1050 and not text.exact
     check_steps(text, 1, findings)
-    assert re.search(r"looked at the first 100 documents of", " ".join(found(findings, "info")))
+    assert re.search(r"looked at the first 100 lines of", " ".join(found(findings, "info")))
     assert "of it: about " in found(findings, "warning")[0]
 
 

@@ -21,6 +21,7 @@ from ..jsonl import DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
 from ..overlaps import drop_overlaps
 from ..records import Item, Record, a_phrase, is_blank, make_doc, read_identifier
+from ..sampling import SampledLines
 from ..sentences import LONGEST_RUN, SentenceSplitter, longest_run, sentence_key
 from ..weak import group_entities, is_known_group, remove_group, set_weak
 from . import brat, huggingface
@@ -31,7 +32,6 @@ from .tools import GATHERERS, READERS
 
 NOT_TEXT = "records without a text, dropped"
 ABSENT = "documents without the span group that is read as gold; their tokens are missing"
-LIMIT = 20_000  # documents of a large file that are looked at, where a sample will do
 # Records of a file of JSON that are looked at to tell its format.
 _LOOKED_AT = 200
 
@@ -200,18 +200,21 @@ class FileReader:
             yield from self.of_lines(enumerate(read_lines(path), start=1))
 
     def sample(self, limit: int) -> Iterator[Doc]:
-        """The first of them; `counts` gets the number of all, of rows and raw text that of the lines."""
-        docs, counts, n = self.docs(), self.counts, 0
+        """The first of them, and how many there are, perhaps estimated."""
+        n, counts = 0, self.counts
+        if self.format == "text" or (self.format == "jsonl" and in_lines(self.path)):
+            lines = SampledLines(self.path, limit)
+            for doc in self.of_lines(lines):
+                n += 1
+                yield doc
+            counts.sampled, counts.total = lines.note, lines.estimate(n)
+            return
+        docs = self.docs()
         for doc in islice(docs, limit):
             n += 1
             yield doc
-        more = n == limit and next(docs, None) is not None
-        counts.sampled = f"looked at the first {n:,} documents" if more else ""
-        if more and self.format in ("jsonl", "text"):
-            n = sum(bool(line.strip()) for line in read_lines(self.path))
-        elif more:
-            n += 1 + sum(1 for _ in docs)
-        counts.total = n
+        counts.total = n + sum(1 for _ in docs)
+        counts.sampled = f"looked at the first {n:,} documents" if counts.total > n else ""
 
     def of_lines(self, lines: Iterable[Tuple[Place, str]], width: Optional[int] = None) -> Iterator[Doc]:
         path, nlp, reading, counts = self.path, self.nlp, self.reading, self.counts

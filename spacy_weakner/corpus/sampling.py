@@ -1,0 +1,36 @@
+"""The first lines of files of any size."""
+
+from pathlib import Path
+from typing import Iterator, Tuple
+
+from ..files import decode_line, open_packed
+from .counts import Place
+
+LIMIT = 20_000  # lines of a file that are looked at
+
+
+class SampledLines:
+    """Streams the first `limit` lines of a file with their numbers. `note` says how much was looked at; empty:
+    everything."""
+
+    def __init__(self, path: Path, limit: int = LIMIT) -> None:
+        self.path = Path(path)
+        self.limit = limit
+        self.note = ""
+        self._share = 1.0  # of the file
+
+    def __iter__(self) -> Iterator[Tuple[Place, str]]:
+        size, position = self.path.stat().st_size, 0
+        is_packed = self.path.suffix.lower() in (".gz", ".bz2")
+        with open_packed(self.path) as file_:
+            for number, raw in enumerate(file_):
+                if number == self.limit:
+                    self.note = f"looked at the first {number:,} lines"
+                    self._share = 1.0 if is_packed else position / size
+                    return
+                yield number + 1, decode_line(raw, self.path, number + 1, position)
+                position += len(raw)
+
+    def estimate(self, n: int) -> int:
+        """How many Docs the whole file has, if the lines looked at had n."""
+        return round(n / self._share)
