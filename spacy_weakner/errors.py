@@ -109,10 +109,6 @@ class Errors:
         "same command again; after parts of it (--shard), once without them."
     )
     # Formats of other tools
-    WK370 = (
-        "[WK370] {path} holds {layout}, not a row per line, and no row of another tool was recognized in it. Name its "
-        "format (convert --format), or write a row per line: {command}"
-    )
     WK371 = (
         "[WK371] {path} is WebAnno TSV, whose columns are not tokens and tags. Export the documents from INCEpTION as "
         "'CoNLL 2002', or as 'UIMA CAS XMI', which a script of ours reads (docs/formats.md#inception)."

@@ -1,17 +1,14 @@
 """No file makes a traceback: what is wrong with it is said on one line."""
 
 import json
-import zlib
 
-import numpy
 import pytest
 import spacy
 import srsly
-from spacy.attrs import ENT_TYPE, NORM, SPACY
 
-from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.jsonl import parse_row
-from spacy_weakner.corpus.weak import set_confidence, set_source, set_tags, set_weak
+from spacy_weakner.corpus.weak import set_source
 from spacy_weakner.errors import LONGEST, WeaknerError
 from spacy_weakner.files import expand_home, parse_json
 from spacy_weakner.gazetteer_ruler.terms import iter_terms, make_term_list
@@ -72,76 +69,6 @@ def test_json_files(tmp_path, text):
 
 
 # Other files
-
-
-@pytest.fixture()
-def corpus(tmp_path):
-    doc = spacy.blank("xx")("Anna came .")
-    set_source(doc, "a", [(0, 1, "PER")], [0.5])
-    set_weak(doc)
-    set_confidence(doc, 0.5)
-    set_tags(doc, ["O", "O", "O"])
-    write_docs(tmp_path / "a.spacy", [doc, spacy.blank("xx")("Bob came .")])
-    return tmp_path / "a.spacy"
-
-
-def forge(path, change):
-    message = srsly.msgpack_loads(zlib.decompress(path.read_bytes()))
-    change(message)
-    path.write_bytes(zlib.compress(srsly.msgpack_dumps(message)))
-
-
-def replaced(old, new):
-    """A column of tokens is another one."""
-
-    def change(message):
-        message["attrs"] = [int(new) if key == old else key for key in message["attrs"]]
-
-    return change
-
-
-def no_string(column):
-    """A hash in a column of tokens is that of no string."""
-
-    def change(message):
-        tokens = numpy.frombuffer(message["tokens"], "uint64").reshape(-1, len(message["attrs"])).copy()
-        tokens[0, message["attrs"].index(column)] = 12345
-        message["tokens"] = tokens.tobytes()
-
-    return change
-
-
-def user_data(**values):
-    def change(message):
-        keys = {("weakner." + key): value for key, value in values.items()}
-        message["user_data"][0] = srsly.msgpack_dumps(keys)
-
-    return change
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda message: message.update(strings=[]),
-        lambda message: message.update(span_groups=[b"x", b"y"]),
-        lambda message: message.update(lengths=message["lengths"][:4]),
-        lambda message: message["user_data"].pop(),
-        lambda message: message.update(cats=[3, {}]),
-        replaced(NORM, SPACY),
-        no_string(NORM),
-        no_string(ENT_TYPE),
-        user_data(confidence="0.5"),
-        user_data(confidence=7.0),
-        user_data(tags=["O"]),
-        user_data(id=3),
-        user_data(soft={"labels": ["O"], "scheme": "IO", "probabilities": 1}),
-    ],
-)
-def test_spacy_files_with_sound_compression_and_wrong_contents(corpus, change):
-    assert len(list(read_docs(corpus, spacy.blank("xx").vocab))) == 2
-    forge(corpus, change)
-    with pytest.raises(WeaknerError, match=r"WK206.*a\.spacy"):
-        list(read_docs(corpus, spacy.blank("xx").vocab))
 
 
 @pytest.mark.parametrize(

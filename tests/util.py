@@ -22,6 +22,9 @@ from spacy.training import Example
 from spacy.util import fix_random_seed, load_model_from_config
 from thinc.api import Model, NumpyOps
 
+from spacy_weakner.corpus import records
+from spacy_weakner.corpus.counts import RowCounts
+from spacy_weakner.corpus.jsonl import Row, read_row
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
@@ -133,6 +136,11 @@ def make_doc(
         spans = [spacy.tokens.Span(doc, *entity) for entity in entities]
         doc.set_ents(spans, missing=[doc[i : i + 1] for i in missing], default="outside")
     return doc
+
+
+def doc_from_row(row: Row, nlp: Language, misaligned: str = "error", counts: Optional[RowCounts] = None) -> Doc:
+    counts = RowCounts() if counts is None else counts
+    return records.make_doc(read_row(row, counts), nlp, misaligned, counts)
 
 
 def raw(nlp: Language, text: str) -> Doc:

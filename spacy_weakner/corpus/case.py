@@ -2,16 +2,15 @@
 
 from typing import Any, Dict
 
-from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, ORTH, POS, SENT_START, SPACY, TAG
+from spacy.attrs import SENT_START
 from spacy.tokens import Doc
 
-from .docbin import doc_of_words
+from .docbin import COPIED, doc_of_words
 from .weak import copy_group, get_augmented, set_augmented, stored_user_data
 
 LOWER, UPPER = "lower", "upper"
 CASES = {LOWER: str.lower, UPPER: str.upper}
-# What is copied of a token; of these, the first two make it.
-_ATTRS = [ORTH, SPACY, NORM, TAG, POS, MORPH, LEMMA, SENT_START, ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
+_ATTRS = [*COPIED, SENT_START]
 
 
 def has_case(text: str) -> bool:
@@ -26,7 +25,7 @@ def change_case(doc: Doc, case: str) -> Doc:
     values: Any = doc.to_array(_ATTRS)
     changed: Dict[int, str] = {key: change(strings[key]) for key in set(values[:, 0].tolist())}
     words = [changed[key] for key in values[:, 0].tolist()]
-    copy = doc_of_words(doc.vocab, words, values[:, 1].astype(bool).tolist(), _ATTRS[2:], values[:, 2:])
+    copy = doc_of_words(doc.vocab, words, _ATTRS, values)
     copy.has_unknown_spaces = doc.has_unknown_spaces
     copy.cats = dict(doc.cats)
     copy.user_data.update(stored_user_data(doc))

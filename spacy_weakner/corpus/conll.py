@@ -6,9 +6,9 @@ tags ("B-PER,B-LOC"): nothing is known where their entities overlap.
 """
 
 import re
-from itertools import chain, pairwise, tee
+from itertools import chain, islice, pairwise, tee
 from pathlib import Path
-from typing import Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -17,16 +17,16 @@ from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from ..ty import Entity
 from .counts import Place, RowCounts, RowError, at_line, show
-from .entities import set_entities
-from .jsonl import Row, row_from_doc
+from .entities import known_tokens, set_entities
 from .overlaps import drop_overlaps
-from .records import BLANK_TOKENS, is_blank
+from .records import BLANK_TOKENS, Record, is_blank, record_of
 from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
 
 MISSING_TAGS = ("-", "?")
 DOC_START = "-DOCSTART-"
 NO_WORDS = "lines of CoNLL-U that are no single words (1-2, 1.1), dropped"
 _BYTE_ORDER_MARK = "\ufeff"
+_WEBANNO = "#FORMAT=WebAnno"
 # Where token and tag stand: from 1 on, or from the end.
 COLUMNS = (1, -1)
 # "# ...", or a key: "#begin document (1)", "#FORMAT=WebAnno TSV 3.3".
@@ -35,19 +35,21 @@ _BLANKS = re.compile(r" +")
 _SEPARATORS = re.compile(r"[ \t\r\n]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _NO_WORD = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
-# Sentences whose first column has only numbered the words, after which it is certain that it does nothing else.
+# Sentences that tell if the first column only numbers the words.
 _ENOUGH = 100
+# Where a line stands, and its cells.
+_Line = Tuple[Place, List[str]]
 
 
-class _Line(NamedTuple):
-    number: Place
-    cells: List[str]
-    width: int  # columns that it should have
-
-
-def find_width(lines: Iterable[str]) -> Optional[int]:
+def find_width(path: Path, lines: Iterable[str]) -> Optional[int]:
     """How many columns a file has: as many as its first line of a token that can be nothing else."""
-    return next((len(_split(raw)) for raw in lines if _is_token(_split(raw)) and not _COMMENT.match(raw)), None)
+    for raw in lines:
+        if raw.startswith(_WEBANNO):
+            raise WeaknerError(Errors.WK371.format(path=path))
+        cells = _split(raw)
+        if _is_token(cells) and not _COMMENT.match(raw):
+            return len(cells)
+    return None
 
 
 def read_conll(
@@ -69,19 +71,16 @@ def read_conll(
     numbered: Iterable[Tuple[Place, str]] = enumerate(read_lines(path), start=1) if lines is None else lines
     if width is None:
         numbered, ahead = tee(numbered)
-        width = find_width(raw for _, raw in ahead)
+        width = find_width(path, (raw for _, raw in ahead))
         del ahead  # it would keep all lines
     sentences = _sentences(numbered, columns, width)
     for sentence in _refuse_numbers(path, sentences) if columns[0] == 1 else sentences:
-        words, tags = _read_sentence(path, sentence, columns, labels, counts)
+        words, tags = _read_sentence(path, sentence, columns, width, labels, counts)
         if words:
-            counts.place = f"line {sentence[0].number}"
+            counts.place = f"line {sentence[0][0]}"
             doc = Doc(nlp.vocab, words=words)
             entities, unknown = drop_overlaps(decode_tags(tags), counts)
-            known = [tag is not None for tag in tags]
-            for start, end in unknown:
-                known[start:end] = [False] * (end - start)
-            set_entities(doc, entities, known)
+            set_entities(doc, entities, known_tokens([tag is not None for tag in tags], unknown))
             yield doc
 
 
@@ -89,73 +88,57 @@ def _sentences(
     lines: Iterable[Tuple[Place, str]], columns: Tuple[int, int], width: Optional[int]
 ) -> Iterator[List[_Line]]:
     sentence: List[_Line] = []
-    for number, raw in lines:
+    for number, raw in chain(lines, [(0, "")]):
         cells = _split(raw)
-        if not _is_token(cells) or _is_comment(raw, cells, columns[1], width):
-            if sentence:
-                yield sentence
+        if _is_token(cells) and not _is_comment(raw, cells, columns[1], width):
+            sentence.append((number, cells))
+        elif sentence:
+            yield sentence
             sentence = []
-            continue
-        width = width or len(cells)
-        sentence.append(_Line(number, cells, width))
-    if sentence:
-        yield sentence
 
 
 def _refuse_numbers(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[List[_Line]]:
-    """Hold sentences back while their first column may be one that only numbers the tokens."""
-    held: List[List[_Line]] = []
-    for sentence in sentences:
-        held.append(sentence)
-        if len(held) == _ENOUGH or not _is_numbered(sentence):
-            break
+    """Refuse sentences whose first column only numbers the tokens."""
+    held = list(islice(sentences, _ENOUGH))
     if all(map(_is_numbered, held)) and any(len(sentence) > 1 for sentence in held):
-        with at_line(path, held[0][0].number):
-            where = _guess_columns([line.cells for sentence in held for line in sentence])
+        with at_line(path, held[0][0][0]):
             raise RowError(
-                "the first column numbers the tokens. Give the columns of token and tag: --columns "
-                f"{where}. (Where a command has no such option: spacy weakner convert FILE NEW --columns {where})"
+                "the first column numbers the tokens. Give the columns of token and tag: --columns TOKEN TAG. (Where a "
+                "command has no such option: spacy weakner convert FILE NEW --columns TOKEN TAG)"
             )
     yield from chain(held, sentences)
 
 
 def _is_numbered(sentence: Sequence[_Line]) -> bool:
     """True if the first of several columns does nothing but count."""
-    first = [line.cells[0] for line in sentence]
-    numbers = [int(cell) for cell in first if _NUMBER.fullmatch(cell)]
-    others = [cell for cell in first if not _NUMBER.fullmatch(cell)]
-    return (
-        len(sentence[0].cells) > 2
-        and bool(numbers)
-        and all(b == a + 1 for a, b in pairwise(numbers))
-        and all(map(_NO_WORD.fullmatch, others))
-    )
-
-
-def _guess_columns(lines: Iterable[Sequence[str]]) -> str:
-    """Columns of token and tag beside a first one that counts, as the option takes them."""
-    found = enumerate(zip(*(cells for cells in lines if not _NO_WORD.fullmatch(cells[0])), strict=False), start=1)
-    tags = [n for n, cells in found if not set(MISSING_TAGS).issuperset(cells) and all(map(_are_tags, cells))]
-    return f"{3 if tags[:1] == [2] else 2} {tags[0] if tags else 'N (N: the column of the tags)'}"
+    words = [cells[0] for _, cells in sentence if not _NO_WORD.fullmatch(cells[0])]
+    if len(sentence[0][1]) < 3 or not words or not all(map(_NUMBER.fullmatch, words)):
+        return False
+    return all(int(b) == int(a) + 1 for a, b in pairwise(words))
 
 
 def _read_sentence(
-    path: Path, sentence: Sequence[_Line], columns: Tuple[int, int], labels: Sequence[str], counts: RowCounts
+    path: Path,
+    sentence: Sequence[_Line],
+    columns: Tuple[int, int],
+    width: Optional[int],
+    labels: Sequence[str],
+    counts: RowCounts,
 ) -> Tuple[List[str], List[Optional[str]]]:
     words: List[str] = []
     tags: List[Optional[str]] = []
     counted = columns[0] != 1 and _is_numbered(sentence)
-    for line in sentence:
-        if counted and _NO_WORD.fullmatch(line.cells[0]):
+    for number, cells in sentence:
+        if counted and _NO_WORD.fullmatch(cells[0]):
             counts.notes[NO_WORDS] += 1
             continue
         token, tag = "", None
-        with at_line(path, line.number, counts):
-            if len(line.cells) < 2:
-                raise RowError(f"expected at least 2 columns, got {len(line.cells)}")
-            if len(line.cells) != line.width:
-                raise RowError(f"expected {line.width} columns as in the lines before, got {len(line.cells)}")
-            found, cell = (_cell(line.cells, column) for column in columns)
+        with at_line(path, number, counts):
+            if len(cells) < 2:
+                raise RowError(f"expected at least 2 columns, got {len(cells)}")
+            if width not in (None, len(cells)):
+                raise RowError(f"expected {width} columns as in the lines before, got {len(cells)}")
+            found, cell = (_cell(cells, column) for column in columns)
             if not found:
                 raise RowError("the token is empty")
             tag, token = _read_tag(cell, labels), found
@@ -175,8 +158,8 @@ def conll_lines(path: Path, doc: Doc) -> Iterator[str]:
     path (Path): The file that they are for.
     RAISES (WeaknerError): If something would be read as something else, or not at all.
     """
-    row = row_from_doc(doc)
-    for token, tag in zip(row["tokens"], bio_tags(row), strict=True):
+    record = record_of(doc, in_tokens=True)
+    for token, tag in zip(record.tokens or (), bio_tags(record), strict=True):
         # A tab within a token would be read as a column.
         token = _SEPARATORS.sub(" ", token).strip(" ")
         text = f"{token}\t{tag}"
@@ -224,16 +207,13 @@ def _decode(prefixes: Sequence[str]) -> Iterator[Tuple[int, int]]:
             start = None
 
 
-def bio_tags(row: Row) -> List[str]:
-    """The tags of a row's tokens; missing ones as "-"."""
-    n = len(row["tokens"])
-    if row["ents"] is None:
-        return ["-"] * n
-    tags = ["O"] * n
-    for start, end in row.get("missing", []):
+def bio_tags(record: Record) -> List[str]:
+    """The tags of a record's tokens; missing ones as "-"."""
+    tags = ["O"] * len(record.tokens or ())
+    for start, end in record.missing:
         tags[start:end] = ["-"] * (end - start)
-    for start, end, label, *_ in row["ents"]:
-        tags[start:end] = [f"B-{label}"] + [f"I-{label}"] * (end - start - 1)
+    for mark in record.ents or ():
+        tags[mark.start : mark.end] = [f"B-{mark.label}"] + [f"I-{mark.label}"] * (mark.end - mark.start - 1)
     return tags
 
 
@@ -285,13 +265,9 @@ def _is_comment(raw: str, cells: Sequence[str], column: int, width: Optional[int
     # "#" is also a token. Such a line is one if it has the file's columns, and tags where they should stand.
     if len(cells) < 2 or width not in (None, len(cells)) or abs(column) > len(cells):
         return True
-    return not _are_tags(_cell(cells, column))
+    return not all(tag in MISSING_TAGS or is_tag(tag) for tag in split_tags(_cell(cells, column).strip()))
 
 
 def _read_tag(cell: str, names: Sequence[str]) -> Optional[str]:
     cell = cell.strip()
     return None if any(tag in MISSING_TAGS for tag in split_tags(cell)) else check_tag(cell, names)
-
-
-def _are_tags(cell: str) -> bool:
-    return all(tag in MISSING_TAGS or is_tag(tag) for tag in split_tags(cell.strip()))

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterator, List, Optional, Union
+from typing import AbstractSet, Any, Dict, Iterator, List, Optional, Union
 
 from ..errors import Errors, WeaknerError, shorten
 from .foreign import with_names
@@ -59,6 +59,13 @@ class RowCounts:
     def note(self, what: str, n: int = 1) -> None:
         if n:
             self.notes[what] += n
+
+    def note_unknown(self, row: Dict[str, Any], known: AbstractSet[Any]) -> List[str]:
+        """Count the unknown keys that may hold annotations (lists and objects), and return them."""
+        unknown = [key for key, value in row.items() if value and isinstance(value, (list, dict)) and key not in known]
+        self.ignored.update(unknown)
+        self.lists.update(unknown)
+        return unknown
 
     @property
     def remarks(self) -> List[str]:

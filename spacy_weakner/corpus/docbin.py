@@ -1,11 +1,11 @@
 """Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
 
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Set
 
 import numpy
 import srsly
-from spacy.attrs import DEP, ENT_ID, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, ORTH, SPACY, TAG
+from spacy.attrs import DEP, ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE, LEMMA, MORPH, NORM, ORTH, POS, SPACY, TAG
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
@@ -17,6 +17,8 @@ from .weak import check_stored, copy_group, stored_user_data
 SUFFIX = ".spacy"
 # A folder is being filled, or was when its run ended.
 UNFINISHED = ".unfinished"
+# What is copied of a token; of these, the first two make it.
+COPIED = [ORTH, SPACY, NORM, TAG, POS, MORPH, LEMMA, ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
 # What tokens have that are hashes of strings: two always, the others with some annotation.
 HASHES = (ORTH, NORM, LEMMA, TAG, DEP, ENT_TYPE, ENT_KB_ID, ENT_ID)
 
@@ -58,11 +60,9 @@ def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
     try:
         check_bin(bin_, vocab)
         docs, converters = bin_.get_docs(vocab), MsgpackConverters()
-        while True:
+        for _ in range(len(bin_)):
             with converters:
-                doc = next(docs, None)
-            if doc is None:
-                return
+                doc = next(docs)
             _check_spans(doc, labels)
             check_stored(doc)
             yield doc
@@ -87,11 +87,11 @@ def bare_copy(doc: Doc, vocab: Optional[Vocab] = None) -> Doc:
     return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
 
 
-def doc_of_words(vocab: Vocab, words: Any, spaces: List[bool], attrs: Sequence[int], values: Any) -> Doc:
+def doc_of_words(vocab: Vocab, words: Any, attrs: Sequence[int], values: Any) -> Doc:
     """Make a Doc of words, or of their hashes, and set attributes of its tokens: `values` has shape (n_tokens,
-    n_attrs). Attributes that no token has are left alone."""
-    doc = Doc(vocab, words=words, spaces=spaces)
-    used = [i for i in range(len(attrs)) if values[:, i].any()]
+    n_attrs), with ORTH and SPACY first. Attributes that no token has are left alone."""
+    doc = Doc(vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
+    used = [i for i in range(2, len(attrs)) if values[:, i].any()]
     if used:
         doc.from_array([attrs[i] for i in used], values[:, used])
     return doc
@@ -119,10 +119,12 @@ def read_bin(path: Path) -> DocBin:
 def write_docs(path: Path, docs: Iterable[Doc]) -> int:
     """Write one `.spacy` file, whole or not at all. Of `doc.user_data` only the keys of `corpus.weak` are
     kept."""
-    bin_, converters = DocPacker(), MsgpackConverters()
+    bin_, converters = DocBin(), MsgpackConverters()
     for doc in docs:
         with converters:
-            bin_.add(doc, stored_user_data(doc))
+            bin_.add(doc)
+            bin_.user_data.append(srsly.msgpack_dumps(stored_user_data(doc)))
+    bin_.store_user_data = True
     with atomic_path(Path(path)) as temporary:
         bin_.to_disk(temporary)
     return len(bin_)
@@ -147,50 +149,6 @@ def _damaged(path: Path, error: Exception) -> WeaknerError:
     reason = f"{type(error).__name__}: {str(error).split('. ')[0]}"
     cure = "Write it again with 'spacy weakner convert'"
     return WeaknerError(Errors.WK206.format(path=path, reason=reason, cure=cure))
-
-
-class DocPacker(DocBin):
-    """A `DocBin` with the same contents as spaCy's, in a fraction of the time: that asks every token for nine strings,
-    most of which it has seen before.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(store_user_data=True)
-        self._columns = [self.attrs.index(attr) for attr in HASHES]
-        self._rare = self._columns[2:]
-        self._morph = self.attrs.index(MORPH)
-        self._seen: Set[int] = set()
-        self._seen_morphs: Set[int] = set()
-        self._nothing = srsly.msgpack_dumps({})
-
-    def add(self, doc: Doc, user_data: Optional[Dict[str, Any]] = None) -> None:
-        values: Any = doc.to_array([*self.attrs, SPACY])
-        self.tokens.append(values[:, :-1])
-        self.spaces.append(values[:, -1:].astype(bool))
-        # At once: a memory zone may end before the Docs are written, and the strings of its words with it.
-        self._look_up(doc.vocab, values)
-        self.flags.append({"has_unknown_spaces": doc.has_unknown_spaces})
-        self.cats.append(doc.cats)
-        data = doc.user_data if user_data is None else user_data
-        self.user_data.append(srsly.msgpack_dumps(data) if data else self._nothing)
-        self.span_groups.append(doc.spans.to_bytes())
-        strings: Any = doc.vocab.strings
-        for group in doc.spans.values():
-            for span in group:
-                self.strings.add(span.label_)
-                self.strings.update(strings[key] for key in (span.kb_id, span.id) if key in strings)
-
-    def _look_up(self, vocab: Vocab, values: Any) -> None:
-        strings: Any = vocab.strings
-        columns = self._columns if values[:, self._rare].any() else self._columns[:2]
-        new = set(values[:, columns].ravel().tolist()) - self._seen
-        self.strings.update(strings[key] for key in new)
-        self._seen |= new
-        for key in set(values[:, self._morph].tolist()) - self._seen_morphs:
-            morphology: Any = vocab.morphology
-            features = strings[key]
-            self.strings.add("" if features == morphology.EMPTY_MORPH else features)
-            self._seen_morphs.add(key)
 
 
 def check_bin(bin_: DocBin, vocab: Vocab) -> None:

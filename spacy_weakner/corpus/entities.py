@@ -1,6 +1,6 @@
 """Entities of a Doc: writing them, their white space, and those that stand there before a component writes its own."""
 
-from typing import Iterable, List, Sequence
+from typing import Iterable, List, Sequence, Tuple
 
 import numpy
 from spacy.attrs import ENT_IOB, ENT_TYPE
@@ -21,6 +21,12 @@ def set_entities(doc: Doc, entities: Sequence[Entity], known: Sequence[bool]) ->
     inside = {i for start, end, _ in entities for i in range(start, end)}
     unknown = [doc[i : i + 1] for i, k in enumerate(known) if not k and i not in inside]
     doc.set_ents(spans, missing=unknown, default="outside")
+
+
+def known_tokens(known: Sequence[bool], unknown: Iterable[Tuple[int, int]]) -> List[bool]:
+    """The same without some ranges."""
+    without = {i for start, end in unknown for i in range(start, end)}
+    return [is_known and i not in without for i, is_known in enumerate(known)]
 
 
 def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:

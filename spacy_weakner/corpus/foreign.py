@@ -3,7 +3,7 @@ would seem to be without annotation. The formats are read in `spacy_weakner.form
 
 import shlex
 from pathlib import Path
-from typing import Any, List, Optional, Tuple
+from typing import Any, List, Optional
 
 from .tags import is_tag, split_tags
 
@@ -15,7 +15,7 @@ _PRODIGY = ("_input_hash", "_task_hash", "_view_id")
 _ANSWERS = ("accept", "reject", "ignore")
 _TASK = ("annotations", "completions", "predictions")
 # What only a record has, and nothing that wraps records.
-_OF_RECORDS = ("text", "tokens", "tokenized_text", "content", "task")
+_OF_RECORDS = ("text", "tokens", "tokenized_text")
 # Where others keep spans, and tags.
 SPANS = ("label", "labels", "entities", "annotations", "annotation")
 TAGS = ("ner_tags", "tags", "ner", "labels", "label")
@@ -34,10 +34,6 @@ def tool_of(row: Any) -> Optional[str]:
         return "gliner"
     if isinstance(row.get("data"), dict) and any(key in row for key in _TASK):
         return "label-studio"
-    if holds_task(row):
-        return "label-studio"
-    if is_dataturks(row):
-        return "dataturks"
     if any(key in row for key in _OWN):
         return None
     if find_tags(row) is not None:
@@ -48,11 +44,16 @@ def tool_of(row: Any) -> Optional[str]:
     return "label-studio" if is_labels(row[key]) else "doccano"
 
 
-def wrapped(value: Any) -> Optional[Tuple[str, List[Any]]]:
-    """Recognize an object that wraps all records of a file: `{"data": [...]}`."""
+def wrapped(value: Any) -> Optional[List[Any]]:
+    """The records of a file in an object around them: `{"data": [...]}`; None of other objects."""
     if not isinstance(value, dict) or not value.keys().isdisjoint(_OF_RECORDS) or isinstance(value.get("data"), dict):
         return None
-    found = [(key, items) for key, items in value.items() if isinstance(items, list) and any(map(_is_record, items))]
+
+    def is_record(item: Any) -> bool:
+        is_ours = isinstance(item, dict) and not _is_span(item) and any(key in item for key in _OF_RECORDS)
+        return is_ours or tool_of(item) is not None
+
+    found = [items for items in value.values() if isinstance(items, list) and any(map(is_record, items))]
     return found[0] if len(found) == 1 else None
 
 
@@ -77,16 +78,6 @@ def find_spans(row: Any) -> Optional[str]:
     return next((key for key in SPANS if _are_spans(row.get(key))), None)
 
 
-def holds_task(row: Any) -> bool:
-    """True if a row is an annotation with its task inside, as Label Studio writes it to cloud storage."""
-    task = row.get("task") if isinstance(row, dict) else None
-    return isinstance(task, dict) and isinstance(task.get("data"), dict) and "result" in row
-
-
-def is_dataturks(row: Any) -> bool:
-    return isinstance(row, dict) and isinstance(row.get("content"), str) and "annotation" in row
-
-
 def is_labels(value: Any) -> bool:
     """True if these are spans as Label Studio writes them."""
     return _are_spans(value) and all(isinstance(item, dict) and isinstance(item.get("labels"), list) for item in value)
@@ -102,12 +93,6 @@ def _are_spans(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_span, value))
 
 
-def _is_record(item: Any) -> bool:
-    if isinstance(item, dict) and not _is_span(item) and any(key in item for key in _OF_RECORDS):
-        return True
-    return tool_of(item) is not None
-
-
 def _is_span(item: Any) -> bool:
     if isinstance(item, dict):
         return bool({"start", "start_offset"} & item.keys()) and bool({"end", "end_offset"} & item.keys())
@@ -115,9 +100,9 @@ def _is_span(item: Any) -> bool:
 
 
 def _are_tags(value: Any, tokens: Any) -> bool:
-    if not (isinstance(value, list) and isinstance(tokens, list)) or not value or len(value) != len(tokens):
+    if not (isinstance(value, list) and isinstance(tokens, list)) or len(value) != len(tokens):
         return False
-    numbers = all(type(tag) is int for tag in value)
-    if all(tag is None for tag in value):
-        return False
-    return numbers or all(tag is None or (isinstance(tag, str) and all(map(is_tag, split_tags(tag)))) for tag in value)
+    types = {*map(type, value)}
+    if types <= {int} or types == {type(None)}:
+        return types == {int}
+    return all(tag is None or (isinstance(tag, str) and all(map(is_tag, split_tags(tag)))) for tag in value)

@@ -24,21 +24,17 @@ Other keys are ignored, and counted; rows in which other tools keep labels are r
 
 import json
 from contextlib import contextmanager
-from itertools import accumulate, compress, zip_longest
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
-from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..errors import WeaknerError, check_choice, shorten
+from ..errors import WeaknerError, shorten
 from ..files import parse_json, read_lines
-from ..ty import Entity
 from . import weak
 from .counts import Place, RowCounts, RowError, at_line, show
 from .foreign import BARE, tool_of
-from .gold import find_gold
-from .records import Mark, Range, Record, a_list, a_number, make_doc, make_mark
+from .records import Mark, Range, Record, a_list, a_number, an_object, make_mark, record_of
 
 Row = Dict[str, Any]
 MISALIGNED = ("drop", "error", "expand", "contract")
@@ -97,21 +93,9 @@ def refuse_constant(name: str) -> float:
     raise RowError(f"not JSON: {name} is not a number")
 
 
-def doc_from_row(
-    row: Row,
-    nlp: Language,
-    *,
-    source: str = DEFAULT_SOURCE,
-    misaligned: str = "error",
-    counts: Optional[RowCounts] = None,
-) -> Doc:
-    check_choice("misaligned", misaligned, MISALIGNED)
-    counts = RowCounts() if counts is None else counts
-    return make_doc(read_row(row, counts, source), nlp, misaligned, counts)
-
-
 def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Record:
     """Make a record of one row; `source` is the name of weak labels that are a plain list."""
+    row = an_object(row, "a row")
     tool = tool_of(row)
     if tool is not None:
         raise RowError(
@@ -130,22 +114,27 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
         raise RowError("both 'ents' and 'spans' are given")
     key = "spans" if "spans" in row else "ents"
     record.ents = None if row.get(key) is None else _marks(row[key], key)
-    record.complete = row.get("complete") is None or _flag(row["complete"], "complete")
+    record.complete = _flag(row, "complete", default=True)
     record.missing = _row_ranges(row, "missing")
     record.wrong = _marks(row.get("wrong"), "wrong", unlabeled=True)
     lists = weak_lists(row.get("weak_ents"), source)
     record.weak = {name: _marks(items, f"weak_ents of {name}", scored=True) for name, items in lists}
     record.gold = None if row.get("gold") is None else _marks(row["gold"], "gold")
     record.gold_missing = _row_ranges(row, "gold_missing")
-    record.is_weak = _flag(row.get("weak"), "weak")
+    record.is_weak = _flag(row, "weak")
     if row.get("confidence") is not None:
         record.confidence = a_number(row["confidence"], "confidence")
         if not 0.0 <= record.confidence <= 1.0:
             raise RowError(f"confidence must be between 0 and 1, got {show(row['confidence'])}")
-    record.cats, record.meta = row.get("cats"), _meta(row.get("meta"))
-    unknown = {*(row.keys() - KEYS), *(["meta"] if row.get("meta") and record.meta is None else [])}
+    record.cats, meta = row.get("cats"), row.get("meta")
+    unknown = row.keys() - KEYS
+    # Other tools keep anything there: what is no object, or cannot be shown, is none of ours.
+    if isinstance(meta, dict) and all(isinstance(item, (str, int, float, type(None))) for item in meta.values()):
+        record.meta = meta or None
+    elif meta:
+        counts.ignored["meta"] += 1
     counts.ignored.update(unknown)
-    counts.lists.update(key for key in unknown - KEYS if row[key] and isinstance(row[key], (list, dict)))
+    counts.lists.update(key for key in unknown if row[key] and isinstance(row[key], (list, dict)))
     counts.annotated += any(key in row for key in _ANNOTATIONS)
     return record
 
@@ -192,72 +181,53 @@ def _row_ranges(row: Row, key: str) -> List[Range]:
     return [(start, end) for start, end in items]
 
 
-def _flag(value: Any, what: str) -> bool:
-    if value is not None and not isinstance(value, bool):
-        raise RowError(f"'{what}' must be true or false, got {show(value)}")
-    return bool(value)
-
-
-def _meta(value: Any) -> Optional[Dict[str, Any]]:
-    # Other tools keep anything there: what is no object, or cannot be shown, is none of ours.
-    shown = isinstance(value, dict) and all(isinstance(item, (str, int, float, type(None))) for item in value.values())
-    return value if shown and value else None
+def _flag(row: Row, key: str, default: bool = False) -> bool:
+    value = default if row.get(key) is None else row[key]
+    if not isinstance(value, bool):
+        raise RowError(f"'{key}' must be true or false, got {show(value)}")
+    return value
 
 
 def row_from_doc(doc: Doc) -> Row:
     """Make a row of a Doc. White-space tokens are left out, so that rows and CoNLL files hold the same tokens.
 
     Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout."""
-    visible = [not token.text.isspace() for token in doc]
-    place = list(accumulate(map(int, visible), initial=0))  # new position of each border between tokens
-
-    def spans(entities: Iterable[Entity], ids: weak.Ids, scores: Sequence[Optional[float]] = ()) -> List[List[Any]]:
-        found = []
-        for (start, end, label), score in zip_longest(entities, scores):
-            listed = ids.get((start, end, label))
-            rest = [*([] if score is None else [score]), *(["|".join(listed)] if listed else [])]
-            found += [[place[start], place[end], label, *rest]] if place[start] < place[end] else []
-        return found
-
-    row: Row = {}
-    if weak.get_id(doc) is not None:
-        row["id"] = weak.get_id(doc)
-    tokens = list(compress(doc, visible))
-    row["tokens"] = [token.text for token in tokens]
-    row["spaces"] = [bool(t.whitespace_) or (t.i + 1 < len(doc) and not visible[t.i + 1]) for t in tokens]
-    if all(row["spaces"]):
-        del row["spaces"]
-    missing = [token.ent_iob == 0 for token in tokens]
-    row["ents"] = None if all(missing) else spans(weak.doc_entities(doc), weak.doc_ids(doc))
-    if row["ents"] is not None and any(missing):
-        row["missing"] = _ranges(missing)
+    record = record_of(doc, in_tokens=True)
+    row: Row = {} if record.id is None else {"id": record.id}
+    row["tokens"] = record.tokens
+    if not all(record.spaces or ()):
+        row["spaces"] = record.spaces
+    row["ents"] = None if record.ents is None else _items(record.ents)
+    if record.ents is not None and record.missing:
+        row["missing"] = _joined(record.missing)
     if weak.WRONG_GROUP in doc.spans:
-        row["wrong"] = spans(weak.group_entities(doc, weak.WRONG_GROUP), {})
-    for source in weak.weak_sources(doc):
-        name = weak.weak_group(source)
-        found = spans(weak.group_entities(doc, name), weak.group_ids(doc, name), weak.group_scores(doc, name))
-        row.setdefault("weak_ents", {})[source] = found
-    if doc.cats:
-        row["cats"] = dict(doc.cats)
-    gold = find_gold(doc) if weak.GOLD_GROUP in doc.spans else None
-    if gold is not None:
-        row["gold"] = spans(sorted(gold.entities), weak.group_ids(doc, weak.GOLD_GROUP))
-        if gold.missing:
-            row["gold_missing"] = _ranges([token.i in gold.missing for token in tokens])
-    if weak.is_weak(doc):
+        row["wrong"] = _items(record.wrong)
+    if record.weak:
+        row["weak_ents"] = {source: _items(marks) for source, marks in record.weak.items()}
+    if record.cats:
+        row["cats"] = record.cats
+    if record.gold is not None:
+        row["gold"] = _items(record.gold)
+    if record.gold_missing:
+        row["gold_missing"] = _joined(record.gold_missing)
+    if record.is_weak:
         row["weak"] = True
-        if weak.get_confidence(doc) is not None:
-            row["confidence"] = weak.get_confidence(doc)
-    if weak.get_meta(doc) is not None:
-        row["meta"] = weak.get_meta(doc)
+        row.update({} if record.confidence is None else {"confidence": record.confidence})
+    if record.meta is not None:
+        row["meta"] = record.meta
     return row
 
 
-def _ranges(flags: Sequence[bool]) -> List[List[int]]:
-    ranges: List[List[int]] = []
-    for i, flag in enumerate(flags):
-        if flag and ranges and ranges[-1][1] == i:
-            ranges[-1][1] = i + 1
-        elif flag:
-            ranges.append([i, i + 1])
-    return ranges
+def _items(marks: Iterable[Mark]) -> List[List[Any]]:
+    return [[*mark[:3], *(value for value in (mark.score, mark.id or None) if value is not None)] for mark in marks]
+
+
+def _joined(ranges: Iterable[Range]) -> List[List[int]]:
+    """Neighbors among ranges as one."""
+    joined: List[List[int]] = []
+    for start, end in ranges:
+        if joined and joined[-1][1] == start:
+            joined[-1][1] = end
+        else:
+            joined.append([start, end])
+    return joined

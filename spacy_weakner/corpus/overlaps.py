@@ -44,12 +44,8 @@ def longest_first(spans: Sequence[Span]) -> List[int]:
     """Choose among overlapping matches of a source: more characters first, then more tokens, then further left, then
     the label that is first in the alphabet. Indices, by start."""
     bounds = [(span.start, span.end) for span in spans]
-    keys = [
-        (span.start_char - span.end_char, start - end, start, span.label_)
-        for span, (start, end) in zip(spans, bounds, strict=True)
-    ]
-    ranks = numpy.empty(len(keys), dtype="int64")
-    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = numpy.arange(len(keys))
+    keys = [(span.start_char - span.end_char, span.start - span.end, span.start, span.label_) for span in spans]
+    ranks = numpy.argsort(sorted(range(len(keys)), key=keys.__getitem__))
     return without_overlaps(bounds, -ranks, max((end for _, end in bounds), default=0))
 
 

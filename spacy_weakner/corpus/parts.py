@@ -9,35 +9,19 @@ from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence
 
 import numpy
 from numpy.typing import NDArray
-from spacy.attrs import (
-    ENT_ID,
-    ENT_IOB,
-    ENT_KB_ID,
-    ENT_TYPE,
-    IS_SPACE,
-    LEMMA,
-    MORPH,
-    NORM,
-    ORTH,
-    POS,
-    SENT_START,
-    SPACY,
-    TAG,
-)
+from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from ..ty import Entity
-from .docbin import doc_of_words
+from .docbin import COPIED, doc_of_words
 from .sentences import is_blank_line
 from .tags import BoolMask, same_tokens
 from .weak import select_attrs, select_tokens, set_spans
 
 T = TypeVar("T")
 Tokens = NDArray[numpy.int64]
-# What is copied of a token; of these, the first two make it.
-_ATTRS = [ORTH, SPACY, NORM, TAG, POS, MORPH, LEMMA, ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
-_IOB, _TYPE = _ATTRS.index(ENT_IOB), _ATTRS.index(ENT_TYPE)
+_IOB, _TYPE = COPIED.index(ENT_IOB), COPIED.index(ENT_TYPE)
 _INSIDE, _BEGINS = 1, 3
 
 
@@ -170,26 +154,22 @@ def _example_places(example: Example, sentences: bool) -> Tuple[List[Tokens], Li
         places = _places(predicted, sentences, inside) or []
         return places, places
     aligned = [example.alignment.x2y[i] for i in range(len(predicted))]
-    places = _places(predicted, sentences, _joined(aligned, inside)) or []
+    # The tokens that go on with a token or an entity of the reference.
+    joined: BoolMask = numpy.zeros(len(aligned), dtype=bool)
+    last = -1
+    for i, tokens in enumerate(aligned):
+        if len(tokens):
+            joined[i] = tokens[0] <= last or inside[tokens[0]]
+            last = max(last, int(tokens[-1]))
+    places = _places(predicted, sentences, joined) or []
     hidden = numpy.flatnonzero(reference.to_array(IS_SPACE))
     every = [numpy.concatenate([aligned[i] for i in tokens.tolist()]) for tokens in places]
     return places, [numpy.setdiff1d(found, hidden).astype("int64") for found in every]
 
 
-def _joined(aligned: List[Any], inside: BoolMask) -> BoolMask:
-    """The tokens of the predicted Doc that go on with a token or an entity of the reference."""
-    result: BoolMask = numpy.zeros(len(aligned), dtype=bool)
-    last = -1
-    for i, tokens in enumerate(aligned):
-        if len(tokens):
-            result[i] = tokens[0] <= last or inside[tokens[0]]
-            last = max(last, int(tokens[-1]))
-    return result
-
-
 def _take(doc: Doc, places: Sequence[Tokens]) -> List[Doc]:
     """Docs of some tokens of a Doc each, none of which is in two."""
-    values: Any = doc.to_array(_ATTRS)
+    values: Any = doc.to_array(COPIED)
     entity = (values[:, _IOB] == _INSIDE) | ((values[:, _IOB] == _BEGINS) & (values[:, _TYPE] != 0))
     # The number of its entity says whether a token goes on with the one that stands before it now.
     number = numpy.where(entity, numpy.cumsum(values[:, _IOB] == _BEGINS), 0)
@@ -198,10 +178,9 @@ def _take(doc: Doc, places: Sequence[Tokens]) -> List[Doc]:
         rows, numbers = values[tokens], number[tokens]
         begins = (numbers != 0) & (numpy.diff(numbers, prepend=0) != 0)
         rows[begins, _IOB] = _BEGINS
-        apart = numpy.diff(tokens, append=tokens[-1:] + 1) > 1
-        spaces = rows[:, 1].astype(bool) | apart
-        spaces[-1:] = False
-        part = doc_of_words(doc.vocab, rows[:, 0].tolist(), spaces.tolist(), _ATTRS[2:], rows[:, 2:])
+        rows[:, 1] |= numpy.diff(tokens, append=tokens[-1:] + 1) > 1  # where white space was
+        rows[-1:, 1] = 0
+        part = doc_of_words(doc.vocab, rows[:, 0].tolist(), COPIED, rows)
         part.cats = dict(doc.cats)
         select_tokens(doc, part, tokens)
         docs.append(part)
@@ -212,24 +191,17 @@ def _take(doc: Doc, places: Sequence[Tokens]) -> List[Doc]:
 def _take_groups(doc: Doc, parts: List[Doc], places: Sequence[Tokens]) -> None:
     if not doc.spans:
         return
-    # Of every token the part, and its place there; of those that are in no part, the place of the next one that is.
-    part_of = numpy.full(len(doc) + 1, -1)
-    for n, tokens in enumerate(places):
-        part_of[tokens] = n
-    before = numpy.concatenate([[0], numpy.cumsum(part_of[:-1] >= 0)])
-    taken = numpy.flatnonzero(part_of >= 0)
-    offsets = numpy.cumsum([0, *map(len, places)])
+    # Of every token the part, and its place there.
+    place = {int(i): (n, k) for n, tokens in enumerate(places) for k, i in enumerate(tokens)}
     for name, group in doc.spans.items():
         spans: List[List[Span]] = [[] for _ in parts]
         kept: List[List[int]] = [[] for _ in parts]
         for i, span in enumerate(group):
-            first, after = before[span.start], before[span.end]
-            if first == after or part_of[taken[first]] != part_of[taken[after - 1]]:
-                continue
-            n = int(part_of[taken[first]])
-            low = int(first - offsets[n])
-            spans[n].append(Span(parts[n], low, low + int(after - first), label=span.label, kb_id=span.kb_id))
-            kept[n].append(i)
+            inside = [place[j] for j in range(span.start, span.end) if j in place]
+            if inside and inside[0][0] == inside[-1][0]:
+                n, low = inside[0]
+                spans[n].append(Span(parts[n], low, low + len(inside), label=span.label, kb_id=span.kb_id))
+                kept[n].append(i)
         for n, part in enumerate(parts):
             attrs = select_attrs(group.attrs, kept[n])
             if "missing" in attrs:  # tokens without annotation

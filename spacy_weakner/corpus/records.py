@@ -2,23 +2,26 @@
 
 import math
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, pairwise
-from typing import Any, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from itertools import accumulate, chain, compress, repeat
+from typing import Any, Container, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..ty import Entity
 from . import weak
-from .counts import RowCounts, RowError, show
-from .entities import set_entities
-from .gold import set_gold
+from .counts import Place, RowCounts, RowError, show
+from .entities import known_tokens, set_entities
+from .gold import find_gold, set_gold
 
 # Characters of the id of a concept.
 MAX_ID_LENGTH = 200
 BLANK = "spans of white space, dropped"
 BLANK_TOKENS = "tokens of white space, dropped"
+EMPTY = "texts without any span, read as complete gold (the file does not record if they were annotated)"
 Range = Tuple[int, int]
+# A row of a file, or several about one text, and where it stands.
+Item = Tuple[Place, Any]
 
 
 class Mark(NamedTuple):
@@ -106,6 +109,39 @@ def make_mark(
     return Mark(start, end + last, label.strip(), score, text if isinstance(text, str) else None, identifier)
 
 
+def triple_mark(item: Any, *, last: bool = False) -> Mark:
+    """Make a span of `[start, end, label]`; see `make_mark`."""
+    if not isinstance(item, list) or len(item) != 3:
+        raise RowError(f"expected [start, {'last' if last else 'end'}, label], got {show(item)}")
+    start, end, label = item
+    return make_mark(start, end, label, item, last=last)
+
+
+def an_object(value: Any, what: str) -> Dict[str, Any]:
+    if not isinstance(value, dict):
+        raise RowError(f"{what} must be an object, got {show(value)}")
+    return value
+
+
+def a_text(row: Dict[str, Any], *keys: str) -> str:
+    """The text of a row, under the first of some keys that holds one."""
+    text = next((row[key] for key in keys if isinstance(row.get(key), str)), None)
+    if text is None:
+        raise RowError(f"no text: expected a string under '{keys[0]}', got {show(row)}")
+    return str(text)
+
+
+def a_phrase(text: Any) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise RowError(f"'text' must be a string that is not empty, got {show(text)}")
+    return text
+
+
+def a_probability(value: Any) -> Optional[float]:
+    """A score; None if it is no probability."""
+    return float(value) if type(value) in (int, float) and 0.0 <= value <= 1.0 else None
+
+
 def a_list(value: Any, what: str) -> List[Any]:
     """A list, where one is expected; null is an empty one."""
     if value is None:
@@ -157,7 +193,11 @@ def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) 
     RETURNS (Doc): The Doc.
     RAISES (RowError): If the record cannot be one.
     """
-    doc, borders = (_text_doc(record.text, nlp), None) if record.tokens is None else _tokens_doc(record, nlp, counts)
+    if record.tokens is None:
+        # Not nlp.make_doc, which refuses long texts for the parser's sake.
+        doc, borders = nlp.tokenizer(a_phrase(record.text)), None
+    else:
+        doc, borders = _tokens_doc(record, nlp, counts)
     weak.set_id(doc, read_identifier(record.id))
     if not record.is_bare:
         _annotate(doc, record, _Aligner(doc, borders, misaligned, counts))
@@ -174,9 +214,7 @@ def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) 
 
 def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:
     entities = spans.entities(record.ents or [], "ents")
-    known = [record.ents is not None and record.complete] * len(doc)
-    for start, end in spans.unknown(record.missing):
-        known[start:end] = [False] * (end - start)
+    known = known_tokens([record.ents is not None and record.complete] * len(doc), spans.unknown(record.missing))
     if entities or any(known):  # of a new Doc nothing is known
         set_entities(doc, [mark[:3] for mark in entities], known)
         weak.give_ids(doc, ids_of(entities))
@@ -187,18 +225,11 @@ def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:
         weak.set_group(doc, weak.weak_group(name), [mark[:3] for mark in found], scores, ids)
     if record.wrong:
         weak.set_group(doc, weak.WRONG_GROUP, [mark[:3] for mark, _ in spans.align(record.wrong)])
-    spans.take_dropped()
+    spans.unknown(())
     if record.gold is not None:
         gold = spans.entities(record.gold, "gold")
         unknown = sorted({i for start, end in spans.unknown(record.gold_missing) for i in range(start, end)})
         set_gold(doc, [mark[:3] for mark in gold], unknown, ids_of(gold))
-
-
-def _text_doc(text: Any, nlp: Language) -> Doc:
-    if not isinstance(text, str) or not text.strip():
-        raise RowError(f"'text' must be a string that is not empty, got {show(text)}")
-    # Not nlp.make_doc, which refuses long texts for the parser's sake.
-    return nlp.tokenizer(text)
 
 
 def _tokens_doc(record: Record, nlp: Language, counts: RowCounts) -> Tuple[Doc, Sequence[int]]:
@@ -251,16 +282,12 @@ class _Aligner:
         self.length = len(self.text) if borders is None else len(borders) - 1
         self._dropped: List[Range] = []
 
-    def take_dropped(self) -> List[Range]:
-        """The tokens that were touched by what was dropped since the last call."""
-        dropped, self._dropped = self._dropped, []
-        return dropped
-
     def unknown(self, ranges: Iterable[Range]) -> List[Range]:
-        """Ranges about which nothing is known, and the tokens of what was dropped. To know nothing about a token of
-        which a part is missing is right in any case."""
+        """Ranges about which nothing is known, and the tokens of what was dropped since the last call. To know nothing
+        about a token of which a part is missing is right in any case."""
         found = [self._tokens(start, end, [start, end], expand=True) for start, end in ranges]
-        return [*self.take_dropped(), *(place for place in found if place is not None)]
+        dropped, self._dropped = self._dropped, []
+        return [*dropped, *(place for place in found if place is not None)]
 
     def align(self, marks: Iterable[Mark]) -> List[Tuple[Mark, bool]]:
         """Spans in tokens, and which of them were moved to token borders."""
@@ -274,22 +301,19 @@ class _Aligner:
 
     def entities(self, marks: Iterable[Mark], what: str) -> List[Mark]:
         """Spans without overlaps. What was expanded gives way to what it meets now."""
-        aligned = self.align(marks)
-        kept = sorted((mark for mark, moved in aligned if not moved), key=lambda mark: mark[:3])
-        for a, b in pairwise(kept):
-            if b.start < a.end:
-                raise RowError(f"{what} overlap (in tokens): {show(a[:3])} and {show(b[:3])}; keep one of them")
-        taken = {i for mark in kept for i in range(mark.start, mark.end)}
-        for mark in [mark for mark, moved in aligned if moved]:
+        kept: Dict[int, Mark] = {}  # by token
+        for mark, moved in sorted(self.align(marks), key=lambda found: (found[1], () if found[1] else found[0][:3])):
             tokens = range(mark.start, mark.end)
-            if taken.isdisjoint(tokens):
-                kept.append(mark)
-                taken.update(tokens)
-            else:
+            other = next((kept[i] for i in tokens if i in kept), None)
+            if other is None:
+                kept.update(dict.fromkeys(tokens, mark))
+            elif moved:
                 self.counts.misaligned += 1
                 self.counts.moved -= 1
-                self._dropped.extend((i, i + 1) for i in tokens if i not in taken)
-        return sorted(kept, key=lambda mark: mark.start)
+                self._dropped.extend((i, i + 1) for i in tokens if i not in kept)
+            else:
+                raise RowError(f"{what} overlap (in tokens): {show(other[:3])} and {show(mark[:3])}; keep one of them")
+        return [mark for i, mark in sorted(kept.items()) if i == mark.start]
 
     def _tokens(self, start: int, end: int, item: Any, label: str = "", expand: bool = False) -> Optional[Range]:
         if not 0 <= start < end <= self.length:
@@ -328,3 +352,49 @@ class _Aligner:
         if touched is not None:
             self._dropped.append((touched.start, touched.end))
         return None
+
+
+def record_of(doc: Doc, in_tokens: bool = False) -> Record:
+    """Make a record of a Doc, in code points of its text, or in its tokens, without those of white space."""
+    visible = [not token.is_space for token in doc]
+    starts, ends = [token.idx for token in doc], [token.idx + len(token) for token in doc]
+    if in_tokens:
+        starts, ends = list(accumulate(visible[:-1], initial=0)), list(accumulate(map(int, visible)))
+
+    def marks(
+        entities: Iterable[Entity], ids: weak.Ids, scores: Iterable[Optional[float]] = repeat(None)
+    ) -> List[Mark]:
+        found = (
+            Mark(starts[start], ends[end - 1], label, score, id="|".join(ids.get((start, end, label), ())))
+            for (start, end, label), score in zip(entities, scores, strict=False)
+        )
+        return [mark for mark in found if mark.start < mark.end]
+
+    def group(name: str) -> List[Mark]:
+        return marks(weak.group_entities(doc, name), weak.group_ids(doc, name), weak.group_scores(doc, name))
+
+    def ranges(tokens: Container[int]) -> List[Range]:
+        return [(starts[i], ends[i]) for i in range(len(doc)) if visible[i] and i in tokens]
+
+    missing = ranges({token.i for token in doc if token.ent_iob == 0})
+    gold = find_gold(doc) if weak.GOLD_GROUP in doc.spans else None
+    record = Record(
+        ents=marks(weak.doc_entities(doc), weak.doc_ids(doc)) if len(missing) < sum(visible) else None,
+        missing=missing,
+        wrong=marks(weak.group_entities(doc, weak.WRONG_GROUP), {}),
+        weak={source: group(weak.weak_group(source)) for source in weak.weak_sources(doc)},
+        gold=None if gold is None else marks(sorted(gold.entities), weak.group_ids(doc, weak.GOLD_GROUP)),
+        gold_missing=[] if gold is None else ranges(gold.missing),
+        is_weak=weak.is_weak(doc),
+        confidence=weak.get_confidence(doc),
+        cats=dict(doc.cats),
+        meta=weak.get_meta(doc),
+        id=weak.get_id(doc),
+    )
+    if in_tokens:
+        record.tokens = [token.text for token in compress(doc, visible)]
+        followed = [bool(t.whitespace_) or not after for t, after in zip(doc, [*visible[1:], True], strict=False)]
+        record.spaces = list(compress(followed, visible))
+    else:
+        record.text, record.borders = doc.text, list(zip(starts, ends, strict=True))
+    return record

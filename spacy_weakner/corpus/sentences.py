@@ -4,9 +4,9 @@ import re
 from itertools import accumulate, pairwise
 from typing import Any, Iterator, List, Optional
 
+import numpy
 from spacy.attrs import NORM, ORTH, SPACY
 from spacy.language import Language
-from spacy.strings import get_string_id
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
@@ -55,21 +55,16 @@ class SentenceSplitter:
 
     def __init__(self, nlp: Language) -> None:
         self.nlp = nlp
-        sentencizer: Any = nlp.create_pipe("sentencizer")
-        self._ends = {get_string_id(sign) for sign in sentencizer.punct_chars}
+        self._sentencizer: Any = nlp.create_pipe("sentencizer")
 
-    def whole(self, text: str) -> Doc:
-        """One Doc of a text. Runs of white space become one blank, so that no token is white space."""
-        return self.nlp.tokenizer(" ".join(text.split()))
-
-    def split(self, text: str, identifier: Optional[str] = None, doc: Optional[Doc] = None) -> Iterator[Doc]:
-        # spaCy's tokenizer gives words and norms; others may give more, as the row of a Doc may.
-        bare = doc is None and type(self.nlp.tokenizer) is Tokenizer
-        if doc is None or text != " ".join(text.split()):
-            doc = self.whole(text)
+    def split(self, text: str, identifier: Optional[str] = None) -> Iterator[Doc]:
+        """Runs of white space become one blank, so that no token is white space."""
+        doc = self.nlp.tokenizer(" ".join(text.split()))
+        # spaCy's tokenizer gives words and norms; others may give more.
+        bare = type(self.nlp.tokenizer) is Tokenizer
         columns: Any = doc.to_array([ORTH, SPACY, NORM])
         words = columns[:, 0].tolist()
-        starts = self.starts(doc, words)
+        starts = numpy.flatnonzero(self._sentencizer.predict([doc])[0]).tolist()
         if paragraphs := set(paragraph_starts(text)):
             starts = sorted({*starts, *(token.i for token in doc if token.idx in paragraphs)})
         for number, (start, end) in enumerate(pairwise([*starts, len(doc)]), start=1):
@@ -81,18 +76,3 @@ class SentenceSplitter:
             if identifier is not None:
                 set_id(sentence, f"{identifier}.{number}")
             yield sentence
-
-    def starts(self, doc: Doc, words: List[int]) -> List[int]:
-        """Where sentences begin: behind a sign that ends one, and all signs and punctuation that follow it. (The
-        sentencizer asks every token; few of them end a sentence.)"""
-        ends = self._ends
-        starts, at = [0] * bool(words), 0
-        for place in [place for place, word in enumerate(words) if word in ends]:
-            if place < at:
-                continue  # among the signs behind an earlier one
-            at = place + 1
-            while at < len(words) and (words[at] in ends or doc[at].is_punct):
-                at += 1
-            if at < len(words):
-                starts.append(at)
-        return starts

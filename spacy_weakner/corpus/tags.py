@@ -9,17 +9,17 @@
 
 import re
 from functools import lru_cache
-from typing import Any, Dict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 import numpy
 from numpy.typing import NDArray
-from spacy.attrs import ENT_IOB, ENT_TYPE, ORTH
+from spacy.attrs import ENT_IOB, ORTH
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import Errors, WeaknerError, check_choice
 from ..ty import Entity
-from .weak import SoftLabels, get_soft_labels, get_tags
+from .weak import SoftLabels, doc_entities, get_soft_labels, get_tags
 
 SCHEMES = ("IO", "BIO", "IOBES")
 MISSING = -1
@@ -80,6 +80,8 @@ class TagScheme:
         known in any case."""
         tags = numpy.where(known, 0, MISSING).astype("int64")
         for start, end, label in entities:
+            if label not in self.labels:
+                raise KeyError(label)
             tags[start:end] = self.span_tags(label, end - start)
         return tags
 
@@ -124,28 +126,7 @@ class TagScheme:
     def from_doc(self, doc: Doc) -> IntTags:
         """Encode `doc.ents`; tokens without annotation are missing. A label that the scheme does not have is a
         `KeyError`."""
-        annotation = doc.to_array([ENT_IOB, ENT_TYPE])
-        iob, types = annotation[:, 0], annotation[:, 1]
-        # ENT_IOB 3 without a type is "blocked": an explicit no.
-        entity = ((iob == 1) | (iob == 3)) & (types != 0)
-        tags = numpy.where(iob == 0, MISSING, 0).astype("int64")
-        if not entity.any():
-            return tags
-        begins = (iob == 3)[entity]
-        follows = numpy.append(entity[1:] & (iob[1:] == 1), False)[entity]
-        ids = {doc.vocab.strings[label]: i for i, label in enumerate(self.labels)}
-        keys = types[entity].tolist()
-        unknown = [key for key in keys if key not in ids]
-        if unknown:
-            raise KeyError(doc.vocab.strings[unknown[0]])
-        offsets = numpy.array([ids[key] for key in keys])
-        prefix: Any = 0
-        if self.name == "BIO":
-            prefix = ~begins
-        elif self.name == "IOBES":  # "BIES": B starts and goes on, S starts alone, E ends, I is in between
-            prefix = numpy.where(begins, numpy.where(follows, 0, 3), numpy.where(follows, 1, 2))
-        tags[entity] = 1 + offsets * len(self.prefixes) + prefix
-        return tags
+        return self.encode(doc_entities(doc), doc.to_array(ENT_IOB) != 0)
 
     def from_example(self, example: Example) -> IntTags:
         """Encode the reference's entities on the tokens of the prediction. A token that an entity covers only in
@@ -165,9 +146,6 @@ class TagScheme:
         iob, types = example.get_aligned("ENT_IOB"), example.get_aligned("ENT_TYPE")
         outside = [i == 2 or (i == 3 and kind == 0) for i, kind in zip(iob, types, strict=True)]
         spans = example.get_aligned_spans_y2x(example.reference.ents)
-        for span in spans:
-            if span.label_ not in self.labels:
-                raise KeyError(span.label_)
         entities = [(span.start, span.end, span.label_) for span in spans]
         return self.encode(entities, numpy.array(outside, dtype=bool))
 

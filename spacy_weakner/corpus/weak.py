@@ -17,7 +17,7 @@ means "O", and, if it is a term list, by which token attribute its terms are com
 
 import math
 from numbers import Real
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from thinc.types import Floats2d
 
 from ..ty import Entity
 
+T = TypeVar("T")
 WEAK_PREFIX = "weak:"
 PREDICTED_PREFIX = "pred:"
 GOLD_GROUP = "gold"
@@ -35,18 +36,10 @@ WRONG_GROUP = "wrong"
 
 _SCORED = (WEAK_PREFIX, PREDICTED_PREFIX)
 
-_ID = "weakner.id"
-_WEAK = "weakner.weak"
-_CONFIDENCE = "weakner.confidence"
-_UNIT = "weakner.confidence_unit"
-_TAGS = "weakner.tags"
-_SOFT = "weakner.soft"
-_AUGMENTED = "weakner.augmented"
-_META = "weakner.meta"
+_ID, _WEAK, _META = "weakner.id", "weakner.weak", "weakner.meta"
+_CONFIDENCE, _UNIT = "weakner.confidence", "weakner.confidence_unit"
+_TAGS, _SOFT, _AUGMENTED = "weakner.tags", "weakner.soft", "weakner.augmented"
 _DEFINITIONS = "weakner.definitions"
-_STORED = (_ID, _WEAK, _CONFIDENCE, _UNIT, _TAGS, _SOFT, _AUGMENTED, _META)
-
-
 # What a group has for each of its spans, in its `attrs`.
 PER_SPAN = ("scores", "ids")
 # Ids of concepts by entity, the best first.
@@ -75,15 +68,15 @@ def set_group(
 ) -> SpanGroup:
     """Write a span group, replacing an earlier one of that name. The best of the ids becomes the span's `kb_id_`;
     `attrs` are what the group carries beside scores and ids."""
-    given = ids or {}
-    carried = {key: value for key, value in (attrs or {}).items() if key not in PER_SPAN}
+    given, carried = ids or {}, {key: value for key, value in (attrs or {}).items() if key not in PER_SPAN}
+    listed = [list(given.get(entity, ())) for entity in entities]
     if scores is not None:
         carried["scores"] = [None if s is None else float(s) for s in scores]
     if any(given.values()):
-        carried["ids"] = [list(given.get(entity, ())) for entity in entities]
+        carried["ids"] = listed
     spans = [
-        Span(doc, start, end, label=label, kb_id=next(iter(given.get((start, end, label), ())), ""))
-        for start, end, label in entities
+        Span(doc, start, end, label, kb_id=next(iter(found), ""))
+        for (start, end, label), found in zip(entities, listed, strict=True)
     ]
     return set_spans(doc, name, spans, carried)
 
@@ -277,8 +270,7 @@ def set_confidence(doc: Doc, confidence: Optional[float], unit: Optional[str] = 
 
 def get_tags(doc: Doc) -> Optional[List[Optional[str]]]:
     """A completed tag sequence that cannot live in `doc.ents` (B-x followed by I-y); None if there is none."""
-    tags: Optional[Sequence[Optional[str]]] = doc.user_data.get(_TAGS)
-    return None if tags is None else list(tags)  # a tuple when it comes from a file
+    return _get(doc, _TAGS, list)
 
 
 def set_tags(doc: Doc, tags: Optional[Sequence[Optional[str]]]) -> None:
@@ -286,10 +278,7 @@ def set_tags(doc: Doc, tags: Optional[Sequence[Optional[str]]]) -> None:
 
 
 def get_soft_labels(doc: Doc) -> Optional[SoftLabels]:
-    stored: Optional[Dict[str, Any]] = doc.user_data.get(_SOFT)
-    if stored is None:
-        return None
-    return SoftLabels(tuple(stored["labels"]), stored["scheme"], stored["probabilities"])
+    return _get(doc, _SOFT, lambda soft: SoftLabels(tuple(soft["labels"]), soft["scheme"], soft["probabilities"]))
 
 
 def set_soft_labels(doc: Doc, soft: Optional[SoftLabels]) -> None:
@@ -298,8 +287,7 @@ def set_soft_labels(doc: Doc, soft: Optional[SoftLabels]) -> None:
 
 def get_augmented(doc: Doc) -> Optional[List[str]]:
     """The words of the sentence's augmented form, one per token."""
-    words: Optional[Sequence[str]] = doc.user_data.get(_AUGMENTED)
-    return None if words is None else list(words)
+    return _get(doc, _AUGMENTED, list)
 
 
 def set_augmented(doc: Doc, words: Optional[Sequence[str]]) -> None:
@@ -308,8 +296,7 @@ def set_augmented(doc: Doc, words: Optional[Sequence[str]]) -> None:
 
 def get_meta(doc: Doc) -> Optional[Dict[str, Any]]:
     """What annotators are told about the sentence; None if there is nothing."""
-    meta: Optional[Dict[str, Any]] = doc.user_data.get(_META)
-    return None if meta is None else dict(meta)
+    return _get(doc, _META, dict)
 
 
 def set_meta(doc: Doc, meta: Optional[Dict[str, Any]]) -> None:
@@ -351,21 +338,13 @@ def stored_user_data(doc: Doc) -> Dict[str, Any]:
 def check_stored(doc: Doc) -> None:
     """Check that what a Doc from a file carries is what the functions of this module give; else a `ValueError`."""
     _ = doc.ents  # fails where a label is none
-    data = doc.user_data
-    confidence, soft = data.get(_CONFIDENCE), data.get(_SOFT)
-    right = {
-        _ID: isinstance(data.get(_ID), (str, type(None))),
-        _WEAK: isinstance(data.get(_WEAK), (bool, type(None))),
-        _UNIT: isinstance(data.get(_UNIT), (str, type(None))),
-        _CONFIDENCE: confidence is None or (isinstance(confidence, (int, float)) and 0.0 <= confidence <= 1.0),
-        _TAGS: data.get(_TAGS) is None or _is_list(data[_TAGS], len(doc), (str, type(None))),
-        _AUGMENTED: data.get(_AUGMENTED) is None or _is_list(data[_AUGMENTED], len(doc), (str,)),
-        _SOFT: soft is None or _is_soft(doc, soft),
-        "cats": isinstance(doc.cats, dict)
-        and all(isinstance(v, Real) and math.isfinite(float(v)) for v in doc.cats.values())
-        and all(isinstance(name, str) for name in doc.cats),
-        **{name: _is_group(group) for name, group in doc.spans.items() if name.startswith(_SCORED)},
-    }
+    values = {key: doc.user_data.get(key) for key in _STORED}
+    right = {key: value is None or _STORED[key](doc, value) for key, value in values.items()}
+    right["cats"] = isinstance(doc.cats, dict) and all(
+        isinstance(name, str) and isinstance(value, Real) and math.isfinite(float(value))
+        for name, value in doc.cats.items()
+    )
+    right.update((name, _is_group(group)) for name, group in doc.spans.items() if name.startswith(_SCORED))
     wrong = [key for key, fine in right.items() if not fine]
     if wrong:
         raise ValueError(f"wrong contents of '{wrong[0]}'")
@@ -398,8 +377,26 @@ def _is_list(value: Any, length: int, types: Tuple[type, ...]) -> bool:
     return isinstance(value, (list, tuple)) and len(value) == length and all(isinstance(item, types) for item in value)
 
 
+def _get(doc: Doc, key: str, make: Callable[[Any], T]) -> Optional[T]:
+    value = doc.user_data.get(key)  # lists are tuples when they come from a file
+    return None if value is None else make(value)
+
+
 def _set(doc: Doc, key: str, value: Any) -> None:
     if value is None:
         doc.user_data.pop(key, None)
     else:
         doc.user_data[key] = value
+
+
+# What corpus files keep, and how it looks.
+_STORED: Dict[str, Callable[[Doc, Any], bool]] = {
+    _ID: lambda doc, value: isinstance(value, str),
+    _WEAK: lambda doc, value: isinstance(value, bool),
+    _CONFIDENCE: lambda doc, value: isinstance(value, (int, float)) and 0.0 <= value <= 1.0,
+    _UNIT: lambda doc, value: isinstance(value, str),
+    _TAGS: lambda doc, value: _is_list(value, len(doc), (str, type(None))),
+    _SOFT: _is_soft,
+    _AUGMENTED: lambda doc, value: _is_list(value, len(doc), (str,)),
+    _META: lambda doc, value: isinstance(value, dict),
+}

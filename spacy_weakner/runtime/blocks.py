@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 from ..corpus.conll import find_width
 from ..corpus.counts import RowCounts
 from ..corpus.docbin import SUFFIX
-from ..corpus.formats.reading import FileReader, Reading, check_lines, in_blocks, input_files, read_groups
+from ..corpus.formats.reading import FileReader, Reading, in_blocks, input_files, read_groups
 from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from .hashes import hash_text
@@ -47,9 +47,8 @@ def corpus_inputs(
     for file_, format_ in files:
         if not in_blocks(file_, format_):
             raise _as_a_whole(file_, format_)
-        check_lines(file_, format_)
         lines = BlockLines(file_)
-        width = find_width(read_lines(file_)) if format_ == "conll" else None
+        width = find_width(file_, read_lines(file_)) if format_ == "conll" else None
         for first, n in _cut(file_, format_, shard_size):
             name = _NAME.format(len(blocks))
             blocks.append(Block(name, file_, lines, first, n, format_, nlp, reading, counts, width))

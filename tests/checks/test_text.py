@@ -28,7 +28,7 @@ def test_the_size_of_large_files_is_estimated(write, nlp, findings):
     text = read_text(write("a.txt", TEXTS * 5), nlp, findings, limit=100)
     assert 950 < text.total < 1050 and not text.exact
     check_steps(text, 1, findings)
-    assert re.search(r"looked at \d+ of about \d,?\d+ lines of", " ".join(found(findings, "info")))
+    assert re.search(r"looked at the first 100 lines of", " ".join(found(findings, "info")))
     assert "of it: about " in found(findings, "warning")[0]
 
 
@@ -53,8 +53,12 @@ def test_all_formats(write, nlp, findings, tmp_path):
         ("a.txt", [{"text": "a"}] * 9, "error", "JSON rows.*Rename it to .jsonl"),
         ("a.txt", ["Anna B-PER", "slept O"] * 9, "error", "columns of tokens and tags.*Rename it to .conll"),
         ("a.jsonl", ["["], "error", "its JSON: not JSON"),
-        ("a.jsonl", ['[{"text": "a"}]'], "error", "WK370.*JSON array.*jq"),
-        ("a.jsonl", [{"text": "a"}, {"body": "b"}], "error", "line 2: neither 'tokens' nor 'text', only: body"),
+        (
+            "a.jsonl",
+            [{"text": "a"}, {"body": "b"}, {"text": 3}],
+            "error",
+            "line 2: neither 'tokens' nor 'text', only: body",
+        ),
         ("a.jsonl", [{"text": "a b", "label": [[0, 9, "X"]]}], "error", "WK742.*line 1.*codepoints"),
         ("a.csv", ["a"], "error", "WK105"),
     ],

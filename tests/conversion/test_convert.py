@@ -106,18 +106,18 @@ def test_nothing_is_replaced_unasked(tmp_path, name):
     assert len((tmp_path / "again.jsonl").read_text().splitlines()) == 1
 
 
-def test_folders_without_a_corpus_are_filled(tmp_path):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "notes.txt").write_text("mine")
-    assert convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out").files == 1
-    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
-
-
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("name", ["gold.spacy", "part-00000.spacy.json"])
 def test_folders_of_others_are_refused(tmp_path, name, overwrite):
     source = write_rows(tmp_path / "a.jsonl", ROWS)
-    convert(source, tmp_path / "out")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "notes.txt").write_text("mine")
+    assert convert(source, tmp_path / "out").files == 1
+    assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(WeaknerError, match="WK305"):
+        convert(source, tmp_path / "file", overwrite=overwrite)
+    assert (tmp_path / "file").read_text() == "mine"
     (tmp_path / "out" / name).write_bytes(b"")
     with pytest.raises(WeaknerError, match="WK300"):
         convert(source, tmp_path / "out", overwrite=overwrite)
@@ -199,14 +199,6 @@ def test_input_is_never_overwritten(tmp_path, source, target):
 def test_unknown_keys_are_reported(tmp_path, rows, ignored, suspects):
     report = convert(write_rows(tmp_path / "a.jsonl", rows), tmp_path / "a.spacy")
     assert (report.ignored, report.suspects) == (ignored, suspects)
-
-
-def test_a_file_without_suffix_is_no_folder(tmp_path):
-    (tmp_path / "out").write_text("mine")
-    for overwrite in (False, True):
-        with pytest.raises(WeaknerError, match="WK305"):
-            convert(write_rows(tmp_path / "a.jsonl", ROWS), tmp_path / "out", overwrite=overwrite)
-    assert (tmp_path / "out").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

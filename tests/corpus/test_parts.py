@@ -72,11 +72,6 @@ def test_one_sentence_of_visible_tokens_is_its_own_part():
     assert not Parts.of([doc, doc_of("a _")]).are_whole
 
 
-def test_spaces_stand_where_white_space_stood():
-    doc = Doc(spacy.blank("xx").vocab, words=["a", "\n", "b", "c", " ", "."], spaces=[False] * 6)
-    assert split_doc(doc)[0].doc.text == "a bc ."
-
-
 @pytest.mark.parametrize(
     "entities, settings, starts, iob, expected",
     [
@@ -98,19 +93,15 @@ def test_entities(entities, settings, starts, iob, expected):
     assert found == expected
 
 
-def test_blocked_tokens_stay_blocked():
-    doc = doc_of("a | b")
-    doc.set_ents([], blocked=[doc[2:3]], default="outside")
-    (part,) = split_doc(doc)
-    assert [(token.ent_iob_, token.ent_type_) for token in part.doc] == [("O", ""), ("B", "")]
-
-
-def test_ids_of_entities_and_of_matches_stay():
-    doc = doc_of("a | b")
-    doc.ents = [Span(doc, 0, 3, "X", kb_id="Q1")]
+def test_blocked_tokens_spaces_and_ids_stay():
+    doc = doc_of("a | b c")
+    doc.set_ents([Span(doc, 0, 3, "X", kb_id="Q1")], blocked=[doc[3:4]], default="outside")
     doc.spans["weak:t"] = [Span(doc, 0, 3, "X", kb_id="Q2")]
     (part,) = split_doc(doc)
+    assert [(token.ent_iob_, token.ent_type_) for token in part.doc] == [("B", "X"), ("I", "X"), ("B", "")]
     assert part.doc.ents[0].kb_id_ == "Q1" and part.doc.spans["weak:t"][0].kb_id_ == "Q2"
+    doc = Doc(spacy.blank("xx").vocab, words=["a", "\n", "b", "c", " ", "."], spaces=[False] * 6)
+    assert split_doc(doc)[0].doc.text == "a bc ."
 
 
 def test_groups_go_to_the_sentence_that_holds_their_spans():
@@ -171,9 +162,6 @@ def test_examples_of_the_same_tokens(starts, entities, expected):
     assert words_of(eg.predicted for eg in split) == words_of(eg.reference for eg in split) == expected
     assert parts.docs == [eg.predicted for eg in split]
     assert sum(len(eg.reference.ents) for eg in split) == 1
-
-
-def test_an_example_of_one_sentence_stays_the_same_object():
     example = Example(doc_of("a b"), doc_of("a b"))
     assert split_examples([example])[1][0] is example
 

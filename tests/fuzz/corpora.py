@@ -11,8 +11,8 @@ import spacy
 import srsly
 
 from spacy_weakner.corpus.docbin import write_docs
-from spacy_weakner.corpus.jsonl import doc_from_row
 
+from ..util import doc_from_row
 from .mutators import mutate_binary, mutate_json
 
 ROWS: List[Dict[str, Any]] = [

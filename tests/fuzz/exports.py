@@ -18,7 +18,7 @@ _NAMES = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 
 _ANNA = {"start": 0, "end": 4, "text": "Anna", "token_start": 0, "token_end": 0, "label": "PER"}
 _BOB = {"start": 11, "end": 14, "label": "LOC", "score": 0.4, "source": "m"}
-_YORK = {"token_start": 5, "token_end": 6, "label": "LOC"}
+_YORK = {"start": 18, "end": 26, "token_start": 5, "token_end": 6, "label": "LOC"}
 _TOKEN_ROWS = [
     {"text": _TEXT[start:end], "start": start, "end": end, "id": i, "ws": end < 26}
     for i, (start, end) in enumerate(_TOKENS)
@@ -49,14 +49,6 @@ JSON_MIN: List[Dict[str, Any]] = [
     {"id": 1, "text": _TEXT, "label": [_VALUE], "annotator": 1, "updated_at": "2024-01-01", "lead_time": 1.5},
     {"id": 1, "text": _TEXT, "label": [], "annotator": 2, "updated_at": "2024-01-02"},
     {"id": 2, "text": "Bob ran", "label": [{**_VALUE, "start": 0, "end": 3}]},
-]
-CLOUD: List[Dict[str, Any]] = [
-    {"id": 3, "task": {"id": 1, "data": {"text": _TEXT}}, "completed_by": {"id": 1}, **_DONE},
-    {"id": 4, "task": {"id": 1, "data": {"text": _TEXT}}, "completed_by": 2, "ground_truth": True, **_DONE},
-]
-DATATURKS: List[Dict[str, Any]] = [
-    {"content": _TEXT, "annotation": [{"label": ["PER"], "points": [{"start": 0, "end": 3, "text": "Anna"}]}]},
-    {"content": "Bob ran", "annotation": None, "extras": {"a": [1]}},
 ]
 DOCCANO: List[Dict[str, Any]] = [
     {"id": 1, "text": _TEXT, "label": [[0, 4, "PER"], [18, 26, "LOC"]], "Comments": []},
@@ -151,17 +143,15 @@ KINDS = [
     _tool("prodigy-named", "a.jsonl", jsonl(PRODIGY), ".json", "label-studio", "--format", "prodigy"),
     _tool("label-studio", "a.json", _array(TASKS), ".jsonl", "prodigy"),
     _tool("label-studio-min", "a.json", _array(JSON_MIN), ".jsonl", "doccano", "--format", "label-studio"),
-    _tool("label-studio-cloud", "a.json", _array(CLOUD), ".jsonl", "prodigy"),
-    _tool("dataturks", "a.json", jsonl(DATATURKS), ".jsonl", "jsonl"),
     _tool("doccano", "a.jsonl", jsonl(DOCCANO), ".jsonl", "huggingface"),
     _kind("brat", "a.ann", _BRAT, ".jsonl", "jsonl"),
     Kind("brat-text", "a.txt", command("convert", "@a.ann", f"@{OUT}.spacy"), lambda: _BRAT),
     _tool("huggingface", "a.jsonl", jsonl(NUMBERS), ".json", "gliner", *_TABLE, "--labels", ",".join(_NAMES)),
-    _tool("autotrain", "a.jsonl", jsonl(AUTOTRAIN), ".json", "spacy-json", *_TABLE),
+    _tool("autotrain", "a.jsonl", jsonl(AUTOTRAIN), ".jsonl", "jsonl", *_TABLE),
     Kind(
         "parquet",
         "a.parquet",
-        command("convert", "@a.parquet", f"@{OUT}.parquet"),
+        command("convert", "@a.parquet", f"@{OUT}.jsonl", "--to", "huggingface"),
         lambda: {"a.parquet": _table()},
         mutate_binary,
         to="huggingface",
@@ -175,7 +165,7 @@ KINDS = [
         to="conll",
     ),
     _tool("gliner", "a.json", _array(GLINER), ".iob", "conll"),
-    _tool("spacy-json", "a.json", _array(PAIRS), ".jsonl", "spacy-json"),
+    _tool("spacy-json", "a.json", _array(PAIRS), ".jsonl", "jsonl"),
     _tool("wrapper", "a.json", json.dumps({"classes": ["PER"], "annotations": [*PAIRS, None]}), ".jsonl", "jsonl"),
     _tool(
         "wrapper-of-lines", "a.json", json.dumps({"data": DOCCANO}, indent=1), ".spacy", "spacy", "--offsets", "utf16"
@@ -185,8 +175,7 @@ KINDS = [
     _written("prodigy", ".jsonl"),
     _written("label-studio", ".json"),
     _written("doccano", ".jsonl"),
-    _written("huggingface", ".parquet"),
+    _written("huggingface", ".jsonl"),
     _written("gliner", ".jsonl"),
-    _written("spacy-json", ".json"),
     _written("conll", ".conll"),
 ]

@@ -223,7 +223,7 @@ def test_convert_corpora_and_tools(tmp_path, corpus, engine):
         (corpus / "0.spacy").rename(corpus / "bin")
         convert(corpus, tmp_path / "out", format="spacy", workers=2)
     (tmp_path / "rows.jsonl").write_text('[{"tokens": ["a"]}]')
-    with pytest.raises(WeaknerError, match=r"WK370.*a JSON array.*jq"):
+    with pytest.raises(WeaknerError, match=r"WK740.*rows.*'jsonl'"):
         convert(tmp_path / "rows.jsonl", tmp_path / "out", workers=2)
     with pytest.raises(WeaknerError, match="WK312"):
         convert(tmp_path / "tool.jsonl", tmp_path / "out.conll", workers=2)

@@ -7,9 +7,8 @@ from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...encodings import NULS, SAMPLE, wrong_encoding
 from ...files import existing, open_packed, read_lines
-from ..counts import RowError, at_line
-from ..records import Mark, Record, make_mark
-from .records import Context, Item, Tool
+from ..counts import RowCounts, RowError, at_line
+from ..records import Item, Mark, Record, make_mark
 
 SUFFIX, TEXT_SUFFIX = ".ann", ".txt"
 DISCONTINUOUS = "discontinuous entities; the tokens between their ends are missing"
@@ -26,25 +25,25 @@ def items(path: Path) -> Iterator[Item]:
     yield "document 1", (path.with_suffix(SUFFIX), _read_text(text_path))
 
 
-def read(document: Tuple[Path, str], context: Context) -> Record:
+def read(document: Tuple[Path, str], counts: RowCounts) -> Record:
     path, text = document
     record = Record(text=text, id=path.stem)
     entities: List[Tuple[str, Mark]] = []  # files that were joined have a name twice
     ids: Dict[str, List[str]] = {}
     for number, line in enumerate(read_lines(path), start=1):
         name = line.partition("\t")[0]
-        with at_line(path, number, context.counts):
+        with at_line(path, number, counts):
             if name.startswith("T"):
-                mark = _entity(record, line, context)
+                mark = _entity(record, line, counts)
                 entities += [] if mark is None else [(name, mark)]
             elif name.startswith("N"):
                 name, identifier = _reference(line)
                 ids.setdefault(name, []).append(identifier)
             elif line.strip():
-                context.counts.notes[OTHERS] += 1
+                counts.notes[OTHERS] += 1
     record.ents = [mark._replace(id="|".join(ids.get(name, ()))) for name, mark in entities]
     unknown = ids.keys() - {name for name, _ in entities}
-    context.counts.note(OTHERS, sum(len(ids[name]) for name in unknown))
+    counts.note(OTHERS, sum(len(ids[name]) for name in unknown))
     return record
 
 
@@ -57,7 +56,7 @@ def _reference(line: str) -> Tuple[str, str]:
     return match[1], match[2]
 
 
-def _entity(record: Record, line: str, context: Context) -> Optional[Mark]:
+def _entity(record: Record, line: str, counts: RowCounts) -> Optional[Mark]:
     """The entity of a line; None if it is discontinuous."""
     columns = line.split("\t", 2)
     match = _ENTITY.fullmatch(columns[1]) if len(columns) > 1 else None
@@ -70,7 +69,7 @@ def _entity(record: Record, line: str, context: Context) -> Optional[Mark]:
     start, end = min(part.start for part in parts), max(part.end for part in parts)
     if _is_whole(parts, record.text or ""):
         return parts[0]._replace(start=start, end=end)
-    context.counts.notes[DISCONTINUOUS] += 1
+    counts.notes[DISCONTINUOUS] += 1
     record.missing.append((start, end))
     return None
 
@@ -92,6 +91,3 @@ def _read_text(path: Path) -> str:
     if "\0" in text:
         raise wrong_encoding(path, data[:SAMPLE], 1, data.index(0), NULS)
     return text
-
-
-BRAT = Tool(read)

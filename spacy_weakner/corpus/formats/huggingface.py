@@ -2,28 +2,24 @@
 JSON hold numbers, whose names are given by the user, or the names themselves; Parquet files hold the names in the
 metadata of their schema. -100, -1 and null are missing."""
 
-import json
 from collections import Counter
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, Optional, Tuple
+from typing import Any, Dict, Iterator, Optional, Tuple
 
 from spacy.tokens import Doc
-from spacy.util import minibatch
 
 from ...errors import Errors, WeaknerError, require
 from ...files import existing, parse_json
 from ..conll import bio_tags, check_tag, decode_tags, is_readable
-from ..counts import RowError, show
+from ..counts import RowCounts, RowError, show
 from ..foreign import TAGS, find_tags
-from ..jsonl import row_from_doc
-from ..records import BLANK_TOKENS, Mark, Record, a_list, is_blank
+from ..records import BLANK_TOKENS, Mark, Record, a_list, an_object, is_blank, record_of
 from ..tags import OUTSIDE, TAG, UNTYPED
-from .records import Context, Tool, an_object
 
-NER_TAGS = "ner_tags"
+PARQUET = ".parquet"
 # Missing tags: in labels of Transformers, and in ClassLabel.
 UNKNOWN = (-100, -1)
 # What datasets hold about tokens beside entities.
@@ -32,22 +28,22 @@ _METADATA = b"huggingface"
 _BATCH = 1000  # rows of Parquet files
 
 
-def read(row: Any, context: Context) -> Record:
+def read(row: Any, counts: RowCounts, labels: Tuple[str, ...] = ()) -> Record:
     row = an_object(row, "a row")
     if not isinstance(row.get("tokens"), list):
         raise RowError(f"no tokens: expected a list under 'tokens', got {show(row)}")
     tokens = row["tokens"]
     key = find_tags(row) or next((key for key in TAGS if key in row), None)
     record = Record(tokens=tokens, id=row.get("id") or None)
-    context.note_unknown(row, {*_COLUMNS, key})
+    counts.note_unknown(row, {*_COLUMNS, key})
     if key is None or row[key] is None:
         return record
     values = a_list(row[key], key)
     if len(values) != len(tokens):
         raise RowError(f"{len(tokens)} tokens, but {len(values)} tags under '{key}'")
-    names = tag_names(context.labels)
+    names = tag_names(labels)
     tags = [_tag(value, names) for token, value in zip(tokens, values, strict=True) if not is_blank(token)]
-    context.counts.note(BLANK_TOKENS, len(tokens) - len(tags))
+    counts.note(BLANK_TOKENS, len(tokens) - len(tags))
     record.tokens = [token for token in tokens if not is_blank(token)]
     record.ents = [Mark(*entity) for entity in decode_tags(tags)]
     record.missing = [(i, i + 1) for i, tag in enumerate(tags) if tag is None]
@@ -56,12 +52,12 @@ def read(row: Any, context: Context) -> Record:
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     """Make a row, with names of tags: null is missing."""
-    row = row_from_doc(doc)
-    tags = [None if tag == "-" else tag for tag in bio_tags(row)]
+    record = record_of(doc, in_tokens=True)
+    tags = [None if tag == "-" else tag for tag in bio_tags(record)]
     for tag in filter(None, tags):
         if not is_readable(tag):  # such as those with line breaks
             raise RowError(f"'{tag}' could not be read back as a tag: rename the label")
-    yield {"id": row.get("id", ""), "tokens": row["tokens"], NER_TAGS: tags}
+    yield {"id": record.id or "", "tokens": record.tokens, "ner_tags": tags}
 
 
 def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
@@ -92,10 +88,9 @@ def tag_names(names: Tuple[str, ...]) -> Tuple[str, ...]:
 # Parquet
 
 
-def read_table(path: Path) -> Iterator[Tuple[int, Dict[str, Any]]]:
+def read_table(path: Path) -> Iterator[Dict[str, Any]]:
     with _opened(path) as file_:
-        rows = chain.from_iterable(batch.to_pylist() for batch in file_.iter_batches(batch_size=_BATCH))
-        yield from enumerate(rows, start=1)
+        yield from chain.from_iterable(batch.to_pylist() for batch in file_.iter_batches(batch_size=_BATCH))
 
 
 def table_names(path: Path) -> Tuple[str, ...]:
@@ -127,34 +122,3 @@ def _opened(path: Path) -> Iterator[Any]:
     except (pyarrow.ArrowException, OSError, MemoryError, UnicodeDecodeError, OverflowError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise WeaknerError(Errors.WK206.format(path=path, reason=reason, cure="Write it again")) from error
-
-
-def write_table(path: Path, docs: Iterable[Doc], lost: "Counter[str]") -> int:
-    """Write a file, with the names of the tags in its metadata. Docs without visible tokens are left out."""
-    require("pyarrow", extra="parquet")
-    import pyarrow
-    from pyarrow import parquet
-
-    text, tags = pyarrow.string(), pyarrow.list_(pyarrow.int64())
-    schema = pyarrow.schema([("id", text), ("tokens", pyarrow.list_(text)), (NER_TAGS, tags)])
-    # Which tags there are is known at the end, where the file takes its metadata. (A stored schema would hide them.)
-    numbers: Dict[Optional[str], int] = {None: UNKNOWN[0], OUTSIDE: 0}
-    rows, n = (row for doc in docs for row in write(doc, lost) if row["tokens"]), 0
-    with parquet.ParquetWriter(path, schema, store_schema=False) as writer:
-        for batch in minibatch(rows, _BATCH):
-            for row in batch:
-                for tag in row[NER_TAGS]:
-                    # B and I of a type stand together, as in most datasets.
-                    for spelled in [] if tag in numbers else [f"B{tag[1:]}", f"I{tag[1:]}"]:
-                        numbers[spelled] = len(numbers) - 1
-                row[NER_TAGS] = [numbers[tag] for tag in row[NER_TAGS]]
-            writer.write_table(pyarrow.Table.from_pylist(batch, schema=schema))
-            n += len(batch)
-        text, names = {"dtype": "string", "_type": "Value"}, [tag for tag in numbers if tag is not None]
-        tags = {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "List"}
-        features = {"id": text, "tokens": {"feature": text, "_type": "List"}, NER_TAGS: tags}
-        writer.add_key_value_metadata({_METADATA: json.dumps({"info": {"features": features}}).encode()})
-    return n
-
-
-HUGGINGFACE = Tool(read, write=write)

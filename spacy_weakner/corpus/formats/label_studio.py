@@ -1,18 +1,18 @@
-"""Label Studio: tasks with annotations and predictions (JSON), rows of annotations (JSON_MIN), and annotations that
-hold their task (in cloud storage). Offsets count UTF-16 units, as browsers do."""
+"""Label Studio: tasks with annotations and predictions (JSON), and rows of annotations (JSON_MIN). Offsets count UTF-16
+units, as browsers do."""
 
 from collections import Counter
-from itertools import groupby
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+from itertools import chain, groupby
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
-from .. import weak
+from ...ty import Entity
 from ..counts import RowCounts, RowError, show
-from ..foreign import holds_task, is_labels
-from ..records import Mark, Record, a_list, make_mark
-from .offsets import UTF16, Offsets
-from .records import EMPTY, Context, Item, Tool, a_probability, agreed, an_object, record_of
+from ..foreign import is_labels
+from ..records import EMPTY, Item, Mark, Record, a_list, a_probability, an_object, make_mark, record_of
+from .names import UTF16
+from .offsets import Offsets
 
 # The control for ids of concepts: <TextArea name="kb_id" toName="text" perRegion="true"/>. Its results have the id of
 # the region that they belong to.
@@ -30,7 +30,7 @@ OTHERS = "results other than labeled spans (choices, relations, notes), ignored"
 _ANNOTATIONS = ("annotations", "completions")
 # Lists and objects that are read, or hold no entities.
 _KEYS = frozenset(
-    [*_ANNOTATIONS, PREDICTIONS, "data", "meta", "task", "result", "completed_by", "annotator", "annotators", "drafts"]
+    [*_ANNOTATIONS, PREDICTIONS, "data", "meta", "annotator", "annotators", "drafts"]
     + ["updated_by", "comments", "comment_authors", "reviews", "reviewers", "history", "annotations_results"]
     + ["predictions_results", "prediction", "predictions_model_versions"]
 )
@@ -49,10 +49,9 @@ def gather(items: Iterable[Item]) -> Iterator[Item]:
             yield places[-1], list(rows)
 
 
-def read(rows: List[Any], context: Context) -> Record:
-    counts = context.counts
+def read(rows: List[Any], counts: RowCounts) -> Record:
     rows = [an_object(row, "a task") for row in rows]
-    task = rows[0]["task"] if holds_task(rows[0]) else rows[0]
+    task = rows[0]
     is_row = not isinstance(task.get("data"), dict)
     data = {name: value for name, value in task.items() if name not in _ABOUT} if is_row else task["data"]
     identifier = task.get("id") if is_row else data.get("id", task.get("id"))
@@ -61,12 +60,10 @@ def read(rows: List[Any], context: Context) -> Record:
     for row in rows:
         # In JSON_MIN, the name of a control is free.
         labels = [key for key, value in row.items() if is_row and is_labels(value)]
-        context.note_unknown(row, {*_KEYS, *labels})
+        counts.note_unknown(row, {*_KEYS, *labels})
         if is_row:
             values = [{"value": value} for key in labels for value in row[key]]
             found.append({**row, "result": values, "completed_by": row.get("annotator")})
-        elif holds_task(row):
-            found.append(row)
         else:
             key = next((key for key in _ANNOTATIONS if row.get(key)), _ANNOTATIONS[0])
             found += [an_object(item, "an annotation") for item in a_list(row.get(key), key)]
@@ -91,10 +88,12 @@ def _add_gold(record: Record, found: List[Dict[str, Any]], is_row: bool, counts:
     chosen = [annotation for annotation in valid if annotation.get("ground_truth") is True] or valid
     annotators: Dict[str, List[Dict[str, Any]]] = {}
     for annotation in chosen:
-        annotators.setdefault(_annotator(annotation.get("completed_by")), []).append(annotation)
+        who = annotation.get("completed_by")  # a number, or an object that has one
+        name = repr(who.get("id", who.get("email")) if isinstance(who, dict) else who)
+        annotators.setdefault(name, []).append(annotation)
     results = [a_list(_newest(annotations).get("result"), "result") for annotations in annotators.values()]
     if results:
-        record.ents, disputed = agreed([_marks(result, counts) for result in results])
+        record.ents, disputed = _agreed([_marks(result, counts) for result in results])
         record.missing = [mark[:2] for mark in disputed]
         # Perhaps the question was another one.
         counts.note(EMPTY, not (record.ents or disputed) and (is_row or any(results)))
@@ -102,6 +101,23 @@ def _add_gold(record: Record, found: List[Dict[str, Any]], is_row: bool, counts:
     counts.note(CANCELLED, len(found) - len(valid))
     counts.note(OVERRULED, len(valid) - len(chosen))
     counts.note(OLDER, len(chosen) - len(results))
+
+
+def _agreed(answers: Sequence[List[Mark]]) -> Tuple[List[Mark], List[Mark]]:
+    """The spans that all annotators of a text have found, with all their ids, and those that only some have."""
+    marks: Dict[Entity, Mark] = {}
+    for mark in chain(*answers):
+        before = marks.get(_visible(mark), mark).id
+        marks[_visible(mark)] = mark._replace(id="|".join(dict.fromkeys(filter(None, [before, mark.id]))))
+    shared = set.intersection(*({_visible(mark) for mark in answer} for answer in answers))
+    return [marks[key] for key in marks if key in shared], [marks[key] for key in marks if key not in shared]
+
+
+def _visible(mark: Mark) -> Entity:
+    """Span and label, without white space at the ends where the row has the text of the span."""
+    text = mark.text or ""
+    start, end = mark.start + len(text) - len(text.lstrip()), mark.end - len(text) + len(text.rstrip())
+    return (start, end, mark.label) if start < end else mark[:3]
 
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
@@ -115,10 +131,10 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
         return [part for i, mark in enumerate(marks) for part in _results(i, mark, text, offsets)]
 
     task: Dict[str, Any] = {"data": {"text": text, **({} if record.id is None else {"id": record.id})}}
-    if weak.get_meta(doc) is not None:
-        task["meta"] = weak.get_meta(doc)
+    if record.meta is not None:
+        task["meta"] = record.meta
     groups = dict(record.weak)
-    if record.ents is not None and weak.is_weak(doc):
+    if record.ents is not None and record.is_weak:
         groups[WEAK] = record.ents
     elif record.ents is not None:
         task["annotations"] = [{"result": result(record.ents)}]
@@ -133,22 +149,13 @@ def _task_key(row: Any) -> Optional[Tuple[Any, Any]]:
     """What the annotations of one task have in common; None of a whole task."""
     if not isinstance(row, dict) or isinstance(row.get("data"), dict):
         return None
-    task = row["task"] if holds_task(row) else row
-    key = (task.get("id"), task.get("text"))
+    key = (row.get("id"), row.get("text"))
     return None if key == (None, None) else key
-
-
-def _annotator(who: Any) -> str:
-    # A number, or an object that has one.
-    return repr(who.get("id", who.get("email")) if isinstance(who, dict) else who)
 
 
 def _newest(found: List[Dict[str, Any]]) -> Dict[str, Any]:
     # Of those made at the same time, the last.
-    def time(annotation: Dict[str, Any]) -> str:
-        return str(annotation.get("updated_at") or annotation.get("created_at") or "")
-
-    return max(reversed(found), key=time)
+    return max(reversed(found), key=lambda item: str(item.get("updated_at") or item.get("created_at") or ""))
 
 
 def _text(data: Dict[str, Any]) -> str:
@@ -199,6 +206,3 @@ def _results(number: int, mark: Mark, text: str, offsets: Offsets) -> Iterator[D
     yield {**region, "from_name": FROM_NAME, "type": "labels", "value": value, **score}
     if mark.id:
         yield {**region, "from_name": ID_NAME, "type": "textarea", "value": {**place, "text": mark.id.split("|")}}
-
-
-LABEL_STUDIO = Tool(read, gather, UTF16, write=write)

@@ -11,11 +11,14 @@ WRONG = "wrong"
 CATS = "cats"
 IDS = "ids"
 EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS, IDS])
+# What offsets into a text count; see `offsets`.
+CODE_POINTS, UTF16 = "codepoints", "utf16"
 
 
 class Format(NamedTuple):
     """A format: its name in `--format` and `--to`, the tool or layout, the endings of files that are read and of those
-    that are written, what it can hold when it is written, and if some lines of a file can be read without the rest."""
+    that are written, what it can hold when it is written, if some lines of a file can be read without the rest, what
+    offsets count unless the file shows otherwise, and if the tool always counts so."""
 
     name: str
     title: str
@@ -23,51 +26,36 @@ class Format(NamedTuple):
     outputs: Tuple[str, ...] = ()
     holds: FrozenSet[str] = frozenset()
     blocks: bool = False
+    unit: str = CODE_POINTS
+    sure: bool = True
 
 
-FORMATS: Dict[str, Format] = {
-    format_.name: format_
-    for format_ in (
-        Format("jsonl", "our own rows", (".jsonl",), (".jsonl",), EVERYTHING, blocks=True),
-        Format(
-            "conll",
-            "columns of tokens and tags",
-            (".conll", ".iob", ".bio", ".tsv"),
-            (".conll", ".iob", ".bio", ".tsv"),
-            frozenset([UNKNOWN, MISSING]),
-            blocks=True,
-        ),
-        Format("text", "raw text, one a line", (".txt",), blocks=True),
-        Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
-        Format("prodigy", "Prodigy", (".jsonl", ".json"), (".jsonl",), frozenset([UNKNOWN, MISSING, WRONG, WEAK, IDS])),
-        Format("label-studio", "Label Studio", (".json", ".jsonl"), (".json",), frozenset([UNKNOWN, WEAK, IDS])),
-        Format("doccano", "doccano", (".jsonl", ".json"), (".jsonl",)),
-        Format("dataturks", "Dataturks", (".json", ".jsonl")),
-        Format("brat", "brat", (".ann",)),
-        Format(
-            "huggingface",
-            "Hugging Face datasets, AutoTrain",
-            (".parquet", ".jsonl", ".json"),
-            (".parquet", ".jsonl"),
-            frozenset([UNKNOWN, MISSING]),
-            blocks=True,
-        ),
-        Format("gliner", "GLiNER", (".json", ".jsonl"), (".json", ".jsonl")),
-        Format(
-            "spacy-json",
-            "spaCy's (text, annotations)",
-            (".json", ".jsonl"),
-            (".json", ".jsonl"),
-            frozenset([UNKNOWN, CATS]),
-        ),
-    )
-}
+_LINES, _JSON, _COLUMNS = (".jsonl",), (".json", ".jsonl"), (".conll", ".iob", ".bio", ".tsv")
+_FORMATS = (
+    Format("jsonl", "our own rows", _LINES, _LINES, EVERYTHING, blocks=True),
+    Format("conll", "columns of tokens and tags", _COLUMNS, _COLUMNS, frozenset([UNKNOWN, MISSING]), blocks=True),
+    Format("text", "raw text, one a line", (".txt",), blocks=True),
+    Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
+    Format("prodigy", "Prodigy", (".jsonl", ".json"), _LINES, frozenset([UNKNOWN, MISSING, WRONG, WEAK, IDS])),
+    Format("label-studio", "Label Studio", _JSON, (".json",), frozenset([UNKNOWN, WEAK, IDS]), unit=UTF16),
+    Format("doccano", "doccano", (".jsonl", ".json"), _LINES, sure=False),
+    Format("brat", "brat", (".ann",)),
+    Format(
+        "huggingface",
+        "Hugging Face datasets, AutoTrain",
+        (".parquet", ".jsonl", ".json"),
+        _LINES,
+        frozenset([UNKNOWN, MISSING]),
+        blocks=True,
+    ),
+    Format("gliner", "GLiNER", _JSON, _JSON),
+    Format("spacy-json", "spaCy's (text, annotations)", _JSON),
+)
+FORMATS: Dict[str, Format] = {format_.name: format_ for format_ in _FORMATS}
 INPUTS = tuple(FORMATS)
 OUTPUTS = tuple(name for name, format_ in FORMATS.items() if format_.outputs)
 # The first format of each ending; where there are several, the contents of a file decide.
 SUFFIXES: Dict[str, str] = {}
-for _format in FORMATS.values():
+for _format in _FORMATS:
     for _suffix in _format.inputs:
         SUFFIXES.setdefault(_suffix, _format.name)
-# What is JSON may be of several tools.
-JSON_SUFFIXES = (".jsonl", ".json")

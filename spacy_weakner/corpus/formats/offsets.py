@@ -1,20 +1,24 @@
-"""What offsets into a text count. Python counts code points; browsers and Java count UTF-16 units, so that an emoji is
-two; some tools count what readers take for a character (grapheme clusters): an emoji with a skin tone is one.
-"""
+"""What offsets into a text count: Python counts code points; browsers and Java count UTF-16 units, so that an emoji is
+two. Records of tools are brought to code points, without overlaps."""
 
 import shlex
-from itertools import accumulate
+from bisect import bisect_left, bisect_right
+from dataclasses import replace
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Dict, Iterable, List, Optional, Tuple
+from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ...errors import Errors, WeaknerError
 from ..counts import Place, RowCounts, show
-from ..records import Mark, Record
+from ..overlaps import drop_overlaps
+from ..records import BLANK, Mark, Range, Record, ids_of
+from .names import CODE_POINTS, UTF16
 
-CODE_POINTS, UTF16, GRAPHEMES = "codepoints", "utf16", "graphemes"
-UNITS = (CODE_POINTS, UTF16, GRAPHEMES)
+UNITS = (CODE_POINTS, UTF16)
 AUTO = "auto"
 UNCHECKED = "texts with emoji or the like, where nothing tells what the offsets count (set it with convert --offsets)"
+BEYOND = "spans beyond their text, or within a character; their tokens are missing"
+OTHER_TEXT = "spans that cover another text than their row gives; their tokens are missing"
 _FIRST_OF_TWO = 0x10000  # code points from here on are two units of UTF-16
 
 
@@ -22,46 +26,35 @@ class Offsets:
     """Offsets into a text in one of `UNITS`, in code points and back."""
 
     def __init__(self, text: str, unit: str) -> None:
-        self.same = unit == CODE_POINTS or (text.isascii() and "\r" not in text)
-        self._length = len(text)
-        self._starts = [] if self.same else _starts(text, unit)
-        self._place: Dict[int, int] = {start: i for i, start in enumerate(self._starts)}
+        # Of each code point, and of the end of the text.
+        self._starts: Sequence[int] = range(len(text) + 1)
+        if unit == UTF16 and not text.isascii():
+            self._starts = [0, *accumulate(1 + (ord(character) >= _FIRST_OF_TWO) for character in text)]
 
     def code_point(self, offset: int) -> Optional[int]:
         """The offset in code points; None if it is not in the text, or within a character."""
-        if self.same:
-            return offset if 0 <= offset <= self._length else None
-        return self._place.get(offset) if offset >= 0 else None
+        start, end = self.around(offset, offset)
+        return start if start == end and self._starts[start] == offset else None
 
-    def around(self, start: int, end: int) -> Tuple[int, int]:
+    def around(self, start: int, end: int) -> Range:
         """A span in code points within the text, with the characters that it cuts."""
-        return self._nearest(start, -1), self._nearest(end, 1)
+        last = len(self._starts) - 1
+        return max(bisect_right(self._starts, start) - 1, 0), min(bisect_left(self._starts, end), last)
 
     def offset(self, code_point: int) -> int:
-        return code_point if self.same else self._starts[code_point]
+        return self._starts[code_point]
 
-    def _nearest(self, offset: int, step: int) -> int:
-        offset = min(max(offset, 0), self._length if self.same else self._starts[-1])
-        while (place := self.code_point(offset)) is None:
-            offset += step
-        return place
-
-
-def _starts(text: str, unit: str) -> List[int]:
-    """Offset of each code point, and of the end of the text. Within a grapheme cluster it is -1."""
-    if unit == UTF16:
-        return [0, *accumulate(2 if ord(character) >= _FIRST_OF_TWO else 1 for character in text)]
-    import regex
-
-    starts = [-1] * (len(text) + 1)
-    for i, match in enumerate(regex.finditer(r"\X", text)):
-        starts[match.start()] = i
-        starts[-1] = i + 1
-    return starts
+    def fits(self, mark: Mark, text: str) -> bool:
+        """True if a span lies within its text, and covers what it should."""
+        start, end = self.code_point(mark.start), self.code_point(mark.end)
+        return None not in (start, end) and _covers(text[start:end], mark)
 
 
-def plain_text(text: str) -> str:
-    """A text to be compared."""
+def _covers(covered: str, mark: Mark) -> bool:
+    return mark.text is None or _plain(covered) == _plain(mark.text)
+
+
+def _plain(text: str) -> str:
     # Label Studio writes a line end within a span as these two characters.
     return " ".join(text.replace("\\n", " ").split())
 
@@ -69,7 +62,7 @@ def plain_text(text: str) -> str:
 def find_unit(path: Path, records: Iterable[Tuple[Place, Record]], usual: str, sure: bool, counts: RowCounts) -> str:
     """Find the unit in which all spans of a file cover the text that they should: the usual one, if it fits. Not `sure`
     are tools that do not always use that."""
-    units = [usual, *(unit for unit in UNITS if unit != usual)]
+    units = sorted(UNITS, key=lambda unit: unit != usual)
     bad: Dict[str, int] = dict.fromkeys(units, 0)
     first: Optional[Tuple[Place, str, Mark]] = None
     n = unchecked = 0
@@ -79,7 +72,7 @@ def find_unit(path: Path, records: Iterable[Tuple[Place, Record]], usual: str, s
         text = record.text or ""
         places = {unit: Offsets(text, unit) for unit in units}
         for unit in units:
-            misfit = next((mark for mark in record.marks() if not _fits(mark, text, places[unit])), None)
+            misfit = next((mark for mark in record.marks() if not places[unit].fits(mark, text)), None)
             bad[unit] += record.text is not None and misfit is not None
             if unit == usual and misfit is not None and first is None:
                 first = (place, text, misfit)
@@ -109,7 +102,75 @@ def find_unit(path: Path, records: Iterable[Tuple[Place, Record]], usual: str, s
     return unit
 
 
-def _fits(mark: Mark, text: str, offsets: Offsets) -> bool:
-    """True if a span lies within its text, and covers what it should."""
-    start, end = offsets.code_point(mark.start), offsets.code_point(mark.end)
-    return None not in (start, end) and (mark.text is None or plain_text(text[start:end]) == plain_text(mark.text))
+def in_code_points(record: Record, unit: str, counts: RowCounts) -> Record:
+    """A record of a tool with offsets in code points, and entities without overlaps; where they cannot be told, the
+    tokens are missing."""
+    ents, wrong, groups, missing = record.ents, record.wrong, record.weak, list(record.missing)
+    text = record.text
+    if text is not None:
+        offsets = Offsets(text, unit)
+        missing = [place for place in (offsets.around(*borders) for borders in missing) if place[0] < place[1]]
+        if ents is not None:
+            ents, doubtful = _fitting(ents, text, offsets, counts)
+            missing += doubtful
+        wrong, _ = _fitting(wrong, text, offsets, counts)
+        groups = {name: _fitting(marks, text, offsets, counts)[0] for name, marks in groups.items()}
+    if ents is not None:
+        ids = ids_of(ents)
+        kept, overlapping = drop_overlaps([mark[:3] for mark in ents], counts)
+        ents = [Mark(*entity, id="|".join(ids.get(entity, ()))) for entity in kept]
+        missing += overlapping
+    counts.annotated += ents is not None or bool(groups or wrong)
+    return _with_tokens(replace(record, ents=ents, missing=missing, wrong=wrong, weak=groups))
+
+
+def _fitting(marks: Iterable[Mark], text: str, offsets: Offsets, counts: RowCounts) -> Tuple[List[Mark], List[Range]]:
+    """The spans that cover what they should, without white space at their ends, and where the others are."""
+    fitting: List[Mark] = []
+    doubtful: List[Range] = []
+    for mark in marks:
+        start, end = offsets.around(mark.start, mark.end)
+        covered = text[start:end]
+        if None in (offsets.code_point(mark.start), offsets.code_point(mark.end)):
+            counts.note(BEYOND)
+            doubtful += [(start, end)] if start < end else []
+        elif not covered.strip():
+            counts.note(BLANK)
+        elif not _covers(covered, mark):
+            counts.note(OTHER_TEXT)
+            doubtful.append((start, end))
+        else:
+            start += len(covered) - len(covered.lstrip())
+            fitting.append(mark._replace(start=start, end=start + len(covered.strip())))
+    return fitting, doubtful
+
+
+def _with_tokens(record: Record) -> Record:
+    """The same record with the tokens of the tool, if all is well with them: they are visible, spell the text with
+    single blanks between them, and all spans end at their borders."""
+    text, borders = record.text or "", record.borders
+    if not borders or borders[0][0] != 0:
+        return record
+    gaps = [text[end:start] if end <= start else None for (_, end), (start, _) in pairwise([*borders, (len(text), 0)])]
+    words = [text[start:end] for start, end in borders]
+    if not all(map(str.strip, words)) or any(gap not in ("", " ") for gap in gaps):
+        return record
+    starts = {start: i for i, (start, _) in enumerate(borders)}
+    ends = {end: i for i, (_, end) in enumerate(borders, start=1)}
+
+    def moved(marks: Iterable[Mark]) -> List[Mark]:
+        return [mark._replace(start=starts[mark.start], end=ends[mark.end]) for mark in marks]
+
+    try:
+        return replace(
+            record,
+            text=None,
+            tokens=words,
+            spaces=[gap == " " for gap in gaps],
+            ents=None if record.ents is None else moved(record.ents),
+            missing=[(starts[start], ends[end]) for start, end in record.missing],
+            wrong=moved(record.wrong),
+            weak={name: moved(marks) for name, marks in record.weak.items()},
+        )
+    except KeyError:
+        return record

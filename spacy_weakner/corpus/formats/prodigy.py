@@ -5,23 +5,30 @@
   about the rest.
 - Ignored rows are dropped. Rows without an answer hold suggestions, which are weak labels.
 
-Rows with one `_input_hash` are about one text, and become one record. They need not stand together: which hashes come
-again is counted first (8 bytes a row), and rows wait for the last one of theirs.
+Rows with one `_input_hash` are about one text, and become one record. They need not stand together.
 """
 
 import zlib
 from collections import Counter
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
-import numpy
 from spacy.tokens import Doc
 
 from ...ty import Entity
-from .. import weak
-from ..counts import RowError, show
+from ..counts import RowCounts, RowError
 from ..foreign import is_prodigy
-from ..records import Mark, Record, a_list, make_mark
-from .records import Context, Item, Tool, a_probability, a_text, an_object, record_of, triple_mark
+from ..records import (
+    Item,
+    Mark,
+    Record,
+    a_list,
+    a_probability,
+    a_text,
+    an_object,
+    make_mark,
+    record_of,
+    triple_mark,
+)
 
 SOURCE = "prodigy"
 ACCEPT, REJECT, IGNORE = "accept", "reject", "ignore"
@@ -39,32 +46,23 @@ _KEYS = frozenset(
 )
 _BLOCKS, _REVIEW = "blocks", "review"
 _SUGGESTED = {"score", "source", "rank", "pattern", "priority"}
-_INT64 = 1 << 63
 
 
 def gather(items: Iterable[Item]) -> Iterator[Item]:
-    """Bring rows together that are about one text."""
-    hashes = (key for _, row in items if (key := _hash(row)) is not None)
-    values, numbers = numpy.unique(numpy.fromiter(hashes, dtype="int64"), return_counts=True)
-    left = dict(zip(values[numbers > 1].tolist(), numbers[numbers > 1].tolist(), strict=True))
-    waiting: Dict[int, List[Any]] = {}
-    for place, row in items:
-        key = _hash(row)
-        if key is None or key not in left:
-            yield place, [row]
-            continue
-        waiting.setdefault(key, []).append(row)
-        left[key] -= 1
-        if not left[key]:
-            texts: Dict[Any, List[Any]] = {}
-            for row in waiting.pop(key):
-                texts.setdefault(str(row.get("text")), []).append(row)
-            yield from ((place, rows) for rows in texts.values())
+    """Bring rows together that are about one text, where the last of them stands."""
+    texts: Dict[Any, Tuple[Any, List[Any]]] = {}
+    for number, (place, row) in enumerate(items):
+        key = row.get("_input_hash") if isinstance(row, dict) and is_prodigy(row) else None
+        key = number if key is None else (str(key), str(row.get("text")))
+        rows = texts.pop(key, (place, []))[1]
+        rows.append(row)
+        texts[key] = (place, rows)
+    yield from texts.values()
 
 
-def read(rows: List[Any], context: Context) -> Optional[Record]:
+def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
     """Read the rows about one text."""
-    counts, answers, kept = context.counts, _Answers(), 0
+    answers, kept = _Answers(), 0
     for row in sorted(rows, key=_time) if all(map(_time, rows)) else rows:
         row = an_object(row, "a row")
         a_text(row, "text")
@@ -73,7 +71,7 @@ def read(rows: List[Any], context: Context) -> Optional[Record]:
             counts.note(IGNORED if answer == IGNORE else REJECTED)
             continue
         kept += 1
-        unknown = context.note_unknown(row, _KEYS)
+        unknown = counts.note_unknown(row, _KEYS)
         asked = _is_manual(row) or _view(row) is None
         if answer == ACCEPT and asked and unknown and row.get("spans") is None:
             raise RowError(
@@ -109,10 +107,9 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     tokens = [
         {"text": t.text, "start": t.idx, "end": t.idx + len(t), "id": t.i, "ws": bool(t.whitespace_)} for t in doc
     ]
-    meta = weak.get_meta(doc)
-    row = {"text": record.text, "tokens": tokens, **({} if meta is None else {"meta": meta})}
+    row = {"text": record.text, "tokens": tokens, **({} if record.meta is None else {"meta": record.meta})}
     ents, n_weak = record.ents or [], sum(map(len, record.weak.values()))
-    known = record.ents is not None and not weak.is_weak(doc)
+    known = record.ents is not None and not record.is_weak
     if known and not record.missing:
         lost["weak spans"] += n_weak
         lost["wrong spans"] += len(record.wrong)
@@ -151,7 +148,7 @@ class _Answers:
 
     def add(self, row: Dict[str, Any]) -> None:
         answer, spans = row.get("answer"), a_list(row.get("spans"), "spans")
-        marks = [_mark(span, row) for span in spans]
+        marks = list(map(_mark, spans))
         if answer not in (ACCEPT, REJECT):
             for span, mark in zip(spans, marks, strict=True):
                 source = span.get("source") if isinstance(span, dict) else None
@@ -225,19 +222,12 @@ def _answer(span: Any, answer: str) -> str:
     return span_answer if span_answer in (ACCEPT, REJECT) else answer
 
 
-def _mark(span: Any, row: Dict[str, Any]) -> Mark:
+def _mark(span: Any) -> Mark:
     if isinstance(span, list):
         return triple_mark(span)
     span = an_object(span, "a span")
-    start, end = span.get("start"), span.get("end")
-    if start is None and end is None:
-        borders = _borders(row.get("tokens"))
-        first, last = span.get("token_start"), span.get("token_end")
-        if not (type(first) is int and type(last) is int and 0 <= first <= last < len(borders)):
-            raise RowError(f"a span without offsets: {show(span)}")
-        start, end = borders[first][0], borders[last][1]  # the last token is part of it
     about = {"score": a_probability(span.get("score")), "text": span.get("text"), "id": span.get("kb_id")}
-    return make_mark(start, end, span.get("label"), span, **about)
+    return make_mark(span.get("start"), span.get("end"), span.get("label"), span, **about)
 
 
 def _borders(tokens: Any) -> List[Tuple[int, int]]:
@@ -255,13 +245,3 @@ def _keys(marks: List[Mark]) -> Set[Entity]:
 def _time(row: Any) -> int:
     time = row.get("_timestamp") if isinstance(row, dict) else None
     return time if type(time) is int else 0
-
-
-def _hash(row: Any) -> Optional[int]:
-    key = row.get("_input_hash") if isinstance(row, dict) and is_prodigy(row) else None
-    if key is None:
-        return None
-    return key if type(key) is int and -_INT64 <= key < _INT64 else hash(str(key))
-
-
-PRODIGY = Tool(read, gather, write=write)

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, Sequence, Set, Tuple
@@ -14,28 +15,25 @@ from ...files import existing, read_lines, visible_files
 from ..conll import COLUMNS, read_conll
 from ..counts import Place, RowCounts, RowError, at_line
 from ..docbin import SUFFIX, check_whole, read_docs, receipt_path
-from ..entities import set_entities, trim_whitespace
+from ..entities import known_tokens, set_entities, trim_whitespace
 from ..foreign import tool_of
 from ..jsonl import DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
 from ..overlaps import drop_overlaps
-from ..records import Record, is_blank, make_doc
+from ..records import Item, Record, a_phrase, is_blank, make_doc, read_identifier
 from ..sampling import SampledLines
 from ..sentences import LONGEST_RUN, SentenceSplitter, longest_run, sentence_key
-from ..weak import get_id, group_entities, is_known_group, remove_group, set_weak
-from . import brat
-from .huggingface import table_names
-from .items import LINES, PARQUET, Items, check_rows, find_layout
-from .names import FORMATS, JSON_SUFFIXES, SUFFIXES
-from .offsets import AUTO, UNITS, find_unit
-from .records import Context, Item, in_code_points
-from .tools import TOOLS
+from ..weak import group_entities, is_known_group, remove_group, set_weak
+from . import brat, huggingface
+from .items import in_lines, read_items
+from .names import FORMATS, SUFFIXES
+from .offsets import AUTO, UNITS, find_unit, in_code_points
+from .tools import GATHERERS, READERS
 
 NOT_TEXT = "records without a text, dropped"
 ABSENT = "documents without the span group that is read as gold; their tokens are missing"
 # Records of a file of JSON that are looked at to tell its format.
 _LOOKED_AT = 200
-_WEBANNO = "#FORMAT=WebAnno"
 
 
 @dataclass(frozen=True)
@@ -45,8 +43,8 @@ class Reading:
     source (str): Name of the weak source of "weak_ents" that are a plain list.
     misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
         "contract".
-    offsets (str): What the offsets of other tools count: "codepoints", "utf16" or "graphemes"; "auto": what fits the
-        texts that the spans should cover.
+    offsets (str): What the offsets of other tools count: "codepoints" or "utf16"; "auto": what fits the texts that the
+        spans should cover.
     labels (Tuple[str, ...]): Names of the tags of datasets that hold numbers, from 0 on, instead of those in the file.
         If they are of one type, tags without a type get it.
     columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags: from 1 on, or from the end, -1 on.
@@ -69,14 +67,14 @@ class _Unforgiving(RowCounts):
 def file_format(path: Path) -> Optional[str]:
     """Tell the format of a file: from its name, and of JSON from its first records."""
     name = path.name.lower()
-    plain = Path(name[: -len(".gz")] if name.endswith(".gz") else name)
+    plain = Path(name.removesuffix(".gz"))
     format_ = SUFFIXES.get(plain.suffix)
     if name.endswith(".gz") and format_ in ("spacy", "huggingface", "brat"):
         return None
-    if plain.suffix not in JSON_SUFFIXES or not path.is_file():
+    if plain.suffix not in (".json", ".jsonl") or not path.is_file():
         return format_
     with suppress(WeaknerError):  # raised again where the whole file is read
-        return next(filter(None, (tool_of(row) for _, row in islice(Items(path), _LOOKED_AT))), "jsonl")
+        return next(filter(None, (tool_of(row) for _, row in islice(read_items(path), _LOOKED_AT))), "jsonl")
     return "jsonl"
 
 
@@ -122,17 +120,8 @@ def has_span_groups(path: Path) -> bool:
 
 def in_blocks(path: Path, format: str) -> bool:
     """True if a file can be read in blocks of lines."""
-    if format in TOOLS:
-        return FORMATS[format].blocks and path.suffix.lower() != PARQUET and find_layout(path) == LINES
-    return FORMATS[format].blocks
-
-
-def check_lines(path: Path, format: str) -> None:
-    """Check that a file is what its lines are read as: rows of ours, or columns."""
-    if format == "jsonl":
-        check_rows(path)
-    if format == "conll" and next(read_lines(path), "").startswith(_WEBANNO):
-        raise WeaknerError(Errors.WK371.format(path=path))
+    is_table = path.suffix.lower() == huggingface.PARQUET
+    return FORMATS[format].blocks and not is_table and (format in ("conll", "text") or in_lines(path))
 
 
 def read_corpus(
@@ -151,8 +140,7 @@ def read_corpus(
     counts (Optional[RowCounts]): Where to count, and what to do with rows that cannot be read: the default raises,
         subclasses may collect. Without it, text of which the tokenizer would take very long is an error; with it, it is
         left out and counted, unless it is annotated.
-    limit (Optional[int]): Read about so many Docs of each file: of rows and raw text some from all over the file, else
-        the first. `counts` then has `sampled` and `total`.
+    limit (Optional[int]): Read about so many Docs of each file. `counts` then has `sampled` and `total`.
     YIELDS (Doc): The Docs.
     RAISES (WeaknerError): For anything malformed, with file, line and reason, and if no Doc has the span group.
     """
@@ -195,28 +183,26 @@ class FileReader:
         self._splitter = SentenceSplitter(nlp)
 
     def docs(self) -> Iterator[Doc]:
-        path, counts = self.path, self.counts
+        path, counts, unit = self.path, self.counts, self.reading.offsets
         if self.format == "spacy":
             yield from read_groups(read_docs(path, self.nlp.vocab), self.reading.spans_key, counts)
-        elif self.format in TOOLS:
-            items: Iterable[Item] = list(brat.items(path)) if self.format == "brat" else Items(path)
-            if path.suffix.lower() == PARQUET and not self.labels:
-                self.labels = table_names(path)
-            unit = self.reading.offsets
+        elif self.format in READERS:
+            if path.suffix.lower() == huggingface.PARQUET and not self.labels:
+                self.labels = huggingface.table_names(path)
             if unit == AUTO:
                 # What is counted now is counted again when the Docs are made.
-                tool, records = TOOLS[self.format], self._records(items, Context(type(counts)(), self.labels))
-                unit = find_unit(path, records, tool.unit, tool.sure, counts)
-            yield from self._tool_docs(items, unit)
+                format_, records = FORMATS[self.format], self._records(self._items(), type(counts)())
+                unit = find_unit(path, records, format_.unit, format_.sure, counts)
+            yield from self._tool_docs(self._items(), unit)
+        elif self.format == "jsonl" and not in_lines(path):
+            yield from self._row_docs(read_items(path))
         else:
-            check_lines(path, self.format)
             yield from self.of_lines(enumerate(read_lines(path), start=1))
 
     def sample(self, limit: int) -> Iterator[Doc]:
-        """About so many of them."""
+        """The first of them, and how many there are, perhaps estimated."""
         n, counts = 0, self.counts
-        if self.format in ("jsonl", "text"):
-            check_lines(self.path, self.format)
+        if self.format == "text" or (self.format == "jsonl" and in_lines(self.path)):
             lines = SampledLines(self.path, limit)
             for doc in self.of_lines(lines):
                 n += 1
@@ -232,9 +218,9 @@ class FileReader:
 
     def of_lines(self, lines: Iterable[Tuple[Place, str]], width: Optional[int] = None) -> Iterator[Doc]:
         path, nlp, reading, counts = self.path, self.nlp, self.reading, self.counts
-        if self.format in TOOLS:
-            unit = TOOLS[self.format].unit if reading.offsets == AUTO else reading.offsets
-            yield from self._tool_docs(Items(path, lines), unit)
+        if self.format in READERS:
+            unit = FORMATS[self.format].unit if reading.offsets == AUTO else reading.offsets
+            yield from self._tool_docs(read_items(path, lines), unit)
         elif self.format == "conll":
             columns, labels = reading.columns, reading.labels
             yield from read_conll(path, nlp, lines=lines, columns=columns, width=width, labels=labels, counts=counts)
@@ -242,49 +228,52 @@ class FileReader:
             for number, line in lines:
                 yield from self._text_docs(number, line)
         else:
-            for number, row in read_rows(path, lines, counts):
-                record = None
-                with at_line(path, number, counts):
-                    record = read_row(row, counts, reading.source)
-                if record is not None:
-                    yield from self._docs_of(number, record)
+            yield from self._row_docs(read_rows(path, lines, counts))
+
+    def _items(self) -> Iterator[Item]:
+        return brat.items(self.path) if self.format == "brat" else read_items(self.path)
+
+    def _row_docs(self, rows: Iterable[Item]) -> Iterator[Doc]:
+        for place, row in rows:
+            record = None
+            with at_line(self.path, place, self.counts):
+                record = read_row(row, self.counts, self.reading.source)
+            if record is not None:
+                yield from self._docs_of(place, record)
 
     def _tool_docs(self, items: Iterable[Item], unit: str) -> Iterator[Doc]:
-        for place, record in self._records(items, Context(self.counts, self.labels)):
+        for place, record in self._records(items, self.counts):
             if all(map(is_blank, record.tokens or [record.text or ""])):
                 self.counts.notes[NOT_TEXT] += 1
             else:
                 yield from self._docs_of(place, in_code_points(record, unit, self.counts))
 
-    def _records(self, items: Iterable[Item], context: Context) -> Iterator[Tuple[Place, Record]]:
-        tool = TOOLS[self.format]
-        for place, item in items if tool.gather is None else tool.gather(items):
+    def _records(self, items: Iterable[Item], counts: RowCounts) -> Iterator[Tuple[Place, Record]]:
+        read, gather = READERS[self.format], GATHERERS.get(self.format)
+        if self.format == "huggingface":
+            read = partial(huggingface.read, labels=self.labels)
+        for place, item in items if gather is None else gather(items):
             record = None
-            with at_line(self.path, place, context.counts):
-                record = tool.read(item, context)
+            with at_line(self.path, place, counts):
+                record = read(item, counts)
             if record is not None:
                 yield place, record
 
     def _text_docs(self, place: Place, line: str) -> Iterator[Doc]:
-        if not line.strip():
-            self.counts.empty += 1
-            return
-        short = False
-        with at_line(self.path, place, self.counts):
-            short = self._is_short(line, True)
-        if short:
-            yield from self._splitter.split(line) if self.reading.sentences else [self._splitter.whole(line)]
+        self.counts.empty += not line.strip()
+        if line.strip():
+            yield from self._docs_of(place, Record(line if self.reading.sentences else " ".join(line.split())))
 
     def _docs_of(self, place: Place, record: Record) -> Iterator[Doc]:
         """The Doc of a record, or one for each sentence of text without annotations."""
-        doc, text = None, record.text
+        docs: List[Doc] = []
         with at_line(self.path, place, self.counts):
-            if self._is_short(text, record.is_bare):
-                doc = make_doc(record, self.nlp, self.reading.misaligned, self.counts)
-        if doc is not None and text is not None and self.reading.sentences and record.is_bare:
-            yield from self._splitter.split(text, get_id(doc), doc)
-        elif doc is not None:
-            yield doc
+            if self._is_short(record.text, record.is_bare):
+                if record.is_bare and record.tokens is None and self.reading.sentences:
+                    docs = list(self._splitter.split(a_phrase(record.text), read_identifier(record.id)))
+                else:
+                    docs = [make_doc(record, self.nlp, self.reading.misaligned, self.counts)]
+        yield from docs
 
     def _is_short(self, text: Any, is_bare: bool) -> bool:
         """True if the tokenizer can take a text. If not, one without annotations is left out and counted."""
@@ -305,11 +294,8 @@ def read_groups(docs: Iterable[Doc], key: Optional[str], counts: RowCounts) -> I
         counts.place = f"document {n}"
         if key is not None:
             counts.note(ABSENT, key not in doc.spans)
-            known = [key in doc.spans] * len(doc)
             entities, unclear = drop_overlaps(trim_whitespace(doc, group_entities(doc, key)), counts)
-            for start, end in unclear:
-                known[start:end] = [False] * (end - start)
-            set_entities(doc, entities, known)
+            set_entities(doc, entities, known_tokens([key in doc.spans] * len(doc), unclear))
             set_weak(doc, False)
             remove_group(doc, key)
         for name, group in doc.spans.items():

@@ -13,10 +13,8 @@ from .. import weak
 from ..conll import conll_lines
 from ..docbin import write_docs
 from ..jsonl import row_from_doc
-from .huggingface import write_table
-from .items import PARQUET
 from .names import CATS, FORMATS, IDS, MISSING, OUTPUTS, UNKNOWN, WEAK, WRONG, Format
-from .tools import TOOLS
+from .tools import WRITERS
 
 _ARRAY = ".json"
 MISSING_TOKENS = "missing tokens"
@@ -58,11 +56,7 @@ def write_corpus(path: Path, docs: Iterable[Doc], to: Optional[str] = None) -> W
     format_ = output_format(path, to)
     lost: Counter[str] = Counter()
     docs = _counted(docs, format_, lost)
-    if path.suffix.lower() == PARQUET:
-        with atomic_path(path) as temporary:
-            n = write_table(temporary, docs, lost)
-    else:
-        n = write_docs(path, docs) if format_.name == "spacy" else _write_lines(path, docs, format_, lost)
+    n = write_docs(path, docs) if format_.name == "spacy" else _write_lines(path, docs, format_, lost)
     return Written(n, Counter({what: n for what, n in sorted(lost.items()) if n}))
 
 
@@ -85,32 +79,32 @@ def _write_lines(path: Path, docs: Iterable[Doc], format_: Format, lost: "Counte
 def _lines(path: Path, doc: Doc, format_: Format, lost: "Counter[str]") -> Iterable[str]:
     if format_.name == "conll":
         return conll_lines(path, doc)
-    write = TOOLS[format_.name].write if format_.name in TOOLS else None
-    rows = [row_from_doc(doc)] if write is None else write(doc, lost)
+    rows = [row_from_doc(doc)] if format_.name == "jsonl" else WRITERS[format_.name](doc, lost)
     return (json.dumps(row, ensure_ascii=False) for row in rows)
 
 
 def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iterator[Doc]:
-    holds = format_.holds
+    holds, name = format_.holds, format_.name
     for doc in docs:
         if MISSING not in holds:
             missing = [token.ent_iob == 0 for token in doc if not token.is_space]
             lost[MISSING_TOKENS] += 0 if all(missing) and UNKNOWN in holds else sum(missing)
         if WEAK not in holds:
-            lost[WEAK_SPANS] += sum(len(doc.spans[weak.weak_group(source)]) for source in weak.weak_sources(doc))
             lost[WEAK_AS_GOLD] += weak.is_weak(doc)
-        if WRONG not in holds and weak.WRONG_GROUP in doc.spans:
-            lost["wrong spans"] += len(doc.spans[weak.WRONG_GROUP])
         if CATS not in holds:
             lost["categories"] += len(doc.cats)
         if IDS not in holds:
             lost["ids of entities"] += len(weak.doc_ids(doc))
-        if format_.name not in ("spacy", "jsonl") and weak.GOLD_GROUP in doc.spans:
-            lost["gold kept beside weak labels"] += len(doc.spans[weak.GOLD_GROUP])
-        if format_.name != "spacy":
-            for name in doc.spans:
-                if not name.startswith(weak.WEAK_PREFIX) and name not in (weak.GOLD_GROUP, weak.WRONG_GROUP):
-                    lost[f"spans of the group '{name}'"] += len(doc.spans[name])
+        if name != "spacy":
+            for key, group in doc.spans.items():
+                what, is_held = f"spans of the group '{key}'", False
+                if key.startswith(weak.WEAK_PREFIX):
+                    what, is_held = WEAK_SPANS, WEAK in holds
+                elif key == weak.WRONG_GROUP:
+                    what, is_held = "wrong spans", WRONG in holds
+                elif key == weak.GOLD_GROUP:
+                    what, is_held = "gold kept beside weak labels", name == "jsonl"
+                lost[what] += 0 if is_held else len(group)
             lost["documents with soft labels"] += weak.get_soft_labels(doc) is not None
             lost["documents with completed tags"] += weak.get_tags(doc) is not None
         yield doc

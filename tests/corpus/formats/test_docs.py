@@ -8,7 +8,7 @@ import pytest
 from spacy_weakner.corpus.formats import names
 from spacy_weakner.corpus.formats.names import FORMATS, INPUTS, OUTPUTS, SUFFIXES
 from spacy_weakner.corpus.formats.reading import file_format, read_corpus
-from spacy_weakner.corpus.formats.tools import TOOLS
+from spacy_weakner.corpus.formats.tools import GATHERERS, READERS, WRITERS
 from spacy_weakner.corpus.jsonl import KEYS
 
 from .util import NLP
@@ -49,7 +49,7 @@ def test_examples_are_read(page, tmp_path, name):
 
 
 def test_names_are_one(page):
-    assert set(TOOLS) == set(FORMATS) - {"jsonl", "conll", "text", "spacy"}
-    assert {name for name in TOOLS if TOOLS[name].write} == set(OUTPUTS) & set(TOOLS)
+    assert set(READERS) == set(FORMATS) - {"jsonl", "conll", "text", "spacy"} and set(GATHERERS) < set(READERS)
+    assert set(WRITERS) == set(OUTPUTS) & set(READERS)
     assert set(SUFFIXES.values()) <= set(INPUTS)
     assert {"complete", "wrong"} <= KEYS

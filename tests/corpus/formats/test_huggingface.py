@@ -36,11 +36,11 @@ def test_autotrain(tmp_path):
     assert [iob(doc) for doc in docs] == ["BIO", "-"]
 
 
-def write_parquet(path, names, **columns):
+def write_parquet(path, names=(), features=None, **columns):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    features = {"ner_tags": {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"}}
+    features = features or {"ner_tags": {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"}}
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}
     parquet.write_table(pyarrow.table(columns).replace_schema_metadata(metadata), path)
     return path
@@ -109,55 +109,53 @@ def test_tokens_of_white_space(tmp_path, blank):
     assert any(f"{records.BLANK_TOKENS}: 1" in message for message in messages)
 
 
-def test_parquet_knows_the_names(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
+CLASSES = {"feature": {"names": ["O", "B-PER", "I-PER"], "_type": "ClassLabel"}, "_type": "Sequence"}
+STRING = {"dtype": "string", "_type": "Value"}
 
-    names = ["O", "B-PER", "I-PER"]
-    features = {
-        "tokens": {"feature": {"dtype": "string", "_type": "Value"}, "_type": "Sequence"},
-        "pos_tags": {"feature": {"names": ["DT", "NN"], "_type": "ClassLabel"}, "_type": "Sequence"},
-        "ner_tags": {"feature": {"names": names, "_type": "ClassLabel"}, "_type": "Sequence"},
-    }
-    table = pyarrow.table({"tokens": [["Anna", "B"], ["x"]], "pos_tags": [[0, 1], [1]], "ner_tags": [[1, 2], [-1]]})
-    table = table.replace_schema_metadata({"huggingface": json.dumps({"info": {"features": features}})})
-    parquet.write_table(table, tmp_path / "a.parquet")
-    docs, _ = converted(tmp_path / "a.parquet")
+
+@pytest.mark.parametrize(
+    "columns, features",
+    [
+        ({"pos_tags": [[0, 1], [1]], "ner_tags": [[1, 2], [-1]]}, {"pos_tags": CLASSES, "ner_tags": CLASSES}),
+        # The column of tags is not the first whose name could be one.
+        ({"ner": ["Anna", ""], "labels": [[1, 2], [-100]]}, {"ner": STRING, "labels": CLASSES}),
+    ],
+)
+def test_parquet_knows_the_names(tmp_path, columns, features):
+    path = write_parquet(tmp_path / "a.parquet", features=features, tokens=[["Anna", "B"], ["x"]], **columns)
+    docs, _ = converted(path)
     assert [iob(doc) for doc in docs] == ["BI", "-"] and ents(docs[0]) == [("Anna B", "PER")]
-    for wrong in (3, -7, 0.5, True):
-        odd = pyarrow.table({"tokens": [["Anna"]], "ner_tags": [[wrong]]}).replace_schema_metadata(
-            table.schema.metadata
-        )
-        parquet.write_table(odd, tmp_path / "c.parquet")
-        with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1: .*tag"):
-            converted(tmp_path / "c.parquet")
-    # The column of tags is not the first whose name could be one.
-    features = {**features, "ner": {"dtype": "string", "_type": "Value"}, "labels": features["ner_tags"]}
-    del features["ner_tags"]
-    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
-    other = pyarrow.table({"tokens": [["Anna", "B"]], "ner": ["Anna"], "labels": [[1, 2]]})
-    parquet.write_table(other.replace_schema_metadata(metadata), tmp_path / "e.parquet")
-    (doc,), _ = converted(tmp_path / "e.parquet")
-    assert ents(doc) == [("Anna B", "PER")]
+
+
+def test_parquet_without_names(tmp_path):
     # Lists are also written as [{...}]: the names are given then.
-    metadata = {"huggingface": json.dumps({"info": {"features": {"ner_tags": [features["labels"]["feature"]]}}})}
-    parquet.write_table(table.replace_schema_metadata(metadata), tmp_path / "d.parquet")
-    with pytest.raises(WeaknerError, match=r"d\.parquet, row 1: .*--labels"):
-        converted(tmp_path / "d.parquet")
-    docs, _ = converted(tmp_path / "d.parquet", labels=names)
-    assert [iob(doc) for doc in docs] == ["BI", "-"]
-    table = table.drop(["pos_tags"])
-    parquet.write_table(table.rename_columns(["tokens", "my_tags"]), tmp_path / "b.parquet")
-    _, report = converted(tmp_path / "b.parquet")
+    features = {"ner_tags": [CLASSES["feature"]]}
+    path = write_parquet(tmp_path / "a.parquet", features=features, tokens=[["Anna"], ["x"]], ner_tags=[[1], [-1]])
+    with pytest.raises(WeaknerError, match=r"a\.parquet, row 1: .*--labels"):
+        converted(path)
+    docs, _ = converted(path, labels=["O", "B-PER", "I-PER"])
+    assert [iob(doc) for doc in docs] == ["B", "-"]
+    _, report = converted(write_parquet(path, ["O"], tokens=[["Anna"], ["x"]], my_tags=[[1], [0]]))
     assert report.ignored == {"my_tags": 2} and report.suspects == ["my_tags"]
-    parquet.write_table(table.rename_columns(["words", "ner_tags"]).drop(["ner_tags"]), tmp_path / "b.parquet")
-    with pytest.raises(WeaknerError, match=r"row 1: no tokens"):
-        converted(tmp_path / "b.parquet")
-    for name, value in (("id", b"\xff"), ("text", datetime(2026, 1, 2)), ("spans", [Decimal("1.5")])):
-        odd = {"text": ["Anna"], "spans": [[]], name: [value]}
-        parquet.write_table(pyarrow.table(odd), tmp_path / "c.parquet")
-        with pytest.raises(WeaknerError, match=r"WK103.*c\.parquet, row 1"):
-            converted(tmp_path / "c.parquet")
+
+
+@pytest.mark.parametrize(
+    "columns, reason",
+    [
+        *(({"tokens": [["Anna"]], "ner_tags": [[wrong]]}, ".*tag") for wrong in (3, -7, 0.5, True)),
+        ({"words": [["Anna"]]}, "no tokens"),
+        ({"text": ["Anna"], "spans": [[]], "id": [b"\xff"]}, ""),
+        ({"text": [datetime(2026, 1, 2)], "spans": [[]]}, ""),
+        ({"text": ["Anna"], "spans": [[Decimal("1.5")]]}, ""),
+    ],
+)
+def test_parquet_with_other_contents(tmp_path, columns, reason):
+    with pytest.raises(WeaknerError, match=rf"WK103.*a\.parquet, row 1: {reason}"):
+        converted(write_parquet(tmp_path / "a.parquet", ["O", "B-PER", "I-PER"], **columns))
+
+
+def test_damaged_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
     (tmp_path / "c.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(WeaknerError, match=r"WK206.*c\.parquet"):
         converted(tmp_path / "c.parquet")

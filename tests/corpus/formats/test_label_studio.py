@@ -4,8 +4,7 @@ import pytest
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.formats import label_studio
-from spacy_weakner.corpus.formats.reading import file_format
-from spacy_weakner.corpus.formats.records import EMPTY
+from spacy_weakner.corpus.records import EMPTY
 from spacy_weakner.errors import WeaknerError
 
 from ...util import iob
@@ -82,15 +81,13 @@ BOB = [9, 12, "PER"]
         ([answer(ANNA), answer(by=2, at=LATE, was_cancelled=True)], "BOOOOO", {label_studio.CANCELLED: 1}),
     ],
 )
-@pytest.mark.parametrize("form", ["json", "json-min", "cloud"])
+@pytest.mark.parametrize("form", ["json", "json-min"])
 def test_several_annotations_of_one_task(tmp_path, form, answers, tags, notes):
     rows = [task(answers)]
     if form == "json-min":
         if any(each.get("was_cancelled") for each in answers):
             pytest.skip("not in this export")
         rows = list(as_rows(answers))
-    elif form == "cloud":
-        rows = [{"id": n, "task": {"id": 7, "data": {"text": TEXT}}, **each} for n, each in enumerate(answers)]
     path = write_array(tmp_path / "a.json", rows)
     (doc,), report = converted(path, format="label-studio")
     found = {what: n for what, n in report.notes.items() if what != EMPTY}
@@ -113,15 +110,6 @@ def test_rows_without_number_belong_together_by_their_text(tmp_path):
     rows = [{key: value for key, value in row.items() if key != "id"} for row in as_rows([answer(ANNA), answer(by=2)])]
     docs, report = converted(write_array(tmp_path / "a.json", [*rows, {**rows[0], "text": "Bob ran.", "ner": []}]))
     assert [iob(doc) for doc in docs] == ["-OOOOO", "OOO"] and report.notes[label_studio.DISPUTED] == 1
-
-
-def test_a_task_inside_its_annotation(tmp_path):
-    """One file each, as they stand in cloud storage."""
-    row = {"id": 5, "task": {"id": 7, "data": {"text": TEXT}}, **answer(ANNA)}
-    path = write_array(tmp_path / "5.json", row, indent=2)
-    assert file_format(path) == "label-studio"
-    (doc,), report = converted(path)
-    assert ents(doc) == [("Anna", "PER")] and not report.ignored
 
 
 def test_tasks_that_cannot_be_read(tmp_path):

@@ -1,15 +1,15 @@
-"""Code points, UTF-16 units and grapheme clusters."""
+"""Code points and UTF-16 units."""
 
 import pytest
 
-from spacy_weakner.corpus.formats import records
+from spacy_weakner.corpus.formats import offsets as units
 from spacy_weakner.corpus.formats.offsets import UNITS, Offsets
 from spacy_weakner.errors import WeaknerError
 
 from .util import converted, ents, write_array, write_lines
 
 HELLO = "Hello 😊, my name is John."
-JOINED = "👩🏽‍💻 met Zoe\u0308 in Łódź."  # four code points, seven units, one cluster; e with a mark
+JOINED = "👩🏽‍💻 met Zoe\u0308 in Łódź."  # four code points, seven units; e with a mark
 
 
 @pytest.mark.parametrize(
@@ -17,12 +17,8 @@ JOINED = "👩🏽‍💻 met Zoe\u0308 in Łódź."  # four code points, seven 
     [
         (HELLO, "John", "codepoints", 20),
         (HELLO, "John", "utf16", 21),
-        (HELLO, "John", "graphemes", 20),
         (JOINED, "Łódź", "codepoints", 17),
         (JOINED, "Łódź", "utf16", 20),
-        (JOINED, "Łódź", "graphemes", 13),
-        ("a\r\nb", "b", "codepoints", 3),
-        ("a\r\nb", "b", "graphemes", 2),
     ],
 )
 def test_table(text, word, unit, start):
@@ -36,13 +32,9 @@ def test_there_and_back(unit):
     for text in (HELLO, JOINED, "", "plain"):
         in_unit = Offsets(text, unit)
         offsets = [in_unit.offset(i) for i in range(len(text) + 1)]
-        assert all(in_unit.code_point(offset) == i for i, offset in enumerate(offsets) if offset >= 0)
+        assert [in_unit.code_point(offset) for offset in offsets] == list(range(len(text) + 1))
         assert in_unit.code_point(max(offsets) + 1) is None and in_unit.code_point(-1) is None
-
-
-def test_within_a_character_is_nowhere():
     assert Offsets(HELLO, "utf16").code_point(7) is None
-    assert Offsets("a\r\nb", "graphemes").offset(2) == -1
 
 
 def task(start, end, text="John", whole=HELLO):
@@ -50,17 +42,12 @@ def task(start, end, text="John", whole=HELLO):
     return {"data": {"text": whole}, "annotations": [{"result": [{"type": "labels", "value": value}]}]}
 
 
-@pytest.mark.parametrize("unit, start", [("utf16", 21), ("codepoints", 20), ("graphemes", 20)])
+@pytest.mark.parametrize("unit, start", [("utf16", 21), ("codepoints", 20)])
 def test_what_fits_the_texts_is_taken_and_said(tmp_path, unit, start):
     rows = [task(0, 5, "Hello"), task(start, start + 4)]
-    if unit == "graphemes":
-        rows.append(task(13, 17, "Łódź", JOINED))
     docs, report = converted(write_array(tmp_path / "a.json", rows))
-    assert [ents(doc) for doc in docs[:2]] == [[("Hello", "PER")], [("John", "PER")]]
+    assert [ents(doc) for doc in docs] == [[("Hello", "PER")], [("John", "PER")]]
     assert report.offsets == {unit: 1} and not report.notes
-
-
-def test_plain_text_needs_no_word(tmp_path):
     _, report = converted(write_array(tmp_path / "a.json", [task(0, 4, whole="John ran.")]))
     assert not report.offsets and not report.notes
 
@@ -95,13 +82,13 @@ def test_what_lies_beyond_the_text_is_not_known(tmp_path, text, span, unknown, u
     docs, report = converted(path, offsets=unit)
     assert [ents(doc) for doc in docs] == [[("Anna", "PER")], []]
     assert [[token.text for token in doc if token.ent_iob == 0 and not token.is_space] for doc in docs] == [[], unknown]
-    assert {what: n for what, n in report.notes.items() if "--offsets" not in what} == {records.BEYOND: 1}
+    assert {what: n for what, n in report.notes.items() if "--offsets" not in what} == {units.BEYOND: 1}
 
 
 def test_what_cuts_a_character_is_not_known(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", [{"text": "Hi 😊 Bob", "label": [[4, 5, "X"]]}])
     docs, report = converted(path, offsets="utf16")
-    assert [token.text for token in docs[0] if token.ent_iob == 0] == ["😊"] and report.notes[records.BEYOND] == 1
+    assert [token.text for token in docs[0] if token.ent_iob == 0] == ["😊"] and report.notes[units.BEYOND] == 1
 
 
 def test_without_texts_the_end_tells_or_nobody(tmp_path):
@@ -112,11 +99,3 @@ def test_without_texts_the_end_tells_or_nobody(tmp_path):
     row = {"text": "😊😊 John", "label": [[5, 9, "PER"]]}
     docs, report = converted(write_lines(tmp_path / "b.jsonl", [row]))
     assert ents(docs[0]) == [("John", "PER")] and report.offsets == {"utf16": 1}
-    row = {"text": JOINED, "label": [[13, 17, "LOC"]]}
-    docs, _ = converted(write_lines(tmp_path / "c.jsonl", [row]), offsets="graphemes")
-    assert ents(docs[0]) == [("Łódź", "LOC")]
-
-
-def test_unknown_unit(tmp_path):
-    with pytest.raises(WeaknerError, match=r"WK005.*'offsets'.*utf16"):
-        converted(write_lines(tmp_path / "a.jsonl", [{"tokens": ["a"]}]), offsets="bytes")
