@@ -101,7 +101,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
 
 
 def names(selection):
-    return [each.name for each in selection.candidates]
+    return [candidate.name for candidate in selection.candidates]
 
 
 HEADS = [GOLD_ALONE, "linear with list", WITH_LIST]
@@ -218,11 +218,25 @@ def test_dev_chooses_where_there_is_no_gold_to_train_on(project, trainings):
     assert project.fit(seed=2).best == LIST_AND_HEAD
 
 
-def test_gold_that_cannot_be_split(project, trainings):
+@pytest.mark.parametrize(
+    "labels, message",
+    [
+        (None, r"WK361.*gold-labeled\.spacy"),  # gold that cannot be split
+        *[
+            (text, r"WK206.*labels\.json.*'spacy weakner analyze --tune-terms'")
+            for text in ("", "[]", "{}", '{"scores": {}}', '{"scores": null}')
+        ],
+    ],
+)
+def test_unusable_corpora(project, trainings, labels, message):
     make_corpora(project.corpora.folder, dev=0)
-    write_docs(project.corpora.gold_labeled, [make_doc(NLP, "Anna", [(0, 1, "PER")])] * 5)
-    with pytest.raises(WeaknerError, match=r"WK361.*gold-labeled\.spacy"):
+    if labels is None:
+        write_docs(project.corpora.gold_labeled, [make_doc(NLP, "Anna", [(0, 1, "PER")])] * 5)
+    else:
+        project.corpora.labels.write_text(labels)
+    with pytest.raises(WeaknerError, match=message):
         project.fit()
+    assert not trainings
 
 
 # By nothing
@@ -257,15 +271,6 @@ def test_labels_of_text_that_is_gone_are_not_used(project, trainings):
 
 
 # Errors and files
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"scores": {}}', '{"scores": null}'])
-def test_damaged_analyses(project, trainings, text):
-    make_corpora(project.corpora.folder)
-    project.corpora.labels.write_text(text)
-    with pytest.raises(WeaknerError, match=r"WK206.*labels\.json.*'spacy weakner analyze --tune-terms'"):
-        project.fit()
-    assert not trainings
 
 
 def test_no_selection_is_left_of_an_earlier_run(project, trainings, monkeypatch):
@@ -338,17 +343,3 @@ def test_a_cleaner_list_is_measured(project, trainings, monkeypatch, low, is_nam
     texts = project.fit(size="linear").recommendations
     assert asked == [(24, ["gazetteer"], "drop", 0)]
     assert any(text.startswith("A cleaner term list") for text in texts) == is_named
-
-
-def test_steps_are_shown(project, trainings, monkeypatch):
-    steps = []
-
-    class Bar(module.Progress):
-        def __init__(self, *items, desc, **settings):
-            steps.append((desc, settings["unit"]))
-            super().__init__(*items, desc=desc, **settings)
-
-    monkeypatch.setattr(module, "Progress", Bar)
-    make_corpora(project.corpora.folder)
-    project.fit()
-    assert [(desc.partition(":")[0], unit) for desc, unit in steps] == [("fit 2/3", "head"), ("fit 3/3", "fold")]

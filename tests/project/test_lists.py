@@ -79,9 +79,6 @@ def test_all_settings_arrive(tmp_path, lists):
     ruler = nlp.get_pipe("gazetteer_ruler")
     assert {key: getattr(ruler, key) for key in given} == given and [*ruler.stop] == ["x"]
     assert ruler.labels == ("NEW",) and nlp.config["training"]["score_weights"] == {"ents_f": 1.0}
-
-
-def test_labels_of_terms_without_one(tmp_path, lists):
     (tmp_path / "t.txt").write_text("aa\nbb cc\n")
     ((*_, made),) = lists('[sources.drugs]\nterms = "t.txt"\nterm_label = "DRUG"\n')
     assert doc_entities(spacy.load(made)("aa and bb cc")) == [(0, 1, "DRUG"), (2, 4, "DRUG")]

@@ -92,12 +92,9 @@ def test_names_do_not_break_the_readme(tmp_path, selection, builder):
     assert "On test it is wrong by 0.02 on average (calibration error)." in readme
     table = [line for line in readme.splitlines() if line.startswith("|")]
     assert len(table) == 3 and {line.replace("\\|", "").count("|") for line in table} == {6}
-
-
-def test_nothing_was_compared(tmp_path, selection, builder):
-    selection = make_selection(selection.selected.path, scores=None)
-    package(selection, tmp_path / "out", name="ner")
-    folder = tmp_path / "out" / "de_ner-0.1.0"
+    # Nothing was compared.
+    package(make_selection(selection.selected.path, scores=None), tmp_path / "none", name="ner")
+    folder = tmp_path / "none" / "de_ner-0.1.0"
     assert "there was no gold" in json.loads((folder / "meta.json").read_text())["description"]
     assert "On test" not in (folder / "README.md").read_text()
 
@@ -122,17 +119,18 @@ def test_a_second_run_replaces_the_first(tmp_path, selection, builder):
         KeyboardInterrupt(),
     ],
 )
-@pytest.mark.parametrize("earlier", [True, False])
-def test_nothing_half_written_stays(tmp_path, selection, builder, error, earlier):
-    if earlier:
-        package(selection, tmp_path / "out", name="ner")
-    before = files(tmp_path)
-    builder.error = error
-    with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else WeaknerError) as caught:
-        package(selection, tmp_path / "out", name="ner")
-    assert files(tmp_path) == before
-    if not isinstance(error, KeyboardInterrupt):
-        assert str(caught.value).startswith("[WK687]") and "\n" not in str(caught.value)
+def test_nothing_half_written_stays(tmp_path, selection, builder, error):
+    for earlier in (False, True):
+        builder.error = None
+        if earlier:
+            package(selection, tmp_path / "out", name="ner")
+        before = files(tmp_path)
+        builder.error = error
+        with pytest.raises(KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else WeaknerError) as caught:
+            package(selection, tmp_path / "out", name="ner")
+        assert files(tmp_path) == before
+        if caught.type is WeaknerError:
+            assert str(caught.value).startswith("[WK687]") and "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -143,12 +141,9 @@ def test_nothing_half_written_stays(tmp_path, selection, builder, error, earlier
 def test_unusable_names_and_versions(tmp_path, selection, builder, settings):
     with pytest.raises(WeaknerError, match=rf"WK005.*'{next(iter(settings))}'"):
         package(selection, tmp_path / "out", **{"name": "ner", **settings})
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_pipeline_that_is_gone(tmp_path, builder):
     with pytest.raises(WeaknerError, match=r"WK100.*gone.*fit"):
         package(make_selection(tmp_path / "gone"), tmp_path / "out", name="ner")
+    assert not (tmp_path / "out").exists()
 
 
 def test_usage_can_be_copied():

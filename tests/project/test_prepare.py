@@ -98,16 +98,10 @@ def test_parts_that_cannot_be_split_off_have_no_corpus(tmp_path):
     assert len(prepared.notes) == 2 and not has_docs(corpora.dev) and not has_docs(corpora.test)
 
 
-@pytest.mark.parametrize("name", ["dev", "test"])
-@pytest.mark.parametrize("kind", ["gold", "text"])
-def test_given_sets_without_entities(tmp_path, files, name, kind):
-    empty = write_rows(tmp_path / "empty.jsonl", [{"tokens": ["a"], "ents": []}] * 3)
-    with pytest.raises(WeaknerError, match=rf"WK407.*empty\.jsonl .*3 sentences.*--{name}"):
-        prepare(tmp_path / "corpus", lang="xx", **{kind: files[kind], name: empty})
-    assert not Corpora(tmp_path / "corpus").splits.exists()
-
-
-def test_nothing_of_an_earlier_run_is_left(tmp_path, files):
+def test_nothing_of_an_earlier_run_is_left_but_files_of_others(tmp_path, files):
+    mine = tmp_path / "corpus" / "text" / "notes.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
     run(tmp_path, files, gold="much", text="text")
     corpora = Corpora(tmp_path / "corpus")
     for path in (corpora.gold_labeled, corpora.labels):
@@ -116,6 +110,7 @@ def test_nothing_of_an_earlier_run_is_left(tmp_path, files):
     assert not corpora.gold_labeled.exists() and not corpora.labels.exists()
     run(tmp_path, files, gold="gold", dev="dev", test="test", text="text")
     assert counts(run(tmp_path, files, text="text")) == (0, 0, 0, 5)
+    assert mine.read_text() == "mine"
 
 
 def test_sentences_without_annotation_are_left_out(tmp_path, files):
@@ -124,25 +119,28 @@ def test_sentences_without_annotation_are_left_out(tmp_path, files):
     assert prepared.gold == 6 and "1 sentences of the gold without any annotation" in prepared.notes[0]
 
 
-def test_nothing_to_learn_from(tmp_path, files):
-    for given in ({}, {"dev": files["dev"]}, {"test": files["test"]}):
-        with pytest.raises(WeaknerError, match="WK680"):
-            prepare(tmp_path / "corpus", **given)
-    assert not (tmp_path / "corpus").exists()
-
-
 @pytest.mark.parametrize(
-    "rows", [[{"tokens": ["a"], "ents": []}] * 3, [{"tokens": ["a"], "ents": None}] * 3, [{"text": "a b"}] * 3]
+    "name, rows, others, message",
+    [
+        *[
+            (name, [{"tokens": ["a"], "ents": []}] * 3, (other,), rf"WK407.*new\.jsonl .*3 sentences.*--{name}")
+            for name in ("dev", "test")
+            for other in ("gold", "text")
+        ],
+        *[
+            ("gold", [row] * 3, (), r"WK407.*new\.jsonl .*3 sentences")
+            for row in ({"tokens": ["a"], "ents": []}, {"tokens": ["a"], "ents": None}, {"text": "a b"})
+        ],
+        ("gold", [], (), r"WK101.*new\.jsonl"),
+        # Nothing to learn from.
+        *[(None, [], others, "WK680") for others in ((), ("dev",), ("test",))],
+    ],
 )
-def test_gold_without_entities(tmp_path, rows):
-    with pytest.raises(WeaknerError, match=r"WK407.*gold\.jsonl .*3 sentences"):
-        prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
+def test_unusable_corpora(tmp_path, files, name, rows, others, message):
+    given = {} if name is None else {name: write_rows(tmp_path / "new.jsonl", rows)}
+    with pytest.raises(WeaknerError, match=message):
+        prepare(tmp_path / "corpus", lang="xx", **{other: files[other] for other in others}, **given)
     assert not Corpora(tmp_path / "corpus").splits.exists()
-
-
-def test_empty_gold(tmp_path):
-    with pytest.raises(WeaknerError, match=r"WK101.*gold\.jsonl"):
-        prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", []), lang="xx")
 
 
 def test_an_interrupted_run_is_none(tmp_path, files, monkeypatch):
@@ -164,14 +162,6 @@ def test_damaged_splits(tmp_path, text):
     corpora.splits.write_bytes(text)
     with pytest.raises(WeaknerError, match=r"WK206.*splits\.json.*'spacy weakner prepare'"):
         read_preparation(corpora)
-
-
-def test_nothing_of_others_is_removed(tmp_path, files):
-    mine = tmp_path / "corpus" / "text" / "notes.txt"
-    mine.parent.mkdir(parents=True)
-    mine.write_text("mine")
-    prepare(tmp_path / "corpus", lang="xx", gold=files["gold"])
-    assert mine.read_text() == "mine"
 
 
 @pytest.mark.parametrize("name", ["gold", "dev"])

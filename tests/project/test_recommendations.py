@@ -74,11 +74,10 @@ def test_the_most_helpful_comes_first():
     assert first(facts, curve(49.0, 50.0, 51.0)) == ["More terms", VECTORS, "More gold"]
     assert first(facts, curve(49.0, 50.0, 51.0), cleaner(4.0, 1.0))[0] == "A cleaner term list"
     assert first(make_facts(gold=0))[0] == "Gold"
-
-
-@pytest.mark.parametrize("f1, low, is_named", [(2.0, 0.5, True), (2.0, -0.1, False), (0.0, 0.0, False)])
-def test_a_cleaner_list_only_if_it_raises_the_combination(f1, low, is_named):
-    assert ("A cleaner term list" in first(make_facts(), curve(40.0, 60.0, 80.0), cleaner(f1, low))) == is_named
+    # A cleaner list only if it raises the combination.
+    for f1, low, is_named in ((2.0, 0.5, True), (2.0, -0.1, False), (0.0, 0.0, False)):
+        found = first(make_facts(), curve(40.0, 60.0, 80.0), cleaner(f1, low))
+        assert ("A cleaner term list" in found) == is_named
 
 
 def test_nobody_is_told_what_he_has():
@@ -89,23 +88,17 @@ def test_nobody_is_told_what_he_has():
     assert first(make_facts(size="linear"), curve(97.0, 98.0, 99.0), best=99.0)[-1] == VECTORS
 
 
-def test_figures_are_named():
+def test_figures_and_commands_are_named():
     found = curve(40.0, 60.0, 80.0)
     (text, *_) = recommend(make_facts(), found, None, {}, {"gold alone": 80.0})
     assert "40.0 with 25, 60.0 with 50, 80.0 with 100 sentences" in text and "12.0 points" in text
     assert f"{found.low:.1f} to {found.high:.1f}" in text
-    (text, *_) = recommend(make_facts(size="gpu"), Curve([]), None, {}, {})
+    (text, *_) = recommend(make_facts(size="gpu"), NOTHING, None, {}, {})
     assert "100 sentences are too few" in text
-
-
-def test_what_cannot_pass_the_list_comes_last():
     texts = recommend(make_facts(), curve(20.0, 30.0, 40.0), None, {"list": 84.0}, {"gold alone": 40.0})
     assert any("not enough to pass the term list" in text for text in texts)
-
-
-def test_recommendations_come_with_the_command():
     facts = make_facts(gold=100, text=50, recall=40.0)
-    texts = recommend(facts, Curve([]), None, {"list": 40.0}, {"x": 50.0}, "suggest TEXT next.jsonl")
+    texts = recommend(facts, NOTHING, None, {"list": 40.0}, {"x": 50.0}, "suggest TEXT next.jsonl")
     assert sum(text.endswith("Which sentences: suggest TEXT next.jsonl") for text in texts) == 1
     assert sum(text.endswith("Which terms: suggest TEXT review.csv --terms") for text in texts) == 1
 
@@ -133,19 +126,13 @@ class Union(Combination):
         return decided
 
 
-@pytest.mark.parametrize("wrong, gain", [(True, 100 - 200 / 3), (False, 0.0)])
+@pytest.mark.parametrize("wrong, gain", [([True] * 3, 100 - 200 / 3), ([False] * 3, 0.0), ([True, False, False], 0.0)])
 def test_terms_are_chosen_on_other_folds(monkeypatch, wrong, gain):
+    """So that those of one fold alone are not stopped there."""
     monkeypatch.setattr(module, "Combination", Union)
-    union = Union({}, [], [make_fold(20, wrong) for _ in range(3)])
+    union = Union({}, [], [make_fold(20, is_wrong) for is_wrong in wrong])
     decided = [doc for n in range(3) for doc in union.decide_fold(n)]
     found = clean_list(union, decided, ["list"], "longest", 0)
-    assert found.f1 == pytest.approx(gain) and (found.low > 0) == wrong
+    assert found.f1 == pytest.approx(gain) and (found.low > 0) == all(wrong)
     # The folds stay as they are.
-    assert len(union.folds[0].docs[0].spans["weak:list"]) == 1 + wrong
-
-
-def test_terms_of_one_fold_alone_are_not_stopped_there(monkeypatch):
-    monkeypatch.setattr(module, "Combination", Union)
-    union = Union({}, [], [make_fold(20, True), make_fold(20, False), make_fold(20, False)])
-    decided = [doc for n in range(3) for doc in union.decide_fold(n)]
-    assert clean_list(union, decided, ["list"], "longest", 0).f1 == 0.0
+    assert len(union.folds[0].docs[0].spans["weak:list"]) == 1 + wrong[0]

@@ -53,15 +53,10 @@ def test_a_report_without_test(tmp_path, project):
     selection, corpora = project
     report = tmp_path / "report.html"
     assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labeled) == []
-    assert read_scores(tmp_path / "none.json") == read_scores(None) == {}
     assert "Selection" in report.read_text(encoding="utf-8")
-
-
-def test_a_report_of_nothing_but_the_selection(tmp_path, project):
-    selection, corpora = project
+    # Nor anything to compare.
     corpora.gold_labeled.unlink()
     selection = make_selection(selection.selected.path, scores=None)
-    report = tmp_path / "report.html"
     assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labeled) == []
     section = selection_section(selection)
     assert section.lines == selection.remarks() and not section.plots and not section.tables
@@ -99,13 +94,12 @@ def test_a_candidate_that_is_gone(tmp_path, project):
 
 
 def test_scores_come_back(tmp_path):
+    path = tmp_path / "test.json"
+    assert read_scores(path) == read_scores(None) == {}
     scores = make_trained("a", "x").scores
-    (tmp_path / "test.json").write_text(json.dumps([scores.model_dump()]))
-    assert read_scores(tmp_path / "test.json") == {"a": scores}
-
-
-@pytest.mark.parametrize("text", ["[{", "3", '[{"name": "a"}]', "[3]"])
-def test_damaged_scores(tmp_path, text):
-    (tmp_path / "scores.json").write_text(text)
-    with pytest.raises(WeaknerError, match="WK206"):
-        read_scores(tmp_path / "scores.json")
+    path.write_text(json.dumps([scores.model_dump()]))
+    assert read_scores(path) == {"a": scores}
+    for text in ("[{", "3", '[{"name": "a"}]'):
+        path.write_text(text)
+        with pytest.raises(WeaknerError, match="WK206"):
+            read_scores(path)

@@ -114,20 +114,14 @@ def test_gold_keeps_some_entities():
         assert len(split.gold) == 100 and "all entities" in split.notes[n]
 
 
-def test_numbers_that_tell_nothing():
+def test_documents_that_are_too_small_or_too_large():
     docs = numbered(docs_of(f"sentence {i}" for i in range(100)), [f"d{i}.1" for i in range(100)])
     split = split_gold(docs, dev=True, test=False)
     assert "sentence by sentence" in split.notes[0] and len(split.dev) == 20
-
-
-def test_a_document_that_is_too_large_stays_with_the_gold():
-    docs = numbered(docs_of(f"sentence {i}" for i in range(100)), [f"big.{i}" for i in range(100)])
-    split = split_gold(docs, dev=True, test=True)
+    # One that is too large stays with the gold.
+    split = split_gold(numbered(docs, [f"big.{i}" for i in range(100)]), dev=True, test=True)
     assert sizes(split) == [100, 0, 0] and all("single document" in note for note in split.notes)
     split = split_gold(numbered(docs, [f"d{i // 30}.{i}" for i in range(100)]), dev=True, test=True)
     assert len(split.gold) >= 20 and sum(sizes(split)) == 100
-
-
-def test_little_gold_is_not_split():
-    split = split_gold(docs_of(f"sentence {i}" for i in range(49)), dev=True, test=True)
+    split = split_gold(docs[:49], dev=True, test=True)
     assert sizes(split) == [49, 0, 0] and all("49 gold sentences are too few" in note for note in split.notes)
