@@ -158,11 +158,6 @@ def test_arrows_point_downwards():
             assert {name for name in inside if LEVELS[name] >= LEVELS[own]} <= {own}, path
 
 
-def test_every_folder_has_its_row():
-    found = {path.relative_to(PACKAGE).with_suffix("").parts[0] for path in MODULES}
-    assert found - {"__init__"} <= set(LEVELS)
-
-
 STAGES = ["calibration", "conversion", "encoder_tools", "labeling", "relabel", "runs", "runtime"]
 
 

@@ -4,7 +4,9 @@ is compared with the entry points, the application and the code."""
 import configparser
 import inspect
 import re
+import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 import spacy
@@ -14,10 +16,13 @@ from typer.main import get_command
 from spacy_weakner import errors
 from spacy_weakner.cli.app import app
 
-from .reference import DOCS, ROOT
-
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+if not DOCS.exists():
+    pytest.skip("not in a source tree", allow_module_level=True)
 pytest.importorskip("sphinx")
-from weakner_reference import DIRECTIVES, api, commands, docstrings, factories, messages, registered
+sys.path.insert(0, str(DOCS / "_ext"))  # what writes the reference lies beside the site
+from weakner_reference import DIRECTIVES, api, commands, docstrings, factories, messages, registered  # noqa: E402
 
 pytestmark = pytest.mark.slow
 REFERENCE = DOCS / "reference"
@@ -95,11 +100,6 @@ def test_every_setting_of_a_component(pages, name):
             assert line.count(" | ") == 3 and not re.search(r"\|\s+\|", line.replace("\\|", "")), line
     assert "|  |" not in made.split("In `[initialize")[0]
     assert f'factory = "{name}"' in defaults
-
-
-def test_every_component_is_listed(pages):
-    listed = set(re.findall(r"^\| \[`(\w+)`\]", pages["components/index.md"], re.MULTILINE))
-    assert listed == {name for name, _ in targets("spacy_factories")} == set(factories.names())
 
 
 @pytest.mark.parametrize("path", sorted((REFERENCE / "components").glob("*_*.md")), ids=lambda path: path.stem)
@@ -194,27 +194,3 @@ def test_commands_are_functions_with_all_that_is_said():
             main = vars(module).get(module.__name__.rsplit(".", 1)[1])
             if inspect.isfunction(main):
                 assert {*inspect.signature(main).parameters} <= {*docstrings.read(main).arguments}, main
-
-
-# The reader of docstrings
-
-
-def test_docstrings_are_read():
-    text = """First line
-    goes on. Second sentence.
-
-        L = 1
-
-    a (Dict[str, int]): One
-        and more.
-    b, c (Optional[int]): Two.
-    *others, more: Three.
-    RETURNS (int): Four.
-    """
-    found = docstrings.parse(inspect.cleandoc(text), ["others", "more"])
-    assert found.summary == "First line goes on."
-    assert found.text.endswith("    L = 1")
-    assert found.arguments["a"] == docstrings.Field("Dict[str, int]", "One and more.")
-    assert found.arguments["c"] == found.arguments["b"] == docstrings.Field("Optional[int]", "Two.")
-    assert found.arguments["more"].text == "Three."
-    assert found.outcomes == {"RETURNS": docstrings.Field("int", "Four.")}

@@ -12,8 +12,7 @@ from spacy_weakner.configs import render_config
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.project.context import ALONE, WITH_LISTS, config_name
-
-from ..util import crf_pipeline, make_doc, make_examples, train
+from tests.util import crf_pipeline, make_doc, make_examples, train
 
 NAMES, PLACES = ["Anna", "Bob", "Clara", "Bob Smith"], ["Paris", "New York", "Rome"]
 TINY = {

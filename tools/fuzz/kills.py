@@ -1,7 +1,7 @@
 """Kills commands at random moments, runs them again, and compares what they have made with that of an undisturbed run:
 the same files with the same bytes, and nothing else.
 
-    python -m tests.fuzz.kills --n 200 --seed 0 [--stages label fit-package] [--folder kept/]
+    python -m tools.fuzz.kills --n 200 --seed 0 [--stages label fit-package] [--folder kept/]
 
 Each command runs in a process that is forked from this one, which has imported everything.
 """
@@ -182,7 +182,7 @@ class _Trainer:
                 raise RuntimeError("a training has failed")
 
     def _serve(self, connection: socket.socket) -> None:
-        from ..command_line import train_here
+        from tests.command_line import train_here
 
         lines = connection.makefile("rw")
         while line := lines.readline():

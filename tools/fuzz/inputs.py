@@ -1,7 +1,7 @@
 """Damages files and looks at what the commands make of them: an error of this package, on one line, or success.
 
-    python -m tests.fuzz.inputs --n 10000 --seed 0
-    python -m tests.fuzz.inputs --only jsonl --replay fuzz-findings/jsonl-17/a.jsonl
+    python -m tools.fuzz.inputs --n 10000 --seed 0
+    python -m tools.fuzz.inputs --only jsonl --replay fuzz-findings/jsonl-17/a.jsonl
 
 Nothing else counts: no other exception, no warning, no run longer than 20 seconds, no output that is not whole. What
 failed is kept in a folder, with the traceback.
