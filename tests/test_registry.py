@@ -2,7 +2,7 @@
 
 import io
 import json
-from importlib.metadata import distribution, entry_points
+from importlib.metadata import distribution
 
 import numpy
 import pytest
@@ -34,79 +34,31 @@ from spacy_weakner.ty import Tick
 from .util import TOK2VEC, make_doc, make_example, make_examples
 
 GOLDEN = {
-    "spacy_factories": [
-        "abbreviations",
-        "crf_ner",
-        "ent_combiner",
-        "gazetteer_ruler",
-        "mrc_ner",
-        "sentence_category",
-        "span_ner",
-        "term_linker",
-        "token_ner",
-    ],
-    "spacy_architectures": [
-        "spacy_weakner.AttentionEncoder.v1",
-        "spacy_weakner.BiLSTMEncoder.v1",
-        "spacy_weakner.CRFTagger.v1",
-        "spacy_weakner.ConditionedEncoder.v1",
-        "spacy_weakner.IndicatorFeatures.v1",
-        "spacy_weakner.OnnxEncoder.v1",
-        "spacy_weakner.PieceVectors.v1",
-        "spacy_weakner.StaticPieces.v1",
-        "spacy_weakner.MRCExtractor.v1",
-        "spacy_weakner.QueryContextEncoder.v1",
-        "spacy_weakner.SentenceCategory.v1",
-        "spacy_weakner.SourceFeatures.v1",
-        "spacy_weakner.SpanClassifier.v1",
-        "spacy_weakner.TokenClassifier.v1",
-        "spacy_weakner.TransformerEncoder.v1",
-    ],
-    "spacy_misc": [
-        "spacy_weakner.AllNegatives.v1",
-        "spacy_weakner.FineTyping.v1",
-        "spacy_weakner.HardLabels.v1",
-        "spacy_weakner.NoiseRobustLearning.v1",
-        "spacy_weakner.SelfPicking.v1",
-        "spacy_weakner.SelfTraining.v1",
-        "spacy_weakner.SoftLabels.v1",
-        "spacy_weakner.UniformNegativeSampler.v1",
-        "spacy_weakner.WeightedNegativeSampler.v1",
-    ],
-    "spacy_augmenters": ["spacy_weakner.CaseCopies.v1"],
-    "spacy_loggers": ["spacy_weakner.StatisticsLogger.v1"],
-    "thinc_losses": [
-        "spacy_weakner.CRFNegativeLogLikelihood.v1",
-        "spacy_weakner.CategoricalCrossentropy.v1",
-        "spacy_weakner.GeneralizedCrossEntropy.v1",
-        "spacy_weakner.KLDivergence.v1",
-        "spacy_weakner.MeanAbsoluteError.v1",
-        "spacy_weakner.MeanSquaredError.v1",
-        "spacy_weakner.NoiseAwareCRF.v1",
-        "spacy_weakner.PartialCRF.v1",
-        "spacy_weakner.SoftLabelCRF.v1",
-        "spacy_weakner.TokenwiseLoss.v1",
-    ],
-    "spacy_scorers": ["spacy_weakner.category_scorer.v1"],
-    "spacy_readers": [
-        "spacy_weakner.Corpus.v1",
-        "spacy_weakner.JsonlCorpus.v1",
-        "spacy_weakner.Queries.v1",
-        "spacy_weakner.StrongWeakCorpus.v1",
-        "spacy_weakner.TermList.v1",
-    ],
-    "spacy_callbacks": [
-        "spacy_weakner.DropVectors.v1",
-        "spacy_weakner.LBFGS.v1",
-        "spacy_weakner.LoadWeights.v1",
-        "spacy_weakner.MatmulPrecision.v1",
-        "spacy_weakner.ReduceOnPlateau.v1",
-        "spacy_weakner.TrainingClock.v1",
-    ],
-    "spacy_tokenizers": ["spacy_weakner.WordTokenizer.v1"],
-    "spacy_cli": ["weakner"],
+    "architectures": "AttentionEncoder BiLSTMEncoder CRFTagger ConditionedEncoder IndicatorFeatures OnnxEncoder "
+    "PieceVectors StaticPieces MRCExtractor QueryContextEncoder SentenceCategory SourceFeatures SpanClassifier "
+    "TokenClassifier TransformerEncoder",
+    "augmenters": "CaseCopies",
+    "callbacks": "DropVectors LBFGS LoadWeights MatmulPrecision ReduceOnPlateau TrainingClock",
+    "loggers": "StatisticsLogger",
+    "losses": "CRFNegativeLogLikelihood CategoricalCrossentropy GeneralizedCrossEntropy KLDivergence MeanAbsoluteError "
+    "MeanSquaredError NoiseAwareCRF PartialCRF SoftLabelCRF TokenwiseLoss",
+    "misc": "AllNegatives FineTyping HardLabels NoiseRobustLearning SelfPicking SelfTraining SoftLabels "
+    "UniformNegativeSampler WeightedNegativeSampler",
+    "readers": "Corpus JsonlCorpus Queries StrongWeakCorpus TermList",
+    "scorers": "category_scorer",
+    "tokenizers": "WordTokenizer",
 }
-NAMES = [(group, name) for group, names in GOLDEN.items() for name in names]
+COMPONENTS = {
+    "abbreviations": Abbreviations,
+    "crf_ner": CRFNer,
+    "ent_combiner": EntCombiner,
+    "gazetteer_ruler": GazetteerRuler,
+    "mrc_ner": MRCNer,
+    "sentence_category": SentenceCategory,
+    "span_ner": SpanNer,
+    "term_linker": TermLinker,
+    "token_ner": TokenNer,
+}
 NLP = spacy.blank("xx")
 
 
@@ -115,13 +67,15 @@ def make(registered_as, name, /, **arguments):
 
 
 def test_golden_list():
-    found = {(entry.group, entry.name) for entry in distribution("spacy_weakner").entry_points}
-    assert {(group, name) for group, name in found if group != "console_scripts"} == {*NAMES}
-    for group, name in NAMES:
-        (entry,) = entry_points(group=group, name=name)
-        assert callable(entry.load()), name
-        if "." in name:
-            assert callable(registry.get(group.split("_")[1], name)), name
+    names = {(kind, f"spacy_weakner.{name}.v1") for kind, names in GOLDEN.items() for name in names.split()}
+    names |= {("factories", name) for name in COMPONENTS} | {("cli", "weakner")}
+    entries = [entry for entry in distribution("spacy_weakner").entry_points if entry.group != "console_scripts"]
+    assert {(entry.group.partition("_")[2], entry.name) for entry in entries} == names
+    for entry in entries:
+        assert entry.group.startswith("thinc_" if entry.group.endswith("losses") else "spacy_")
+        assert callable(entry.load()), entry.name
+        if "." in entry.name:
+            assert callable(registry.get(entry.group.partition("_")[2], entry.name)), entry.name
 
 
 # Most names are those of the classes themselves: configs see the signature of `__init__`
@@ -155,24 +109,11 @@ def test_configs_are_filled_with_the_defaults():
 # Each made with real arguments and called once
 
 
-@pytest.mark.parametrize(
-    "name, kind",
-    [
-        ("abbreviations", Abbreviations),
-        ("crf_ner", CRFNer),
-        ("ent_combiner", EntCombiner),
-        ("gazetteer_ruler", GazetteerRuler),
-        ("mrc_ner", MRCNer),
-        ("sentence_category", SentenceCategory),
-        ("span_ner", SpanNer),
-        ("term_linker", TermLinker),
-        ("token_ner", TokenNer),
-    ],
-)
-def test_factories(name, kind):
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_factories(name):
     nlp = spacy.blank("xx")
     pipe = nlp.add_pipe(name)
-    assert isinstance(pipe, kind)
+    assert isinstance(pipe, COMPONENTS[name])
     needed = {
         "gazetteer_ruler": {"terms": [Term("LOC", "York")]},
         "term_linker": {"terms": [Term("LOC", "York", id="Q1")]},

@@ -48,12 +48,7 @@ NESTED = ["[" * 100_000, "{\"a\":" * 50_000, "[" * 500 + "]" * 500]  # fmt: skip
 
 
 def mutate(random: Random, data: bytes) -> bytes:
-    """Damage a file.
-
-    random (Random): Where chance comes from.
-    data (bytes): The file.
-    RETURNS (bytes): The damaged one; sometimes it is still valid.
-    """
+    """Damage a file."""
     for _ in range(random.choice([1, 1, 1, 2, 4])):
         data = random.choice(_WAYS)(random, data)
     return data

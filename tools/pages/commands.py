@@ -33,12 +33,7 @@ _MODULES = ("venv", "pip", "build", "benchmarks", "spacy_weakner.code_version")
 
 
 class Command(NamedTuple):
-    """One command of a block.
-
-    words (List[str]): Its words.
-    output (Optional[str]): The file that it writes to.
-    variables (Dict[str, str]): Variables of the environment that stand before it.
-    """
+    """One command of a block."""
 
     words: List[str]
     output: Optional[str]
@@ -80,10 +75,7 @@ def _command(words: List[str]) -> Command:
 
 
 def check(command: Command) -> None:
-    """Make sure that a command and its options exist.
-
-    RAISES (AssertionError, typer.BadParameter): If they do not.
-    """
+    """Make sure that a command and its options exist."""
     words = command.words
     if not words:
         return  # variables alone
@@ -182,13 +174,7 @@ def _check_pip(words: List[str]) -> None:
 
 
 def run(command: Command, add: str = "", expected: int = 0) -> str:
-    """Run a command in the working folder.
-
-    command (Command): The command.
-    add (str): Options for trainings and workflows.
-    expected (int): The exit code that it has to have.
-    RETURNS (str): What it printed.
-    """
+    """Run a command in the working folder."""
     words = command.words
     check(command)
     if not words:
