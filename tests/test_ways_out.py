@@ -116,18 +116,6 @@ WAYS: Dict[str, Way] = {
         r"WK370.*per line: (.*)",
         ("$ <1>", "convert NEW.jsonl b.spacy"),
     ),
-    "an object around rows": Way(
-        {"a.json": json.dumps({"my rows": GOLD})},
-        "convert a.json b.spacy",
-        r"WK370.*per line: (.*)",
-        ("$ <1>", "convert NEW.jsonl b.spacy"),
-    ),
-    "a row over several lines": Way(
-        {"a.jsonl": json.dumps(GOLD[0], indent=1)},
-        "convert a.jsonl b.spacy",
-        r"WK370.*per line: (.*)",
-        ("$ <1>", "convert NEW.jsonl b.spacy"),
-    ),
     "an array without a known tool": Way(
         {"a.json": json.dumps([{"text": TEXT, "label": []}])},
         "convert a.json b.spacy",
@@ -139,12 +127,6 @@ WAYS: Dict[str, Way] = {
         "convert a.jsonl b.spacy",
         r"'entities'.*rename the key to '(spans)'",
         (edit("a.jsonl", '"entities"', '"spans"'), "again"),
-    ),
-    "unknown keys": Way(
-        {"a.jsonl": [{"tokens": ["Anna"], "mentions": [[0, 1, "PER"]]}]},
-        "convert a.jsonl b.spacy",
-        r"unknown keys hold lists or objects: mentions.*to 'ents'",
-        (edit("a.jsonl", '"mentions"', '"ents"'), "again --overwrite"),
     ),
     "another encoding": Way(
         {"a.txt": "Zoë and Käthe\n".encode("cp1252")},

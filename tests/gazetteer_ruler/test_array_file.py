@@ -90,12 +90,6 @@ def test_file_may_be_replaced_or_removed_while_it_is_mapped(tmp_path):
     assert again.get("ids", "<u8").tolist() == [0] * 9
 
 
-@pytest.mark.parametrize("name, dtype", [("ints", "<u8"), ("ids", "<u4"), ("nothing", "<u4")])
-def test_unknown_names_and_types(name, dtype):
-    with pytest.raises(WeaknerError, match=f"WK206.*the file.*no array '{name}' of the type {dtype}"):
-        ArrayFile(dump_arrays(META, ARRAYS), "the file").get(name, dtype)
-
-
 # Damage
 
 

@@ -228,11 +228,3 @@ def test_forms_of_terms_in_a_config(tmp_path, block):
     nlp = spacy.util.load_model_from_config(nlp.config)
     nlp.initialize()
     assert matched(nlp, "Aspirin x y") == [("Aspirin", "A"), ("x y", "A")]
-
-
-def test_config_round_trip():
-    nlp = make_nlp(source="mesh", stop=["aspirin"], acronym_length=0, min_length=3, attr="NORM")
-    again = spacy.util.load_model_from_config(Config().from_str(nlp.config.to_str()))
-    assert again.config["components"] == nlp.config["components"]
-    again.from_bytes(nlp.to_bytes())
-    assert matches(again, group="weak:mesh") == matches(nlp, group="weak:mesh")

@@ -93,41 +93,12 @@ def test_find_equals_naive_search(terms, texts, acronym_length, stop, min_length
     assert [sorted(find(table, [text])[0]) for text in texts] == expected
     stored = TermTable.from_file(ArrayFile(table.to_bytes(), "x"), config)
     assert find(stored, texts) == find(table, texts)
-
-
-AIDS = [Term("X", "aids"), Term("Y", "AIDS"), Term("Z", "aids"), Term("X", "AIDS")]
-
-
-@pytest.mark.parametrize(
-    "terms, ambiguity, upper_case, lower_case",
-    [
-        (AIDS, "all", "XYZ", "XZ"),
-        (AIDS, "first", "Y", "X"),
-        (AIDS, "drop", "", ""),
-        (AIDS[:2], "all", "XY", "X"),
-        (AIDS[:2], "first", "Y", "X"),
-        (AIDS[1::-1], "first", "Y", "X"),
-        (AIDS[:2], "drop", "", "X"),
-        ([AIDS[0], AIDS[3]], "drop", "X", "X"),  # two terms, but one label
-        ([AIDS[0], AIDS[3]], "first", "X", "X"),
-        ([AIDS[0], AIDS[2], AIDS[3]], "drop", "", ""),  # the plain ones alone have two labels
-        (AIDS[1:2], "drop", "Y", ""),
-        (AIDS[1:2] + AIDS[3:], "first", "Y", ""),
-        (AIDS[3:] + AIDS[1:2], "first", "X", ""),
-    ],
-)
-def test_ambiguity(terms, ambiguity, upper_case, lower_case):
-    table = make_table(terms, ambiguity=ambiguity)
-    found = find(table, ["AIDS", "aids", "-aids"])
-    assert ["".join(label for _, _, label, _ in rows) for rows in found] == [upper_case, lower_case, lower_case]
-
-
-def test_order_of_terms_decides_which_label_is_first():
-    terms = [Term("Y", "a"), Term("X", "a"), Term("X", "b"), Term("Y", "b")]
-    table = make_table(terms, ambiguity="first")
-    assert find(table, ["ab"]) == [[(0, 1, "Y", ""), (1, 2, "X", "")]]
-    more = make_columns(terms[:1]).plus(make_columns([terms[3], *terms[1:3]]))
-    assert find(TermTable.build(more, table.settings), ["ab"]) == [[(0, 1, "Y", ""), (1, 2, "Y", "")]]
+    # With other settings the stored terms are compiled anew.
+    again = TermTable.from_file(ArrayFile(make_table(terms).to_bytes(), "x"), config)
+    assert again.settings == config and again.to_bytes() == table.to_bytes()
+    # So are those that are added.
+    more = make_columns(terms[:5]).plus(make_columns(terms[5:]))
+    assert TermTable.build(more, config).to_bytes() == table.to_bytes()
 
 
 def test_empty_tables():
@@ -186,18 +157,6 @@ def test_stored_table_is_mapped(tmp_path):
         assert list(other.columns.terms()) == TERMS
         assert other.concepts.names == table.concepts.names
         assert other.to_bytes() == table.to_bytes()
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"acronym_length": 0}, {"stop": ["BBA"]}, {"min_length": 3}, *({"ambiguity": a} for a in AMBIGUITY[1:])],
-)
-def test_other_settings_compile_the_stored_terms_anew(changed):
-    file_ = ArrayFile(make_table(TERMS).to_bytes(), "x")
-    again, fresh = TermTable.from_file(file_, SETTINGS._replace(**changed)), make_table(TERMS, **changed)
-    assert again.settings == fresh.settings
-    assert find(again, TEXTS) == find(fresh, TEXTS) != find(make_table(TERMS), TEXTS)
-    assert again.to_bytes() == fresh.to_bytes()
 
 
 def test_matching_does_not_read_the_terms():
