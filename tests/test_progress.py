@@ -110,6 +110,7 @@ def test_parts_are_told_of_by_threads():
 def test_a_bar_in_a_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setattr(module, "_DELAY_SECONDS", 0)
+    assert [*Progress(range(3), enabled=False)] == [0, 1, 2] and sys.stderr.getvalue() == ""
     with Progress(total=4, desc="sweep", unit="training") as bar:
         bar.update(2)
         bar.note(loss=0.5)

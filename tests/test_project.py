@@ -9,10 +9,12 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import srsly
 from spacy import util
 from typer.main import get_command
 from weasel.util import load_project_config
 
+from spacy_weakner.about import __version__
 from spacy_weakner.cli.app import app
 
 ROOT = Path(__file__).parent.parent
@@ -112,7 +114,8 @@ def test_configs_list_the_components_of_their_pipeline(path):
     assert set(config["nlp"]["pipeline"]) == set(config["components"])
 
 
-def test_the_same_pythons_are_named_everywhere():
+def test_the_same_version_and_pythons_are_named_everywhere():
+    assert srsly.read_yaml(ROOT / "CITATION.cff")["version"] == __version__
     setup = ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     found = re.findall(r"Python :: 3\.(\d+)$", setup["metadata"]["classifiers"], flags=re.M)

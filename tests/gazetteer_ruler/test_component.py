@@ -156,7 +156,7 @@ def test_factory_passes_every_setting():
     ],
 )
 def test_setting_out_of_range(setting, value):
-    with pytest.raises(WeaknerError, match=f"WK.*{setting}"):
+    with pytest.raises(WeaknerError, match=f"WK005.*'{setting}' = "):
         make_nlp(**{setting: value})
 
 
