@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from .docs.blocks import ROOT
+from tools.pages.blocks import ROOT
 
 SCRIPT = ROOT / "benchmarks" / "gpu.py"
 
@@ -24,12 +24,10 @@ def test_heads_and_label_run_on_the_cpu():
     done = run("--devices", "cpu", "--sizes", "cnn", "--heads", heads, "--updates", "1", "--sentences", "16")
     assert done.returncode == 0, done.stdout + done.stderr
     for head in heads.split(","):
-        assert re.search(
-            rf"^\| `{head}` \| cnn \| cpu \| [\d,]* \| [\d,]+ \| [\d,]+ \| (\d+ of \d+)? \|$", done.stdout, re.M
-        )
+        row = rf"^\| `{head}` \| cnn \| cpu \| [\d,]* \| [\d,]+ \| [\d,]+ \| (\d+ of \d+)? \|$"
+        assert re.search(row, done.stdout, re.M)
     # What is found does not depend on when it is loaded.
-    for both, every in re.findall(r"\| (\d+) of (\d+) \|$", done.stdout, re.M):
-        assert both == every
+    assert all(both == every for both, every in re.findall(r"\| (\d+) of (\d+) \|$", done.stdout, re.M))
 
 
 @pytest.mark.long

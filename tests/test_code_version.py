@@ -19,19 +19,14 @@ from spacy_weakner.code_version import (
 PACKAGE = Path(spacy_weakner.__file__).parent
 
 
-def whole(folder):
-    return hash_sources(folder, all_sources(folder))
-
-
 def test_every_source_counts(tmp_path):
     (tmp_path / "part").mkdir()
-    (tmp_path / "a.py").write_text("a")
-    hashes = [whole(tmp_path)]
-    for name, text in (("a.py", "b"), ("part/c.cfg", "x"), ("part/d.jinja", "x"), ("a.py", "a")):
+    hashes = []
+    for name, text in (("a.py", "a"), ("a.py", "b"), ("part/c.cfg", "x"), ("part/d.jinja", "x"), ("a.py", "a")):
         (tmp_path / name).write_text(text)
-        hashes.append(whole(tmp_path))
+        hashes.append(hash_sources(tmp_path, all_sources(tmp_path)))
     (tmp_path / "a.py").rename(tmp_path / "z.py")
-    hashes.append(whole(tmp_path))
+    hashes.append(hash_sources(tmp_path, all_sources(tmp_path)))
     assert len(set(hashes)) == len(hashes)
 
 
@@ -39,6 +34,9 @@ def test_it_names_the_version():
     assert code_version().startswith(f"{__version__} ") and code_version() == code_version()
     assert code_of(["spacy_weakner.labeling.label"]).startswith(f"{__version__} ")
     assert code_of([], ["ner", 3, None]) == "" and code_of(["elsewhere"]) == code_version()
+    # Names of settings add their code.
+    assert code_of(["spacy_weakner.files"], ["crf_ner"]) != code_of(["spacy_weakner.files"], ["no name"])
+    assert code_of([], names_in('[components.a]\nfactory = "crf_ner"')) == code_of(["spacy_weakner.crf_ner.component"])
 
 
 @pytest.mark.parametrize(
@@ -67,11 +65,6 @@ def test_a_module_depends_on_what_it_imports(module, changed, counts):
 @cache
 def sources_of(module):
     return imported_sources(PACKAGE, [f"spacy_weakner.{module}"], _registered())
-
-
-def test_names_of_settings_add_their_code():
-    assert code_of(["spacy_weakner.files"], ["crf_ner"]) != code_of(["spacy_weakner.files"], ["no name"])
-    assert code_of([], names_in('[components.a]\nfactory = "crf_ner"')) == code_of(["spacy_weakner.crf_ner.component"])
 
 
 def test_threads_may_ask_at_the_same_time():

@@ -1,68 +1,17 @@
-"""What works around other packages: it changes no result, and is still needed."""
+"""What works around other packages: it changes no result."""
 
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
 import spacy
 import srsly
-from spacy.tokens import DocBin
-from spacy.vocab import Vocab
 from typer.testing import CliRunner
 
 from spacy_weakner._compat import MsgpackConverters
 from spacy_weakner.cli.app import app
-from spacy_weakner.corpus import weak
-
-from .util import make_doc
 
 REGISTRIES = {"encoders": srsly.msgpack_encoders, "decoders": srsly.msgpack_decoders}
-
-
-@pytest.fixture
-def docs():
-    nlp = spacy.blank("xx")
-    docs = [make_doc(nlp, "Bob in York", [(0, 1, "PER")]), make_doc(nlp, "a b")]
-    for doc in docs:
-        weak.set_id(doc, "s1")
-        weak.set_group(doc, "weak:terms", [(0, 1, "PER"), (1, 2, "LOC")], [0.25, None])
-    return docs
-
-
-@pytest.fixture
-def searches(monkeypatch):
-    """How often srsly has searched its registries."""
-    counts = Counter()
-
-    def counted(self):
-        counts.update(name for name, registry in REGISTRIES.items() if registry is self)
-        return search(self)
-
-    kind = type(srsly.msgpack_encoders)
-    search = kind.get_all
-    monkeypatch.setattr(kind, "get_all", counted)
-    return counts
-
-
-def written(docs):
-    bin_ = DocBin(store_user_data=True)
-    for doc in docs:
-        bin_.add(doc)
-    return bin_
-
-
-def read(bin_):
-    return [doc.to_bytes() for doc in bin_.get_docs(Vocab())]
-
-
-def test_srsly_still_searches_for_every_doc(docs, searches):
-    """Once it does not, `MsgpackConverters` can go."""
-    bin_ = written(docs)
-    assert searches["encoders"] >= len(docs)
-    searches.clear()
-    list(bin_.get_docs(Vocab()))
-    assert searches["decoders"] >= len(docs)
 
 
 def test_nothing_stays_when_it_is_left():

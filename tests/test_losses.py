@@ -53,11 +53,6 @@ def random_case(n_tokens, n_classes, hard=False, seed=0):
     return logits, numpy.eye(n_classes)[soft.argmax(1)] if hard else soft
 
 
-def gce(p, q):
-    """The generalized cross-entropy of a hard label with probability p."""
-    return float(GeneralizedCrossEntropy(q)(numpy.log([[p, 1 - p]]), numpy.asarray([[1.0, 0.0]]))[0][0])
-
-
 @by_name
 @pytest.mark.parametrize("hard", [False, True])
 def test_equals_formula(name, hard):
@@ -86,9 +81,12 @@ def test_gradient_by_finite_differences(name, hard, n_tokens, n_classes):
 
 
 @by_name
-def test_no_tokens(name):
-    values, gradient = LOSSES[name](numpy.zeros((0, 3)), numpy.zeros((0, 3)))
-    assert values.shape == (0,) and gradient.shape == (0, 3)
+@pytest.mark.parametrize("n", [0, 3])
+def test_shapes(name, n):
+    truths, log_probabilities = numpy.eye(3, 2)[:n], numpy.log(numpy.full((n, 2), 0.5))
+    values, gradient = loss_of_tokens(LOSSES[name], log_probabilities, truths)
+    assert isinstance(LOSSES[name], ProbabilityLoss)
+    assert values.shape == (n,) and gradient.shape == (n, 2)
 
 
 @by_name
@@ -102,24 +100,9 @@ def test_certainty(name, right):
     assert numpy.isfinite(values).all() and numpy.isfinite(gradient).all()
     if right:
         assert values[0] == 0.0 and not gradient.any()
-
-
-@by_name
-def test_probability_zero(name):
-    """Where a log-probability is minus infinity and nothing is wanted there, nothing breaks."""
+    # Where a log-probability is minus infinity and nothing is wanted there, nothing breaks.
     values, gradient = LOSSES[name](numpy.asarray([[0.0, -numpy.inf]]), numpy.asarray([[1.0, 0.0]]))
     assert values[0] == 0.0 and numpy.isfinite(gradient).all()
-
-
-@pytest.mark.parametrize(
-    "q, expected",
-    [
-        (0.7, [1.371699, 1.143534, 0.549183, 0.315634, 0.101569, 0.001000]),
-    ],
-)
-def test_generalized_cross_entropy_by_hand(q, expected):
-    found = [gce(p, q) for p in (0.01, 0.1, 0.5, 0.7, 0.9, 0.999)]
-    assert found == pytest.approx(expected, abs=1e-6)
 
 
 def test_generalized_cross_entropy_lies_between_its_limits():
@@ -150,26 +133,16 @@ def test_kl_divergence_is_zero_at_the_truth():
 @pytest.mark.parametrize("temperature", [1.0, 0.5, 3.0])
 def test_log_softmax_by_brute_force(temperature):
     logits, _ = random_case(4, 3)
-    expected = []
-    for row in logits / temperature:
-        total = sum(math.exp(x) for x in row)
-        expected.append([math.log(math.exp(x) / total) for x in row])
+    exponents = numpy.exp(logits / temperature)
+    expected = numpy.log(exponents / exponents.sum(axis=1, keepdims=True))
     numpy.testing.assert_allclose(log_softmax(logits, temperature), expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("score", [1e4, -1e4, 1e30])
-def test_log_softmax_of_huge_scores(score):
-    found = log_softmax(numpy.asarray([[score, 0.0, 0.0]], dtype="float32"))
-    assert numpy.isfinite(found).all()
-    assert numpy.exp(found).sum() == pytest.approx(1)
+    for score in (1e4, -1e4, 1e30):
+        found = log_softmax(numpy.asarray([[score, 0.0, 0.0]], dtype="float32"), temperature)
+        assert numpy.isfinite(found).all()
+        assert numpy.exp(found).sum() == pytest.approx(1)
 
 
 # Of two classes
-
-
-def test_sigmoid():
-    assert sigmoid(numpy.asarray([-1000.0, 0.0, 1000.0])).tolist() == [0.0, 0.5, 1.0]
-    assert sigmoid(numpy.zeros((2, 3), dtype="float32")).dtype == "float32"
 
 
 @pytest.mark.parametrize("truth", [0.0, 0.3, 1.0])
@@ -183,13 +156,12 @@ def test_binary_cross_entropy_by_hand(truth):
 
 
 def test_binary_cross_entropy_of_the_sure():
-    scores, wanted = (
-        numpy.asarray([800.0, -800.0, 40.0, 800.0], dtype="float32"),
-        numpy.asarray([1, 0, 1, 0], dtype=bool),
-    )
-    values, gradient = binary_cross_entropy(scores, wanted)
+    scores = numpy.asarray([800.0, -800.0, 40.0, 800.0], dtype="float32")
+    values, gradient = binary_cross_entropy(scores, numpy.asarray([1, 0, 1, 0], dtype=bool))
     assert values.tolist() == [0.0, 0.0, pytest.approx(math.exp(-40), rel=1e-9), 800.0]
     assert gradient.tolist() == [0.0, 0.0, pytest.approx(-math.exp(-40), abs=1e-16), 1.0]
+    assert sigmoid(numpy.asarray([-1000.0, 0.0, 1000.0])).tolist() == [0.0, 0.5, 1.0]
+    assert sigmoid(numpy.zeros((2, 3), dtype="float32")).dtype == "float32"
 
 
 @pytest.mark.parametrize(
@@ -208,11 +180,3 @@ def test_a_loss_of_another_form(loss, given):
     truths = numpy.eye(3, 2)
     with pytest.raises(ValueError, match=rf"{given}.*shape \(3,\), and the gradient, shape \(3, 2\)"):
         loss_of_tokens(loss, numpy.log(numpy.full((3, 2), 0.5)), truths)
-
-
-@pytest.mark.parametrize("name", sorted(LOSSES))
-def test_our_losses_have_the_form(name):
-    truths, log_probabilities = numpy.eye(3, 2), numpy.log(numpy.full((3, 2), 0.5))
-    values, gradient = loss_of_tokens(LOSSES[name], log_probabilities, truths)
-    assert isinstance(LOSSES[name], ProbabilityLoss)
-    assert values.shape == (3,) and gradient.shape == (3, 2)

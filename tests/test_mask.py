@@ -8,7 +8,7 @@ from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.gold import find_gold
 
-from .util import SENTENCES, make_doc
+from .util import make_doc
 
 NLP = spacy.blank("xx")
 
@@ -27,16 +27,12 @@ def run(tmp_path, docs, name="out", **settings):
 def test_share(tmp_path, probability):
     report, docs = run(tmp_path, many(), probability=probability)
     n_left = sum(len(doc.ents) for doc in docs)
-    assert (report.docs, report.entities) == (300, 600)
-    assert sum(report.hidden.values()) + n_left == 600
+    assert (report.docs, report.entities, sum(report.hidden.values())) == (300, 600, 600 - n_left)
     # Four standard errors.
     assert abs(n_left - 600 * (1 - probability)) <= 4 * (600 * probability * (1 - probability)) ** 0.5
-
-
-def test_gold_is_kept_and_the_rest_looks_outside(tmp_path):
-    _, docs = run(tmp_path, [make_doc(NLP, text, entities) for text, entities in SENTENCES], probability=0.5, seed=1)
-    for doc, (_, entities) in zip(docs, SENTENCES, strict=True):
-        assert find_gold(doc).entities == {*entities} >= {*weak.doc_entities(doc)}
+    # Gold is kept, and the rest looks outside.
+    for doc in docs:
+        assert find_gold(doc).entities == {(0, 1, "PER"), (3, 5, "LOC")} >= {*weak.doc_entities(doc)}
         assert weak.is_weak(doc) and all(token.ent_iob for token in doc)
 
 

@@ -4,6 +4,7 @@ import re
 import shlex
 import subprocess
 import sys
+from configparser import ConfigParser
 from functools import cache
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from spacy import util
 from typer.main import get_command
 from weasel.util import load_project_config
 
+from spacy_weakner.about import __version__
 from spacy_weakner.cli.app import app
 
 ROOT = Path(__file__).parent.parent
@@ -64,6 +66,7 @@ def test_every_path_of_a_script_is_a_dep_or_an_output():
 
 
 def test_commands_have_what_weasel_needs():
+    assert {name for names in PROJECT["workflows"].values() for name in names} == set(COMMANDS)
     for name, command in COMMANDS.items():
         assert command["help"] and command["script"], name
         assert command.get("outputs") or command.get("no_skip"), name
@@ -71,18 +74,10 @@ def test_commands_have_what_weasel_needs():
         assert not any("${" in str(value) for value in command.values()), name
         assert not any(", " in path for path in listed), name
         assert all(not set("|&;>") & set(script) for script in command["script"]), f"{name}: no shell runs the scripts"
-
-
-def test_code_is_one_dependency():
-    for name, command in COMMANDS.items():
+        # The code is one dependency.
         assert not any(path.startswith("spacy_weakner") for path in command.get("deps", [])), name
         uses = any("-m spacy" in script for script in command["script"])
         assert not uses or name in ("code", "check") or "corpus/code.txt" in command["deps"], name
-
-
-def test_project_files_are_short():
-    lines = (ROOT / "project.yml").read_text(encoding="utf-8").splitlines()
-    assert len(lines) <= 600 and max(map(len, lines)) <= 120
 
 
 @pytest.mark.parametrize("workflow", PROJECT["workflows"])
@@ -95,16 +90,12 @@ def test_each_dep_is_made_before_it_is_needed(workflow):
 
 
 def test_own_workflow_refuses_values_of_the_demo():
-    command = COMMANDS["check-vars"]["script"][0].split()[2:]
+    command = COMMANDS["check-vars"]["script"][0].replace("'", "").split()[2:]
     names = {"run", "gold", "dev", "test", "text", "terms"}
-    wrong = subprocess.run(
-        [sys.executable, ROOT / "scripts/check_vars.py", *(word.replace("'", "") for word in command)],
-        capture_output=True,
-        text=True,
-    )
+    program = [sys.executable, ROOT / "scripts/check_vars.py"]
+    wrong = subprocess.run([*program, *command], capture_output=True, text=True)
     assert wrong.returncode == 1 and all(f"--vars.{name} " in wrong.stderr for name in names)
-    right = [f"{name}=mine/{name}" for name in names]
-    assert subprocess.run([sys.executable, ROOT / "scripts/check_vars.py", *right], check=False).returncode == 0
+    assert subprocess.run([*program, *(f"{name}=mine/{name}" for name in names)], check=False).returncode == 0
 
 
 def test_whatever_can_use_a_gpu_is_told_which():
@@ -112,10 +103,6 @@ def test_whatever_can_use_a_gpu_is_told_which():
     scripts = [shlex.split(script) for command in project["commands"] for script in command["script"]]
     able = [words for words in scripts if words[2] == "spacy" or "--gpu-id" in _options(words)]
     assert len(able) > 20 and all(words[words.index("--gpu-id") + 1] == "7" for words in able)
-
-
-def test_all_commands_are_part_of_a_workflow():
-    assert {name for names in PROJECT["workflows"].values() for name in names} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
@@ -127,11 +114,16 @@ def test_configs_list_the_components_of_their_pipeline(path):
     assert set(config["nlp"]["pipeline"]) == set(config["components"])
 
 
-def test_readme_shows_the_commands_that_ci_runs():
-    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
-    first, second = (block.splitlines() for block in blocks[:2])
-    assert len(first) == 1 and first[0].endswith('pip install -c constraints.txt -e ".[dev]" && weasel run all')
-    assert second == ["pytest"]
+def test_the_same_version_and_pythons_are_named_everywhere():
+    assert srsly.read_yaml(ROOT / "CITATION.cff")["version"] == __version__
+    setup = ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    found = re.findall(r"Python :: 3\.(\d+)$", setup["metadata"]["classifiers"], flags=re.M)
+    first, last = int(found[0]), int(found[-1])
+    assert setup["options"]["python_requires"] == f">=3.{first},<3.{last + 1}"
+    for page in ("README.md", "docs/start/install.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert re.findall(r"Python (3\.\d+) to (3\.\d+)", text) == [(f"3.{first}", f"3.{last}")], page
 
 
 def test_options_of_commands_exist():
@@ -141,7 +133,3 @@ def test_options_of_commands_exist():
                 continue
             given = {word for word in words if re.match(r"--[a-z]", word)}
             assert given <= _options(words), (command["name"], given - _options(words))
-
-
-def test_project_file_is_plain_yaml():
-    assert srsly.read_yaml(ROOT / "project.yml")["vars"]["gpu_id"] == -1

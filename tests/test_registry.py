@@ -2,13 +2,11 @@
 
 import io
 import json
-import re
-from importlib.metadata import distribution, entry_points
+from importlib.metadata import distribution
 
 import numpy
 import pytest
 import spacy
-from spacy.tokens import Doc
 from spacy.util import registry
 from spacy.vectors import Vectors
 from thinc.api import ConfigValidationError
@@ -36,79 +34,31 @@ from spacy_weakner.ty import Tick
 from .util import TOK2VEC, make_doc, make_example, make_examples
 
 GOLDEN = {
-    "spacy_factories": [
-        "abbreviations",
-        "crf_ner",
-        "ent_combiner",
-        "gazetteer_ruler",
-        "mrc_ner",
-        "sentence_category",
-        "span_ner",
-        "term_linker",
-        "token_ner",
-    ],
-    "spacy_architectures": [
-        "spacy_weakner.AttentionEncoder.v1",
-        "spacy_weakner.BiLSTMEncoder.v1",
-        "spacy_weakner.CRFTagger.v1",
-        "spacy_weakner.ConditionedEncoder.v1",
-        "spacy_weakner.IndicatorFeatures.v1",
-        "spacy_weakner.OnnxEncoder.v1",
-        "spacy_weakner.PieceVectors.v1",
-        "spacy_weakner.StaticPieces.v1",
-        "spacy_weakner.MRCExtractor.v1",
-        "spacy_weakner.QueryContextEncoder.v1",
-        "spacy_weakner.SentenceCategory.v1",
-        "spacy_weakner.SourceFeatures.v1",
-        "spacy_weakner.SpanClassifier.v1",
-        "spacy_weakner.TokenClassifier.v1",
-        "spacy_weakner.TransformerEncoder.v1",
-    ],
-    "spacy_misc": [
-        "spacy_weakner.AllNegatives.v1",
-        "spacy_weakner.FineTyping.v1",
-        "spacy_weakner.HardLabels.v1",
-        "spacy_weakner.NoiseRobustLearning.v1",
-        "spacy_weakner.SelfPicking.v1",
-        "spacy_weakner.SelfTraining.v1",
-        "spacy_weakner.SoftLabels.v1",
-        "spacy_weakner.UniformNegativeSampler.v1",
-        "spacy_weakner.WeightedNegativeSampler.v1",
-    ],
-    "spacy_augmenters": ["spacy_weakner.CaseCopies.v1"],
-    "spacy_loggers": ["spacy_weakner.StatisticsLogger.v1"],
-    "thinc_losses": [
-        "spacy_weakner.CRFNegativeLogLikelihood.v1",
-        "spacy_weakner.CategoricalCrossentropy.v1",
-        "spacy_weakner.GeneralizedCrossEntropy.v1",
-        "spacy_weakner.KLDivergence.v1",
-        "spacy_weakner.MeanAbsoluteError.v1",
-        "spacy_weakner.MeanSquaredError.v1",
-        "spacy_weakner.NoiseAwareCRF.v1",
-        "spacy_weakner.PartialCRF.v1",
-        "spacy_weakner.SoftLabelCRF.v1",
-        "spacy_weakner.TokenwiseLoss.v1",
-    ],
-    "spacy_scorers": ["spacy_weakner.category_scorer.v1"],
-    "spacy_readers": [
-        "spacy_weakner.Corpus.v1",
-        "spacy_weakner.JsonlCorpus.v1",
-        "spacy_weakner.Queries.v1",
-        "spacy_weakner.StrongWeakCorpus.v1",
-        "spacy_weakner.TermList.v1",
-    ],
-    "spacy_callbacks": [
-        "spacy_weakner.DropVectors.v1",
-        "spacy_weakner.LBFGS.v1",
-        "spacy_weakner.LoadWeights.v1",
-        "spacy_weakner.MatmulPrecision.v1",
-        "spacy_weakner.ReduceOnPlateau.v1",
-        "spacy_weakner.TrainingClock.v1",
-    ],
-    "spacy_tokenizers": ["spacy_weakner.WordTokenizer.v1"],
-    "spacy_cli": ["weakner"],
+    "architectures": "AttentionEncoder BiLSTMEncoder CRFTagger ConditionedEncoder IndicatorFeatures OnnxEncoder "
+    "PieceVectors StaticPieces MRCExtractor QueryContextEncoder SentenceCategory SourceFeatures SpanClassifier "
+    "TokenClassifier TransformerEncoder",
+    "augmenters": "CaseCopies",
+    "callbacks": "DropVectors LBFGS LoadWeights MatmulPrecision ReduceOnPlateau TrainingClock",
+    "loggers": "StatisticsLogger",
+    "losses": "CRFNegativeLogLikelihood CategoricalCrossentropy GeneralizedCrossEntropy KLDivergence MeanAbsoluteError "
+    "MeanSquaredError NoiseAwareCRF PartialCRF SoftLabelCRF TokenwiseLoss",
+    "misc": "AllNegatives FineTyping HardLabels NoiseRobustLearning SelfPicking SelfTraining SoftLabels "
+    "UniformNegativeSampler WeightedNegativeSampler",
+    "readers": "Corpus JsonlCorpus Queries StrongWeakCorpus TermList",
+    "scorers": "category_scorer",
+    "tokenizers": "WordTokenizer",
 }
-NAMES = [(group, name) for group, names in GOLDEN.items() for name in names]
+COMPONENTS = {
+    "abbreviations": Abbreviations,
+    "crf_ner": CRFNer,
+    "ent_combiner": EntCombiner,
+    "gazetteer_ruler": GazetteerRuler,
+    "mrc_ner": MRCNer,
+    "sentence_category": SentenceCategory,
+    "span_ner": SpanNer,
+    "term_linker": TermLinker,
+    "token_ner": TokenNer,
+}
 NLP = spacy.blank("xx")
 
 
@@ -117,22 +67,15 @@ def make(registered_as, name, /, **arguments):
 
 
 def test_golden_list():
-    found = {(entry.group, entry.name) for entry in distribution("spacy_weakner").entry_points}
-    assert {(group, name) for group, name in found if group != "console_scripts"} == {*NAMES}
-
-
-def test_every_name_loads_and_is_found_by_configs():
-    for group, name in NAMES:
-        (entry,) = entry_points(group=group, name=name)
-        assert callable(entry.load()), name
-        if "." in name:
-            assert callable(registry.get(group.split("_")[1], name)), name
-
-
-def test_names_follow_the_conventions():
-    patterns = {"spacy_factories": r"[a-z_]+", "spacy_cli": "weakner", "spacy_scorers": r"spacy_weakner\.[a-z_]+\.v\d+"}
-    for group, name in NAMES:
-        assert re.fullmatch(patterns.get(group, r"spacy_weakner\.[A-Za-z]+\.v\d+"), name), name
+    names = {(kind, f"spacy_weakner.{name}.v1") for kind, names in GOLDEN.items() for name in names.split()}
+    names |= {("factories", name) for name in COMPONENTS} | {("cli", "weakner")}
+    entries = [entry for entry in distribution("spacy_weakner").entry_points if entry.group != "console_scripts"]
+    assert {(entry.group.partition("_")[2], entry.name) for entry in entries} == names
+    for entry in entries:
+        assert entry.group.startswith("thinc_" if entry.group.endswith("losses") else "spacy_")
+        assert callable(entry.load()), entry.name
+        if "." in entry.name:
+            assert callable(registry.get(entry.group.partition("_")[2], entry.name)), entry.name
 
 
 # Most names are those of the classes themselves: configs see the signature of `__init__`
@@ -158,9 +101,6 @@ def test_settings_that_configs_refuse(kind, name, settings, message):
 
 
 def test_configs_are_filled_with_the_defaults():
-    block = {"@callbacks": "spacy_weakner.ReduceOnPlateau.v1", "patience": 5}
-    filled = registry.fill({"made": block})["made"]
-    assert filled == {**block, "score": "ents_f", "factor": 0.5, "min_rate": 1e-5}
     block = {"@misc": "spacy_weakner.FineTyping.v1"}
     filled = registry.fill({"made": block})["made"]
     assert filled == {**block, "n_types": 10, "gamma": 0.9, "realign": True, "max_entities": 50_000, "seed": 0}
@@ -169,24 +109,11 @@ def test_configs_are_filled_with_the_defaults():
 # Each made with real arguments and called once
 
 
-@pytest.mark.parametrize(
-    "name, kind",
-    [
-        ("abbreviations", Abbreviations),
-        ("crf_ner", CRFNer),
-        ("ent_combiner", EntCombiner),
-        ("gazetteer_ruler", GazetteerRuler),
-        ("mrc_ner", MRCNer),
-        ("sentence_category", SentenceCategory),
-        ("span_ner", SpanNer),
-        ("term_linker", TermLinker),
-        ("token_ner", TokenNer),
-    ],
-)
-def test_factories(name, kind):
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_factories(name):
     nlp = spacy.blank("xx")
     pipe = nlp.add_pipe(name)
-    assert isinstance(pipe, kind)
+    assert isinstance(pipe, COMPONENTS[name])
     needed = {
         "gazetteer_ruler": {"terms": [Term("LOC", "York")]},
         "term_linker": {"terms": [Term("LOC", "York", id="Q1")]},
@@ -223,13 +150,6 @@ def test_layers_over_tokens(name, settings, width):
     assert model.predict(docs)[0].shape == (2, width)
 
 
-def test_sentence_category():
-    model = make("architectures", "spacy_weakner.SentenceCategory.v1", tok2vec=TOK2VEC, nO=3)
-    docs = [make_doc(NLP, "a b"), make_doc(NLP, "")]
-    model.initialize(X=docs, Y=numpy.zeros((2, 3), dtype="float32"))
-    assert model.predict(docs).shape == (2, 3)
-
-
 def test_transformer_encoder(tiny_bert):
     settings = {"pooling": "first", "frozen_layers": 1, "layer_decay": 0.9, "max_length": 30, "stride": 5}
     model = make("architectures", "spacy_weakner.TransformerEncoder.v1", name=str(tiny_bert), width=16, **settings)
@@ -238,13 +158,16 @@ def test_transformer_encoder(tiny_bert):
     assert model.predict(docs)[0].shape == (2, 16)
 
 
-def test_span_classifier():
+def test_layers_over_spans_and_sentences():
+    docs = [make_doc(NLP, "a b"), make_doc(NLP, "")]
     model = make("architectures", "spacy_weakner.SpanClassifier.v1", tok2vec=TOK2VEC, hidden_width=5, nO=3)
-    docs = [make_doc(NLP, "a b")]
-    model.initialize(X=docs, Y=[numpy.zeros((2, 3), dtype="float32")])
-    (vectors,) = model.predict(docs)
+    model.initialize(X=docs[:1], Y=[numpy.zeros((2, 3), dtype="float32")])
+    (vectors,) = model.predict(docs[:1])
     assert vectors.shape == (2, 16)
     assert model.get_ref("head").predict((vectors, numpy.asarray([(0, 1), (0, 2)]))).shape == (2, 3)
+    model = make("architectures", "spacy_weakner.SentenceCategory.v1", tok2vec=TOK2VEC, nO=3)
+    model.initialize(X=docs, Y=numpy.zeros((2, 3), dtype="float32"))
+    assert model.predict(docs).shape == (2, 3)
 
 
 def test_source_votes():
@@ -264,9 +187,8 @@ def test_mrc_extractor():
 
 
 def test_query_context_encoder(tiny_bert):
-    block = {"@architectures": "spacy_weakner.QueryContextEncoder.v1", "name": str(tiny_bert)}
     settings = {"max_length": 30, "stride": 5, "batch_pieces": 100}
-    model = registry.resolve({"made": {**block, **settings}})["made"]
+    model = make("architectures", "spacy_weakner.QueryContextEncoder.v1", name=str(tiny_bert), **settings)
     model.initialize()
     (vectors,) = model.predict(Queried([make_doc(NLP, "a b")], ["people"]))
     assert vectors.shape[:2] == (2, 1)
@@ -312,63 +234,35 @@ def test_losses(name, arguments):
     ],
 )
 def test_losses_on_probabilities(name, arguments, expected):
-    loss = make("losses", f"spacy_weakner.{name}.v1", **arguments)
+    block = {"@losses": f"spacy_weakner.{name}.v1", **arguments}
+    loss = registry.resolve({"it": block})["it"]
     values, _ = loss(numpy.log([[0.5, 0.5]]), numpy.asarray([[1.0, 0.0]]))
     assert values.tolist() == pytest.approx([expected], abs=1e-6)
-
-
-def test_tokenwise_loss():
-    loss = make("losses", "spacy_weakner.MeanSquaredError.v1")
-    tokenwise = make(
-        "losses",
-        "spacy_weakner.TokenwiseLoss.v1",
-        loss={"@losses": "spacy_weakner.MeanSquaredError.v1"},
-        weak_weight=0.5,
-    )
+    tokenwise = make("losses", "spacy_weakner.TokenwiseLoss.v1", loss=block, weak_weight=0.5)
     assert (tokenwise.loss, tokenwise.weak_weight) == (loss, 0.5)
 
 
-@pytest.mark.parametrize(
-    "name, arguments",
-    [
-        ("HardLabels", {"loss": {"@losses": "spacy_weakner.MeanAbsoluteError.v1"}}),
-        ("SoftLabels", {"separate": True}),
-        (
-            "NoiseRobustLearning",
-            {
-                "loss": {"@losses": "spacy_weakner.GeneralizedCrossEntropy.v1"},
-                "drop_outside": 0.1,
-                "threshold": 0.2,
-                "separate": True,
-                "minority": 0.3,
-                "seed": 4,
-            },
-        ),
-        ("SelfTraining", {"threshold": 0.1, "agreement": True, "include_outside": True}),
-    ],
-)
-def test_objectives(name, arguments):
-    objective = make("misc", f"spacy_weakner.{name}.v1", **arguments)
-    assert isinstance(objective, Objective)
-    assert {key: getattr(objective, key) for key in arguments if key != "loss"} == {
-        key: value for key, value in arguments.items() if key != "loss"
-    }
+ROBUST = {"drop_outside": 0.1, "threshold": 0.2, "separate": True, "minority": 0.3, "seed": 4}
 
 
 @pytest.mark.parametrize(
     "name, kind, arguments",
     [
+        ("HardLabels", Objective, {"loss": {"@losses": "spacy_weakner.MeanAbsoluteError.v1"}}),
+        ("SoftLabels", Objective, {"separate": True}),
+        ("NoiseRobustLearning", Objective, {"loss": {"@losses": "spacy_weakner.GeneralizedCrossEntropy.v1"}, **ROBUST}),
+        ("SelfTraining", Objective, {"threshold": 0.1, "agreement": True, "include_outside": True}),
         ("SelfPicking", Relabeler, {"threshold": 0.2, "union": True, "max_width": 3, "pairing": "probable"}),
         ("FineTyping", EntityTyping, {"n_types": 3, "gamma": 0.5, "realign": False, "max_entities": 100, "seed": 4}),
     ],
 )
-def test_stages_of_cofee(name, kind, arguments):
+def test_objectives_and_stages_of_cofee(name, kind, arguments):
     made = make("misc", f"spacy_weakner.{name}.v1", **arguments)
-    assert isinstance(made, kind) and {key: getattr(made, key) for key in arguments} == arguments
+    settings = {key: value for key, value in arguments.items() if key != "loss"}
+    assert isinstance(made, kind) and {key: getattr(made, key) for key in settings} == settings
 
 
-def test_queries():
-    assert make("readers", "spacy_weakner.Queries.v1", queries={"PER": "people"}) == {"PER": "people"}
+WEIGHTED = {"ratio": 1.0, "exponent": 4.0, "n_epochs": 10.0, "include_outside": True, "exclude": 0.25}
 
 
 @pytest.mark.parametrize(
@@ -378,17 +272,7 @@ def test_queries():
         ("UniformNegativeSampler", {}, 2),
         ("UniformNegativeSampler", {"ratio": 0.7, "exclude": 0.5}, 4),
         ("WeightedNegativeSampler", {}, 2),
-        (
-            "WeightedNegativeSampler",
-            {
-                "ratio": 1.0,
-                "exponent": 4.0,
-                "n_epochs": 10.0,
-                "include_outside": True,
-                "exclude": 0.25,
-            },
-            5,
-        ),
+        ("WeightedNegativeSampler", WEIGHTED, 5),
     ],
 )
 def test_samplers(name, arguments, size):
@@ -409,40 +293,23 @@ def test_statistics_logger(tmp_path):
     assert json.loads(path.read_text()) == {"step": 1, "epoch": 0, "score": 0.5, "losses": {}}
 
 
-def test_corpus(tmp_path):
+def test_readers(tmp_path):
     write_docs(tmp_path / "a.spacy", [make_doc(NLP, "a b"), make_doc(NLP, "c")])
+    (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": ["a"], "ents": []}) + "\n")
     reader = make("readers", "spacy_weakner.Corpus.v1", path=str(tmp_path / "a.spacy"), limit=1, max_length=5)
     assert [example.reference.text for example in reader(NLP)] == ["a b"]
-
-
-def test_jsonl_corpus(tmp_path):
-    (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": ["a"], "ents": []}) + "\n")
-    reader = make("readers", "spacy_weakner.JsonlCorpus.v1", path=str(tmp_path / "a.jsonl"), limit=5)
-    assert len(list(reader(NLP))) == 1
-
-
-def test_strong_weak_corpus(tmp_path):
-    (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": ["a"], "ents": []}) + "\n")
-    block = {"@readers": "spacy_weakner.JsonlCorpus.v1", "path": str(tmp_path / "a.jsonl")}
+    block = {"@readers": "spacy_weakner.JsonlCorpus.v1", "path": str(tmp_path / "a.jsonl"), "limit": 5}
+    assert len(list(registry.resolve({"it": block})["it"](NLP))) == 1
     name = "spacy_weakner.StrongWeakCorpus.v1"
     assert len(list(make("readers", name, strong=block, weak=block)(NLP))) == 2
     assert list(make("readers", name, strong=block, weak=block, strong_share=0.5, seed=3)(NLP))
-
-
-def test_term_list(tmp_path):
-    (tmp_path / "a.txt").write_text("York\n")
-    reader = make("readers", "spacy_weakner.TermList.v1", path=str(tmp_path / "a.txt"), label="LOC")
-    assert [(term.label, term.text) for term in reader()] == [("LOC", "York")]
-
-
-def test_training_clock(tmp_path):
-    (tmp_path / "a.jsonl").write_text(json.dumps({"tokens": ["a"], "ents": []}) + "\n")
-    corpus = {"@readers": "spacy_weakner.JsonlCorpus.v1", "path": str(tmp_path / "a.jsonl")}
+    assert make("readers", "spacy_weakner.Queries.v1", queries={"PER": "people"}) == {"PER": "people"}
+    # The clock reads one.
     nlp = spacy.blank("xx")
     recorder = nlp.add_pipe("clock_recorder")
-    name = "spacy_weakner.TrainingClock.v1"
-    make("callbacks", name, total_steps=4, interval=1, corpus=corpus)(nlp, {"step": 1, "epoch": 0})
-    make("callbacks", name, total_epochs=4)(nlp, {"step": 1, "epoch": 2})
+    clock = "spacy_weakner.TrainingClock.v1"
+    make("callbacks", clock, total_steps=4, interval=1, corpus=block)(nlp, {"step": 1, "epoch": 0})
+    make("callbacks", clock, total_epochs=4)(nlp, {"step": 1, "epoch": 2})
     assert [tick.progress for tick in recorder.ticks] == [0.25, 0.5]
     assert len(recorder.renewals) == 1
 
@@ -473,9 +340,3 @@ def test_drop_vectors():
         tok2vec = {"embed": {**embed, "include_static_vectors": reads}, "encode": {**encode, "maxout_pieces": 2}}
         nlp.add_pipe("tok2vec", config={"model": {"@architectures": "spacy.Tok2Vec.v2", **tok2vec}})
         assert callback(nlp) is nlp and nlp.vocab.has_vector("a") is reads
-
-
-def test_word_tokenizer():
-    tokenizer = make("tokenizers", "spacy_weakner.WordTokenizer.v1")(NLP)
-    assert [token.text for token in tokenizer("L-dopa")] == ["L", "-", "dopa"]
-    assert isinstance(tokenizer("a"), Doc)

@@ -26,6 +26,22 @@ class Killed(BaseException):
     """In the place of SIGKILL: nothing is tidied up where it is raised."""
 
 
+def killed_after(n, steps, counts=lambda path: True):
+    """Wraps functions that take a path: the one after `n` steps, of those that count, is killed."""
+
+    def wrap(function):
+        def run(path, *args, **kwargs):
+            if counts(str(path)):
+                steps.append(function)
+                if len(steps) > n:
+                    raise Killed
+            return function(path, *args, **kwargs)
+
+        return run
+
+    return wrap
+
+
 @contextmanager
 def full_disk(size):
     """No file of this process can be larger than `size` bytes."""
@@ -66,22 +82,12 @@ def test_leftovers_of_others_stay(tmp_path):
 @pytest.mark.parametrize("n", range(9))
 def test_a_removal_that_is_killed_leaves_what_the_next_run_knows(tmp_path, monkeypatch, n):
     steps = []
-
-    def step(function):
-        def run(*args, **kwargs):
-            steps.append(function)
-            if len(steps) > n:
-                raise Killed
-            return function(*args, **kwargs)
-
-        return run
-
     with monkeypatch.context() as patch, suppress(Killed), scratch_folder(tmp_path / "out") as folder:
         (folder / "sub").mkdir()
         for name in ("0", "a", "z", "sub/0", "sub/.lock"):
             (folder / name).touch()
-        patch.setattr("os.unlink", step(os.unlink))
-        patch.setattr("os.rmdir", step(os.rmdir))
+        for name in ("unlink", "rmdir"):
+            patch.setattr(os, name, killed_after(n, steps)(getattr(os, name)))
     remove_leftovers(tmp_path / "out")
     assert len(steps) > min(n, 4) and names(tmp_path) == []
 
@@ -141,57 +147,34 @@ def test_other_reasons(tmp_path, code):
         raise OSError(code, "no")
     with pytest.raises(PermissionError), atomic_path(tmp_path / "a"):
         raise PermissionError(errno.EACCES, "no", "of an input")
-
-
-def test_places_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(WeaknerError, match=r"WK785.*file/out could not"), locked(tmp_path / "file" / "out"):
-        pass
-    with pytest.raises(WeaknerError, match=r"WK785.*file/out could not"), atomic_path(tmp_path / "file" / "out"):
-        pass
-
-
-# Folders of shards
-
-
-def docs(text, n):
-    return [make_doc(NLP, f"{text} {i}") for i in range(n)]
-
-
-def found(folder):
-    return [doc[0].text for doc in read_docs(folder, NLP.vocab)]
-
-
-def touch(path, docs):
-    path.parent.mkdir(exist_ok=True)
-    path.touch()
-    return len(list(docs))
+    for place in (locked, atomic_path):
+        with pytest.raises(WeaknerError, match=r"WK785.*file/out could not"), place(tmp_path / "file" / "out"):
+            pass
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 6])
 @pytest.mark.parametrize("others", [False, True])
 def test_a_folder_of_shards_is_old_or_new_or_known_to_be_neither(tmp_path, monkeypatch, n, others):
-    folder, steps = tmp_path / "out", []
+    def docs(text, n):
+        return [make_doc(NLP, f"{text} {i}") for i in range(n)]
+
+    def touch(path, docs):
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        return len(list(docs))
+
+    folder = tmp_path / "out"
     write_docs(folder / "part-00000.spacy", docs("old", 2))
     if others:
         (folder / "notes.txt").touch()
-
-    def step(function):
-        def run(*args, **kwargs):
-            if str(tmp_path) in str(args[0]) and not str(args[0]).endswith(".lock"):
-                steps.append(function)
-                if len(steps) > n:
-                    raise Killed
-            return function(*args, **kwargs)
-
-        return run
-
+    kill = killed_after(n, [], lambda path: path.startswith(str(tmp_path)) and not path.endswith(".lock"))
     with monkeypatch.context() as patch:
         # What changes the folder itself; shards are written before, aside.
         patch.setattr(output, "write_docs", touch)
-        patch.setattr("os.rename", step(output.os.rename))
-        patch.setattr("os.replace", step(output.os.replace))
-        patch.setattr("pathlib.Path.unlink", step(output.Path.unlink))
+        for name in ("rename", "replace"):
+            patch.setattr(os, name, kill(getattr(os, name)))
+        patch.setattr("pathlib.Path.unlink", kill(output.Path.unlink))
         with suppress(Killed):
             output.write_shards(docs("new", 4), folder, 2)
     shards = sorted(path.name for path in folder.glob("*.spacy"))
@@ -199,10 +182,10 @@ def test_a_folder_of_shards_is_old_or_new_or_known_to_be_neither(tmp_path, monke
     if (folder / UNFINISHED).exists():
         assert others
         with pytest.raises(WeaknerError, match="WK789"):
-            found(folder)
+            list(read_docs(folder, NLP.vocab))
         output.check_there(folder, overwrite=False)
     else:
         assert not folder.exists() or shards in whole
     output.write_shards(docs("new", 4), folder, 2)
-    assert found(folder) == ["new"] * 4
+    assert [doc[0].text for doc in read_docs(folder, NLP.vocab)] == ["new"] * 4
     assert names(folder) == sorted([*whole[1], *(["notes.txt"] if others else [])])

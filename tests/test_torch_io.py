@@ -32,10 +32,7 @@ def test_tied_weights():
     assert torch.equal(module_from_bytes(module_to_bytes(module), make_tied, "cpu").tied, module.weight)
 
 
-def test_nothing_stays_nothing():
+def test_nothing_stays_nothing_and_other_sizes_are_refused():
     assert module_to_bytes(None) == b"" and module_from_bytes(b"", make, "cpu") is None
-
-
-def test_other_sizes_are_refused():
     with pytest.raises(ValueError, match="sizes differ"):
         module_from_bytes(module_to_bytes(make(3)), make, "cpu", {"size": 4})

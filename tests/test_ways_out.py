@@ -115,12 +115,6 @@ WAYS: Dict[str, Way] = {
         r"'entities'.*rename the key to '(spans)'",
         (edit("a.jsonl", '"entities"', '"spans"'), "again"),
     ),
-    "unknown keys": Way(
-        {"a.jsonl": [{"tokens": ["Anna"], "mentions": [[0, 1, "PER"]]}]},
-        "convert a.jsonl b.spacy",
-        r"unknown keys hold lists or objects: mentions.*to 'ents'",
-        (edit("a.jsonl", '"mentions"', '"ents"'), "again --overwrite"),
-    ),
     "another encoding": Way(
         {"a.txt": "Zoë and Käthe\n".encode("cp1252")},
         "convert a.txt b.spacy",

@@ -28,28 +28,22 @@ def make_nlp(annotate_ents=True, **settings):
     return nlp
 
 
-def test_short_forms_are_entities_where_their_long_forms_are():
-    doc = make_nlp()(TEXT)
+@pytest.mark.parametrize("veto", [False, True])
+def test_short_forms_are_entities_where_their_long_forms_are(veto):
+    nlp = make_nlp(veto=veto)
+    doc = nlp(TEXT)
     found = [(ent.text, ent.label_) for ent in doc.ents]
-    long = [("heart failure", "DISEASE"), ("methotrexate", "DRUG"), ("CG", "GENE")]
+    # One that stands for no entity is none if definitions veto.
+    long = [("heart failure", "DISEASE"), ("methotrexate", "DRUG"), *([] if veto else [("CG", "GENE")])]
     short = [(text, "DRUG" if text == "MTX" else "DISEASE") for text in SHORT]
     assert sorted(found) == sorted([*long, *short])
+    assert {token.ent_iob_ for token in doc if token.text == "CG"} == {"O" if veto else "B"}
     assert [(str(a), str(b)) for a, b in doc._.abbreviations] == [
         ("CHF", "Congestive heart failure"),
         ("MTX", "methotrexate"),
         ("CG", "control group"),
     ]
-
-
-def test_a_short_form_that_stands_for_no_entity_is_none_if_definitions_veto():
-    assert "CG" in [ent.text for ent in make_nlp()(TEXT).ents]
-    doc = make_nlp(veto=True)(TEXT)
-    assert "CG" not in [ent.text for ent in doc.ents]
-    assert {token.ent_iob_ for token in doc if token.text == "CG"} == {"O"}
-
-
-def test_a_function_word_before_the_entity_makes_it_something_else():
-    nlp = make_nlp()
+    # A function word before the entity makes it something else.
     assert [ent.text for ent in nlp("The clinical history of heart failure (CHF).").ents] == ["heart failure"]
 
 
@@ -67,23 +61,30 @@ def test_label_id_and_score_are_those_of_the_long_form():
     ]
 
 
-def test_longer_entities_stay_and_shorter_ones_and_other_labels_give_way():
+def blank_doc(text):
+    """A pipeline that looks for abbreviations alone, and a Doc of words."""
     nlp = spacy.blank("xx")
     nlp.add_pipe("abbreviations")
-    words = ["heart", "failure", "(", "HF", ")", ";", "HF", "in", "HF", "clinic", ";", "x"]
-    doc = Doc(nlp.vocab, words=words)
+    return nlp, Doc(nlp.vocab, words=text.split())
+
+
+def test_longer_entities_stay_and_shorter_ones_and_other_labels_give_way():
+    nlp, doc = blank_doc("heart failure ( HF ) ; HF in HF clinic ; x")
     doc.ents = [Span(doc, 0, 2, "D"), Span(doc, 6, 7, "GENE"), Span(doc, 8, 10, "PLACE")]
     assert doc_entities(nlp(doc)) == [(0, 2, "D"), (3, 4, "D"), (6, 7, "D"), (8, 10, "PLACE")]
+    # Nothing is left of those that give way.
+    nlp, doc = blank_doc("severe acute syndrome ( SA - S ) ; the SA - S")
+    doc.ents = [Span(doc, 0, 3, "D"), Span(doc, 9, 11, "X")]
+    found = doc_entities(nlp(doc))
+    assert found[-1] == (10, 13, "D") and all(label == "D" for _, _, label in found)
 
 
-def test_tokens_of_which_nothing_is_known_stay_so():
-    nlp = spacy.blank("xx")
-    nlp.add_pipe("abbreviations")
-    doc = Doc(nlp.vocab, words=["heart", "failure", "(", "HF", ")", "and", "more"])
-    doc.set_ents([Span(doc, 0, 2, "D")], blocked=[doc[6:7]], outside=[doc[2:3]], default="missing")
+def test_tokens_of_which_nothing_is_known_and_blocked_ones_stay_so():
+    nlp, doc = blank_doc("heart failure ( HF ) and more HF")
+    doc.set_ents([Span(doc, 0, 2, "D")], blocked=[doc[6:8]], outside=[doc[2:3]], default="missing")
     doc = nlp(doc)
-    assert [token.ent_iob_ for token in doc] == ["B", "I", "O", "B", "", "", "B"]
-    assert doc[6].ent_type_ == ""
+    assert [token.ent_iob_ for token in doc] == ["B", "I", "O", "B", "", "", "B", "B"]
+    assert doc[6].ent_type_ == doc[7].ent_type_ == ""
 
 
 def test_a_source_is_extended_with_its_scores_and_attributes():
@@ -127,39 +128,15 @@ def test_lengths_out_of_range(settings):
 
 def test_sentences_of_a_document_share_its_definitions():
     vocab = spacy.blank("xx").vocab
-    rows = [
-        ("a.1", "heart failure ( HF )"),
-        ("a.2", "so HF"),
-        ("b.1", "HF"),
-        ("c", "heart failure ( HF )"),
-        (None, "HF"),
-    ]
+    long = "heart failure ( HF )"
+    rows = [("a.1", long), ("a.2", "so HF"), ("b.1", "HF"), ("c", long), (None, "HF")]
     docs = [Doc(vocab, words=text.split()) for _, text in rows]
     for doc, (identifier, _) in zip(docs, rows, strict=True):
         set_id(doc, identifier)
     found = expand_documents(docs, [{(0, 2, "D"): "1"}, {}, {}, {(0, 2, "D"): "2"}, {(0, 1, "X"): "3"}])
-    assert found == [
-        {(0, 2, "D"): "1", (3, 4, "D"): "1"},
-        {(1, 2, "D"): "1"},
-        {},
-        {(0, 2, "D"): "2", (3, 4, "D"): "2"},
-        {(0, 1, "X"): "3"},
-    ]
+    both = [{(0, 2, "D"): name, (3, 4, "D"): name} for name in "12"]
+    assert found == [both[0], {(1, 2, "D"): "1"}, {}, both[1], {(0, 1, "X"): "3"}]
     assert expand_documents(docs[:1], [{}]) == [{}]
-
-
-def test_blocked_tokens_stay_and_nothing_is_left_of_entities_that_give_way():
-    nlp = spacy.blank("xx")
-    nlp.add_pipe("abbreviations")
-    words = ["heart", "failure", "(", "HF", ")", "and", "HF", ",", "the", "HF"]
-    doc = Doc(nlp.vocab, words=words)
-    doc.set_ents([Span(doc, 0, 2, "D")], blocked=[doc[6:7]], default="outside")
-    assert doc_entities(nlp(doc)) == [(0, 2, "D"), (3, 4, "D"), (9, 10, "D")]
-    words = ["severe", "acute", "syndrome", "(", "SA", "-", "S", ")", ";", "the", "SA", "-", "S"]
-    doc = Doc(nlp.vocab, words=words)
-    doc.ents = [Span(doc, 0, 3, "D"), Span(doc, 9, 11, "X")]
-    found = doc_entities(nlp(doc))
-    assert found[-1] == (10, 13, "D") and all(label == "D" for _, _, label in found)
 
 
 def test_an_entity_without_an_id_gets_that_of_its_long_form():

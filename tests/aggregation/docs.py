@@ -24,17 +24,8 @@ def make_doc(words, sources, gold=None, complete=(), reliability=None):
 
 
 def make_source(name: str, labels: str = "A", complete: bool = True, **settings: Any) -> Source:
-    return Source(
-        **{
-            "name": name,
-            "reliability": None,
-            "complete": complete,
-            "labels": tuple(labels),
-            "docs": 1,
-            "entities": 1,
-            **settings,
-        }
-    )
+    found = {"reliability": None, "labels": tuple(labels), "docs": 1, "entities": 1, **settings}
+    return Source(name=name, complete=complete, **found)
 
 
 def draw_docs(

@@ -36,8 +36,6 @@ def test_nothing_to_choose():
     assert best_entities(numpy.zeros((0, 5)), [], BIO) == []
     # "O" is as probable: an entity must gain something.
     assert best_entities(numpy.full((1, 5), 0.2), [(0, 1, "A")], BIO) == []
-
-
-def test_proposals_of_the_sources_asked():
+    # Proposals are those of the sources asked.
     doc = make_doc("a b c", {"s": [(0, 2, "A"), (0, 1, "B")], "t": [(0, 2, "A")], "u": [(2, 3, "A")]})
     assert proposals(doc, ["s", "t", "x"]) == [(0, 1, "B"), (0, 2, "A")]

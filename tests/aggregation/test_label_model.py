@@ -202,36 +202,25 @@ def test_order_does_not_matter():
 
 @pytest.mark.parametrize("labels", [["A"], ["A", "B"]])
 def test_odd_docs(labels):
-    n_tags = 1 + 2 * len(labels)
-    docs = [
-        numpy.zeros((0, 2), dtype="int64"),
-        numpy.array([[1, 1]]),
-        numpy.array([[0, ABSTAIN]]),
-        numpy.full((3, 2), UNSEEN),
-        numpy.full((3, 2), ABSTAIN),
-    ]
+    empty, unseen = numpy.zeros((0, 2), dtype="int64"), numpy.full((3, 2), UNSEEN)
+    docs = [empty, unseen, numpy.array([[1, 1]]), numpy.array([[0, ABSTAIN]]), numpy.full((3, 2), ABSTAIN)]
     sources = [make_source("x", "".join(labels)), make_source("y", "A", complete=False)]
-    for given_docs in (docs, [docs[0]], [docs[3]], []):
+    for given_docs in (docs, [empty], [unseen], []):
         fitted = fit(given_docs, sources, labels)
         found = fitted.distributions(docs)
-        assert [x.shape for x in found] == [(len(votes), n_tags) for votes in docs]
+        assert [x.shape for x in found] == [(len(votes), 1 + 2 * len(labels)) for votes in docs]
         for x in found:
             numpy.testing.assert_allclose(x.sum(1), 1)
         assert numpy.isfinite(fitted.objective).all()
     assert fit(docs, sources, labels, max_iterations=0).iterations == 0
 
 
-@pytest.mark.parametrize("reliability", [(0.0, 0.0), (1.0, 1.0), (0.0, 1.0)])
+@pytest.mark.parametrize("reliability", [(0.0, 0.0), (1.0, 1.0), (0.0, 1.0), (None, None)])
 def test_extreme_declarations(reliability):
     docs = [doc["votes"] for doc in draw_docs(BIO, 20, [GOOD, BAD], seed=5)]
+    docs.append(numpy.tile([[1, 3]], (50, 1)))  # they fire everywhere
     sources = [make_source(str(i), "AB", reliability=r) for i, r in enumerate(reliability)]
     fitted = fit(docs, sources, BIO.labels)
     assert numpy.isfinite(fitted.objective).all()
     for x in fitted.distributions(docs):
         numpy.testing.assert_allclose(x.sum(1), 1)
-
-
-def test_sources_that_fire_everywhere_leave_room():
-    votes = numpy.tile([[1, 3]], (50, 1))
-    (found,) = fit([votes], [make_source("x", "AB"), make_source("y", "AB")], BIO.labels).distributions([votes])
-    numpy.testing.assert_allclose(found.sum(1), 1)

@@ -21,21 +21,24 @@ def test_three_ways_to_say_nothing():
     doc = make_doc("a b c d", {"list": [(0, 2, "A")], "model": [(2, 3, "B")], "idle": []}, complete=["model", "idle"])
     votes = observe(doc, ["list", "model", "idle", "absent"], BIO)
     assert votes.T.tolist() == [[1, 2, ABSTAIN, ABSTAIN], [0, 0, 3, 0], [0] * 4, [UNSEEN] * 4]
-
-
-def test_the_longest_of_overlapping_candidates():
-    doc = make_doc("a b c d", {"s": [(0, 1, "B"), (0, 3, "A"), (2, 4, "B")]})
-    assert observe(doc, ["s"], BIO)[:, 0].tolist() == [1, 2, 2, ABSTAIN]
-
-
-@pytest.mark.parametrize("scheme, expected", [("IO", [1, 1, ABSTAIN]), ("IOBES", [1, 3, ABSTAIN])])
-def test_other_schemes(scheme, expected):
-    doc = make_doc("a b c", {"s": [(0, 2, "A")]})
-    assert observe(doc, ["s"], TagScheme(scheme, ["A"]))[:, 0].tolist() == expected
-
-
-def test_empty_doc():
+    # Other schemes.
+    for scheme, expected in (("IO", [1, 1, ABSTAIN]), ("IOBES", [1, 3, ABSTAIN])):
+        doc = make_doc("a b c", {"s": [(0, 2, "A")]})
+        assert observe(doc, ["s"], TagScheme(scheme, ["A"]))[:, 0].tolist() == expected
     assert observe(make_doc("", {"s": []}), ["s", "t"], BIO).shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    "entities, expected",
+    [
+        # The longest of overlapping candidates.
+        ([(0, 1, "B"), (0, 3, "A"), (2, 4, "B")], [1, 2, 2, ABSTAIN]),
+        # An unclear span still takes its tokens.
+        ([(0, 2, "A"), (0, 2, "B"), (1, 2, "A")], [UNSEEN, UNSEEN, ABSTAIN, ABSTAIN]),
+    ],
+)
+def test_overlapping_candidates(entities, expected):
+    assert observe(make_doc("a b c d", {"s": entities}), ["s"], BIO)[:, 0].tolist() == expected
 
 
 def test_survey():
@@ -55,18 +58,9 @@ def test_survey():
 
 def test_several_labels_of_a_span_mean_one_of_them():
     # Others single out B of the first span, nothing of the second; of the third they propose something else.
-    groups = {
-        "list": [(0, 2, "A"), (0, 2, "B"), (3, 4, "A"), (3, 4, "B"), (5, 6, "A")],
-        "model": [(0, 2, "B")],
-    }
-    votes = observe(make_doc("a b c d e f", groups, complete=["list"]), ["list", "model"], TagScheme("BIO", ["A", "B"]))
-    assert votes[:, 0].tolist() == [3, 4, 0, UNSEEN, 0, 1]
-
-
-def test_an_unclear_span_still_takes_its_tokens():
-    groups = {"list": [(0, 2, "A"), (0, 2, "B"), (1, 2, "A")]}
-    votes = observe(make_doc("a b c", groups), ["list"], TagScheme("BIO", ["A", "B"]))
-    assert votes[:, 0].tolist() == [UNSEEN, UNSEEN, ABSTAIN]
+    several = [(0, 2, "A"), (0, 2, "B"), (3, 4, "A"), (3, 4, "B"), (5, 6, "A")]
+    doc = make_doc("a b c d e f", {"list": several, "model": [(0, 2, "B")]}, complete=["list"])
+    assert observe(doc, ["list", "model"], BIO)[:, 0].tolist() == [3, 4, 0, UNSEEN, 0, 1]
 
 
 def test_votes_add_up():
@@ -83,8 +77,7 @@ def test_votes_add_up():
 
 
 def test_silence_about_what_a_source_never_says():
-    scheme = TagScheme("BIO", ["A", "B"])
     sources = [make_source("m", "A"), make_source("n", "AB"), make_source("list", "B", complete=False)]
     votes = numpy.array([[0, 0, 3], [0, 1, ABSTAIN], [0, 3, ABSTAIN], [1, 0, 3], [0, UNSEEN, ABSTAIN]])
     expected = [[ABSTAIN, 0, 3], [0, 1, ABSTAIN], [ABSTAIN, 3, ABSTAIN], [1, 0, 3], [0, UNSEEN, ABSTAIN]]
-    assert abstain_on_unknown_labels(votes, sources, scheme).tolist() == expected
+    assert abstain_on_unknown_labels(votes, sources, BIO).tolist() == expected

@@ -1,9 +1,6 @@
 """What the repository and the wheel hold."""
 
 import re
-import subprocess
-import sys
-from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -21,8 +18,6 @@ needs_source = pytest.mark.skipif(not RENDERED.exists(), reason="not in a source
 @needs_source
 def test_there_is_one_config_for_every_recipe():
     assert {path.name for path in RENDERED.rglob("*")} == {f"{recipe.name}.cfg" for recipe in recipes()}
-    lines = [len(path.read_text(encoding="utf-8").splitlines()) for path in RENDERED.iterdir()]
-    assert sum(lines) / len(lines) < 125
 
 
 @needs_source
@@ -37,12 +32,9 @@ def test_it_is_what_init_config_writes(name):
 
 @needs_source
 def test_settings_can_be_overridden():
-    overrides = {
-        "paths.train": "a.spacy",
-        "training.max_steps": 7,
-        "corpora.train.limit": 3,
-        "initialize.after_init": None,
-    }
+    assert make_config("crf_ner")["corpora"]["train"]["path"] == "${paths.train}"
+    overrides = {"paths.train": "a.spacy", "training.max_steps": 7, "corpora.train.limit": 3}
+    overrides["initialize.after_init"] = None
     config = load_config(RENDERED / "needle.finetune.cfg", overrides=overrides).interpolate()
     assert config["corpora"]["train"] == {"@readers": "spacy_weakner.Corpus.v1", "path": "a.spacy", "limit": 3}
     assert config["training"]["max_steps"] == 7 and config["initialize"]["after_init"] is None
@@ -65,28 +57,7 @@ def test_every_part_is_used():
 
 
 @needs_source
-def test_the_wheel_has_all_parts():
-    setup = ConfigParser()
-    setup.read(ROOT / "setup.cfg", encoding="utf-8")
-    globs = setup["options.package_data"]["spacy_weakner"].split()
-    assert set((PACKAGE / "configs").rglob("*.cfg")) <= {path for glob in globs for path in PACKAGE.glob(glob)}
-
-
-def test_importing_them_is_light():
-    script = (
-        "import sys; import spacy_weakner.configs as it; it.make_config('crf_ner'); it.render_config('joint.joint'); "
-        "print([name for name in ('torch', 'spacy', 'thinc', 'numpy') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
-@needs_source
 def test_the_page_lists_every_recipe():
     page = (ROOT / "docs" / "configs.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `([\w.]+)` \| ([^`]+) \| ([\w, -]+) \|$", page, flags=re.M)
     assert rows == [(recipe.name, recipe.help, ", ".join(recipe.sizes)) for recipe in recipes()]
-
-
-def test_variables_stay():
-    assert make_config("crf_ner")["corpora"]["train"]["path"] == "${paths.train}"

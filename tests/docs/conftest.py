@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .blocks import ROOT
+from tools.pages.blocks import ROOT
 
 # A package of a pipeline, as `package` makes it, without building a wheel.
 INIT = """
@@ -26,7 +26,7 @@ NAME = "drugs"
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory):
     """Never write there."""
-    from .commands import WEAKNER, parse, run
+    from tools.pages.commands import WEAKNER, parse, run
 
     assert WEAKNER
     home = tmp_path_factory.mktemp("pages") / "home"

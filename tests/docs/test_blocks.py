@@ -5,8 +5,8 @@ import importlib
 import re
 import shlex
 
-from . import commands
-from .blocks import MARKS, PAGES, ROOT, read_blocks
+from tools.pages import commands
+from tools.pages.blocks import MARKS, PAGES, ROOT, read_blocks
 
 # What a reader is to put in the place of something, in commands within sentences.
 _INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
@@ -19,21 +19,14 @@ def prose(page):
     return _FENCED.sub("", page.read_text(encoding="utf-8"))
 
 
-def test_marks_are_known():
-    for page in PAGES:
-        for name, value in re.findall(r"^ *<!--\s*([a-z]+)(?::\s*(.*?))?\s*-->$", _text(page), flags=re.M):
-            assert name in MARKS, (page, name)
-            assert value or name in ("output", "part"), (page, name)
-
-
-def test_every_fence_is_a_block():
+def test_marks_are_known_and_every_fence_is_a_block():
     fence = re.compile(r"^ *```+ *(?:python|py|bash|sh|console|ini|cfg|json|jsonl|yaml|toml)\b", flags=re.M)
     for page in PAGES:
-        assert len(fence.findall(_text(page))) == sum(bool(block.language) for block in read_blocks(page)), page
-
-
-def _text(page):
-    return page.read_text(encoding="utf-8")
+        text = page.read_text(encoding="utf-8")
+        for name, value in re.findall(r"^ *<!--\s*([a-z]+)(?::\s*(.*?))?\s*-->$", text, flags=re.M):
+            assert name in MARKS, (page, name)
+            assert value or name in ("output", "part"), (page, name)
+        assert len(fence.findall(text)) == sum(bool(block.language) for block in read_blocks(page)), page
 
 
 def test_commands_within_sentences_exist():
@@ -59,11 +52,23 @@ def test_commands_within_sentences_exist():
 
 
 def test_commands_of_evidence_exist():
-    for page in PAGES:
-        if page.parent.name == "evidence":
-            for text in _EVIDENCE.findall(_text(page)):
-                for words in commands.parse(text.replace("|", "/")):
-                    commands.check(words)
+    for page in (page for page in PAGES if page.parent.name == "evidence"):
+        for text in _EVIDENCE.findall(page.read_text(encoding="utf-8")):
+            for words in commands.parse(text.replace("|", "/")):
+                commands.check(words)
+
+
+def test_links_lead_somewhere():
+    """Those of files that are read in the repository; the others are checked by the build of the site."""
+    for path in {*ROOT.glob("*.md"), *(ROOT / ".github").rglob("*.md"), *(ROOT / "docs" / "evidence").glob("*.md")}:
+        for link in re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]+`", "", prose(path))):
+            if not re.match(r"\w+:", link):
+                name, _, anchor = link.partition("#")
+                target = (path.parent / name).resolve() if name else path
+                assert target.exists(), (path, link)
+                headings = re.findall(r"^#+ (.+)$", prose(target) if anchor else "", re.M)
+                anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+                assert not anchor or anchor in anchors, (path, link)
 
 
 def test_names_exist():

@@ -9,7 +9,6 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays
 from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, TableSettings, TermColumns, has_inner_capital
 from spacy_weakner.gazetteer_ruler.concepts import Concepts
-from spacy_weakner.gazetteer_ruler.ragged import Ragged
 from spacy_weakner.gazetteer_ruler.terms import Term
 
 LABELS = ["A", "B", "Ä\0", "品牌 x", "a b\tc"]
@@ -45,50 +44,18 @@ def rows(columns):
     ]
 
 
-def naive_rows(terms, exact=True):
-    return [
-        (
-            term,
-            len(term.text),
-            ids_of(term.text, 1).tolist(),
-            ids_of(term.text, 2).tolist() if exact and (term.exact or has_inner_capital(term.text)) else [],
-        )
-        for term in dict.fromkeys(terms)
-    ]
-
-
-@st.composite
-def ragged_rows(draw):
-    return draw(st.lists(st.lists(st.integers(0, 255), max_size=5), max_size=8))
-
-
-def make_ragged(lists):
-    return Ragged.of([value for row in lists for value in row], [len(row) for row in lists], "uint8")
-
-
-def to_lists(ragged):
-    return [ragged[i].tolist() for i in range(len(ragged.offsets) - 1)]
-
-
-@settings(max_examples=80, deadline=None)
-@given(ragged_rows(), ragged_rows(), st.data())
-def test_ragged(lists, others, data):
-    ragged = make_ragged(lists)
-    assert to_lists(ragged) == lists
-    assert to_lists(ragged.plus(make_ragged(others))) == lists + others
-    picked = data.draw(st.lists(st.integers(0, len(lists) - 1), max_size=9)) if lists else []
-    taken = ragged.take(numpy.asarray(picked, dtype="int64"))
-    assert to_lists(taken) == [lists[i] for i in picked]
-    assert taken.values.dtype == numpy.uint8
-
-
 @settings(max_examples=80, deadline=None)
 @given(st.lists(ROW, max_size=15), st.booleans())
 def test_builder_keeps_each_term_once_in_order(terms, exact):
-    columns = make_columns(terms + terms[:4], exact)
-    assert rows(columns) == naive_rows(terms, exact)
-    assert len(columns) == len(dict.fromkeys(terms))
+    columns, expected = make_columns(terms + terms[:4], exact), []
+    for term in dict.fromkeys(terms):
+        cased = exact and (term.exact or has_inner_capital(term.text))
+        ids = [ids_of(term.text, salt).tolist() for salt in (1, 2)]
+        expected.append((term, len(term.text), ids[0], ids[1] if cased else []))
+    assert rows(columns) == expected and len(columns) == len(expected)
     assert columns.used_names == sorted({term.label for term in terms})
+    file_ = ArrayFile(dump_arrays({}, columns.to_arrays()), "x")
+    assert rows(TermColumns.from_arrays(file_, columns.concepts)) == expected
 
 
 @settings(max_examples=80, deadline=None)
@@ -106,14 +73,9 @@ def test_plus_and_take(terms, others, data):
 
 def test_terms_that_look_alike_are_kept_apart():
     terms = [Term("a", "b\0c"), Term("a\0b", "c"), Term("1 a", "b"), Term("1", "ab"), Term("a", "B"), Term("a", "b")]
-    assert list(make_columns(terms).terms()) == terms
-
-
-def test_nothing_new_changes_nothing():
-    columns = make_columns([Term("A", "x"), Term("B", "y")])
-    assert rows(columns.plus(make_columns([Term("B", "y")]))) == rows(columns)
-    assert rows(columns.plus(make_columns([]))) == rows(columns)
-    assert columns.unique() is columns
+    columns = make_columns(terms)
+    assert list(columns.terms()) == terms and columns.unique() is columns
+    assert rows(columns.plus(make_columns(terms[:2]))) == rows(columns.plus(make_columns([]))) == rows(columns)
 
 
 @settings(max_examples=100, deadline=None)
@@ -151,14 +113,6 @@ def test_select(terms, acronym_length, stop, min_length, has_exact):
 )
 def test_inner_capital(text, expected):
     assert has_inner_capital(text) is expected
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.lists(ROW, max_size=10))
-def test_stored_form(terms):
-    columns = make_columns(terms)
-    file_ = ArrayFile(dump_arrays({}, columns.to_arrays()), "x")
-    assert rows(TermColumns.from_arrays(file_, columns.concepts)) == rows(columns)
 
 
 def test_preferred_names_are_the_first_given_or_the_first_term():

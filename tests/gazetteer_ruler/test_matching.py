@@ -1,6 +1,7 @@
 """What the component matches, what it hands to an error handler, and what it leaves in memory."""
 
 import itertools
+import json
 
 import numpy
 import pytest
@@ -12,48 +13,38 @@ from spacy.matcher import PhraseMatcher
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from spacy_weakner.corpus.weak import group_entities
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.weak import group_entities, weak_group
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.forms import normal_form
 from spacy_weakner.gazetteer_ruler.terms import Term, read_terms
+from spacy_weakner.labeling.label import label
 
 from .util import EXPECTED, TERMS, TEXTS, lemma_nlp, make_nlp, matched, matches
 
 
 def test_all_candidates_of_all_labels():
-    assert matches(make_nlp()) == EXPECTED
-
-
-def test_ents_stay_as_they_are():
     nlp = make_nlp()
-    doc = nlp("Aspirin")
-    assert not doc.has_annotation("ENT_IOB")
-    nlp.add_pipe("entity_ruler", first=True).add_patterns([{"label": "X", "pattern": "Aspirin"}])
-    assert [ent.label_ for ent in nlp("Aspirin").ents] == ["X"]
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    assert matches(nlp) == EXPECTED
+    docs = list(nlp.pipe(TEXTS, batch_size=2))
+    # Twice is as once.
+    for found in (docs, map(nlp, docs), ruler.pipe(nlp.make_doc(text) for text in TEXTS)):
+        assert [group_entities(doc, "weak:gazetteer") for doc in found] == EXPECTED
+    batch = ruler.match_batch([nlp.make_doc(text) for text in TEXTS])
+    assert [ruler.labels[i] for i in batch.concepts] == [label for doc in EXPECTED for _, _, label in doc]
+    assert batch.sequences.tolist() == [i for i, doc in enumerate(EXPECTED) for _ in doc]
 
 
-def test_every_doc_gets_the_group_and_others_stay():
+def test_ents_and_other_groups_stay_as_they_are():
     nlp = make_nlp()
     doc = nlp.make_doc("nothing here")
     doc.spans["other"] = [doc[:1]]
     nlp(doc)
-    assert sorted(doc.spans) == ["other", "weak:gazetteer"]
+    assert not doc.has_annotation("ENT_IOB") and sorted(doc.spans) == ["other", "weak:gazetteer"]
     assert len(doc.spans["weak:gazetteer"]) == 0
-
-
-def test_idempotent():
-    nlp = make_nlp()
-    doc = nlp(nlp(TEXTS[0]))
-    assert group_entities(doc, "weak:gazetteer") == EXPECTED[0]
-
-
-def test_pipe_equals_one_by_one():
-    nlp = make_nlp()
-    docs = list(nlp.pipe(TEXTS, batch_size=2))
-    assert [group_entities(doc, "weak:gazetteer") for doc in docs] == EXPECTED
-    ruler = nlp.get_pipe("gazetteer_ruler")
-    docs = list(ruler.pipe(nlp.make_doc(text) for text in TEXTS))
-    assert [group_entities(doc, "weak:gazetteer") for doc in docs] == EXPECTED
+    nlp.add_pipe("entity_ruler", first=True).add_patterns([{"label": "X", "pattern": "Aspirin"}])
+    assert [ent.label_ for ent in nlp("Aspirin").ents] == ["X"]
 
 
 @pytest.mark.parametrize("gap", [" ", "\n", "  ", " \t ", "\r\n", "\u00a0", "\n    "])
@@ -110,21 +101,18 @@ def test_every_tokenizer_finds_all_signs(lang):
         assert matched(nlp, f"Parkinson{sign}s and Epstein{dash}Barr") == expected
 
 
-@pytest.mark.parametrize("text", ["STRASSE", "Straße", "straße", "Strasse", "STRAẞE"])
-def test_capitals_of_sharp_s(text):
-    nlp = spacy.blank("de")
-    nlp.add_pipe("gazetteer_ruler", config={"stop": ["GROẞ"]}).add_terms([("A", "Lange Straße"), ("B", "groß")])
-    assert matched(nlp, f"In der lange {text}, groß") == [(f"lange {text}", "A")]
-
-
 @pytest.mark.parametrize(
     "lang, term, text, found",
-    [("tr", "ışık", "IŞIK", True), ("tr", "istanbul", "İSTANBUL", True), ("en", "ışık", "IŞIK", False)],
+    [
+        *[("de", "Lange Straße", f"lange {x}", True) for x in ("STRASSE", "Straße", "straße", "Strasse", "STRAẞE")],
+        ("tr", "ışık", "IŞIK", True),
+        ("tr", "istanbul", "İSTANBUL", True),
+        ("en", "ışık", "IŞIK", False),
+    ],
 )
-def test_dotted_and_dotless_i(lang, term, text, found):
-    nlp = spacy.blank(lang)
-    nlp.add_pipe("gazetteer_ruler").add_terms([("A", term)])
-    assert bool(matched(nlp, text)) is found
+def test_letters_that_change_with_case(lang, term, text, found):
+    nlp = make_nlp([Term("A", term), Term("B", "groß")], lang, stop=["GROẞ"])
+    assert matched(nlp, f"In {text}, groß") == [(text, "A")] * found
 
 
 @pytest.mark.parametrize("attr", ["FORM", "LOWER"])
@@ -140,15 +128,16 @@ def test_exceptions_of_the_tokenizer_depend_on_case(attr, term, text):
 def test_other_spellings_are_no_terms_of_their_own():
     nlp = make_nlp(terms=[Term("A", "Inc."), Term("A", "COVID-19"), Term("B", "x")])
     ruler = nlp.get_pipe("gazetteer_ruler")
-    assert len(ruler.terms) == 3
     ruler.add_terms([("B", "beta-blocker"), ("A", "Inc.")])
     assert [term.text for term in ruler.terms] == ["Inc.", "COVID-19", "x", "beta-blocker"]
-    assert matched(nlp, "beta‑blocker") == [("beta‑blocker", "B")]
     other = make_nlp(terms=[Term("C", "y")])
     other.get_pipe("gazetteer_ruler").from_bytes(ruler.to_bytes())
-    assert matched(other, "beta‑blocker") == [("beta‑blocker", "B")]
-    stopped = make_nlp(terms=[Term("B", "beta-blocker"), Term("B", "x")], stop=["beta-blocker"])
-    assert matched(stopped, "beta‑blocker beta-blocker x") == [("x", "B")]
+    assert matched(other, "beta‑blocker") == matched(nlp, "beta‑blocker") == [("beta‑blocker", "B")]
+    # A stop list and acronyms in exact case have them too.
+    terms = [Term("B", "beta-blocker"), Term("A", "Parkinson's"), Term("B", "x"), Term("C", "IL-2")]
+    stopped = make_nlp(terms, "en", stop=["beta-blocker", "PARKINSON’S"])
+    assert matched(stopped, "beta‑blocker beta-blocker Parkinson’s x") == [("x", "B")]
+    assert matched(stopped, "IL‑2 il‑2 IL-2 Il-2") == [("IL‑2", "C"), ("IL-2", "C")]
 
 
 @pytest.mark.parametrize("attr", ["FORM", "LOWER", "ORTH", "NORM"])
@@ -172,19 +161,12 @@ def test_token_patterns_of_orth_stay_exact(attr, tmp_path):
         assert matched(loaded, "It may rain in May.") == [("may", "MONTH"), ("May", "MONTH")]
 
 
-def test_chinese_characters():
-    nlp = spacy.blank("zh")
-    ruler = nlp.add_pipe("gazetteer_ruler")
-    ruler.initialize(lambda: [], nlp=nlp, terms=[Term("品牌", "苹果"), Term("商品", "苹果手机"), Term("商品", "手机")])
-    assert matched(nlp, "买苹果手机") == [("苹果", "品牌"), ("苹果手机", "商品"), ("手机", "商品")]
-
-
-def test_tokenized_docs():
+def test_other_tokens():
+    terms = [Term("品牌", "苹果"), Term("商品", "苹果手机"), Term("商品", "手机")]
+    assert matched(make_nlp(terms, "zh"), "买苹果手机") == [("苹果", "品牌"), ("苹果手机", "商品"), ("手机", "商品")]
     nlp = make_nlp()
-    doc = nlp(Doc(nlp.vocab, words=["heart", "failure", "-", "aspirin"]))
-    assert group_entities(doc, "weak:gazetteer")[0] == (0, 2, "Disease")
-    doc = nlp(Doc(nlp.vocab, words=["heart failure"]))
-    assert group_entities(doc, "weak:gazetteer") == []
+    assert matched(nlp, Doc(nlp.vocab, words=["heart", "failure", "-"]))[0] == ("heart failure", "Disease")
+    assert matched(nlp, Doc(nlp.vocab, words=["heart failure"])) == []
 
 
 @pytest.mark.parametrize(
@@ -206,30 +188,21 @@ def test_attr_lemma():
     nlp = lemma_nlp()
     ruler = nlp.get_pipe("gazetteer_ruler")
     nlp.add_pipe("sentencizer")  # pipes behind the ruler do not see the terms
-    ruler.initialize(lambda: [], nlp=nlp, terms=[Term("A", "hearts failure")])
+    ruler.initialize(lambda: [], nlp=nlp, terms=[Term("A", "hearts failure"), Term("B", "heart attack")])
     assert matched(nlp, "Hearts failures, heart failure") == [("Hearts failures", "A"), ("heart failure", "A")]
-    assert matched(nlp, " ") == []
-    assert matched(nlp, "") == []
-
-
-def test_attr_lemma_with_lemmas_for_some_tokens():
-    nlp = lemma_nlp()
-    nlp.get_pipe("gazetteer_ruler").add_terms([Term("A", "heart attack")], nlp)
+    assert matched(nlp, " ") == matched(nlp, "") == []
+    # Some tokens have lemmas.
     doc = Doc(nlp.vocab, words=["hearts", "attack", "attack"], lemmas=["heart", "", ""])
-    ruler = nlp.get_pipe("gazetteer_ruler")
-    assert ruler.match(doc) == [(0, 2, "A")]
-
-
-def test_attr_lemma_without_lemmas():
-    nlp = make_nlp(terms=None, attr="LEMMA")
-    ruler = nlp.get_pipe("gazetteer_ruler")
+    assert ruler.match(doc) == [(0, 2, "B")]
+    # None has.
+    other = make_nlp(terms=None, attr="LEMMA")
     with pytest.raises(WeaknerError, match="WK203"):
-        ruler.add_terms(TERMS, nlp)
-    other = lemma_nlp()
-    other.remove_pipe("gazetteer_ruler")
-    ruler.add_terms(TERMS, other)
+        other.get_pipe("gazetteer_ruler").add_terms(TERMS, other)
+    assert not other.vocab.in_memory_zone
+    nlp.remove_pipe("gazetteer_ruler")
+    other.get_pipe("gazetteer_ruler").add_terms(TERMS, nlp)
     with pytest.raises(WeaknerError, match="WK203"):
-        nlp("heart")
+        other("heart")
 
 
 @pytest.mark.parametrize("attr", ["LOWER", "NORM", "LEMMA"])
@@ -262,9 +235,15 @@ def lower_lemmas(doc):
     return doc
 
 
-def test_acronym_and_word_of_one_label_match_once():
-    nlp = make_nlp(terms=[Term("A", "aids"), Term("A", "AIDS"), Term("B", "AIDS")])
-    assert matched(nlp, "AIDS aids") == [("AIDS", "A"), ("AIDS", "B"), ("aids", "A")]
+@pytest.mark.parametrize("ambiguity, expected", [("all", ["A", "B"]), ("first", ["B"]), ("drop", [])])
+def test_ambiguity(ambiguity, expected):
+    # Of spellings of two terms the first term counts.
+    nlp = make_nlp([Term("B", "CANNOT STOP"), Term("A", "cannot stop")], "en", attr="LOWER", ambiguity=ambiguity)
+    assert [found for _, found in matched(nlp, "Cannot stop")] == expected
+    # An acronym and a word of one label match once.
+    nlp = make_nlp([Term("B", "AIDS"), Term("A", "aids"), Term("A", "AIDS")], ambiguity=ambiguity)
+    lower = [("aids", "A")]
+    assert matched(nlp, "AIDS aids") == [("AIDS", label) for label in expected] + lower
 
 
 @pytest.mark.parametrize("attr", ["ORTH", "LOWER"])
@@ -280,8 +259,8 @@ def test_equals_phrase_matcher(attr, seed):
     terms = [Term("ABC"[rng.randint(3)], text(4).strip() or "x") for _ in range(30)]
     nlp = make_nlp(terms=terms, attr=attr, acronym_length=0)
     matcher = PhraseMatcher(nlp.vocab, attr=attr)
-    for label, text_, *_ in terms:
-        matcher.add(label, [nlp.make_doc(text_)])
+    for name, text_, *_ in terms:
+        matcher.add(name, [nlp.make_doc(text_)])
     docs = [nlp.make_doc(text(25)) for _ in range(20)]
     expected = [sorted({(start, end, nlp.vocab.strings[label]) for label, start, end in matcher(doc)}) for doc in docs]
     ruler = nlp.get_pipe("gazetteer_ruler")
@@ -307,14 +286,6 @@ def test_docs_without_tokens(settings):
     assert list(ruler.pipe([])) == []
     for docs in ([nlp.make_doc("")], [nlp.make_doc(""), nlp.make_doc("")], [Doc(nlp.vocab, words=[" ", "a"])]):
         assert [group_entities(doc, "weak:gazetteer") for doc in ruler.pipe(docs)] == [[] for _ in docs]
-
-
-def test_numbers_of_labels():
-    nlp = make_nlp()
-    ruler = nlp.get_pipe("gazetteer_ruler")
-    matches_ = ruler.match_batch([nlp.make_doc(text) for text in TEXTS])
-    assert [ruler.labels[i] for i in matches_.concepts] == [label for doc in EXPECTED for _, _, label in doc]
-    assert matches_.sequences.tolist() == [i for i, doc in enumerate(EXPECTED) for _ in doc]
 
 
 def test_vocabulary_without_attributes():
@@ -346,34 +317,21 @@ def test_equal_words_may_differ_in_their_norm():
 # Errors in a stream
 
 
-def mixed_docs(nlp):
-    """Docs with lemmas, and one without."""
-    with_lemmas = [Doc(nlp.vocab, words=["hearts", "x"], lemmas=["heart", "x"]) for _ in range(5)]
-    return [*with_lemmas[:2], Doc(nlp.vocab, words=["hearts"]), *with_lemmas[2:]]
-
-
 @pytest.mark.parametrize("batch_size", [1, 2, 1000])
 def test_error_handler_gets_the_docs_that_fail(batch_size):
     nlp = lemma_nlp()
     ruler = nlp.get_pipe("gazetteer_ruler")
     ruler.add_terms([Term("A", "hearts")], nlp)
+    docs = [Doc(nlp.vocab, words=["hearts", "x"], lemmas=["heart", "x"]) for _ in range(5)]
+    docs.insert(2, Doc(nlp.vocab, words=["hearts"]))  # without lemmas
+    with pytest.raises(WeaknerError, match="WK203"):
+        list(ruler.pipe(docs, batch_size=batch_size))
     failed = []
     ruler.set_error_handler(lambda name, proc, docs, error: failed.append((name, proc, docs, str(error)[:7])))
-    docs = mixed_docs(nlp)
     done = list(ruler.pipe(docs, batch_size=batch_size))
     assert done == [doc for i, doc in enumerate(docs) if i != 2]
     assert [group_entities(doc, "weak:gazetteer") for doc in done] == [[(0, 1, "A")]] * 5
     assert failed == [("gazetteer_ruler", ruler, [docs[2]], "[WK203]")]
-
-
-def test_errors_are_raised_without_a_handler():
-    nlp = lemma_nlp()
-    ruler = nlp.get_pipe("gazetteer_ruler")
-    ruler.add_terms([Term("A", "hearts")], nlp)
-    with pytest.raises(WeaknerError, match="WK203"):
-        list(ruler.pipe(mixed_docs(nlp)))
-    with pytest.raises(WeaknerError, match="WK202"):
-        list(make_nlp(terms=None).pipe(["aspirin"]))
 
 
 # Memory
@@ -393,9 +351,8 @@ def test_docs_from_before_stay_valid():
     nlp = make_nlp(terms=None)
     doc = nlp.make_doc("Congestive heart failure is here")
     nlp.get_pipe("gazetteer_ruler").add_terms(TERMS, nlp)
-    again = nlp.make_doc("congestive heart failure")
     assert [token.lower_ for token in doc] == ["congestive", "heart", "failure", "is", "here"]
-    assert [token.text for token in again] == ["congestive", "heart", "failure"]
+    assert [token.text for token in nlp.make_doc("congestive heart failure")] == ["congestive", "heart", "failure"]
 
 
 def test_labels_outlive_a_memory_zone():
@@ -406,9 +363,7 @@ def test_labels_outlive_a_memory_zone():
         nlp.get_pipe("gazetteer_ruler")(before)
     assert group_entities(before, "weak:gazetteer") == EXPECTED[0]
     assert matches(nlp) == EXPECTED
-
-
-def test_label_that_is_a_word_of_a_text():
+    # One that is a word of a text.
     nlp = make_nlp(terms=[Term("Aspirin", "aspirin")])
     for _ in range(3):
         with nlp.memory_zone():
@@ -416,18 +371,28 @@ def test_label_that_is_a_word_of_a_text():
     assert matched(nlp, "aspirin") == [("aspirin", "Aspirin")]
 
 
-@pytest.mark.parametrize("attr", ["LOWER", "ORTH"])
-def test_initializing_inside_a_memory_zone(attr):
-    nlp = make_nlp(terms=None, attr=attr)
+def test_initializing_inside_a_memory_zone():
+    nlp = make_nlp(terms=None)
     with nlp.memory_zone():
         nlp.get_pipe("gazetteer_ruler").add_terms(TERMS, nlp)
-        inside = matches(nlp)
-    assert matches(nlp) == inside == matches(make_nlp(attr=attr))
+        assert matches(nlp) == EXPECTED
+    assert matches(nlp) == EXPECTED
     assert nlp.get_pipe("gazetteer_ruler").terms == TERMS
 
 
-def test_failing_in_a_memory_zone_closes_it():
-    nlp = make_nlp(terms=None, attr="LEMMA")
-    with pytest.raises(WeaknerError, match="WK203"):
-        nlp.get_pipe("gazetteer_ruler").add_terms(TERMS, nlp)
-    assert not nlp.vocab.in_memory_zone
+@pytest.mark.parametrize("source", ["terms", "patterns"])
+def test_raw_text_and_rows_with_offsets_give_the_same(tmp_path, source):
+    texts = ["high\nblood pressure", "so high  blood \t pressure", "high\n\nblood pressure"]
+    texts.append("it is\n\nhigh blood\r\npressure")
+    rows = [{"label": "D", "pattern": "high blood pressure"}, {"label": "E", "pattern": [{"LOWER": "blood"}]}]
+    (tmp_path / "list.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = []
+    for more in ({}, {"spans": []}):
+        (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text, **more}) + "\n" for text in texts))
+        label(tmp_path / "in.jsonl", tmp_path / "out.spacy", sources={"s": {source: str(tmp_path / "list.jsonl")}})
+        docs = read_docs(tmp_path / "out.spacy", Vocab())
+        spans = [span for doc in docs for span in doc.spans[weak_group("s")]]
+        found.append([(" ".join(span.text.split()), span.label_) for span in spans])
+        (tmp_path / "out.spacy").unlink()
+    phrase, word = ("high blood pressure", "D"), ("blood", "E")
+    assert found[0] == found[1] == [phrase, word, phrase, word, word, phrase, word]

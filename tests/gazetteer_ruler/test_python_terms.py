@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import spacy
-from spacy.util import load_model_from_config
 
 from spacy_weakner.corpus.weak import group_entities
 from spacy_weakner.errors import WeaknerError
@@ -62,21 +61,6 @@ def test_initialize_takes_the_same(ruler, nlp):
 
 
 @pytest.mark.parametrize(
-    "block",
-    [
-        {"terms": ["aspirin", "ibuprofen"], "label": "DRUG"},
-        {"terms": {"DRUG": ["aspirin", "ibuprofen"]}},
-        {"terms": [["DRUG", "aspirin"], "ibuprofen"], "label": "DRUG"},
-    ],
-)
-def test_in_a_config(nlp, ruler, block):
-    nlp.config["initialize"]["components"]["gazetteer_ruler"] = block
-    nlp = load_model_from_config(nlp.config)
-    nlp.initialize()
-    assert nlp.get_pipe("gazetteer_ruler").terms == DRUGS
-
-
-@pytest.mark.parametrize(
     "terms, label, message",
     [
         (["aspirin"], None, "WK103.*entry 1: .*label is empty"),
@@ -109,22 +93,18 @@ def test_terms_are_tokenized_by_the_pipeline_of_the_component(nlp, ruler):
     assert group_entities(nlp("abab"), "weak:gazetteer") == [(0, 2, "X"), (2, 4, "X")]
 
 
-def test_a_copied_pipeline_has_its_own(nlp, ruler):
+def test_a_copied_or_loaded_pipeline_has_its_own(nlp, ruler, tmp_path):
     ruler.add_terms(["aspirin"], label="DRUG")
+    nlp.to_disk(tmp_path)
+    other = spacy.load(tmp_path)
+    other.get_pipe("gazetteer_ruler").add_terms(["ibuprofen"], label="DRUG")
+    assert other.get_pipe("gazetteer_ruler").terms == DRUGS
     other = copy.deepcopy(nlp)
     other.tokenizer = spacy.blank("en").tokenizer
     del nlp, ruler
     gc.collect()
     other.get_pipe("gazetteer_ruler").add_terms(["don't"], label="X")
     assert other.get_pipe("gazetteer_ruler").match(other("Don't")) == [(0, 2, "X")]
-
-
-def test_a_loaded_pipeline_has_its_own(nlp, ruler, tmp_path):
-    ruler.add_terms(["aspirin"], label="DRUG")
-    nlp.to_disk(tmp_path)
-    other = spacy.load(tmp_path)
-    other.get_pipe("gazetteer_ruler").add_terms(["ibuprofen"], label="DRUG")
-    assert other.get_pipe("gazetteer_ruler").terms == DRUGS
 
 
 def test_without_a_pipeline(nlp, ruler):

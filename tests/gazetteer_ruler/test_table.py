@@ -93,58 +93,15 @@ def test_find_equals_naive_search(terms, texts, acronym_length, stop, min_length
     assert [sorted(find(table, [text])[0]) for text in texts] == expected
     stored = TermTable.from_file(ArrayFile(table.to_bytes(), "x"), config)
     assert find(stored, texts) == find(table, texts)
+    # With other settings the stored terms are compiled anew.
+    again = TermTable.from_file(ArrayFile(make_table(terms).to_bytes(), "x"), config)
+    assert again.settings == config and again.to_bytes() == table.to_bytes()
+    # So are those that are added.
+    more = make_columns(terms[:5]).plus(make_columns(terms[5:]))
+    assert TermTable.build(more, config).to_bytes() == table.to_bytes()
 
 
-AIDS = [Term("X", "aids"), Term("Y", "AIDS"), Term("Z", "aids"), Term("X", "AIDS")]
-
-
-@pytest.mark.parametrize(
-    "terms, ambiguity, upper_case, lower_case",
-    [
-        (AIDS, "all", "XYZ", "XZ"),
-        (AIDS, "first", "Y", "X"),
-        (AIDS, "drop", "", ""),
-        (AIDS[:2], "all", "XY", "X"),
-        (AIDS[:2], "first", "Y", "X"),
-        (AIDS[1::-1], "first", "Y", "X"),
-        (AIDS[:2], "drop", "", "X"),
-        ([AIDS[0], AIDS[3]], "drop", "X", "X"),  # two terms, but one label
-        ([AIDS[0], AIDS[3]], "first", "X", "X"),
-        ([AIDS[0], AIDS[2], AIDS[3]], "drop", "", ""),  # the plain ones alone have two labels
-        (AIDS[1:2], "drop", "Y", ""),
-        (AIDS[1:2] + AIDS[3:], "first", "Y", ""),
-        (AIDS[3:] + AIDS[1:2], "first", "X", ""),
-    ],
-)
-def test_ambiguity(terms, ambiguity, upper_case, lower_case):
-    table = make_table(terms, ambiguity=ambiguity)
-    found = find(table, ["AIDS", "aids", "-aids"])
-    assert ["".join(label for _, _, label, _ in rows) for rows in found] == [upper_case, lower_case, lower_case]
-
-
-def test_ambiguity_is_about_whole_phrases():
-    terms = [Term("X", "ab"), Term("Y", "a"), Term("Z", "abc")]
-    for ambiguity in AMBIGUITY:
-        assert find(make_table(terms, ambiguity=ambiguity), ["abc"]) == [
-            [(0, 1, "Y", ""), (0, 2, "X", ""), (0, 3, "Z", "")]
-        ]
-
-
-def test_order_of_terms_decides_which_label_is_first():
-    terms = [Term("Y", "a"), Term("X", "a"), Term("X", "b"), Term("Y", "b")]
-    table = make_table(terms, ambiguity="first")
-    assert find(table, ["ab"]) == [[(0, 1, "Y", ""), (1, 2, "X", "")]]
-    more = make_columns(terms[:1]).plus(make_columns([terms[3], *terms[1:3]]))
-    assert find(TermTable.build(more, table.settings), ["ab"]) == [[(0, 1, "Y", ""), (1, 2, "Y", "")]]
-
-
-def test_names_and_labels_are_sorted():
-    table = make_table([Term("Z", "a"), Term("X", "AB"), Term("Y", "abc")], min_length=2)
-    assert table.concepts.names == ["X", "Y", "Z"]
-    assert table.labels == ["X", "Y"]
-
-
-def test_empty_table():
+def test_empty_tables():
     for table in (make_table([]), make_table([Term("X", "a")], min_length=2)):
         assert table.is_empty and not table.has_exact
         assert table.labels == []
@@ -152,12 +109,11 @@ def test_empty_table():
         stored = TermTable.from_file(ArrayFile(table.to_bytes(), "x"), table.settings)
         assert stored.is_empty
         assert list(stored.columns.terms()) == list(table.columns.terms())
-
-
-@pytest.mark.parametrize("terms", [[Term("X", "a")], [Term("X", "AB")], [Term("X", "a"), Term("X", "AB")]])
-@pytest.mark.parametrize("texts", [[], [""], ["", "", ""]])
-def test_nothing_to_search(terms, texts):
-    assert find(make_table(terms), texts) == [[] for _ in texts]
+    for terms in ([Term("X", "a")], [Term("X", "AB")], [Term("Y", "a"), Term("X", "AB")]):
+        table = make_table(terms)
+        assert table.concepts.names == table.labels == sorted(term.label for term in terms)
+        for texts in ([], [""], ["", "", ""]):
+            assert find(table, texts) == [[] for _ in texts]
 
 
 def test_many_labels():
@@ -172,12 +128,6 @@ def test_long_matches_far_behind_do_not_overflow():
     columns = numpy.asarray([[2**25, 100_000, 90_000], [2**25, 70_000, 5], [2**25, 70_000, 5], [3, 1, 0]])
     hits = Hits(*columns.T)
     assert numpy.stack(_sorted(hits, 100_000), axis=1).tolist() == columns[[3, 1, 0]].tolist()
-
-
-def test_settings_select_terms():
-    columns = make_columns([Term("X", "a"), Term("X", "AB"), Term("X", "abc"), Term("X", "bb")])
-    sizes = columns.select(SETTINGS._replace(stop=["BB"], min_length=2)).sizes()
-    assert sizes == {"plain": 1, "exact": 1, "short": 1, "stop": 1, "empty": 0}
 
 
 # Storage
@@ -199,25 +149,14 @@ def test_stored_table_is_mapped(tmp_path):
     file_ = open_arrays(tmp_path / "table")
     assert file_.meta["more"] == 1
     loaded = TermTable.from_file(file_, table.settings)
-    assert find(loaded, TEXTS) == find(table, TEXTS)
-    assert list(loaded.columns.terms()) == TERMS
-    assert loaded.concepts.names == table.concepts.names
-    assert loaded.to_bytes() == table.to_bytes()
+    assert copy.deepcopy(loaded) is loaded
     for array in (loaded.plain.edges.keys, loaded.exact.label_sets, loaded.columns.ids.values):
-        assert not array.flags.owndata
-        assert not array.flags.writeable
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [{"acronym_length": 0}, {"stop": ["BBA"]}, {"min_length": 3}, *({"ambiguity": a} for a in AMBIGUITY[1:])],
-)
-def test_other_settings_compile_the_stored_terms_anew(changed):
-    file_ = ArrayFile(make_table(TERMS).to_bytes(), "x")
-    again, fresh = TermTable.from_file(file_, SETTINGS._replace(**changed)), make_table(TERMS, **changed)
-    assert again.settings == fresh.settings
-    assert find(again, TEXTS) == find(fresh, TEXTS) != find(make_table(TERMS), TEXTS)
-    assert again.to_bytes() == fresh.to_bytes()
+        assert not array.flags.owndata and not array.flags.writeable
+    for other in (loaded, pickle.loads(pickle.dumps(loaded))):  # as to another process
+        assert find(other, TEXTS) == find(table, TEXTS)
+        assert list(other.columns.terms()) == TERMS
+        assert other.concepts.names == table.concepts.names
+        assert other.to_bytes() == table.to_bytes()
 
 
 def test_matching_does_not_read_the_terms():
@@ -240,16 +179,7 @@ def test_labels_of_another_form(labels):
             TermTable.from_file(stored_with({}, labels), config)
 
 
-@pytest.mark.parametrize("name", [*make_table(TERMS)._stored({})[1]])
-def test_missing_array(name):
-    with pytest.raises(WeaknerError, match=f"WK206.*the file.*no array '{name}'"):
-        TermTable.from_file(stored_with({name: None}), SETTINGS).columns  # noqa: B018
-
-
-def test_copies(tmp_path):
-    make_table(TERMS).to_file(tmp_path / "table", {})
-    table = TermTable.from_file(open_arrays(tmp_path / "table"), SETTINGS)
-    assert copy.deepcopy(table) is table
-    sent = pickle.loads(pickle.dumps(table))  # as to another process
-    assert find(sent, TEXTS) == find(table, TEXTS)
-    assert list(sent.columns.terms()) == TERMS
+def test_missing_arrays():
+    for name in make_table(TERMS)._stored({})[1]:
+        with pytest.raises(WeaknerError, match=f"WK206.*the file.*no array '{name}'"):
+            TermTable.from_file(stored_with({name: None}), SETTINGS).columns  # noqa: B018

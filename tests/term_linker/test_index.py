@@ -73,6 +73,10 @@ def test_equal_terms_come_first_with_all_their_ids_in_the_order_of_the_list():
     (found,) = index.nearest(["hemolytic anemia"], 1)
     assert found == [("D1", 1.0), ("D2", 1.0)]
     assert [some[:1] for some in index.nearest(["x", "", "qqq"], 3)] == [[("D5", 1.0)], [], []]
+    # Of equally near terms the first stay.
+    index = TermIndex.build([(f"alpha beta {letter}", letter) for letter in "abcdefgh"], "en")
+    (found,) = index.nearest(["alpha beta"], 2)
+    assert [candidate.id for candidate in found] == ["a", "b"]
 
 
 def test_mentions_together_are_mentions_one_by_one():
@@ -83,20 +87,11 @@ def test_mentions_together_are_mentions_one_by_one():
 
 def test_storage():
     index = TermIndex.build(TERMS, "en")
-    again = TermIndex.from_parts(index.forms, index.ids, index.to_arrays())
-    assert again.nearest(["heart failur"], 3) == index.nearest(["heart failur"], 3)
-    with pytest.raises(ValueError):
-        TermIndex.from_parts(index.forms[:-1], index.ids, index.to_arrays())
-    with pytest.raises(ValueError):
-        TermIndex.from_parts(index.forms, index.ids, {**index.to_arrays(), "weights": numpy.zeros(3, "float32")})
-
-
-def test_of_equally_near_terms_the_first_of_the_list_stay():
-    index = TermIndex.build([(f"alpha beta {letter}", letter) for letter in "abcdefgh"], "en")
-    (found,) = index.nearest(["alpha beta"], 2)
-    assert [candidate.id for candidate in found] == ["a", "b"]
-
-
-def test_a_small_index_is_small():
-    arrays = TermIndex.build(TERMS, "en").to_arrays()
+    arrays = index.to_arrays()
     assert sum(array.nbytes for array in arrays.values()) < 5_000
+    assert TermIndex.from_parts(index.forms, index.ids, arrays).nearest(["heart failur"], 3) == index.nearest(
+        ["heart failur"], 3
+    )
+    for forms, given in ((index.forms[:-1], arrays), (index.forms, {**arrays, "weights": numpy.zeros(3, "float32")})):
+        with pytest.raises(ValueError):
+            TermIndex.from_parts(forms, index.ids, given)

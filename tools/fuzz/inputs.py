@@ -1,7 +1,7 @@
 """Damages files and looks at what the commands make of them: an error of this package, on one line, or success.
 
-    python -m tests.fuzz.inputs --n 10000 --seed 0
-    python -m tests.fuzz.inputs --only jsonl --replay fuzz-findings/jsonl-17/a.jsonl
+    python -m tools.fuzz.inputs --n 10000 --seed 0
+    python -m tools.fuzz.inputs --only jsonl --replay fuzz-findings/jsonl-17/a.jsonl
 
 Nothing else counts: no other exception, no warning, no run longer than 20 seconds, no output that is not whole. What
 failed is kept in a folder, with the traceback.
@@ -38,11 +38,7 @@ GOOD, REFUSED = "success", "error of ours"
 
 
 class Outcome(NamedTuple):
-    """What came of an input.
-
-    result (str): "success", "error of ours", or what is wrong.
-    details (str): The message or the traceback.
-    """
+    """What came of an input."""
 
     result: str
     details: str = ""
@@ -58,12 +54,7 @@ class _TooLong(BaseException):
 
 
 def try_files(kind: Kind, files: Files) -> Outcome:
-    """Write files, run what reads them, and judge what comes of it.
-
-    kind (Kind): What they are.
-    files (Files): The files, one of them damaged.
-    RETURNS (Outcome): What came of it.
-    """
+    """Write files, run what reads them, and judge what comes of it."""
     with TemporaryDirectory(prefix="fuzz") as name:
         folder = Path(name)
         for path, data in files.items():
@@ -140,25 +131,13 @@ def _whole(kind: Kind, folder: Path) -> Outcome:
 
 
 def damaged(kind: Kind, seed: int) -> Files:
-    """The files of a kind, one of them damaged.
-
-    kind (Kind): The kind.
-    seed (int): Makes the damage.
-    RETURNS (Files): The files.
-    """
+    """The files of a kind, one of them damaged."""
     files = kind.files()
     return {**files, kind.target: kind.mutator(Random(f"{kind.name} {seed}"), files[kind.target])}
 
 
 def fuzz(n: int, seed: int, only: Optional[str] = None, findings: Optional[Path] = None) -> Dict[str, Counter[str]]:
-    """Try inputs of all kinds in turn.
-
-    n (int): How many.
-    seed (int): Makes them.
-    only (Optional[str]): The one kind to try, if not all.
-    findings (Optional[Path]): Folder for those that fail.
-    RETURNS (Dict[str, Counter[str]]): Results by kind.
-    """
+    """Try inputs of all kinds in turn."""
     kinds = [KINDS[only]] if only else list(KINDS.values())
     results: Dict[str, Counter[str]] = {kind.name: Counter() for kind in kinds}
     for i in range(n):

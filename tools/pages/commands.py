@@ -11,6 +11,7 @@ from configparser import ConfigParser
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Set
+from unittest.mock import patch
 
 import srsly
 import typer
@@ -29,20 +30,15 @@ SHOWN = {"pip", "pytest", "ruff", "mypy", "git", "source", ".", "export", "curl"
 SHOWN |= {"sphinx-build", "ray", "jupyter", "jupytext", "pre-commit", "set", "py", "sudo", "tar", "vllm", "gunicorn"}
 SHOWN |= {"iconv", "module", "winget", "brew", "xcode-select", "wsl"}
 # Modules that `python -m` runs.
-_MODULES = ("venv", "pip", "build", "benchmarks", "tests.fuzz.inputs", "spacy_weakner.code_version")
+_MODULES = ("venv", "pip", "build", "benchmarks", "spacy_weakner.code_version")
 
 
 class Command(NamedTuple):
-    """One command of a block.
-
-    words (List[str]): Its words.
-    output (Optional[str]): The file that it writes to.
-    variables (Dict[str, str]): Variables of the environment that stand before it.
-    """
+    """One command of a block."""
 
     words: List[str]
-    output: Optional[str]
-    variables: Dict[str, str]
+    output: Optional[str]  # the file that it writes to
+    variables: Dict[str, str]  # of the environment, which stand before it
 
 
 def parse(text: str) -> Iterator[Command]:
@@ -80,10 +76,7 @@ def _command(words: List[str]) -> Command:
 
 
 def check(command: Command) -> None:
-    """Make sure that a command and its options exist.
-
-    RAISES (AssertionError, typer.BadParameter): If they do not.
-    """
+    """Make sure that a command and its options exist."""
     words = command.words
     if not words:
         return  # variables alone
@@ -134,13 +127,9 @@ def _check_click(command: Any, words: List[str]) -> None:
             assert section in sections, f"unknown option: {word}"
 
 
-def _projects() -> List[Dict[str, Any]]:
-    return [load_project_config(ROOT, interpolate=False)]
-
-
 def _check_weasel(words: List[str]) -> None:
     assert words[0] in ("run", "document", "assets"), words
-    project = _projects()[0]
+    project = load_project_config(ROOT, interpolate=False)
     template = (ROOT / "spacy_weakner/project/templates/project.yml.jinja").read_text(encoding="utf-8")
     if words[0] == "run":
         names = {*project["workflows"], *(each["name"] for each in project["commands"])}
@@ -182,13 +171,7 @@ def _check_pip(words: List[str]) -> None:
 
 
 def run(command: Command, add: str = "", expected: int = 0) -> str:
-    """Run a command in the working folder.
-
-    command (Command): The command.
-    add (str): Options for trainings and workflows.
-    expected (int): The exit code that it has to have.
-    RETURNS (str): What it printed.
-    """
+    """Run a command in the working folder, with options for trainings and workflows; it ends with the expected code."""
     words = command.words
     check(command)
     if not words:
@@ -199,9 +182,7 @@ def run(command: Command, add: str = "", expected: int = 0) -> str:
     trains = trains or (words[:2] == ["spacy", "weakner"] and words[2] in ("train", "encoder"))
     if trains and add and "--passes" not in words:
         words = [*words, *(["."] if words[0] == "weasel" and len(words) == 3 else []), *shlex.split(add)]
-    before = {name: os.environ.get(name) for name in command.variables}
-    os.environ.update(command.variables)
-    try:
+    with patch.dict(os.environ, command.variables):
         if name == "cd":
             os.chdir(words[1])
             return ""
@@ -219,12 +200,6 @@ def run(command: Command, add: str = "", expected: int = 0) -> str:
             done = subprocess.run(line, capture_output=True, text=True, timeout=120)
             assert done.returncode == expected, done.stdout + done.stderr
             printed = done.stdout
-    finally:
-        for variable, value in before.items():
-            if value is None:
-                os.environ.pop(variable, None)
-            else:
-                os.environ[variable] = value
     if command.output is not None:
         Path(command.output).write_text(printed, encoding="utf-8")
         return ""

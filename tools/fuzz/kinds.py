@@ -19,8 +19,7 @@ import srsly
 from spacy_weakner.project.rules import Facts, Settings
 
 from . import exports, questions
-from .corpora import ROWS, gold, inside_spacy
-from .kind import OUT, Files, Kind, command, function, jsonl, text
+from .kind import OUT, ROWS, Files, Kind, command, function, gold, inside_spacy, jsonl, text
 from .mutators import mutate, mutate_binary, mutate_json
 
 # Valid files

@@ -3,7 +3,7 @@
 import json
 import random
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Sequence, Union
+from typing import Callable, Dict, List, NamedTuple, Union
 
 import spacy
 from weasel.cli.run import project_run
@@ -12,8 +12,7 @@ from spacy_weakner.configs import render_config
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.project.context import ALONE, WITH_LISTS, config_name
-
-from ..util import crf_pipeline, make_doc, make_examples, train
+from tests.util import crf_pipeline, make_doc, make_examples, train
 
 NAMES, PLACES = ["Anna", "Bob", "Clara", "Bob Smith"], ["Paris", "New York", "Rome"]
 TINY = {
@@ -25,26 +24,16 @@ Command = Union[List[str], Callable[[], object]]
 
 
 class Stage(NamedTuple):
-    """Something to kill.
-
-    commands (List[Command]): Arguments of `spacy weakner`, or functions, one after the other; paths are relative to the
-        folder that it runs in.
-    before (Callable[[Path], None]): Fills that folder.
-    trains (bool): It starts trainings: in this very process, so that none imports everything anew.
-    alone (bool): Only the process itself is killed, not those that it has started, which then have to end.
-    """
+    """Something to kill."""
 
     commands: List[Command]
     before: Callable[[Path], None] = lambda folder: None
-    trains: bool = False
-    alone: bool = False
+    trains: bool = False  # trainings run in this very process, so that none imports everything anew
+    alone: bool = False  # only the process itself is killed, and those that it has started have to end
 
 
 def make_inputs(folder: Path) -> None:
-    """Write what the stages read.
-
-    folder (Path): An empty folder.
-    """
+    """Write what the stages read."""
     draw = random.Random(0)
     nlp = spacy.blank("xx")
     rows = [_sentence(draw, i) for i in range(120)]
@@ -147,8 +136,3 @@ STAGES: Dict[str, Stage] = {
     "weasel": Stage([lambda: project_run(Path(), "all")], _project),
     "fit-package": Stage(_WHOLE, trains=True),
 }
-
-
-def chosen(names: Sequence[str]) -> Dict[str, Stage]:
-    """Stages by name; of none all."""
-    return {name: STAGES[name] for name in names or STAGES}

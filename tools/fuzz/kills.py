@@ -1,7 +1,7 @@
 """Kills commands at random moments, runs them again, and compares what they have made with that of an undisturbed run:
 the same files with the same bytes, and nothing else.
 
-    python -m tests.fuzz.kills --n 200 --seed 0 [--stages label fit-package] [--folder kept/]
+    python -m tools.fuzz.kills --n 200 --seed 0 [--stages label fit-package] [--folder kept/]
 
 Each command runs in a process that is forked from this one, which has imported everything.
 """
@@ -21,7 +21,15 @@ import time
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import Any, Dict, List, Optional
+
+from typer.main import get_command
+
+from spacy_weakner.cli.app import app
+from spacy_weakner.runs import training
+from tests.command_line import train_here
+
+from .stages import STAGES, Stage, make_inputs
 
 # What only says how long something took.
 _TIMES = ("train.log", "project.lock")
@@ -30,28 +38,10 @@ _PATIENCE = 300.0  # seconds
 _ORPHANS = 30.0  # processes that have only just begun, on a machine that has much to do
 
 
-class Finding(NamedTuple):
-    """What is wrong.
-
-    stage (str): The stage.
-    seed (str): Of the trial.
-    what (str): In words.
-    """
-
-    stage: str
-    seed: str
-    what: str
-
-
 class Killer:
-    """Runs trials.
-
-    folder (Path): Where, in a folder for each stage.
-    """
+    """Runs trials."""
 
     def __init__(self, folder: Path) -> None:
-        from .stages import make_inputs
-
         self.folder = folder
         self.kills: Counter[str] = Counter()
         self._expected: Dict[str, Dict[str, str]] = {}
@@ -60,15 +50,8 @@ class Killer:
         make_inputs(folder / "in")
         self._inputs = contents(folder / "in")
 
-    def trial(self, name: str, seed: str) -> Optional[Finding]:
-        """Kill a stage once or several times, let it end, and look.
-
-        name (str): The stage.
-        seed (str): Decides when.
-        RETURNS (Optional[Finding]): What is wrong, if anything is.
-        """
-        from .stages import STAGES
-
+    def trial(self, name: str, seed: str) -> Optional[str]:
+        """Kill a stage once or several times, let it end, and say what is wrong, if anything is."""
         stage, draw, work = STAGES[name], random.Random(f"{name} {seed}"), self.folder / "work"
         if name not in self._expected:
             self._fresh(stage, work)
@@ -76,7 +59,7 @@ class Killer:
             code = self._wait(self._start(stage, work), _PATIENCE)
             self._seconds[name] = time.monotonic() - begin
             if code != 0:
-                return Finding(name, seed, f"undisturbed it ended with {code}: {self._log()}")
+                return f"undisturbed it ended with {code}: {self._log()}"
             self._expected[name] = contents(work)
         self._fresh(stage, work)
         for _ in range(draw.choice((1, 1, 2, 3))):
@@ -90,15 +73,15 @@ class Killer:
             deadline = time.monotonic() + _ORPHANS
             while any(map(_is_alive, group)):
                 if time.monotonic() > deadline:
-                    return Finding(name, seed, f"processes outlive their parent: {group}")
+                    return f"processes outlive their parent: {group}"
                 time.sleep(0.02)
         code = self._wait(self._start(stage, work), _PATIENCE)
         if code != 0:
-            return Finding(name, seed, f"the next run ended with {code}: {self._log()}")
+            return f"the next run ended with {code}: {self._log()}"
         difference = compare(self._expected[name], contents(work))
         if contents(self.folder / "in") != self._inputs:
             difference = "the inputs have changed"
-        return Finding(name, seed, difference) if difference else None
+        return difference or None
 
     def _fresh(self, stage: Any, work: Path) -> None:
         shutil.rmtree(work, ignore_errors=True)
@@ -137,17 +120,8 @@ class Killer:
         return " | ".join((self.folder / "log").read_text(errors="replace").strip().splitlines()[-4:])
 
 
-def run(stage: Any) -> int:
-    """Run the commands of a stage in this process.
-
-    stage (Stage): The stage.
-    RETURNS (int): The exit code of the first that fails, or 0.
-    """
-    from typer.main import get_command
-
-    from spacy_weakner.cli.app import app
-    from spacy_weakner.runs import training
-
+def run(stage: Stage) -> int:
+    """Run the commands of a stage in this process."""
     if stage.trains:
         training._run = _Trainer()
     for arguments in stage.commands:
@@ -182,8 +156,6 @@ class _Trainer:
                 raise RuntimeError("a training has failed")
 
     def _serve(self, connection: socket.socket) -> None:
-        from ..command_line import train_here
-
         lines = connection.makefile("rw")
         while line := lines.readline():
             pid = os.fork()
@@ -262,7 +234,6 @@ def _descendants(pid: int) -> List[int]:
 
 
 def main() -> int:
-    """RETURNS (int): 1 if something was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=200, help="kills")
     parser.add_argument("--seed", type=int, default=0)
@@ -275,25 +246,15 @@ def main() -> int:
 
 
 def kill(folder: Path, n: int, seed: int, names: List[str]) -> int:
-    """Kill n times, all stages in turn.
-
-    folder (Path): A folder of its own, made if need be.
-    n (int): Kills, at least.
-    seed (int): Decides when.
-    names (List[str]): The stages; none: all.
-    RETURNS (int): Findings.
-    """
-    from .stages import chosen
-
+    """Kill n times, all stages in turn."""
     shutil.rmtree(folder, ignore_errors=True)
     killer, findings, number = Killer(folder), 0, 0
-    stages = list(chosen(names))
     while sum(killer.kills.values()) < n:
-        for name in stages:
+        for name in names or STAGES:
             finding = killer.trial(name, f"{seed} {number}")
             if finding is not None:
                 findings += 1
-                print(f"FOUND {finding}", flush=True)
+                print(f"FOUND {name}, seed '{seed} {number}': {finding}", flush=True)
             if sum(killer.kills.values()) >= n:
                 break
         number += 1

@@ -11,49 +11,16 @@ STRANGE = [
     "(" * 300, "O", "B-", "I-X", "B-X-Y", "-", "-DOCSTART-",
 ]  # fmt: skip
 NUMBERS = [
-    "1e999",
-    "-0",
+    *["1e999", "-0", "1e400", "-1", "0", "4294967296", "18446744073709551616", "0.1", "NaN", "Infinity"],
     "1" * 5000,
-    "1e400",
-    "-1",
-    "0",
-    "4294967296",
-    "18446744073709551616",
-    "0.1",
-    "NaN",
-    "Infinity",
 ]
-VALUES: List[Any] = [
-    None,
-    True,
-    False,
-    0,
-    -1,
-    1,
-    2**31,
-    2**63,
-    2**64,
-    10**30,
-    10**400,
-    1e308,
-    0.5,
-    "",
-    "x",
-    [],
-    {},
-    [[]],
-    [None],
-]
+SIZES = [0, -1, 1, 2**31, 2**63, 2**64, 10**30, 10**400, 1e308, 0.5]
+VALUES: List[Any] = [None, True, False, *SIZES, "", "x", [], {}, [[]], [None]]
 NESTED = ["[" * 100_000, "{\"a\":" * 50_000, "[" * 500 + "]" * 500]  # fmt: skip
 
 
 def mutate(random: Random, data: bytes) -> bytes:
-    """Damage a file.
-
-    random (Random): Where chance comes from.
-    data (bytes): The file.
-    RETURNS (bytes): The damaged one; sometimes it is still valid.
-    """
+    """Damage a file."""
     for _ in range(random.choice([1, 1, 1, 2, 4])):
         data = random.choice(_WAYS)(random, data)
     return data

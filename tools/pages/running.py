@@ -27,12 +27,7 @@ else:
 
 
 def run_page(page: Path, transformer: Path) -> int:
-    """Run the blocks of a page in the working folder.
-
-    page (Path): The page.
-    transformer (Path): A small Transformer.
-    RETURNS (int): How many blocks there were.
-    """
+    """Run the blocks of a page in the working folder."""
     names: Dict[str, Any] = {"__name__": "__main__"}
     printed, done = "", 0
     for block in read_blocks(page):
@@ -47,12 +42,7 @@ def run_page(page: Path, transformer: Path) -> int:
 
 
 def run_block(block: Block, names: Dict[str, Any], printed: str, transformer: Path) -> str:
-    """Run a block.
-
-    names (Dict[str, Any]): Names that the Python blocks of the page have defined.
-    printed (str): What the block before it has printed.
-    RETURNS (str): What it printed.
-    """
+    """Run a block."""
     if "output" in block.marks:
         missed = first_missed(block.text, printed)
         assert missed is None, f"it did not print {missed!r}, but\n{printed}"

@@ -26,11 +26,7 @@ PATHS = {"train": "gold.spacy", "dev": "dev.spacy", "strong": "gold.spacy", "wea
 
 
 def check_settings(block: Block, transformer: Path) -> None:
-    """Make sure that the settings exist and can be resolved.
-
-    block (Block): An ini block.
-    transformer (Path): In the place of a Transformer that would have to be downloaded.
-    """
+    """Make sure that the settings exist and can be resolved."""
     given = Config().from_str(with_parents(block.text), interpolate=False)
     if "part" in block.marks:
         return
@@ -59,12 +55,7 @@ def with_parents(text: str) -> str:
 
 
 def resolve_all(config: Config, sections: Set[str]) -> Language:
-    """Make the pipeline of a config, and whatever else the sections of a block say.
-
-    config (Config): A whole config.
-    sections (Set[str]): What to resolve beside the pipeline.
-    RETURNS (Language): The pipeline.
-    """
+    """Make the pipeline of a config, and whatever else the sections of a block say."""
     config = config.interpolate()
     nlp = util.load_model_from_config(config, auto_fill=True, validate=True)
     filled = nlp.config.interpolate()

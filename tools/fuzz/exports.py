@@ -6,8 +6,7 @@ from functools import cache
 from random import Random
 from typing import Any, Dict, List
 
-from .corpora import gold, inside_spacy
-from .kind import OUT, Files, Kind, Mutator, command, jsonl
+from .kind import OUT, Files, Kind, Mutator, command, gold, inside_spacy, jsonl
 from .mutators import mutate, mutate_binary, mutate_json
 
 _TEXT = "Anna 😊 met Bob in New York."

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-# Pages of notebooks are made of notebooks, which tests/test_notebook.py runs.
+# Pages of notebooks are made of notebooks, which are run as such.
 PAGES = sorted(
     path
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
