@@ -14,9 +14,7 @@ from threading import Thread
 from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple, TypeVar
 
-from .._compat import import_factories_by_name
 from ..errors import Errors, WeaknerError
-from ..own_code import import_own_code
 from ..scratch import remove_own
 
 A = TypeVar("A")
@@ -95,12 +93,13 @@ class Processes(Pool):
 
 
 @contextmanager
-def processes(n: int) -> Iterator[Pool]:
-    """Start processes, which end when the block does, or this process, for whatever reason."""
+def processes(n: int, *, with_spacy: bool = True) -> Iterator[Pool]:
+    """Start processes, which end when the block does, or this process, for whatever reason. With `with_spacy` they know
+    components by name, and the user's own functions."""
     context = get_context("spawn")
     # Nothing is ever sent. It ends when this process closes it or is gone.
     lifeline, end = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(n, context, _start, (lifeline,))
+    pool = ProcessPoolExecutor(n, context, _start, (lifeline, with_spacy))
     try:
         yield Processes(pool, n)
         pool.shutdown()
@@ -130,12 +129,16 @@ def _starting(environment: Dict[str, str]) -> Iterator[None]:
 _calls: List[Any] = []  # what is being called
 
 
-def _start(lifeline: Connection) -> None:
+def _start(lifeline: Connection, with_spacy: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
-    import_factories_by_name()
-    import_own_code()
+    if with_spacy:
+        from .._compat import import_factories_by_name
+        from ..own_code import import_own_code
+
+        import_factories_by_name()
+        import_own_code()
 
 
 def _call(function: Callable[[A], T], argument: A) -> T:
