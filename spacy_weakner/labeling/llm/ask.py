@@ -222,7 +222,7 @@ class _Run:
         config, (content, is_cut, tokens_in, tokens_out) = self.config, self.client.complete(request.body)
         row: Dict[str, Any] = {KEY: request.key, ASKED: config.asked, "model": config.model}
         # The rest of a list that was cut off is not known.
-        found = None if is_cut else parse_completion(content, request.text, list(config.labels))
+        found = None if is_cut else parse_completion(content, list(config.labels))
         row.update(sample=request.sample, text=request.text, ents=None if found is None else found.mentions)
         if found is not None and found.others:
             row["others"] = found.others

@@ -50,8 +50,7 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
     labels (Union[str, Path, Mapping[str, str]]): Names with commas between them; or a JSON or TOML file, or a mapping,
         with the meaning of each label.
     prompt (Optional[Path]): File with `{{text}}` and, to list them, `{{labels}}`. It should ask for quoted mentions,
-        like {"entities": [{"text", "label"}]}, or for the text with [mention](LABEL) or <LABEL>mention</LABEL> in it.
-        None: the built-in prompt.
+        like {"entities": [{"text", "label"}]}. None: the built-in prompt.
     samples (int): Completions per text. `label` takes their agreement for a score.
     temperature (Optional[float]): Sampling temperature. None: 0 for one sample, 0.7 for several.
     max_tokens (int): Limit of a completion. One that is cut off there counts as none; with a higher limit it is
