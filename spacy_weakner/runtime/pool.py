@@ -12,7 +12,7 @@ from multiprocessing import active_children, get_context
 from multiprocessing.connection import Connection
 from threading import Thread
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 from ..errors import Errors, WeaknerError
 from ..scratch import remove_own
@@ -70,15 +70,18 @@ class Pool(ABC):
 class Processes(Pool):
     """Processes of this machine; see `processes`."""
 
-    def __init__(self, pool: ProcessPoolExecutor, parts: int) -> None:
+    def __init__(self, pool: ProcessPoolExecutor, parts: int, threads: Optional[int]) -> None:
         self._pool = pool
         self.parts = parts
         self._others = active_children()
         self._own: List[Any] = []
+        # More threads than cores would slow all of them down.
+        self._environment = {} if threads is None else {"OMP_NUM_THREADS": str(threads), **os.environ}
+        if threads == 1:
+            self._environment["TOKENIZERS_PARALLELISM"] = "false"
 
     def submit(self, function: Callable[[A], T], argument: A) -> "Future[T]":
-        # More threads than cores would slow all of them down.
-        with _starting({"OMP_NUM_THREADS": "1", **os.environ, "TOKENIZERS_PARALLELISM": "false"}):
+        with _starting(self._environment):
             future = self._pool.submit(_call, function, argument)
         self._own = [child for child in active_children() if child not in self._others]
         return future
@@ -93,15 +96,16 @@ class Processes(Pool):
 
 
 @contextmanager
-def processes(n: int, *, with_spacy: bool = True) -> Iterator[Pool]:
-    """Start processes, which end when the block does, or this process, for whatever reason. With `with_spacy` they know
-    components by name, and the user's own functions."""
+def processes(n: int, *, threads: Optional[int] = 1, with_spacy: bool = True) -> Iterator[Pool]:
+    """Start processes, which end when the block does, or this process, for whatever reason. Each has so many threads,
+    unless OMP_NUM_THREADS is set (None: as many as there are cores). With `with_spacy` they know components by name,
+    and the user's own functions."""
     context = get_context("spawn")
     # Nothing is ever sent. It ends when this process closes it or is gone.
     lifeline, end = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(n, context, _start, (lifeline, with_spacy))
     try:
-        yield Processes(pool, n)
+        yield Processes(pool, n, threads)
         pool.shutdown()
     finally:
         end.close()

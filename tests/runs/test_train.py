@@ -5,9 +5,9 @@ import spacy
 
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.runs import training
 from spacy_weakner.runs.train import train
 
+from ..command_line import trainings_by
 from ..util import make_doc
 
 NLP = spacy.blank("xx")
@@ -30,12 +30,12 @@ size = 10
 def calls(monkeypatch):
     made = []
 
-    def fake(config, output, overrides, gpu_id, trainers):
+    def fake(config, output, overrides, gpu_id):
         made.append(dict(overrides))
         (output / "model-last").mkdir()
         (output / "train.log").write_text("log")
 
-    monkeypatch.setattr(training, "_run", fake)
+    trainings_by(fake, monkeypatch)
     return made
 
 

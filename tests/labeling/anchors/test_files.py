@@ -18,7 +18,11 @@ from .util import NLP, SENTENCE, dump, entities, page, run
 
 
 def test_rows(tmp_path):
-    rows = [{"wikitext": "[[New]] one.", "id": "x"}, {"wikitext": SENTENCE, "id": 7, "url": "u"}, {"wikitext": "#REDIRECT [[x]]"}]
+    rows = [
+        {"wikitext": "[[New]] one.", "id": "x"},
+        {"wikitext": SENTENCE, "id": 7, "url": "u"},
+        {"wikitext": "#REDIRECT [[x]]"},
+    ]
     report, docs = run(tmp_path, {"a.jsonl.gz": gzip.compress("\n".join(map(json.dumps, rows)).encode())})
     assert [weak.get_id(doc) for doc in docs] == ["x.1", "7.1"]
     assert [len(doc.ents) for doc in docs] == [1, 4]
@@ -41,7 +45,13 @@ def test_malformed_rows(tmp_path, line, message):
 
 
 def test_folders_and_formats(tmp_path):
-    files = {"b.WIKI": SENTENCE.replace("Anna", "Eve"), "a.txt": SENTENCE, "c.pdf": "no", ".hidden.wiki": "[[No]]", "bz2": "no"}
+    files = {
+        "b.WIKI": SENTENCE.replace("Anna", "Eve"),
+        "a.txt": SENTENCE,
+        "c.pdf": "no",
+        ".hidden.wiki": "[[No]]",
+        "bz2": "no",
+    }
     _, docs = run(tmp_path, files)
     assert [doc[0].text for doc in docs] == ["Anna", "Eve"]
     (tmp_path / "page.data").write_text(SENTENCE)
