@@ -115,34 +115,16 @@ def test_overrides_come_first(tmp_path, corpus, trainings):
     assert overrides.items() <= trainings[0].items()
 
 
-@pytest.mark.parametrize("passes, size, expected", [(2, 10, 4), (0.1, 1000, 1), (5, 1000, 5), (1.5, 4.0, 6)])
-def test_the_number_of_passes_decides_on_the_updates(tmp_path, corpus, trainings, passes, size, expected):
+def test_the_number_of_passes_decides_on_the_updates(tmp_path, corpus, trainings):
     n_words = sum(len(doc) for doc in read_docs(corpus, Vocab()))
-    overrides = {"training.batcher.size": size}
-    run(tmp_path, passes=passes, overrides=overrides)
-    assert expected == math.ceil(passes * math.ceil(n_words / size))
-    for call in trainings:
-        assert call["training.max_steps"] == call["training.eval_frequency"] == expected
-        assert call["training.max_epochs"] == 0
-
-
-def test_passes_and_updates_are_not_both_given(tmp_path, corpus, trainings):
+    overrides = {"training.batcher.size": 10}
+    run(tmp_path, passes=2, overrides=overrides)
+    run(tmp_path, passes=2, overrides={**overrides, "training.eval_frequency": 3})
+    updates = 2 * math.ceil(n_words / 10)
+    assert [call["training.max_steps"] for call in trainings] == [updates] * 4
+    assert [call["training.eval_frequency"] for call in trainings] == [updates, updates, 3, 3]
     with pytest.raises(WeaknerError, match=r"WK331.*'training.max_steps'"):
         run(tmp_path, passes=2, overrides={"training.max_steps": 3})
-    run(tmp_path, passes=2, overrides={"training.eval_frequency": 3, "training.batcher.size": 10})
-    assert [call["training.eval_frequency"] for call in trainings] == [3, 3]
-
-
-@pytest.mark.parametrize("passes", [0, -1, math.inf, math.nan])
-def test_passes_must_be_a_number(tmp_path, corpus, trainings, passes):
-    with pytest.raises(WeaknerError, match=r"WK005.*passes"):
-        run(tmp_path, passes=passes)
-
-
-def test_passes_want_batches_counted_in_words(tmp_path, corpus, trainings):
-    batcher = {"training.batcher": {"@batchers": "spacy.batch_by_sequence.v1", "size": 8}}
-    with pytest.raises(WeaknerError, match=r"WK364.*by_sequence"):
-        run(tmp_path, passes=2, overrides=batcher)
 
 
 def test_a_config_may_name_its_dev(tmp_path, corpus, trainings):
