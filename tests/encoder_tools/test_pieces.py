@@ -6,7 +6,7 @@ import spacy
 from spacy_weakner.encoder_tools.pieces import PieceCounts, cut_pieces
 from spacy_weakner.encoders.transformer import load_tokenizer
 
-from ..util import make_doc
+from ..util import MASKED_LMS, make_doc, make_masked_lm
 from .util import needs_accelerate
 
 pytestmark = needs_accelerate
@@ -51,9 +51,7 @@ def test_contents_decide_what_is_held_out(tokenizer):
     assert {tuple(other[i]["input_ids"]) for i in range(len(other))} != as_set[1]
 
 
-@pytest.mark.parametrize(
-    "kind", ["Bert", "Roberta", "XLMRoberta", "DistilBert", "Electra", "Albert", "DebertaV2", "MPNet", "ModernBert"]
-)
+@pytest.mark.parametrize("kind", MASKED_LMS)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of their own modules
 def test_the_loss_is_that_of_the_model(kind, tokenizer, tmp_path):
     import torch
@@ -61,14 +59,7 @@ def test_the_loss_is_that_of_the_model(kind, tokenizer, tmp_path):
 
     from spacy_weakner.encoder_tools.trainer import MaskedLMTrainer, make_arguments
 
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    if kind == "DistilBert":
-        sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16}
-    if kind in ("Albert", "Electra"):
-        sizes["embedding_size"] = 8
-    special = {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
-    config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), pad_token_id=0, **special, **sizes)
-    model = getattr(transformers, f"{kind}ForMaskedLM")(config).eval()
+    model = make_masked_lm(kind, tokenizer)
     pieces = pieces_of(["anna likes zoe", "bob"], tokenizer)[1]
     collator = transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.7)
     batch = collator([pieces[0], pieces[1]])
