@@ -24,7 +24,7 @@ from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.weak import GOLD_GROUP, doc_entities, group_entities
 from spacy_weakner.evaluation.compare import compare
 from spacy_weakner.files import write_text
-from spacy_weakner.runs.training import LOG, train_one
+from spacy_weakner.runs.training import LOG, Training, train_all
 from spacy_weakner.scores import Counts, count_matches
 
 ROOT = Path(__file__).parent.parent
@@ -167,7 +167,7 @@ def config_file(recipe: str, size: str) -> Path:
 
 
 def train(config: Path, output: Path, overrides: Dict[str, Any]) -> Tuple[Path, Cost]:
-    """Train a pipeline as `train_one` does, and note what it took; a finished one is not trained again.
+    """Train a pipeline, and note what it took; a finished one is not trained again.
 
     config (Path): The config.
     output (Path): Folder for the pipelines.
@@ -175,8 +175,8 @@ def train(config: Path, output: Path, overrides: Dict[str, Any]) -> Tuple[Path, 
     RETURNS (Tuple[Path, Cost]): Folder that holds `model-best` and `model-last`, and what it took.
     """
     start = Cost.now()
-    skipped = train_one(config, output, overrides).skipped
-    return output, remembered(output / "cost.json", start, skipped)
+    (trained,) = train_all([Training(config, output, overrides)])
+    return output, remembered(output / "cost.json", start, trained.skipped)
 
 
 def remembered(path: Path, start: Cost, skipped: bool) -> Cost:

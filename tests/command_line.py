@@ -5,7 +5,7 @@ import json
 import os
 import threading
 import warnings
-from contextlib import redirect_stdout
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,17 @@ def with_seed(args: Any) -> list[str]:
     return [*map(str, args), *seed]
 
 
-def train_here(config: Any, output: Any, overrides: Any, gpu_id: int, *_: Any) -> None:
-    """In the place of `runs.training._run`: a training in this process."""
+class PoolHere:
+    """In the place of a pool: calls functions in this process, one after the other."""
+
+    def each(self, function: Any, arguments: Any, names: Any, on_poll: Any) -> Any:
+        for i, argument in enumerate(arguments):
+            yield i, function(argument)
+            on_poll()
+
+
+def train_here(config: Any, output: Any, overrides: Any, gpu_id: int) -> None:
+    """A training in this process."""
     options = [
         part
         for key, value in overrides.items()
@@ -50,3 +59,9 @@ def train_here(config: Any, output: Any, overrides: Any, gpu_id: int, *_: Any) -
     ]
     log = spacy_cli("train", config, "--output", output, "--gpu-id", gpu_id, *options)
     (output / "train.log").write_text(log, encoding="utf-8")
+
+
+def trainings_by(run: Any, patch: Any) -> None:
+    """Let trainings be what a function (config, output, overrides, gpu_id) does in this process."""
+    patch.setattr("spacy_weakner.runs.training.processes", lambda n, **_: nullcontext(PoolHere()))
+    patch.setattr("spacy_weakner.runs.training._run", lambda gpu_id, training: run(*training, gpu_id))

@@ -84,9 +84,9 @@ def without_torch(tmp_path_factory, monkeypatch):
 @pytest.fixture
 def trained_here(monkeypatch):
     """Trainings run in this process, one after the other, since each of their own would import everything anew."""
-    from .command_line import train_here
+    from .command_line import train_here, trainings_by
 
-    monkeypatch.setattr("spacy_weakner.runs.training._run", train_here)
+    trainings_by(train_here, monkeypatch)
 
 
 @pytest.fixture(scope="session")

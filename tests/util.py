@@ -457,3 +457,20 @@ def reload_disk(nlp: Language, path: Any) -> Language:
 def reload_copy(nlp: Language, path: Any) -> Language:
     """A copy of the pipeline."""
     return copy.deepcopy(nlp)
+
+
+MASKED_LMS = ("Bert", "Roberta", "XLMRoberta", "DistilBert", "Electra", "Albert", "DebertaV2", "MPNet", "ModernBert")
+
+
+def make_masked_lm(kind, tokenizer):
+    """A small random masked language model of one of `MASKED_LMS`."""
+    import transformers
+
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    if kind == "DistilBert":
+        sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16}
+    if kind in ("Albert", "Electra"):
+        sizes["embedding_size"] = 8
+    special = {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
+    config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), pad_token_id=0, **special, **sizes)
+    return getattr(transformers, f"{kind}ForMaskedLM")(config).eval()

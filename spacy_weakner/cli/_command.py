@@ -46,6 +46,7 @@ def command(
     settings: Mapping[Any, Iterable[str]] = MappingProxyType({}),
     before: Callable[[Any], None] = lambda given: None,
     hidden: bool = False,
+    context_settings: Optional[Dict[str, Any]] = None,
     **declared: Any,
 ) -> Callable[[Callable[[R, Any], None]], Callable[..., None]]:
     """Make a command of a function. It decorates what shows the result.
@@ -55,9 +56,10 @@ def command(
     name (Optional[str]): Name of the command; None: that of the function.
     settings (Mapping[type, Iterable[str]]): Fields of classes that are options, too; the function takes them as
         `**settings`.
-    before (Callable[[Any], None]): Called before the function, with all that was given (`given.input_path`), to check
-        or change it.
+    before (Callable[[Any], None]): Called before the function, with all that was given (`given.input_path`, and
+        `given.ctx` of typer), to check or change it.
     hidden (bool): Leave it out of `--help`.
+    context_settings (Optional[Dict[str, Any]]): Those of typer.
     **declared (Any): Types for parameters that need others, such as `Annotated[str, typer.Option("--name")]`; or for
         options that the function does not have. What is no type is passed to the function as it is.
     RETURNS (Callable): Decorates a function that takes the result, and all that was given.
@@ -92,11 +94,12 @@ def command(
         # What introduces a list or formula is left out with it.
         text = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].replace("`", "")
         run.__doc__ = re.sub(r"[^.]*:$", "", text).strip()
-        run.__annotations__ = {option.name: option.annotation for option in options}
         # Arguments come first, and what has no default before what has one.
         options.sort(key=lambda option: (_is_option(option), option.default is not option.empty))
-        run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-        app.command(name or function.__name__, hidden=hidden)(run)
+        context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+        run.__annotations__ = {option.name: option.annotation for option in (context, *options)}
+        run.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
+        app.command(name or function.__name__, hidden=hidden, context_settings=context_settings)(run)
         return run
 
     return decorate

@@ -43,8 +43,6 @@ HELP = {
     "overwrite": "Replace an output that exists",
     "output": "Write the result to this JSON file",
     "html": "Write a report to this HTML file",
-    "bootstrap": "Number of resampled test sets for confidence intervals; 0: none",
-    "resampling_seed": "Seed of the resampling",
 }
 # Errors that name no file, and are nobody's bug: a disk that is full, a closed pipe, no memory or network.
 _OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ECONNREFUSED)

@@ -1,83 +1,71 @@
 """`spacy weakner analyze`"""
 
 from pathlib import Path
-from typing import Annotated, Any, List, Optional
+from typing import Annotated, Any, List, Optional, Union
 
 import typer
 from wasabi import msg
 
-from ..evaluation.analyze import Analysis, analyze
+from ..evaluation import analyze as audit
+from ..evaluation.analyze import Analysis
 from ..evaluation.tables import Table, analysis_tables, proposal_table, tuning_tables
 from ..evaluation.terms import tuning
 from ..evaluation.terms.tuning import Tuning
+from ..labeling.aggregate import aggregate
 from ..scores import as_json
-from ._util import (
-    check_json,
-    new_app,
-    only_with,
-    reporting,
-    say,
-    shared,
-    show_table,
-    write_json,
-)
+from ._command import command
+from ._util import check_json, new_app, only_with, say, shared, show_table, write_json
 
 app = new_app()
+_TUNING = ("method", "policy", "fit_on", "bootstrap", "seed")
 
 
-@app.command("analyze")
-def analyze_cli(
-    ctx: typer.Context,
-    corpus: Annotated[Path, typer.Argument(help="Labeled corpus: a .spacy file or a folder of them")],
-    gold: Annotated[
-        Optional[Path], typer.Option(help="Corpus with gold for the same sentences (default: the gold in CORPUS)")
-    ] = None,
-    source: Annotated[
+def analyze(corpus: Path, *, tune_terms: bool = False, **settings: Any) -> Union[Analysis, Tuning]:
+    """Analyze weak labels: coverage, conflicts between sources and, where gold is known, their errors. With
+    --tune-terms, measure on gold what the sources are worth together, and tune term lists.
+
+    corpus (Path): Labeled corpus: a .spacy file or a folder of them.
+    tune_terms (bool): Score the combined sources on the gold in CORPUS, list the worst terms, and propose better
+        settings for term lists.
+    """
+    unused = ("gold",) if tune_terms else _TUNING
+    settings = {name: value for name, value in settings.items() if name not in unused}
+    return (tuning.tune_terms if tune_terms else audit.analyze)(corpus, progress=True, **settings)
+
+
+def _check(given: Any) -> None:
+    only_with(given.ctx, {"tune_terms": _TUNING, "": ["gold"]})
+    inputs = [path for path in (given.corpus, given.gold, given.fit_on) if path is not None]
+    check_json(given.output, inputs)
+
+
+@command(
+    app,
+    analyze,
+    settings={
+        audit.analyze: ("gold", "sources", "top"),
+        aggregate: ("method", "policy", "fit_on"),
+        tuning.tune_terms: ("bootstrap", "seed"),
+    },
+    before=_check,
+    sources=Annotated[
         Optional[List[str]],
         typer.Option(
+            "--source",
             help="Source to analyze: a name, 'ents' or 'pred:PIPE' (repeatable; default: all). For --tune-terms: "
-            "names, the most trusted first"
+            "names, the most trusted first",
         ),
-    ] = None,
-    tune_terms: Annotated[
-        bool,
-        typer.Option(
-            "--tune-terms",
-            help="Score the combined sources on the gold in CORPUS, list the worst terms, and propose better settings "
-            "for term lists",
-        ),
-    ] = False,
-    method: Annotated[
-        str, typer.Option(help="How sources are combined, as in 'aggregate': union, majority, weighted or label_model")
-    ] = "union",
-    policy: Annotated[
-        Optional[str], typer.Option(help="For conflicts in a union: longest (default), priority, agreement or drop")
-    ] = None,
-    fit_on: Annotated[
-        Optional[Path], typer.Option(help="For label_model: labeled text to fit it on (default: CORPUS)")
-    ] = None,
-    top: Annotated[int, typer.Option(help="Number of phrases in the lists of frequent errors")] = 10,
-    bootstrap: Annotated[int, shared("bootstrap")] = 1000,
-    seed: Annotated[int, shared("resampling_seed")] = 0,
-    output: Annotated[Optional[Path], shared("output")] = None,
-) -> None:
-    """Analyze weak labels: coverage, conflicts between sources and, where gold is known, their errors. With
-    --tune-terms, measure on gold what the sources are worth together, and tune term lists."""
-    with reporting():
-        only_with(ctx, {"tune_terms": ["method", "policy", "fit_on", "bootstrap", "seed"], "": ["gold"]})
-        inputs = [path for path in (corpus, gold, fit_on) if path is not None]
-        check_json(output, inputs)
-        result: Any
-        if tune_terms:
-            how: Any = {"method": method, "policy": policy, "sources": source or None, "fit_on": fit_on}
-            result = tuning.tune_terms(corpus, bootstrap=bootstrap, top=top, seed=seed, progress=True, **how)
-            _show_tuning(result)
-        else:
-            result = analyze(corpus, gold=gold, sources=source or None, top=top, progress=True)
-            _show_analysis(result)
-        if output is not None:
-            write_json(output, result.to_json() if tune_terms else as_json(result))
-            say("good", "Figures", output)
+    ],
+    output=Annotated[Optional[Path], shared("output")],
+)
+def show(result: Union[Analysis, Tuning], given: Any) -> None:
+    if isinstance(result, Tuning):
+        _show_tuning(result)
+    else:
+        _show_analysis(result)
+    if given.output is not None:
+        write_json(given.output, result.to_json() if isinstance(result, Tuning) else as_json(result))
+        say("good", "Figures", given.output)
 
 
 def _show_analysis(analysis: Analysis) -> None:

@@ -39,8 +39,6 @@ def _estimate(report: AskReport) -> str:
     text = f"; about {report.tokens_in} tokens, and {report.tokens_out} of answers"
     if report.cost is not None:
         text += f"; cost: about {_money(report.cost)}"
-    if report.most is not None:
-        text += f", at most {_money(report.most)}"
     if report.budget_left is not None:
         text += f"; left of the budget: {_money(report.budget_left)}"
     return text
@@ -86,4 +84,4 @@ def _warnings(report: AskReport, dry_run: bool) -> Iterator[str]:
     if report.failed:
         yield f"Requests that failed: {report.failed} ({report.failure}). Run the same command again to send them"
     if report.is_spent:
-        yield f"The budget does not suffice for another request. Requests left: {report.left}{_estimate(report)}"
+        yield f"The budget is spent. Requests left: {report.left}{_estimate(report)}"

@@ -16,7 +16,7 @@ from ..files import atomic_path, check_output
 from ..runtime.hashes import hash_file, hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.receipts import Receipt
-from .pieces import HELD_OUT, TRAIN, Pieces, read_counts, write_pieces
+from .pieces import cut_pieces
 
 MAX_LENGTH = 256
 RECEIPT = "receipt.json"
@@ -166,15 +166,14 @@ def adapt(
                 work.mkdir(parents=True, exist_ok=True)
                 # Without a checkpoint nothing is worth keeping.
                 stack.callback(lambda: _remove_work(work) if last_checkpoint(work) is None else None)
-                readers = (read_corpus(p, corpus_language(p, lang).blank(), Reading(misaligned="drop")) for p in inputs)
-                docs = chain.from_iterable(readers)
-                how: Dict[str, Any] = {"max_length": length, "eval_share": eval_share, "seed": seed}
-                write_pieces(docs, masked_lm.tokenizer, work, **how, progress=progress)
-            counts = read_counts(work)
+        readers = (read_corpus(p, corpus_language(p, lang).blank(), Reading(misaligned="drop")) for p in inputs)
+        how: Dict[str, Any] = {"max_length": length, "eval_share": eval_share, "seed": seed}
+        sequences, held_out, counts = cut_pieces(
+            chain.from_iterable(readers), masked_lm.tokenizer, **how, progress=progress and is_main
+        )
         if not counts.texts + counts.held_out:
             raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, inputs))))
         _check("eval_share", eval_share, counts.texts > 0, f"less: all {counts.held_out} texts would be held out")
-        sequences, held_out = Pieces(work / TRAIN), Pieces(work / HELD_OUT)
         trained = train(masked_lm, sequences, held_out, args, mask_rate=mask_rate, progress=progress)
         report = AdaptReport(
             **vars(counts),

@@ -2,8 +2,9 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import DefaultDict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Annotated, Any, DefaultDict, Iterable, List, Optional, Sequence, Set, Tuple
 
+from pydantic import Field, PlainSerializer, PlainValidator
 from spacy.tokens import Doc
 
 from ..errors import Errors, WeaknerError
@@ -51,9 +52,14 @@ class Lines:
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
 
     @classmethod
-    def from_json(cls, text: str) -> "Lines":
-        pairs = (part.partition("-") for part in text.split(",") if part)
+    def from_json(cls, given: Any) -> "Lines":
+        if isinstance(given, Lines):
+            return given
+        pairs = (part.partition("-") for part in given.split(",") if part)
         return cls((int(first), int(last or first)) for first, _, last in pairs)
+
+
+_Lines = Annotated[Lines, PlainValidator(Lines.from_json), PlainSerializer(Lines.to_json)]
 
 
 @dataclass
@@ -69,7 +75,7 @@ class SourceCounts(Statistics):
     other_text: int = 0  # Docs that share their identifier with a row of another text, which was passed over
     # Docs with spans in another group than the one to take, per group; for labels of the corpus those of other sources.
     groups: "Counter[str]" = field(default_factory=Counter)
-    used_rows: Lines = field(default_factory=Lines)  # lines that belong to a Doc
+    used_rows: _Lines = field(default_factory=Lines)  # lines that belong to a Doc
     repeated_rows: int = 0  # with the identifier (or, without one, the text) of an earlier row, which counts
     rows: int = 0  # without repeated ones
 
@@ -86,7 +92,9 @@ class LabelCounts(Report):
 
     excluded: int = 0  # Docs left out because an excluded corpus holds the same sentence
     unmatched: int = 0  # Docs without a match; they are written too, unless `only_matched` is set
-    by_source: DefaultDict[str, SourceCounts] = field(default_factory=lambda: defaultdict(SourceCounts))
+    by_source: DefaultDict[str, Annotated[SourceCounts, Field(default_factory=SourceCounts)]] = field(
+        default_factory=lambda: defaultdict(SourceCounts)
+    )
 
 
 @dataclass

@@ -38,7 +38,7 @@ from thinc.api import Config
 
 from ..corpus.counts import show
 from ..errors import Errors, WeaknerError
-from ..files import existing, expand_home, parse_json, read_lines
+from ..files import existing, expand_home, read_lines
 from ..gazetteer_ruler.terms import Term, read_lists
 from ..pipelines import asks_language_model
 from ..runtime.hashes import hash_model
@@ -335,7 +335,7 @@ def _hint(name: Any, names: Iterable[str]) -> str:
 
 
 def _read_file(path: Path) -> Dict[str, Any]:
-    lines = [_without_comment(line) for line in read_lines(existing(path))]
+    lines = read_lines(existing(path))
     # The syntax wants a parent section before its children, which nobody should have to write here.
     text = "\n".join([f"[{_TOP}]", *(line for line in lines if line.strip() != f"[{_TOP}]")])
     try:
@@ -354,18 +354,3 @@ def _read_file(path: Path) -> Dict[str, Any]:
             reason = f"unknown section [{section}]{_hint(section, [_TOP, *_VARIABLES])}."
             raise WeaknerError(Errors.WK307.format(path=path, reason=reason))
     return dict(config[_TOP])
-
-
-def _without_comment(line: str) -> str:
-    """Cut a comment behind a value or a section, which spaCy's syntax would read as a part of it."""
-    head, equals, value = line.partition("=")
-    if line.lstrip().startswith("["):
-        return re.sub(r"\]\s+#.*", "]", line)
-    for found in re.finditer(r"\s#", value) if equals else ():
-        before = value[: found.start()]
-        try:
-            parse_json(before)
-        except ValueError:
-            continue
-        return f"{head}={before}"
-    return line

@@ -4,9 +4,10 @@ import json
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, DefaultDict, Dict, Iterable, Iterator, List, Optional, Tuple, Union
+from typing import Annotated, Any, DefaultDict, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy
+from pydantic import Field
 from spacy.tokens import Doc, Span
 from spacy.util import minibatch
 from spacy.vocab import Vocab
@@ -53,7 +54,10 @@ class LabelCounts(Statistics):
         return self.confidence / self.tokens if self.tokens else None
 
 
-def _by_name() -> "DefaultDict[str, LabelCounts]":
+_ByName = DefaultDict[str, Annotated[LabelCounts, Field(default_factory=LabelCounts)]]
+
+
+def _by_name() -> _ByName:
     return defaultdict(LabelCounts)
 
 
@@ -65,8 +69,8 @@ class CleanReport(Report):
     missing: int = 0  # those that were made missing
     gold: int = 0  # Docs with gold, which was left as it is
     # Per label; "O" for tokens outside of entities.
-    labels: "DefaultDict[str, LabelCounts]" = field(default_factory=_by_name)
-    sources: "DefaultDict[str, LabelCounts]" = field(default_factory=_by_name)  # entities per source that proposed them
+    labels: _ByName = field(default_factory=_by_name)
+    sources: _ByName = field(default_factory=_by_name)  # entities per source that proposed them
 
 
 @holding("output_path", "list_path")

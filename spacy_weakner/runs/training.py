@@ -1,16 +1,17 @@
-"""Trains pipelines with `spacy train` in processes of their own: one, or several at a time on this machine or on a
-cluster. What is finished is not trained again."""
+"""Trains pipelines with `spacy train` in processes of their own, on this machine or on a cluster: one, or several at a
+time. A process trains several, since to import all that it needs takes longer than to train a linear CRF. What is
+finished is not trained again."""
 
 import json
 import os
 import re
 import shutil
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+import sys
+import traceback
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from threading import Event, Thread
-from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, ContextManager, Iterator, List, Mapping, NamedTuple, Optional, Sequence
 
 from spacy.util import load_config
 
@@ -22,14 +23,14 @@ from ..progress import Progress
 from ..runtime.cluster import connected
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
+from ..runtime.pool import Pool, processes
 from ..runtime.receipts import Receipt
-from ..scratch import remove_leftovers, scratch_folder
+from ..scratch import DISK_ERRORS, disk_error, scratch_folder, wanted
 from .config import flat_config, resolved_config
-from .trainer import Trainers
 
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
-_WATCH_SECONDS = 2.0
+_TAIL = 4  # lines of the log that an error shows
 # A row of the table of `spacy train`: epoch, step, losses and scores.
 _ROW = re.compile(r"^ *\d+ +(\d+) +\d", re.MULTILINE)
 
@@ -76,27 +77,29 @@ def train_all(
         if a training fails.
     """
     check_trainings(processes, ray)
+    for training in trainings:
+        existing(Path(training.config))
     # As other processes read them, so that what is finished here is finished there.
     trainings = [t._replace(overrides=json.loads(json.dumps(dict(t.overrides), default=str))) for t in trainings]
-    if ray is not None:
-        return _train_on_cluster(trainings, ray, gpu_id, desc, progress)
-    at_a_time = min(processes, len(trainings))
-    threads = max(1, (os.cpu_count() or 1) // at_a_time) if at_a_time > 1 else None
-    bar = Progress[None](total=len(trainings), desc=desc, unit="training", enabled=progress)
-    # Each thread only waits for a process.
-    with bar, Trainers(threads) as trainers, ThreadPoolExecutor(processes) as pool:
-        futures = [
-            pool.submit(train_one, *training, gpu_id=gpu_id, trainers=trainers, on_progress=bar.part(str(n)))
-            for n, training in enumerate(trainings)
-        ]
-        try:
-            for future in as_completed(futures):
-                future.result()
-        except BaseException:
-            trainers.stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return [future.result() for future in futures]
+    with ExitStack() as stack:
+        # Here, since a lock outlives the process or machine that is lost with it, as does a temporary folder.
+        jobs = [_Job(training, stack) for training in trainings]
+        pending = [job for job in jobs if job.trained is None]
+        bar = stack.enter_context(Progress[None](total=len(jobs), desc=desc, unit="training", enabled=progress))
+        tell = [(job, bar.part(str(n))) for n, job in enumerate(jobs)]
+
+        def show_progress() -> None:
+            for job, tell_share in tell:
+                tell_share(job.share_done())
+
+        if pending:
+            pool = stack.enter_context(_pool(min(processes, len(pending)), gpu_id, ray, pending[0].work.parent))
+            run = partial(_run, gpu_id if ray is None else min(gpu_id, 0))
+            names = [f"the training of {job.output}" for job in pending]
+            for i, _ in pool.each(run, [job.training for job in pending], names, show_progress):
+                pending[i].finish()
+        show_progress()
+    return [job.trained for job in jobs if job.trained is not None]
 
 
 def check_trainings(processes: int, ray: Optional[str]) -> None:
@@ -108,27 +111,28 @@ def check_trainings(processes: int, ray: Optional[str]) -> None:
         require("ray", extra="ray")
 
 
-def train_one(
-    config: Path,
-    output: Path,
-    overrides: Mapping[str, Any],
-    *,
-    gpu_id: int = -1,
-    trainers: Optional[Trainers] = None,
-    on_progress: Callable[[float], None] = lambda share: None,
-    lock: bool = True,
-) -> Trained:
-    """Train a pipeline, unless a receipt shows that it was trained from the same inputs. The output of `spacy train`
-    goes to `train.log`; the training writes to a folder of its own until it has ended, and ends when this process does.
-    """
-    output = Path(output)
-    existing(Path(config))
-    with locked(output) if lock else nullcontext():
-        made_from = _made_from(config, overrides)
+def _pool(n: int, gpu_id: int, ray: Optional[str], folder: Path) -> ContextManager[Pool]:
+    if ray is not None:
+        return connected(ray, folder, gpus=int(gpu_id >= 0), many_cores=True)
+    return processes(n, threads=max(1, (os.cpu_count() or 1) // n) if n > 1 else None)
+
+
+class _Job:
+    """A training, whose folder is held until the stack is closed. It has its result if a receipt shows that it was
+    trained from the same inputs; else a folder to write to until it has ended."""
+
+    trained: Optional[Trained] = None
+
+    def __init__(self, training: Training, stack: ExitStack) -> None:
+        config, output, overrides = training
+        self.output = output = Path(output)
+        stack.enter_context(locked(output))
+        self.made_from = _made_from(config, overrides)
+        self._steps = flat_config(config, overrides).get("training.max_steps")
         receipt = Receipt.read(output / RECEIPT)
-        if receipt is not None and not receipt.differences({"made_from": made_from}) and (output / LAST).exists():
-            on_progress(1.0)
-            return Trained(output, receipt.report.get("score"), True, made_from)
+        if receipt is not None and not receipt.differences({"made_from": self.made_from}) and (output / LAST).exists():
+            self.trained = Trained(output, receipt.report.get("score"), True, self.made_from)
+            return
         if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
             raise WeaknerError(Errors.WK300.format(path=output))
         # What an interrupted or earlier training has left is no result of this one.
@@ -138,60 +142,34 @@ def train_one(
                 shutil.rmtree(output / name)
         output.mkdir(parents=True, exist_ok=True)
         # A training of a run that was killed may still write; not here.
-        with scratch_folder(output) as scratch:
-            work = scratch / output.resolve().name
-            work.mkdir()
-            _show_log(output / LOG, work / LOG)
-            try:
-                steps = flat_config(config, overrides).get("training.max_steps")
-                started = Trainers() if trainers is None else nullcontext(trainers)
-                with _watched(work / LOG, steps, on_progress), started as running:
-                    _run(config, work, overrides, gpu_id, running)
-            finally:
-                os.replace(work / LOG, output / LOG)
-            for name in (BEST, LAST):
-                if (work / name).exists():
-                    os.rename(work / name, output / name)
-        on_progress(1.0)
-        score = _dev_score(output / BEST)
-        Receipt({"made_from": made_from}, report={"score": score}).write(output / RECEIPT)
-        return Trained(output, score, False, made_from)
+        self.work = stack.enter_context(scratch_folder(output)) / output.resolve().name
+        self.work.mkdir()
+        self.training = Training(config, self.work, overrides)
+        (output / LOG).unlink(missing_ok=True)  # an earlier training may still write to that one
+        (self.work / LOG).touch()
+        with suppress(OSError):  # not every file system has links; the log is moved in the end
+            os.link(self.work / LOG, output / LOG)  # so that it can be read while it is written
+        stack.callback(self._keep_log)
 
+    def share_done(self) -> float:
+        if self.trained is not None:
+            return 1.0
+        steps: Any = self._steps
+        return min(1.0, _steps_done(self.work / LOG) / steps) if isinstance(steps, int) and steps > 0 else 0.0
 
-def _show_log(shown: Path, log: Path) -> None:
-    """Make a log that can be read in the output while it is written."""
-    shown.unlink(missing_ok=True)  # an earlier training may still write to that one
-    log.touch()
-    with suppress(OSError):  # not every file system has links; the log is moved in the end
-        os.link(log, shown)
+    def finish(self) -> None:
+        """Take over what was trained."""
+        for name in (BEST, LAST):
+            if (self.work / name).exists():
+                os.rename(self.work / name, self.output / name)
+        self._keep_log()
+        score = _dev_score(self.output / BEST)
+        Receipt({"made_from": self.made_from}, report={"score": score}).write(self.output / RECEIPT)
+        self.trained = Trained(self.output, score, False, self.made_from)
 
-
-def _run(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int, trainers: Trainers) -> None:
-    arguments = [str(config), "--output", str(output), "--gpu-id", str(gpu_id)]
-    for key, value in overrides.items():
-        arguments += [f"--{key}", value if isinstance(value, str) else json.dumps(value)]
-    trainers.train(arguments, output, output / LOG)
-
-
-@contextmanager
-def _watched(log: Path, steps: Any, on_progress: Callable[[float], None]) -> Iterator[None]:
-    """Report the progress of a training while it runs."""
-    if not isinstance(steps, int) or steps < 1:
-        yield
-        return
-    done = Event()
-
-    def watch() -> None:
-        while not done.wait(_WATCH_SECONDS):
-            on_progress(min(1.0, _steps_done(log) / steps))
-
-    thread = Thread(target=watch, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
+    def _keep_log(self) -> None:
+        if (self.work / LOG).exists():
+            os.replace(self.work / LOG, self.output / LOG)
 
 
 def _steps_done(log: Path) -> int:
@@ -235,27 +213,72 @@ def _dev_score(model: Path) -> Optional[float]:
     return float(sum((scores.get(name) or 0.0) * weight for name, weight in weights.items() if weight))
 
 
-# On a cluster
+# In the process that trains
 
 
-def _train_on_cluster(trainings: Sequence[Training], ray: str, gpu_id: int, desc: str, progress: bool) -> List[Trained]:
-    for training in trainings:
-        existing(Path(training.config))
-    results: Dict[int, Trained] = {}
-    with ExitStack() as stack:
-        # Here, since a lock outlives the machine that is lost with it, as do temporary folders.
-        for training in trainings:
-            stack.enter_context(locked(training.output))
-            stack.callback(remove_leftovers, training.output)
-        folder = stack.enter_context(scratch_folder(trainings[0].output))
-        cluster = stack.enter_context(connected(ray, folder, gpus=int(gpu_id >= 0), many_cores=True))
-        bar = stack.enter_context(Progress[None](total=len(trainings), desc=desc, unit="training", enabled=progress))
-        names = [f"the training of {training.output}" for training in trainings]
-        for n, result in cluster.each(partial(_train_there, min(gpu_id, 0)), trainings, names):
-            results[n] = result
-            bar.update()
-    return [results[n] for n in range(len(trainings))]
+def _run(gpu_id: int, training: Training) -> None:
+    """Run `spacy train` in this process, and write what it prints to the log in the output."""
+    config, output, overrides = training
+    arguments = [str(config), "--output", str(output), "--gpu-id", str(gpu_id)]
+    for key, value in overrides.items():
+        arguments += [f"--{key}", value if isinstance(value, str) else json.dumps(value)]
+    for name in (BEST, LAST):  # of a machine that was lost
+        shutil.rmtree(output / name, ignore_errors=True)
+    log = output / LOG
+    try:
+        with _printing_to(log):
+            code = _spacy_train(arguments)
+    except OSError as error:
+        if error.errno not in DISK_ERRORS:
+            raise
+        raise disk_error(output, error) from error
+    if code:
+        tail = " | ".join(log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()[-_TAIL:])
+        shown = wanted(output)
+        raise WeaknerError(Errors.WK360.format(output=shown, code=code, log=shown / LOG, tail=tail))
 
 
-def _train_there(gpu_id: int, training: Training) -> Trained:
-    return train_one(*training, gpu_id=gpu_id, lock=False)
+@contextmanager
+def _printing_to(log: Path) -> Iterator[None]:
+    """Whatever prints, in whatever language, prints to a log."""
+    before = [os.dup(number) for number in (1, 2)]
+    file_ = os.open(log, os.O_WRONLY | os.O_APPEND)
+    try:
+        for number in (1, 2):
+            os.dup2(file_, number)
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError):  # the disk may be full
+                stream.flush()
+        for number, shown in zip((1, 2), before, strict=True):
+            os.dup2(shown, number)
+            os.close(shown)
+        os.close(file_)
+
+
+def _spacy_train(arguments: Sequence[str]) -> int:
+    """The exit code."""
+    import wasabi
+    from spacy.cli import setup_cli
+
+    wasabi.msg.show_color = False
+    os.environ["ANSI_COLORS_DISABLED"] = "1"  # for those that are made from now on
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    if "torch" in sys.modules:
+        import torch
+
+        # As it is in a new process: an earlier training may have set it.
+        torch.set_float32_matmul_precision("highest")
+    sys.argv = ["spacy", "train", *arguments]
+    try:
+        setup_cli()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+    except OSError:
+        raise
+    except Exception:  # of many kinds: the log shows it
+        traceback.print_exc()
+        return 1
+    return 0

@@ -12,11 +12,9 @@ from multiprocessing import active_children, get_context
 from multiprocessing.connection import Connection
 from threading import Thread
 from types import ModuleType
-from typing import Any, Callable, Dict, Iterator, List, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
-from .._compat import import_factories_by_name
 from ..errors import Errors, WeaknerError
-from ..own_code import import_own_code
 from ..scratch import remove_own
 
 A = TypeVar("A")
@@ -72,15 +70,18 @@ class Pool(ABC):
 class Processes(Pool):
     """Processes of this machine; see `processes`."""
 
-    def __init__(self, pool: ProcessPoolExecutor, parts: int) -> None:
+    def __init__(self, pool: ProcessPoolExecutor, parts: int, threads: Optional[int]) -> None:
         self._pool = pool
         self.parts = parts
         self._others = active_children()
         self._own: List[Any] = []
+        # More threads than cores would slow all of them down.
+        self._environment = {} if threads is None else {"OMP_NUM_THREADS": str(threads), **os.environ}
+        if threads == 1:
+            self._environment["TOKENIZERS_PARALLELISM"] = "false"
 
     def submit(self, function: Callable[[A], T], argument: A) -> "Future[T]":
-        # More threads than cores would slow all of them down.
-        with _starting({"OMP_NUM_THREADS": "1", **os.environ, "TOKENIZERS_PARALLELISM": "false"}):
+        with _starting(self._environment):
             future = self._pool.submit(_call, function, argument)
         self._own = [child for child in active_children() if child not in self._others]
         return future
@@ -95,14 +96,16 @@ class Processes(Pool):
 
 
 @contextmanager
-def processes(n: int) -> Iterator[Pool]:
-    """Start processes, which end when the block does, or this process, for whatever reason."""
+def processes(n: int, *, threads: Optional[int] = 1, with_spacy: bool = True) -> Iterator[Pool]:
+    """Start processes, which end when the block does, or this process, for whatever reason. Each has so many threads,
+    unless OMP_NUM_THREADS is set (None: as many as there are cores). With `with_spacy` they know components by name,
+    and the user's own functions."""
     context = get_context("spawn")
     # Nothing is ever sent. It ends when this process closes it or is gone.
     lifeline, end = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(n, context, _start, (lifeline,))
+    pool = ProcessPoolExecutor(n, context, _start, (lifeline, with_spacy))
     try:
-        yield Processes(pool, n)
+        yield Processes(pool, n, threads)
         pool.shutdown()
     finally:
         end.close()
@@ -130,12 +133,16 @@ def _starting(environment: Dict[str, str]) -> Iterator[None]:
 _calls: List[Any] = []  # what is being called
 
 
-def _start(lifeline: Connection) -> None:
+def _start(lifeline: Connection, with_spacy: bool) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
     Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
-    import_factories_by_name()
-    import_own_code()
+    if with_spacy:
+        from .._compat import import_factories_by_name
+        from ..own_code import import_own_code
+
+        import_factories_by_name()
+        import_own_code()
 
 
 def _call(function: Callable[[A], T], argument: A) -> T:

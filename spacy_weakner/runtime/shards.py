@@ -208,5 +208,5 @@ def _read_report(stage: Stage[R], receipt: Receipt) -> Optional[R]:
     """What a receipt has to tell; None if that is damaged, so that the shard has to be made again."""
     try:
         return stage.report.from_json(receipt.report)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except ValueError:
         return None

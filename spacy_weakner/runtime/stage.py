@@ -1,11 +1,13 @@
 """A stage: what is done to the Docs of a corpus, shard by shard, and what is counted on the way."""
 
 from abc import ABC, abstractmethod
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Dict, Generic, Iterable, Iterator, Optional, Type, TypeVar, Union
+from functools import lru_cache
+from typing import Any, ClassVar, Dict, Generic, Hashable, Iterable, Iterator, Optional, Type, TypeVar, Union, cast
 
+from pydantic import TypeAdapter
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -18,30 +20,22 @@ R = TypeVar("R", bound="Report")
 
 @dataclass
 class Statistics:
-    """Base of what is counted: a dataclass whose fields have defaults and can be summed up and stored as JSON. They are
-    numbers, `Counter`s, other statistics by name (in a `defaultdict` of their class), or have `+` and `to_json` too."""
+    """Base of what is counted: a dataclass whose fields have defaults and can be summed up and stored as JSON: numbers,
+    `Counter`s, other statistics by name (in a `defaultdict` of their class), or what pydantic knows and has `+`."""
 
     def add(self, other: Any) -> None:
         """Add what was counted elsewhere."""
         for count in fields(self):
             setattr(self, count.name, _sum(getattr(self, count.name), getattr(other, count.name)))
 
-    def to_json(self) -> Dict[str, Any]:
+    def to_json(self) -> Any:
         """What JSON can hold."""
-        return {count.name: _to_json(getattr(self, count.name)) for count in fields(self)}
+        return _adapter(cast(Hashable, type(self))).dump_python(self, mode="json")
 
     @classmethod
-    def from_json(cls: Type[S], data: Dict[str, Any]) -> S:
-        """Read what `to_json` has made.
-
-        data (Dict[str, Any]): Values by field.
-        RETURNS (Statistics): The statistics.
-        RAISES (ValueError): If they are something else.
-        """
-        empty = vars(cls())
-        if not isinstance(data, dict) or not data.keys() <= empty.keys():
-            raise ValueError(f"no {cls.__name__}")
-        return cls(**{name: _from_json(empty[name], value) for name, value in data.items()})
+    def from_json(cls: Type[S], data: Any) -> S:
+        """Read what `to_json` has made; a `ValueError` if it is something else."""
+        return cast(S, _adapter(cast(Hashable, cls)).validate_python(data))
 
 
 @dataclass
@@ -80,7 +74,7 @@ class Stage(ABC, Generic[R]):
         """Free what was opened."""
 
     def zones(self) -> Iterable[Union[Vocab, Language]]:
-        """RETURNS (Iterable[Union[Vocab, Language]]): What a memory zone is opened of around each shard, so that no
+        """What a memory zone is opened of around each shard, so that no
         vocabulary grows from shard to shard; each vocabulary once."""
         return [self.vocab]
 
@@ -113,26 +107,6 @@ def _sum(a: Any, b: Any) -> Any:
     return a + b
 
 
-def _to_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _to_json(item) for key, item in value.items()}
-    return value.to_json() if hasattr(value, "to_json") else value
-
-
-def _from_json(empty: Any, value: Any) -> Any:
-    if isinstance(empty, dict) and not isinstance(value, dict):
-        raise ValueError(f"{value!r} is no object")
-    if isinstance(empty, defaultdict):
-        kind: Any = empty.default_factory
-        return defaultdict(kind, {key: kind.from_json(data) for key, data in value.items()})
-    if isinstance(empty, Counter):
-        return Counter({key: _number(n) for key, n in value.items()})
-    if hasattr(empty, "from_json"):
-        return type(empty).from_json(value)
-    return _number(value) if isinstance(empty, (int, float)) else value
-
-
-def _number(value: Any) -> Any:
-    if not isinstance(value, (int, float)):
-        raise ValueError(f"{value!r} is no number")
-    return value
+@lru_cache(None)
+def _adapter(kind: Hashable) -> "TypeAdapter[Any]":
+    return TypeAdapter(cast(Any, kind))

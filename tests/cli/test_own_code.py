@@ -8,7 +8,7 @@ import pytest
 from spacy_weakner.code_version import code_version
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.own_code import OWN_CODE
-from spacy_weakner.runtime.child import start
+from spacy_weakner.runtime.pool import processes
 
 from ..token_ner.util import token_pipeline
 from ..util import SENTENCES, make_doc
@@ -81,9 +81,10 @@ def test_what_is_made_with_it_depends_on_it(code, monkeypatch):
     assert len(set(versions)) == 3
 
 
-def test_processes_import_it(code, tmp_path):
-    code.write_text("raise ValueError('here it is')")
-    log = tmp_path / "log"
-    with start("spacy_weakner.runs.trainer", log, {**os.environ, OWN_CODE: str(code)}) as process:
-        process.wait()
-    assert process.returncode and "here it is" in log.read_text()
+@pytest.mark.slow
+def test_processes_import_it(code, tmp_path, monkeypatch):
+    code.write_text(f"from pathlib import Path\nPath({str(tmp_path / 'there')!r}).touch()\n")
+    monkeypatch.setenv(OWN_CODE, str(code))
+    with processes(1) as pool:
+        list(pool.each(os.getenv, [OWN_CODE], [""]))
+    assert (tmp_path / "there").exists()

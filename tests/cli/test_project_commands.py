@@ -20,24 +20,6 @@ from .util import invoke, stand_in
 
 pytestmark = pytest.mark.slow
 
-OPTIONS = {
-    "prepare": "--text t --gold g --dev d --test e --lang de --tokenizer x --misaligned drop --columns 2 3 "
-    "--spans-key sc --seed 3",
-    "fit": "--configs c --terms t --sources s --size gpu --minutes 3 --max-steps 7 "
-    "--prefer speed --lower-case 0.3 --upper-case 0.2 --seed 3 --processes 2 --gpu-id 0",
-}
-
-
-@pytest.mark.parametrize("command", OPTIONS)
-def test_every_option_is_passed_on(monkeypatch, command):
-    seen = stand_in(monkeypatch, f"project.{command}.{command}")
-    places = {"output": Path("in")} if command == "prepare" else {"corpora": Path("in"), "output": Path("out")}
-    assert invoke(command, *places.values(), *OPTIONS[command].split()).exit_code == 130
-    assert {name: seen.pop(name) for name in places} == places
-    given = {word[2:].replace("-", "_") for word in OPTIONS[command].split() if word.startswith("--")}
-    assert {*seen} - {"args", "progress", "say"} == given and seen["progress"] is True
-    assert seen["seed"] == 3 and seen.get("lang") in (None, "de")
-
 
 @pytest.mark.parametrize("command, keys", [("prepare", ("text", "gold", "dev", "test")), ("fit", ("terms", "sources"))])
 @pytest.mark.parametrize("value", ["", "null"])

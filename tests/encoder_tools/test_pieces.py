@@ -3,10 +3,10 @@
 import pytest
 import spacy
 
-from spacy_weakner.encoder_tools.pieces import HELD_OUT, TRAIN, PieceCounts, Pieces, write_pieces
+from spacy_weakner.encoder_tools.pieces import PieceCounts, cut_pieces
 from spacy_weakner.encoders.transformer import load_tokenizer
 
-from ..util import make_doc
+from ..util import MASKED_LMS, make_doc, make_masked_lm
 from .util import needs_accelerate
 
 pytestmark = needs_accelerate
@@ -17,46 +17,41 @@ def tokenizer(tiny_bert):
     return load_tokenizer(tiny_bert)
 
 
-def pieces_of(texts, tokenizer, folder, max_length=32, eval_share=0.0, seed=0):
+def pieces_of(texts, tokenizer, max_length=32, eval_share=0.0, seed=0):
     nlp = spacy.blank("xx")
     docs = (make_doc(nlp, text, annotated=False) for text in texts)
-    counts = write_pieces(docs, tokenizer, folder, max_length=max_length, eval_share=eval_share, seed=seed)
-    return counts, Pieces(folder / TRAIN), Pieces(folder / HELD_OUT)
+    train, held_out, counts = cut_pieces(docs, tokenizer, max_length=max_length, eval_share=eval_share, seed=seed)
+    return counts, train, held_out
 
 
-def test_pieces(tokenizer, tmp_path):
-    counts, pieces, held_out = pieces_of(["anna likes zoe", "", "bob"], tokenizer, tmp_path)
+def test_pieces(tokenizer):
+    counts, pieces, held_out = pieces_of(["anna likes zoe", "", "bob"], tokenizer)
     assert counts == PieceCounts(texts=2, words=4, pieces=6) and (len(pieces), len(held_out)) == (2, 0)
     found = tokenizer.convert_ids_to_tokens(pieces[0]["input_ids"])
     assert found == ["[CLS]", "anna", "likes", "z", "##o", "##e", "[SEP]"]
-    assert list(pieces.lengths) == [7, 3]
-    # What was written is not written again.
-    assert pieces_of(["bob"], tokenizer, tmp_path)[0] == counts
 
 
-def test_long_texts_are_split(tokenizer, tmp_path):
-    counts, pieces, _ = pieces_of(["anna likes zoe at york", "bob"], tokenizer, tmp_path, max_length=5)
+def test_long_texts_are_split(tokenizer):
+    counts, pieces, _ = pieces_of(["anna likes zoe at york", "bob"], tokenizer, max_length=5)
     assert (counts.texts, counts.split, counts.pieces) == (2, 1, 8)
     found = [tokenizer.convert_ids_to_tokens(pieces[i]["input_ids"])[1:-1] for i in range(len(pieces))]
     assert found == [["anna", "likes", "z"], ["##o", "##e", "at"], ["york"], ["bob"]]
 
 
-def test_contents_decide_what_is_held_out(tokenizer, tmp_path):
+def test_contents_decide_what_is_held_out(tokenizer):
     texts = [f"{a} likes {b}" for a in "abcdefghijklmnopqrst" for b in "abcdefghijklmnopqrst"]
-    counts, _, held_out = pieces_of(texts, tokenizer, tmp_path / "a", eval_share=0.25)
+    counts, _, held_out = pieces_of(texts, tokenizer, eval_share=0.25)
     assert 70 < counts.held_out < 130
     twice = [text.upper() for text in texts[::-1]] + texts
-    again, pieces, held_out_again = pieces_of(twice, tokenizer, tmp_path / "b", eval_share=0.25)
+    again, pieces, held_out_again = pieces_of(twice, tokenizer, eval_share=0.25)
     assert again.held_out == 2 * counts.held_out
     as_set = [{tuple(x[i]["input_ids"]) for i in range(len(x))} for x in (pieces, held_out, held_out_again)]
     assert as_set[1] == as_set[2] and not as_set[0] & as_set[1]
-    other = pieces_of(texts, tokenizer, tmp_path / "c", eval_share=0.25, seed=1)[2]
+    other = pieces_of(texts, tokenizer, eval_share=0.25, seed=1)[2]
     assert {tuple(other[i]["input_ids"]) for i in range(len(other))} != as_set[1]
 
 
-@pytest.mark.parametrize(
-    "kind", ["Bert", "Roberta", "XLMRoberta", "DistilBert", "Electra", "Albert", "DebertaV2", "MPNet", "ModernBert"]
-)
+@pytest.mark.parametrize("kind", MASKED_LMS)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of their own modules
 def test_the_loss_is_that_of_the_model(kind, tokenizer, tmp_path):
     import torch
@@ -64,15 +59,8 @@ def test_the_loss_is_that_of_the_model(kind, tokenizer, tmp_path):
 
     from spacy_weakner.encoder_tools.trainer import MaskedLMTrainer, make_arguments
 
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    if kind == "DistilBert":
-        sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16}
-    if kind in ("Albert", "Electra"):
-        sizes["embedding_size"] = 8
-    special = {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
-    config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), pad_token_id=0, **special, **sizes)
-    model = getattr(transformers, f"{kind}ForMaskedLM")(config).eval()
-    pieces = pieces_of(["anna likes zoe", "bob"], tokenizer, tmp_path)[1]
+    model = make_masked_lm(kind, tokenizer)
+    pieces = pieces_of(["anna likes zoe", "bob"], tokenizer)[1]
     collator = transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=0.7)
     batch = collator([pieces[0], pieces[1]])
     with torch.no_grad():

@@ -180,9 +180,10 @@ def test_many_sources_in_one_pass(folder):
         [vars]
         up = ".."
 
-        [sources.drugs]   # a comment
-        terms = "../terms.jsonl"            # CSV/TSV/JSONL/txt
-        stop = ["in", "#1"]  # comments end values
+        [sources.drugs]
+        # CSV/TSV/JSONL/txt
+        terms = "../terms.jsonl"
+        stop = ["in", "#1"]
         ambiguity = "drop"
 
         [sources.a model]

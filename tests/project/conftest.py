@@ -5,8 +5,8 @@ import pytest
 
 from spacy_weakner.configs import render_config
 from spacy_weakner.project.context import ALONE, WITH_LISTS, config_name
-from spacy_weakner.runs import training
 
+from ..command_line import trainings_by
 from .util import write_ruler
 
 
@@ -35,11 +35,11 @@ def trainings(monkeypatch):
 
     calls = Calls()
 
-    def fake(config, output, overrides, gpu_id, trainers):
-        calls.append({"config": Path(config).stem, "output": output, "threads": trainers.threads, **overrides})
+    def fake(config, output, overrides, gpu_id):
+        calls.append({"config": Path(config).stem, "output": output, **overrides})
         (output / "train.log").write_text("log")
         made = write_ruler(output / "model-best", calls.finds.get(output.name, {}))
         shutil.copytree(made, output / "model-last")
 
-    monkeypatch.setattr(training, "_run", fake)
+    trainings_by(fake, monkeypatch)
     return calls

@@ -1,13 +1,15 @@
 """One training, for a number of passes over its corpus."""
 
+import math
+
 import pytest
 import spacy
 
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.runs import training
 from spacy_weakner.runs.train import train
 
+from ..command_line import trainings_by
 from ..util import make_doc
 
 NLP = spacy.blank("xx")
@@ -30,12 +32,12 @@ size = 10
 def calls(monkeypatch):
     made = []
 
-    def fake(config, output, overrides, gpu_id, trainers):
+    def fake(config, output, overrides, gpu_id):
         made.append(dict(overrides))
         (output / "model-last").mkdir()
         (output / "train.log").write_text("log")
 
-    monkeypatch.setattr(training, "_run", fake)
+    trainings_by(fake, monkeypatch)
     return made
 
 
@@ -55,6 +57,10 @@ def test_passes_become_updates(files, calls):
         {**paths, "training.max_steps": 10, "training.eval_frequency": 10, "training.max_epochs": 0},
     ]
     assert train(**given, passes=2.5, overrides=paths).skipped and len(calls) == 1
+    # A part of a batch is a whole update, too, and there is at least one.
+    for passes, size, updates in ((1.5, 10, 6), (0.1, 1000, 1), (5, 1000, 5)):
+        train(**given, passes=passes, overrides={**paths, "training.batcher.size": size})
+        assert calls.pop()["training.max_steps"] == updates
     train(**given, passes=1, overrides={**paths, "training.eval_frequency": 3})
     assert (calls[1]["training.max_steps"], calls[1]["training.eval_frequency"]) == (4, 3)
 
@@ -82,7 +88,8 @@ def test_a_stream_has_no_epochs(files, calls):
 @pytest.mark.parametrize(
     "passes, overrides, message",
     [
-        (0, {}, "WK005.*passes"),
+        *((passes, {}, "WK005.*passes") for passes in (0, -1, math.inf, math.nan)),
+        (2, {"training.batcher.@batchers": "spacy.batch_by_sequence.v1"}, "WK364.*by_sequence"),
         (2, {"training.max_steps": 3}, "WK331.*max_steps"),
         (2, {"training.max_epochs": 3}, "WK331.*max_epochs"),
         (2, {"paths.train": None}, "WK364.*--paths.train"),

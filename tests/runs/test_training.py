@@ -1,11 +1,11 @@
 """Trainings in processes of their own: what is skipped, what is done again, folds and sweeps."""
 
+import errno
 import json
 import os
-import pickle
-import threading
-import time
-from contextlib import contextmanager
+import signal
+from contextlib import contextmanager, nullcontext
+from multiprocessing import active_children
 from pathlib import Path
 
 import pytest
@@ -18,11 +18,12 @@ from spacy_weakner.calibration.confidence import calibrate_confidence
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.runs import trainer, training
+from spacy_weakner.runs import training
 from spacy_weakner.runs.train import read_folds, train_folds, train_grid
-from spacy_weakner.runs.training import Trained, Training, train_all, train_one
+from spacy_weakner.runs.training import Trained, Training, train_all
 from spacy_weakner.scratch import wanted
 
+from ..command_line import PoolHere, trainings_by
 from ..util import SEED, SENTENCES, TOK2VEC, make_doc
 
 pytestmark = pytest.mark.slow
@@ -37,8 +38,8 @@ def trainings(monkeypatch):
     """`spacy train` as a list of what it was called with; scores grow with the number of steps."""
     calls = []
 
-    def fake(config, output, overrides, gpu_id, trainers):
-        calls.append({"config": config, "output": wanted(output), **overrides})
+    def fake(config, output, overrides, gpu_id):
+        calls.append({"config": config, "output": wanted(output), "gpu_id": gpu_id, **overrides})
         (output / "train.log").write_text("log")
         for name in ("model-best", "model-last"):
             (output / name).mkdir()
@@ -47,7 +48,7 @@ def trainings(monkeypatch):
             )
             (output / name / "config.cfg").write_text(SCORES)
 
-    monkeypatch.setattr(training, "_run", fake)
+    trainings_by(fake, monkeypatch)
     return calls
 
 
@@ -60,6 +61,10 @@ def gold(tmp_path):
 
 def paths(gold):
     return {"paths.train": str(gold), "paths.dev": str(gold)}
+
+
+def train_one(config, output, overrides):
+    return train_all([Training(config, output, overrides)])[0]
 
 
 # One training
@@ -117,116 +122,57 @@ def test_folders_of_others_are_not_touched(tmp_path, gold, trainings):
     assert not trainings
 
 
-def test_a_training_tells_how_far_it_has_come(tmp_path, gold, monkeypatch):
+@pytest.mark.parametrize("steps, shares", [(80, [0.0, 0.0, 0.0, 0.25]), (0, [0.0] * 4)])
+def test_a_training_tells_how_far_it_has_come(tmp_path, gold, monkeypatch, steps, shares):
     table = "E    #       LOSS CRF_NER  ENTS_F  SCORE\n---  ------  ------------  ------  ------\n"
     rows = ["  0       0          9.54    0.00    0.00\n", "  3      20          2.03   50.00    0.50\n"]
     seen = []
 
-    def fake(config, output, overrides, gpu_id, trainers):
-        for text in ("ℹ Using CPU\n10 20 30 things", table, *rows):
-            with (output / "train.log").open("a", encoding="utf-8") as file_:
-                file_.write(text)
-            n_before = len(seen)
-            while len(seen) < n_before + 2:
-                time.sleep(0.001)
-        (output / "model-last").mkdir()
+    class Bar:
+        def part(self, name):
+            return seen.append
 
-    monkeypatch.setattr(training, "_run", fake)
-    monkeypatch.setattr(training, "_WATCH_SECONDS", 0.001)
-    overrides = {**paths(gold), "training.max_steps": 80}
-    train_one(CONFIG, tmp_path / "a", overrides, on_progress=seen.append)
-    assert seen == sorted(seen) and {*seen} == {0.0, 0.25, 1.0}
-    train_one(CONFIG, tmp_path / "a", overrides, on_progress=seen.append)
-    assert seen[-2:] == [1.0, 1.0]
+    class Pool(PoolHere):
+        def each(self, function, arguments, names, on_poll):
+            for text in ("ℹ Using CPU\n10 20 30 things", table, *rows):
+                with (tmp_path / "a" / "train.log").open("a", encoding="utf-8") as file_:
+                    file_.write(text)
+                on_poll()
+            yield from super().each(function, arguments, names, on_poll)
 
-
-def test_a_training_of_unknown_length_tells_its_end_alone(tmp_path, gold, trainings):
-    seen = []
-    train_one(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": 0}, on_progress=seen.append)
-    assert seen == [1.0]
+    trainings_by(lambda config, output, *_: (output / "model-last").mkdir(), monkeypatch)
+    monkeypatch.setattr(training, "processes", lambda n, **_: nullcontext(Pool()))
+    monkeypatch.setattr(training, "Progress", {None: lambda **_: nullcontext(Bar())})
+    for expected in ([*shares, 1.0, 1.0], [1.0]):
+        train_one(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": steps})
+        assert seen == expected
+        seen.clear()
 
 
 # Several trainings
 
 
-@pytest.fixture
-def environments(monkeypatch):
-    """OMP_NUM_THREADS of each process that trains; it trains several."""
-    seen = []
-
-    class Process:
-        """Answers every request at once."""
-
-        def __init__(self):
-            read_end, write_end = os.pipe()
-            self.stdin, self.stdout, self._answers = self, os.fdopen(read_end, "rb"), os.fdopen(write_end, "wb", 0)
-
-        def write(self, request):
-            arguments = json.loads(request)["arguments"]
-            (Path(arguments[arguments.index("--output") + 1]) / "model-last").mkdir()
-            self._answers.write(b'{"error": null}\n')
-
-        def flush(self):
-            return None
-
-        def kill(self):
-            self._answers.close()
-
-        def communicate(self):
-            self.stdout.close()
-
-    def start(module, log, environment):
-        seen.append(environment.get("OMP_NUM_THREADS"))
-        return Process()
-
-    monkeypatch.setattr(trainer, "start", start)
-    monkeypatch.setattr(training.os, "cpu_count", lambda: 8)
-    return seen
-
-
 @pytest.mark.parametrize(
-    "given, processes, n, wanted",
-    [
-        (None, 1, 2, None),
-        (None, 2, 2, "4"),
-        (None, 3, 3, "2"),
-        (None, 20, 20, "1"),
-        # What is alone has all cores.
-        (None, 4, 1, None),
-        (None, 4, 2, "4"),
-        ("3", 2, 2, "3"),
-        ("3", 1, 1, "3"),
-    ],
+    "processes, n, expected",
+    # What is alone has all cores.
+    [(1, 2, (1, None)), (2, 2, (2, 4)), (3, 3, (3, 2)), (20, 20, (20, 1)), (4, 1, (1, None)), (4, 2, (2, 4))],
 )
-def test_trainings_share_the_cores(tmp_path, gold, environments, monkeypatch, given, processes, n, wanted):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    if given is not None:
-        monkeypatch.setenv("OMP_NUM_THREADS", given)
-    trainings = [Training(CONFIG, tmp_path / str(i), paths(gold)) for i in range(n)]
-    assert [member.output.name for member in train_all(trainings, processes=processes)] == [str(i) for i in range(n)]
-    assert 1 <= len(environments) <= min(processes, n) and {*environments} == {wanted}
-
-
-def test_folds_are_trained_at_the_same_time(tmp_path, gold, monkeypatch):
-    together = threading.Barrier(3, timeout=20)
-
-    def fake(config, output, overrides, gpu_id, trainers):
-        together.wait()
-        (output / "model-last").mkdir()
-
-    monkeypatch.setattr(training, "_run", fake)
-    folds = train_folds(CONFIG, gold, tmp_path / "out", folds=3, processes=3)
-    assert [fold.model.parent.name for fold in folds] == ["model-1", "model-2", "model-3"]
+def test_trainings_share_the_cores(tmp_path, gold, trainings, monkeypatch, processes, n, expected):
+    monkeypatch.setattr(training.os, "cpu_count", lambda: 8)
+    seen = []
+    monkeypatch.setattr(training, "processes", lambda n, threads: seen.append((n, threads)) or nullcontext(PoolHere()))
+    jobs = [Training(CONFIG, tmp_path / str(i), paths(gold)) for i in range(n)]
+    assert [member.output.name for member in train_all(jobs, processes=processes)] == [str(i) for i in range(n)]
+    assert seen == [expected]
 
 
 # On a cluster
 
 
-class Cluster:
-    """One that does it all in this process, last things first."""
+class Cluster(PoolHere):
+    """One that does last things first."""
 
-    def each(self, function, arguments, names):
-        function, arguments = pickle.loads(pickle.dumps((function, arguments)))
+    def each(self, function, arguments, names, on_poll):
         for n in reversed(range(len(arguments))):
             yield n, function(arguments[n])
 
@@ -252,14 +198,14 @@ def test_folds_are_trained_on_a_cluster(tmp_path, gold, trainings, connections):
     assert [fold.docs for fold in here] == [fold.docs for fold in there]
     assert [fold.model for fold in there] == [tmp_path / "there" / f"model-{n}" / "model-last" for n in (1, 2, 3)]
     assert all(fold.skipped for fold in train_folds(CONFIG, gold, tmp_path / "there", folds=3, ray="auto"))
-    assert len(trainings) == 6 and connections == [("auto", 0)] * 2
+    assert len(trainings) == 6 and connections == [("auto", 0)]
     assert not list(tmp_path.rglob(".*"))
 
 
 def test_one_gpu_each(tmp_path, gold, trainings, connections):
     jobs = [Training(CONFIG, tmp_path / "a", paths(gold))]
     (member,) = train_all(jobs, ray="h:1", gpu_id=3)
-    assert member == Trained(tmp_path / "a", member.score, False, member.made_from)
+    assert trainings[0]["gpu_id"] == 0 and member == Trained(tmp_path / "a", member.score, False, member.made_from)
     assert connections == [("h:1", 1)]
 
 
@@ -278,22 +224,10 @@ def test_a_training_that_fails_ends_all(tmp_path, gold, trainings, connections, 
 
     monkeypatch.setattr(training, "connected", connected)
     jobs = [Training(CONFIG, tmp_path / name, paths(gold)) for name in "ab"]
-    monkeypatch.setattr(training, "_run", fails)
+    trainings_by(fails, monkeypatch)
     with pytest.raises(WeaknerError, match="of no use"):
         train_all(jobs, ray="auto")
     assert stopped == [True] and not trainings
-
-
-def test_what_a_lost_machine_leaves_is_removed(tmp_path, gold, trainings, connections, monkeypatch):
-    def each(self, function, arguments, names):
-        left = tmp_path / ".a.01234567.tmp"
-        (left / "a").mkdir(parents=True)
-        (left / ".lock").touch()
-        yield 0, function(arguments[0])
-
-    monkeypatch.setattr(Cluster, "each", each)
-    train_all([Training(CONFIG, tmp_path / "a", paths(gold))], ray="auto")
-    assert not list(tmp_path.rglob(".*"))
 
 
 def test_a_finished_crossfit_survives_a_wrong_option(tmp_path, gold, trainings, connections):
@@ -396,10 +330,10 @@ def test_gold_that_comes_by_another_way_is_refused(tmp_path, gold, trainings):
 def test_folds_of_an_interrupted_run_are_none(tmp_path, gold, trainings, monkeypatch):
     train_folds(CONFIG, gold, tmp_path / "out", folds=3)
 
-    def fail(config, output, overrides, gpu_id, trainers):
+    def fail(config, output, overrides, gpu_id):
         raise WeaknerError("stopped")
 
-    monkeypatch.setattr(training, "_run", fail)
+    trainings_by(fail, monkeypatch)
     with pytest.raises(WeaknerError, match="stopped"):
         train_folds(CONFIG, gold, tmp_path / "out", folds=3, seed=5)
     with pytest.raises(WeaknerError, match="WK100"):
@@ -488,11 +422,11 @@ def test_unusable_grids(tmp_path, gold, trainings):
 
 
 def test_nothing_was_evaluated(tmp_path, gold, monkeypatch):
-    def fake(config, output, overrides, gpu_id, trainers):
+    def fake(config, output, overrides, gpu_id):
         (output / "train.log").touch()
         (output / "model-last").mkdir()
 
-    monkeypatch.setattr(training, "_run", fake)
+    trainings_by(fake, monkeypatch)
     with pytest.raises(WeaknerError, match="WK362"):
         train_grid(CONFIG, tmp_path / "out", {"training.max_steps": [1]}, overrides=paths(gold))
 
@@ -537,10 +471,56 @@ def test_what_a_process_trained_before_changes_nothing(tmp_path, gold):
 
 
 @pytest.mark.slow
-def test_a_failing_training_shows_its_log(tmp_path, gold):
+def test_a_failing_training_shows_its_log_and_ends_the_others(tmp_path, gold):
+    endless = Training(CONFIG, tmp_path / "b", {**paths(gold), "training.max_steps": 10**6, "training.patience": 0})
+    fails = Training(CONFIG, tmp_path / "a", {**paths(gold), "components.crf_ner.scheme": "nosuch"})
     with pytest.raises(WeaknerError, match=r"(?s)WK360.*exit code 1.*train\.log.*nosuch"):
-        train_one(CONFIG, tmp_path / "a", {**paths(gold), "components.crf_ner.scheme": "nosuch"})
-    assert not (tmp_path / "a" / "trained.json").exists()
+        train_all([fails, endless], processes=2)
+    assert not active_children() and not list(tmp_path.rglob("trained.json")) and not list(tmp_path.rglob(".*"))
+    assert "nosuch" in (tmp_path / "a" / "train.log").read_text()
+
+
+def test_a_full_disk_ends_a_training_with_one_line(tmp_path, monkeypatch):
+    def full(arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(training, "_spacy_train", full)
+    (tmp_path / "member-0").mkdir()
+    (tmp_path / "member-0" / "train.log").touch()
+    with pytest.raises(WeaknerError, match=r"WK785.*member-0 could not be written: No space left"):
+        training._run(-1, Training(CONFIG, tmp_path / "member-0", {}))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_what_a_killed_run_still_writes_never_reaches_a_member(tmp_path, monkeypatch):
+    config = tmp_path / "c.cfg"
+    config.write_text("[training]\nmax_steps = 1\n")
+    late = []
+
+    def fake(config, output, overrides, gpu_id):
+        assert output != tmp_path / "out" / "a" and wanted(output) == tmp_path / "out" / "a"
+        (output / "model-last").mkdir()
+        (output / "model-last" / "weights").write_text("half")
+        if os.getpid() != pytest_process:
+            (tmp_path / "late").write_text(str(output))
+            os.kill(os.getpid(), signal.SIGKILL)
+        late.append(Path((tmp_path / "late").read_text()))
+        (output / "model-last" / "weights").write_text("whole")
+
+    pytest_process = os.getpid()
+    trainings_by(fake, monkeypatch)
+    child = os.fork()
+    if not child:
+        train_one(config, tmp_path / "out" / "a", {})
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    assert not (tmp_path / "out" / "a" / "model-last").exists()
+    assert not train_one(config, tmp_path / "out" / "a", {}).skipped
+    # The folder that a training of the killed run may still write to is gone, and was never that of the member.
+    assert not late[0].exists() and late[0] != tmp_path / "out" / "a"
+    assert train_one(config, tmp_path / "out" / "a", {}).skipped
+    assert (tmp_path / "out" / "a" / "model-last" / "weights").read_text() == "whole"
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["a"]
 
 
 def test_no_processes():
@@ -587,5 +567,5 @@ def test_a_value_of_the_config_does_not_walk_the_disk(tmp_path, gold, trainings,
 def test_a_config_without_paths_is_trained(tmp_path, trainings):
     config = tmp_path / "c.cfg"
     config.write_text("[training]\nmax_steps = 1\n")
-    assert not training.train_one(config, tmp_path / "out", {}).skipped
-    assert training.train_one(config, tmp_path / "out", {}).skipped
+    assert not train_one(config, tmp_path / "out", {}).skipped
+    assert train_one(config, tmp_path / "out", {}).skipped

@@ -163,8 +163,6 @@ def test_handlers_of_signals_are_kept(machine, tmp_path):
 
 
 def test_settings(folder, monkeypatch):
-    with pytest.raises(WeaknerError, match="WK331"):
-        run(folder, "out", ray="auto", workers=2)
     with pytest.raises(WeaknerError, match="WK312"):
         run(folder, "out.spacy", ray="auto")
     monkeypatch.setitem(sys.modules, "ray", None)

@@ -28,6 +28,7 @@ from spacy_weakner.runtime.devices import on_device
 from spacy_weakner.runtime.executor import Executor
 from spacy_weakner.runtime.pool import Pool
 
+from ..command_line import trainings_by
 from ..mrc_ner.util import mrc_pipeline
 from ..util import SENTENCES, crf_pipeline, make_doc
 
@@ -101,11 +102,11 @@ def folder(tmp_path, pipelines, monkeypatch):
         def failure(self, error, what):
             return error
 
-    def train(config, output, overrides, gpu_id, trainers):
+    def train(config, output, overrides, gpu_id):
         shutil.copytree(tmp_path / "crf", output / "model-last")
 
     monkeypatch.setattr(Executor, "_pool", lambda self, folder: nullcontext(InThisProcess()))
-    monkeypatch.setattr("spacy_weakner.runs.training._run", train)
+    trainings_by(train, monkeypatch)
     shutil.copytree(pipelines, tmp_path, dirs_exist_ok=True)
     docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]
     for name in ("gold", "weak"):

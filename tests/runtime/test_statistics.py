@@ -1,9 +1,11 @@
 import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import DefaultDict
+from typing import Annotated, DefaultDict
 
-from spacy_weakner.labeling.report import LabelCounts, Lines, SourceCounts
+from pydantic import Field
+
+from spacy_weakner.labeling.report import LabelCounts, Lines, SourceCounts, _Lines
 from spacy_weakner.runtime.stage import Report, Statistics
 
 
@@ -16,8 +18,8 @@ class Own(Statistics):
 
 @dataclass
 class Whole(Report):
-    own: DefaultDict[str, Own] = field(default_factory=lambda: defaultdict(Own))
-    lines: Lines = field(default_factory=Lines)
+    own: DefaultDict[str, Annotated[Own, Field(default_factory=Own)]] = field(default_factory=lambda: defaultdict(Own))
+    lines: _Lines = field(default_factory=Lines)
 
 
 def make(n, *labels):

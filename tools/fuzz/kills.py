@@ -16,10 +16,10 @@ import signal
 import socket
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import nullcontext, redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import Any, Dict, List, Optional
 
@@ -27,7 +27,7 @@ from typer.main import get_command
 
 from spacy_weakner.cli.app import app
 from spacy_weakner.runs import training
-from tests.command_line import train_here
+from tests.command_line import PoolHere, train_here
 
 from .stages import STAGES, Stage, make_inputs
 
@@ -123,7 +123,8 @@ class Killer:
 def run(stage: Stage) -> int:
     """Run the commands of a stage in this process."""
     if stage.trains:
-        training._run = _Trainer()
+        training.processes = lambda n, **_: nullcontext(PoolHere())
+        training._run = partial(_train, _Trainer())
     for arguments in stage.commands:
         if callable(arguments):
             arguments()
@@ -135,6 +136,10 @@ def run(stage: Stage) -> int:
     return 0
 
 
+def _train(trainer: Any, gpu_id: int, job: Any) -> None:
+    trainer(*job, gpu_id)
+
+
 class _Trainer:
     """Trains in processes that need not import anything: they are forked by another process, which has no threads."""
 
@@ -144,16 +149,13 @@ class _Trainer:
             own.close()
             self._serve(other)
         other.close()
-        self._lock = threading.Lock()
         self._lines = own.makefile("rw")
 
-    def __call__(self, config: Path, output: Path, overrides: Any, gpu_id: int, *_: Any) -> None:
-        """In the place of `training._run`."""
-        with self._lock:
-            self._lines.write(json.dumps([str(config), str(output), dict(overrides), gpu_id]) + "\n")
-            self._lines.flush()
-            if self._lines.readline().strip() != "0":
-                raise RuntimeError("a training has failed")
+    def __call__(self, config: Path, output: Path, overrides: Any, gpu_id: int) -> None:
+        self._lines.write(json.dumps([str(config), str(output), dict(overrides), gpu_id]) + "\n")
+        self._lines.flush()
+        if self._lines.readline().strip() != "0":
+            raise RuntimeError("a training has failed")
 
     def _serve(self, connection: socket.socket) -> None:
         lines = connection.makefile("rw")

@@ -48,9 +48,6 @@ ANSWERS: List[Dict[str, Any]] = [
     {"text": "Bob met Anna in Paris.", "entities": [["Bob", "PER"], {"text": "Anna", "label": "PER"}]},
 ]
 WIKI = "'''Anna''' met [[Bob|Bobby]] in [[Paris]].<ref>x [[y]]</ref>\n* {{t|[[z]]}} & [[Rome]]\n{|\n| a\n|}\n"
-HTML = (
-    '<html><body><p>In <a href="/wiki/Paris">Paris</a>, <b>x</b> &amp; <a href="y">z</a>.<!-- c --></p></body></html>'
-)
 DUMP = (
     '<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/"><siteinfo><namespaces><namespace key="6">File'
     "</namespace></namespaces></siteinfo><page><title>A</title><ns>0</ns><revision><text>[[Anna]] met [[Bob]].</text>"
@@ -219,7 +216,6 @@ _KINDS = [
     Kind("config-pipeline", "nlp/config.cfg", _RUN, _PIPELINE),
     Kind("meta", "nlp/meta.json", _RUN, _PIPELINE, _json_inside),
     Kind("config", "c.cfg", function(_config), text(c__cfg=CONFIG)),
-    _anchors("a.html", HTML),
     _anchors("a.wiki", WIKI, f"@{OUT}"),
     _anchors("a.xml", DUMP),
     Kind("queries-json", "q.json", _queries("q.json"), text(q__json='{"PER": "Who?", "CITY": "Where?"}')),

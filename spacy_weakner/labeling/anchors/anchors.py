@@ -1,16 +1,13 @@
-"""Makes a corpus of the links in wikis and web pages: a first task for the recognition of entities (CoFEE)."""
+"""Makes a corpus of the links in wikis: a first task for the recognition of entities (CoFEE)."""
 
-import json
-import shlex
-import signal
-import subprocess
-import sys
+import time
 from collections import Counter
-from contextlib import closing, suppress
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from preshed.maps import PreshMap  # a part of spaCy
 from spacy.language import Language
@@ -28,7 +25,9 @@ from ...progress import Progress
 from ...runtime.hashes import hash_text
 from ...runtime.lock import holding
 from ...runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
+from ...runtime.pool import Pool, processes
 from ...ty import Entity
+from .markup import Paragraph, parse_page
 from .pages import NO_ARTICLE, REDIRECT, SUFFIXES, Page, page_format, read_pages
 
 SOURCE = "anchors"
@@ -36,7 +35,6 @@ SOURCE = "anchors"
 MAX_SECONDS = 10.0
 # Pages that share a memory zone: the words of one are of use for the next.
 _ZONE = 200
-_PARSER = f"{__package__}.markup"
 
 
 @dataclass
@@ -75,19 +73,18 @@ def anchors(
     overwrite: bool = False,
     progress: bool = False,
 ) -> AnchorsReport:
-    """Write the sentences of wikis and web pages with their links to articles as entities of one label (Xue et al.
+    """Write the sentences of wikis with their links to articles as entities of one label (Xue et al.
     2020, Section 4.1): in `doc.ents`, where all other tokens are "O", and in the span group "weak:anchors". The Docs
     are marked as weak. The output is written whole or not at all.
 
-    Templates, tables, references and comments are left out; headings and list items end a sentence. Of HTML only
-    paragraphs (`<p>`) are read. Links to files, categories and talk, to other wikis and the web count as text, if they
-    show any. Of equal sentences the first one is written.
+    Templates, tables, references and comments are left out; headings and list items end a sentence. Links to files,
+    categories and talk, to other wikis and the web count as text, if they show any. Of equal sentences the first one is
+    written.
 
-    inputs (Sequence[Path]): Files, or folders of them: XML exports of MediaWiki (`.xml`), wikitext (`.wiki`, `.txt`)
-        and HTML (`.html`, `.htm`), one page each, and `.jsonl` with "wikitext" or "html" in each row; all also as `.gz`
-        or `.bz2`.
+    inputs (Sequence[Path]): Files, or folders of them: XML exports of MediaWiki (`.xml`), wikitext (`.wiki`, `.txt`),
+        one page each, and `.jsonl` with "wikitext" in each row; all also as `.gz` or `.bz2`.
     output_path (Path): A `.spacy` file, which is made in memory, or a folder (no suffix) that takes `.spacy` shards.
-    format (Optional[str]): Format of the input: "dump", "wikitext", "html", "jsonl". None: the suffixes tell.
+    format (Optional[str]): Format of the input: "dump", "wikitext", "jsonl". None: the suffixes tell.
     label (str): The label.
     min_anchors (int): Leave out sentences with fewer anchors. (In the paper: with three or fewer.)
     max_length (int): Leave out sentences with more tokens.
@@ -114,7 +111,7 @@ def anchors(
     files = {file_: None for path in paths for file_ in input_files(path, format, suffixes=SUFFIXES, tell=page_format)}
     check_output([*paths, *(path for path, _ in files)], [output])
     check_there(output, overwrite)
-    require("lxml", "mwparserfromhell", extra="wiki")
+    require("mwparserfromhell", extra="wiki")
     language = CorpusLanguage.make(lang, tokenizer)
     pages = chain.from_iterable(read_pages(path, format_) for path, format_ in files)
     report = AnchorsReport()
@@ -137,38 +134,29 @@ def _check_any(paths: Sequence[Path], report: AnchorsReport) -> Iterator[Doc]:
     yield from ()
 
 
-class PageParser:
+class _Parser:
     """Has pages parsed in a process of its own, which ends when a page takes longer than `MAX_SECONDS`."""
 
-    process: "Optional[subprocess.Popen[str]]" = None
+    def __init__(self) -> None:
+        self._process = ExitStack()
+        self._pool: Optional[Pool] = None
 
-    def parse(self, page: Page) -> Tuple[List[Any], str]:
+    def parse(self, page: Page) -> Tuple[List[Paragraph], str]:
         """The paragraphs of a page; and why there are none: "too slow" or "unreadable"."""
-        command = [sys.executable, "-m", _PARSER, str(MAX_SECONDS)]
-        if self.process is None:
-            # Not by multiprocessing, which would run the script of a user again.
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdin is not None and self.process.stdout is not None
-        with suppress(OSError):  # the process died
-            self.process.stdin.write(json.dumps([page.markup, page.text, page.namespaces]) + "\n")
-            self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if answer.endswith("\n"):
-            paragraphs = json.loads(answer)
-            return (paragraphs, "") if paragraphs is not None else ([], "unreadable")
-        code = self.close()
-        if code > 0:  # it did not even start
-            raise WeaknerError(Errors.WK313.format(what=f"anything at all ('{shlex.join(command)}' shows why)"))
-        return [], "too slow" if code == -signal.SIGALRM else "unreadable"
+        if self._pool is None:
+            self._pool = self._process.enter_context(processes(1, with_spacy=False))
+        begin = time.monotonic()
+        try:
+            return self._pool.submit(parse_page, (page.text, page.namespaces, MAX_SECONDS)).result(), ""
+        except BrokenProcessPool:
+            self.close()
+            return [], "too slow" if time.monotonic() - begin > MAX_SECONDS else "unreadable"
+        except Exception:  # the parser raises many kinds; the page is counted
+            return [], "unreadable"
 
-    def close(self) -> int:
-        """End the process; gives its exit code."""
-        if self.process is None:
-            return 0
-        process, self.process = self.process, None
-        process.kill()
-        process.communicate()
-        return process.returncode
+    def close(self) -> None:
+        self._pool = None
+        self._process.close()
 
 
 @dataclass
@@ -186,7 +174,7 @@ class _Sentences:
         self.splitter = SentenceSplitter(self.nlp)
         # Hashes of the sentences written: 16 bytes and a little room for each, and a wiki has millions.
         self.seen = PreshMap()
-        with closing(PageParser()) as parser:
+        with closing(_Parser()) as parser:
             for first in pages:
                 # The vocabulary would otherwise hold all words of a wiki in the end.
                 with self.nlp.memory_zone():
@@ -200,7 +188,7 @@ class _Sentences:
                             weak.set_weak(doc)
                             yield doc
 
-    def _of_page(self, page: Page, parser: PageParser) -> Iterator[Tuple[Doc, List[Entity]]]:
+    def _of_page(self, page: Page, parser: _Parser) -> Iterator[Tuple[Doc, List[Entity]]]:
         """The sentences of a page, with their anchors in tokens."""
         report = self.report
         report.redirects += page.markup == REDIRECT

@@ -1,20 +1,15 @@
-"""The process that parses pages: paragraphs with their anchors, from wikitext and HTML.
+"""Paragraphs of wikitext with their anchors.
 
-Both are turned into plain text with marks (characters for private use, which are removed from the input): where an
+Wikitext is turned into plain text with marks (characters for private use, which are removed from the input): where an
 anchor begins and ends, where a paragraph ends, and where a list item begins.
 """
 
-import json
 import re
 import signal
-import sys
-from contextlib import suppress
 from html import unescape
 from itertools import takewhile
 from typing import Any, FrozenSet, Iterable, List, Sequence, Tuple
-from urllib.parse import parse_qs, unquote, urlsplit
 
-from lxml import etree, html
 from mwparserfromhell import nodes, parse
 from mwparserfromhell.definitions import PARSER_BLACKLIST
 
@@ -22,7 +17,7 @@ from mwparserfromhell.definitions import PARSER_BLACKLIST
 Paragraph = Tuple[str, List[Tuple[int, int]]]
 ARTICLE, OTHER, HIDDEN = "article", "other", "hidden"
 _OPEN, _CLOSE, _BREAK, _ITEM = "\ue000", "\ue001", "\ue002", "\ue003"
-# Marks, and what lxml refuses in a text.
+# Marks, and characters that are no text.
 _CLEAN = {
     **{code: " " for code in range(32) if chr(code) not in "\t\n\r"},
     **dict.fromkeys(map(ord, f"{_OPEN}{_CLOSE}{_BREAK}{_ITEM}\ufffe\uffff")),
@@ -46,12 +41,6 @@ _DROPPED = (
     | _words("ref indicator style script mapframe maplink templatestyles")
 )
 _BLOCKS = _ITEMS | _DROPPED_BLOCKS | _words("p div ul ol dl blockquote center poem hr h1 h2 h3 h4 h5 h6")
-_DROPPED_HTML = _words(
-    "aside audio button canvas figure footer form header iframe math nav noscript object pre script select style "
-    "svg table template textarea video"
-)
-# Of MediaWiki: marks of references, links to edit a section, boxes of links; links to other sites.
-_DROPPED_CLASSES, _OTHER_CLASSES = _words("reference mw-editsection navbox noprint"), _words("external extiw")
 # Namespaces of files and categories. Dumps bring the names of their wiki; these are for single pages of large ones.
 _HIDDEN = _words(
     "file image category datei bild kategorie fichier catégorie archivo imagen categoría immagine categoria "
@@ -145,53 +134,6 @@ def _render_tag(node: Any, titles: Titles) -> str:
     return around + _render(node.contents, titles) + around
 
 
-def html_paragraphs(text: str, titles: Titles) -> List[Paragraph]:
-    """The paragraphs (`<p>`) alone, since most links elsewhere belong to menus and lists."""
-    # As bytes with their encoding, so that the encoding that the page declares does not count.
-    parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
-    try:
-        root = html.document_fromstring(text.translate(_CLEAN).encode("utf-8"), parser=parser)
-    except etree.ParserError:  # without any element
-        return []
-    host = next((_split(node.get("href", ""))[0] for node in root.xpath("//base | //link[@rel='canonical']")), "")
-    for node in root.xpath("/*//*"):
-        if node.tag in _DROPPED_HTML or _DROPPED_CLASSES & {*node.get("class", "").split()}:
-            node.drop_tree()
-    for note in root.xpath("//sup[.//a[starts-with(normalize-space(@href), '#')]]"):
-        note.drop_tree()
-    for node in root.xpath("//p//*"):
-        if node.tag == "br":
-            node.tail = f" {node.tail or ''}"
-        elif node.tag in _BLOCKS:  # within a link that is not closed
-            node.text, node.tail = _BREAK + (node.text or ""), _BREAK + (node.tail or "")
-    for link in root.xpath("//p//a"):
-        shown = link.text_content().strip()
-        if shown.startswith("[") and shown.endswith("]"):  # "[1]", "[edit]"
-            link.drop_tree()
-        elif _BREAK not in shown and _is_article(link, host, titles):
-            link.text, link.tail = _OPEN + (link.text or ""), _CLOSE + (link.tail or "")
-    return _paragraphs(_BREAK.join(node.text_content() for node in root.xpath("//p[not(ancestor::p)]")))
-
-
-def _is_article(link: Any, host: str, titles: Titles) -> bool:
-    target, path, query = _split(link.get("href", "").strip())
-    if _OTHER_CLASSES & {*link.get("class", "").split()} or (target and target != host) or not (path or query):
-        return False
-    # Pages of a wiki are named in the query, or by what follows /wiki/, where slashes are part of the title.
-    _, wiki, title = path.partition("/wiki/")
-    names = parse_qs(query).get("title", [unquote(title if wiki else path.rpartition("/")[2])])
-    return not names[0] or titles.kind(names[0]) == ARTICLE
-
-
-def _split(href: str) -> Tuple[str, str, str]:
-    """Host, path and query of an address; the host is the whole address if it is not one of the web."""
-    with suppress(ValueError):
-        parts = urlsplit(href)
-        if parts.scheme in ("", "http", "https"):
-            return parts.netloc.lower(), parts.path, parts.query
-    return href, "", ""
-
-
 def _paragraphs(marked: str) -> List[Paragraph]:
     return [found for found in map(_paragraph, marked.split(_BREAK)) if found[0]]
 
@@ -220,22 +162,13 @@ def _end_lines(text: str) -> str:
     return _PARAGRAPH_END.sub(lambda found: f"{_BREAK}{found[1] or ''}{_BREAK}", text)
 
 
-def main(seconds: float) -> None:
-    """Answer each page, [markup, text, namespaces], with its paragraphs; null if it cannot be parsed. After so many
-    seconds an alarm ends this process, even within the C code of a parser."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends this process
+def parse_page(page: Tuple[str, Sequence[Sequence[str]], float]) -> List[Paragraph]:
+    """The paragraphs of a text in a wiki with these namespaces; for a process of its own, which an alarm ends after so
+    many seconds, even within the C code of the parser."""
+    text, namespaces, seconds = page
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    with suppress(BrokenPipeError):  # the parent died
-        for line in sys.stdin:
-            markup, text, namespaces = json.loads(line)
-            read, found = html_paragraphs if markup == "html" else wikitext_paragraphs, None
-            signal.setitimer(signal.ITIMER_REAL, seconds)
-            with suppress(Exception):  # the parsers raise many kinds; the page is counted
-                found = read(text, Titles(namespaces))
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            sys.stdout.write(json.dumps(found) + "\n")
-            sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main(float(sys.argv[1]))
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        return wikitext_paragraphs(text, Titles(namespaces))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)

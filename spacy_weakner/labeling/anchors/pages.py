@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 from xml.etree.ElementTree import Element, ParseError, iterparse
 
-from ...corpus.counts import RowError, at_line
+from ...corpus.counts import RowError, at_line, show
 from ...corpus.jsonl import read_rows
 from ...corpus.records import read_identifier
 from ...errors import Errors, WeaknerError
 from ...files import open_packed, read_lines
 
-DUMP, WIKITEXT, HTML, JSONL = "dump", "wikitext", "html", "jsonl"
-SUFFIXES = {".xml": DUMP, ".wiki": WIKITEXT, ".txt": WIKITEXT, ".html": HTML, ".htm": HTML, ".jsonl": JSONL}
+DUMP, WIKITEXT, JSONL = "dump", "wikitext", "jsonl"
+SUFFIXES = {".xml": DUMP, ".wiki": WIKITEXT, ".txt": WIKITEXT, ".jsonl": JSONL}
 # What a page is instead of an article, for those that are passed over.
 REDIRECT, NO_ARTICLE = "redirect", "no article"
 
@@ -35,7 +35,7 @@ def page_format(path: Path) -> Optional[str]:
 
 def read_pages(path: Path, format: str) -> Iterator[Page]:
     """Stream the pages of a file. Those that are no articles have the markup `REDIRECT` or `NO_ARTICLE`."""
-    if format in (WIKITEXT, HTML):
+    if format == WIKITEXT:
         pages = iter([Page(str(path), format, "\n".join(read_lines(path)))])
     else:
         pages = _read_dump(path) if format == DUMP else _read_rows(path)
@@ -81,12 +81,9 @@ def _page_of_dump(path: Path, node: Element, namespaces: List[Tuple[str, str]]) 
 def _read_rows(path: Path) -> Iterator[Page]:
     for number, row in read_rows(path):
         with at_line(path, number):
-            given = [key for key in (HTML, WIKITEXT) if row.get(key) is not None]
-            if len(given) != 1:
-                raise RowError(f"{'both' if given else 'neither'} 'html' {'and' if given else 'nor'} 'wikitext'")
-            text = row[given[0]]
+            text = row.get(WIKITEXT)
             if not isinstance(text, str):
-                raise RowError(f"'{given[0]}' must be a string")
+                raise RowError(f"'{WIKITEXT}' must be a string, got {show(text)}")
             text.encode("utf-8")  # fails here, where the line is known, for half of a surrogate pair
-            page = Page(f"{path}, line {number}", given[0], text, identifier=read_identifier(row.get("id")))
+            page = Page(f"{path}, line {number}", WIKITEXT, text, identifier=read_identifier(row.get("id")))
         yield page

@@ -20,7 +20,7 @@ from ...runtime.hashes import check_regular, hash_text
 from ...runtime.lock import locked
 from .cache import Cache, CacheCounts
 from .completions import parse_completion
-from .config import AskConfig, Request, estimate_request_tokens, estimate_tokens, max_request_tokens
+from .config import AskConfig, Request, estimate_request_tokens, estimate_tokens
 
 if TYPE_CHECKING:
     from .client import Client
@@ -44,11 +44,10 @@ class AskReport:
     answered: int = 0  # in this run
     failed: int = 0  # in this run; they are among those left
     failure: str = ""  # why the last of those failed
-    is_spent: bool = False  # the run ended because the budget would have been exceeded
+    is_spent: bool = False  # the run ended because the budget was spent
     tokens_in: int = 0  # estimates for the requests that are left,
     tokens_out: int = 0  # and for their completions
-    cost: Optional[float] = None  # their estimated cost, if there are prices,
-    most: Optional[float] = None  # and its upper bound, if there is a limit of tokens, too
+    cost: Optional[float] = None  # their estimated cost, if there are prices
     spent: Optional[float] = None  # the cost of all in the file, if there are prices
     budget_left: Optional[float] = None
 
@@ -132,7 +131,7 @@ def _different(docs: Iterable[Doc], limit: Optional[int], report: AskReport) -> 
 
 
 def _estimate(report: AskReport, texts: Iterable[str], config: AskConfig, cache: Cache) -> None:
-    counts, max_in, tokens_out = cache.counts, 0, 0.0
+    counts, tokens_out = cache.counts, 0.0
     for text in texts:
         report.texts += 1
         usual = counts.answer_tokens / counts.rows if counts.rows else 10 + estimate_tokens(text) // 2
@@ -142,15 +141,13 @@ def _estimate(report: AskReport, texts: Iterable[str], config: AskConfig, cache:
                 report.left += 1
                 report.tokens_in += estimate_request_tokens(request.body)
                 tokens_out += min(usual, config.limit or float("inf"))
-                max_in += max_request_tokens(request.body)
     report.tokens_out = round(tokens_out)
     if config.has_prices:
         report.cost = config.cost(report.tokens_in, report.tokens_out)
-        report.most = None if config.limit is None else config.cost(max_in, report.left * config.limit)
 
 
 class _Run:
-    """Sends requests in threads, which write what they get at once; the main thread counts what it costs at most."""
+    """Sends requests in threads, which write what they get at once."""
 
     def __init__(self, report: AskReport, config: AskConfig, client: "Client", cache: Cache, progress: bool) -> None:
         self.report = report
@@ -163,7 +160,6 @@ class _Run:
         )
         self._lock = threading.Lock()
         self._pending: Dict[Future[None], Request] = {}
-        self._reserved = 0.0  # what the pending requests can cost
         self._failures = 0  # in a row
 
     def send(self, texts: Iterable[str]) -> None:
@@ -173,13 +169,12 @@ class _Run:
                 for request in (request for text in texts for request in self.config.requests(text)):
                     if request.key in self.cache:
                         continue
-                    while len(self._pending) >= self.config.concurrency or not self._is_affordable(request):
-                        if not self._pending:
-                            self.report.is_spent = True
-                            return
+                    while len(self._pending) >= self.config.concurrency:
                         self._collect()
+                    self.report.is_spent = self._is_spent()
+                    if self.report.is_spent:
+                        break
                     self._pending[pool.submit(self._complete, request)] = request
-                    self._reserved += self.config.max_cost(request.body)
                 while self._pending:
                     self._collect()
                 if self.report.failed and not self.cache.counts.rows:
@@ -189,10 +184,9 @@ class _Run:
                 self.client.stop()
                 raise
 
-    def _is_affordable(self, request: Request) -> bool:
+    def _is_spent(self) -> bool:
         config, counts = self.config, self.cache.counts
-        spent = config.cost(counts.tokens_in, counts.tokens_out) + self._reserved
-        return config.budget is None or spent + config.max_cost(request.body) <= config.budget
+        return config.budget is not None and config.cost(counts.tokens_in, counts.tokens_out) >= config.budget
 
     def _collect(self) -> None:
         """Wait for a request, and handle all that are done."""
@@ -200,7 +194,6 @@ class _Run:
 
         for future in wait(self._pending, return_when=FIRST_COMPLETED).done:
             request = self._pending.pop(future)
-            self._reserved -= self.config.max_cost(request.body)
             text = one_line(" ".join(request.text.split()), _SHOWN)
             try:
                 future.result()
@@ -222,7 +215,7 @@ class _Run:
         config, (content, is_cut, tokens_in, tokens_out) = self.config, self.client.complete(request.body)
         row: Dict[str, Any] = {KEY: request.key, ASKED: config.asked, "model": config.model}
         # The rest of a list that was cut off is not known.
-        found = None if is_cut else parse_completion(content, request.text, list(config.labels))
+        found = None if is_cut else parse_completion(content, list(config.labels))
         row.update(sample=request.sample, text=request.text, ents=None if found is None else found.mentions)
         if found is not None and found.others:
             row["others"] = found.others

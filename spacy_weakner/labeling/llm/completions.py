@@ -1,13 +1,10 @@
-"""Parses completions: mentions as quoted phrases in JSON, or marked in the text. Offsets are not read, since models
-cannot count."""
+"""Parses completions: mentions as quoted phrases in JSON. Offsets are not read, since models cannot count."""
 
 import json
 import re
-from bisect import bisect_left, bisect_right
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 from ...corpus.sentences import sentence_key
-from ..alignment import letter_borders
 
 _LISTS = ("entities", "ents", "spans", "mentions")
 _PHRASES = ("text", "phrase", "mention", "word", "span", "name", "entity")
@@ -24,16 +21,14 @@ Pair = Tuple[str, str]  # phrase and label, empty where there is none
 class Parsed(NamedTuple):
     """The contents of a completion."""
 
-    # {"text", "label"} of phrases, and [start, end, label] in characters of mentions that are marked in the text.
-    mentions: List[Any]
+    mentions: List[Dict[str, str]]  # {"text", "label"}
     # [phrase, label] of mentions without a phrase, or with a label that was not asked for.
     others: List[List[str]]
 
 
-def parse_completion(content: str, text: str, labels: Sequence[str]) -> Optional[Parsed]:
-    """Parse a completion about a text: JSON (alone, fenced, or within prose), or the text with marked mentions,
-    `[Anna](PER)` or `<PER>Anna</PER>`. Of several lists within prose the last counts. None if it cannot be parsed, as a
-    refusal."""
+def parse_completion(content: str, labels: Sequence[str]) -> Optional[Parsed]:
+    """Parse a completion: JSON, alone, fenced, or within prose, where of several lists the last counts. None if it
+    cannot be parsed, as a refusal."""
     content = content.rpartition("</think>")[2].strip()
     if content.startswith("<think>"):
         return None
@@ -43,14 +38,9 @@ def parse_completion(content: str, text: str, labels: Sequence[str]) -> Optional
         pairs = _pairs(json.loads(fenced[1] if fenced else content), known)
     except (ValueError, RecursionError):
         pairs = None
+    pairs = _pairs_in_prose(content, known) if pairs is None else pairs
     if pairs is None:
-        marked = _marked(content, text, known)
-        if marked:
-            return Parsed(marked, [])
-        pairs = _pairs_in_prose(content, known)
-        if pairs is None:
-            # The text without any marks.
-            return Parsed([], []) if sentence_key(content) == sentence_key(text) else None
+        return None
     parsed = Parsed([], [])
     for phrase, label in pairs:
         name = known.get(label.strip().casefold())
@@ -132,52 +122,3 @@ def _by_label(value: Dict[str, Any], known: Dict[str, str]) -> Optional[List[Pai
     if not are_phrases or not any(label.strip().casefold() in known for label in lists):
         return None
     return [(phrase, label) for label, phrases in lists.items() for phrase in phrases]
-
-
-def _marked(content: str, text: str, known: Dict[str, str]) -> List[Any]:
-    """Mentions by their offsets, if the completion holds the unchanged text; otherwise their phrases."""
-    pieces, places = _unmark(content, known)
-    borders = letter_borders(pieces)
-    whole, wanted = sentence_key("".join(pieces)), sentence_key(text)
-    offset = whole.find(wanted)
-    if offset < 0:
-        phrases = (("".join(pieces[first:last]), label) for first, last, label in places)
-        return [{"text": phrase, "label": label} for phrase, label in phrases if sentence_key(phrase)]
-    letters = letter_borders(text)
-    found = []
-    for first, last, label in places:
-        start, end = borders[first] - offset, borders[last] - offset
-        if 0 <= start < end <= len(wanted):
-            found.append([bisect_right(letters, start) - 1, bisect_left(letters, end), label])
-    return found
-
-
-def _unmark(content: str, known: Dict[str, str]) -> Tuple[List[str], List[Tuple[int, int, str]]]:
-    """Split a completion into pieces without its marks, and find the pieces that are marked: first, behind the last,
-    label. If a tag stays open, none are: its end is not known."""
-    names = "|".join(re.escape(label) for label in known.values())
-    mark = re.compile(rf"\[|\](?:\(\s*(?P<link>{names})\s*\))?|<(?P<end>/?)(?P<tag>{names})>", re.I)
-    pieces: List[str] = []
-    places: List[Tuple[int, int, str]] = []
-    brackets: List[int] = []
-    tags: List[Tuple[int, str]] = []
-    position = 0
-    for found in mark.finditer(content):
-        pieces.append(content[position : found.start()])
-        position = found.end()
-        link, tag = (known.get((found[group] or "").casefold()) for group in ("link", "tag"))
-        if tag is not None and not found["end"]:
-            tags.append((len(pieces), tag))
-        elif tag is not None and tags and tags[-1][1] == tag:
-            places.append((tags.pop()[0], len(pieces), tag))
-        elif link is not None and brackets:
-            first = brackets.pop()
-            pieces[first] = ""  # its bracket
-            places.append((first, len(pieces), link))
-        else:  # brackets of the text
-            if found[0] == "[":
-                brackets.append(len(pieces))
-            elif brackets:
-                brackets.pop()
-            pieces.append(found[0])
-    return [*pieces, content[position:]], [] if tags else sorted(places)

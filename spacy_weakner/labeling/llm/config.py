@@ -50,8 +50,7 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
     labels (Union[str, Path, Mapping[str, str]]): Names with commas between them; or a JSON or TOML file, or a mapping,
         with the meaning of each label.
     prompt (Optional[Path]): File with `{{text}}` and, to list them, `{{labels}}`. It should ask for quoted mentions,
-        like {"entities": [{"text", "label"}]}, or for the text with [mention](LABEL) or <LABEL>mention</LABEL> in it.
-        None: the built-in prompt.
+        like {"entities": [{"text", "label"}]}. None: the built-in prompt.
     samples (int): Completions per text. `label` takes their agreement for a score.
     temperature (Optional[float]): Sampling temperature. None: 0 for one sample, 0.7 for several.
     max_tokens (int): Limit of a completion. One that is cut off there counts as none; with a higher limit it is
@@ -60,8 +59,8 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
     extra (Union[str, Mapping[str, Any], None]): Further parameters to send, as a JSON object; null removes one.
     key_env (Optional[str]): Environment variable with the key. It is never written or shown.
     insecure (bool): Send the key over http:// to other machines, too.
-    budget (Optional[float]): What all completions in the file may cost, those of earlier runs included. No request is
-        sent that could exceed it.
+    budget (Optional[float]): What all completions in the file may cost, those of earlier runs included: once they have,
+        no further request is sent. (Those that are under way then are still paid for.)
     price_in (Optional[float]): Price of a million tokens of requests.
     price_out (Optional[float]): Price of a million tokens of completions.
     concurrency (int): Requests at a time.
@@ -150,8 +149,8 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
         if self.samples > 1 and self.body("").get("temperature") == 0:
             expected = f"more than 0, since all {self.samples} samples would be the same"
             raise WeaknerError(Errors.WK005.format(setting="temperature", value=0, expected=expected))
-        if self.budget is not None and not (self.has_prices and self.limit is not None):
-            expected = "prices of a million tokens (--price-in, --price-out) and a limit (--max-tokens) with it"
+        if self.budget is not None and not self.has_prices:
+            expected = "prices of a million tokens (--price-in, --price-out) with it"
             raise WeaknerError(Errors.WK005.format(setting="budget", value=self.budget, expected=expected))
         return self
 
@@ -174,10 +173,6 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
     def cost(self, tokens_in: float, tokens_out: float) -> float:
         """The cost of some tokens; 0 where a price is not known."""
         return ((self.price_in or 0.0) * tokens_in + (self.price_out or 0.0) * tokens_out) / _MILLION
-
-    def max_cost(self, body: Dict[str, Any]) -> float:
-        """The most that a request can cost."""
-        return self.cost(max_request_tokens(body), self.limit or 0)
 
     def body(self, text: str) -> Dict[str, Any]:
         """The JSON that asks for the entities of a text."""
@@ -213,11 +208,6 @@ def estimate_tokens(text: str) -> int:
 def estimate_request_tokens(body: Dict[str, Any]) -> int:
     """`estimate_tokens` of a request."""
     return _ROLE_TOKENS + estimate_tokens(_content(body))
-
-
-def max_request_tokens(body: Dict[str, Any]) -> int:
-    """An upper bound of the tokens of a request: no token is shorter than a byte."""
-    return _ROLE_TOKENS + len(_content(body).encode("utf-8"))
 
 
 def _content(body: Dict[str, Any]) -> str:

@@ -36,7 +36,7 @@ def test_max_length(tmp_path):
 
 
 def test_duplicates(tmp_path):
-    files = {"a.wiki": "[[Anna]] is here.\n* Anna is [[here]].", "b.html": "<p>ANNA is <a href=x>HERE</a>.</p>"}
+    files = {"a.wiki": "[[Anna]] is here.\n* Anna is [[here]].", "b.wiki": "ANNA is [[HERE]]."}
     report, docs = run(tmp_path, files)
     assert [doc.text for doc in docs] == ["Anna is here."] and report.duplicates == 2
     assert entities(docs[0]) == ["Anna"]

@@ -1,10 +1,10 @@
-"""Links in wikitext and HTML."""
+"""Links in wikitext."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_weakner.labeling.anchors.markup import Titles, html_paragraphs, wikitext_paragraphs
+from spacy_weakner.labeling.anchors.markup import Titles, wikitext_paragraphs
 
 
 def shown(paragraphs):
@@ -19,13 +19,6 @@ def shown(paragraphs):
 
 def wiki(text, titles=None):
     return shown(wikitext_paragraphs(text, titles or Titles()))
-
-
-def html(text):
-    return shown(html_paragraphs(text, Titles()))
-
-
-# Wikitext
 
 
 @pytest.mark.parametrize(
@@ -90,65 +83,6 @@ def test_namespaces_of_a_wiki():
     assert wiki(text, titles) == ["b c [e]"]
 
 
-# HTML
-
-
-@pytest.mark.parametrize(
-    "text, expected",
-    [
-        ("<p>In <a href=/wiki/Paris>Paris</a>, <a>x</a>.</p>", ["In [Paris], x."]),
-        ("<p>a <a href='b'>b <i>c <b>d</b></i></a> <i><a href='e'>e</a></i></p>", ["a [b c d] [e]"]),
-        ("<p>a&amp;b&nbsp;<a href='?title=C&amp;x=1'>c&eacute;</a></p>", ["a&b [cé]"]),
-        ("<p>a<br>b\n <a href='c'> c </a>d</p>", ["a b [c] d"]),
-        # What is no article.
-        ("<p><a href='http://a.b/c'>a</a> <a href='//a.b/c'>b</a> <a href='mailto:a@b'>c</a></p>", ["a b c"]),
-        (
-            "<p><a href='javascript:x()'>a</a> <a href='http://[x'>b</a> <a href='#c'>c</a> <a href=''>d</a></p>",
-            ["a b c d"],
-        ),
-        ("<p><a href='a' class='x external'>a</a> <a href='/wiki/b' class=extiw>b</a></p>", ["a b"]),
-        (
-            "<p><a href='/wiki/File:a.jpg'>a</a> <a href='./Category:b'>b</a> <a href='/wiki/Talk%3Ac'>c</a></p>",
-            ["a b c"],
-        ),
-        ("<p><a href='/w/index.php?title=Help:A'>a</a> <a href='/w/index.php?title=B&redlink=1'>b</a></p>", ["a [b]"]),
-        ("<p><a href='./AC/DC'>a</a> <a href='/wiki/Alien:_Covenant'>b</a> <a href='/c/'>c</a></p>", ["[a] [b] [c]"]),
-        # References.
-        ("<p>a<sup class=reference><a href='#n'>[1]</a></sup>, b</p>", ["a, b"]),
-        ("<p>a<sup>[<a href='#n'>1</a>]</sup> b<sup>2</sup> <a href='n'>[note 2]</a>c</p>", ["a b2 c"]),
-        ("<p>a <a class='external' href='http://x'>[3]</a>b <a href=c>†</a></p>", ["a b †"]),
-        # Parts of a page.
-        ("<h1>a <a href=b>b</a></h1><ul><li><a href=c>c</a></ul><p>d</p>e<div>f</div>", ["d"]),
-        ("<p>a<p>b <a href=c>c</a><div>d<p>e</div>f", ["a", "b [c]", "e"]),
-        ("<nav><p>a <a href=b>b</a></p><nav></nav><p>c</p></nav><p>d</p>", ["d"]),
-        ("<p>a <script>b <p> </script><style>c</style><!-- d --> e</p>", ["a e"]),
-        ("<p>a</p><table><tr><td><p>b</p></table><p>c <svg><text>d</text></svg>e</p>", ["a", "c e"]),
-        ("<p>a <span class='noprint x'>b <span>c</span></span> d <span class=noprint>e</p><p>f</p>", ["a d", "f"]),
-        ("<p/>a<p>b<script src=x /></script>c<hr/>d", ["bc"]),
-        # Broken markup.
-        ("<p>a <a href=b>b <a href=c>c</a> d</b></p></p></a>", ["a [b] [c] d"]),
-        ("<p>a <a href=b>b<p>c", ["a b", "c"]),
-        ("<p>a < b <1 &unknown; &#x110000;</p>", ["a < b <1 &unknown; \ufffd"]),
-        ("text <b>alone", []),
-        ("", []),
-    ],
-)
-def test_html(text, expected):
-    assert html(text) == expected
-
-
-@pytest.mark.parametrize(
-    "head",
-    ["<base href='//en.wikipedia.org/wiki/'>", "<link rel=canonical href='https://EN.wikipedia.org/wiki/Anna'>"],
-)
-def test_whole_addresses_of_the_page_itself(head):
-    text = "<p><a href='https://en.wikipedia.org/wiki/B'>b</a> <a href='https://de.wikipedia.org/wiki/B'>c</a></p>"
-    assert html(f"<html><head>{head}</head>{text}") == ["[b] c"]
-
-
-# Any text at all
-
-
 WIKI = "[[ ]] | {{ }} '' ''' == {| |} [http://x ] a B &amp; [1] File: : # \x00 \x01 é \ue000 \ue001 \ue003 <!-- -->"
 TAGS = "<p>,</p>,<a href=x>,<a href=#x>,</a>,<sup>,</sup>,<ref>,</ref>,<nav>,</nav>,<div>,</div>,<br>,</span>"
 SPACES = [" ", "\n", "\n\n", "* ", "<span class=noprint>"]
@@ -158,9 +92,8 @@ MARKUP = st.lists(st.sampled_from([*WIKI.split(" "), *TAGS.split(","), *SPACES])
 @settings(max_examples=100, deadline=None)
 @given(MARKUP)
 def test_any_markup_gives_well_formed_paragraphs(text):
-    for read in (wikitext_paragraphs, html_paragraphs):
-        for words, found in read(text, Titles()):
-            assert words and words == " ".join(words.split())
-            borders = [border for span in found for border in span]
-            assert borders == sorted(borders) and all(0 <= start < end <= len(words) for start, end in found)
-            assert all(words[start:end].strip() == words[start:end] for start, end in found)
+    for words, found in wikitext_paragraphs(text, Titles()):
+        assert words and words == " ".join(words.split())
+        borders = [border for span in found for border in span]
+        assert borders == sorted(borders) and all(0 <= start < end <= len(words) for start, end in found)
+        assert all(words[start:end].strip() == words[start:end] for start, end in found)

@@ -7,7 +7,6 @@ from spacy_weakner.labeling.anchors.anchors import anchors
 
 NLP = spacy.blank("xx")
 SENTENCE = "[[Anna]] met [[Bob|Bobby]] in [[Paris]] and [[Rome]]."
-HTML = '<p><a href="/wiki/Anna">Anna</a> met <a href="/wiki/Bob">Bobby</a> in <a href="x">Paris</a>.</p>'
 
 
 def page(title, text, ns="0", extra="", model="wikitext"):

@@ -8,11 +8,9 @@ from spacy_weakner.labeling.llm.completions import parse_completion
 TEXT = "Anna met 2,4-dinitrophenol and [x] Bob"
 ANNA, BOB = {"text": "Anna", "label": "PER"}, {"text": "Bob", "label": "PER"}
 
-MARKED = [[0, 4, "PER"], [9, 26, "CHEM"], [31, 38, "PER"]]
-
 
 def parse(answer):
-    found = parse_completion(answer if isinstance(answer, str) else json.dumps(answer), TEXT, ["PER", "CHEM"])
+    found = parse_completion(answer if isinstance(answer, str) else json.dumps(answer), ["PER", "CHEM"])
     return None if found is None else found.mentions
 
 
@@ -35,18 +33,13 @@ def parse(answer):
         (f"Perhaps {json.dumps([BOB])}? No: {json.dumps({'entities': [ANNA]})}", [ANNA]),
         (f"<think>{json.dumps([BOB])}</think>[]", []),
         (f"{json.dumps(ANNA)}\n{json.dumps(BOB)}\n", [ANNA, BOB]),
-        # marked in the text: their places
-        ("[Anna](PER) met [2,4-dinitrophenol](CHEM) and [[x] Bob](PER)", MARKED),
-        ("<PER>Anna</PER> met 2,4-dinitrophenol  and [x] <per>Bob</per>", [[0, 4, "PER"], [35, 38, "PER"]]),
-        (f"Here it is: {TEXT.replace('Bob', '[Bob](PER)')} Done.", [[35, 38, "PER"]]),
-        ("[Anna](PER) met something else", [ANNA]),
-        (TEXT, []),
         # no answers
         ("", None),
         (f'{{"entities": [{json.dumps(ANNA)}, {{"text": "Bob" "label": "PER"}}]}}', None),
         (f'{{"entities": [{json.dumps(ANNA)},]}}', None),
         ("<think>[Anna](PER) perhaps, or", None),
-        (TEXT.replace("Anna", "<PER>Anna</PER>").replace("Bob", "<PER>Bob"), None),
+        ("[Anna](PER) met <PER>Bob</PER>", None),
+        (TEXT, None),
         ("I cannot help with that.", None),
         (json.dumps([ANNA, BOB])[:-20], None),
         ('{"entities": [], "why": "because', None),
@@ -60,7 +53,7 @@ def test_forms_of_answers(answer, expected):
 
 
 def test_what_is_no_label_is_kept_apart():
-    found = parse_completion('[["Anna", "PER"], ["Bob", "DOG"], {"text": "", "label": "PER"}, 7]', TEXT, ["PER"])
+    found = parse_completion('[["Anna", "PER"], ["Bob", "DOG"], {"text": "", "label": "PER"}, 7]', ["PER"])
     assert found.mentions == [ANNA] and found.others == [["Bob", "DOG"], ["", "PER"], ["", ""]]
 
 

@@ -1,9 +1,7 @@
 """Runs: what is skipped, errors, the command line."""
 
-import inspect
 import shutil
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -112,19 +110,3 @@ def test_what_the_command_says(tmp_path, to_here):
     assert "finished already: 1" in result.output
     result = invoke(tmp_path / "in.spacy", tmp_path / "copy.spacy", "--model", "none")
     assert "No masked language model: nothing is augmented" in result.output and "replaced" not in result.output
-
-
-def test_defaults_are_those_of_the_stage(monkeypatch):
-    seen = {}
-
-    def fake(*args, **settings):
-        seen.update(settings)
-        raise KeyboardInterrupt
-
-    defaults = {
-        name: p.default for name, p in inspect.signature(augment).parameters.items() if p.kind is p.KEYWORD_ONLY
-    }
-    monkeypatch.setattr("spacy_weakner.relabel.augment.augment", fake)
-    assert invoke("in", "out", "--model", "m").exit_code == 130
-    given = {"input_path": Path("in"), "output_path": Path("out"), "model": "m"}
-    assert seen == {**defaults, **given, "progress": True}

@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from spacy_weakner.encoders.transformer import MaskedLM, load_tokenizer
 from spacy_weakner.relabel.masked_lm import Reader, WordPredictor
 
-from ...util import make_doc, needs_transformers
+from ...util import MASKED_LMS, make_doc, make_masked_lm, needs_transformers
 from .util import NLP, make_model, run, texts
 
 pytestmark = needs_transformers
@@ -100,23 +100,13 @@ def test_cased_models(tmp_path, tiny_bert):
     assert texts(found) == ["Here went Here"] and (report.substituted, report.refused) == (2, 1)
 
 
-@pytest.mark.parametrize(
-    "kind", ["Bert", "Roberta", "XLMRoberta", "DistilBert", "Electra", "Albert", "DebertaV2", "MPNet", "ModernBert"]
-)
+@pytest.mark.parametrize("kind", MASKED_LMS)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of their own modules
 def test_the_predictions_are_those_of_the_model(kind, tiny_bert):
     import torch
-    import transformers
 
     tokenizer = load_tokenizer(tiny_bert)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    if kind == "DistilBert":
-        sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16}
-    if kind in ("Albert", "Electra"):
-        sizes["embedding_size"] = 8
-    special = {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
-    config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), pad_token_id=0, **special, **sizes)
-    model = getattr(transformers, f"{kind}ForMaskedLM")(config).eval()
+    model = make_masked_lm(kind, tokenizer)
     masked_lm = MaskedLM(model, tokenizer, False)
     docs = [make_doc(NLP, "anna likes zoe"), make_doc(NLP, "bob")]
     windows = [window for read in Reader(masked_lm, 32)(docs) for window in read.windows]
