@@ -76,7 +76,8 @@ class TrainingContext:
         if self.size in LINEARS:
             overrides["corpora.train.limit"] = LINEAR_TEXTS
             overrides["initialize.after_init.max_iterations"] = TEXT_ITERATIONS
-        return self._training(ALONE, self.size, output, overrides, self.settings.text_steps, once=dev is None)
+        recipe = weak_recipe(self.size)
+        return self._training(recipe, self.size, output, overrides, self.settings.text_steps, once=dev is None)
 
     def train(self, trainings: Sequence[Training]) -> List[Trained]:
         """Train, several at a time; finished trainings are skipped."""
@@ -110,6 +111,11 @@ def _corpora(train: Path, dev: Optional[Path]) -> Dict[str, Any]:
     # `spacy train` has to evaluate, but without dev nobody reads the scores.
     limit = {"corpora.dev.limit": 10} if dev is None else {}
     return {"paths.train": str(train), "paths.dev": str(dev or train), **limit}
+
+
+def weak_recipe(size: str) -> str:
+    """The recipe of the head on weak labels. A Transformer's has the config of the one on gold, and reads no lists."""
+    return ALONE if size in LINEARS else WITH_LISTS
 
 
 def config_name(recipe: str, size: str) -> str:

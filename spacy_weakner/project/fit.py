@@ -22,7 +22,7 @@ from ..scores import Strict
 from ..training.augmenting import CaseCopies
 from .assembling import ON_PUBLIC_DATA, list_and_head, short_forms
 from .combine import Combination, Head, Predicted, plan_head, save_alone, with_candidates
-from .context import ALONE, WITH_LISTS, TrainingContext, config_name, pipeline_of
+from .context import WITH_LISTS, TrainingContext, config_name, pipeline_of, weak_recipe
 from .folds import Fold, all_folds, make_folds
 from .layout import Corpora, has_docs, has_vectors, reading
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
@@ -137,7 +137,7 @@ def fit(
 
     # What is trained, and how.
     rules = choose_candidates(facts)
-    config = existing(Path(configs) / config_name(WITH_LISTS if facts.gold else ALONE, size))
+    config = existing(Path(configs) / config_name(WITH_LISTS if facts.gold else weak_recipe(size), size))
     settings, notes = choose_settings(facts, words_per_update(config, {}), minutes)
     notes = [*prepared.notes, *notes, *(hidden_note(key, found) for key, found in collected.items())]
     for note in (*notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):

@@ -18,7 +18,7 @@ from ..files import existing, write_text
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import CorpusSource, Source, read_sources
 from ..pipelines import blank_pipeline
-from .context import ALONE, WITH_LISTS, config_name
+from .context import ALONE, WITH_LISTS, config_name, weak_recipe
 from .layout import IMPORTABLE, render
 from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
 
@@ -116,7 +116,7 @@ def init_project(
         transformer = _path_in(folder, Path(transformer))  # commands run in the project's folder
     if transformer is None and size == LINEAR_STATIC:
         transformer = make_config(ALONE, "transformer")["paths"]["transformer"]
-    recipes = {(ALONE, size)} if found and "text" in files else set()
+    recipes = {(weak_recipe(size), size)} if found and "text" in files else set()
     if "gold" in files:
         recipes |= {(ALONE, linear_beside(size)), (WITH_LISTS, linear_beside(size)), (WITH_LISTS, size)}
     declared = [_declaration(folder, source) for source in found]

@@ -20,7 +20,7 @@ _RATES = ((50.0, 0.2), (80.0, 0.6))
 # The same without gold, where the recall is unknown (best.md).
 _RATE_WITHOUT_GOLD = 0.5
 # Heads that start as the list soon stop improving (best.md).
-GOLD_PASSES, TEXT_PASSES = 20.0, 3.0
+GOLD_PASSES, TEXT_PASSES = 20.0, 2.0
 
 
 class Pace(NamedTuple):
@@ -36,7 +36,7 @@ class Pace(NamedTuple):
 PACES = {
     LINEAR: Pace(20000, 1, 1, 1, 5),
     LINEAR_STATIC: Pace(15000, 1, 1, 1, 5),
-    "transformer": Pace(1000, 150, 250, 5, 3),
+    "transformer": Pace(1000, 150, 200, 5, 3),
     "gpu": Pace(8000, 500, 1000, 10, 4),
 }
 

@@ -164,11 +164,11 @@ def test_what_is_trained(project, trainings):
     assert [each["config"] for each in (gold, linear, large)] == ["crf_ner", "best.gold", "best.gold"]
     assert sources not in gold and linear[sources] == large[sources] == ["gazetteer"]
     assert "training.max_steps" not in linear
-    assert (large["training.max_steps"], large["training.eval_frequency"]) == (48, 9)
+    assert (large["training.max_steps"], large["training.eval_frequency"]) == (60, 12)
     assert {call["system.seed"] for call in trainings} == {7}
     assert weak["components.crf_ner.loss.negative_rate"] == pytest.approx(0.333)  # of a recall of 60 %
     assert weak["paths.dev"] == calls["50-1"]["paths.dev"] == str(project.output / "dev.spacy")
-    assert "prepared" in project.said and any(note.startswith("gold: 48 updates") for note in project.said)
+    assert "prepared" in project.said and any(note.startswith("gold: 60 updates") for note in project.said)
 
 
 def test_linear_heads_read_vectors_of_the_text(project, trainings):

@@ -75,7 +75,7 @@ def test_the_more_a_list_finds_the_more_is_outside():
 def test_notes_say_how_often_the_text_is_seen():
     _, notes = choose_settings(make_facts(gold_words=1000, text_words=20_000), 100, 10)
     assert notes[0] == "gold: 200 updates, 20 passes over 1,000 words"
-    assert notes[1] == "text: 600 updates, 3.0 passes over 20,000 words"
+    assert notes[1] == "text: 400 updates, 2.0 passes over 20,000 words"
     _, notes = choose_settings(make_facts(text_words=10**9), 100, 3)
     assert "limited to about 3 minutes" in notes[1] and "less than one" in notes[1] and "never used" in notes[1]
 
