@@ -261,7 +261,7 @@ class GazetteerRuler(BatchPipe):
         if unknown:
             known = ", ".join(labels or ())
             raise WeaknerError(Errors.WK208.format(name=self.name, label=unknown[0], labels=known))
-        self._table = self._compiled(columns)
+        self._use(self._compiled(columns))
         self._given_labels = list(labels or ())
 
     def add_terms(self, terms: TermSource, nlp: Optional[Language] = None, *, label: Optional[str] = None) -> None:
@@ -281,7 +281,13 @@ class GazetteerRuler(BatchPipe):
         """
         new = self._tokenized(terms, label, nlp)
         self._check_selection(new)
-        self._table = self._compiled(self._table.columns.plus(new))
+        self._use(self._compiled(self._table.columns.plus(new)))
+
+    def _use(self, table: TermTable) -> None:
+        """Match with this table. Its labels stay in the vocabulary, also if a memory zone sees them as words first."""
+        self._table = table
+        for label in self.labels:
+            self.vocab.strings.add(label, allow_transient=False)
 
     def _compiled(self, columns: TermColumns) -> TermTable:
         self._check_selection(columns)
@@ -400,7 +406,7 @@ class GazetteerRuler(BatchPipe):
             what, there = f"The terms of '{self.name}' were tokenized", f"attr = {cfg['attr']}"
             raise WeaknerError(Errors.WK020.format(what=what, there=there, here=f"attr = {self.attr}"))
         if table is not None:
-            self._table = TermTable.from_file(table, self._settings())
+            self._use(TermTable.from_file(table, self._settings()))
             if self._table.is_empty:
                 self._check_selection(self._table.columns)
         if cfg is not None:

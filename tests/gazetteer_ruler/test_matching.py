@@ -369,6 +369,14 @@ def test_labels_outlive_a_memory_zone():
         with nlp.memory_zone():
             assert matched(nlp, "Aspirin aspirin") == [("Aspirin", "Aspirin"), ("aspirin", "Aspirin")]
     assert matched(nlp, "aspirin") == [("aspirin", "Aspirin")]
+    # In a new vocabulary, of a Doc from before.
+    loaded = make_nlp(terms=None)
+    ruler = loaded.get_pipe("gazetteer_ruler").from_bytes(nlp.get_pipe("gazetteer_ruler").to_bytes())
+    before = loaded.make_doc("aspirin")
+    with loaded.memory_zone():
+        loaded.make_doc("Aspirin")
+        ruler(before)
+    assert group_entities(before, "weak:gazetteer") == [(0, 1, "Aspirin")]
 
 
 def test_initializing_inside_a_memory_zone():
