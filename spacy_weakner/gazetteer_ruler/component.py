@@ -286,8 +286,9 @@ class GazetteerRuler(BatchPipe):
     def _use(self, table: TermTable) -> None:
         """Match with this table. Its labels stay in the vocabulary, also if a memory zone sees them as words first."""
         self._table = table
+        strings: Any = self.vocab.strings
         for label in self.labels:
-            self.vocab.strings.add(label, allow_transient=False)
+            strings.add(label, allow_transient=False)
 
     def _compiled(self, columns: TermColumns) -> TermTable:
         self._check_selection(columns)
