@@ -57,6 +57,12 @@ for target in json.loads(sys.argv[1]):
     assert callable(getattr(importlib.import_module(module), name)), target
 assert not BLOCKED & {name.split(".")[0] for name in sys.modules}
 """
+COMMANDS = """
+import importlib
+BLOCKED |= {"accelerate", "cupy", "mwparserfromhell", "onnx", "onnxruntime", "pyarrow", "ray"}
+for name in sys.argv[1:]:
+    importlib.import_module(f"spacy_weakner.cli.{name}")
+"""
 # Packages that spacy.blank imports without the entry points of the given ones.
 BLANK = """
 import importlib.metadata as metadata
@@ -91,6 +97,10 @@ def entry_points():
 
 def test_every_entry_point_imports_without_torch():
     run(LOAD, json.dumps(entry_points()))
+
+
+def test_every_command_imports_without_extras():
+    run(COMMANDS, *(path.stem for path in (PACKAGE / "cli").glob("[a-z]*.py")))
 
 
 def test_a_blank_pipeline_imports_nothing_else_for_us():

@@ -27,8 +27,7 @@ from ...runtime.lock import holding
 from ...runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from ...runtime.pool import Pool, processes
 from ...ty import Entity
-from .markup import Paragraph, parse_page
-from .pages import NO_ARTICLE, REDIRECT, SUFFIXES, Page, page_format, read_pages
+from .pages import NO_ARTICLE, REDIRECT, SUFFIXES, Page, Paragraph, page_format, read_pages
 
 SOURCE = "anchors"
 # Hostile pages can take a parser hours.
@@ -143,6 +142,9 @@ class _Parser:
 
     def parse(self, page: Page) -> Tuple[List[Paragraph], str]:
         """The paragraphs of a page; and why there are none: "too slow" or "unreadable"."""
+        # It needs an extra, which no other command does.
+        from .markup import parse_page
+
         if self._pool is None:
             self._pool = self._process.enter_context(processes(1, with_spacy=False))
         begin = time.monotonic()

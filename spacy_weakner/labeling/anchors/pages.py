@@ -12,6 +12,8 @@ from ...files import open_packed, read_lines
 
 DUMP, WIKITEXT, JSONL = "dump", "wikitext", "jsonl"
 SUFFIXES = {".xml": DUMP, ".wiki": WIKITEXT, ".txt": WIKITEXT, ".jsonl": JSONL}
+# Text whose runs of white space are one blank, and start and end of its anchors in characters.
+Paragraph = Tuple[str, List[Tuple[int, int]]]
 # What a page is instead of an article, for those that are passed over.
 REDIRECT, NO_ARTICLE = "redirect", "no article"
 
