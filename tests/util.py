@@ -26,8 +26,11 @@ from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 from spacy_weakner.crf_ner.model import build_crf_tagger
+from spacy_weakner.encoders.conditioned import build_conditioned_encoder
 from spacy_weakner.heads.head import TrainableHead
 from spacy_weakner.losses import CategoricalCrossentropy
+from spacy_weakner.mrc_ner.component import MRCNer
+from spacy_weakner.mrc_ner.model import build_mrc_extractor
 from spacy_weakner.sentence_category.component import SentenceCategory
 from spacy_weakner.sentence_category.model import build_sentence_category
 from spacy_weakner.span_ner.component import SpanNer
@@ -225,10 +228,12 @@ def recorded_head(nlp: Language, name: str, **encoder: int) -> Tuple[TrainableHe
         "token_ner": lambda: TokenNer(
             nlp.vocab, build_token_classifier(recorder.model), objective=HardLabels(CategoricalCrossentropy())
         ),
+        "mrc_ner": lambda: MRCNer(nlp.vocab, build_mrc_extractor(build_conditioned_encoder(recorder.model))),
         "sentence_category": lambda: SentenceCategory(nlp.vocab, build_sentence_category(recorder.model)),
     }
     ner = made[name]()
-    ner.initialize(lambda: shared_examples(nlp, annotated=True))
+    settings: Dict[str, Any] = {"queries": QUERIES} if name == "mrc_ner" else {}
+    ner.initialize(lambda: shared_examples(nlp, annotated=True), **settings)
     return ner, recorder
 
 

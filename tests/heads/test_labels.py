@@ -41,14 +41,6 @@ def test_label_data_initializes_alike(head, ner):
     assert same(weights(other.model), weights(ner.model))
 
 
-def test_labels_may_be_added_before_initialization(head):
-    nlp, ner = empty_pipeline(head, **ONE_LABEL.get(head, {}))
-    assert [ner.add_label("X"), ner.add_label("X")] == [1, 0]
-    begin(head, nlp, "X")
-    nlp.initialize()
-    assert ner.labels == ("X",)
-
-
 def test_labels_that_were_added_stand_before_those_of_the_corpus(head):
     nlp, ner = empty_pipeline(head)
     ner.add_label("X")

@@ -4,11 +4,9 @@ from copy import deepcopy
 
 import pytest
 
-from spacy_weakner.errors import WeaknerError
 from spacy_weakner.heads import head as base
 
 from ..util import raw
-from .util import empty_pipeline
 
 
 @pytest.mark.parametrize("padded_tokens", [1, 6, 1000])
@@ -35,9 +33,3 @@ def test_another_model_is_run(nlp, ner):
                 node.set_param(name, node.get_param(name) + 1.0)
     own, other = (ner.map_outputs(docs, lambda _, outputs: list(outputs), None, model=m)[0] for m in (None, teacher))
     assert own.shape == other.shape and (own != other).any()
-
-
-def test_without_weights_there_are_no_outputs(head):
-    nlp, ner = empty_pipeline(head)
-    with pytest.raises(WeaknerError, match=rf"\[WK008\] '{head}'"):
-        ner.map_outputs([raw(nlp, "a")], list, None)

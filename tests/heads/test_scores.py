@@ -2,8 +2,6 @@
 
 import pytest
 
-from spacy_weakner.heads.entities import EntityHead
-
 from ..util import ENTITY_HEADS, GOLD, TEXTS, entities_of, make_example, make_examples, raw
 from .util import TALKATIVE, stir
 
@@ -49,7 +47,3 @@ def test_temperature_changes_no_entity_of_an_untrained_head(nlp, ner, head, temp
     ner.set_temperature(temperature)
     assert entities_of(nlp, texts) == before
     assert any(before)
-
-
-def test_it_can_be_calibrated(ner):
-    assert isinstance(ner, EntityHead)

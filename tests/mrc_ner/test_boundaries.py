@@ -9,8 +9,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_weakner.corpus.weak import doc_entities
-from spacy_weakner.mrc_ner.boundaries import Boundaries, boundary_loss, mark, probabilities, read_boundaries
+from spacy_weakner.mrc_ner.boundaries import Boundaries, boundary_loss, probabilities, read_boundaries
 
 from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import SENTENCES, make_example
@@ -49,13 +48,6 @@ def test_boundaries_of_entities(text, entities):
     assert target.known.all()
 
 
-def test_by_hand():
-    target = read_boundaries(make_example(NLP, "Anna went to New York", [(0, 1, "PER"), (3, 5, "LOC")]), IDS)
-    starts, ends = target.wanted[:, :, 0].astype(int), target.wanted[:, :, 1].astype(int)
-    assert starts.tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 0], [1, 0, 0], [0, 0, 0]]
-    assert ends.tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]
-
-
 @pytest.mark.parametrize(
     "entities",
     [
@@ -86,16 +78,6 @@ def test_missing_tokens_are_unknown(entities, missing):
     target = read_boundaries(make_example(NLP, "a b c d e", entities, missing=missing), IDS)
     assert unknown(target) == missing
     assert spots(target) == spots_of(entities)
-
-
-def test_an_entity_is_known_where_all_others_are_missing():
-    target = read_boundaries(make_example(NLP, "a b c d", [(1, 3, "LOC")], missing=[0, 3]), IDS)
-    assert target.known[1:3].all() and not target.known[[0, 3]].any()
-
-
-def test_nothing_is_known_without_annotation():
-    target = read_boundaries(make_example(NLP, "a b c", annotated=False), IDS)
-    assert unknown(target) == [0, 1, 2] and not target.wanted.any()
 
 
 def test_missing_tokens_do_not_matter_to_a_group():
@@ -155,23 +137,6 @@ def test_an_unknown_label_is_named(key, max_width):
     with pytest.raises(KeyError) as error:
         read_boundaries(example, IDS, spans_key=key, max_width=max_width)
     assert error.value.args == ("DATE",)
-
-
-def test_an_empty_doc():
-    target = read_boundaries(make_example(NLP, ""), IDS)
-    assert target.wanted.shape == target.known.shape == (0, 3, 2)
-
-
-def test_the_example_is_not_changed():
-    example = make_example(NLP, *SENTENCES[0])
-    read_boundaries(example, IDS)
-    assert doc_entities(example.reference) == SENTENCES[0][1]
-    assert not example.predicted.has_annotation("ENT_IOB")
-
-
-def test_marks():
-    assert mark([], 2, IDS).shape == (2, 3, 2)
-    assert numpy.argwhere(mark([(0, 2, "PER")], 3, IDS)).tolist() == [[0, 1, 0], [1, 1, 1]]
 
 
 # Loss
@@ -254,13 +219,6 @@ def test_huge_scores(score, wanted):
     right = (score > 0) == wanted
     assert loss == pytest.approx(0.0 if right else 2e4)
     assert gradient.ravel().tolist() == pytest.approx([0.0 if right else (-0.5 if wanted else 0.5)] * 4)
-
-
-def test_inputs_are_left_alone():
-    scores, target = random_case()
-    before = [scores.copy(), target.wanted.copy(), target.known.copy()]
-    boundary_loss(scores, target, 3.0)
-    assert all((a == b).all() for a, b in zip(before, (scores, *target[:2]), strict=True))
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5, 4.0])

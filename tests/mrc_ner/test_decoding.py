@@ -7,27 +7,8 @@ from spacy_weakner.mrc_ner import decoding
 from spacy_weakner.mrc_ner.decoding import MOST_PAIRS, N_ENDS_PROBABLE, most_probable, nearest_ends, pair_boundaries
 
 
-def brute_force(starts, ends, max_width):
-    found = []
-    for start in range(len(starts)):
-        if starts[start]:
-            end = next((i for i in range(start, len(ends)) if ends[i]), None)
-            if end is not None and (max_width is None or end + 1 - start <= max_width):
-                found.append((start, end + 1))
-    return found
-
-
 def pairs_of(*given):
     return list(map(tuple, nearest_ends(*given).tolist()))
-
-
-@pytest.mark.parametrize("max_width", [None, 1, 2, 4, 100])
-@pytest.mark.parametrize("n_tokens", [0, 1, 2, 5, 12])
-def test_equals_brute_force(n_tokens, max_width):
-    random = numpy.random.RandomState(n_tokens)
-    for _ in range(50):
-        starts, ends = (random.rand(n_tokens) < random.rand() for _ in range(2))
-        assert pairs_of(starts, ends, max_width) == brute_force(starts, ends, max_width)
 
 
 P_START = numpy.asarray([0.9, 0.05, 0.3, 0.15, 0.02])
@@ -59,17 +40,6 @@ def spans(starts, ends, max_width=None):
 )
 def test_the_nearest_end_from_each_start_on(starts, ends, expected):
     assert spans(starts, ends) == expected
-
-
-@pytest.mark.parametrize(
-    "max_width, expected", [(None, [(0, 4), (2, 4)]), (4, [(0, 4), (2, 4)]), (3, [(2, 4)]), (1, [])]
-)
-def test_what_is_too_wide_is_no_span(max_width, expected):
-    assert spans("x.x..", "...x.", max_width) == expected
-
-
-def test_spans_are_plain_numbers():
-    assert all(type(i) is int for span in spans("x..", "..x") for i in span)
 
 
 def test_a_long_text_at_a_low_threshold():

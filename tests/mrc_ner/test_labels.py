@@ -1,7 +1,6 @@
 """Labels with their questions, and initialization."""
 
 import json
-import warnings
 
 import pytest
 import spacy
@@ -12,7 +11,6 @@ from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities, group_entities
 from spacy_weakner.errors import WeaknerError
 
-from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import (
     GOLD,
     LISTENER,
@@ -25,7 +23,7 @@ from ..util import (
     raw,
     train,
 )
-from .util import QUERIES, conditioned, empty_pipe, mrc_config, mrc_pipeline
+from .util import QUERIES, conditioned, empty_pipe, mrc_pipeline
 
 # Labels and questions
 
@@ -36,32 +34,11 @@ def test_labels_are_those_of_the_questions():
     assert ner.queries == QUERIES and ner.n_outputs == 2
 
 
-@pytest.mark.parametrize("n_outputs", [2, 3])
-def test_the_number_of_scores_is_two(n_outputs):
-    nlp = spacy.blank("xx")
-    config = mrc_config()
-    ner = nlp.add_pipe("mrc_ner", config={**config, "model": {**config["model"], "nO": n_outputs}})
-    assert not ner.is_initialized
-    if n_outputs == 2:
-        ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
-        assert ner.is_initialized
-    else:
-        with pytest.raises(WeaknerError, match=r"\[WK005\].*'nO' = 3 .*: expected 2,"):
-            ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
-
-
 @pytest.mark.parametrize("labels", [["LOC", "PER"], ["LOC"]])
 def test_given_labels_choose_among_the_questions(labels):
     ner = mrc_pipeline(labels=labels).get_pipe("mrc_ner")
     assert ner.labels == tuple(labels) and list(ner.queries) == labels
     assert ner.model_inputs([]).queries == [QUERIES[label] for label in labels]
-
-
-@pytest.mark.parametrize("queries", [None, {}])
-def test_without_questions(queries):
-    nlp = spacy.blank("xx")
-    with pytest.raises(WeaknerError, match=r"WK036.*\.mrc_ner\.queries.*\?"):
-        empty_pipe(nlp).initialize(lambda: make_examples(nlp), nlp=nlp, queries=queries)
 
 
 def test_a_label_of_the_examples_without_a_question():
@@ -101,12 +78,6 @@ def test_questions_asked_before_initialization_come_first():
     ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
     assert ner.labels == ("ORG", "PER", "LOC")
     assert ner.model_inputs([]).queries == ["which company", *QUERIES.values()]
-
-
-def test_a_label_of_the_corpus_that_nobody_asks_for(trained):
-    example = make_example(trained, "Anna went", [(0, 1, "DATE")])
-    with pytest.raises(WeaknerError, match=r"\[WK003\] 'mrc_ner'.*'DATE'.*PER, LOC"):
-        trained.update([example])
 
 
 def test_a_new_label_with_a_known_question_is_found_where_the_known_one_is(trained):
@@ -212,37 +183,6 @@ def test_questions_in_the_config(tmp_path, how):
         section["queries"].update({"queries": QUERIES} if how == "inline" else {"path": str(tmp_path / f"q.{how}")})
     ner = init_nlp(config).get_pipe("mrc_ner")
     assert ner.queries == QUERIES and ner.is_initialized
-
-
-@pytest.mark.parametrize("texts", [[""], ["", "a b"]])
-def test_initialization_with_empty_docs(texts):
-    nlp = spacy.blank("xx")
-    ner = empty_pipe(nlp)
-    ner.initialize(lambda: (make_example(nlp, text) for text in texts), nlp=nlp, queries=QUERIES)
-    assert ner.model.get_ref("head").get_dim("nO") == 2
-    assert ner.model.get_ref("head").layers[1].get_dim("nI") == 48
-
-
-@pytest.mark.parametrize("key", [None, "x"])
-@pytest.mark.parametrize("max_width", [None, 4, 3])
-def test_entities_that_are_too_wide_are_warned_about(key, max_width):
-    nlp = spacy.blank("xx")
-    ner = empty_pipe(nlp, max_width=max_width, spans_key=key)
-    example = make_example(nlp, NESTED_TEXT, NESTED[:1])
-    add_group(example.reference, "x", NESTED)
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        ner.initialize(lambda: [example], nlp=nlp, queries={**QUERIES, "ORG": "which company"})
-    messages = [str(own.message) for own in found]
-    assert len(messages) == (max_width == 3)
-    assert all(f"[WK901] 1 of the {2 if key else 1} entities that 'mrc_ner'" in message for message in messages)
-
-
-def test_a_group_that_no_example_has_is_warned_about():
-    nlp = spacy.blank("xx")
-    ner = empty_pipe(nlp, spans_key="x")
-    with pytest.warns(UserWarning, match=r"\[WK902\].*'mrc_ner'.*'x'"):
-        ner.initialize(lambda: make_examples(nlp)[:1], nlp=nlp, queries=QUERIES)
 
 
 def test_an_encoder_of_another_component_is_refused():

@@ -4,22 +4,13 @@ import math
 
 import numpy
 import pytest
-from spacy.tokens import Doc
 
 from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores
-from spacy_weakner.heads import head
 
-from ..util import TEXTS, make_examples, raw, train
+from ..util import raw
 from .util import GROUP, QUERIES, give_scores, log_odds, mrc_pipeline, table
 
 LABELS = list(QUERIES)
-
-
-@pytest.fixture(scope="module")
-def trained():
-    nlp = mrc_pipeline()
-    train(nlp, make_examples(nlp))
-    return nlp
 
 
 @pytest.fixture
@@ -103,36 +94,4 @@ def test_a_span_may_have_two_labels_among_the_candidates(nlp):
 # Span groups
 
 
-@pytest.mark.parametrize("words", [[], [" "], ["a"]])
-def test_the_group_is_written_even_if_it_is_empty(nlp, words):
-    give_scores(nlp, table(1))
-    (doc,) = nlp.pipe([Doc(nlp.vocab, words=words)])
-    assert GROUP in doc.spans and group_scores(doc, GROUP) == []
-
-
-def test_the_group_has_the_name_of_the_component(nlp):
-    nlp.rename_pipe("mrc_ner", "mine")
-    nlp.get_pipe("mine").name = "mine"
-    assert "pred:mine" in nlp("a").spans
-
-
 # Docs of all kinds
-
-
-@pytest.mark.parametrize("padded_tokens", [1, 12, 10000])
-def test_pipe_is_one_by_one_in_any_order_and_batch_size(monkeypatch, padded_tokens):
-    monkeypatch.setattr(head, "PADDED_TOKENS", padded_tokens)
-    nlp = mrc_pipeline(nested=True, threshold=0.3)
-    train(nlp, make_examples(nlp), steps=5)
-    texts = [*TEXTS, "", "Anna likes Paris", "York", " ", "Bob " * 30]
-
-    def run(texts, size):
-        result = {}
-        for doc in nlp.pipe(texts, batch_size=size):
-            scores = [ent._.weakner_score for ent in doc.ents] + group_scores(doc, GROUP)
-            result[doc.text] = (doc_entities(doc), group_entities(doc, GROUP), [round(score, 4) for score in scores])
-        return result
-
-    expected = {text: run([text], 1)[text] for text in texts}
-    assert any(entities for entities, _, _ in expected.values())
-    assert run(texts, 100) == run(texts, 2) == run(texts[::-1], 3) == expected

@@ -13,31 +13,11 @@ from ..util import (
     entities_of,
     make_example,
     raw,
-    reload_copy,
-    reload_disk,
     same,
     train,
     weights,
 )
-from .util import QUERIES, empty_pipe, mrc_pipeline
-
-
-def test_a_copy_is_independent(trained, tmp_path):
-    other = reload_copy(trained, tmp_path)
-    train(other, [make_example(other, text) for text in TEXTS])
-    other.get_pipe("mrc_ner").ask("X", "what")
-    assert entities_of(other, TEXTS) == [[]] * 4
-    assert entities_of(trained, TEXTS) == GOLD
-    assert trained.get_pipe("mrc_ner").queries == QUERIES
-
-
-def test_a_pipeline_that_is_not_initialized_is_stored(tmp_path):
-    nlp = spacy.blank("xx")
-    empty_pipe(nlp).ask("X", "who")
-    ner = reload_disk(nlp, tmp_path).get_pipe("mrc_ner")
-    assert ner.labels == ("X",) and ner.queries == {"X": "who"}
-    assert not ner.is_initialized
-
+from .util import QUERIES, mrc_pipeline
 
 # Weights of an earlier stage
 

@@ -2,29 +2,20 @@
 
 import numpy
 import pytest
-import spacy
-from spacy.tokens import Doc, Span
-from spacy.training import Example
 
-from spacy_weakner.corpus.weak import group_entities
-from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import boundary_loss, read_boundaries
 
-from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import (
     SENTENCES,
-    all_zero,
     clear_gradients,
     gradients,
     loss_with,
-    make_doc,
     make_example,
     make_examples,
-    raw,
     same,
     train,
 )
-from .util import IDS, QUERIES, empty_pipe, mrc_config, mrc_pipeline, recorded_ner, vectors_of
+from .util import IDS, mrc_pipeline, recorded_ner, vectors_of
 
 
 @pytest.fixture
@@ -64,36 +55,6 @@ def test_the_loss_is_the_mean_over_sentences(nlp, ner, positive_weight):
     assert type(losses["mrc_ner"]) is float
 
 
-def test_gradients_of_the_vectors_by_finite_differences(nlp, ner):
-    examples = make_examples(nlp)
-    vectors = vectors_of(ner, [eg.predicted for eg in examples])
-    _, found = loss_with(ner, examples, vectors)
-    assert [own.shape for own in found] == [own.shape for own in vectors]
-    for i, own in enumerate(vectors):
-        for index in [(0, 0, 0), (len(own) - 1, 1, 20), (len(own) // 2, 0, 47)]:
-            sides = []
-            for sign in (1, -1):
-                moved = [v.copy() for v in vectors]
-                moved[i][index] += sign * 1e-2
-                sides.append(len(vectors) * loss_with(ner, examples, moved)[0])
-            assert found[i][index] == pytest.approx((sides[0] - sides[1]) / 2e-2, rel=1e-2, abs=1e-4)
-
-
-def test_gradients_of_the_head_by_finite_differences(nlp, ner):
-    examples = make_examples(nlp)
-    nlp.update(examples, sgd=False)
-    linear = ner.model.get_ref("head").layers[1]
-    found, weights = linear.get_grad("W").copy(), linear.get_param("W").copy()
-    for index in [(0, 3), (1, 20), (0, 47)]:
-        sides = []
-        for sign in (1, -1):
-            moved = weights.copy()
-            moved[index] += sign * 1e-2
-            linear.set_param("W", moved)
-            sides.append(len(examples) * nlp.update(examples, sgd=False)["mrc_ner"])
-        assert found[index] == pytest.approx((sides[0] - sides[1]) / 2e-2, rel=1e-2, abs=1e-3)
-
-
 def test_a_weight_on_boundaries_recalls_more():
     found = []
     for weight in (0.1, 1.0, 10.0):
@@ -121,54 +82,7 @@ def test_missing_tokens_have_exactly_no_gradient(nlp, ner, missing):
     assert silent == missing
 
 
-def test_a_doc_without_the_group_has_exactly_no_gradient():
-    nlp = spacy.blank("xx")
-    ner = nlp.add_pipe("mrc_ner", config=mrc_config(spans_key="x"))
-    with_group = make_example(nlp, "Anna went")
-    add_group(with_group.reference, "x", [(0, 1, "PER")])
-    ner.initialize(lambda: [with_group], nlp=nlp, queries=QUERIES)
-    assert nlp.update([make_example(nlp, "Anna went", [(0, 1, "PER")])], sgd=False) == {"mrc_ner": 0.0}
-    assert all_zero(gradients(ner.model))
-    assert nlp.update([with_group], sgd=False)["mrc_ner"] > 0
-
-
-def test_an_entity_inside_a_token_has_exactly_no_gradient(nlp, ner):
-    predicted = Doc(nlp.vocab, words=["Smith's"], spaces=[False])
-    reference = Doc(nlp.vocab, words=["Smith", "'s"], spaces=[False, False])
-    reference.set_ents([Span(reference, 0, 1, "PER")], default="outside")
-    assert nlp.update([Example(predicted, reference)], sgd=False) == {"mrc_ner": 0.0}
-    assert all_zero(gradients(ner.model))
-
-
 # The encoder
-
-
-def test_backpropagates_when_there_is_nothing_to_learn(nlp):
-    ner, recorder = recorded_ner(nlp)
-    ner.update([make_example(nlp, "Anna went", annotated=False)])
-    assert len(recorder.gradients) == 1
-    assert all_zero(recorder.gradients[0])
-    # The text, and two questions of three and two words.
-    assert [g.shape for g in recorder.gradients[0]] == [(2, 4), (3, 4), (2, 4)]
-
-
-def test_one_forward_and_backward_pass_over_all_docs_in_order(nlp):
-    ner, recorder = recorded_ner(nlp)
-    examples = [make_example(nlp, ""), *make_examples(nlp)]
-    ner.update(examples)
-    (docs,) = recorder.docs
-    assert docs[:5] == [eg.predicted for eg in examples]
-    assert [doc.text.strip() for doc in docs[5:]] == list(QUERIES.values())
-    assert [[g.shape for g in call] for call in recorder.gradients] == [[(len(doc), 4) for doc in docs]]
-
-
-@pytest.mark.parametrize("texts", [["", "a b"], ["a", "", "b c", ""]])
-def test_encoders_with_another_width_for_empty_docs(nlp, texts):
-    ner, recorder = recorded_ner(nlp, empty_width=0)
-    ner.update([make_example(nlp, text) for text in texts])
-    lengths = [len(text.split()) for text in texts]
-    assert [g.shape for g in recorder.gradients[0]] == [*((n, 4 if n else 0) for n in lengths), (3, 4), (2, 4)]
-    assert len(ner.predict([make_doc(nlp, text) for text in texts])) == len(texts)
 
 
 def test_questions_that_are_asked_later_are_read(nlp):
@@ -213,20 +127,3 @@ def test_held_out_loss_is_that_of_the_gold(relabel):
                     # -log p of what is wanted, where 1 - p would be rounded.
                     values.append(numpy.logaddexp(0, (-score if wanted[index] else score) / temperature))
         assert loss(temperature) == pytest.approx(numpy.mean(values), rel=1e-5)
-
-
-def test_held_out_examples_must_say_something(nlp, ner):
-    with pytest.raises(WeaknerError, match=r"\[WK025\].*'mrc_ner'"):
-        ner.held_out_loss([make_example(nlp, "a b", annotated=False), make_example(nlp, "")])
-
-
-def test_a_group_is_learned():
-    nlp = spacy.blank("xx")
-    ner = empty_pipe(nlp, spans_key="x", nested=True)
-    example = make_example(nlp, NESTED_TEXT, [(0, 1, "DATE")])
-    add_group(example.reference, "x", NESTED)
-    ner.initialize(lambda: [example], nlp=nlp, queries={"ORG": "which company", "LOC": "where"})
-    train(nlp, [example])
-    doc = nlp(raw(nlp, NESTED_TEXT))
-    assert group_entities(doc, "pred:mrc_ner") == NESTED
-    assert len(doc.ents) == 1

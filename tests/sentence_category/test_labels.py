@@ -26,12 +26,6 @@ def test_labels_that_an_example_says_not_to_have_count_too():
     assert pipe.labels == ("a", "b")
 
 
-def test_without_labels():
-    nlp, _ = empty_pipeline()
-    with pytest.raises(WeaknerError, match=r"\[WK001\] 'sentence_category'.*category labels"):
-        nlp.initialize(lambda: [category_example(nlp, "pan")])
-
-
 def test_one_exclusive_category_is_none():
     nlp, pipe = empty_pipeline()
     with pytest.raises(WeaknerError, match=r"\[WK042\].*'a'.*exclusive_classes = false"):

@@ -7,11 +7,10 @@ from spacy.training import Example
 
 from spacy_weakner.errors import WeaknerError
 
-from ..util import make_doc, reload_bytes, train
+from ..util import reload_bytes, train
 from .util import (
     LABELS,
     MULTI,
-    NAME,
     TEXTS,
     TITLES,
     category_example,
@@ -39,38 +38,6 @@ def test_independent_probabilities():
     nlp = category_pipeline(["short", "old"], **MULTI)
     train(nlp, examples)
     assert min(nlp("pan").cats.values()) > 0.9
-
-
-@pytest.mark.parametrize("texts", [[], [""], ["", ""], ["", "pan", ""], [" "], ["\n\n", "pan"], ["pan"]])
-def test_small_docs(category_path, texts):
-    nlp = spacy.load(category_path)
-    docs = list(nlp.pipe(texts))
-    assert len(docs) == len(texts)
-    for doc in docs:
-        assert sum(doc.cats.values()) == pytest.approx(1.0 if doc.text.strip() else 0.0)
-        assert {*doc.cats} == {*LABELS}
-
-
-def test_pipe_is_one_by_one_in_any_order_and_batch_size(nlp):
-    texts = [*TEXTS, "", "red steel bench", " ", "pan " * 30]
-
-    def run(texts, size):
-        docs = nlp.pipe(texts, batch_size=size)
-        return {doc.text: [round(doc.cats[label], 5) for label in LABELS] for doc in docs}
-
-    expected = {text: run([text], 1)[text] for text in texts}
-    assert run(texts, 100) == run(texts, 2) == run(texts[::-1], 3) == expected
-
-
-def test_predict_does_not_touch_the_docs_and_other_categories_stay(category_path):
-    nlp = spacy.load(category_path)
-    doc = make_doc(nlp, "pan", annotated=False)
-    doc.cats = {"mine": 0.5}
-    rows = nlp.get_pipe(NAME).predict(iter([doc]))
-    assert doc.cats == {"mine": 0.5}
-    nlp.get_pipe(NAME).set_annotations([doc], rows)
-    assert doc.cats["mine"] == 0.5 and len(doc.cats) == 4
-    assert not doc.has_annotation("ENT_IOB")
 
 
 # Scores

@@ -29,19 +29,6 @@ def test_index_is_the_place_in_the_enumeration(n_tokens, max_width):
     assert span_index([spans[i] for i in order], n_tokens, max_width).tolist() == order
 
 
-@pytest.mark.parametrize("n_tokens", LENGTHS)
-def test_index_of_nothing(n_tokens):
-    found = span_index(iter([]), n_tokens, 3)
-    assert found.shape == (0,)
-    assert found.dtype == "int64"
-
-
-def test_the_enumeration_is_shared_and_cannot_be_written_to():
-    spans = enumerate_spans(4, 2)
-    with pytest.raises(ValueError, match="read-only"):
-        spans[0] = 0
-
-
 @pytest.mark.parametrize("max_width", WIDTHS)
 @pytest.mark.parametrize("n_tokens", LENGTHS)
 def test_without_leaves_the_others_in_order(n_tokens, max_width):
@@ -72,3 +59,9 @@ def test_a_long_text_of_any_width():
     assert len(spans) < 1_000_000 and (spans[:, 1] - spans[:, 0]).max() == 10
     places = span_index(spans[[0, 5000, -1]].tolist(), 100_000)
     assert places.tolist() == [0, 5000, len(spans) - 1]
+
+
+def test_the_enumeration_is_shared_and_cannot_be_written_to():
+    spans = enumerate_spans(4, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        spans[0] = 0

@@ -6,7 +6,6 @@ from spacy.tokens import Doc
 
 from spacy_weakner.corpus.overlaps import without_overlaps
 from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores
-from spacy_weakner.span_ner import model
 from spacy_weakner.span_ner.losses import log_softmax
 
 from ..util import TEXTS, raw
@@ -57,10 +56,6 @@ def test_candidates_are_all_spans_that_are_rather_an_entity_than_not(nested, tex
     assert [ent._.weakner_score for ent in doc.ents] == [found[entity] for entity in doc_entities(doc)]
 
 
-def test_some_of_these_candidates_overlap(nested):
-    assert any(len(naive_candidates(nested, text)) > len(nested(raw(nested, text)).ents) for text in TEXTS)
-
-
 def test_the_most_probable_spans_win(nested):
     for text in TEXTS:
         doc = nested(raw(nested, text))
@@ -77,20 +72,6 @@ def test_overlapping_candidates_of_equal_probability(everything):
     assert [span[:2] for span in group_entities(doc, GROUP)] == all_spans(3)
     assert group_scores(doc, GROUP) == pytest.approx([1 / (1 + numpy.exp(-2))] * 6)
     assert doc_entities(doc) == [(0, 1, "X"), (1, 2, "X"), (2, 3, "X")]
-
-
-@pytest.mark.parametrize("words", [[], [" "], ["a"]])
-def test_the_group_is_written_even_if_it_is_empty(everything, words):
-    force_scores(everything.get_pipe("span_ner").model, [9, 0])
-    (doc,) = everything.pipe([Doc(everything.vocab, words=words)])
-    assert GROUP in doc.spans
-    assert group_scores(doc, GROUP) == []
-
-
-def test_the_group_has_the_name_of_the_component(everything):
-    everything.rename_pipe("span_ner", "mine")
-    everything.get_pipe("mine").name = "mine"
-    assert "pred:mine" in everything("a").spans
 
 
 # Docs of all kinds
@@ -126,12 +107,3 @@ def test_the_middle_of_a_long_doc_repeats_itself(nested):
     assert len(found) == len(all_spans(600, ner.max_width))
     inner = [[(end - start, label) for start, end, label in found if i <= start < i + 5] for i in range(5, 580, 5)]
     assert all(own == inner[0] for own in inner)
-
-
-def test_chunks_do_not_change_what_is_found(nested, monkeypatch):
-    before = [nested.get_pipe("span_ner").predict([raw(nested, text)])[0] for text in TEXTS]
-    monkeypatch.setattr(model, "CHUNK", 3)
-    after = nested.get_pipe("span_ner").predict([raw(nested, text) for text in TEXTS])
-    for one, other in zip(before, after, strict=True):
-        assert (one.entities, one.candidates) == (other.entities, other.candidates)
-        assert one.candidate_scores == pytest.approx(other.candidate_scores, rel=1e-4)

@@ -15,7 +15,6 @@ from spacy_weakner.span_ner.samplers import (
     AllNegatives,
     UniformNegativeSampler,
     WeightedNegativeSampler,
-    number_of_negatives,
 )
 from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.ty import Tick
@@ -105,14 +104,6 @@ def test_a_sampler_that_is_not_weighted_gets_no_probabilities(nlp, ner):
     assert spy.calls == [(15, 5, None, START)]
 
 
-@pytest.mark.parametrize("texts", [["Bob"], ["Bob", ""]])
-def test_no_candidates_at_all(texts):
-    nlp = span_pipeline(sampler=WEIGHTED)
-    TrainingClock(total_steps=4)(nlp, {"step": 0, "epoch": 0})
-    examples = [make_example(nlp, text, [(0, 1, "PER")] if text else []) for text in texts]
-    assert nlp.update(examples, sgd=False)["span_ner"] > 0
-
-
 def test_nothing_annotated_is_not_weighed(nlp, ner):
     ner.sampler = spy = SpySampler()
     assert nlp.update([make_example(nlp, TEXT, annotated=False)], sgd=False)["span_ner"] == 0.0
@@ -139,12 +130,6 @@ def test_the_weighted_sampler_needs_the_clock():
     with pytest.raises(WeaknerError, match=r"(?s)\[WK004\] 'span_ner'.*TrainingClock"):
         nlp.update(make_examples(nlp), sgd=False)
     assert len(nlp("Bob")) == 1
-
-
-@pytest.mark.parametrize("sampler", [UNIFORM, {"@misc": "spacy_weakner.AllNegatives.v1"}])
-def test_others_do_not(sampler):
-    nlp = span_pipeline(sampler=sampler)
-    assert nlp.update(make_examples(nlp), sgd=False)["span_ner"] > 0
 
 
 def test_the_temperature_follows_the_clock(monkeypatch):
@@ -242,19 +227,6 @@ def test_wrong_spans_are_not_counted(nlp):
         "missampling_rate": 0.0,
         "uncertainty": 0.0,
     }
-
-
-def test_the_rate_on_average_is_that_of_uniform_drawing(nlp, ner):
-    ner.sampler = UniformNegativeSampler()
-    example = with_hidden(nlp, TEXT, ENTITIES, shown=ENTITIES[:1])
-    vectors = ner.model.predict([example.predicted])
-    n = 1000
-    for _ in range(n):
-        loss_with(ner, [example], vectors)
-    found = ner.training_statistics()
-    size = number_of_negatives(5, 14, 0.35)
-    assert found["negatives"] == n * size
-    assert found["missampling_rate"] == pytest.approx(1 / 14, abs=5 * (1 / 14 / (n * size)) ** 0.5)
 
 
 # Memory

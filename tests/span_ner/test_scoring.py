@@ -2,11 +2,10 @@ import numpy
 import pytest
 from thinc.api import set_dropout_rate
 
-from spacy_weakner.errors import WeaknerError
 from spacy_weakner.span_ner import model as scoring
-from spacy_weakner.span_ner.model import build_span_classifier, build_span_scorer, concatenate
+from spacy_weakner.span_ner.model import build_span_scorer
 
-from ..util import Recorder, fix_seed
+from ..util import fix_seed
 from .util import all_spans
 
 PARAMETERS = ("A", "B", "C", "b", "W", "c")
@@ -70,25 +69,6 @@ def test_gradients_by_finite_differences(name):
     assert numpy.abs(expected).max() > 0.1
 
 
-def test_tokens_in_no_span_have_no_gradient():
-    model, vectors = make_scorer()
-    _, backprop = model.begin_update((vectors, SPANS))
-    by_token = backprop(numpy.ones((len(SPANS), 3), dtype="float32"))
-    assert by_token.shape == vectors.shape
-    # Only ends of spans count: token 3 lies inside the last one.
-    assert [bool(row.any()) for row in by_token] == [True, True, True, False, True, False, False]
-
-
-def test_gradients_are_added_up():
-    model, vectors = make_scorer()
-    gradient = numpy.ones((len(SPANS), 3), dtype="float32")
-    model.begin_update((vectors, SPANS))[1](gradient)
-    once = {name: model.get_grad(name).copy() for name in PARAMETERS}
-    model.begin_update((vectors, SPANS))[1](gradient)
-    for name in PARAMETERS:
-        numpy.testing.assert_allclose(model.get_grad(name), 2 * once[name], rtol=1e-5)
-
-
 @pytest.mark.parametrize("chunk", [1, 2, 5, 28, 1000])
 def test_prediction_in_chunks_equals_one_go_and_training_without_dropout(monkeypatch, chunk):
     model, vectors = make_scorer()
@@ -108,25 +88,6 @@ def test_no_spans():
     assert not backprop(scores).any()
 
 
-def test_scores_and_gradients_are_float32():
-    model, vectors = make_scorer()
-    scores, backprop = model.begin_update((vectors, SPANS))
-    assert scores.dtype == model.predict((vectors, SPANS)).dtype == "float32"
-    assert backprop(scores).dtype == "float32"
-    assert {model.get_grad(name).dtype.name for name in PARAMETERS} == {"float32"}
-
-
-def test_inputs_are_not_written_to():
-    model, vectors = make_scorer()
-    before = vectors.copy()
-    _, backprop = model.begin_update((vectors, SPANS))
-    gradient = numpy.ones((len(SPANS), 3), dtype="float32")
-    backprop(gradient)
-    model.predict((vectors, SPANS))
-    assert (vectors == before).all()
-    assert (gradient == 1).all()
-
-
 def test_prediction_keeps_nothing_to_differentiate():
     model, vectors = make_scorer()
     _, backprop = model((vectors, SPANS), False)
@@ -144,46 +105,6 @@ def test_dropout_is_on_the_vectors_and_in_training_only():
     numpy.testing.assert_allclose(scores, numpy.tile(W @ numpy.tanh(b) + c, (len(SPANS), 1)), rtol=1e-5)
     assert not backprop(numpy.ones_like(scores)).any()
     assert (model.predict((vectors, SPANS)) == before).all()
-
-
-@pytest.mark.parametrize("n_labels", [2, 5])
-def test_bytes_hold_all(n_labels):
-    model, vectors = make_scorer(n_labels)
-    other = build_span_scorer(5).from_bytes(model.to_bytes())
-    assert [other.get_dim(name) for name in ("nO", "nI", "nH")] == [n_labels, 4, 5]
-    assert (other.predict((vectors, SPANS)) == model.predict((vectors, SPANS))).all()
-
-
-def test_bytes_before_initialization():
-    other = build_span_scorer(5).from_bytes(build_span_scorer(5).to_bytes())
-    assert other.maybe_get_dim("nO") is None
-
-
-def test_initial_weights_have_the_scale_of_the_concatenated_matrix():
-    fix_seed(0)
-    model = build_span_scorer(200)
-    model.initialize(X=(numpy.zeros((1, 100), dtype="float32"), SPANS), Y=numpy.zeros((1, 3), dtype="float32"))
-    A, B, C = (model.get_param(name) for name in "ABC")
-    assert A.shape == B.shape == C.shape == (200, 100)
-    # Each is the sum, or the difference, of two independent parts of W.
-    assert A.std() == pytest.approx(2**0.5 * C.std(), rel=0.05)
-    assert B.std() == pytest.approx(2**0.5 * C.std(), rel=0.05)
-    # A + B holds no part twice.
-    assert (A + B).std() == pytest.approx(2**0.5 * C.std(), rel=0.05)
-    assert not model.get_param("b").any()
-    assert not model.get_param("c").any()
-    assert numpy.abs(model.get_param("W")).max() > 0
-
-
-def test_concatenation_skips_sentences_without_tokens():
-    some, empty = numpy.ones((2, 4), dtype="float32"), numpy.zeros((0, 0), dtype="float32")
-    assert concatenate([empty, some, empty, some]).shape == (4, 4)
-
-
-@pytest.mark.parametrize("width", [0, -1])
-def test_a_hidden_width_below_one(width):
-    with pytest.raises(WeaknerError, match=r"\[WK005\].*hidden_width"):
-        build_span_classifier(Recorder().model, width)
 
 
 @pytest.mark.parametrize("width", [96, 384])

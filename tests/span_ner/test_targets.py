@@ -10,7 +10,7 @@ from spacy.training import Example
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.span_ner.targets import read_target
 
-from ..util import make_doc, make_example
+from ..util import make_example
 from .util import NESTED, NESTED_TEXT, add_group, with_hidden
 
 IDS = {"LOC": 1, "PER": 2, "ORG": 3}
@@ -58,11 +58,6 @@ COARSER = (["New", "York", "is", "in", "New-York State"], [1, 1, 1, 1, 0])
 def test_entities_on_other_tokens(key, entities, tokens, expected):
     found, _, _ = read(retokenized(entities, *tokens), spans_key=key)
     assert found == expected
-
-
-@pytest.mark.parametrize("tokens, n_tokens", [(FINER, 9), (COARSER, 5)])
-def test_length_is_that_of_the_predicted_doc(tokens, n_tokens):
-    assert read_target(retokenized([], *tokens), IDS, True).n_tokens == n_tokens
 
 
 def test_overlapping_entities_of_a_group_on_other_tokens():
@@ -124,12 +119,6 @@ def test_wrong_spans(label, expected):
     assert read(example, incorrect_spans_key="other")[1] == []
 
 
-@pytest.mark.parametrize("annotated", [True, False])
-def test_whether_it_is_annotated_is_told(annotated):
-    example = make_example(NLP, "a b c", annotated=False)
-    assert read_target(example, IDS, annotated, incorrect_spans_key="wrong").annotated is annotated
-
-
 def test_hidden_entities_are_those_that_are_not_shown():
     gold = [(0, 1, "PER"), (3, 5, "LOC")]
     example = with_hidden(NLP, "Anna went to New York", gold, shown=gold[:1])
@@ -161,11 +150,3 @@ def test_nothing_is_annotated(text):
     assert target.annotated is False
     assert [part.shape for part in target[2:-2]] == [(0, 2), (0,), (0, 2), (0,), (0,), (0, 2)]
     assert {part.dtype.name for part in target[2:-2]} == {"int64"}
-
-
-def test_the_example_is_not_changed():
-    reference = make_doc(NLP, NESTED_TEXT, NESTED[:1])
-    example = Example(Doc(NLP.vocab, words=NESTED_TEXT.split()), add_group(reference, "x", NESTED))
-    read(example, spans_key="x", incorrect_spans_key="x")
-    assert [(span.start, span.end, span.label_) for span in reference.spans["x"]] == NESTED
-    assert not example.predicted.has_annotation("ENT_IOB")

@@ -3,13 +3,10 @@
 import numpy
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
-from spacy.training import Example
 
-from spacy_weakner.corpus.weak import doc_entities, group_entities, set_weak
+from spacy_weakner.corpus.weak import set_weak
 from spacy_weakner.losses import log_softmax
 from spacy_weakner.span_ner.losses import cross_entropy
-from spacy_weakner.span_ner.samplers import UniformNegativeSampler
 
 from ..util import (
     GOLD,
@@ -19,7 +16,6 @@ from ..util import (
     entities_of,
     fix_seed,
     gradients,
-    loss_with,
     make_doc,
     make_example,
     make_examples,
@@ -28,16 +24,11 @@ from ..util import (
     weights,
 )
 from .util import (
-    ALL,
-    NESTED,
-    NESTED_TEXT,
     UNIFORM,
     WEIGHTED,
     add_group,
     all_spans,
     force_scores,
-    recorded_ner,
-    span_config,
     span_pipeline,
 )
 
@@ -81,33 +72,7 @@ def test_the_loss_is_the_mean_over_sentences_of_the_sum_over_spans(nlp):
     assert type(losses["span_ner"]) is float
 
 
-def test_gradients_of_the_vectors_by_finite_differences(nlp):
-    ner, examples = nlp.get_pipe("span_ner"), make_examples(nlp)
-    vectors = [v.astype("float64") for v in ner.model.predict([eg.predicted for eg in examples])]
-    for name in ("A", "B", "C", "b", "W", "c"):
-        head = ner.model.get_ref("head")
-        head.set_param(name, head.get_param(name).astype("float64"))
-    _, found = loss_with(ner, examples, vectors)
-    for i, own in enumerate(vectors):
-        for index in [(0, 0), (len(own) - 1, 3), (len(own) // 2, 7)]:
-            sides = []
-            for sign in (1, -1):
-                moved = [v.copy() for v in vectors]
-                moved[i][index] += sign * 1e-4
-                sides.append(len(vectors) * loss_with(ner, examples, moved)[0])
-            assert found[i][index] == pytest.approx((sides[0] - sides[1]) / 2e-4, rel=1e-3, abs=1e-4)
-
-
 # Learning
-
-
-@pytest.mark.parametrize("sampler", [UNIFORM, {**UNIFORM, "ratio": 1.0}])
-def test_it_learns(sampler):
-    nlp = span_pipeline(sampler=sampler)
-    before = train(nlp, make_examples(nlp), steps=1)
-    after = train(nlp, make_examples(nlp), steps=80)
-    assert after["span_ner"] < before["span_ner"] / 10
-    assert entities_of(nlp, TEXTS) == GOLD
 
 
 def test_an_example_without_entities_teaches(nlp):
@@ -122,20 +87,6 @@ def test_a_weak_example_without_any_annotation_teaches(nlp):
     example = make_example(nlp, "nothing here", annotated=False)
     set_weak(example.reference)
     assert nlp.update([example], sgd=False)["span_ner"] > 0
-
-
-def test_nested_entities_of_a_group_are_both_learned():
-    nlp = spacy.blank("xx")
-    ner = nlp.add_pipe("span_ner", config=span_config(spans_key="x", nested=True))
-    example = make_example(nlp, NESTED_TEXT)
-    add_group(example.reference, "x", NESTED)
-    fix_seed(0)
-    nlp.initialize(lambda: [example])
-    train(nlp, [example])
-    doc = ner(make_doc(nlp, NESTED_TEXT, annotated=False))
-    assert group_entities(doc, "pred:span_ner") == NESTED
-    assert len(doc.ents) == 1
-    assert doc_entities(doc)[0] in NESTED
 
 
 def test_entities_do_not_count_where_a_group_is_learned_from():
@@ -156,13 +107,6 @@ def test_max_width_bounds_what_is_learned_from(max_width, negatives, positives):
     losses = nlp.update([make_example(nlp, "a b c d", [(0, 4, "X")])], sgd=False)
     assert losses["span_ner"] == pytest.approx(negatives * numpy.log(4) + positives * numpy.log(4 / 3), rel=1e-5)
     assert ner.training_statistics()["negatives"] == negatives
-
-
-@pytest.mark.parametrize("sampler", [ALL, UNIFORM])
-def test_a_long_doc_in_training(sampler):
-    nlp = span_pipeline(sampler=sampler)
-    example = make_example(nlp, "Anna " * 600, [(599, 600, "PER")])
-    assert numpy.isfinite(nlp.update([example])["span_ner"])
 
 
 # Spans that are known to be wrong
@@ -214,29 +158,6 @@ def test_a_wrong_span_says_nothing_on_others_of_a_sentence_without_annotation():
 
 
 # Missing annotation
-
-
-def test_a_doc_without_the_group_has_exactly_no_gradient():
-    with pytest.warns(UserWarning, match=r"WK902.*'x'"):
-        nlp = span_pipeline(labels=["PER"], spans_key="x")
-    assert nlp.update([make_example(nlp, "Anna went", [(0, 1, "PER")])], sgd=False) == {"span_ner": 0.0}
-    assert all_zero(gradients(nlp.get_pipe("span_ner").model))
-
-
-def test_an_entity_inside_a_token_has_exactly_no_gradient(nlp):
-    predicted = Doc(nlp.vocab, words=["Smith's"], spaces=[False])
-    reference = Doc(nlp.vocab, words=["Smith", "'s"], spaces=[False, False])
-    reference.set_ents([Span(reference, 0, 1, "PER")], default="outside")
-    assert nlp.update([Example(predicted, reference)], sgd=False) == {"span_ner": 0.0}
-    assert all_zero(gradients(nlp.get_pipe("span_ner").model))
-
-
-def test_one_forward_and_backward_pass_over_all_docs_in_order_with_a_sampler(nlp):
-    ner, recorder = recorded_ner(nlp, UniformNegativeSampler())
-    examples = [make_example(nlp, ""), *make_examples(nlp)]
-    ner.update(examples)
-    assert recorder.docs == [[eg.predicted for eg in examples]]
-    assert [[g.shape for g in call] for call in recorder.gradients] == [[(len(eg.predicted), 4) for eg in examples]]
 
 
 # Batches

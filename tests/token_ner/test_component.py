@@ -4,51 +4,23 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.corpus.tags import TagScheme
 from spacy_weakner.corpus.weak import SoftLabels, set_soft_labels
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.losses import MeanAbsoluteError
-from spacy_weakner.token_ner.component import make_token_ner
-from spacy_weakner.token_ner.objective import HardLabels
 
 from ..util import (
-    GOLD,
     LISTENER,
-    TEXTS,
     all_zero,
     distributions,
     entities_of,
     head_config,
     loss_with,
     make_example,
-    make_examples,
     raw,
-    reload_bytes,
-    same,
     train,
 )
-from .util import GCE, HARD, ROBUST, SELF, SOFT, loss_of, schemes, ticked, token_pipeline
+from .util import HARD, ROBUST, SELF, SOFT, token_pipeline
 
 # Schemes
-
-
-@schemes
-def test_every_scheme_learns_and_returns_from_bytes(tmp_path, scheme):
-    nlp = token_pipeline(scheme=scheme)
-    train(nlp, make_examples(nlp))
-    other = reload_bytes(nlp, tmp_path)
-    assert entities_of(nlp, TEXTS) == entities_of(other, TEXTS) == GOLD
-    docs = [raw(nlp, text) for text in TEXTS]
-    assert same(*(distributions(x.get_pipe("token_ner"), docs) for x in (nlp, other)))
-
-
-@schemes
-@pytest.mark.parametrize("labels", [["PER", "LOC"], ["X"]])
-def test_scheme_and_order_of_the_labels_decide_the_tags(scheme, labels):
-    ner = token_pipeline(scheme=scheme, labels=labels).get_pipe("token_ner")
-    assert ner.distribution_labels == TagScheme(scheme, labels).tags
-    assert ner.tag_scheme == scheme
-    assert ner.model.get_ref("head").get_dim("nO") == ner.n_outputs == len(ner.distribution_labels)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +38,6 @@ def test_adjacent_entities_of_one_label_are_kept_apart_but_by_io(scheme, expecte
     assert entities_of(nlp, ["Bob Anna Paris"]) == [expected]
 
 
-def test_unknown_scheme():
-    with pytest.raises(WeaknerError, match=r"\[WK005\].*BILUO"):
-        token_pipeline(scheme="BILUO")
-
-
 # Training
 
 
@@ -80,20 +47,6 @@ def test_missing_tokens_have_exactly_no_gradient(nlp):
     _, (gradient,) = loss_with(ner, [example], ner.token_outputs([example.predicted]))
     assert gradient[0].all()
     assert all_zero([gradient[1:]])
-
-
-def test_gradients_of_the_outputs_by_finite_differences(nlp):
-    ner, examples = nlp.get_pipe("token_ner"), make_examples(nlp)
-    scores = [own.astype("float64") for own in ner.token_outputs([eg.predicted for eg in examples])]
-    _, found = loss_with(ner, examples, scores)
-    for i, own in enumerate(scores):
-        for index in numpy.ndindex(*own.shape):
-            sides = []
-            for sign in (1, -1):
-                moved = [s.copy() for s in scores]
-                moved[i][index] += sign * 1e-5
-                sides.append(len(scores) * loss_with(ner, examples, moved)[0])
-            assert found[i][index] == pytest.approx((sides[0] - sides[1]) / 2e-5, abs=1e-5)
 
 
 def test_soft_labels_are_learned_and_name_the_labels():
@@ -121,36 +74,6 @@ def test_soft_labels_of_another_scheme_or_label(nlp):
 
 
 # Settings
-
-
-def test_the_factory_passes_every_setting_on(nlp):
-    settings = {
-        "objective": HardLabels(MeanAbsoluteError()),
-        "scheme": "BIO",
-        "teacher_decay": 0.25,
-        "head_learn_rate": 5.0,
-        "overwrite": True,
-        "scorer": print,
-    }
-    ner = make_token_ner(nlp, "mine", model=nlp.get_pipe("token_ner").model, **settings)
-    assert ner._teacher.decay == settings.pop("teacher_decay")
-    settings["tag_scheme"] = settings.pop("scheme")
-    assert {key: getattr(ner, key) for key in settings} == settings
-    assert ner.name == "mine"
-
-
-def test_the_objective_decides_what_is_learned():
-    losses = {}
-    for objective in (HARD, {**HARD, "loss": GCE}, SELF):
-        nlp = token_pipeline(objective)
-        ticked(nlp).renew(make_examples(nlp))
-        losses[str(objective)] = loss_of(nlp, make_examples(nlp))
-    assert len({*losses.values()}) == 3
-
-
-def test_a_decay_that_is_none():
-    with pytest.raises(WeaknerError, match=r"\[WK005\].*teacher_decay"):
-        token_pipeline(teacher_decay=2.0)
 
 
 @pytest.mark.parametrize("objective", [ROBUST, SELF])

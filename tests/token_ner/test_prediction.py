@@ -2,27 +2,12 @@
 
 import numpy
 import pytest
-import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.corpus.weak import doc_entities
-from spacy_weakner.errors import WeaknerError
-from spacy_weakner.ty import TagScorer
 
-from ..util import GOLD, TEXTS, distributions, head_config, make_doc, make_example, make_examples, paths, raw, train
+from ..util import GOLD, TEXTS, distributions, make_example, make_examples, paths, raw, train
 from .util import joint, schemes, token_pipeline
-
-
-@pytest.fixture(scope="module")
-def trained_bytes():
-    nlp = token_pipeline()
-    train(nlp, make_examples(nlp))
-    return nlp.to_bytes()
-
-
-@pytest.fixture
-def trained(trained_bytes):
-    return token_pipeline().from_bytes(trained_bytes)
 
 
 def decode(nlp, words, tags, sure=1000.0):
@@ -79,20 +64,6 @@ def test_paths_are_the_best_tags_one_by_one(nlp, temperature):
         assert path.log_probability == pytest.approx(numpy.log(cooled).sum(), abs=1e-5)
 
 
-def test_paths_agree_with_entities(trained):
-    ner, docs = trained.get_pipe("token_ner"), [raw(trained, text) for text in TEXTS]
-    assert [ner.scheme.decode(ner.scheme.tag_ids(path.tags)) for path in paths(ner, docs)] == GOLD
-
-
-@pytest.mark.parametrize("texts", [[], [""], ["", "Bob"]])
-def test_small_docs_in_distributions_and_paths(trained, texts):
-    ner, docs = trained.get_pipe("token_ner"), [trained.make_doc(text) for text in texts]
-    assert [d.shape for d in distributions(ner, iter(docs))] == [(len(doc), 3) for doc in docs]
-    found = paths(ner, iter(docs))
-    assert [len(path.tags) for path in found] == [len(doc) for doc in docs]
-    assert all(path.score == path.log_probability == 0.0 for path in found if not path.tags)
-
-
 def test_held_out_loss_is_that_of_the_known_tokens(nlp):
     examples = [make_example(nlp, "Bob runs home", [(0, 1, "PER")], missing=[1]), make_example(nlp, "Paris")]
     examples += [make_example(nlp, "nothing known", annotated=False), make_example(nlp, "")]
@@ -103,14 +74,6 @@ def test_held_out_loss_is_that_of_the_known_tokens(nlp):
         rows = [joint(row / temperature) for row in (*first[[0, 2]], *second)]
         expected = -numpy.log([row[tag] for row, tag in zip(rows, [2, 0, 0], strict=True)]).mean()
         assert loss(temperature) == pytest.approx(expected, abs=1e-5)
-
-
-def test_not_initialized():
-    nlp = spacy.blank("xx")
-    ner = nlp.add_pipe("token_ner", config=head_config("token_ner"))
-    ner.add_label("X")
-    with pytest.raises(WeaknerError, match=r"\[WK008\] 'token_ner'"):
-        ner.score_tags([make_doc(nlp, "a")])
 
 
 @pytest.mark.parametrize(
@@ -135,9 +98,3 @@ def test_tags_become_entities(nlp, words, tags, expected):
 )
 def test_tags_that_break_the_scheme_are_read_leniently(scheme, tags, expected):
     assert doc_entities(decode(token_pipeline(scheme=scheme), ["a", "b", "c"], tags)) == expected
-
-
-def test_protocols(nlp):
-    ner = nlp.get_pipe("token_ner")
-    assert isinstance(ner, TagScorer)
-    assert callable(ner.renew) and callable(ner.training_statistics)
