@@ -1,6 +1,7 @@
 """What several tests share: tiny data, tiny pipelines, and ways to look into them."""
 
 import copy
+import io
 import json
 import os
 import subprocess
@@ -19,9 +20,12 @@ from spacy.lang.xx import MultiLanguage
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train as run_training
 from spacy.util import fix_random_seed, load_model_from_config
-from thinc.api import Model, NumpyOps
+from thinc.api import Config, Model, NumpyOps
 
+from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
@@ -246,6 +250,29 @@ def train(nlp: Language, examples: List[Example], steps: int = 40, learn_rate: f
         losses = {}
         nlp.update(examples, sgd=optimizer, losses=losses)
     return losses
+
+
+def loop_config(folder: Path, components: Dict[str, Any], **sections: Dict[str, Any]) -> Config:
+    """A config for spaCy's own loop of a pipeline that learns the sentences, which are written to a folder. Other
+    sections are added."""
+    docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]
+    write_docs(folder / "a.spacy", docs)
+    corpus = {"@readers": "spacy_weakner.Corpus.v1", "path": str(folder / "a.spacy")}
+    made = {
+        "nlp": {"lang": "xx", "pipeline": [*components]},
+        "components": {name: {"factory": name, **settings} for name, settings in components.items()},
+        "corpora": {"train": corpus, "dev": corpus},
+        **sections,
+        "training": {"seed": 0, "gpu_allocator": None, **sections.get("training", {})},
+    }
+    return Config(made)
+
+
+def run_loop(config: Config) -> Tuple[Language, str]:
+    """Train as `spacy train` does; gives the pipeline, and what was printed."""
+    nlp, printed = init_nlp(config), io.StringIO()
+    run_training(nlp, stdout=printed, stderr=io.StringIO())
+    return nlp, printed.getvalue()
 
 
 def iob(doc: Doc) -> str:

@@ -42,12 +42,6 @@ def emissions(nlp):
     return next(node for node in head.get_ref("emissions").walk() if node.name == "linear")
 
 
-# Labels
-
-
-# Initialization
-
-
 # Training
 
 
@@ -149,9 +143,3 @@ def test_the_loss_decides_what_missing_means():
         found.append(nlp.update([make_example(nlp, "Anna went", annotated=False)], sgd=False)["crf_ner"])
     assert found[0] == 0.0
     assert found[1] > 1.0
-
-
-# Entities that are there already
-
-
-# Prediction

@@ -5,9 +5,7 @@ import json
 import pytest
 import spacy
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config_from_str
 
-from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities, group_entities
 from spacy_weakner.errors import WeaknerError
 
@@ -18,6 +16,7 @@ from ..util import (
     TEXTS,
     TOK2VEC,
     entities_of,
+    loop_config,
     make_example,
     make_examples,
     raw,
@@ -130,57 +129,13 @@ def test_the_default_model_needs_no_download():
     assert len(list(nlp.pipe(TEXTS))) == 4
 
 
-CONFIG = """
-[paths]
-train = null
-
-[nlp]
-lang = "xx"
-pipeline = ["mrc_ner"]
-
-[components]
-
-[components.mrc_ner]
-factory = "mrc_ner"
-
-[initialize]
-
-[initialize.components]
-
-[initialize.components.mrc_ner]
-
-[initialize.components.mrc_ner.queries]
-@readers = "spacy_weakner.Queries.v1"
-
-[corpora]
-
-[corpora.train]
-@readers = "spacy_weakner.Corpus.v1"
-path = ${paths.train}
-
-[corpora.dev]
-@readers = "spacy_weakner.Corpus.v1"
-path = ${paths.train}
-
-[training]
-seed = 0
-gpu_allocator = null
-"""
-
-
 @pytest.mark.parametrize("how", ["json", "toml", "inline", "plain"])
 def test_questions_in_the_config(tmp_path, how):
-    nlp = spacy.blank("xx")
-    write_docs(tmp_path / "train.spacy", [example.reference for example in make_examples(nlp)])
     (tmp_path / "q.json").write_text(json.dumps(QUERIES))
     (tmp_path / "q.toml").write_text("\n".join(f'{label} = "{query}"' for label, query in QUERIES.items()))
-    config = load_config_from_str(CONFIG)
-    config["paths"]["train"] = str(tmp_path / "train.spacy")
-    section = config["initialize"]["components"]["mrc_ner"]
-    if how == "plain":
-        section["queries"] = QUERIES
-    else:
-        section["queries"].update({"queries": QUERIES} if how == "inline" else {"path": str(tmp_path / f"q.{how}")})
+    given = {"queries": QUERIES} if how == "inline" else {"path": str(tmp_path / f"q.{how}")}
+    queries = QUERIES if how == "plain" else {"@readers": "spacy_weakner.Queries.v1", **given}
+    config = loop_config(tmp_path, {"mrc_ner": {}}, initialize={"components": {"mrc_ner": {"queries": queries}}})
     ner = init_nlp(config).get_pipe("mrc_ner")
     assert ner.queries == QUERIES and ner.is_initialized
 

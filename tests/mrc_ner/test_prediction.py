@@ -89,9 +89,3 @@ def test_a_span_may_have_two_labels_among_the_candidates(nlp):
     doc = nlp(raw(nlp, "a b"))
     assert group_entities(doc, GROUP) == [(0, 2, "LOC"), (0, 2, "PER")]
     assert doc_entities(doc) == [(0, 2, "LOC")]
-
-
-# Span groups
-
-
-# Docs of all kinds

@@ -66,9 +66,6 @@ def test_a_weight_on_boundaries_recalls_more():
     assert found == sorted(found) and found[2] - found[0] > 1
 
 
-# Losses and errors
-
-
 # Missing annotation
 
 

@@ -8,13 +8,12 @@ import spacy
 
 from spacy_weakner.corpus.tags import MISSING, TagScheme
 from spacy_weakner.corpus.weak import set_tags
-from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import CategoricalCrossentropy, GeneralizedCrossEntropy, MeanAbsoluteError
 from spacy_weakner.roster.noise_robust import NoiseRobustLearning
-from spacy_weakner.token_ner.objective import HardLabels, Objective, TokenBatch
+from spacy_weakner.token_ner.objective import HardLabels, TokenBatch
 
 from ..token_ner.util import probabilities, random_outputs
-from ..util import make_example, numeric_gradient
+from ..util import make_example
 
 NLP = spacy.blank("xx")
 SCHEME = TagScheme("IO", ["LOC", "ORG", "PER"])
@@ -89,24 +88,6 @@ def test_equals_brute_force(separate, threshold):
     assert learn(objective, outputs, teacher).loss == pytest.approx(naive(outputs, TAGS, weights), abs=1e-9)
     # Something is removed, and not everything.
     assert 0 < sum(a + b for a, b in weights) < 2 * (TAGS > 0).sum() + (TAGS == 0).sum()
-
-
-@both_forms
-def test_the_two_forms_differ(separate):
-    outputs, teacher = random_outputs(12), random_outputs(12, seed=1)
-    found = learn(no_dropping(threshold=0.3, separate=separate), outputs, teacher).loss
-    other = learn(no_dropping(threshold=0.3, separate=not separate), outputs, teacher).loss
-    assert found != pytest.approx(other)
-
-
-@both_forms
-def test_gradient_by_finite_differences(separate):
-    objective = no_dropping(threshold=0.2, separate=separate)
-    outputs, teacher = random_outputs(12), random_outputs(12, seed=1)
-    found = learn(objective, outputs, teacher).outputs
-    expected = numeric_gradient(lambda moved: learn(objective, moved, teacher).loss, outputs)
-    numpy.testing.assert_allclose(found, expected, atol=1e-6)
-    assert found.any()
 
 
 def test_the_authors_never_remove_that_a_token_belongs_to_an_entity():
@@ -214,13 +195,6 @@ def test_dropping_is_another_for_another_seed_and_another_sentence():
     assert len({tuple(tags) for tags in by_seed[0]}) > 10
 
 
-def test_what_is_dropped_teaches_nothing():
-    tags = numpy.asarray(encode(" ".join(sentences(2))))
-    assert MISSING in tags
-    result = learn(no_dropping(threshold=None), random_outputs(len(tags)), tags=tags)
-    assert (result.outputs.any(axis=1) == (tags != MISSING)).all()
-
-
 def test_labels_are_those_of_entities_and_of_completed_tags():
     example = make_example(NLP, "Anna went", [(0, 1, "PER")])
     set_tags(example.reference, ["I-LOC", "O"])
@@ -285,36 +259,6 @@ def test_a_corpus_without_sentences_leaves_nothing_to_keep():
     assert not learn(objective, random_outputs(1), pressed(1, 0.1)[None], [1]).outputs.any()
 
 
-# Numbers
-
-
-@both_forms
-@pytest.mark.parametrize("tags", [[0, 0, 0], [MISSING] * 3, [1, 1, 1], [], [0, 3, 3]])
-def test_batches_without_entities_or_without_some_label(separate, tags):
-    n = len(tags)
-    objective = no_dropping(threshold=0.3, separate=separate)
-    teacher = random_outputs(n, seed=1)
-    renewed(objective, numpy.asarray(tags, dtype="int64"), teacher)
-    result = learn(objective, random_outputs(n), teacher, numpy.asarray(tags, dtype="int64"))
-    assert numpy.isfinite(result.loss)
-    assert result.outputs.shape == (n, N_TAGS)
-    assert numpy.isfinite(result.outputs).all()
-    assert all(0.0 <= value <= 1.0 for value in objective.statistics().values())
-
-
-@both_forms
-@pytest.mark.parametrize("scale", [1e4, -1e4])
-def test_labels_that_are_impossible_to_model_and_teacher_give_numbers(separate, scale):
-    outputs = numpy.full((4, N_TAGS), scale)
-    outputs[:, 1] = -scale
-    tags = numpy.asarray([0, 1, 2, 3])
-    for threshold in (0.0, 0.7):
-        objective = renewed(no_dropping(threshold=threshold, separate=separate), tags, outputs)
-        result = learn(objective, outputs, outputs, tags)
-        assert numpy.isfinite(result.loss)
-        assert numpy.isfinite(result.outputs).all()
-
-
 # Statistics
 
 
@@ -329,37 +273,3 @@ def test_statistics_count_since_they_were_asked_for():
     learn(objective, random_outputs(2), teacher[[0, 4]], [1, 1])
     assert objective.statistics() == {"entity_removed": 0.5, "outside_removed": 0.0}
     assert objective.statistics() == {}
-
-
-# Settings
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"drop_outside": 1.1},
-        {"drop_outside": -0.1},
-        {"threshold": 1.5},
-        {"threshold": float("nan")},
-        {"minority": 2.0},
-        {"seed": -1},
-    ],
-)
-def test_settings_out_of_range(settings):
-    (name,) = settings
-    with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{name}'"):
-        NoiseRobustLearning(GCE, **settings)
-
-
-def test_it_is_an_objective():
-    objective = NoiseRobustLearning(GCE)
-    assert isinstance(objective, Objective)
-    assert not objective.uses_augmented
-
-
-def test_equal_settings_are_equal_whatever_was_counted():
-    one, other = no_dropping(), no_dropping()
-    renewed(one, [1, 1], random_outputs(2))
-    learn(one, random_outputs(12), random_outputs(12, seed=1))
-    assert one == other
-    assert one != no_dropping(seed=1)

@@ -30,9 +30,6 @@ def test_labels_of_the_group_that_is_learned_from():
     assert ner.labels == ("LOC", "ORG")
 
 
-# Initialization
-
-
 # Settings
 
 

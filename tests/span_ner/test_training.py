@@ -157,9 +157,6 @@ def test_a_wrong_span_says_nothing_on_others_of_a_sentence_without_annotation():
     assert losses["span_ner"] == pytest.approx(-numpy.log(2 / 3), rel=1e-5)
 
 
-# Missing annotation
-
-
 # Batches
 
 

@@ -5,18 +5,15 @@ import shutil
 import pytest
 import spacy
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config_from_str
-from thinc.api import Config
 
-from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.tags import TagScheme
 from spacy_weakner.crf_ner.losses import PartialCRF
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.weights import LoadWeights
 
 from ..util import (
+    GOLD,
     LISTENER,
-    SENTENCES,
     TEXTS,
     TOK2VEC,
     crf_config,
@@ -24,6 +21,7 @@ from ..util import (
     distributions,
     entities_of,
     fix_seed,
+    loop_config,
     make_doc,
     make_examples,
     same,
@@ -32,7 +30,6 @@ from ..util import (
     weights,
 )
 
-GOLD = [entities for _, entities in SENTENCES]
 PARTIAL = {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.7}
 
 
@@ -190,54 +187,17 @@ def test_labels_that_a_component_cannot_take_over_in_another_order(tmp_path):
 
 # In a config
 
-CONFIG = """
-[paths]
-train = null
-stage = null
-
-[nlp]
-lang = "xx"
-pipeline = ["crf_ner"]
-
-[components]
-
-[components.crf_ner]
-factory = "crf_ner"
-
-[corpora]
-
-[corpora.train]
-@readers = "spacy.Corpus.v1"
-path = ${paths.train}
-
-[corpora.dev]
-@readers = "spacy.Corpus.v1"
-path = ${paths.train}
-
-[training]
-seed = 1
-gpu_allocator = null
-
-[initialize]
-
-[initialize.after_init]
-@callbacks = "spacy_weakner.LoadWeights.v1"
-path = ${paths.stage}
-
-[initialize.after_init.components]
-crf_ner = ["encoder","head"]
-"""
-
 
 def test_in_a_config_and_without_the_earlier_stage_later(tmp_path, trained_path):
     stage = tmp_path / "stage"
     shutil.copytree(trained_path, stage)
-    docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]
-    write_docs(tmp_path / "a.spacy", docs)
-    overrides = {"paths.train": str(tmp_path / "a.spacy"), "paths.stage": str(stage)}
-    config = load_config_from_str(CONFIG, overrides=overrides)
-    config = Config(config).merge({"components": {"crf_ner": crf_config(loss=PARTIAL)}})
-    nlp = init_nlp(config.interpolate())
+    callback = {
+        "@callbacks": "spacy_weakner.LoadWeights.v1",
+        "path": str(stage),
+        "components": {"crf_ner": ["encoder", "head"]},
+    }
+    config = loop_config(tmp_path, {"crf_ner": crf_config(loss=PARTIAL)}, initialize={"after_init": callback})
+    nlp = init_nlp(config)
     nlp.to_disk(tmp_path / "next")
     shutil.rmtree(stage)
     assert entities_of(nlp, TEXTS) == GOLD
