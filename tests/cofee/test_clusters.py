@@ -30,10 +30,6 @@ def test_dropped_clusters_have_no_weight():
     assert cluster_weights(numpy.asarray([numpy.inf, numpy.inf])).tolist() == [0.0, 0.0]
 
 
-def test_equal_vectors_do_not_break_the_weights():
-    assert numpy.isfinite(cluster_weights(numpy.asarray([0.0, 1.0]))).all()
-
-
 def test_finds_what_is_there():
     centers = [[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]]
     vectors = blobs(centers)
@@ -75,3 +71,7 @@ def test_matching_by_brute_force():
 def test_too_few_entities():
     with pytest.raises(ValueError, match=r"3 entities.*4 types"):
         find_clusters(POINTS, 4, seed=0)
+
+
+def test_equal_vectors_do_not_break_the_weights():
+    assert numpy.isfinite(cluster_weights(numpy.asarray([0.0, 1.0]))).all()

@@ -11,7 +11,7 @@ from spacy_weakner.encoders import queried
 from spacy_weakner.encoders.conditioned import build_conditioned_encoder
 from spacy_weakner.encoders.queried import Queried
 
-from ..util import TOK2VEC, clear_gradients, gradients, same
+from ..util import TOK2VEC, same
 
 NLP = spacy.blank("xx")
 WIDTH = 3
@@ -146,20 +146,6 @@ def test_other_docs_and_questions_change_nothing():
         for q, query in enumerate(together.queries):
             (alone,) = model.predict(Queried([doc], [query]))
             assert numpy.allclose(alone[:, 0], whole[number][:, q], atol=1e-5)
-
-
-def test_gradients_of_a_batch_are_the_sum_of_those_of_its_docs():
-    model = build_conditioned_encoder(registry.resolve({"it": {**TOK2VEC}})["it"])
-    together = asked(["a b c", "", "d"], ["who", "is it"])
-    model.initialize(X=together)
-    outputs, backprop = model.begin_update(together)
-    backprop(outputs)
-    whole = gradients(model)
-    clear_gradients(model)
-    for doc in together.docs:
-        own, backprop = model.begin_update(Queried([doc], together.queries))
-        backprop(own)
-    assert same(whole, gradients(model), tolerance=1e-4)
 
 
 @pytest.mark.parametrize("query, words", [("who is it?", ["who", "is", "it", "?"]), (" a \n\t b ", ["a", "b"])])

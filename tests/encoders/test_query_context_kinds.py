@@ -92,10 +92,3 @@ def test_positions_of_roberta_begin_behind_that_of_padding(roberta):
     assert numpy.isfinite(make(roberta).predict(asked)[0]).all()
     with pytest.raises(WeaknerError, match=r"\[WK005\].*'max_length' = 33"):
         make(roberta, max_length=33).predict(asked)
-
-
-def test_padding_of_roberta_changes_nothing(roberta):
-    model, docs = make(roberta), make_docs(["Bob", "Bob , Bob Bob"])
-    together = model.predict(Queried(docs, ["Bob", "Bob Bob"]))
-    for doc, own in zip(docs, together, strict=True):
-        assert same(model.predict(Queried([doc], ["Bob", "Bob Bob"])), [own], tolerance=1e-5)

@@ -7,25 +7,11 @@ import shutil
 from spacy_weakner.encoders.queried import Queried
 from spacy_weakner.encoders.transformer_encoder import build_query_context_encoder
 
-from ..util import fix_seed, needs_transformers, same, weights
+from ..util import needs_transformers, same
 from .questions import QUERIES, TEXT, make, make_docs
 from .sequences import module_of
 
 pytestmark = needs_transformers
-
-
-def test_it_returns_from_bytes_without_its_folder(still_bert, tmp_path):
-    shutil.copytree(still_bert, tmp_path / "bert")
-    model, asked = make(tmp_path / "bert"), Queried(make_docs([TEXT, "annas"]), QUERIES)
-    expected, data = model.predict(asked), model.to_bytes()
-    shutil.rmtree(tmp_path / "bert")
-    fix_seed(1)
-    other = build_query_context_encoder(str(tmp_path / "bert"), max_length=32, stride=4).from_bytes(data)
-    assert same(weights(model), weights(other))
-    assert same(expected, other.predict(asked))
-    # A stored one is not read again.
-    other.initialize()
-    assert same(expected, other.predict(asked))
 
 
 def test_settings_of_the_one_that_loads_win(still_bert):

@@ -233,18 +233,6 @@ def test_a_table_that_is_loaded_later_is_used(folder):
     assert same(before, other.predict(docs))
 
 
-def test_few_tables_are_kept(folder):
-    model, _ = embedded(folder)
-    docs = [Doc(NLP.vocab, words=["Anna"])]
-    tables = lookup(model)._func.args[0]
-    for _ in range(piece_lookup._TABLES + 3):
-        lookup(model).attrs["vectors"] = lookup(model).attrs["vectors"] + 1
-        model.predict(docs)
-    assert len(tables) == piece_lookup._TABLES
-    model.predict(docs)
-    assert len(tables) == piece_lookup._TABLES
-
-
 def test_it_learns_and_needs_no_table_any_more(folder, tmp_path):
     nlp = pipeline(folder)
     examples = make_examples(nlp)
@@ -267,3 +255,15 @@ def test_it_learns_and_needs_no_table_any_more(folder, tmp_path):
 def test_settings(width):
     with pytest.raises(WeaknerError, match=r"\[WK005\].*width"):
         build_static_pieces(Model("other", None), width)
+
+
+def test_few_tables_are_kept(folder):
+    model, _ = embedded(folder)
+    docs = [Doc(NLP.vocab, words=["Anna"])]
+    tables = lookup(model)._func.args[0]
+    for _ in range(piece_lookup._TABLES + 3):
+        lookup(model).attrs["vectors"] = lookup(model).attrs["vectors"] + 1
+        model.predict(docs)
+    assert len(tables) == piece_lookup._TABLES
+    model.predict(docs)
+    assert len(tables) == piece_lookup._TABLES

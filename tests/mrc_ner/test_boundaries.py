@@ -1,22 +1,18 @@
 """What is learned of a sentence, and how."""
 
 import math
-from itertools import pairwise
 
 import numpy
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
-from spacy.training import Example
 
 from spacy_weakner.mrc_ner.boundaries import Boundaries, boundary_loss, probabilities, read_boundaries
 
-from ..span_ner.util import NESTED, NESTED_TEXT, add_group
+from ..span_ner.util import COARSER, FINER, NESTED, NESTED_TEXT, add_group, retokenized
 from ..util import SENTENCES, make_example
 
 NLP = spacy.blank("xx")
 IDS = {"LOC": 0, "PER": 1, "ORG": 2}
-WORDS = ["New", "York", "is", "in", "New-York", "State"]
 
 
 def spots(target):
@@ -85,18 +81,6 @@ def test_missing_tokens_do_not_matter_to_a_group():
     add_group(example.reference, "x", [(0, 2, "LOC")])
     target = read_boundaries(example, IDS, spans_key="x")
     assert target.known.all() and spots(target) == spots_of([(0, 2, "LOC")])
-
-
-FINER = (["New", "Yor", "k", "is", "in", "New", "-", "York", "State"], [1, 0, 1, 1, 1, 0, 0, 1, 0])
-COARSER = (["New", "York", "is", "in", "New-York State"], [1, 1, 1, 1, 0])
-
-
-def retokenized(entities, words, spaces):
-    """An example with the entities on WORDS, and other tokens in the predicted Doc."""
-    reference = add_group(Doc(NLP.vocab, words=WORDS), "x", entities)
-    if all(a[1] <= b[0] for a, b in pairwise(entities)):
-        reference.set_ents([Span(reference, *entity) for entity in entities], default="outside")
-    return Example(Doc(NLP.vocab, words=words, spaces=spaces), reference)
 
 
 @pytest.mark.parametrize("key", [None, "x"])

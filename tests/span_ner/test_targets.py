@@ -1,21 +1,16 @@
 """What an annotation says about spans, on tokens that may be others."""
 
-from itertools import pairwise
-
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
-from spacy.training import Example
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.span_ner.targets import read_target
 
 from ..util import make_example
-from .util import NESTED, NESTED_TEXT, add_group, with_hidden
+from .util import COARSER, FINER, NESTED, NESTED_TEXT, add_group, retokenized, with_hidden
 
 IDS = {"LOC": 1, "PER": 2, "ORG": 3}
 NLP = spacy.blank("xx")
-WORDS = ["New", "York", "is", "in", "New-York", "State"]
 
 
 def rows(spans, labels):
@@ -27,20 +22,6 @@ def read(example, annotated=True, **settings):
     target = read_target(example, IDS, annotated, **settings)
     hidden = [tuple(span) for span in target.hidden.tolist()]
     return rows(target.spans, target.labels), rows(target.wrong_spans, target.wrong_labels), hidden
-
-
-def retokenized(entities, words, spaces, group="x"):
-    """An example with the entities on WORDS, and other tokens in the predicted Doc."""
-    reference = add_group(Doc(NLP.vocab, words=WORDS), group, entities)
-    if all(a[1] <= b[0] for a, b in pairwise(entities)):
-        reference.set_ents([Span(reference, *entity) for entity in entities], default="outside")
-    example = Example(Doc(NLP.vocab, words=words, spaces=spaces), reference)
-    assert example.predicted.text.strip() == reference.text.strip()
-    return example
-
-
-FINER = (["New", "Yor", "k", "is", "in", "New", "-", "York", "State"], [1, 0, 1, 1, 1, 0, 0, 1, 0])
-COARSER = (["New", "York", "is", "in", "New-York State"], [1, 1, 1, 1, 0])
 
 
 @pytest.mark.parametrize("key", [None, "x"])

@@ -185,6 +185,13 @@ def test_labels_that_a_component_cannot_take_over_in_another_order(tmp_path):
     assert nlp.get_pipe("tagger").labels == ("A", "B")
 
 
+@pytest.mark.parametrize("part", ["encoder", "base_encoder"])
+def test_the_encoder_of_a_listener_is_loaded_where_it_stands(tmp_path, part):
+    shared_pipeline(("span_ner",)).to_disk(tmp_path)
+    with pytest.raises(ValueError, match=rf"Component 'span_ner' has no '{part}' of its own"):
+        LoadWeights(tmp_path, {"span_ner": [part]})(shared_pipeline(("span_ner",)))
+
+
 # In a config
 
 
