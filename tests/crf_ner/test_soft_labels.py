@@ -17,13 +17,11 @@ from ..crf import brute_force
 from ..util import crf_config, crf_pipeline, entities_of, make_example, train
 from .test_losses import (
     ENTITY_TAGS,
-    NLL,
     SCHEME,
     close,
     make_case,
     on_tags,
     same_gradient,
-    tag_arrays,
     with_holes,
 )
 
@@ -34,10 +32,6 @@ LENGTHS = (3, 4, 1)
 def soft_labels(lengths, seed=0):
     rng = numpy.random.RandomState(seed)
     return [rng.dirichlet(numpy.ones(len(SCHEME)), size=length) for length in lengths]
-
-
-def one_hot(tags):
-    return [numpy.eye(len(SCHEME))[t] for t in tags]
 
 
 def divergence(parameters, emissions, beliefs):
@@ -58,31 +52,6 @@ def test_equals_brute_force(constrain):
     beliefs = soft_labels(LENGTHS)
     expected = numpy.mean([divergence(parameters, e, b) for e, b in zip(emissions, beliefs, strict=True)])
     close(LOSS(parameters, emissions, beliefs).loss, expected, 1e-9)
-
-
-def test_certain_labels_are_gold():
-    parameters, emissions = make_case(constrain=True)
-    tags = tag_arrays(ENTITY_TAGS)
-    soft, gold = (loss(parameters, emissions, t) for loss, t in ((LOSS, one_hot(tags)), (NLL, tags)))
-    close(soft.loss, gold.loss)
-    same_gradient(soft, gold)
-
-
-def test_without_soft_labels_it_is_the_plain_loss():
-    parameters, emissions = make_case(constrain=True)
-    tags = with_holes(ENTITY_TAGS)
-    soft, plain = LOSS(parameters, emissions, tags), NLL(parameters, emissions, tags)
-    assert soft.loss == plain.loss
-    same_gradient(soft, plain, 0.0)
-
-
-def test_what_the_model_believes_already_teaches_nothing():
-    parameters, emissions = make_case(lengths=(1,))
-    scores = emissions[0] + parameters.start + parameters.end
-    beliefs = numpy.exp(scores - scores.max())
-    result = LOSS(parameters, emissions, [beliefs / beliefs.sum()])
-    close(result.loss, 0.0)
-    close(result.emissions[0], 0.0)
 
 
 SILENT_ROWS = on_tags(SoftLabelCRF(negative_rate=0.0))

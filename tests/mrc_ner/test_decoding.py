@@ -20,28 +20,6 @@ def test_by_hand(threshold, expected):
     assert pairs_of(threshold < P_START, threshold < P_END) == expected
 
 
-def spans(starts, ends, max_width=None):
-    flags = ([c == "x" for c in text] for text in (starts, ends))
-    return pairs_of(*map(numpy.asarray, flags), max_width)
-
-
-@pytest.mark.parametrize(
-    "starts, ends, expected",
-    [
-        ("x..", "x..", [(0, 1)]),
-        ("xx.", "..x", [(0, 3), (1, 3)]),
-        ("x..", ".xx", [(0, 2)]),
-        # An end without a start, and a start without an end.
-        ("..x", "xx.", []),
-        ("x.x", ".x.", [(0, 2)]),
-        ("...", "xxx", []),
-        ("xxx", "...", []),
-    ],
-)
-def test_the_nearest_end_from_each_start_on(starts, ends, expected):
-    assert spans(starts, ends) == expected
-
-
 def test_a_long_text_at_a_low_threshold():
     boundaries = numpy.ones((20_000, 1, 2), dtype=bool)
     spans = pair_boundaries(boundaries, None, N_ENDS_PROBABLE)

@@ -38,25 +38,6 @@ def test_order_does_not_matter():
             assert a.tolist() == b.tolist()
 
 
-@pytest.mark.parametrize("n_bins, min_per_bin, expected", [(50, 1, 12), (50, 5, 2), (3, 1, 3), (50, 100, 1), (1, 1, 1)])
-def test_few_observations_make_fewer_bins(n_bins, min_per_bin, expected):
-    steps = histogram(SCORES, HITS, n_bins, min_per_bin)
-    assert len(steps.values) == expected
-    assert steps.counts.min() >= min(min_per_bin, len(SCORES))
-
-
-@pytest.mark.parametrize("scores", [[1.0] * 6, [1, 1, 1, 1, 1, 2], [1, 2, 2, 2, 2, 2], [1, 2, 2, 3, 3, 3], [5.0]])
-@pytest.mark.parametrize("n_bins", [1, 2, 3, 6])
-def test_equal_scores_share_a_bin(scores, n_bins):
-    scores = numpy.asarray(scores, dtype=float)
-    hits = numpy.arange(len(scores)) % 2.0
-    steps = histogram(scores, hits, n_bins)
-    assert numpy.isfinite(steps.values).all() and steps.counts.min() > 0
-    for score in scores:
-        assert min(hits) <= steps(score) <= max(hits)
-    assert steps.counts @ steps.values == pytest.approx(hits.sum())
-
-
 def slow_isotonic(scores, hits):
     """The best non-decreasing values, by trying every way to cut the ascending scores into pools."""
     values = sorted(set(scores))
@@ -90,15 +71,6 @@ def test_isotonic_regression_equals_its_twin(seed):
     assert (numpy.diff(steps.values) > 0).all() and steps.counts.sum() == n
 
 
-def test_isotonic_regression_never_falls():
-    rng = numpy.random.RandomState(0)
-    scores = rng.normal(size=500)
-    steps = isotonic(scores, (rng.uniform(size=500) < 1 / (1 + numpy.exp(-scores))).astype(float))
-    looked_up = [steps(score) for score in numpy.linspace(-4, 4, 100)]
-    assert looked_up == sorted(looked_up)
-    assert looked_up[0] < 0.2 and looked_up[-1] > 0.8
-
-
 def test_scores_beyond_those_seen_belong_to_the_outermost_steps():
     steps = Steps(numpy.array([0.0]), numpy.array([0.2, 0.8]), numpy.array([1, 1]))
     assert [steps(s) for s in (-1e9, -numpy.inf, 0.0, 1e9, numpy.inf)] == [0.2, 0.2, 0.8, 0.8, 0.8]
@@ -123,8 +95,3 @@ def test_no_bin_is_too_small_however_scores_are_tied(scores, n_bins, least):
     if len({*scores}) == len(scores):
         # Without ties the bins are as equal as can be.
         assert len(steps.counts) == max(1, min(n_bins, len(x) // least)) and numpy.ptp(steps.counts) <= 1
-
-
-def test_ties_that_had_left_a_bin_too_small():
-    scores = numpy.asarray([0, 1, 2, 3, *[4] * 7, *range(5, 11)], dtype="float64")
-    assert histogram(scores, scores * 0, 3, 5).counts.tolist() == [11, 6]

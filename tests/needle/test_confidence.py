@@ -3,7 +3,7 @@ import json
 import numpy
 import pytest
 
-from spacy_weakner.needle.binning import Steps, bin_means
+from spacy_weakner.needle.binning import bin_means
 from spacy_weakner.needle.confidence import Calibration, confidence, score_per_word
 from spacy_weakner.ty import PathScore
 
@@ -41,8 +41,3 @@ def test_it_can_be_stored_as_json():
     stored = json.loads(json.dumps(calibration.to_json()))
     assert stored.pop("steps") == {name: values.tolist() for name, values in STEPS._asdict().items()}
     assert Calibration(**stored, steps=STEPS) == calibration
-
-
-def test_only_one_step():
-    steps = Steps(numpy.zeros(0), numpy.array([0.4]), numpy.array([3]))
-    assert steps(-5.0) == steps(5.0) == 0.4

@@ -90,15 +90,6 @@ def test_equals_brute_force(separate, threshold):
     assert 0 < sum(a + b for a, b in weights) < 2 * (TAGS > 0).sum() + (TAGS == 0).sum()
 
 
-def test_the_authors_never_remove_that_a_token_belongs_to_an_entity():
-    teacher = numpy.zeros((12, N_TAGS))
-    result = learn(no_dropping(threshold=0.9, separate=True), random_outputs(12), teacher)
-    assert (result.outputs[TAGS > 0, 0] != 0.0).all()
-    assert (result.outputs[TAGS > 0, 1:] == 0.0).all()
-    assert (result.outputs[TAGS == 0] == 0.0).all()
-    assert not learn(no_dropping(threshold=0.9), random_outputs(12), teacher).outputs.any()
-
-
 @pytest.mark.parametrize("loss", [CategoricalCrossentropy(), MeanAbsoluteError(), GeneralizedCrossEntropy(0.3)])
 def test_the_loss_decides(loss):
     objective = NoiseRobustLearning(loss, drop_outside=0.0, threshold=None)
@@ -109,16 +100,6 @@ def test_the_loss_decides(loss):
 
 
 # Thresholds
-
-
-@pytest.mark.parametrize("teacher", [None, random_outputs(12, seed=1)])
-def test_without_a_threshold_nothing_is_removed_and_no_teacher_needed(teacher):
-    objective = no_dropping(threshold=None)
-    assert not objective.uses_teacher
-    assert (
-        learn(objective, random_outputs(12), teacher).loss == HardLabels(GCE)(TokenBatch(random_outputs(12), TAGS)).loss
-    )
-    assert objective.statistics() == {}
 
 
 @both_forms
@@ -137,16 +118,6 @@ def test_thresholds_at_the_ends(separate, scale, threshold, removed):
     objective = no_dropping(threshold=threshold, separate=separate)
     learn(objective, random_outputs(12), random_outputs(12, seed=1, scale=scale))
     assert objective.statistics() == {"entity_removed": removed, "outside_removed": removed}
-
-
-@both_forms
-@pytest.mark.parametrize("tag", [0, 2])
-@pytest.mark.parametrize("chance, stays", [(0.69, False), (0.71, True)])
-def test_labels_above_the_threshold_stay(separate, tag, chance, stays):
-    objective = no_dropping(threshold=0.7, separate=separate)
-    result = learn(objective, random_outputs(1), pressed(tag, chance)[None], [tag])
-    part = result.outputs[:, 1:] if separate and tag else result.outputs
-    assert bool(part.any()) is stays
 
 
 # Dropping
@@ -171,11 +142,6 @@ def test_dropping_takes_about_its_share_of_the_tokens_outside():
 @pytest.mark.parametrize("share, expected", [(0.0, [0, 3, 0]), (1.0, [MISSING, 3, MISSING])])
 def test_dropping_of_nothing_and_of_everything(share, expected):
     assert encode("a Bob b", [(1, 2, "PER")], drop_outside=share) == expected
-
-
-def test_tokens_of_entities_are_never_dropped():
-    text = "Bob " * 50
-    assert encode(text, [(0, 50, "PER")], drop_outside=1.0) == [3] * 50
 
 
 def test_dropping_is_constant_and_does_not_depend_on_what_came_before():
@@ -250,12 +216,6 @@ def test_outside_is_no_minority():
 def test_every_renewal_counts_anew():
     objective = renewed(no_dropping(), [1, 1], numpy.stack([pressed(1, 0.1)] * 2))
     renewed(objective, [1, 1], numpy.stack([pressed(1, 0.99)] * 2))
-    assert not learn(objective, random_outputs(1), pressed(1, 0.1)[None], [1]).outputs.any()
-
-
-def test_a_corpus_without_sentences_leaves_nothing_to_keep():
-    objective = no_dropping()
-    objective.renew(iter([]))
     assert not learn(objective, random_outputs(1), pressed(1, 0.1)[None], [1]).outputs.any()
 
 

@@ -220,28 +220,6 @@ def test_weights_beyond_the_range_of_exp(n_labels):
     assert len({*found}) == 5
 
 
-def test_a_high_exponent_avoids_what_is_likely_an_entity():
-    logs = numpy.log([(0.8, 0.1, 0.1), (0.34, 0.33, 0.33)])
-    samplers = {mu: WeightedNegativeSampler(exponent=mu, include_outside=False) for mu in (0.0, 8.0)}
-    weights = {mu: normalized(sampler.log_weights(logs, END)) for mu, sampler in samplers.items()}
-    assert weights[0.0][1] > 0.5 > weights[8.0][1]
-
-
-def test_with_two_labels_outside_takes_part_or_not():
-    logs = numpy.log([(0.9, 0.1)])
-    u = -(0.9 * log(0.9) + 0.1 * log(0.1))
-    for include_outside, v in ((True, 0.0), (False, 0.8)):
-        sampler = WeightedNegativeSampler(include_outside=include_outside)
-        assert sampler.log_weights(logs, END)[0] == pytest.approx(u * (1 + v) ** 8)
-
-
-def test_which_of_the_labels_is_the_most_probable_does_not_matter():
-    logs = numpy.log([(0.5, 0.1, 0.4), (0.5, 0.4, 0.1), (0.4, 0.5, 0.1)])
-    same, as_same, other = WeightedNegativeSampler(include_outside=False).log_weights(logs, END)
-    assert same == pytest.approx(as_same)
-    assert same > other
-
-
 # An oracle
 
 
@@ -298,10 +276,6 @@ def test_settings_of_both_out_of_range(make, settings, name):
 def test_settings_of_the_weighted_one_out_of_range(name, value):
     with pytest.raises(WeaknerError, match=rf"\[WK005\].*{name}"):
         WeightedNegativeSampler(**{name: value})
-
-
-def test_who_wants_to_know_what_the_model_thinks():
-    assert [sampler.weighted for sampler in (AllNegatives(), *SAMPLERS)] == [False, False, True, True]
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

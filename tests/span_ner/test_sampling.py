@@ -161,31 +161,6 @@ def test_it_learns_with_the_weighted_sampler(include_outside):
     assert entities_of(nlp, TEXTS) == GOLD
 
 
-def test_what_the_model_takes_for_an_entity_is_drawn_less():
-    nlp = span_pipeline(sampler={**WEIGHTED, "ratio": 0.6, "include_outside": False})
-    ner = nlp.get_pipe("span_ner")
-    ner.tick(Tick(0, 0, 1.0))
-    rates = {}
-    # Vectors are such that one token is taken for an entity, the other spans for uncertain "O".
-    for sampler in (UniformNegativeSampler(0.6), ner.sampler):
-        ner.sampler = sampler
-        head = ner.model.get_ref("head")
-        for name in "AC":
-            head.set_param(name, head.get_param(name) * 0)
-        head.set_param("B", numpy.eye(16, dtype="float32"))
-        W = numpy.zeros((3, 16), dtype="float32")
-        W[2, 0] = 8.0
-        head.set_param("W", W)
-        head.set_param("c", numpy.asarray([1, 0, 0], dtype="float32"))
-        vectors = numpy.zeros((5, 16), dtype="float32")
-        vectors[0, 0] = 5.0
-        for _ in range(200):
-            loss_with(ner, [with_hidden(nlp, TEXT, [(0, 1, "PER")])], [vectors])
-        rates[sampler.weighted] = ner.training_statistics()["missampling_rate"]
-    assert rates[False] == pytest.approx(1 / 15, abs=0.04)
-    assert rates[True] == 0.0
-
-
 # Statistics
 
 

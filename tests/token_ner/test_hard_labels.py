@@ -78,22 +78,6 @@ def test_the_loss_of_the_whole_tag(loss):
     assert (value(outputs) == pytest.approx(two)) is isinstance(loss, CategoricalCrossentropy)
 
 
-@pytest.mark.parametrize("name", LOSSES)
-def test_tokens_outside_teach_no_tag(name):
-    outputs = random_outputs(len(TAGS))
-    result = HardLabels(LOSSES[name][0])(TokenBatch(outputs, numpy.zeros(len(outputs), dtype="int64")))
-    assert (result.outputs[:, 1:] == 0.0).all()
-    assert (result.outputs[:, 0] > 0.0).all()
-
-
-def test_each_head_learns_from_its_own_tokens():
-    outputs = random_outputs(len(TAGS))
-    masks = numpy.asarray([True, False, True, False, False, True, True]), numpy.asarray([True] * 3 + [False] * 4)
-    result = hard_label_loss(CategoricalCrossentropy(), outputs, numpy.maximum(TAGS, 0), *masks)
-    assert (result.outputs[:, 0] != 0.0).tolist() == masks[0].tolist()
-    assert (result.outputs[:, 1:] != 0.0).any(axis=1).tolist() == [False, True, True, False, False, False, False]
-
-
 def test_what_is_read_off_an_example():
     objective, scheme = HardLabels(CategoricalCrossentropy()), TagScheme("BIO", ["LOC", "PER"])
     example = make_example(NLP, "Anna went to New York", [(3, 5, "LOC")], missing=[1])

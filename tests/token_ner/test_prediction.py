@@ -1,10 +1,13 @@
 """Probabilities of tags, and the entities that they make."""
 
+import math
+
 import numpy
 import pytest
 from spacy.tokens import Doc
 
 from spacy_weakner.corpus.weak import doc_entities
+from spacy_weakner.token_ner.distribution import read_scores
 
 from ..util import GOLD, TEXTS, distributions, make_example, make_examples, paths, raw, train
 from .util import joint, schemes, token_pipeline
@@ -98,3 +101,14 @@ def test_tags_become_entities(nlp, words, tags, expected):
 )
 def test_tags_that_break_the_scheme_are_read_leniently(scheme, tags, expected):
     assert doc_entities(decode(token_pipeline(scheme=scheme), ["a", "b", "c"], tags)) == expected
+
+
+def test_a_case_by_hand():
+    found = numpy.exp(read_scores(numpy.asarray([[0.4, 2.0, 0.5, -0.5]])).joint())
+    numpy.testing.assert_allclose(found, [[0.401312, 0.458689, 0.102347, 0.037651]], atol=1e-6)
+
+
+def test_the_best_tag_is_an_entity_only_where_it_beats_outside():
+    # P(entity) is .6, but shared among three tags.
+    outputs = numpy.asarray([[math.log(1.5), 0.0, 0.0, 0.0], [math.log(1.5), 5.0, 0.0, 0.0]])
+    assert read_scores(outputs).joint().argmax(axis=1).tolist() == [0, 1]

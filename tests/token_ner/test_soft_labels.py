@@ -77,19 +77,6 @@ def test_equals_brute_force(separate):
     assert loss(outputs, wanted, separate) == pytest.approx(naive(outputs, wanted, separate), abs=1e-9)
 
 
-def test_chain_rule():
-    """The divergence of the joint distribution is that of the entity head, plus that of the tag head times the
-    probability of an entity."""
-    outputs, wanted = random_case()
-    total = 0.0
-    for row, own in zip(outputs, wanted, strict=True):
-        s, types = probabilities(row)
-        chance = sum(own[1:])
-        total += own[0] * math.log(own[0] / (1 - s)) + chance * math.log(chance / s)
-        total += chance * sum(q / chance * math.log(q / chance / p) for q, p in zip(own[1:], types, strict=True))
-    assert loss(outputs, wanted) == pytest.approx(total, abs=1e-9)
-
-
 def test_only_the_separate_form_learns_tags_of_tokens_that_are_hardly_entities():
     outputs, _ = random_case(n_tokens=1)
     wanted = numpy.asarray([[1 - 3e-6, 1e-6, 2e-6, 0.0]])
@@ -106,14 +93,6 @@ def test_hard_soft_labels_are_hard_labels(separate):
     hard = HardLabels(CategoricalCrossentropy())(TokenBatch(outputs, tags))
     assert soft.loss == pytest.approx(hard.loss)
     numpy.testing.assert_allclose(soft.outputs, hard.outputs, atol=1e-12)
-
-
-def test_what_the_model_believes_already_teaches_nothing():
-    outputs, _ = random_case()
-    wanted = numpy.asarray([joint(row) for row in outputs])
-    result = SoftLabels()(TokenBatch(outputs, wanted))
-    assert result.loss == pytest.approx(0.0, abs=1e-12)
-    numpy.testing.assert_allclose(result.outputs, 0.0, atol=1e-12)
 
 
 # What is read off examples
@@ -135,15 +114,6 @@ def test_sentences_without_soft_labels_are_learned_from_by_their_tags():
     example = make_example(NLP, "Anna went home", [(0, 1, "PER")], missing=[1])
     assert SoftLabels().encode(example, SCHEME).tolist() == [[0, 0, 1], [0, 0, 0], [1, 0, 0]]
     assert SoftLabels().labels(example.reference) == {"PER"}
-
-
-def test_both_kinds_in_one_batch():
-    kinds = [soft_example(), make_example(NLP, "Anna went home", [(0, 1, "PER")], missing=[1])]
-    wanted = numpy.concatenate([SoftLabels().encode(example, SCHEME) for example in kinds])
-    outputs, _ = random_case(n_tags=3)
-    parts = loss(outputs[:2], wanted[:2]) + loss(outputs[2:], wanted[2:])
-    assert loss(outputs, wanted) == pytest.approx(parts)
-    assert parts == pytest.approx(naive(outputs, wanted, False), abs=1e-7)
 
 
 @pytest.mark.parametrize(
