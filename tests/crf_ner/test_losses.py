@@ -344,3 +344,37 @@ def test_nan_is_passed_on():
     parameters, emissions = make_case()
     emissions[0][1, 1] = numpy.nan
     assert numpy.isnan(NLL(parameters, emissions, tag_arrays(ENTITY_TAGS)).loss)
+
+
+# `crf_ner` as a token classifier
+
+
+TOKENWISE = TokenwiseLoss(MeanSquaredError())
+
+
+def slow_tokenwise(emissions, tags):
+    """Sum over tokens, one by one."""
+    total = 0.0
+    for scores, own in zip(emissions, tags, strict=True):
+        for row, tag in zip(scores, own, strict=True):
+            if tag != MISSING:
+                exponentials = [numpy.exp(float(score)) for score in row]
+                chances = [e / sum(exponentials) for e in exponentials]
+                total += sum((chance - (k == tag)) ** 2 for k, chance in enumerate(chances))
+    return total
+
+
+@pytest.mark.parametrize("lengths", [(4, 5, 1), (1,), (3, 0, 2)], ids=str)
+def test_tokenwise_equals_brute_force(lengths):
+    parameters, emissions = make_case(lengths=lengths)
+    tags = with_holes(random_tags(emissions[0].shape[1], lengths))
+    result = on_tags(TOKENWISE)(parameters, emissions, tags)
+    assert result.loss * sum(n > 0 for n in lengths) == pytest.approx(slow_tokenwise(emissions, tags))
+
+
+def test_transitions_are_not_used():
+    parameters, emissions = make_case()
+    tags = random_tags(emissions[0].shape[1], (4, 5, 1))
+    other = parameters._replace(transitions=parameters.transitions + 3.0)
+    assert on_tags(TOKENWISE)(parameters, emissions, tags).loss == on_tags(TOKENWISE)(other, emissions, tags).loss
+    assert not any(g.any() for g in on_tags(TOKENWISE)(parameters, emissions, tags).parameters)
