@@ -8,7 +8,7 @@ from spacy_weakner.span_ner import model as scoring
 from spacy_weakner.span_ner.losses import cross_entropy, unlikelihood
 from spacy_weakner.span_ner.model import build_span_scorer
 
-from ..util import fix_seed
+from ..util import fix_seed, numeric_gradient
 from .util import all_spans
 
 PARAMETERS = ("A", "B", "C", "b", "W", "c")
@@ -56,17 +56,14 @@ def test_gradients_by_finite_differences(name):
     by_token = backprop(weighting)
     found = by_token if name == "vectors" else model.get_grad(name)
     values = vectors if name == "vectors" else model.get_param(name).copy()
-    expected = numpy.zeros_like(values)
-    for index in numpy.ndindex(*values.shape):
-        sides = []
-        for sign in (1, -1):
-            moved = values.copy()
-            moved[index] += sign * 1e-5
-            if name != "vectors":
-                model.set_param(name, moved)
-            scores, _ = model.begin_update((moved if name == "vectors" else vectors, SPANS))
-            sides.append((scores * weighting).sum())
-        expected[index] = (sides[0] - sides[1]) / 2e-5
+
+    def value(moved):
+        if name != "vectors":
+            model.set_param(name, moved)
+        scores, _ = model.begin_update((moved if name == "vectors" else vectors, SPANS))
+        return (scores * weighting).sum()
+
+    expected = numeric_gradient(value, values, 1e-5)
     # Sums by token are float32.
     numpy.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     assert numpy.abs(expected).max() > 0.1
@@ -158,11 +155,7 @@ def test_unlikelihood_by_brute_force():
 def test_gradients_of_losses_by_finite_differences(loss, n_labels):
     scores, labels = random_case(n_labels=n_labels)
     _, gradient = loss(scores, labels)
-    expected = numpy.zeros_like(scores)
-    for index in numpy.ndindex(*scores.shape):
-        step = numpy.zeros_like(scores)
-        step[index] = 1e-6
-        expected[index] = (loss(scores + step, labels)[0] - loss(scores - step, labels)[0]) / 2e-6
+    expected = numeric_gradient(lambda moved: loss(moved, labels)[0], scores)
     numpy.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-7)
 
 
