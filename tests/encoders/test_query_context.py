@@ -56,15 +56,6 @@ def test_vectors_are_those_of_the_pair(still_bert, text):
         numpy.testing.assert_allclose(found[:, q], expected, atol=1e-5)
 
 
-def test_text_and_question_look_at_each_other(still_bert):
-    (found,) = make(still_bert).predict(Queried(make_docs(["bob likes paris"]), ["who", "who is it", "where"]))
-    for a, b in ((0, 1), (0, 2), (1, 2)):
-        assert (numpy.abs(found[:, a] - found[:, b]).max(axis=1) > 1e-3).all()
-    # Not alone because of other positions: "who" and "bob" have three pieces each.
-    (other,) = make(still_bert).predict(Queried(make_docs(["bob likes paris"]), ["a b c", "x y z"]))
-    assert (numpy.abs(other[:, 0] - other[:, 1]).max(axis=1) > 1e-3).all()
-
-
 # Words and their pieces. The question "who" has three pieces, so that the text begins at the sixth.
 
 
@@ -227,20 +218,6 @@ def test_long_texts_are_read_in_windows(still_bert, max_length, stride):
         (found,) = model.predict(Queried(make_docs([text.strip()]), ["who"]))
         expected, _ = naive_windows(still_bert, "who", text.split(), max_length, stride)
         numpy.testing.assert_allclose(found[:, 0], expected, atol=1e-5)
-
-
-@pytest.mark.parametrize("n", [1, 7, 10, 11, 40])
-@pytest.mark.parametrize("max_length, stride", [(16, 0), (16, 8), (24, 5)])
-def test_every_word_is_read_once(still_bert, n, max_length, stride):
-    words = [["bob", "annas", "xyz", "\n"][i % 4] for i in range(n)]
-    doc = Doc(NLP.vocab, words=words)
-    (parts,) = read_windows(module_of(make(still_bert)).tokenizer, [doc], "who", WindowSettings(max_length, stride))
-    read = sorted(word for part in parts for word in part.words.tolist())
-    assert read == [i for i, word in enumerate(words) if word != "\n"]
-    assert all(len(part.ids) <= max_length and len(part.words) for part in parts)
-    # What is read off stands in the text, not in the question.
-    for part in parts:
-        assert all(part.types[i] == 1 for i in [*part.first.tolist(), *part.last.tolist()])
 
 
 def test_windows_overlap_as_far_as_the_question_leaves_room(still_bert):

@@ -48,10 +48,6 @@ def test_a_better_score_begins_the_count_anew():
     assert Loop().rates(scores) == [0.8] * 8 + [0.4] * 2
 
 
-def test_scores_of_nothing_do_not_count():
-    assert Loop(patience=0).rates([0.0, 0.0, 0.0, 0.5, 0.5]) == [0.8, 0.8, 0.8, 0.8, 0.4]
-
-
 def test_what_a_model_hits_that_has_learned_nothing_does_not_count():
     assert Loop(patience=0).rates([0.003, 0.0, 0.002, 0.0, 0.5, 0.5]) == [0.8] * 5 + [0.4]
 

@@ -167,14 +167,6 @@ def test_nothing_costs_nothing(loss):
     assert gradient.shape == (0, 3)
 
 
-def test_unlikelihood_of_outside_alone_is_the_cross_entropy():
-    scores, _ = random_case()
-    labels = numpy.zeros(len(scores), dtype="int64")
-    ours, theirs = unlikelihood(scores, labels), cross_entropy(scores, labels)
-    assert ours[0] == theirs[0]
-    assert (ours[1] == theirs[1]).all()
-
-
 # The score of the wrong label above all others, which are equal.
 MARGINS = [0, 5, 10, 20, 30, 40, 50, 60, 100, 1000]
 

@@ -13,10 +13,8 @@ from spacy_weakner.span_ner.losses import cross_entropy
 from ..util import (
     GOLD,
     TEXTS,
-    all_zero,
     clear_gradients,
     entities_of,
-    fix_seed,
     gradients,
     make_doc,
     make_example,
@@ -24,9 +22,8 @@ from ..util import (
     raw,
     same,
     train,
-    weights,
 )
-from .util import NESTED, NESTED_TEXT, UNIFORM, WEIGHTED, add_group, all_spans, force_scores, span_config, span_pipeline
+from .util import NESTED, NESTED_TEXT, UNIFORM, add_group, all_spans, force_scores, span_config, span_pipeline
 
 NOTHING_DRAWN = {**UNIFORM, "ratio": 0.0}
 
@@ -69,14 +66,6 @@ def test_the_loss_is_the_mean_over_sentences_of_the_sum_over_spans(nlp):
 
 
 # Learning
-
-
-def test_an_example_without_entities_teaches(nlp):
-    ner = nlp.get_pipe("span_ner")
-    force_scores(ner.model, [0, 9, 0])
-    losses = nlp.update([make_example(nlp, "nothing here")], sgd=False)
-    assert losses["span_ner"] == pytest.approx(27, rel=1e-2)
-    assert not all_zero(gradients(ner.model.get_ref("head")))
 
 
 def test_a_weak_example_without_any_annotation_teaches(nlp):
@@ -153,22 +142,6 @@ def test_a_wrong_span_says_nothing_on_others_of_a_sentence_without_annotation():
     assert losses["span_ner"] == pytest.approx(-numpy.log(2 / 3), rel=1e-5)
 
 
-# Batches
-
-
-@pytest.mark.parametrize("sampler", [UNIFORM, WEIGHTED])
-def test_the_seed_decides_everything(sampler):
-    runs = []
-    for seed in (1, 1, 2):
-        nlp = span_pipeline(sampler=UNIFORM)
-        nlp.get_pipe("span_ner").sampler = spacy.registry.resolve({"it": sampler})["it"]
-        fix_seed(seed)
-        train(nlp, make_examples(nlp), steps=3)
-        runs.append(weights(nlp.get_pipe("span_ner").model))
-    assert same(*runs[:2])
-    assert not same(*runs[1:])
-
-
 # The component in a pipeline: labels, initialization, settings, entities that are there already. What all heads
 
 
@@ -189,11 +162,6 @@ def test_labels_of_the_group_that_is_learned_from():
 
 
 # Settings
-
-
-@pytest.mark.parametrize("sampler, weighted", [(UNIFORM, False), (WEIGHTED, True)])
-def test_the_sampler_decides_whether_a_clock_is_needed(sampler, weighted):
-    assert empty_pipe(spacy.blank("xx"), sampler=sampler).needs_clock is weighted
 
 
 @pytest.mark.parametrize("max_width, expected", [(1, 4), (2, 7), (3, 9), (None, 10), (50, 10)])
