@@ -1,6 +1,7 @@
 """What several tests share: tiny data, tiny pipelines, and ways to look into them."""
 
 import copy
+import io
 import json
 import os
 import subprocess
@@ -19,18 +20,24 @@ from spacy.lang.xx import MultiLanguage
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train as run_training
 from spacy.util import fix_random_seed, load_model_from_config
-from thinc.api import Model, NumpyOps
+from thinc.api import Config, Model, NumpyOps
 
 from spacy_weakner.corpus import records
 from spacy_weakner.corpus.counts import RowCounts
+from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.jsonl import Row, read_row
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 from spacy_weakner.crf_ner.model import build_crf_tagger
+from spacy_weakner.encoders.conditioned import build_conditioned_encoder
 from spacy_weakner.heads.head import TrainableHead
 from spacy_weakner.losses import CategoricalCrossentropy
+from spacy_weakner.mrc_ner.component import MRCNer
+from spacy_weakner.mrc_ner.model import build_mrc_extractor
 from spacy_weakner.sentence_category.component import SentenceCategory
 from spacy_weakner.sentence_category.model import build_sentence_category
 from spacy_weakner.span_ner.component import SpanNer
@@ -233,10 +240,12 @@ def recorded_head(nlp: Language, name: str, **encoder: int) -> Tuple[TrainableHe
         "token_ner": lambda: TokenNer(
             nlp.vocab, build_token_classifier(recorder.model), objective=HardLabels(CategoricalCrossentropy())
         ),
+        "mrc_ner": lambda: MRCNer(nlp.vocab, build_mrc_extractor(build_conditioned_encoder(recorder.model))),
         "sentence_category": lambda: SentenceCategory(nlp.vocab, build_sentence_category(recorder.model)),
     }
     ner = made[name]()
-    ner.initialize(lambda: shared_examples(nlp, annotated=True))
+    settings: Dict[str, Any] = {"queries": QUERIES} if name == "mrc_ner" else {}
+    ner.initialize(lambda: shared_examples(nlp, annotated=True), **settings)
     return ner, recorder
 
 
@@ -249,6 +258,29 @@ def train(nlp: Language, examples: List[Example], steps: int = 40, learn_rate: f
         losses = {}
         nlp.update(examples, sgd=optimizer, losses=losses)
     return losses
+
+
+def loop_config(folder: Path, components: Dict[str, Any], **sections: Dict[str, Any]) -> Config:
+    """A config for spaCy's own loop of a pipeline that learns the sentences, which are written to a folder. Other
+    sections are added."""
+    docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]
+    write_docs(folder / "a.spacy", docs)
+    corpus = {"@readers": "spacy_weakner.Corpus.v1", "path": str(folder / "a.spacy")}
+    made = {
+        "nlp": {"lang": "xx", "pipeline": [*components]},
+        "components": {name: {"factory": name, **settings} for name, settings in components.items()},
+        "corpora": {"train": corpus, "dev": corpus},
+        **sections,
+        "training": {"seed": 0, "gpu_allocator": None, **sections.get("training", {})},
+    }
+    return Config(made)
+
+
+def run_loop(config: Config) -> Tuple[Language, str]:
+    """Train as `spacy train` does; gives the pipeline, and what was printed."""
+    nlp, printed = init_nlp(config), io.StringIO()
+    run_training(nlp, stdout=printed, stderr=io.StringIO())
+    return nlp, printed.getvalue()
 
 
 def iob(doc: Doc) -> str:

@@ -1,10 +1,12 @@
 """Types within labels, and how mrc_ner learns them."""
 
+import itertools
+
 import numpy
 import pytest
 from thinc.api import Linear
 
-from spacy_weakner.cofee.clusters import Clusters
+from spacy_weakner.cofee.clusters import Clusters, cluster_weights, find_clusters, match_clusters, spread
 from spacy_weakner.cofee.fine_typing import FineTyping
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
@@ -12,7 +14,7 @@ from spacy_weakner.mrc_ner.entity_types import EntityTyping, Mentions, mention_s
 from spacy_weakner.ty import Tick
 
 from ..mrc_ner.util import mrc_pipeline
-from ..util import TEXTS, entities_of, make_examples
+from ..util import TEXTS, entities_of, make_examples, numeric_gradient
 
 P = numpy.asarray([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.3, 0.6], [0.25, 0.5, 0.25]])
 TYPING = {"@misc": "spacy_weakner.FineTyping.v1", "n_types": 2, "gamma": 0.5}
@@ -36,13 +38,8 @@ def test_gradient_by_finite_differences():
     typing, vectors = with_clusters([2.0, 0.0, 1.0], gamma=0.7), numpy.eye(3)[[0, 1, 2, 0]]
     scores = numpy.random.RandomState(0).normal(size=(4, 3))
     _, gradient = typing(scores, vectors)
-    for index in numpy.ndindex(*scores.shape):
-        sides = []
-        for sign in (1, -1):
-            moved = scores.copy()
-            moved[index] += sign * 1e-6
-            sides.append(typing(moved, vectors)[0].sum())
-        assert gradient[index] == pytest.approx((sides[0] - sides[1]) / 2e-6, abs=1e-7)
+    expected = numeric_gradient(lambda moved: typing(moved, vectors)[0].sum(), scores)
+    numpy.testing.assert_allclose(gradient, expected, atol=1e-7)
     assert not gradient[1].any(), "dropped types teach nothing"
 
 
@@ -102,7 +99,7 @@ def test_learning_by_brute_force():
     layer.set_param("W", random.normal(size=(3, 4)).astype("f"))
     typing = with_clusters([2.0, 0.5, 0.5])
 
-    def value():
+    def value(vectors):
         total = 0.0
         for own, to in zip(vectors, mentions, strict=True):
             losses = []
@@ -116,16 +113,13 @@ def test_learning_by_brute_force():
 
     gradients = [numpy.ones_like(own) for own in vectors]
     loss, learn = types_loss(typing, layer, vectors, mentions)
-    assert loss == pytest.approx(value(), rel=1e-5) and not layer.has_grad("W")
+    assert loss == pytest.approx(value(vectors), rel=1e-5) and not layer.has_grad("W")
     learn(gradients)
-    for own, gradient in zip(vectors, gradients, strict=True):
-        for index in numpy.ndindex(*own.shape):
-            sides = []
-            for sign in (1, -1):
-                own[index] += sign * 1e-2
-                sides.append(value())
-                own[index] -= sign * 1e-2
-            assert gradient[index] - 1.0 == pytest.approx((sides[0] - sides[1]) / 2e-2, abs=2e-3)
+    for i, gradient in enumerate(gradients):
+        expected = numeric_gradient(
+            lambda moved, i=i: value([*vectors[:i], moved, *vectors[i + 1 :]]), vectors[i].astype("float64")
+        )
+        numpy.testing.assert_allclose(gradient - 1.0, expected, atol=1e-4)
     assert layer.get_grad("W").any()
 
 
@@ -134,14 +128,6 @@ def test_no_entities():
     nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 4)))
     for mentions in (nothing, None):
         assert types_loss(with_clusters([1.0, 1.0]), Linear(2, 4), vectors, [mentions])[0] == 0.0
-
-
-def test_a_layer_restarts():
-    layer = Linear(3, 2)
-    layer.initialize()
-    layer.set_param("W", numpy.arange(6, dtype="f").reshape(3, 2))
-    restart(layer)
-    assert numpy.abs(layer.get_param("W")).max() < 1.2 and not layer.get_param("b").any()
 
 
 # In the component
@@ -172,18 +158,6 @@ def test_the_component_learns_both():
     assert {kind for own in kinds for kind in own} == {0, 1}
 
 
-def test_the_loss_is_that_of_both():
-    nlp, plain = typed_pipeline(), mrc_pipeline()
-    ner = nlp.get_pipe("mrc_ner")
-    plain.get_pipe("mrc_ner").model.get_ref("tok2vec").from_bytes(ner.model.get_ref("tok2vec").to_bytes())
-    plain.get_pipe("mrc_ner").model.get_ref("head").from_bytes(ner.model.get_ref("head").to_bytes())
-    ner.tick(Tick(0, 0, 0.0, 10))
-    ner.renew(make_examples(nlp))
-    both = nlp.update(make_examples(nlp), sgd=False, losses={})["mrc_ner"]
-    alone = plain.update(make_examples(plain), sgd=False, losses={})["mrc_ner"]
-    assert both > alone
-
-
 def test_types_are_those_of_the_text_not_of_the_question():
     """The vectors that are grouped do not change with the question."""
     nlp = typed_pipeline()
@@ -197,20 +171,6 @@ def test_types_are_those_of_the_text_not_of_the_question():
         ner.ask(label, "something else?")
     for own, other in zip(before, ner._mentions(docs, targets), strict=True):
         numpy.testing.assert_allclose(own.vectors, other.vectors, rtol=1e-5)
-
-
-def test_the_layer_learns_at_the_rate_of_the_head():
-    steps = []
-    for rate in (1.0, 10.0):
-        nlp = mrc_pipeline(typing=TYPING, n_types=2, head_learn_rate=rate)
-        ner = nlp.get_pipe("mrc_ner")
-        ner.tick(Tick(0, 0, 0.0, 10))
-        ner.renew(make_examples(nlp))
-        layer = ner.model.get_ref("typing")
-        before = layer.get_param("W").copy()
-        nlp.update(make_examples(nlp), sgd=nlp.create_optimizer(), losses={})
-        steps.append(numpy.abs(layer.get_param("W") - before).max())
-    assert steps[1] == pytest.approx(10 * steps[0], rel=0.05)
 
 
 def test_another_training_forgets_the_types():
@@ -234,3 +194,96 @@ def test_there_must_be_a_layer_and_a_clock():
     nlp.get_pipe("mrc_ner").tick(Tick(0, 0, 0.0, 10))
     with pytest.raises(ValueError, match=r"'mrc_ner'.*interval"):
         nlp.update(make_examples(nlp), sgd=False)
+
+
+def test_a_layer_restarts():
+    layer = Linear(3, 2)
+    layer.initialize()
+    layer.set_param("W", numpy.arange(6, dtype="f").reshape(3, 2))
+    restart(layer)
+    assert numpy.abs(layer.get_param("W")).max() < 1.2 and not layer.get_param("b").any()
+
+
+def test_the_loss_is_that_of_both():
+    nlp, plain = typed_pipeline(), mrc_pipeline()
+    ner = nlp.get_pipe("mrc_ner")
+    plain.get_pipe("mrc_ner").model.get_ref("tok2vec").from_bytes(ner.model.get_ref("tok2vec").to_bytes())
+    plain.get_pipe("mrc_ner").model.get_ref("head").from_bytes(ner.model.get_ref("head").to_bytes())
+    ner.tick(Tick(0, 0, 0.0, 10))
+    ner.renew(make_examples(nlp))
+    both = nlp.update(make_examples(nlp), sgd=False, losses={})["mrc_ner"]
+    alone = plain.update(make_examples(plain), sgd=False, losses={})["mrc_ner"]
+    assert both > alone
+
+
+# Clusters of entities
+
+
+POINTS = numpy.asarray([[1.0, 2.0], [3.0, 4.0], [2.0, 6.0]])
+
+
+def blobs(centers, n=20, seed=0):
+    random = numpy.random.RandomState(seed)
+    return numpy.concatenate([center + random.normal(size=(n, 2)) * 0.1 for center in centers]).astype("float32")
+
+
+def test_spread_by_hand():
+    # the squared distances sum to 10, over three points and two dimensions
+    assert spread(POINTS) == pytest.approx(1.666667, abs=1e-6)
+
+
+def test_weights_by_hand():
+    found = cluster_weights(numpy.asarray([0.5, 1.0, 2.0]))
+    numpy.testing.assert_allclose(found / 3, [0.628532, 0.231224, 0.140244], atol=1e-6)
+
+
+def test_dropped_clusters_have_no_weight():
+    assert cluster_weights(numpy.asarray([1.0, numpy.inf, 1.0])).tolist() == [1.0, 0.0, 1.0]
+    assert cluster_weights(numpy.asarray([numpy.inf, numpy.inf])).tolist() == [0.0, 0.0]
+
+
+def test_finds_what_is_there():
+    centers = [[0.0, 0.0], [5.0, 0.0], [0.0, 5.0]]
+    vectors = blobs(centers)
+    found = find_clusters(vectors, 3, seed=0)
+    types = found.assign(vectors)
+    assert all(len({*types[i : i + 20]}) == 1 for i in (0, 20, 40)) and len({*types}) == 3
+    for k in range(3):
+        assert found.spreads[k] == pytest.approx(spread(vectors[types == k]))
+    again = find_clusters(vectors, 3, seed=0)
+    assert all((a == b).all() for a, b in zip(found, again, strict=True))
+
+
+def test_a_single_entity_is_no_type():
+    vectors = numpy.concatenate([blobs([[0.0, 0.0]]), [[99.0, 99.0]]])
+    found = find_clusters(vectors, 2, seed=0)
+    (single,) = found.assign(numpy.asarray([[99.0, 99.0]]))
+    assert found.weights[single] == 0.0 and found.weights[1 - single] == 1.0
+
+
+def test_nearest_by_brute_force():
+    random = numpy.random.RandomState(0)
+    centers, vectors = random.normal(size=(5, 3)), random.normal(size=(40, 3))
+    found = Clusters(centers, numpy.ones(5), numpy.ones(5)).assign(vectors)
+    assert found.tolist() == [min(range(5), key=lambda k: ((own - centers[k]) ** 2).sum()) for own in vectors]
+
+
+def test_matching_by_brute_force():
+    random = numpy.random.RandomState(0)
+    old, new = (Clusters(random.normal(size=(4, 3)), numpy.ones(4), numpy.ones(4)) for _ in range(2))
+    found = match_clusters(old, new)
+
+    def cost(parents):
+        return sum(((new.centers[j] - old.centers[k]) ** 2).sum() for j, k in enumerate(parents))
+
+    assert cost(found) == pytest.approx(min(map(cost, itertools.permutations(range(4)))))
+    assert match_clusters(None, new) == [0, 1, 2, 3]
+
+
+def test_too_few_entities():
+    with pytest.raises(ValueError, match=r"3 entities.*4 types"):
+        find_clusters(POINTS, 4, seed=0)
+
+
+def test_equal_vectors_do_not_break_the_weights():
+    assert numpy.isfinite(cluster_weights(numpy.asarray([0.0, 1.0]))).all()

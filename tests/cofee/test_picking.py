@@ -4,13 +4,12 @@ from itertools import pairwise
 
 import numpy
 import pytest
-import spacy
 from spacy.util import registry
 
 from spacy_weakner.cofee.picking import SelfPicking
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import sigmoid
-from spacy_weakner.mrc_ner.boundaries import Boundaries, Relabeler, mark
+from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
 from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.ty import PAIRINGS
 
@@ -156,17 +155,6 @@ def test_labels_do_not_mix():
     assert (SelfPicking()(target_of(), both).wanted == mark([(0, 2, "PER"), (2, 3, "LOC")], 5, IDS)).all()
 
 
-def test_a_start_and_an_end_alone_are_not_picked():
-    lonely = probabilities(PER=([0, 0, 0, 0, 1], [1, 1, 0, 0, 0]))
-    assert not SelfPicking()(target_of(), lonely).wanted.any()
-
-
-@pytest.mark.parametrize("max_width, picked", [(None, [(0, 5, "PER")]), (5, [(0, 5, "PER")]), (4, [])])
-def test_what_is_too_wide_is_not_picked(max_width, picked):
-    wide = probabilities(PER=([1, 0, 0, 0, 0], [0, 0, 0, 0, 1]))
-    assert (SelfPicking(max_width=max_width)(target_of(), wide).wanted == mark(picked, 5, IDS)).all()
-
-
 @pytest.mark.parametrize("union", [False, True])
 def test_what_is_known_stays_so_and_the_annotation_too(union):
     known = numpy.random.RandomState(0).rand(5, 2, 2) < 0.5
@@ -182,11 +170,6 @@ def test_nothing_to_pick_from(pairing, union):
     empty = Boundaries(numpy.zeros((0, 2, 2), dtype=bool), numpy.zeros((0, 2, 2), dtype=bool))
     found = SelfPicking(pairing=pairing, union=union)(empty, numpy.zeros((0, 2, 2)))
     assert found.wanted.shape == (0, 2, 2) and found.spans.shape == (0, 3)
-
-
-def test_it_is_a_relabeler_with_its_settings():
-    assert isinstance(SelfPicking(), Relabeler)
-    assert SelfPicking() == SelfPicking(threshold=0.1, union=False, max_width=10, pairing="nearest", at_start=False)
 
 
 @pytest.mark.parametrize("settings", [{"threshold": -0.1}, {"threshold": 1.1}, {"max_width": 0}, {"pairing": "flat"}])
@@ -217,23 +200,6 @@ def teacher_of(nlp):
     return nlp.get_pipe("mrc_ner")._teacher.model
 
 
-def test_without_a_clock():
-    nlp = picking_pipeline()
-    with pytest.raises(WeaknerError, match=r"\[WK004\] 'mrc_ner'"):
-        nlp.update(make_examples(nlp))
-
-
-def test_a_clock_that_never_renews():
-    nlp = picking_pipeline()
-    TrainingClock(total_steps=10)(nlp, {"step": 0, "epoch": 0})
-    with pytest.raises(ValueError, match=r"'mrc_ner'"):
-        nlp.update(make_examples(nlp))
-
-
-def test_prediction_needs_no_clock():
-    assert len(list(picking_pipeline().pipe(TEXTS))) == 4
-
-
 def test_the_given_labels_are_learned_until_the_first_interval_is_over():
     nlp, plain = picking_pipeline(), mrc_pipeline()
     run(nlp, make_examples(nlp), steps=5)
@@ -245,17 +211,6 @@ def test_the_given_labels_are_learned_until_the_first_interval_is_over():
     assert same(*(weights(x.get_pipe("mrc_ner").model) for x in (nlp, plain)))
     run(nlp, make_examples(nlp), steps=1, first=5)
     assert teacher_of(nlp) is not None
-
-
-def test_the_teacher_is_the_model_as_it_was_at_the_last_renewal():
-    nlp = picking_pipeline()
-    model = nlp.get_pipe("mrc_ner").model
-    run(nlp, make_examples(nlp), steps=5)
-    for first in (5, 10):
-        before = weights(model)
-        run(nlp, make_examples(nlp), steps=4, first=first)
-        assert same(weights(teacher_of(nlp)), before) and not same(weights(model), before)
-        run(nlp, make_examples(nlp), steps=1, first=first + 4)
 
 
 def test_the_model_that_training_begins_with_picks():
@@ -289,19 +244,6 @@ def test_a_function_is_a_relabeler():
         run(own, make_examples(own), steps=7)
     assert teacher_of(nlp) is not None
     assert same(*(weights(own.get_pipe("mrc_ner").model) for own in (nlp, plain)))
-
-
-@pytest.mark.parametrize("decay", [0.0, 0.75])
-def test_the_old_teacher_stays_in_part(decay):
-    nlp = picking_pipeline(teacher_decay=decay)
-    model = nlp.get_pipe("mrc_ner").model
-    run(nlp, make_examples(nlp), steps=6)
-    old = weights(teacher_of(nlp))
-    run(nlp, make_examples(nlp), steps=4, first=6)
-    new = weights(model)
-    run(nlp, make_examples(nlp), steps=1, first=10)
-    expected = [decay * a + (1 - decay) * b for a, b in zip(old, new, strict=True)]
-    assert same(weights(teacher_of(nlp)), expected, tolerance=1e-6)
 
 
 @pytest.fixture
@@ -362,13 +304,6 @@ def test_the_picks_are_really_learned(expert):
     assert entities_of(expert, TEXTS) == GOLD
 
 
-def test_without_a_teacher_the_corpus_is_believed(expert):
-    ner = expert.get_pipe("mrc_ner")
-    ner.relabel = None
-    train(expert, silent_examples(expert))
-    assert entities_of(expert, TEXTS) == [[]] * 4
-
-
 def test_gradients_are_those_of_the_picked_labels(expert):
     ner = expert.get_pipe("mrc_ner")
     expert.update(silent_examples(expert), sgd=False)
@@ -377,13 +312,6 @@ def test_gradients_are_those_of_the_picked_labels(expert):
     ner.relabel = None
     expert.update(make_examples(expert), sgd=False)
     assert same(found, gradients(ner.model), tolerance=1e-6)
-
-
-def test_the_teacher_does_not_change_and_has_no_part_in_gradients(expert):
-    before = weights(teacher_of(expert))
-    expert.update(silent_examples(expert), drop=0.5, sgd=expert.create_optimizer())
-    assert same(weights(teacher_of(expert)), before)
-    assert all(own is None or not own.any() for own in gradients(teacher_of(expert)))
 
 
 def test_a_question_that_is_asked_after_the_renewal(expert):
@@ -403,10 +331,3 @@ def test_more_is_found_than_the_gazetteer_has(tmp_path):
         run(nlp, [make_example(nlp, *case) for case in texts], steps=60, interval=interval)
         found[name] = entities_of(nlp, ["Anna went home"])
     assert found == {"picked": [[(0, 1, "PER")]], "given": [[]]}
-
-
-def test_the_teacher_is_not_stored(expert, tmp_path):
-    expert.to_disk(tmp_path)
-    other = spacy.load(tmp_path)
-    assert teacher_of(other) is None
-    assert entities_of(other, TEXTS) == GOLD

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from spacy_weakner.corpus.tags import SCHEMES, TagScheme
-from spacy_weakner.crf.kernel import CRFParameters, Paths, forward_backward, logsumexp, pad
+from spacy_weakner.crf.kernel import CRFParameters, Paths, forward_backward, pad
 from spacy_weakner.crf.scaled import _scaled_partition, partition
 
 from . import brute_force
@@ -243,12 +243,3 @@ def test_pad_and_unpad_keep_the_given_order():
     assert batch.n_running == [4, 3, 2, 2, 2]
     for given_sequence, back in zip(sequences, batch.unpad(batch.emissions), strict=True):
         numpy.testing.assert_array_equal(back, given_sequence)
-
-
-def test_scaled_parameters():
-    for own, scaled in zip(ORACLE, ORACLE.scaled(0.5), strict=True):
-        close(scaled, own * 0.5)
-
-
-def test_logsumexp_of_nothing():
-    close(logsumexp(numpy.array([[-inf, -inf], [0.0, -inf], [1e4, 1e4]])), [-inf, 0.0, 1e4 + numpy.log(2)])

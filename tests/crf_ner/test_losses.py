@@ -7,11 +7,10 @@ from spacy_weakner.corpus.tags import MISSING, TagScheme
 from spacy_weakner.crf.kernel import CRFParameters, pad
 from spacy_weakner.crf.scaled import partition
 from spacy_weakner.crf_ner.likelihood import Target
-from spacy_weakner.crf_ner.losses import (
-    CRFNegativeLogLikelihood,
-    PartialCRF,
-)
+from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood, PartialCRF, SoftLabelCRF, TokenwiseLoss
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.losses import MeanSquaredError
+from spacy_weakner.needle.noise_aware import NoiseAwareCRF
 
 from ..crf import brute_force
 from ..crf.brute_force import random_case
@@ -139,15 +138,103 @@ def test_oracle_allowed_tags_per_token(parameters, expected):
     assert partition(parameters, batch)[0][0] - inside[0] == pytest.approx(expected, abs=1e-6)
 
 
-# Gradient
+# What all losses promise
+
+PROBABILITIES = numpy.random.RandomState(0).dirichlet(numpy.ones(len(SCHEME)), size=5)
+LOSSES = {
+    "nll": CRFNegativeLogLikelihood(),
+    "partial": PartialCRF(negative_rate=0.0),
+    "soft": SoftLabelCRF(negative_rate=0.0),
+    "noise-aware": NoiseAwareCRF(),
+    "noise-aware by token": NoiseAwareCRF(level="token"),
+    "tokenwise": TokenwiseLoss(MeanSquaredError()),
+}
+every_loss = pytest.mark.parametrize("name", LOSSES)
 
 
+def contract_targets(name, tags, rate=0.5):
+    """Tags with holes and weights; for the soft loss the second sentence, of five tokens, has probabilities."""
+    targets = [Target(t, w) for t, w in zip(with_holes(tags, rate=rate), (0.9, 0.3, 0.6), strict=False)]
+    if name == "soft":
+        targets = [
+            targets[0]._replace(weight=1.0),
+            Target(PROBABILITIES),
+            *(to._replace(weight=1.0) for to in targets[2:]),
+        ]
+    return targets
+
+
+def parts_of(result, order):
+    return result._replace(emissions=[result.emissions[i] for i in order])
+
+
+@every_loss
 @pytest.mark.parametrize("constrain", [True, False])
-@pytest.mark.parametrize("rate", [0.0, 0.5])
-@pytest.mark.parametrize("loss", [NLL, MARGINAL])
-def test_gradient_equals_finite_differences(loss, rate, constrain):
-    parameters, emissions = make_case(constrain)
-    check_finite_differences(loss, parameters, emissions, with_holes(ENTITY_TAGS, rate=rate))
+@pytest.mark.parametrize("scale, rate", [(1.5, 0.0), (1.5, 0.5), (60.0, 0.5)])
+def test_gradient_equals_finite_differences(name, scale, rate, constrain):
+    """At the larger scale products of probabilities come near underflow."""
+    parameters, emissions = make_case(constrain, scale)
+    check_finite_differences(LOSSES[name], parameters, emissions, contract_targets(name, ENTITY_TAGS, rate))
+
+
+@every_loss
+def test_sentences_add_up_in_any_order_and_empty_ones_change_nothing(name):
+    parameters, emissions = make_case()
+    targets, loss = contract_targets(name, ENTITY_TAGS), LOSSES[name]
+    whole = loss(parameters, emissions, targets)
+    single = [loss(parameters, [e], [t]) for e, t in zip(emissions, targets, strict=True)]
+    assert whole.loss == pytest.approx(numpy.mean([part.loss for part in single]))
+    summed = CRFParameters(*(sum(parts) for parts in zip(*(part.parameters for part in single), strict=True)))
+    same_gradient(whole, whole._replace(emissions=[part.emissions[0] for part in single], parameters=summed))
+    empty, no_tags = numpy.zeros((0, len(SCHEME)), dtype="float32"), Target(numpy.zeros(0, dtype="int64"))
+    mixed = loss(parameters, [empty, *emissions[::-1], empty], [no_tags, *targets[::-1], no_tags])
+    assert mixed.loss == pytest.approx(whole.loss) and [len(g) for g in mixed.emissions] == [0, 1, 5, 4, 0]
+    same_gradient(parts_of(mixed, [3, 2, 1]), whole)
+
+
+@every_loss
+def test_where_nothing_is_known_all_is_exactly_zero(name):
+    parameters, emissions = make_case(constrain=True)
+    targets = [Target(numpy.full(len(e), MISSING), 0.5 if name != "soft" else 1.0) for e in emissions]
+    if name == "soft":
+        targets[0] = Target(numpy.zeros(emissions[0].shape))
+    result = LOSSES[name](parameters, emissions, targets)
+    assert is_zero(result) and [g.shape for g in result.emissions] == [e.shape for e in emissions]
+    for n in (0, 1, 3):
+        empty = [numpy.zeros((0, len(SCHEME)), dtype="float32")] * n
+        result = LOSSES[name](parameters, empty, [Target(numpy.zeros(0, dtype="int64"))] * n)
+        assert is_zero(result) and len(result.emissions) == n
+
+
+@every_loss
+def test_inputs_are_not_written_to_and_gradients_are_float32(name):
+    parameters, emissions = make_case()
+    targets = contract_targets(name, ENTITY_TAGS)
+    for array in [*parameters, *emissions, *(target.tags for target in targets)]:
+        array.setflags(write=False)
+    result = LOSSES[name](parameters, emissions, targets)
+    assert {g.dtype.name for g in result.emissions} == {"float32"} and isinstance(result.loss, float)
+
+
+@every_loss
+@pytest.mark.parametrize("scale", [200.0, 1e4])
+def test_wide_emissions_are_safe(name, scale):
+    parameters, emissions = make_case(True, scale, lengths=[40, 5, 25])
+    targets = contract_targets(name, [numpy.zeros(len(e), dtype="int64") for e in emissions])
+    result = LOSSES[name](parameters, emissions, targets)
+    assert numpy.isfinite(result.loss)
+    assert all(numpy.isfinite(g).all() for g in [*result.emissions, *result.parameters])
+
+
+@pytest.mark.parametrize("name", ["nll", "partial", "tokenwise"])
+def test_weights_scale_what_is_learned(name):
+    parameters, emissions = make_case(lengths=(4,))
+    whole, half = (LOSSES[name](parameters, emissions, [Target(numpy.zeros(4, "int64"), w)]) for w in (1.0, 0.5))
+    assert half.loss == pytest.approx(whole.loss / 2)
+    close(half.emissions[0], whole.emissions[0] / 2)
+
+
+# The gradient where tags are missing
 
 
 @pytest.mark.parametrize("constrain", [True, False])
@@ -169,77 +256,6 @@ def test_gradient_of_holes_is_the_average_over_completions(scale, constrain):
             transitions -= numpy.exp(s - total) * brute_force.edges(n_tags)(path).sum(0)
         close(gradient, expected)
     close(result.parameters.transitions, transitions)
-
-
-# Missing and empty input
-
-
-@pytest.mark.parametrize("loss", [NLL, MARGINAL])
-def test_without_annotation_everything_is_zero(loss):
-    parameters, emissions = make_case(constrain=True)
-    result = loss(parameters, emissions, [numpy.full(len(e), MISSING) for e in emissions])
-    assert is_zero(result)
-    assert [g.shape for g in result.emissions] == [e.shape for e in emissions]
-
-
-def test_a_sentence_without_annotation_has_no_gradient():
-    parameters, emissions = make_case()
-    tags = tag_arrays(ENTITY_TAGS)
-    tags[1][:] = MISSING
-    result = NLL(parameters, emissions, tags)
-    alone = NLL(parameters, [emissions[0], emissions[2]], [tags[0], tags[2]])
-    assert not result.emissions[1].any()
-    assert result.loss == pytest.approx(alone.loss * 2 / 3)
-    same_gradient(result._replace(emissions=[result.emissions[0], result.emissions[2]]), alone)
-
-
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF())])
-@pytest.mark.parametrize("n_sentences", [0, 1, 3])
-def test_empty_input(loss, n_sentences):
-    parameters, _ = make_case(constrain=True)
-    emissions = [numpy.zeros((0, len(SCHEME)), dtype="float32") for _ in range(n_sentences)]
-    result = loss(parameters, emissions, [numpy.zeros(0, dtype="int64") for _ in emissions])
-    assert is_zero(result)
-    assert len(result.emissions) == n_sentences
-
-
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF(negative_rate=1.0))])
-def test_empty_sentences_in_a_batch_change_nothing(loss):
-    parameters, emissions = make_case()
-    tags = with_holes(ENTITY_TAGS)
-    empty, no_tags = numpy.zeros((0, len(SCHEME)), dtype="float32"), numpy.zeros(0, dtype="int64")
-    result = loss(parameters, [empty, *emissions, empty], [no_tags, *tags, no_tags])
-    assert [len(g) for g in result.emissions] == [0, 4, 5, 1, 0]
-    plain = loss(parameters, emissions, tags)
-    assert result.loss == pytest.approx(plain.loss)
-    same_gradient(result._replace(emissions=result.emissions[1:-1]), plain)
-
-
-# Batches
-
-
-@pytest.mark.parametrize("loss", [NLL, MARGINAL])
-def test_gradient_is_the_sum_of_its_halves(loss):
-    parameters, emissions = make_case(lengths=(7, 2, 9, 9, 1, 4))
-    tags = with_holes(random_tags(len(SCHEME), [7, 2, 9, 9, 1, 4]), rate=0.3)
-    whole = loss(parameters, emissions, tags)
-    halves = [loss(parameters, emissions[i : i + 3], tags[i : i + 3]) for i in (0, 3)]
-    assert whole.loss == pytest.approx(sum(half.loss for half in halves) / 2)
-    summed = CRFParameters(*(a + b for a, b in zip(halves[0].parameters, halves[1].parameters, strict=True)))
-    expected = halves[0]._replace(emissions=halves[0].emissions + halves[1].emissions, parameters=summed)
-    same_gradient(whole, expected, 1e-6)
-
-
-@pytest.mark.parametrize("loss", [NLL, MARGINAL])
-def test_order_of_the_batch_does_not_matter(loss):
-    lengths = [7, 2, 9, 9, 1, 4]
-    parameters, emissions = make_case(lengths=lengths)
-    tags = with_holes(random_tags(len(SCHEME), lengths), rate=0.3)
-    order = [3, 0, 5, 2, 4, 1]
-    result = loss(parameters, [emissions[i] for i in order], [tags[i] for i in order])
-    expected = loss(parameters, emissions, tags)
-    assert result.loss == pytest.approx(expected.loss)
-    same_gradient(result, expected._replace(emissions=[expected.emissions[i] for i in order]), 1e-6)
 
 
 # Negative sampling
@@ -290,17 +306,19 @@ def test_share_of_negatives(rate):
 
 
 @pytest.mark.parametrize(
-    "setting, value",
+    "make, setting, value",
     [
-        ("negative_rate", -0.1),
-        ("negative_rate", 1.1),
-        ("negative_rate", float("nan")),
-        ("weak_weight", -0.1),
+        *((PartialCRF, "negative_rate", value) for value in (-0.1, 1.1, float("nan"))),
+        *((SoftLabelCRF, "negative_rate", value) for value in (-0.1, 1.1)),
+        *((NoiseAwareCRF, "strong_weight", value) for value in (1.1, float("nan"))),
+        (NoiseAwareCRF, "level", "word"),
+        (PartialCRF, "weak_weight", -0.1),
+        (lambda **given: TokenwiseLoss(MeanSquaredError(), **given), "weak_weight", -1.0),
     ],
 )
-def test_settings_out_of_range(setting, value):
-    with pytest.raises(WeaknerError, match=rf"WK005.*'{setting}' = {value}"):
-        PartialCRF(**{setting: value})
+def test_settings_out_of_range(make, setting, value):
+    with pytest.raises(WeaknerError, match=rf"WK005.*'{setting}' = '?{value}"):
+        make(**{setting: value})
 
 
 @pytest.mark.parametrize("illegal", [[0, 2, 0], [MISSING, 1, 4], [0, 2, MISSING], [2, MISSING, MISSING]], ids=str)
@@ -328,29 +346,35 @@ def test_nan_is_passed_on():
     assert numpy.isnan(NLL(parameters, emissions, tag_arrays(ENTITY_TAGS)).loss)
 
 
-@pytest.mark.parametrize("loss", [NLL, on_tags(PartialCRF(negative_rate=0.5))])
-def test_inputs_are_not_written_to(loss):
-    parameters, emissions = make_case(constrain=True)
-    # Whatever is drawn as "O" leaves a path: entities are known as a whole.
-    tags = tag_arrays([[1, 2, MISSING, 0], [MISSING] * 5, [0]])
-    for array in [*parameters, *emissions, *tags]:
-        array.setflags(write=False)
-    loss(parameters, emissions, tags)
+# `crf_ner` as a token classifier
 
 
-@pytest.mark.parametrize("loss", [NLL, MARGINAL, on_tags(PartialCRF(negative_rate=0.5))])
-@pytest.mark.parametrize("rate", [0.0, 0.5, 1.0])
-def test_gradients_are_float32(loss, rate):
+TOKENWISE = TokenwiseLoss(MeanSquaredError())
+
+
+def slow_tokenwise(emissions, tags):
+    """Sum over tokens, one by one."""
+    total = 0.0
+    for scores, own in zip(emissions, tags, strict=True):
+        for row, tag in zip(scores, own, strict=True):
+            if tag != MISSING:
+                exponentials = [numpy.exp(float(score)) for score in row]
+                chances = [e / sum(exponentials) for e in exponentials]
+                total += sum((chance - (k == tag)) ** 2 for k, chance in enumerate(chances))
+    return total
+
+
+@pytest.mark.parametrize("lengths", [(4, 5, 1), (1,), (3, 0, 2)], ids=str)
+def test_tokenwise_equals_brute_force(lengths):
+    parameters, emissions = make_case(lengths=lengths)
+    tags = with_holes(random_tags(emissions[0].shape[1], lengths))
+    result = on_tags(TOKENWISE)(parameters, emissions, tags)
+    assert result.loss * sum(n > 0 for n in lengths) == pytest.approx(slow_tokenwise(emissions, tags))
+
+
+def test_transitions_are_not_used():
     parameters, emissions = make_case()
-    result = loss(parameters, emissions, with_holes(ENTITY_TAGS, rate=rate))
-    assert {g.dtype.name for g in result.emissions} == {"float32"}
-    assert isinstance(result.loss, float)
-
-
-@pytest.mark.parametrize("scale", [200.0, 1e4])
-def test_wide_emissions_are_safe(scale):
-    parameters, emissions = make_case(True, scale, lengths=[40, 1, 25])
-    tags = [numpy.zeros(len(e), dtype="int64") for e in emissions]
-    result = NLL(parameters, emissions, tags)
-    assert numpy.isfinite(result.loss)
-    assert all(numpy.isfinite(g).all() for g in [*result.emissions, *result.parameters])
+    tags = random_tags(emissions[0].shape[1], (4, 5, 1))
+    other = parameters._replace(transitions=parameters.transitions + 3.0)
+    assert on_tags(TOKENWISE)(parameters, emissions, tags).loss == on_tags(TOKENWISE)(other, emissions, tags).loss
+    assert not any(g.any() for g in on_tags(TOKENWISE)(parameters, emissions, tags).parameters)

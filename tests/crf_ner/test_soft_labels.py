@@ -17,15 +17,11 @@ from ..crf import brute_force
 from ..util import crf_config, crf_pipeline, entities_of, make_example, train
 from .test_losses import (
     ENTITY_TAGS,
-    NLL,
     SCHEME,
-    check_finite_differences,
     close,
-    is_zero,
     make_case,
     on_tags,
     same_gradient,
-    tag_arrays,
     with_holes,
 )
 
@@ -36,10 +32,6 @@ LENGTHS = (3, 4, 1)
 def soft_labels(lengths, seed=0):
     rng = numpy.random.RandomState(seed)
     return [rng.dirichlet(numpy.ones(len(SCHEME)), size=length) for length in lengths]
-
-
-def one_hot(tags):
-    return [numpy.eye(len(SCHEME))[t] for t in tags]
 
 
 def divergence(parameters, emissions, beliefs):
@@ -60,48 +52,6 @@ def test_equals_brute_force(constrain):
     beliefs = soft_labels(LENGTHS)
     expected = numpy.mean([divergence(parameters, e, b) for e, b in zip(emissions, beliefs, strict=True)])
     close(LOSS(parameters, emissions, beliefs).loss, expected, 1e-9)
-
-
-@pytest.mark.parametrize("constrain", [False, True])
-def test_gradient(constrain):
-    parameters, emissions = make_case(constrain, lengths=LENGTHS)
-    check_finite_differences(LOSS, parameters, emissions, soft_labels(LENGTHS))
-
-
-def test_certain_labels_are_gold():
-    parameters, emissions = make_case(constrain=True)
-    tags = tag_arrays(ENTITY_TAGS)
-    soft, gold = (loss(parameters, emissions, t) for loss, t in ((LOSS, one_hot(tags)), (NLL, tags)))
-    close(soft.loss, gold.loss)
-    same_gradient(soft, gold)
-
-
-def test_without_soft_labels_it_is_the_plain_loss():
-    parameters, emissions = make_case(constrain=True)
-    tags = with_holes(ENTITY_TAGS)
-    soft, plain = LOSS(parameters, emissions, tags), NLL(parameters, emissions, tags)
-    assert soft.loss == plain.loss
-    same_gradient(soft, plain, 0.0)
-
-
-def test_gold_and_soft_sentences_add_up():
-    parameters, emissions = make_case(constrain=True, lengths=(4, 5, 1))
-    beliefs, tags = soft_labels((4, 5, 1)), tag_arrays(ENTITY_TAGS)
-    mixed = LOSS(parameters, emissions, [tags[0], beliefs[1], tags[2]])
-    parts = [LOSS(parameters, [e], [t]) for e, t in zip(emissions, [tags[0], beliefs[1], tags[2]], strict=True)]
-    close(mixed.loss, numpy.mean([part.loss for part in parts]))
-    for own, part in zip(mixed.emissions, parts, strict=True):
-        close(own, part.emissions[0])
-    close(mixed.parameters.transitions, sum(part.parameters.transitions for part in parts))
-
-
-def test_what_the_model_believes_already_teaches_nothing():
-    parameters, emissions = make_case(lengths=(1,))
-    scores = emissions[0] + parameters.start + parameters.end
-    beliefs = numpy.exp(scores - scores.max())
-    result = LOSS(parameters, emissions, [beliefs / beliefs.sum()])
-    close(result.loss, 0.0)
-    close(result.emissions[0], 0.0)
 
 
 SILENT_ROWS = on_tags(SoftLabelCRF(negative_rate=0.0))
@@ -129,11 +79,6 @@ def test_a_token_of_which_nothing_is_known_teaches_nothing():
     assert abs(result.emissions[0][0]).max() > 0.01
 
 
-def test_sentences_of_which_nothing_is_known_are_zero():
-    parameters, emissions = make_case(constrain=True, lengths=(3, 1))
-    assert is_zero(SILENT_ROWS(parameters, emissions, [numpy.zeros((n, len(SCHEME))) for n in (3, 1)]))
-
-
 def test_negatives_are_drawn_from_what_is_not_known():
     parameters, emissions = make_case(lengths=(4, 5, 1))
     beliefs, tags = soft_labels((4, 5, 1)), with_holes(ENTITY_TAGS)
@@ -146,19 +91,6 @@ def test_negatives_are_drawn_from_what_is_not_known():
     result = every(parameters, emissions, targets)
     close(result.loss, expected.loss)
     same_gradient(result, expected)
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.1])
-def test_rate_out_of_range(rate):
-    with pytest.raises(WeaknerError, match=r"WK005.*negative_rate"):
-        SoftLabelCRF(rate)
-
-
-def test_empty_input():
-    parameters, _ = make_case()
-    assert LOSS(parameters, [], []).loss == 0.0
-    nothing = numpy.zeros((0, len(SCHEME)), dtype="float32")
-    assert is_zero(LOSS(parameters, [nothing], [numpy.zeros((0, len(SCHEME)))]))
 
 
 def test_beliefs_without_a_legal_sequence():

@@ -12,14 +12,13 @@ from spacy_weakner.heads import head
 from spacy_weakner.training.weights import LoadWeights
 
 from ..util import (
-    SENTENCES,
+    GOLD,
     TEXTS,
     all_zero,
     clear_gradients,
-    crf_config,
+    crf_pipeline,
     distributions,
     entities_of,
-    fix_seed,
     gradients,
     gradients_with_and_without,
     make_doc,
@@ -28,11 +27,12 @@ from ..util import (
     needs_spacy_transformers,
     needs_transformers,
     same,
+    shared_examples,
+    shared_pipeline,
     train,
     weights,
 )
 
-GOLD = [entities for _, entities in SENTENCES]
 SPACY_POOLING = {"pooling": {"@layers": "reduce_mean.v1"}, "grad_factor": 1.0}
 
 
@@ -56,11 +56,7 @@ def spacy_encoder(path, architecture="Tok2VecTransformer"):
 
 def own(path, encoder=encoder):
     """A pipeline in which crf_ner has its own Transformer."""
-    fix_seed(0)
-    nlp = spacy.blank("xx")
-    nlp.add_pipe("crf_ner", config=crf_config(encoder(path)))
-    nlp.initialize(lambda: make_examples(nlp))
-    return nlp
+    return crf_pipeline(encoder(path))
 
 
 def own_of_spacy(path):
@@ -69,37 +65,17 @@ def own_of_spacy(path):
 
 def shared(path, order=("crf_ner",)):
     """A pipeline in which crf_ner listens to a Transformer."""
-    listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
-    return _shared("tok2vec", encoder(path, width=16), listener, order)
+    return shared_pipeline(order, config=encoder(path, width=16))
 
 
 def shared_of_spacy(path, order=("crf_ner",)):
     listener = {"@architectures": "spacy-transformers.TransformerListener.v1", "upstream": "*", **SPACY_POOLING}
-    return _shared("transformer", spacy_encoder(path, "TransformerModel"), listener, order)
-
-
-def _shared(component, model, listener, order):
-    fix_seed(0)
-    nlp = spacy.blank("xx")
-    nlp.add_pipe(component, config={"model": model})
-    for name in order:
-        tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}}
-        nlp.add_pipe(name, config=crf_config(listener) if name == "crf_ner" else tagger)
-    nlp.initialize(lambda: tagged_examples(nlp))
-    return nlp
+    return shared_pipeline(order, "transformer", spacy_encoder(path, "TransformerModel"), listener)
 
 
 OWN = [own, pytest.param(own_of_spacy, marks=needs_spacy_transformers)]
 SHARED = [shared, pytest.param(shared_of_spacy, marks=needs_spacy_transformers)]
 pytestmark = [needs_transformers, pytest.mark.slow]
-
-
-def tagged_examples(nlp, annotated=True):
-    examples = [make_example(nlp, text, entities, annotated=annotated) for text, entities in SENTENCES]
-    for example in examples:
-        for token in example.reference:
-            token.tag_ = "NN" if token.text.istitle() else "VB"
-    return examples
 
 
 @pytest.mark.parametrize("make", [*OWN, *SHARED])
@@ -143,21 +119,12 @@ def test_empty_docs_do_not_change_what_is_learned(still_bert, make):
     assert same(expected, gradients(encoder), tolerance=1e-5)
 
 
-@pytest.mark.parametrize("make", OWN)
-def test_empty_docs_keep_their_place(still_bert, make):
-    nlp = make(still_bert)
-    ner, texts = nlp.get_pipe("crf_ner"), ["", "Anna went to York", "", "Bob", ""]
-    found = ner.token_outputs([make_doc(nlp, text) for text in texts])
-    alone = [ner.token_outputs([make_doc(nlp, text)])[0] for text in texts]
-    assert same(found, alone, tolerance=1e-5)
-
-
 @pytest.mark.parametrize("make", SHARED)
 @pytest.mark.parametrize("order", [("tagger", "crf_ner"), ("crf_ner", "tagger")])
 def test_an_idle_listener_leaves_the_encoder_to_the_others(still_bert, order, make):
     nlp = make(still_bert, order)
-    encoder, examples = nlp.get_pipe(nlp.pipe_names[0]).model, tagged_examples(nlp, annotated=False)
-    train(nlp, tagged_examples(nlp), steps=2)  # the tagger begins with zeros
+    encoder, examples = nlp.get_pipe(nlp.pipe_names[0]).model, shared_examples(nlp, annotated=False)
+    train(nlp, shared_examples(nlp, annotated=True), steps=2)  # the tagger begins with zeros
     together, alone = gradients_with_and_without(nlp, "crf_ner", encoder, examples)
     assert not all_zero(together)
     assert same(together, alone, tolerance=1e-6)
@@ -166,7 +133,7 @@ def test_an_idle_listener_leaves_the_encoder_to_the_others(still_bert, order, ma
 @pytest.mark.parametrize("make", OWN)
 def test_batches_give_what_single_docs_give(still_bert, make):
     nlp = make(still_bert)
-    ner, docs = nlp.get_pipe("crf_ner"), [make_doc(nlp, text) for text in TEXTS]
+    ner, docs = nlp.get_pipe("crf_ner"), [make_doc(nlp, text) for text in ["", *TEXTS, ""]]
     alone = [distributions(ner, [doc])[0] for doc in docs]
     assert same(distributions(ner, docs[::-1])[::-1], alone, tolerance=1e-5)
     assert same(distributions(ner, docs), alone, tolerance=1e-5)

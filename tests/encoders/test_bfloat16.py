@@ -133,12 +133,3 @@ def test_complete(tiny_bert, tmp_path):
         tables.append([get_soft_labels(doc) for doc in read_docs(tmp_path / "out.spacy", nlp.vocab)])
     exact, found = ([numpy.asarray(each.probabilities) for each in table] for table in tables)
     assert same(exact, found, tolerance=0.1) and not same(exact, found)
-
-
-def test_complete_without_transformer(tmp_path):
-    nlp = crf_pipeline()
-    nlp.to_disk(tmp_path / "model")
-    write_docs(tmp_path / "in.spacy", [make_doc(nlp, TEXTS[0], annotated=False)])
-    with pytest.raises(WeaknerError, match=r"WK358"):
-        complete(tmp_path / "in.spacy", tmp_path / "out.spacy", tmp_path / "model", bfloat16=True)
-    assert not (tmp_path / "out.spacy").exists()

@@ -1,13 +1,20 @@
 """Question and text, read together by a Transformer, against transformers' own reading of pairs."""
 
+import copy
+import pickle
+import shutil
+
 import numpy
 import pytest
 from spacy.tokens import Doc
 
 from spacy_weakner.encoders.queried import Queried
+from spacy_weakner.encoders.transformer_encoder import build_query_context_encoder
 from spacy_weakner.encoders.windows import WindowSettings, read_windows
+from spacy_weakner.errors import WeaknerError
 
-from ..util import gradients, needs_transformers, same
+from ..util import gradients, needs_transformers, same, weights
+from . import kinds
 from .questions import NLP, QUERIES, TEXT, make, make_docs, transformers_of
 from .sequences import module_of
 
@@ -49,15 +56,6 @@ def test_vectors_are_those_of_the_pair(still_bert, text):
         numpy.testing.assert_allclose(found[:, q], expected, atol=1e-5)
 
 
-def test_text_and_question_look_at_each_other(still_bert):
-    (found,) = make(still_bert).predict(Queried(make_docs(["bob likes paris"]), ["who", "who is it", "where"]))
-    for a, b in ((0, 1), (0, 2), (1, 2)):
-        assert (numpy.abs(found[:, a] - found[:, b]).max(axis=1) > 1e-3).all()
-    # Not alone because of other positions: "who" and "bob" have three pieces each.
-    (other,) = make(still_bert).predict(Queried(make_docs(["bob likes paris"]), ["a b c", "x y z"]))
-    assert (numpy.abs(other[:, 0] - other[:, 1]).max(axis=1) > 1e-3).all()
-
-
 # Words and their pieces. The question "who" has three pieces, so that the text begins at the sixth.
 
 
@@ -90,17 +88,6 @@ def test_a_word_is_its_first_and_its_last_piece(still_bert, words, expected):
         assert part.types == [0] * 5 + [1] * (len(part.ids) - 5)
     assert [places.get(word) for word in range(len(words))] == expected
     assert [bool(row.any()) for row in found[:, 0]] == [place is not None for place in expected]
-
-
-def test_vectors_are_those_of_these_pieces(still_bert):
-    words = ["annas", "\n", "new-york", "北京"]
-    (found,) = make(still_bert).predict(Queried([Doc(NLP.vocab, words=words)], ["who"]))
-    hidden, _ = read_alone(still_bert, "who", words)
-    text = hidden[5:]
-    for word, (first, last) in {0: (0, 1), 2: (2, 4), 3: (5, 6)}.items():
-        expected = numpy.concatenate([text[first], text[last]])
-        numpy.testing.assert_allclose(found[word, 0], expected, atol=1e-5)
-    assert not found[1].any()
 
 
 # Batches
@@ -189,7 +176,208 @@ def test_gradients_of_windows_by_finite_differences(still_bert):
         assert parameter.grad[index].item() == pytest.approx((sides[0] - sides[1]) / 2e-3, rel=0.05)
 
 
-def test_its_own_dropout_is_off_in_prediction(tiny_bert):
-    model, asked = make(tiny_bert), Queried(make_docs([TEXT]), QUERIES)
-    assert same(model.predict(asked), model.predict(asked))
-    assert not same(model.begin_update(asked)[0], model.begin_update(asked)[0])
+# Texts that are too long to be read with a question at once
+
+
+def naive_windows(path, query, words, max_length, stride):
+    """Vectors of words: every window on its own, and each word off the one in which it has most pieces and stands
+    farthest from an edge."""
+    import torch
+
+    tokenizer, model = transformers_of(path)
+    question = tokenizer(query, add_special_tokens=False)["input_ids"]
+    text = tokenizer(words, is_split_into_words=True, add_special_tokens=False)
+    pieces, owners = text["input_ids"], text.word_ids()
+    room = max_length - 3 - len(question)
+    step = room - min(stride, room // 2)
+    best = {}
+    for low in range(0, len(pieces), step):
+        own = pieces[low : low + room]
+        ids = [tokenizer.cls_token_id, *question, tokenizer.sep_token_id, *own, tokenizer.sep_token_id]
+        types = [0] * (len(question) + 2) + [1] * (len(own) + 1)
+        with torch.no_grad():
+            output = model(input_ids=torch.tensor([ids]), token_type_ids=torch.tensor([types]))
+        hidden = output.last_hidden_state[0].numpy()[len(question) + 2 :]
+        here = owners[low : low + room]
+        for word in sorted(set(here)):
+            positions = [i for i, other in enumerate(here) if other == word]
+            margin = min(positions[0], len(own) - 1 - positions[-1])
+            vector = numpy.concatenate([hidden[positions[0]], hidden[positions[-1]]])
+            if word not in best or (len(positions), margin) > best[word][:2]:
+                best[word] = (len(positions), margin, vector)
+        if low + room >= len(pieces):
+            break
+    return numpy.asarray([best[word][2] for word in range(len(words))]), step
+
+
+@pytest.mark.parametrize("max_length", [16, 20, 32])
+@pytest.mark.parametrize("stride", [0, 3, 8])
+def test_long_texts_are_read_in_windows(still_bert, max_length, stride):
+    model = make(still_bert, max_length=max_length, stride=stride)
+    for text in (TEXT, "annas new-york smiths " * 5, "bob " + "xyz" * 15 + " anna"):
+        (found,) = model.predict(Queried(make_docs([text.strip()]), ["who"]))
+        expected, _ = naive_windows(still_bert, "who", text.split(), max_length, stride)
+        numpy.testing.assert_allclose(found[:, 0], expected, atol=1e-5)
+
+
+def test_windows_overlap_as_far_as_the_question_leaves_room(still_bert):
+    # 3 special pieces, 5 of the question: there is room for 8, and overlaps of 4.
+    (found,) = make(still_bert, max_length=16, stride=8).predict(Queried(make_docs([TEXT]), ["a b c d e"]))
+    expected, step = naive_windows(still_bert, "a b c d e", TEXT.split(), 16, 8)
+    assert step == 4
+    numpy.testing.assert_allclose(found[:, 0], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("texts", [[TEXT], ["bob"], ["", "\n"]])
+@pytest.mark.parametrize("query", ["a b c d e f", "a " * 40])
+def test_a_question_that_leaves_no_room(still_bert, texts, query):
+    """Whatever the texts are, so that it does not show in the midst of a training."""
+    model = make(still_bert, max_length=16)
+    with pytest.raises(WeaknerError, match=r"\[WK032\] The question 'a .*16 pieces"):
+        model.predict(Queried(make_docs(texts), ["who", query]))
+
+
+def test_more_pieces_than_the_transformer_has_positions_for(still_bert):
+    model = make(still_bert, max_length=33)
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*'max_length' = 33.*16 and 32"):
+        model.predict(Queried(make_docs(["bob"]), QUERIES))
+
+
+@pytest.mark.parametrize(
+    "settings, name", [({"max_length": 15}, "max_length"), ({"stride": 17}, "stride"), ({"batch_pieces": 0}, "batch")]
+)
+def test_settings_that_cannot_be(still_bert, settings, name):
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{name}"):
+        make(still_bert, **settings)
+
+
+# Transformers of other kinds as encoders of questions and texts
+
+
+def test_encoders_that_cannot_be_read(tmp_path, still_bert):
+    with pytest.raises(WeaknerError, match=r"\[WK100\]"):
+        make(tmp_path / "none")
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(still_bert, tmp_path / "bert")
+    kept = load_file(tmp_path / "bert" / "model.safetensors")
+    del kept["encoder.layer.0.output.dense.weight"]
+    save_file(kept, tmp_path / "bert" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(WeaknerError, match=r"WK353.*layer\.0\.output\.dense\.weight"):
+        make(tmp_path / "bert")
+
+
+def test_a_masked_language_model_is_read_without_its_head(still_bert, tmp_path):
+    from transformers import BertForMaskedLM
+
+    shutil.copytree(still_bert, tmp_path / "mlm")
+    mlm = BertForMaskedLM.from_pretrained(still_bert)
+    mlm.save_pretrained(tmp_path / "mlm")
+    model = make(tmp_path / "mlm")
+    names = dict(module_of(model).transformer.named_parameters())
+    assert not any("cls" in name for name in names)
+    key = "encoder.layer.0.output.dense.weight"
+    assert names[key].equal(mlm.bert.get_parameter(key))
+    # The pooler, which it lacks, is not used.
+    assert len(model.predict(Queried(make_docs(["bob"]), QUERIES))) == 1
+
+
+@pytest.mark.parametrize("kind", ["DistilBert", "Electra", "Albert"])
+def test_other_architectures(still_bert, tmp_path, kind):
+    import transformers
+
+    sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16} if kind == "DistilBert" else kinds.SIZES
+    tokenizer = transformers.AutoTokenizer.from_pretrained(still_bert)
+    config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), pad_token_id=0, **sizes)
+    transformers.AutoModel.from_config(config).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    model, words = make(tmp_path), ["anna", "went", "to", "new", "york"]
+    (found,) = model.predict(Queried(make_docs(["anna went to new york", "bob"]), ["who"]))[:1]
+    encoding = tokenizer(["who"], words, is_split_into_words=True, return_tensors="pt")
+    if kind == "DistilBert":
+        del encoding["token_type_ids"]
+    hidden = transformers.AutoModel.from_pretrained(tmp_path).eval()(**encoding).last_hidden_state[0].detach().numpy()
+    numpy.testing.assert_allclose(found[:, 0, :16], hidden[5 : 5 + len(words)], atol=1e-5)
+    other = build_query_context_encoder("", max_length=32, stride=4).from_bytes(model.to_bytes())
+    assert same(weights(model), weights(other))
+
+
+@pytest.fixture
+def roberta(tmp_path):
+    return kinds.roberta(tmp_path)
+
+
+def test_byte_level_pieces_are_those_of_the_text_with_its_spaces(roberta):
+    from transformers import AutoModel, AutoTokenizer
+
+    model = make(roberta)
+    doc = Doc(NLP.vocab, words=["Bob", ",", "Bob", "\n", "Bob"], spaces=[False, True, True, False, False])
+    (found,) = model.predict(Queried([doc], ["Bob Bob"]))
+    tokenizer, twin = AutoTokenizer.from_pretrained(roberta), AutoModel.from_pretrained(roberta).eval()
+    pair = tokenizer(" Bob Bob", " Bob, Bob Bob", return_tensors="pt")
+    pieces = tokenizer.convert_ids_to_tokens(pair["input_ids"][0])
+    assert pieces == ["<s>", "ĠBob", "ĠBob", "</s>", "</s>", "ĠBob", ",", "ĠBob", "ĠBob", "</s>"]
+    hidden = twin(**pair).last_hidden_state[0].detach().numpy()
+    numpy.testing.assert_allclose(found[[0, 1, 2, 4], 0, :16], hidden[5:9], atol=1e-5)
+    assert not found[3].any()
+
+
+def test_positions_of_roberta_begin_behind_that_of_padding(roberta):
+    assert module_of(make(roberta)).max_pieces == 32
+    asked = Queried(make_docs(["Bob" + " Bob" * 60]), ["Bob"])
+    assert numpy.isfinite(make(roberta).predict(asked)[0]).all()
+    with pytest.raises(WeaknerError, match=r"\[WK005\].*'max_length' = 33"):
+        make(roberta, max_length=33).predict(asked)
+
+
+# Storage of the encoder that reads questions and texts together
+
+
+def test_settings_of_the_one_that_loads_win(still_bert):
+    small = make(still_bert, max_length=16, stride=2, batch_pieces=1)
+    large, asked = make(still_bert), Queried(make_docs([TEXT]), ["who", "to"])
+    expected = large.predict(asked)
+    assert not same(small.predict(asked), expected, tolerance=1e-4)
+    assert same(large.from_bytes(small.to_bytes()).predict(asked), expected, tolerance=1e-6)
+
+
+def test_a_copy_is_independent(still_bert):
+    model, asked = make(still_bert), Queried(make_docs([TEXT]), QUERIES)
+    other, expected = copy.deepcopy(model), model.predict(asked)
+    for parameter in module_of(other).parameters():
+        parameter.data.zero_()
+    assert same(model.predict(asked), expected)
+    assert not same(other.predict(asked), expected, tolerance=1e-3)
+
+
+def test_one_that_is_not_initialized_is_stored(still_bert):
+    data = build_query_context_encoder(str(still_bert)).to_bytes()
+    other = build_query_context_encoder(str(still_bert)).from_bytes(data)
+    assert module_of(other) is None
+    other.initialize()
+    assert module_of(other).width == 32
+
+
+def test_nothing_is_pickled(still_bert, monkeypatch):
+    import torch
+
+    def forbidden(*args, **kwargs):
+        raise AssertionError("pickled")
+
+    model = make(still_bert)
+    for owner, name in [(torch, "save"), (torch, "load"), *((pickle, n) for n in ("dumps", "loads", "dump", "load"))]:
+        monkeypatch.setattr(owner, name, forbidden)
+    build_query_context_encoder(str(still_bert)).from_bytes(model.to_bytes())
+
+
+def test_half_precision_becomes_float32(still_bert, tmp_path):
+    import torch
+    from transformers import AutoModel
+
+    shutil.copytree(still_bert, tmp_path / "half")
+    AutoModel.from_pretrained(still_bert).half().save_pretrained(tmp_path / "half")
+    assert "float16" in (tmp_path / "half" / "config.json").read_text()
+    model, asked = make(tmp_path / "half"), Queried(make_docs([TEXT]), QUERIES)
+    other = build_query_context_encoder("", max_length=32, stride=4).from_bytes(model.to_bytes())
+    assert {p.dtype for m in (model, other) for p in module_of(m).parameters()} == {torch.float32}
+    assert same(model.predict(asked), other.predict(asked))

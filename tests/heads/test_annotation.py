@@ -7,14 +7,12 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores
+from spacy_weakner.heads import head as base
 
-from ..util import ENTITY_HEADS, GOLD, TEXTS, make_doc, raw, train
-from .util import TALKATIVE, pipeline, stir
+from ..util import ENTITY_HEADS, GOLD, TEXTS, iob, make_doc, raw, train
+from .util import CATEGORY, TALKATIVE, pipeline, stir
 
-
-@pytest.fixture(scope="module", params=ENTITY_HEADS)
-def head(request):
-    return request.param
+entity_heads = pytest.mark.parametrize("head", ENTITY_HEADS)
 
 
 SMALL = [[], [""], ["", ""], ["", "Bob", ""], [" "], ["\n\n", "Bob"], ["Bob"], ["  \n "]]
@@ -27,6 +25,7 @@ def scored(doc):
 # Entities that are there already
 
 
+@entity_heads
 def test_preset_entities_stay_and_predictions_fill_the_rest(trained):
     doc = raw(trained, TEXTS[0])
     doc.ents = [Span(doc, 4, 5, "ORG", kb_id="Q1")]
@@ -36,11 +35,13 @@ def test_preset_entities_stay_and_predictions_fill_the_rest(trained):
     assert found.ents[-1].kb_id_ == "Q1"
 
 
+@entity_heads
 def test_overwrite_replaces_them(load):
     nlp = load(overwrite=True)
     assert doc_entities(nlp(make_doc(nlp, TEXTS[0], [(1, 5, "ORG")]))) == GOLD[0]
 
 
+@entity_heads
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_blocked_tokens_stay_and_get_no_entity_unless_overwritten(load, overwrite):
     nlp = load(overwrite=overwrite)
@@ -51,6 +52,7 @@ def test_blocked_tokens_stay_and_get_no_entity_unless_overwritten(load, overwrit
     assert (doc[0].ent_iob_, doc[0].ent_type_) == ("B", "PER" if overwrite else "")
 
 
+@entity_heads
 def test_preset_entities_everywhere_leave_nothing_to_predict(head):
     nlp = pipeline(head, **TALKATIVE[head])
     preset = [(0, 2, "X"), (2, 3, "Y")]
@@ -59,6 +61,7 @@ def test_preset_entities_everywhere_leave_nothing_to_predict(head):
     assert [ent._.weakner_score for ent in doc.ents] == [None, None]
 
 
+@entity_heads
 def test_annotating_twice_changes_nothing(load, head):
     nlp = load(**TALKATIVE[head])
     doc = nlp(raw(nlp, TEXTS[1]))
@@ -68,16 +71,17 @@ def test_annotating_twice_changes_nothing(load, head):
     assert scored(doc) == before
 
 
-def test_tokens_outside_entities_are_outside(trained):
-    assert "".join(token.ent_iob_ for token in trained(raw(trained, TEXTS[0]))) == "BOOBI"
-
-
 def test_predict_does_not_touch_the_docs(load, head):
     nlp = load(**TALKATIVE[head])
-    docs = [raw(nlp, text) for text in TEXTS]
+    docs, expected = [raw(nlp, text) for text in TEXTS], [nlp(raw(nlp, text)) for text in TEXTS]
+    for doc in docs:
+        doc.cats = {"mine": 0.5}
     predictions = nlp.get_pipe(head).predict(iter(docs))
-    assert [prediction.entities for prediction in predictions] == GOLD
-    assert not any(doc.has_annotation("ENT_IOB") or doc.spans for doc in docs)
+    assert not any(doc.has_annotation("ENT_IOB") or doc.spans or len(doc.cats) > 1 for doc in docs)
+    nlp.get_pipe(head).set_annotations(docs, predictions)
+    assert list(map(doc_entities, docs)) == list(map(doc_entities, expected))
+    assert [doc.cats for doc in docs] == [pytest.approx({"mine": 0.5, **doc.cats}, abs=1e-5) for doc in expected]
+    assert iob(docs[0]) == ("-----" if head == CATEGORY else "BOOBI")
 
 
 # Prediction
@@ -87,6 +91,17 @@ def test_candidates_are_off_by_default(trained):
     assert dict(trained(raw(trained, TEXTS[0])).spans) == {}
 
 
+@pytest.mark.parametrize("head", ["crf_ner", "span_ner", "mrc_ner"])
+def test_the_group_of_candidates_has_the_name_of_the_component_and_may_be_empty(load, head):
+    nlp = load(**TALKATIVE[head])
+    for text in ("", " ", "nothing here at all"):
+        assert group_scores(nlp(text), f"pred:{head}") == [] and f"pred:{head}" in nlp(text).spans
+    nlp.rename_pipe(head, "mine")
+    nlp.get_pipe("mine").name = "mine"
+    assert "pred:mine" in nlp("Bob").spans
+
+
+@entity_heads
 @pytest.mark.parametrize("talkative", [False, True])
 def test_candidates_instead_of_entities(load, head, talkative):
     settings, group = TALKATIVE[head] if talkative else {}, f"pred:{head}"
@@ -108,11 +123,16 @@ def test_candidates_instead_of_entities(load, head, talkative):
 def test_small_docs(load, head, talkative):
     nlp = load(**(TALKATIVE[head] if talkative else {}))
     for texts in SMALL:
-        docs = list(nlp.pipe(texts))
-        assert [doc_entities(doc) for doc in docs] == [[(0, 1, "PER")] if text == "Bob" else [] for text in texts]
+        docs, found = list(nlp.pipe(texts)), [(0, 1, "PER")] * (head != CATEGORY)
+        assert [doc_entities(doc) for doc in docs] == [found if text == "Bob" else [] for text in texts]
+        totals = [1.0 if text.strip() and head == CATEGORY else 0.0 for text in texts]
+        assert [sum(doc.cats.values()) for doc in docs] == pytest.approx(totals)
+        assert all({*doc.cats} == ({"LOC", "PER"} if head == CATEGORY else set()) for doc in docs)
 
 
-def test_pipe_is_one_by_one_in_any_order_and_batch_size(head):
+@pytest.mark.parametrize("padded_tokens", [12, 2000])
+def test_pipe_is_one_by_one_in_any_order_and_batch_size(head, monkeypatch, padded_tokens):
+    monkeypatch.setattr(base, "PADDED_TOKENS", padded_tokens)
     # Untrained heads find more.
     nlp, group = stir(pipeline(head, **TALKATIVE[head]), head), f"pred:{head}"
     texts = [*TEXTS, "", "Anna likes Paris", "York", " ", "Bob " * 30]
@@ -120,15 +140,16 @@ def test_pipe_is_one_by_one_in_any_order_and_batch_size(head):
     def run(texts, size):
         result = {}
         for doc in nlp.pipe(texts, batch_size=size):
-            scores = [ent._.weakner_score for ent in doc.ents] + group_scores(doc, group)
+            scores = [ent._.weakner_score for ent in doc.ents] + group_scores(doc, group) + list(doc.cats.values())
             result[doc.text] = (doc_entities(doc), group_entities(doc, group), [round(score, 4) for score in scores])
         return result
 
     expected = {text: run([text], 1)[text] for text in texts}
-    assert any(entities for entities, _, _ in expected.values())
+    assert any(scores for _, _, scores in expected.values())
     assert run(texts, 100) == run(texts, 2) == run(texts[::-1], 3) == expected
 
 
+@entity_heads
 def test_two_threads_may_predict(load, head):
     """Predictions, also under other biases, change nothing that they share."""
     nlp = stir(load(**TALKATIVE[head]), head)
@@ -147,6 +168,7 @@ def test_two_threads_may_predict(load, head):
 # Tokens
 
 
+@entity_heads
 def test_two_tokenizations_in_training(head, nlp):
     predicted = Doc(nlp.vocab, words=["New", "Yor", "k", "ishere"], spaces=[True, False, True, False])
     reference = Doc(nlp.vocab, words=["New", "York", "is", "here"], spaces=[True, True, False, False])

@@ -5,7 +5,6 @@ import spacy
 
 from spacy_weakner.active_learning.scoring import Model
 from spacy_weakner.corpus.weak import doc_entities
-from spacy_weakner.ty import CandidateScorer
 
 from ..util import ENTITY_HEADS, TEXTS, raw
 from .util import TALKATIVE
@@ -15,7 +14,6 @@ from .util import TALKATIVE
 def test_candidates_hold_the_entities(load, head):
     nlp = load(**TALKATIVE[head])
     ner = nlp.get_pipe(head)
-    assert isinstance(ner, CandidateScorer)
     docs = [raw(nlp, text) for text in [*TEXTS, ""]]
     found = ner.score_candidates(docs)
     assert not any(doc.ents for doc in docs)

@@ -1,5 +1,9 @@
 """Initialization: examples, outputs, seeds."""
 
+import json
+import re
+import warnings
+
 import numpy
 import pytest
 import spacy
@@ -7,6 +11,7 @@ from spacy.tokens import Doc
 
 from spacy_weakner.errors import WeaknerError
 
+from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import fix_seed, head_config, make_doc, same, train, weights
 from .util import CATEGORY, ONE_LABEL, begin, empty_pipeline, example, examples, needs, pipeline
 
@@ -64,20 +69,21 @@ def test_a_corpus_without_any_annotation_is_warned_about(head):
 
 def test_initialization_without_examples(head):
     nlp, ner = empty_pipeline(head, **ONE_LABEL.get(head, {}))
-    ner.add_label("X")
+    assert [ner.add_label("X"), ner.add_label("X")] == [1, 0]
     begin(head, nlp, "X")
     nlp.initialize()
     assert ner.is_initialized and ner.labels == ("X",)
 
 
-@pytest.mark.parametrize("use", ["predict", "update", "token_outputs"])
-def test_not_initialized(head, use):
-    use = "predict" if head == CATEGORY and use == "token_outputs" else use
+def test_not_initialized(head):
     nlp, ner = empty_pipeline(head)
     ner.add_label("X")
-    argument = [example(nlp, "a")] if use == "update" else [make_doc(nlp, "a")]
-    with pytest.raises(WeaknerError, match=rf"\[WK008\] '{head}'"):
-        getattr(ner, use)(argument)
+    methods = ("predict", "update", "token_outputs", "score_tags", "score_candidates")
+    used = [getattr(ner, name) for name in methods if hasattr(ner, name)]
+    for use in [*used, lambda docs: ner.map_outputs(docs, list, None)]:
+        argument = [example(nlp, "a")] if use == ner.update else [make_doc(nlp, "a")]
+        with pytest.raises(WeaknerError, match=rf"\[WK008\] '{head}'"):
+            use(argument)
 
 
 def test_the_seed_decides_everything(head):
@@ -96,3 +102,84 @@ def test_another_seed_gives_other_weights(head):
 
 def test_weights_are_float32(ner):
     assert {array.dtype for array in weights(ner.model)} == {numpy.dtype("float32")}
+
+
+@pytest.mark.parametrize("head", ["span_ner", "mrc_ner"])
+@pytest.mark.parametrize("key", [None, "x"])
+@pytest.mark.parametrize("max_width", [None, 10, 4, 3])
+def test_entities_that_are_too_wide_are_warned_about(head, key, max_width):
+    nlp, ner = empty_pipeline(head, max_width=max_width, spans_key=key)
+    wide = example(nlp, NESTED_TEXT, NESTED[:1])
+    add_group(wide.reference, "x", NESTED)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        ner.initialize(lambda: [wide], nlp=nlp, **needs(head, "ORG", "LOC"))
+    expected = rf"\[WK901\] 1 of the {2 if key else 1} entities that '{head}'.*max_width = 3.*widest has 4"
+    assert [bool(re.search(expected, str(own.message))) for own in found] == [True] * (max_width == 3)
+    assert "ORG" in ner.labels
+
+
+@pytest.mark.parametrize("head", ["span_ner", "mrc_ner"])
+def test_a_group_that_no_example_has_is_warned_about(head):
+    nlp, ner = empty_pipeline(head, spans_key="x")
+    with pytest.warns(UserWarning, match=rf"\[WK902\].*'{head}'.*'x'"):
+        ner.initialize(lambda: examples(nlp)[:1], nlp=nlp, labels=["PER"], **needs(head, "PER"))
+
+
+# Labels: given, added, or those of the examples
+
+
+def test_without_labels(head):
+    nlp, _ = empty_pipeline(head)
+    silent = example(nlp, "no entity")
+    silent.reference.cats = {}
+    number = "WK036" if head == "mrc_ner" else "WK001"
+    with pytest.raises(WeaknerError, match=rf"\[{number}\].*{head}"):
+        nlp.initialize(lambda: [silent])
+
+
+def test_labels_of_the_examples_are_sorted(ner):
+    assert ner.labels == ("LOC", "PER")
+    assert ner.label_data == ["LOC", "PER"]
+
+
+@pytest.mark.parametrize("labels", [["PER", "LOC"], ["PER", "LOC", "ORG"], ("LOC",)])
+def test_given_labels_keep_their_order(head, labels):
+    nlp, ner = empty_pipeline(head, **ONE_LABEL.get(head, {}))
+    ner.initialize(lambda: examples(nlp), nlp=nlp, labels=labels, **needs(head, *labels))
+    assert ner.labels == tuple(labels)
+
+
+def test_label_data_initializes_alike(head, ner):
+    fix_seed(0)
+    nlp, other = empty_pipeline(head)
+    labels = json.loads(json.dumps(ner.label_data))
+    nlp.config["initialize"]["components"][head] = {"labels": labels, **needs(head)}
+    nlp.initialize(lambda: examples(nlp))
+    assert other.labels == ner.labels
+    assert same(weights(other.model), weights(ner.model))
+
+
+def test_labels_that_were_added_stand_before_those_of_the_corpus(head):
+    nlp, ner = empty_pipeline(head)
+    ner.add_label("X")
+    begin(head, nlp, "X", "LOC", "PER")
+    nlp.initialize(lambda: examples(nlp))
+    assert ner.labels == ("X", "LOC", "PER")
+
+
+def test_labels_cannot_be_added_afterwards(ner):
+    assert ner.add_label("PER") == 0
+    with pytest.raises(ValueError, match=r"LOC, PER.*'ORG'"):
+        ner.add_label("ORG")
+
+
+def test_a_label_is_a_string(head, ner):
+    for own in (ner, empty_pipeline(head)[1]):
+        with pytest.raises(WeaknerError, match=r"\[WK005\].*label.*string"):
+            own.add_label(1)
+
+
+def test_an_unknown_label_in_training(head, nlp):
+    with pytest.raises(WeaknerError, match=rf"\[WK003\] '{head}'.*'ORG'.*LOC, PER"):
+        nlp.update([example(nlp, "a b", [(0, 1, "ORG")])], sgd=False)

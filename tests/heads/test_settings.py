@@ -7,6 +7,10 @@ import spacy
 from spacy.util import load_model_from_config
 from thinc.api import Config
 
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.heads.entities import EntityHead
+from spacy_weakner.ty import CandidateScorer, TagScorer
+
 from ..util import HEADS, QUERIES
 from .util import CATEGORY, empty_pipeline
 
@@ -43,6 +47,22 @@ OBJECTIVES = {
     "mrc_ner": ("relabel", {"@misc": "spacy_weakner.SelfPicking.v1", "threshold": 0.3}),
     CATEGORY: ("scorer", {"@scorers": "spacy.textcat_scorer.v2"}),
 }
+# Settings that cannot be.
+REFUSED = [
+    *((name, {"head_learn_rate": -1.0}) for name in HEADS),
+    *(("crf_ner", setting) for setting in ({"scheme": "BILOU"}, {"constrain": "training"}, {"threshold": 1.1})),
+    *(("span_ner", setting) for setting in ({"max_width": 0}, {"max_width": -2})),
+    *(("token_ner", setting) for setting in ({"scheme": "BILUO"}, {"teacher_decay": 2.0}, {"teacher_decay": -0.1})),
+    *(("mrc_ner", setting) for setting in ({"threshold": -0.1}, {"threshold": 1.1}, {"positive_weight": -1.0})),
+    *(("mrc_ner", setting) for setting in ({"max_width": 0}, {"pairing": "any"}, {"teacher_decay": 1.5})),
+    (CATEGORY, {"loss_weight": -1.0}),
+]
+
+
+@pytest.mark.parametrize("head, setting", REFUSED, ids=str)
+def test_settings_out_of_range(head, setting):
+    with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{next(iter(setting))}"):
+        empty_pipeline(head, **setting)
 
 
 def settings_of(head):
@@ -112,9 +132,11 @@ def test_what_it_assigns_and_which_scores_are_shown(nlp, head):
     assert nlp.get_pipe_meta(head).default_score_weights == expected
 
 
-def test_the_clock_and_the_optimizer_reach_it(ner):
-    assert callable(ner.tick) and callable(ner.on_next_update)
-
-
 def test_without_a_scorer(head):
     assert empty_pipeline(head, scorer=None)[1].score([]) == {}
+
+
+def test_what_stages_look_for(head, ner):
+    assert isinstance(ner, EntityHead) is (head != CATEGORY)
+    assert isinstance(ner, TagScorer) is (head in ("crf_ner", "token_ner"))
+    assert isinstance(ner, CandidateScorer) is (head in ("span_ner", "mrc_ner"))

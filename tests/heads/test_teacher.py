@@ -9,7 +9,6 @@ from spacy.vocab import Vocab
 from thinc.api import Linear, chain
 
 from spacy_weakner.corpus.weak import set_weak
-from spacy_weakner.errors import WeaknerError
 from spacy_weakner.heads import teacher as module
 from spacy_weakner.heads.teacher import Teacher, require_own_encoder
 from spacy_weakner.ty import Tick
@@ -20,7 +19,6 @@ from ..util import (
     LISTENER,
     TEXTS,
     TOK2VEC,
-    crf_pipeline,
     head_pipeline,
     make_doc,
     make_examples,
@@ -40,13 +38,16 @@ MODELS = {
 }
 
 
-@pytest.fixture(params=MODELS)
+@pytest.fixture(params=[*MODELS, pytest.param("transformer", marks=needs_transformers)])
 def pipeline(request):
     """Makes a pipeline with one head, from a seed."""
-    name, encoder = MODELS[request.param]
+    if request.param in MODELS:
+        name, tok2vec = MODELS[request.param]
+    else:
+        name, tok2vec = "token_ner", encoder(request.getfixturevalue("still_bert"))
 
     def make(seed=0):
-        nlp = head_pipeline(name, encoder, seed)
+        nlp = head_pipeline(name, tok2vec, seed)
         return nlp, nlp.get_pipe(name).model
 
     return make
@@ -65,10 +66,6 @@ def mixed(decay, old, new):
     return [decay * a + (1 - decay) * b for a, b in zip(weights(old), weights(new), strict=True)]
 
 
-def test_there_is_no_teacher_before_the_first_renewal():
-    assert Teacher().model is None
-
-
 def test_a_teacher_is_the_model_as_it_was(pipeline):
     nlp, model = pipeline()
     teacher = Teacher()
@@ -77,11 +74,11 @@ def test_a_teacher_is_the_model_as_it_was(pipeline):
     assert same(weights(teacher.model), before)
     train(nlp, make_examples(nlp), steps=3)
     assert same(weights(teacher.model), before)
-    assert same(teacher.model.predict(DOCS), said)
+    assert same(teacher.model.predict(DOCS), said, tolerance=1e-6)
     assert not same(weights(model), before)
     teacher.renew(model)
     assert same(weights(teacher.model), weights(model))
-    assert same(teacher.model.predict(DOCS), model.predict(DOCS))
+    assert same(teacher.model.predict(DOCS), model.predict(DOCS), tolerance=1e-6)
 
 
 def test_the_model_does_not_change_with_the_teacher(pipeline):
@@ -102,7 +99,7 @@ def test_moving_average(pipeline, decay):
     teacher.renew(new)
     assert same(weights(teacher.model), mixed(decay, old, new), tolerance=1e-6)
     # It is used, too.
-    assert same(teacher.model.predict(DOCS), said) is (decay == 1.0)
+    assert same(teacher.model.predict(DOCS), said, tolerance=1e-6) is (decay == 1.0)
 
 
 def test_moving_average_over_several_renewals():
@@ -135,21 +132,10 @@ def test_who_teaches_an_update():
     assert teacher.model is None and teacher.step == 0
 
 
-@pytest.mark.parametrize("decay", [-0.1, 1.1, float("nan")])
-def test_unusable_decay(decay):
-    with pytest.raises(WeaknerError, match=r"\[WK005\].*teacher_decay"):
-        Teacher(decay)
-
-
-def test_models_that_listen_are_refused():
+def test_models_that_listen_are_refused_until_the_listener_is_replaced_by_its_encoder():
     require_own_encoder("x", linear(0))
-    require_own_encoder("x", crf_pipeline().get_pipe("crf_ner").model)
-    model = registry.resolve({"made": {"@architectures": "spacy_weakner.CRFTagger.v1", "tok2vec": LISTENER}})["made"]
-    with pytest.raises(ValueError, match=r"'x'"):
-        require_own_encoder("x", model)
-
-
-def test_a_listener_that_was_replaced_by_its_encoder_is_none():
+    with pytest.raises(ValueError, match="'x'"):
+        require_own_encoder("x", registry.resolve({"it": LISTENER})["it"])
     nlp = shared_pipeline(("crf_ner",))
     model = nlp.get_pipe("crf_ner").model
     with pytest.raises(ValueError, match="'x'"):
@@ -257,25 +243,3 @@ def test_what_is_kept_does_not_keep_its_batch():
     docs = [Doc(Vocab(), words=["a"]), Doc(Vocab(), words=["b"] * 100)]
     teacher.predict(docs, reader)
     assert all(own.base is None for own in teacher.predict(docs, reader))
-
-
-class TestTransformer:
-    pytestmark = needs_transformers
-
-    def test_moving_average(self, still_bert):
-        nlp = head_pipeline("token_ner", encoder(still_bert))
-        model, teacher = nlp.get_pipe("token_ner").model, Teacher(0.25)
-        teacher.renew(model)
-        old, said = teacher.model.copy(), model.predict(DOCS)
-        train(nlp, make_examples(nlp), steps=2)
-        assert same(weights(teacher.model), weights(old))
-        assert same(teacher.model.predict(DOCS), said, tolerance=1e-6)
-        teacher.renew(model)
-        assert same(weights(teacher.model), mixed(0.25, old, model), tolerance=1e-6)
-        assert not same(weights(teacher.model), weights(old), tolerance=1e-6)
-        assert not same(teacher.model.predict(DOCS), said, tolerance=1e-6)
-
-    def test_a_listener_is_refused(self):
-        listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream": "*"}
-        with pytest.raises(ValueError, match="'x'"):
-            require_own_encoder("x", registry.resolve({"it": listener})["it"])

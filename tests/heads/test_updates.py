@@ -2,18 +2,21 @@
 
 import numpy
 import pytest
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.api import SGD, Model
 
-from spacy_weakner.corpus.weak import doc_entities
+from spacy_weakner.corpus.weak import doc_entities, group_entities
 from spacy_weakner.errors import WeaknerError
 
+from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import (
+    ENTITY_HEADS,
     GOLD,
     TEXTS,
     all_zero,
     clear_gradients,
+    fix_seed,
     gradients,
     loss_with,
     raw,
@@ -30,6 +33,7 @@ from .util import (
     example,
     examples,
     gold_of,
+    needs,
     outputs_of,
     pipeline,
     stir,
@@ -103,6 +107,32 @@ def test_the_loss_of_a_batch_changes_no_gradient(head):
     assert not same(before, gradients(ner.model))
 
 
+def test_gradients_of_outputs_and_of_the_head_by_finite_differences(head):
+    nlp = stir(pipeline(head), head)
+    ner, batch, pairs = nlp.get_pipe(head), examples(nlp), []
+    outputs = outputs_of(ner, [eg.predicted for eg in batch])
+
+    def check(array, gradient, loss):
+        """Where the gradient is steepest."""
+        for index in zip(*numpy.unravel_index(numpy.argsort(-abs(gradient), axis=None)[:4], array.shape), strict=True):
+            sides = []
+            for step in (1e-2, -2e-2, 1e-2):
+                array[index] += step
+                sides.append(loss())
+            pairs.append((gradient[index], len(batch) * (sides[0] - sides[1]) / 2e-2))
+
+    _, found = loss_with(ner, batch, outputs)
+    for own, gradient in zip(outputs, found, strict=True):
+        check(own, gradient, lambda: loss_with(ner, batch, outputs)[0])
+    clear_gradients(ner.model)
+    nlp.update(batch, sgd=False)
+    for node in ner.model.get_ref("head").walk():
+        for name in node.param_names:
+            check(node.get_param(name), node.get_grad(name).copy(), lambda: ner.get_loss(batch)[0])
+    assert len(pairs) > 10
+    assert [exact for exact, _ in pairs] == pytest.approx([slope for _, slope in pairs], rel=2e-2, abs=2e-3)
+
+
 def test_every_layer_learns(head):
     """Layers that the base knows no reference to learn at the rate of the head."""
     steps = {}
@@ -127,24 +157,17 @@ def test_update_leaves_the_examples_alone(nlp, ner):
     assert not any(eg.predicted.has_annotation("ENT_IOB") or eg.predicted.spans or eg.predicted.cats for eg in batch)
 
 
-def test_a_split_batch_gives_the_same_gradients(nlp, ner):
+def test_a_split_or_reordered_batch_gives_the_same_gradients(nlp, ner):
     batch = examples(nlp)
-    nlp.update(batch, sgd=False)
+    losses = nlp.update(batch, sgd=False)
     whole = gradients(ner.model)
+    clear_gradients(ner.model)
+    assert nlp.update(batch[::-1], sgd=False) == pytest.approx(losses)
+    assert same(whole, gradients(ner.model), tolerance=1e-5) and not all_zero(whole)
     clear_gradients(ner.model)
     nlp.update(batch[:1], sgd=False)
     nlp.update(batch[1:], sgd=False)
-    assert not all_zero(whole)
     assert same(whole, gradients(ner.model), tolerance=1e-5)
-
-
-def test_the_order_of_a_batch_does_not_matter(nlp, ner):
-    batch = examples(nlp)
-    losses = nlp.update(batch, sgd=False)
-    forwards = gradients(ner.model)
-    clear_gradients(ner.model)
-    assert nlp.update(batch[::-1], sgd=False) == pytest.approx(losses)
-    assert same(forwards, gradients(ner.model), tolerance=1e-5)
 
 
 def test_empty_docs_in_a_batch_change_nothing(head, nlp, ner):
@@ -208,11 +231,6 @@ def test_head_learn_rate_scales_the_steps_of_the_head(head, rate):
     assert not all_zero(steps[1.0][1])
 
 
-def test_a_learning_rate_below_zero(head):
-    with pytest.raises(WeaknerError, match=r"\[WK005\].*head_learn_rate"):
-        empty_pipeline(head, head_learn_rate=-1.0)
-
-
 # Missing annotation
 
 
@@ -226,3 +244,37 @@ def test_a_doc_without_annotation_adds_no_gradient_to_a_batch(nlp, ner):
     _, gradient = loss_with(ner, batch, outputs_of(ner, [eg.predicted for eg in batch]))
     assert all_zero(gradient[:1])
     assert not all_zero(gradient[1:2])
+
+
+@pytest.mark.parametrize("head", ENTITY_HEADS)
+def test_an_entity_inside_a_token_has_exactly_no_gradient(head, nlp, ner):
+    predicted = Doc(nlp.vocab, words=["Smith's"], spaces=[False])
+    reference = Doc(nlp.vocab, words=["Smith", "'s"], spaces=[False, False])
+    reference.set_ents([Span(reference, 0, 1, "PER")], default="outside")
+    assert nlp.update([Example(predicted, reference)], sgd=False) == {head: 0.0}
+    assert all_zero(gradients(ner.model))
+
+
+@pytest.mark.parametrize("head", ENTITY_HEADS)
+def test_held_out_examples_must_say_something(head, nlp, ner):
+    with pytest.raises(WeaknerError, match=rf"\[WK025\].*'{head}'"):
+        ner.held_out_loss([example(nlp, "a b", annotated=False), example(nlp, "")])
+
+
+# A group of spans
+
+
+@pytest.mark.parametrize("head", ["span_ner", "mrc_ner"])
+def test_nested_entities_of_a_group_are_learned_and_nothing_else(head):
+    nlp, ner = empty_pipeline(head, spans_key="x", nested=True)
+    nested = example(nlp, NESTED_TEXT, [(0, 1, "DATE")])
+    add_group(nested.reference, "x", NESTED)
+    fix_seed()
+    ner.initialize(lambda: [nested], nlp=nlp, **needs(head, "ORG", "LOC"))
+    assert nlp.update([example(nlp, "Anna went", [(0, 1, "DATE")])], sgd=False) == {head: 0.0}
+    assert all_zero(gradients(ner.model))
+    train(nlp, [nested])
+    doc = nlp(raw(nlp, NESTED_TEXT))
+    assert group_entities(doc, f"pred:{head}") == NESTED
+    (entity,) = doc_entities(doc)
+    assert entity in NESTED

@@ -6,8 +6,6 @@ import numpy
 import pytest
 import spacy
 import torch
-from spacy.ml.models.tok2vec import build_hash_embed_cnn_tok2vec
-from spacy.tokens import Doc
 from thinc.api import set_dropout_rate
 
 from spacy_weakner.errors import WeaknerError
@@ -23,16 +21,11 @@ from ..util import (
     entities_of,
     gradients,
     head_pipeline,
-    make_doc,
     make_examples,
     numeric_gradient,
-    reload_bytes,
-    reload_copy,
-    reload_disk,
     same,
     shared_pipeline,
     train,
-    weights,
 )
 
 GOLD = [entities for _, entities in SENTENCES]
@@ -41,16 +34,6 @@ CONFIG = {"@architectures": "spacy_weakner.AttentionEncoder.v1", "tok2vec": TOK2
 # Three tokens of width two, one head with Q = K = V = H.
 H = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
 BY_QUERY = [[0.751637, 0.624182], [0.577681, 0.844638], [0.715358, 0.715358]]
-
-CNN = {
-    "width": 16,
-    "depth": 1,
-    "embed_size": 50,
-    "window_size": 1,
-    "maxout_pieces": 2,
-    "subword_features": False,
-    "pretrained_vectors": None,
-}
 
 
 def make(lengths=(3, 1, 5), kind="learned", empty_width=4, **settings):
@@ -136,11 +119,6 @@ def test_every_token_that_looks_has_its_own_temperature():
     assert module._delta(torch.tensor([H])).flatten().tolist() == pytest.approx([2.414214, 1.0, 2.414214], abs=1e-6)
 
 
-def test_the_temperature_of_the_token_that_is_looked_at_would_give_other_numbers():
-    transposed = numpy.asarray([[0.191151, 0.519603, 0.289246], [0.232041, 0.416839, 0.351120]]) @ numpy.asarray(H)
-    assert numpy.abs(transposed - BY_QUERY[1:]).min() > 1e-3
-
-
 def test_soft_attention_weighs_tokens():
     model, vectors, _ = by_hand("soft")
     (found,) = model.predict(vectors.docs)
@@ -187,17 +165,22 @@ def test_between_its_bounds_the_temperature_learns():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lengths", [[1], [4], [3, 1, 5], [2, 0, 2]])
+@pytest.mark.parametrize("lengths", [[1], [4], [3, 1, 5], [2, 0, 2], [0], [0, 0]])
 @pytest.mark.parametrize("empty_width", [4, 0])
 def test_a_batch_is_what_its_sentences_are_alone(kind, lengths, empty_width):
     """So no token sees the padding of its sentence, nor another sentence."""
-    model, vectors = make(lengths, kind, empty_width)
+    model, _ = make((2,), kind)
+    vectors = random_vectors(lengths, empty_width=empty_width)
+    model.layers[0]._func = vectors.forward
     module = module_of(model)
     found = model.predict(vectors.docs)
     for own, given in zip(found, vectors.arrays, strict=True):
         assert own.shape == (len(given), 4)
         if len(given):
             assert own.tolist() == pytest.approx(given + slow(module, given), abs=1e-5)
+    outputs, backprop = model.begin_update(vectors.docs)
+    backprop(outputs)
+    assert [own.shape for own in vectors.gradients] == [own.shape for own in vectors.arrays]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -220,32 +203,12 @@ def test_gradients_by_finite_differences(kind, residual):
         assert gradient.tolist() == pytest.approx(numeric_gradient(value, given.astype("float64")), abs=1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("lengths", [[0], [0, 0]])
-def test_nothing_but_empty_docs(kind, lengths):
-    model, _ = make([2], kind)
-    empty = random_vectors(lengths, empty_width=0)
-    model.layers[0]._func = empty.forward
-    outputs, backprop = model.begin_update(empty.docs)
-    assert [own.shape for own in outputs] == [(0, 4)] * len(lengths)
-    backprop(outputs)
-    assert [own.shape for own in empty.gradients] == [(0, 0)] * len(lengths)
-
-
 def test_initialization_with_empty_docs_only():
     model, _ = make([0, 0])
     assert model.get_dim("nO") == 4
 
 
 # Settings
-
-
-def test_without_the_residual_the_input_is_missing():
-    with_, vectors = make(kind="scaled", init_range=0.1)
-    without, _ = make(kind="scaled", init_range=0.1, residual=False)
-    module_of(without).load_state_dict(module_of(with_).state_dict())
-    parts = zip(with_.predict(vectors.docs), without.predict(vectors.docs), strict=True)
-    assert same([a - b for a, b in parts], vectors.arrays, tolerance=1e-5)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -322,12 +285,6 @@ def test_gradient_of_the_gate(value):
         assert gradient.tolist() == pytest.approx(found, abs=1e-3)
 
 
-def test_kind_and_heads():
-    assert module_of(make(heads=1)[0]).heads == 1
-    assert [module_of(make(kind=kind)[0]).scale for kind in KINDS[1:]] == [*KINDS[1:]]
-    assert isinstance(module_of(make(kind="soft")[0]), SoftAttention)
-
-
 @pytest.mark.parametrize(
     "settings, name",
     [
@@ -346,11 +303,6 @@ def test_settings_that_cannot_be(settings, name):
 def test_heads_divide_the_width():
     with pytest.raises(WeaknerError, match=r"\[WK005\].*'heads' = 3.*divides the width of the encoder, 4"):
         make(heads=3)
-
-
-def test_weights_of_another_kind_are_refused():
-    with pytest.raises(ValueError, match=r"'learned'.* here, .*'scaled'"):
-        make()[0].from_bytes(make(kind="scaled")[0].to_bytes())
 
 
 def test_the_module_alone():
@@ -388,26 +340,10 @@ def test_under_every_head(head, kind, gate):
     assert entities_of(nlp, ["", *TEXTS]) == [[], *GOLD]
 
 
-@pytest.mark.parametrize("reload", [reload_bytes, reload_disk, reload_copy])
-@pytest.mark.parametrize("kind, gate", [("soft", False), ("learned", False), ("learned", True)])
-def test_it_returns_from_bytes_and_disk(tmp_path, reload, kind, gate):
-    nlp = head_pipeline("crf_ner", {**CONFIG, "kind": kind, "gate": gate})
-    other = reload(nlp, tmp_path)
-    assert same(*(weights(own.get_pipe("crf_ner").model) for own in (nlp, other)))
-    docs = [make_doc(nlp, text) for text in TEXTS]
-    assert same(*(own.get_pipe("crf_ner").token_outputs(docs) for own in (nlp, other)))
-
-
 def test_another_dropout_may_load_the_weights(tmp_path):
     head_pipeline("crf_ner", CONFIG).to_disk(tmp_path)
     model = {"tok2vec": {"dropout": 0.9, "weight_dropout": 0.5}}
     assert spacy.load(tmp_path, config={"components": {"crf_ner": {"model": model}}})
-
-
-def test_as_shared_encoder():
-    nlp = shared_pipeline(("crf_ner", "span_ner"), config=CONFIG)
-    train(nlp, make_examples(nlp), steps=80)
-    assert entities_of(nlp, ["", *TEXTS]) == [[], *GOLD]
 
 
 def test_on_a_listener():
@@ -419,33 +355,11 @@ def test_on_a_listener():
     assert any(g is not None and g.any() for g in gradients(nlp.get_pipe("tok2vec").model))
 
 
-def test_below_questions():
-    nlp = spacy.blank("xx")
-    encoder = {"@architectures": "spacy_weakner.ConditionedEncoder.v1", "tok2vec": CONFIG}
-    model = {"@architectures": "spacy_weakner.MRCExtractor.v1", "encoder": encoder}
-    ner = nlp.add_pipe("mrc_ner", config={"model": model})
-    ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries={"LOC": "places", "PER": "people"})
-    train(nlp, make_examples(nlp), steps=60)
-    assert entities_of(nlp, ["", *TEXTS]) == [[], *GOLD]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_pipe_is_one_by_one(kind):
-    nlp = head_pipeline("crf_ner", {**CONFIG, "kind": kind})
-    docs = [Doc(nlp.vocab, words=text.split()) for text in ("", "Bob", *TEXTS, "Anna " * 30)]
-    ner = nlp.get_pipe("crf_ner")
-    together = ner.token_outputs(docs)
-    assert same(together, [ner.token_outputs([doc])[0] for doc in docs], tolerance=1e-5)
-
-
-@pytest.mark.parametrize("settings", [{"kind": "soft"}, {"kind": "unscaled"}, {"heads": 2}])
+@pytest.mark.parametrize("settings", [{"kind": "soft"}, {"kind": "unscaled"}, {"heads": 1}])
 def test_weights_are_not_loaded_into_other_settings(settings):
     """What the config says of an encoder is not overruled in silence by what is stored."""
-
-    def make(**settings):
-        return build_attention_encoder(build_hash_embed_cnn_tok2vec(**CNN), **{"heads": 4, **settings})
-
-    stored = make()
-    stored.initialize(X=[Doc(spacy.blank("xx").vocab, words=["a", "b"])])
+    stored = make()[0].to_bytes()
+    with pytest.raises(ValueError, match=r"sizes differ: .* here, .*'scale': 'learned'"):
+        make(**settings)[0].from_bytes(stored)
     with pytest.raises(WeaknerError, match="WK020"):
-        make(**settings).from_bytes(stored.to_bytes())
+        build_attention_encoder(random_vectors([1]).model, **{"heads": 2, **settings}).from_bytes(stored)

@@ -1,61 +1,13 @@
 """The learning rate follows the score on dev."""
 
-import io
-
 import pytest
 import spacy
-from spacy.training.initialize import init_nlp
-from spacy.training.loop import train
-from spacy.util import load_config_from_str
 from thinc.api import Adam, warmup_linear
 
-from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.joint.plateau import ReduceOnPlateau
 
-from ..util import SENTENCES, crf_pipeline, make_doc, make_examples
-
-CONFIG = """
-[nlp]
-lang = "xx"
-pipeline = ["crf_ner"]
-
-[components]
-
-[components.crf_ner]
-factory = "crf_ner"
-
-[corpora]
-
-[corpora.train]
-@readers = "spacy.Corpus.v1"
-path = "{folder}/a.spacy"
-
-[corpora.dev]
-@readers = "spacy.Corpus.v1"
-path = "{folder}/a.spacy"
-
-[training]
-seed = 0
-gpu_allocator = null
-max_steps = {steps}
-eval_frequency = 2
-patience = 0
-
-[training.score_weights]
-ents_f = 1.0
-
-[training.optimizer]
-@optimizers = "Adam.v1"
-learn_rate = {rate}
-L2 = 0.0
-
-[training.before_update]
-@callbacks = "spacy_weakner.ReduceOnPlateau.v1"
-factor = 0.5
-patience = {patience}
-min_rate = {least}
-"""
+from ..util import crf_pipeline, loop_config, make_examples, run_loop
 
 
 class Loop:
@@ -94,10 +46,6 @@ def test_the_rate_is_halved_at_the_fourth_evaluation_without_a_better_score():
 def test_a_better_score_begins_the_count_anew():
     scores = [0.5, 0.4, 0.4, 0.4, 0.6, 0.4, 0.4, 0.4, 0.4, 0.4]
     assert Loop().rates(scores) == [0.8] * 8 + [0.4] * 2
-
-
-def test_scores_of_nothing_do_not_count():
-    assert Loop(patience=0).rates([0.0, 0.0, 0.0, 0.5, 0.5]) == [0.8, 0.8, 0.8, 0.8, 0.4]
 
 
 def test_what_a_model_hits_that_has_learned_nothing_does_not_count():
@@ -186,16 +134,15 @@ def test_settings_that_cannot_be(settings):
 
 
 @pytest.mark.parametrize(
-    "rate, patience, least, expected",
+    "settings, expected",
     [
         # Nothing is learned at such rates, so that no score is better than the first.
-        (1e-12, 0, 0.0, [1e-12, 5e-13, 2.5e-13]),
-        (1e-12, 1, 0.0, [1e-12, 1e-12, 5e-13]),
-        (1e-12, 0, 4e-13, [1e-12, 5e-13, 0.0]),
+        ({"patience": 0}, [1e-12, 5e-13, 2.5e-13]),
+        ({"patience": 1}, [1e-12, 1e-12, 5e-13]),
+        ({"patience": 0, "min_rate": 4e-13}, [1e-12, 5e-13, 0.0]),
     ],
 )
-def test_in_a_training(tmp_path, monkeypatch, rate, patience, least, expected):
-    write_docs(tmp_path / "a.spacy", [make_doc(spacy.blank("xx"), text, ents) for text, ents in SENTENCES])
+def test_in_a_training(tmp_path, monkeypatch, settings, expected):
     rates = []
     report = ReduceOnPlateau.report
 
@@ -204,6 +151,12 @@ def test_in_a_training(tmp_path, monkeypatch, rate, patience, least, expected):
         rates.append(self.optimizer.learn_rate)
 
     monkeypatch.setattr(ReduceOnPlateau, "report", spy)
-    text = CONFIG.format(folder=tmp_path, rate=rate, patience=patience, least=least, steps=6)
-    train(init_nlp(load_config_from_str(text, interpolate=True)), stdout=io.StringIO(), stderr=io.StringIO())
+    training = {
+        "max_steps": 6,
+        "eval_frequency": 2,
+        "score_weights": {"ents_f": 1.0},
+        "optimizer": {"@optimizers": "Adam.v1", "learn_rate": 1e-12, "L2": 0.0},
+        "before_update": {"@callbacks": "spacy_weakner.ReduceOnPlateau.v1", "factor": 0.5, **settings},
+    }
+    run_loop(loop_config(tmp_path, {"crf_ner": {}}, training=training))
     assert rates == pytest.approx(expected)

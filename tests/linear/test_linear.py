@@ -5,7 +5,6 @@ import pytest
 import spacy
 
 from spacy_weakner.linear.indicators import build_indicator_features
-from spacy_weakner.linear.sparse import SparseLinear
 
 from ..sources.features_util import own_reading, said_examples, source_features
 from ..util import (
@@ -95,20 +94,9 @@ def test_it_is_learned_and_stored(head, reload, tmp_path):
     assert same(distributions(again.get_pipe(head), docs), distributions(nlp.get_pipe(head), docs))
 
 
-def test_it_learns_at_the_rate_of_the_head():
-    nlp = pipeline("crf_ner", head_learn_rate=0.0)
-    train(nlp, make_examples(nlp), steps=2)
-    assert not table(nlp, "crf_ner").get_param("W").any()
-
-
 @pytest.mark.parametrize("head", HEADS)
 def test_an_encoder_is_refused(head):
     config = head_config(head)
     config["model"]["linear"] = TOK2VEC
     with pytest.raises(ValueError, match=r"'tok2vec'"):
         spacy.blank("xx").add_pipe(head, config=config)
-
-
-def test_features_have_one_table_each():
-    nlp = pipeline("crf_ner", tok2vec=FEATURES)
-    assert sum(node.name == SparseLinear(1).name for node in nlp.get_pipe("crf_ner").model.walk()) == 2

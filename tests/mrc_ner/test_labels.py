@@ -1,18 +1,15 @@
 """Labels with their questions, and initialization."""
 
 import json
-import warnings
 
 import pytest
 import spacy
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config_from_str
 
-from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities, group_entities
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.training.weights import LoadWeights
 
-from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import (
     GOLD,
     LISTENER,
@@ -20,12 +17,15 @@ from ..util import (
     TEXTS,
     TOK2VEC,
     entities_of,
+    loop_config,
     make_example,
     make_examples,
     raw,
+    same,
     train,
+    weights,
 )
-from .util import QUERIES, conditioned, empty_pipe, mrc_config, mrc_pipeline
+from .util import QUERIES, conditioned, empty_pipe, mrc_pipeline
 
 # Labels and questions
 
@@ -36,32 +36,11 @@ def test_labels_are_those_of_the_questions():
     assert ner.queries == QUERIES and ner.n_outputs == 2
 
 
-@pytest.mark.parametrize("n_outputs", [2, 3])
-def test_the_number_of_scores_is_two(n_outputs):
-    nlp = spacy.blank("xx")
-    config = mrc_config()
-    ner = nlp.add_pipe("mrc_ner", config={**config, "model": {**config["model"], "nO": n_outputs}})
-    assert not ner.is_initialized
-    if n_outputs == 2:
-        ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
-        assert ner.is_initialized
-    else:
-        with pytest.raises(WeaknerError, match=r"\[WK005\].*'nO' = 3 .*: expected 2,"):
-            ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
-
-
 @pytest.mark.parametrize("labels", [["LOC", "PER"], ["LOC"]])
 def test_given_labels_choose_among_the_questions(labels):
     ner = mrc_pipeline(labels=labels).get_pipe("mrc_ner")
     assert ner.labels == tuple(labels) and list(ner.queries) == labels
     assert ner.model_inputs([]).queries == [QUERIES[label] for label in labels]
-
-
-@pytest.mark.parametrize("queries", [None, {}])
-def test_without_questions(queries):
-    nlp = spacy.blank("xx")
-    with pytest.raises(WeaknerError, match=r"WK036.*\.mrc_ner\.queries.*\?"):
-        empty_pipe(nlp).initialize(lambda: make_examples(nlp), nlp=nlp, queries=queries)
 
 
 def test_a_label_of_the_examples_without_a_question():
@@ -101,12 +80,6 @@ def test_questions_asked_before_initialization_come_first():
     ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
     assert ner.labels == ("ORG", "PER", "LOC")
     assert ner.model_inputs([]).queries == ["which company", *QUERIES.values()]
-
-
-def test_a_label_of_the_corpus_that_nobody_asks_for(trained):
-    example = make_example(trained, "Anna went", [(0, 1, "DATE")])
-    with pytest.raises(WeaknerError, match=r"\[WK003\] 'mrc_ner'.*'DATE'.*PER, LOC"):
-        trained.update([example])
 
 
 def test_a_new_label_with_a_known_question_is_found_where_the_known_one_is(trained):
@@ -159,90 +132,15 @@ def test_the_default_model_needs_no_download():
     assert len(list(nlp.pipe(TEXTS))) == 4
 
 
-CONFIG = """
-[paths]
-train = null
-
-[nlp]
-lang = "xx"
-pipeline = ["mrc_ner"]
-
-[components]
-
-[components.mrc_ner]
-factory = "mrc_ner"
-
-[initialize]
-
-[initialize.components]
-
-[initialize.components.mrc_ner]
-
-[initialize.components.mrc_ner.queries]
-@readers = "spacy_weakner.Queries.v1"
-
-[corpora]
-
-[corpora.train]
-@readers = "spacy_weakner.Corpus.v1"
-path = ${paths.train}
-
-[corpora.dev]
-@readers = "spacy_weakner.Corpus.v1"
-path = ${paths.train}
-
-[training]
-seed = 0
-gpu_allocator = null
-"""
-
-
 @pytest.mark.parametrize("how", ["json", "toml", "inline", "plain"])
 def test_questions_in_the_config(tmp_path, how):
-    nlp = spacy.blank("xx")
-    write_docs(tmp_path / "train.spacy", [example.reference for example in make_examples(nlp)])
     (tmp_path / "q.json").write_text(json.dumps(QUERIES))
     (tmp_path / "q.toml").write_text("\n".join(f'{label} = "{query}"' for label, query in QUERIES.items()))
-    config = load_config_from_str(CONFIG)
-    config["paths"]["train"] = str(tmp_path / "train.spacy")
-    section = config["initialize"]["components"]["mrc_ner"]
-    if how == "plain":
-        section["queries"] = QUERIES
-    else:
-        section["queries"].update({"queries": QUERIES} if how == "inline" else {"path": str(tmp_path / f"q.{how}")})
+    given = {"queries": QUERIES} if how == "inline" else {"path": str(tmp_path / f"q.{how}")}
+    queries = QUERIES if how == "plain" else {"@readers": "spacy_weakner.Queries.v1", **given}
+    config = loop_config(tmp_path, {"mrc_ner": {}}, initialize={"components": {"mrc_ner": {"queries": queries}}})
     ner = init_nlp(config).get_pipe("mrc_ner")
     assert ner.queries == QUERIES and ner.is_initialized
-
-
-@pytest.mark.parametrize("texts", [[""], ["", "a b"]])
-def test_initialization_with_empty_docs(texts):
-    nlp = spacy.blank("xx")
-    ner = empty_pipe(nlp)
-    ner.initialize(lambda: (make_example(nlp, text) for text in texts), nlp=nlp, queries=QUERIES)
-    assert ner.model.get_ref("head").get_dim("nO") == 2
-    assert ner.model.get_ref("head").layers[1].get_dim("nI") == 48
-
-
-@pytest.mark.parametrize("key", [None, "x"])
-@pytest.mark.parametrize("max_width", [None, 4, 3])
-def test_entities_that_are_too_wide_are_warned_about(key, max_width):
-    nlp = spacy.blank("xx")
-    ner = empty_pipe(nlp, max_width=max_width, spans_key=key)
-    example = make_example(nlp, NESTED_TEXT, NESTED[:1])
-    add_group(example.reference, "x", NESTED)
-    with warnings.catch_warnings(record=True) as found:
-        warnings.simplefilter("always")
-        ner.initialize(lambda: [example], nlp=nlp, queries={**QUERIES, "ORG": "which company"})
-    messages = [str(own.message) for own in found]
-    assert len(messages) == (max_width == 3)
-    assert all(f"[WK901] 1 of the {2 if key else 1} entities that 'mrc_ner'" in message for message in messages)
-
-
-def test_a_group_that_no_example_has_is_warned_about():
-    nlp = spacy.blank("xx")
-    ner = empty_pipe(nlp, spans_key="x")
-    with pytest.warns(UserWarning, match=r"\[WK902\].*'mrc_ner'.*'x'"):
-        ner.initialize(lambda: make_examples(nlp)[:1], nlp=nlp, queries=QUERIES)
 
 
 def test_an_encoder_of_another_component_is_refused():
@@ -250,3 +148,34 @@ def test_an_encoder_of_another_component_is_refused():
     nlp.add_pipe("tok2vec", config={"model": TOK2VEC})
     with pytest.raises(ValueError, match=r"'mrc_ner'"):
         empty_pipe(nlp, encoder=conditioned(LISTENER))
+
+
+# Weights of an earlier stage
+
+
+@pytest.mark.parametrize("parts", [None, {"mrc_ner": ["all"]}, {"mrc_ner": ["encoder", "head"]}])
+def test_weights_are_loaded_whatever_the_questions(mrc_path, parts):
+    nlp = LoadWeights(mrc_path, parts)(mrc_pipeline(seed=7, queries={"PLACE": QUERIES["LOC"], "X": "some thing"}))
+    ner = nlp.get_pipe("mrc_ner")
+    assert same(weights(ner.model), weights(spacy.load(mrc_path).get_pipe("mrc_ner").model))
+    assert ner.labels == ("PLACE", "X") and ner.queries == {"PLACE": QUERIES["LOC"], "X": "some thing"}
+    ner.nested = True
+    for text, gold in SENTENCES:
+        found = [own for own in group_entities(nlp(raw(nlp, text)), "pred:mrc_ner") if own[2] == "PLACE"]
+        assert found == [(start, end, "PLACE") for start, end, label in gold if label == "LOC"]
+
+
+def test_questions_that_earlier_versions_stored_in_the_model_are_not_asked(trained, tmp_path):
+    trained.get_pipe("mrc_ner").model.attrs["queries"] = ["something else"]
+    trained.to_disk(tmp_path)
+    assert entities_of(spacy.load(tmp_path), TEXTS) == GOLD
+    assert entities_of(LoadWeights(tmp_path)(mrc_pipeline(seed=7)), TEXTS) == GOLD
+
+
+def test_loaded_weights_learn_the_new_questions(mrc_path, tmp_path):
+    nlp = LoadWeights(mrc_path)(mrc_pipeline(seed=7, queries={"ORG": "which company"}))
+    train(nlp, [make_example(nlp, "Bob likes Google", [(2, 3, "ORG")])])
+    nlp.to_disk(tmp_path)
+    other = spacy.load(tmp_path)
+    assert other.get_pipe("mrc_ner").queries == {"ORG": "which company"}
+    assert entities_of(other, ["Bob likes Google"]) == [[(2, 3, "ORG")]]

@@ -79,16 +79,6 @@ def test_other_files_and_labels_that_stand_there_twice(tmp_path):
         make_queries(write(tmp_path, "q.json", '{"PER": "Who?", "LOC": "Where?", "PER": "Which?"}'))
 
 
-def test_labels_are_texts():
-    with pytest.raises(WeaknerError, match=r"\[WK036\].*labels 1\."):
-        make_queries(queries={1: "Who?"})
-
-
-def test_a_table_is_no_question(tmp_path):
-    with pytest.raises(WeaknerError, match=r"\[WK036\].*labels PER\."):
-        make_queries(write(tmp_path, "q.toml", '[PER]\nquery = "Who?"\n'))
-
-
 @pytest.mark.parametrize(
     "name, text",
     [("q.json", "{"), ("q.json", ""), ("q.json", TOML), ("q.toml", "PER = "), ("q.toml", '{"PER": "Who?"}')],
@@ -106,3 +96,8 @@ def test_files_that_cannot_be_read(tmp_path):
         make_queries(tmp_path)
     with pytest.raises(WeaknerError, match=r"\[WK104\].*q\.json"):
         make_queries(write(tmp_path, "q.json", '{"LOC": "Köln"}'.encode("latin-1")))
+
+
+def test_labels_are_texts():
+    with pytest.raises(WeaknerError, match=r"\[WK036\].*labels 1\."):
+        make_queries(queries={1: "Who?"})

@@ -1,13 +1,18 @@
 """Step functions from scores to chances: hand-computed numbers, slow twins, ties and few observations."""
 
 import itertools
+import json
 
 import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from spacy_weakner.corpus.tags import MISSING, TagScheme
 from spacy_weakner.needle.binning import Steps, bin_means, histogram, isotonic
+from spacy_weakner.needle.completion import complete, is_broken, matched, mix
+from spacy_weakner.needle.confidence import Calibration, confidence, score_per_word
+from spacy_weakner.ty import PathScore
 
 SCORES = numpy.array([0.1, 0.5, 0.9, 1.2, 1.6, 2.0, 2.2, 2.5, 3.0, 3.3, 3.7, 4.1])
 HITS = numpy.array([0, 0, 1, 0, 1, 0, 1, 1, 1, 0, 1, 1], dtype=float)
@@ -36,25 +41,6 @@ def test_order_does_not_matter():
     for function in (lambda x, y: histogram(x, y, 5), isotonic):
         for a, b in zip(function(SCORES, HITS), function(SCORES[order], HITS[order]), strict=True):
             assert a.tolist() == b.tolist()
-
-
-@pytest.mark.parametrize("n_bins, min_per_bin, expected", [(50, 1, 12), (50, 5, 2), (3, 1, 3), (50, 100, 1), (1, 1, 1)])
-def test_few_observations_make_fewer_bins(n_bins, min_per_bin, expected):
-    steps = histogram(SCORES, HITS, n_bins, min_per_bin)
-    assert len(steps.values) == expected
-    assert steps.counts.min() >= min(min_per_bin, len(SCORES))
-
-
-@pytest.mark.parametrize("scores", [[1.0] * 6, [1, 1, 1, 1, 1, 2], [1, 2, 2, 2, 2, 2], [1, 2, 2, 3, 3, 3], [5.0]])
-@pytest.mark.parametrize("n_bins", [1, 2, 3, 6])
-def test_equal_scores_share_a_bin(scores, n_bins):
-    scores = numpy.asarray(scores, dtype=float)
-    hits = numpy.arange(len(scores)) % 2.0
-    steps = histogram(scores, hits, n_bins)
-    assert numpy.isfinite(steps.values).all() and steps.counts.min() > 0
-    for score in scores:
-        assert min(hits) <= steps(score) <= max(hits)
-    assert steps.counts @ steps.values == pytest.approx(hits.sum())
 
 
 def slow_isotonic(scores, hits):
@@ -90,15 +76,6 @@ def test_isotonic_regression_equals_its_twin(seed):
     assert (numpy.diff(steps.values) > 0).all() and steps.counts.sum() == n
 
 
-def test_isotonic_regression_never_falls():
-    rng = numpy.random.RandomState(0)
-    scores = rng.normal(size=500)
-    steps = isotonic(scores, (rng.uniform(size=500) < 1 / (1 + numpy.exp(-scores))).astype(float))
-    looked_up = [steps(score) for score in numpy.linspace(-4, 4, 100)]
-    assert looked_up == sorted(looked_up)
-    assert looked_up[0] < 0.2 and looked_up[-1] > 0.8
-
-
 def test_scores_beyond_those_seen_belong_to_the_outermost_steps():
     steps = Steps(numpy.array([0.0]), numpy.array([0.2, 0.8]), numpy.array([1, 1]))
     assert [steps(s) for s in (-1e9, -numpy.inf, 0.0, 1e9, numpy.inf)] == [0.2, 0.2, 0.8, 0.8, 0.8]
@@ -125,6 +102,96 @@ def test_no_bin_is_too_small_however_scores_are_tied(scores, n_bins, least):
         assert len(steps.counts) == max(1, min(n_bins, len(x) // least)) and numpy.ptp(steps.counts) <= 1
 
 
-def test_ties_that_had_left_a_bin_too_small():
-    scores = numpy.asarray([0, 1, 2, 3, *[4] * 7, *range(5, 11)], dtype="float64")
-    assert histogram(scores, scores * 0, 3, 5).counts.tolist() == [11, 6]
+# Confidence
+
+
+STEPS = bin_means(SCORES, HITS, numpy.array([1.2, 2.2]))
+
+
+@pytest.mark.parametrize(
+    "score, share, expected",
+    [(0, 0, 0.333333), (1.4, 0.25, 0.5), (2.2, 0.5, 0.916667), (3.6, 0.2, 0.866667), (9.9, 0.9, 0.95)],
+)
+def test_oracle(score, share, expected):
+    assert confidence([1.0] * round(share * 20), 20, STEPS(score)) == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_cap_can_be_lifted():
+    assert confidence([1.0] * 18, 20, 5 / 6, cap=1.0) == pytest.approx(0.983333, abs=1e-5)
+
+
+def test_matched_tokens_count_as_their_sources_do():
+    assert confidence([0.5, 0.9], 4, 0.2) == pytest.approx((0.5 + 0.9 + 0.2 + 0.2) / 4)
+
+
+def test_score_per_word():
+    path = PathScore(["O", "O", "B-A", "I-A"], 6.0, -2.0)
+    assert score_per_word(path, "viterbi") == 1.5
+    assert score_per_word(path, "log_probability") == -0.5
+    calibration = Calibration("viterbi", "sentence", STEPS, {})
+    assert calibration.predicted(path) == pytest.approx(1 / 3)
+
+
+def test_it_can_be_stored_as_json():
+    calibration = Calibration("log_probability", "token", STEPS, {"terms": 0.9}, {"none": 71.5}, 0.25)
+    stored = json.loads(json.dumps(calibration.to_json()))
+    assert stored.pop("steps") == {name: values.tolist() for name, values in STEPS._asdict().items()}
+    assert Calibration(**stored, steps=STEPS) == calibration
+
+
+# Completion
+
+
+BIO = TagScheme("BIO", ["A", "B"])
+
+
+def ids(scheme, text):
+    return numpy.asarray([MISSING if tag == "?" else scheme.index[tag] for tag in text.split()], dtype="int64")
+
+
+@pytest.mark.parametrize(
+    "weak, predicted, expected",
+    [
+        ("O B-A I-A O", "B-B O O B-A", "B-B B-A I-A B-A"),
+        ("? B-A I-A ?", "B-B O O B-A", "B-B B-A I-A B-A"),
+        ("O O", "O O", "O O"),
+        ("B-A O", "B-A I-A", "B-A I-A"),
+        ("O B-A", "B-B I-B", "B-B B-A"),
+        ("B-A O", "B-B I-B", "B-A I-B"),
+        ("", "", ""),
+    ],
+)
+def test_equation_2(weak, predicted, expected):
+    completed = complete(ids(BIO, weak), ids(BIO, predicted))
+    assert completed.tolist() == ids(BIO, expected).tolist()
+
+
+def test_soft_completion():
+    weak = numpy.asarray([MISSING, 0, 1, 2])
+    predicted = numpy.asarray([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [1.0, 0.0, 0.0]])
+    soft = mix(weak, predicted, numpy.asarray([numpy.nan, 0.7, 1.0, 0.75]))
+    expected = [[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.25, 0.0, 0.75]]
+    numpy.testing.assert_allclose(soft, expected)
+
+
+def test_matched_tokens_are_those_of_weak_entities():
+    assert matched(ids(BIO, "? O B-A I-A")).tolist() == [False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    "scheme, tags, broken",
+    [
+        ("BIO", "B-A I-A O", False),
+        ("BIO", "B-A I-B", True),
+        ("BIO", "O I-A", True),
+        ("BIO", "I-A", True),
+        ("BIO", "", False),
+        ("IOBES", "B-A E-A S-B", False),
+        ("IOBES", "B-A", True),
+        ("IOBES", "B-A S-A", True),
+        ("IO", "I-A I-B O", False),
+    ],
+)
+def test_broken_sequences(scheme, tags, broken):
+    scheme = TagScheme(scheme, ["A", "B"])
+    assert is_broken(ids(scheme, tags), scheme) == broken

@@ -24,8 +24,6 @@ from ..crf_ner.test_losses import (
     ENTITY_TAGS,
     SCHEME,
     agrees,
-    check_finite_differences,
-    close,
     make_case,
     same_gradient,
     tag_arrays,
@@ -39,10 +37,6 @@ WEIGHTS = (0.9, 0.3, 0.6)
 
 def targets(tags, weights):
     return [Target(t, w) for t, w in zip(tags, weights, strict=True)]
-
-
-def with_weights(loss, weights):
-    return lambda parameters, emissions, tags: loss(parameters, emissions, targets(tags, weights))
 
 
 def slow_twin(parameters, emissions, tags, weight, per_token):
@@ -91,20 +85,6 @@ def test_equals_brute_force(loss, rate, constrain):
     assert loss(parameters, emissions, targets(tags, WEIGHTS)).loss == pytest.approx(numpy.mean(parts), abs=1e-8)
 
 
-@pytest.mark.parametrize("constrain", [False, True])
-@pytest.mark.parametrize("rate", [0.0, 0.5])
-@pytest.mark.parametrize("loss", [LOSS, TOKEN])
-def test_gradient(loss, rate, constrain):
-    parameters, emissions = make_case(constrain)
-    check_finite_differences(with_weights(loss, WEIGHTS), parameters, emissions, with_holes(ENTITY_TAGS, rate=rate))
-
-
-def test_gradient_in_log_space():
-    # Emissions too wide for products of probabilities; half of the paths are next to impossible.
-    parameters, emissions = make_case(scale=60.0)
-    check_finite_differences(with_weights(TOKEN, WEIGHTS), parameters, emissions, with_holes(ENTITY_TAGS))
-
-
 # What it means
 
 
@@ -124,18 +104,6 @@ def test_it_rests_where_the_probability_is_the_confidence(weight):
     assert noise_aware_slope(loss, confidence)[0] == pytest.approx(0.0, abs=1e-12)
     around = noise_aware(loss * [[0.9], [1.0], [1.1]], confidence)
     assert around[1, 0] < around[0, 0] and around[1, 0] < around[2, 0]
-
-
-def test_sentences_of_a_batch_do_not_touch_each_other():
-    parameters, emissions = make_case()
-    tags = with_holes(ENTITY_TAGS)
-    whole = LOSS(parameters, emissions, targets(tags, WEIGHTS))
-    parts = [LOSS(parameters, [e], targets([t], [w])) for e, t, w in zip(emissions, tags, WEIGHTS, strict=True)]
-    assert whole.loss == pytest.approx(numpy.mean([part.loss for part in parts]))
-    for own, part in zip(whole.emissions, parts, strict=True):
-        close(own, part.emissions[0])
-    for i, own in enumerate(whole.parameters):
-        close(own, sum(part.parameters[i] for part in parts))
 
 
 # Edges
@@ -159,17 +127,6 @@ def test_the_only_legal_sequence_teaches_nothing():
     result = LOSS(parameters, [numpy.zeros((1, 2))], targets(tag_arrays([[0]]), [0.5]))
     assert math.isfinite(result.loss)
     assert not result.emissions[0].any()
-
-
-def test_without_annotation_and_without_tokens():
-    parameters, emissions = make_case()
-    nothing = numpy.zeros((0, len(SCHEME)))
-    tags = [numpy.full(len(e), MISSING) for e in emissions]
-    for loss in (LOSS, TOKEN):
-        assert loss(parameters, [], []).loss == 0.0
-        result = loss(parameters, [*emissions, nothing], targets([*tags, numpy.zeros(0, dtype="int64")], [0.5] * 4))
-        assert result.loss == 0.0
-        assert not any(g.any() for g in [*result.emissions, *result.parameters])
 
 
 # From examples
@@ -202,12 +159,6 @@ def test_confidence_comes_from_the_doc(nlp_example):
 def test_strong_sentences_have_their_weight(nlp_example):
     assert LOSS.encode(nlp_example, SCHEME).weight == 1.0
     assert NoiseAwareCRF(strong_weight=0.95).encode(nlp_example, SCHEME).weight == 0.95
-
-
-@pytest.mark.parametrize("settings", [{"level": "word"}, {"strong_weight": 1.1}, {"strong_weight": float("nan")}])
-def test_settings_out_of_range(settings):
-    with pytest.raises(WeaknerError, match=rf"WK005.*{next(iter(settings))}"):
-        NoiseAwareCRF(**settings)
 
 
 @pytest.fixture

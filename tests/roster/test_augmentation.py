@@ -17,39 +17,16 @@ from spacy_weakner.roster.augmentation import (
 )
 
 WORD_PIECE = ["[MASK]", "paris", "new", "##ing", "##er", "went", ",", "Paris", "London", "to", "I", "##", "[unused7]"]
-BYTES = [
-    "<mask>",
-    "Ġparis",
-    "Ġnew",
-    "ing",
-    "er",
-    "Ġwent",
-    "Ġ,",
-    "ĠParis",
-    "ĠLondon",
-    "Ġto",
-    "ĠI",
-    "Ġ",
-    "ĠÃ©t",
-    "Ã",
-    "Ċ",
-]
-SENTENCE = [
-    "<mask>",
-    "▁paris",
-    "▁new",
-    "ing",
-    "er",
-    "▁went",
-    "▁,",
-    "▁Paris",
-    "▁London",
-    "▁to",
-    "▁I",
-    "▁",
-    "北",
-    "<0x0A>",
-]
+
+
+def marked(mark):
+    """Pieces with a mark where words begin."""
+    words = [f"{mark}{word}" for word in ("paris", "new", "went", ",", "Paris", "London", "to", "I", "")]
+    return ["<mask>", *words[:2], "ing", "er", *words[2:]]
+
+
+BYTES = [*marked("Ġ"), "ĠÃ©t", "Ã", "Ċ"]
+SENTENCE = [*marked("▁"), "北", "<0x0A>"]
 
 
 def vocabulary(tokens, uncased=False):

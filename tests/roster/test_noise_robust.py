@@ -8,13 +8,12 @@ import spacy
 
 from spacy_weakner.corpus.tags import MISSING, TagScheme
 from spacy_weakner.corpus.weak import set_tags
-from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import CategoricalCrossentropy, GeneralizedCrossEntropy, MeanAbsoluteError
 from spacy_weakner.roster.noise_robust import NoiseRobustLearning
-from spacy_weakner.token_ner.objective import HardLabels, Objective, TokenBatch
+from spacy_weakner.token_ner.objective import HardLabels, TokenBatch
 
 from ..token_ner.util import probabilities, random_outputs
-from ..util import make_example, numeric_gradient
+from ..util import make_example
 
 NLP = spacy.blank("xx")
 SCHEME = TagScheme("IO", ["LOC", "ORG", "PER"])
@@ -91,33 +90,6 @@ def test_equals_brute_force(separate, threshold):
     assert 0 < sum(a + b for a, b in weights) < 2 * (TAGS > 0).sum() + (TAGS == 0).sum()
 
 
-@both_forms
-def test_the_two_forms_differ(separate):
-    outputs, teacher = random_outputs(12), random_outputs(12, seed=1)
-    found = learn(no_dropping(threshold=0.3, separate=separate), outputs, teacher).loss
-    other = learn(no_dropping(threshold=0.3, separate=not separate), outputs, teacher).loss
-    assert found != pytest.approx(other)
-
-
-@both_forms
-def test_gradient_by_finite_differences(separate):
-    objective = no_dropping(threshold=0.2, separate=separate)
-    outputs, teacher = random_outputs(12), random_outputs(12, seed=1)
-    found = learn(objective, outputs, teacher).outputs
-    expected = numeric_gradient(lambda moved: learn(objective, moved, teacher).loss, outputs)
-    numpy.testing.assert_allclose(found, expected, atol=1e-6)
-    assert found.any()
-
-
-def test_the_authors_never_remove_that_a_token_belongs_to_an_entity():
-    teacher = numpy.zeros((12, N_TAGS))
-    result = learn(no_dropping(threshold=0.9, separate=True), random_outputs(12), teacher)
-    assert (result.outputs[TAGS > 0, 0] != 0.0).all()
-    assert (result.outputs[TAGS > 0, 1:] == 0.0).all()
-    assert (result.outputs[TAGS == 0] == 0.0).all()
-    assert not learn(no_dropping(threshold=0.9), random_outputs(12), teacher).outputs.any()
-
-
 @pytest.mark.parametrize("loss", [CategoricalCrossentropy(), MeanAbsoluteError(), GeneralizedCrossEntropy(0.3)])
 def test_the_loss_decides(loss):
     objective = NoiseRobustLearning(loss, drop_outside=0.0, threshold=None)
@@ -128,16 +100,6 @@ def test_the_loss_decides(loss):
 
 
 # Thresholds
-
-
-@pytest.mark.parametrize("teacher", [None, random_outputs(12, seed=1)])
-def test_without_a_threshold_nothing_is_removed_and_no_teacher_needed(teacher):
-    objective = no_dropping(threshold=None)
-    assert not objective.uses_teacher
-    assert (
-        learn(objective, random_outputs(12), teacher).loss == HardLabels(GCE)(TokenBatch(random_outputs(12), TAGS)).loss
-    )
-    assert objective.statistics() == {}
 
 
 @both_forms
@@ -156,16 +118,6 @@ def test_thresholds_at_the_ends(separate, scale, threshold, removed):
     objective = no_dropping(threshold=threshold, separate=separate)
     learn(objective, random_outputs(12), random_outputs(12, seed=1, scale=scale))
     assert objective.statistics() == {"entity_removed": removed, "outside_removed": removed}
-
-
-@both_forms
-@pytest.mark.parametrize("tag", [0, 2])
-@pytest.mark.parametrize("chance, stays", [(0.69, False), (0.71, True)])
-def test_labels_above_the_threshold_stay(separate, tag, chance, stays):
-    objective = no_dropping(threshold=0.7, separate=separate)
-    result = learn(objective, random_outputs(1), pressed(tag, chance)[None], [tag])
-    part = result.outputs[:, 1:] if separate and tag else result.outputs
-    assert bool(part.any()) is stays
 
 
 # Dropping
@@ -192,11 +144,6 @@ def test_dropping_of_nothing_and_of_everything(share, expected):
     assert encode("a Bob b", [(1, 2, "PER")], drop_outside=share) == expected
 
 
-def test_tokens_of_entities_are_never_dropped():
-    text = "Bob " * 50
-    assert encode(text, [(0, 50, "PER")], drop_outside=1.0) == [3] * 50
-
-
 def test_dropping_is_constant_and_does_not_depend_on_what_came_before():
     texts = sentences(20)
     objective, scheme = NoiseRobustLearning(GCE, seed=1), SCHEME
@@ -212,13 +159,6 @@ def test_dropping_is_another_for_another_seed_and_another_sentence():
     by_seed = [[encode(text, seed=seed) for text in sentences(20)] for seed in range(3)]
     assert by_seed[0] != by_seed[1] != by_seed[2] != by_seed[0]
     assert len({tuple(tags) for tags in by_seed[0]}) > 10
-
-
-def test_what_is_dropped_teaches_nothing():
-    tags = numpy.asarray(encode(" ".join(sentences(2))))
-    assert MISSING in tags
-    result = learn(no_dropping(threshold=None), random_outputs(len(tags)), tags=tags)
-    assert (result.outputs.any(axis=1) == (tags != MISSING)).all()
 
 
 def test_labels_are_those_of_entities_and_of_completed_tags():
@@ -279,42 +219,6 @@ def test_every_renewal_counts_anew():
     assert not learn(objective, random_outputs(1), pressed(1, 0.1)[None], [1]).outputs.any()
 
 
-def test_a_corpus_without_sentences_leaves_nothing_to_keep():
-    objective = no_dropping()
-    objective.renew(iter([]))
-    assert not learn(objective, random_outputs(1), pressed(1, 0.1)[None], [1]).outputs.any()
-
-
-# Numbers
-
-
-@both_forms
-@pytest.mark.parametrize("tags", [[0, 0, 0], [MISSING] * 3, [1, 1, 1], [], [0, 3, 3]])
-def test_batches_without_entities_or_without_some_label(separate, tags):
-    n = len(tags)
-    objective = no_dropping(threshold=0.3, separate=separate)
-    teacher = random_outputs(n, seed=1)
-    renewed(objective, numpy.asarray(tags, dtype="int64"), teacher)
-    result = learn(objective, random_outputs(n), teacher, numpy.asarray(tags, dtype="int64"))
-    assert numpy.isfinite(result.loss)
-    assert result.outputs.shape == (n, N_TAGS)
-    assert numpy.isfinite(result.outputs).all()
-    assert all(0.0 <= value <= 1.0 for value in objective.statistics().values())
-
-
-@both_forms
-@pytest.mark.parametrize("scale", [1e4, -1e4])
-def test_labels_that_are_impossible_to_model_and_teacher_give_numbers(separate, scale):
-    outputs = numpy.full((4, N_TAGS), scale)
-    outputs[:, 1] = -scale
-    tags = numpy.asarray([0, 1, 2, 3])
-    for threshold in (0.0, 0.7):
-        objective = renewed(no_dropping(threshold=threshold, separate=separate), tags, outputs)
-        result = learn(objective, outputs, outputs, tags)
-        assert numpy.isfinite(result.loss)
-        assert numpy.isfinite(result.outputs).all()
-
-
 # Statistics
 
 
@@ -329,37 +233,3 @@ def test_statistics_count_since_they_were_asked_for():
     learn(objective, random_outputs(2), teacher[[0, 4]], [1, 1])
     assert objective.statistics() == {"entity_removed": 0.5, "outside_removed": 0.0}
     assert objective.statistics() == {}
-
-
-# Settings
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"drop_outside": 1.1},
-        {"drop_outside": -0.1},
-        {"threshold": 1.5},
-        {"threshold": float("nan")},
-        {"minority": 2.0},
-        {"seed": -1},
-    ],
-)
-def test_settings_out_of_range(settings):
-    (name,) = settings
-    with pytest.raises(WeaknerError, match=rf"\[WK005\].*'{name}'"):
-        NoiseRobustLearning(GCE, **settings)
-
-
-def test_it_is_an_objective():
-    objective = NoiseRobustLearning(GCE)
-    assert isinstance(objective, Objective)
-    assert not objective.uses_augmented
-
-
-def test_equal_settings_are_equal_whatever_was_counted():
-    one, other = no_dropping(), no_dropping()
-    renewed(one, [1, 1], random_outputs(2))
-    learn(one, random_outputs(12), random_outputs(12, seed=1))
-    assert one == other
-    assert one != no_dropping(seed=1)

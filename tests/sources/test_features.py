@@ -337,20 +337,6 @@ def test_only_with_features_the_text_starts_at_zero(head):
 
 
 @head_of_each
-def test_features_learn_at_the_rate_of_the_head(head):
-    nlp = source_pipeline(head, "terms")
-    ner = nlp.get_pipe(head)
-    ner.head_learn_rate = 0.0
-    layer = ner.model.get_ref("source_features")
-    before = layer.get_param("W").copy()
-    train(nlp, said_examples(nlp, "terms"), steps=1)
-    assert numpy.array_equal(layer.get_param("W"), before)
-    ner.head_learn_rate = 1.0
-    train(nlp, said_examples(nlp, "terms"), steps=1)
-    assert not numpy.array_equal(layer.get_param("W"), before)
-
-
-@head_of_each
 @pytest.mark.parametrize("weak", [False, True])
 def test_weak_examples_hide_their_features_and_keep_no_mark(head, weak):
     nlp = source_pipeline(head, "terms")

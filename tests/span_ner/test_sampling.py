@@ -7,16 +7,11 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.corpus.weak import doc_entities
+from spacy_weakner.corpus.weak import doc_entities, set_group
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import log_softmax
-from spacy_weakner.span_ner.samplers import (
-    START,
-    AllNegatives,
-    UniformNegativeSampler,
-    WeightedNegativeSampler,
-    number_of_negatives,
-)
+from spacy_weakner.span_ner.oracle import Oracle
+from spacy_weakner.span_ner.samplers import START, AllNegatives, UniformNegativeSampler, WeightedNegativeSampler
 from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.ty import Tick
 
@@ -32,8 +27,19 @@ from ..util import (
     make_example,
     make_examples,
     same,
+    train,
 )
-from .util import UNIFORM, WEIGHTED, add_group, all_spans, force_scores, recorded_ner, span_pipeline, with_hidden
+from .util import (
+    UNIFORM,
+    WEIGHTED,
+    add_group,
+    all_spans,
+    force_scores,
+    recorded_ner,
+    span_config,
+    span_pipeline,
+    with_hidden,
+)
 
 TEXT, ENTITIES = "Anna went to New York", [(0, 1, "PER"), (3, 5, "LOC")]
 LONG_TEXT = "Anna went to New York today and left again " * 57
@@ -105,14 +111,6 @@ def test_a_sampler_that_is_not_weighted_gets_no_probabilities(nlp, ner):
     assert spy.calls == [(15, 5, None, START)]
 
 
-@pytest.mark.parametrize("texts", [["Bob"], ["Bob", ""]])
-def test_no_candidates_at_all(texts):
-    nlp = span_pipeline(sampler=WEIGHTED)
-    TrainingClock(total_steps=4)(nlp, {"step": 0, "epoch": 0})
-    examples = [make_example(nlp, text, [(0, 1, "PER")] if text else []) for text in texts]
-    assert nlp.update(examples, sgd=False)["span_ner"] > 0
-
-
 def test_nothing_annotated_is_not_weighed(nlp, ner):
     ner.sampler = spy = SpySampler()
     assert nlp.update([make_example(nlp, TEXT, annotated=False)], sgd=False)["span_ner"] == 0.0
@@ -139,12 +137,6 @@ def test_the_weighted_sampler_needs_the_clock():
     with pytest.raises(WeaknerError, match=r"(?s)\[WK004\] 'span_ner'.*TrainingClock"):
         nlp.update(make_examples(nlp), sgd=False)
     assert len(nlp("Bob")) == 1
-
-
-@pytest.mark.parametrize("sampler", [UNIFORM, {"@misc": "spacy_weakner.AllNegatives.v1"}])
-def test_others_do_not(sampler):
-    nlp = span_pipeline(sampler=sampler)
-    assert nlp.update(make_examples(nlp), sgd=False)["span_ner"] > 0
 
 
 def test_the_temperature_follows_the_clock(monkeypatch):
@@ -174,31 +166,6 @@ def test_it_learns_with_the_weighted_sampler(include_outside):
         clock(nlp, {"step": step, "epoch": 0})
         nlp.update(make_examples(nlp), sgd=optimizer)
     assert entities_of(nlp, TEXTS) == GOLD
-
-
-def test_what_the_model_takes_for_an_entity_is_drawn_less():
-    nlp = span_pipeline(sampler={**WEIGHTED, "ratio": 0.6, "include_outside": False})
-    ner = nlp.get_pipe("span_ner")
-    ner.tick(Tick(0, 0, 1.0))
-    rates = {}
-    # Vectors are such that one token is taken for an entity, the other spans for uncertain "O".
-    for sampler in (UniformNegativeSampler(0.6), ner.sampler):
-        ner.sampler = sampler
-        head = ner.model.get_ref("head")
-        for name in "AC":
-            head.set_param(name, head.get_param(name) * 0)
-        head.set_param("B", numpy.eye(16, dtype="float32"))
-        W = numpy.zeros((3, 16), dtype="float32")
-        W[2, 0] = 8.0
-        head.set_param("W", W)
-        head.set_param("c", numpy.asarray([1, 0, 0], dtype="float32"))
-        vectors = numpy.zeros((5, 16), dtype="float32")
-        vectors[0, 0] = 5.0
-        for _ in range(200):
-            loss_with(ner, [with_hidden(nlp, TEXT, [(0, 1, "PER")])], [vectors])
-        rates[sampler.weighted] = ner.training_statistics()["missampling_rate"]
-    assert rates[False] == pytest.approx(1 / 15, abs=0.04)
-    assert rates[True] == 0.0
 
 
 # Statistics
@@ -244,19 +211,6 @@ def test_wrong_spans_are_not_counted(nlp):
     }
 
 
-def test_the_rate_on_average_is_that_of_uniform_drawing(nlp, ner):
-    ner.sampler = UniformNegativeSampler()
-    example = with_hidden(nlp, TEXT, ENTITIES, shown=ENTITIES[:1])
-    vectors = ner.model.predict([example.predicted])
-    n = 1000
-    for _ in range(n):
-        loss_with(ner, [example], vectors)
-    found = ner.training_statistics()
-    size = number_of_negatives(5, 14, 0.35)
-    assert found["negatives"] == n * size
-    assert found["missampling_rate"] == pytest.approx(1 / 14, abs=5 * (1 / 14 / (n * size)) ** 0.5)
-
-
 # Memory
 
 
@@ -296,3 +250,126 @@ def test_memory_of_training_is_bounded(large, sampler):
     ner, example, vectors = large
     ner.max_width, ner.sampler = 10, sampler
     assert peak(lambda: loss_with(ner, [example], vectors)) < 60
+
+
+# A pipeline that was trained before, by which negatives are chosen
+
+
+EXCLUDE = {**UNIFORM, "ratio": 3.0, "exclude": 0.5}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A pipeline that knows its sentences by heart."""
+    nlp = span_pipeline()
+    train(nlp, make_examples(nlp), steps=40)
+    folder = tmp_path_factory.mktemp("oracle") / "model"
+    nlp.to_disk(folder)
+    return folder
+
+
+def learner(path, labels=None, *, sampler=EXCLUDE, **settings):
+    """An untrained pipeline with an oracle."""
+    nlp = spacy.blank("xx")
+    ner = nlp.add_pipe("span_ner", config=span_config(sampler=sampler, **settings))
+    ner.initialize(lambda: make_examples(nlp), nlp=nlp, labels=labels, oracle=path)
+    return nlp, ner
+
+
+def test_the_sampler_is_told_what_the_oracle_thinks(path):
+    nlp, ner = learner(path)
+    ner.sampler = spy = SpySampler()
+    nlp.update([make_example(nlp, ""), *make_examples(nlp)], sgd=False)
+    known = spacy.load(path).get_pipe("span_ner")
+    for (text, gold), call in zip(zip(TEXTS, GOLD, strict=True), spy.calls, strict=False):
+        spans = [span for span in all_spans(len(text.split())) if span not in {entity[:2] for entity in gold}]
+        (vectors,) = known.model.predict([make_doc(nlp, text)])
+        scores = known.model.get_ref("head").predict((vectors, numpy.asarray(spans)))
+        numpy.testing.assert_allclose(call[2], log_softmax(scores), rtol=1e-4, atol=1e-5)
+
+
+def test_labels_may_be_in_another_order(path):
+    ours, theirs = (Oracle(path, "span_ner", labels) for labels in (["LOC", "PER"], ["PER", "LOC"]))
+    doc, spans = make_doc(spacy.blank("xx"), TEXTS[0]), numpy.asarray(all_spans(len(TEXTS[0].split())))
+    numpy.testing.assert_array_equal(ours([doc], [spans])[0][:, [0, 2, 1]], theirs([doc], [spans])[0])
+
+
+def test_hidden_entities_that_it_knows_are_not_drawn(path):
+    nlp, ner = learner(path, sampler=EXCLUDE)
+    nlp.update([with_hidden(nlp, text, gold) for text, gold in zip(TEXTS, GOLD, strict=True)], sgd=False)
+    counts = ner.training_statistics()
+    assert counts["negatives"] > 0 and counts["missampling_rate"] == 0.0
+    ner._oracle, ner.sampler = None, UniformNegativeSampler(3.0)
+    nlp.update([with_hidden(nlp, text, gold) for text, gold in zip(TEXTS, GOLD, strict=True)], sgd=False)
+    assert ner.training_statistics()["missampling_rate"] > 0.0
+
+
+def test_weights_are_those_of_the_oracle(path):
+    """A weighted sampler asks the model that learns only where there is no oracle."""
+    nlp, ner = learner(path)
+    ner.sampler = spy = SpySampler()
+    assert spy.weighted
+    nlp.update(make_examples(nlp), sgd=False)
+    certain = [numpy.exp(call[2]).max(axis=1).mean() for call in spy.calls if len(call[2])]
+    assert min(certain) > 0.9  # an untrained model is not
+
+
+def test_the_oracle_stays_as_it_is_and_is_not_saved(path, tmp_path):
+    nlp, ner = learner(path, sampler=EXCLUDE)
+    before = ner._oracle.nlp.to_bytes()
+    train(nlp, make_examples(nlp), steps=3)
+    assert ner._oracle.nlp.to_bytes() == before
+    nlp.to_disk(tmp_path / "out")
+    other = spacy.load(tmp_path / "out")
+    other(TEXTS[0])
+    with pytest.raises(ValueError, match=r"'span_ner'.*oracle"):
+        other.update(make_examples(other), sgd=False)
+
+
+def test_initializing_again_without_one_drops_it(path):
+    nlp, ner = learner(path)
+    ner.sampler = spy = SpySampler()
+    spy.weighted = False
+    ner.initialize(lambda: make_examples(nlp), nlp=nlp)
+    nlp.update(make_examples(nlp), sgd=False)
+    assert all(call[2] is None for call in spy.calls)
+
+
+def test_an_oracle_that_nobody_asks_is_refused(path):
+    with pytest.raises(ValueError, match=r"'span_ner'"):
+        learner(path, sampler=UNIFORM)
+
+
+def test_a_sampler_that_excludes_needs_one():
+    with pytest.raises(ValueError, match=r"'span_ner'.*exclude = 0\.5"):
+        learner(None, sampler=EXCLUDE)
+
+
+def test_unusable_oracles(path, tmp_path):
+    with pytest.raises(ValueError, match=r"LOC, PER.*LOC, ORG, PER"):
+        learner(path, labels=["LOC", "ORG", "PER"])
+    with pytest.raises(WeaknerError, match=r"WK108.*nowhere"):
+        learner(tmp_path / "nowhere")
+    spacy.blank("xx").to_disk(tmp_path / "blank")
+    with pytest.raises(ValueError, match=r"blank.*span_ner"):
+        learner(tmp_path / "blank")
+
+
+def test_it_reads_what_sources_say(tmp_path):
+    """An oracle with source features gets the groups of the Docs."""
+    nlp = spacy.blank("xx")
+    features = {"@architectures": "spacy_weakner.SourceFeatures.v1", "sources": ["terms"]}
+    config = span_config()
+    config["model"]["source_features"] = features
+    ner = nlp.add_pipe("span_ner", config=config)
+    examples = make_examples(nlp)
+    for example in examples:
+        for doc in (example.reference, example.predicted):
+            set_group(doc, "weak:terms", [(0, 1, "PER")])
+    ner.initialize(lambda: examples, nlp=nlp)
+    nlp.to_disk(tmp_path / "model")
+    oracle = Oracle(tmp_path / "model", "span_ner", ner.labels)
+    spans = [numpy.asarray([[0, 1]])]
+    bare = make_doc(nlp, TEXTS[0])
+    with_match, without = oracle([examples[0].predicted], spans)[0], oracle([bare], spans)[0]
+    assert with_match[0, 1 + ner.labels.index("PER")] > without[0, 1 + ner.labels.index("PER")]

@@ -1,12 +1,14 @@
+import math
+
 import numpy
 import pytest
 from thinc.api import set_dropout_rate
 
-from spacy_weakner.errors import WeaknerError
 from spacy_weakner.span_ner import model as scoring
-from spacy_weakner.span_ner.model import build_span_classifier, build_span_scorer, concatenate
+from spacy_weakner.span_ner.losses import cross_entropy, unlikelihood
+from spacy_weakner.span_ner.model import build_span_scorer
 
-from ..util import Recorder, fix_seed
+from ..util import fix_seed, numeric_gradient
 from .util import all_spans
 
 PARAMETERS = ("A", "B", "C", "b", "W", "c")
@@ -54,39 +56,17 @@ def test_gradients_by_finite_differences(name):
     by_token = backprop(weighting)
     found = by_token if name == "vectors" else model.get_grad(name)
     values = vectors if name == "vectors" else model.get_param(name).copy()
-    expected = numpy.zeros_like(values)
-    for index in numpy.ndindex(*values.shape):
-        sides = []
-        for sign in (1, -1):
-            moved = values.copy()
-            moved[index] += sign * 1e-5
-            if name != "vectors":
-                model.set_param(name, moved)
-            scores, _ = model.begin_update((moved if name == "vectors" else vectors, SPANS))
-            sides.append((scores * weighting).sum())
-        expected[index] = (sides[0] - sides[1]) / 2e-5
+
+    def value(moved):
+        if name != "vectors":
+            model.set_param(name, moved)
+        scores, _ = model.begin_update((moved if name == "vectors" else vectors, SPANS))
+        return (scores * weighting).sum()
+
+    expected = numeric_gradient(value, values, 1e-5)
     # Sums by token are float32.
     numpy.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
     assert numpy.abs(expected).max() > 0.1
-
-
-def test_tokens_in_no_span_have_no_gradient():
-    model, vectors = make_scorer()
-    _, backprop = model.begin_update((vectors, SPANS))
-    by_token = backprop(numpy.ones((len(SPANS), 3), dtype="float32"))
-    assert by_token.shape == vectors.shape
-    # Only ends of spans count: token 3 lies inside the last one.
-    assert [bool(row.any()) for row in by_token] == [True, True, True, False, True, False, False]
-
-
-def test_gradients_are_added_up():
-    model, vectors = make_scorer()
-    gradient = numpy.ones((len(SPANS), 3), dtype="float32")
-    model.begin_update((vectors, SPANS))[1](gradient)
-    once = {name: model.get_grad(name).copy() for name in PARAMETERS}
-    model.begin_update((vectors, SPANS))[1](gradient)
-    for name in PARAMETERS:
-        numpy.testing.assert_allclose(model.get_grad(name), 2 * once[name], rtol=1e-5)
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 5, 28, 1000])
@@ -108,25 +88,6 @@ def test_no_spans():
     assert not backprop(scores).any()
 
 
-def test_scores_and_gradients_are_float32():
-    model, vectors = make_scorer()
-    scores, backprop = model.begin_update((vectors, SPANS))
-    assert scores.dtype == model.predict((vectors, SPANS)).dtype == "float32"
-    assert backprop(scores).dtype == "float32"
-    assert {model.get_grad(name).dtype.name for name in PARAMETERS} == {"float32"}
-
-
-def test_inputs_are_not_written_to():
-    model, vectors = make_scorer()
-    before = vectors.copy()
-    _, backprop = model.begin_update((vectors, SPANS))
-    gradient = numpy.ones((len(SPANS), 3), dtype="float32")
-    backprop(gradient)
-    model.predict((vectors, SPANS))
-    assert (vectors == before).all()
-    assert (gradient == 1).all()
-
-
 def test_prediction_keeps_nothing_to_differentiate():
     model, vectors = make_scorer()
     _, backprop = model((vectors, SPANS), False)
@@ -146,46 +107,6 @@ def test_dropout_is_on_the_vectors_and_in_training_only():
     assert (model.predict((vectors, SPANS)) == before).all()
 
 
-@pytest.mark.parametrize("n_labels", [2, 5])
-def test_bytes_hold_all(n_labels):
-    model, vectors = make_scorer(n_labels)
-    other = build_span_scorer(5).from_bytes(model.to_bytes())
-    assert [other.get_dim(name) for name in ("nO", "nI", "nH")] == [n_labels, 4, 5]
-    assert (other.predict((vectors, SPANS)) == model.predict((vectors, SPANS))).all()
-
-
-def test_bytes_before_initialization():
-    other = build_span_scorer(5).from_bytes(build_span_scorer(5).to_bytes())
-    assert other.maybe_get_dim("nO") is None
-
-
-def test_initial_weights_have_the_scale_of_the_concatenated_matrix():
-    fix_seed(0)
-    model = build_span_scorer(200)
-    model.initialize(X=(numpy.zeros((1, 100), dtype="float32"), SPANS), Y=numpy.zeros((1, 3), dtype="float32"))
-    A, B, C = (model.get_param(name) for name in "ABC")
-    assert A.shape == B.shape == C.shape == (200, 100)
-    # Each is the sum, or the difference, of two independent parts of W.
-    assert A.std() == pytest.approx(2**0.5 * C.std(), rel=0.05)
-    assert B.std() == pytest.approx(2**0.5 * C.std(), rel=0.05)
-    # A + B holds no part twice.
-    assert (A + B).std() == pytest.approx(2**0.5 * C.std(), rel=0.05)
-    assert not model.get_param("b").any()
-    assert not model.get_param("c").any()
-    assert numpy.abs(model.get_param("W")).max() > 0
-
-
-def test_concatenation_skips_sentences_without_tokens():
-    some, empty = numpy.ones((2, 4), dtype="float32"), numpy.zeros((0, 0), dtype="float32")
-    assert concatenate([empty, some, empty, some]).shape == (4, 4)
-
-
-@pytest.mark.parametrize("width", [0, -1])
-def test_a_hidden_width_below_one(width):
-    with pytest.raises(WeaknerError, match=r"\[WK005\].*hidden_width"):
-        build_span_classifier(Recorder().model, width)
-
-
 @pytest.mark.parametrize("width", [96, 384])
 def test_initial_weights_are_those_of_the_concatenation(width):
     model = build_span_scorer(64)
@@ -195,3 +116,95 @@ def test_initial_weights_are_those_of_the_concatenation(width):
     assert 0.95 * bound < abs(model.get_param("C")).max() <= bound * (1 + 1e-6)
     # The sum and the difference of two parts.
     assert bound < abs(model.get_param("A")).max() <= 2 * bound and bound < abs(model.get_param("B")).max() <= 2 * bound
+
+
+# Losses
+
+
+LOSSES = [cross_entropy, unlikelihood]
+
+
+def random_case(n=6, n_labels=4, scale=2.0):
+    random = numpy.random.RandomState(0)
+    return random.normal(size=(n, n_labels)) * scale, numpy.arange(n) % n_labels
+
+
+def probabilities(row):
+    """Softmax, one number after the other."""
+    exponents = [math.exp(x) for x in row]
+    return [x / sum(exponents) for x in exponents]
+
+
+def test_cross_entropy_by_brute_force():
+    scores, labels = random_case()
+    expected = -sum(math.log(probabilities(row)[label]) for row, label in zip(scores, labels, strict=True))
+    assert cross_entropy(scores, labels)[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_unlikelihood_by_brute_force():
+    scores, labels = random_case()
+    expected = 0.0
+    for row, label in zip(scores, labels, strict=True):
+        p = probabilities(row)
+        expected -= math.log(1 - p[label]) if label else math.log(p[0])
+    assert unlikelihood(scores, labels)[0] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("n_labels", [2, 4])
+def test_gradients_of_losses_by_finite_differences(loss, n_labels):
+    scores, labels = random_case(n_labels=n_labels)
+    _, gradient = loss(scores, labels)
+    expected = numeric_gradient(lambda moved: loss(moved, labels)[0], scores)
+    numpy.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_nothing_costs_nothing(loss):
+    total, gradient = loss(numpy.zeros((0, 3), dtype="float32"), numpy.zeros(0, dtype="int64"))
+    assert total == 0.0
+    assert type(total) is float
+    assert gradient.shape == (0, 3)
+
+
+# The score of the wrong label above all others, which are equal.
+MARGINS = [0, 5, 10, 20, 30, 40, 50, 60, 100, 1000]
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+def test_unlikelihood_where_the_wrong_label_is_certain(margin):
+    scores = numpy.asarray([[0.0, 0.0, margin]], dtype="float32")
+    total, gradient = unlikelihood(scores, numpy.asarray([2]))
+    # -log(1 - P) = log(2 + e^margin) - log 2
+    assert total == pytest.approx(margin + math.log1p(2 * math.exp(-margin)) - math.log(2), rel=1e-6)
+    assert gradient.sum() == pytest.approx(0, abs=1e-6)
+    p = 1 / (1 + 2 * math.exp(-margin))
+    numpy.testing.assert_allclose(gradient, [[-p / 2, -p / 2, p]], atol=1e-6)
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+def test_unlikelihood_where_the_wrong_label_is_impossible(margin):
+    scores = numpy.asarray([[0.0, 0.0, -margin]], dtype="float32")
+    total, gradient = unlikelihood(scores, numpy.asarray([2]))
+    p = math.exp(-margin) / (2 + math.exp(-margin))
+    assert total == pytest.approx(-math.log1p(-p), rel=1e-6, abs=1e-11)
+    assert gradient.sum() == pytest.approx(0, abs=1e-11)
+    numpy.testing.assert_allclose(gradient, [[-p / 2, -p / 2, p]], rtol=1e-6, atol=1e-11)
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+def test_unlikelihood_where_another_label_is_certain(margin):
+    scores = numpy.asarray([[0.0, margin, 0.0]], dtype="float32")
+    total, gradient = unlikelihood(scores, numpy.asarray([2]))
+    assert -1e-9 < total < 0.41
+    assert gradient.sum() == pytest.approx(0, abs=1e-11)
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+def test_cross_entropy_at_both_ends(margin):
+    scores = numpy.asarray([[0.0, margin]], dtype="float32")
+    wrong, right = (cross_entropy(scores, numpy.asarray([label])) for label in (0, 1))
+    assert wrong[0] == pytest.approx(margin + math.log1p(math.exp(-margin)))
+    assert right[0] == pytest.approx(math.log1p(math.exp(-margin)), abs=1e-12)
+    assert wrong[1].sum() == pytest.approx(0, abs=1e-12)
+    assert right[1].sum() == pytest.approx(0, abs=1e-12)

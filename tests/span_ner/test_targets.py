@@ -1,21 +1,19 @@
 """What an annotation says about spans, on tokens that may be others."""
 
-from itertools import pairwise
+import random
 
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
-from spacy.training import Example
 
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.span_ner.candidates import enumerate_spans, span_index, widest, without
 from spacy_weakner.span_ner.targets import read_target
 
-from ..util import make_doc, make_example
-from .util import NESTED, NESTED_TEXT, add_group, with_hidden
+from ..util import make_example
+from .util import COARSER, FINER, NESTED, NESTED_TEXT, add_group, all_spans, retokenized, with_hidden
 
 IDS = {"LOC": 1, "PER": 2, "ORG": 3}
 NLP = spacy.blank("xx")
-WORDS = ["New", "York", "is", "in", "New-York", "State"]
 
 
 def rows(spans, labels):
@@ -27,20 +25,6 @@ def read(example, annotated=True, **settings):
     target = read_target(example, IDS, annotated, **settings)
     hidden = [tuple(span) for span in target.hidden.tolist()]
     return rows(target.spans, target.labels), rows(target.wrong_spans, target.wrong_labels), hidden
-
-
-def retokenized(entities, words, spaces, group="x"):
-    """An example with the entities on WORDS, and other tokens in the predicted Doc."""
-    reference = add_group(Doc(NLP.vocab, words=WORDS), group, entities)
-    if all(a[1] <= b[0] for a, b in pairwise(entities)):
-        reference.set_ents([Span(reference, *entity) for entity in entities], default="outside")
-    example = Example(Doc(NLP.vocab, words=words, spaces=spaces), reference)
-    assert example.predicted.text.strip() == reference.text.strip()
-    return example
-
-
-FINER = (["New", "Yor", "k", "is", "in", "New", "-", "York", "State"], [1, 0, 1, 1, 1, 0, 0, 1, 0])
-COARSER = (["New", "York", "is", "in", "New-York State"], [1, 1, 1, 1, 0])
 
 
 @pytest.mark.parametrize("key", [None, "x"])
@@ -58,11 +42,6 @@ COARSER = (["New", "York", "is", "in", "New-York State"], [1, 1, 1, 1, 0])
 def test_entities_on_other_tokens(key, entities, tokens, expected):
     found, _, _ = read(retokenized(entities, *tokens), spans_key=key)
     assert found == expected
-
-
-@pytest.mark.parametrize("tokens, n_tokens", [(FINER, 9), (COARSER, 5)])
-def test_length_is_that_of_the_predicted_doc(tokens, n_tokens):
-    assert read_target(retokenized([], *tokens), IDS, True).n_tokens == n_tokens
 
 
 def test_overlapping_entities_of_a_group_on_other_tokens():
@@ -124,12 +103,6 @@ def test_wrong_spans(label, expected):
     assert read(example, incorrect_spans_key="other")[1] == []
 
 
-@pytest.mark.parametrize("annotated", [True, False])
-def test_whether_it_is_annotated_is_told(annotated):
-    example = make_example(NLP, "a b c", annotated=False)
-    assert read_target(example, IDS, annotated, incorrect_spans_key="wrong").annotated is annotated
-
-
 def test_hidden_entities_are_those_that_are_not_shown():
     gold = [(0, 1, "PER"), (3, 5, "LOC")]
     example = with_hidden(NLP, "Anna went to New York", gold, shown=gold[:1])
@@ -163,9 +136,36 @@ def test_nothing_is_annotated(text):
     assert {part.dtype.name for part in target[2:-2]} == {"int64"}
 
 
-def test_the_example_is_not_changed():
-    reference = make_doc(NLP, NESTED_TEXT, NESTED[:1])
-    example = Example(Doc(NLP.vocab, words=NESTED_TEXT.split()), add_group(reference, "x", NESTED))
-    read(example, spans_key="x", incorrect_spans_key="x")
-    assert [(span.start, span.end, span.label_) for span in reference.spans["x"]] == NESTED
-    assert not example.predicted.has_annotation("ENT_IOB")
+# Candidates
+
+
+WIDTHS = [None, 1, 3, 20]
+LENGTHS = range(13)
+
+
+@pytest.mark.parametrize("max_width", WIDTHS)
+@pytest.mark.parametrize("n_tokens", LENGTHS)
+def test_without_leaves_the_others_in_order(n_tokens, max_width):
+    spans = all_spans(n_tokens, max_width)
+    drawn = random.Random(n_tokens)
+    groups = [drawn.sample(spans, len(spans) // 3) for _ in range(2)]
+    left = without(len(spans), [span_index(group, n_tokens, max_width) for group in groups])
+    assert [spans[i] for i in left] == [span for span in spans if span not in groups[0] + groups[1]]
+
+
+@pytest.mark.parametrize("n_tokens, expected", [(0, 0), (7, 7), (1000, 1000), (4000, 250), (100_000, 10), (10**7, 10)])
+def test_where_any_width_is_allowed_long_texts_have_a_bound(n_tokens, expected):
+    assert widest(n_tokens) == expected
+
+
+def test_a_long_text_of_any_width():
+    spans = enumerate_spans(100_000)
+    assert len(spans) < 1_000_000 and (spans[:, 1] - spans[:, 0]).max() == 10
+    places = span_index(spans[[0, 5000, -1]].tolist(), 100_000)
+    assert places.tolist() == [0, 5000, len(spans) - 1]
+
+
+def test_the_enumeration_is_shared_and_cannot_be_written_to():
+    spans = enumerate_spans(4, 2)
+    with pytest.raises(ValueError, match="read-only"):
+        spans[0] = 0

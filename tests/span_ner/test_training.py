@@ -4,42 +4,26 @@ import numpy
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
-from spacy.training import Example
 
-from spacy_weakner.corpus.weak import doc_entities, group_entities, set_weak
+from spacy_weakner.corpus.overlaps import without_overlaps
+from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores, set_weak
 from spacy_weakner.losses import log_softmax
 from spacy_weakner.span_ner.losses import cross_entropy
-from spacy_weakner.span_ner.samplers import UniformNegativeSampler
 
 from ..util import (
     GOLD,
     TEXTS,
-    all_zero,
     clear_gradients,
     entities_of,
-    fix_seed,
     gradients,
-    loss_with,
     make_doc,
     make_example,
     make_examples,
+    raw,
     same,
     train,
-    weights,
 )
-from .util import (
-    ALL,
-    NESTED,
-    NESTED_TEXT,
-    UNIFORM,
-    WEIGHTED,
-    add_group,
-    all_spans,
-    force_scores,
-    recorded_ner,
-    span_config,
-    span_pipeline,
-)
+from .util import NESTED, NESTED_TEXT, UNIFORM, add_group, all_spans, force_scores, span_config, span_pipeline
 
 NOTHING_DRAWN = {**UNIFORM, "ratio": 0.0}
 
@@ -81,61 +65,13 @@ def test_the_loss_is_the_mean_over_sentences_of_the_sum_over_spans(nlp):
     assert type(losses["span_ner"]) is float
 
 
-def test_gradients_of_the_vectors_by_finite_differences(nlp):
-    ner, examples = nlp.get_pipe("span_ner"), make_examples(nlp)
-    vectors = [v.astype("float64") for v in ner.model.predict([eg.predicted for eg in examples])]
-    for name in ("A", "B", "C", "b", "W", "c"):
-        head = ner.model.get_ref("head")
-        head.set_param(name, head.get_param(name).astype("float64"))
-    _, found = loss_with(ner, examples, vectors)
-    for i, own in enumerate(vectors):
-        for index in [(0, 0), (len(own) - 1, 3), (len(own) // 2, 7)]:
-            sides = []
-            for sign in (1, -1):
-                moved = [v.copy() for v in vectors]
-                moved[i][index] += sign * 1e-4
-                sides.append(len(vectors) * loss_with(ner, examples, moved)[0])
-            assert found[i][index] == pytest.approx((sides[0] - sides[1]) / 2e-4, rel=1e-3, abs=1e-4)
-
-
 # Learning
-
-
-@pytest.mark.parametrize("sampler", [UNIFORM, {**UNIFORM, "ratio": 1.0}])
-def test_it_learns(sampler):
-    nlp = span_pipeline(sampler=sampler)
-    before = train(nlp, make_examples(nlp), steps=1)
-    after = train(nlp, make_examples(nlp), steps=80)
-    assert after["span_ner"] < before["span_ner"] / 10
-    assert entities_of(nlp, TEXTS) == GOLD
-
-
-def test_an_example_without_entities_teaches(nlp):
-    ner = nlp.get_pipe("span_ner")
-    force_scores(ner.model, [0, 9, 0])
-    losses = nlp.update([make_example(nlp, "nothing here")], sgd=False)
-    assert losses["span_ner"] == pytest.approx(27, rel=1e-2)
-    assert not all_zero(gradients(ner.model.get_ref("head")))
 
 
 def test_a_weak_example_without_any_annotation_teaches(nlp):
     example = make_example(nlp, "nothing here", annotated=False)
     set_weak(example.reference)
     assert nlp.update([example], sgd=False)["span_ner"] > 0
-
-
-def test_nested_entities_of_a_group_are_both_learned():
-    nlp = spacy.blank("xx")
-    ner = nlp.add_pipe("span_ner", config=span_config(spans_key="x", nested=True))
-    example = make_example(nlp, NESTED_TEXT)
-    add_group(example.reference, "x", NESTED)
-    fix_seed(0)
-    nlp.initialize(lambda: [example])
-    train(nlp, [example])
-    doc = ner(make_doc(nlp, NESTED_TEXT, annotated=False))
-    assert group_entities(doc, "pred:span_ner") == NESTED
-    assert len(doc.ents) == 1
-    assert doc_entities(doc)[0] in NESTED
 
 
 def test_entities_do_not_count_where_a_group_is_learned_from():
@@ -156,13 +92,6 @@ def test_max_width_bounds_what_is_learned_from(max_width, negatives, positives):
     losses = nlp.update([make_example(nlp, "a b c d", [(0, 4, "X")])], sgd=False)
     assert losses["span_ner"] == pytest.approx(negatives * numpy.log(4) + positives * numpy.log(4 / 3), rel=1e-5)
     assert ner.training_statistics()["negatives"] == negatives
-
-
-@pytest.mark.parametrize("sampler", [ALL, UNIFORM])
-def test_a_long_doc_in_training(sampler):
-    nlp = span_pipeline(sampler=sampler)
-    example = make_example(nlp, "Anna " * 600, [(599, 600, "PER")])
-    assert numpy.isfinite(nlp.update([example])["span_ner"])
 
 
 # Spans that are known to be wrong
@@ -213,43 +142,144 @@ def test_a_wrong_span_says_nothing_on_others_of_a_sentence_without_annotation():
     assert losses["span_ner"] == pytest.approx(-numpy.log(2 / 3), rel=1e-5)
 
 
-# Missing annotation
+# The component in a pipeline: labels, initialization, settings, entities that are there already. What all heads
 
 
-def test_a_doc_without_the_group_has_exactly_no_gradient():
-    with pytest.warns(UserWarning, match=r"WK902.*'x'"):
-        nlp = span_pipeline(labels=["PER"], spans_key="x")
-    assert nlp.update([make_example(nlp, "Anna went", [(0, 1, "PER")])], sgd=False) == {"span_ner": 0.0}
-    assert all_zero(gradients(nlp.get_pipe("span_ner").model))
+def empty_pipe(nlp, **settings):
+    return nlp.add_pipe("span_ner", config=span_config(**settings))
 
 
-def test_an_entity_inside_a_token_has_exactly_no_gradient(nlp):
-    predicted = Doc(nlp.vocab, words=["Smith's"], spaces=[False])
-    reference = Doc(nlp.vocab, words=["Smith", "'s"], spaces=[False, False])
-    reference.set_ents([Span(reference, 0, 1, "PER")], default="outside")
-    assert nlp.update([Example(predicted, reference)], sgd=False) == {"span_ner": 0.0}
-    assert all_zero(gradients(nlp.get_pipe("span_ner").model))
+# Labels
 
 
-def test_one_forward_and_backward_pass_over_all_docs_in_order_with_a_sampler(nlp):
-    ner, recorder = recorded_ner(nlp, UniformNegativeSampler())
-    examples = [make_example(nlp, ""), *make_examples(nlp)]
-    ner.update(examples)
-    assert recorder.docs == [[eg.predicted for eg in examples]]
-    assert [[g.shape for g in call] for call in recorder.gradients] == [[(len(eg.predicted), 4) for eg in examples]]
+def test_labels_of_the_group_that_is_learned_from():
+    nlp = spacy.blank("xx")
+    ner = empty_pipe(nlp, spans_key="x")
+    example = make_example(nlp, NESTED_TEXT, [(0, 1, "PER")])
+    add_group(example.reference, "x", NESTED)
+    nlp.initialize(lambda: [example, make_example(nlp, "a")])
+    assert ner.labels == ("LOC", "ORG")
 
 
-# Batches
+# Settings
 
 
-@pytest.mark.parametrize("sampler", [UNIFORM, WEIGHTED])
-def test_the_seed_decides_everything(sampler):
-    runs = []
-    for seed in (1, 1, 2):
-        nlp = span_pipeline(sampler=UNIFORM)
-        nlp.get_pipe("span_ner").sampler = spacy.registry.resolve({"it": sampler})["it"]
-        fix_seed(seed)
-        train(nlp, make_examples(nlp), steps=3)
-        runs.append(weights(nlp.get_pipe("span_ner").model))
-    assert same(*runs[:2])
-    assert not same(*runs[1:])
+@pytest.mark.parametrize("max_width, expected", [(1, 4), (2, 7), (3, 9), (None, 10), (50, 10)])
+def test_max_width_bounds_what_is_found(max_width, expected):
+    nlp = span_pipeline(labels=["X"], max_width=max_width, nested=True)
+    force_scores(nlp.get_pipe("span_ner").model, [0, 9])
+    found = group_entities(nlp(make_doc(nlp, "a b c d", annotated=False)), "pred:span_ner")
+    assert len(found) == expected
+    assert max(end - start for start, end, _ in found) == min(4, max_width or 4)
+
+
+# Entities that are there already
+
+
+def test_candidates_do_not_touch_what_has_to_stay():
+    nlp = span_pipeline(labels=["X"], nested=True)
+    force_scores(nlp.get_pipe("span_ner").model, [0, 9])
+    doc = make_doc(nlp, "a b c d e", annotated=False)
+    doc.set_ents([Span(doc, 1, 2, "Y")], blocked=[doc[3:4]], default="missing")
+    assert group_entities(nlp(doc), "pred:span_ner") == [(0, 1, "X"), (2, 3, "X"), (4, 5, "X")]
+
+
+# What the component writes to Docs
+
+
+GROUP = "pred:span_ner"
+
+
+@pytest.fixture
+def nested():
+    """Not trained, so it finds much, also what overlaps."""
+    return span_pipeline(nested=True)
+
+
+@pytest.fixture
+def everything():
+    """Takes every span for an entity, with the same probability."""
+    nlp = span_pipeline(labels=["X"], nested=True)
+    force_scores(nlp.get_pipe("span_ner").model, [0, 2])
+    return nlp
+
+
+def naive_candidates(nlp, text):
+    """Spans whose most probable label is not "O", one at a time."""
+    ner = nlp.get_pipe("span_ner")
+    found = {}
+    (vectors,) = ner.model.predict([raw(nlp, text)])
+    for span in all_spans(len(text.split()), ner.max_width):
+        scores = ner.model.get_ref("head").predict((vectors, numpy.asarray([span])))
+        if label := int(scores[0].argmax()):
+            probability = numpy.exp(log_softmax(scores, ner.temperature))[0, label]
+            found[(*span, ner.labels[label - 1])] = probability
+    return found
+
+
+# Scores
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+@pytest.mark.parametrize("text", TEXTS)
+def test_candidates_are_all_spans_that_are_rather_an_entity_than_not(nested, text, temperature):
+    nested.get_pipe("span_ner").cfg["temperature"] = temperature
+    expected = naive_candidates(nested, text)
+    doc = nested(raw(nested, text))
+    found = dict(zip(group_entities(doc, GROUP), group_scores(doc, GROUP), strict=True))
+    assert found == pytest.approx(expected, rel=1e-4)
+    assert {*doc_entities(doc)} <= {*found}
+    assert [ent._.weakner_score for ent in doc.ents] == [found[entity] for entity in doc_entities(doc)]
+
+
+def test_the_most_probable_spans_win(nested):
+    for text in TEXTS:
+        doc = nested(raw(nested, text))
+        found, scores = group_entities(doc, "pred:span_ner"), group_scores(doc, "pred:span_ner")
+        chosen = without_overlaps([entity[:2] for entity in found], numpy.asarray(scores), len(doc))
+        assert doc_entities(doc) == [found[i] for i in chosen]
+
+
+# Span groups
+
+
+def test_overlapping_candidates_of_equal_probability(everything):
+    doc = everything(raw(everything, "a b c"))
+    assert [span[:2] for span in group_entities(doc, GROUP)] == all_spans(3)
+    assert group_scores(doc, GROUP) == pytest.approx([1 / (1 + numpy.exp(-2))] * 6)
+    assert doc_entities(doc) == [(0, 1, "X"), (1, 2, "X"), (2, 3, "X")]
+
+
+# Docs of all kinds
+
+
+@pytest.mark.parametrize(
+    "words, expected",
+    [
+        ([" ", "a", "b"], [(1, 2), (1, 3), (2, 3)]),
+        (["a", "\n", " "], [(0, 1)]),
+        ([" ", "\n"], []),
+        (["a", " ", "b"], [(0, 1), (0, 3), (2, 3)]),
+    ],
+)
+def test_entities_do_not_begin_or_end_with_white_space(everything, words, expected):
+    (doc,) = everything.pipe([Doc(everything.vocab, words=words)])
+    assert [span[:2] for span in group_entities(doc, GROUP)] == expected
+
+
+def test_a_long_doc(everything):
+    doc = everything(raw(everything, "Anna went to New York " * 120))
+    assert len(doc) == 600
+    found = [(start, end) for start, end, _ in group_entities(doc, GROUP)]
+    assert found == all_spans(600, everything.get_pipe("span_ner").max_width)
+    assert doc_entities(doc) == [(i, i + 1, "X") for i in range(600)]
+
+
+def test_the_middle_of_a_long_doc_repeats_itself(nested):
+    # The encoder sees a token and its neighbors, so every sentence but the first and the last is the same to it.
+    ner = nested.get_pipe("span_ner")
+    ner.model.get_ref("head").set_param("c", numpy.asarray([-9, 0, 0], dtype="float32"))
+    found = group_entities(nested(raw(nested, "Anna went to New York " * 120)), GROUP)
+    assert len(found) == len(all_spans(600, ner.max_width))
+    inner = [[(end - start, label) for start, end, label in found if i <= start < i + 5] for i in range(5, 580, 5)]
+    assert all(own == inner[0] for own in inner)

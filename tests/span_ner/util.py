@@ -1,11 +1,13 @@
 """What the tests of span_ner share."""
 
+from itertools import pairwise
 from typing import Any, Dict, Iterable, List, Optional, Sequence, Tuple
 
 import numpy
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.vocab import Vocab
 from thinc.api import Model
 
 from spacy_weakner.corpus.weak import GOLD_GROUP, set_group
@@ -70,3 +72,20 @@ def all_spans(n_tokens: int, max_width: Optional[int] = None) -> List[Tuple[int,
         for end in range(start + 1, n_tokens + 1)
         if max_width is None or end - start <= max_width
     ]
+
+
+# Words of a text, and other tokens of it.
+WORDS = ["New", "York", "is", "in", "New-York", "State"]
+FINER = (["New", "Yor", "k", "is", "in", "New", "-", "York", "State"], [1, 0, 1, 1, 1, 0, 0, 1, 0])
+COARSER = (["New", "York", "is", "in", "New-York State"], [1, 1, 1, 1, 0])
+
+
+def retokenized(entities: Sequence[Entity], words: Sequence[str], spaces: Sequence[int], group: str = "x") -> Example:
+    """An example with the entities on WORDS, and other tokens in the predicted Doc."""
+    vocab = Vocab()
+    reference = add_group(Doc(vocab, words=WORDS), group, entities)
+    if all(a[1] <= b[0] for a, b in pairwise(entities)):
+        reference.set_ents([Span(reference, *entity) for entity in entities], default="outside")
+    example = Example(Doc(vocab, words=list(words), spaces=list(map(bool, spaces))), reference)
+    assert example.predicted.text.strip() == reference.text.strip()
+    return example

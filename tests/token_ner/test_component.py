@@ -1,15 +1,15 @@
 """The component: schemes, training, settings. What all heads promise is tested in `tests/heads`."""
 
+import math
+
 import numpy
 import pytest
 import spacy
+from spacy.tokens import Doc
 
-from spacy_weakner.corpus.tags import TagScheme
-from spacy_weakner.corpus.weak import SoftLabels, set_soft_labels
+from spacy_weakner.corpus.weak import SoftLabels, doc_entities, set_soft_labels
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.losses import MeanAbsoluteError
-from spacy_weakner.token_ner.component import make_token_ner
-from spacy_weakner.token_ner.objective import HardLabels
+from spacy_weakner.token_ner.distribution import read_scores
 
 from ..util import (
     GOLD,
@@ -22,33 +22,13 @@ from ..util import (
     loss_with,
     make_example,
     make_examples,
+    paths,
     raw,
-    reload_bytes,
-    same,
     train,
 )
-from .util import GCE, HARD, ROBUST, SELF, SOFT, loss_of, schemes, ticked, token_pipeline
+from .util import HARD, ROBUST, SELF, SOFT, joint, schemes, token_pipeline
 
 # Schemes
-
-
-@schemes
-def test_every_scheme_learns_and_returns_from_bytes(tmp_path, scheme):
-    nlp = token_pipeline(scheme=scheme)
-    train(nlp, make_examples(nlp))
-    other = reload_bytes(nlp, tmp_path)
-    assert entities_of(nlp, TEXTS) == entities_of(other, TEXTS) == GOLD
-    docs = [raw(nlp, text) for text in TEXTS]
-    assert same(*(distributions(x.get_pipe("token_ner"), docs) for x in (nlp, other)))
-
-
-@schemes
-@pytest.mark.parametrize("labels", [["PER", "LOC"], ["X"]])
-def test_scheme_and_order_of_the_labels_decide_the_tags(scheme, labels):
-    ner = token_pipeline(scheme=scheme, labels=labels).get_pipe("token_ner")
-    assert ner.distribution_labels == TagScheme(scheme, labels).tags
-    assert ner.tag_scheme == scheme
-    assert ner.model.get_ref("head").get_dim("nO") == ner.n_outputs == len(ner.distribution_labels)
 
 
 @pytest.mark.parametrize(
@@ -66,11 +46,6 @@ def test_adjacent_entities_of_one_label_are_kept_apart_but_by_io(scheme, expecte
     assert entities_of(nlp, ["Bob Anna Paris"]) == [expected]
 
 
-def test_unknown_scheme():
-    with pytest.raises(WeaknerError, match=r"\[WK005\].*BILUO"):
-        token_pipeline(scheme="BILUO")
-
-
 # Training
 
 
@@ -80,20 +55,6 @@ def test_missing_tokens_have_exactly_no_gradient(nlp):
     _, (gradient,) = loss_with(ner, [example], ner.token_outputs([example.predicted]))
     assert gradient[0].all()
     assert all_zero([gradient[1:]])
-
-
-def test_gradients_of_the_outputs_by_finite_differences(nlp):
-    ner, examples = nlp.get_pipe("token_ner"), make_examples(nlp)
-    scores = [own.astype("float64") for own in ner.token_outputs([eg.predicted for eg in examples])]
-    _, found = loss_with(ner, examples, scores)
-    for i, own in enumerate(scores):
-        for index in numpy.ndindex(*own.shape):
-            sides = []
-            for sign in (1, -1):
-                moved = [s.copy() for s in scores]
-                moved[i][index] += sign * 1e-5
-                sides.append(len(scores) * loss_with(ner, examples, moved)[0])
-            assert found[i][index] == pytest.approx((sides[0] - sides[1]) / 2e-5, abs=1e-5)
 
 
 def test_soft_labels_are_learned_and_name_the_labels():
@@ -123,36 +84,6 @@ def test_soft_labels_of_another_scheme_or_label(nlp):
 # Settings
 
 
-def test_the_factory_passes_every_setting_on(nlp):
-    settings = {
-        "objective": HardLabels(MeanAbsoluteError()),
-        "scheme": "BIO",
-        "teacher_decay": 0.25,
-        "head_learn_rate": 5.0,
-        "overwrite": True,
-        "scorer": print,
-    }
-    ner = make_token_ner(nlp, "mine", model=nlp.get_pipe("token_ner").model, **settings)
-    assert ner._teacher.decay == settings.pop("teacher_decay")
-    settings["tag_scheme"] = settings.pop("scheme")
-    assert {key: getattr(ner, key) for key in settings} == settings
-    assert ner.name == "mine"
-
-
-def test_the_objective_decides_what_is_learned():
-    losses = {}
-    for objective in (HARD, {**HARD, "loss": GCE}, SELF):
-        nlp = token_pipeline(objective)
-        ticked(nlp).renew(make_examples(nlp))
-        losses[str(objective)] = loss_of(nlp, make_examples(nlp))
-    assert len({*losses.values()}) == 3
-
-
-def test_a_decay_that_is_none():
-    with pytest.raises(WeaknerError, match=r"\[WK005\].*teacher_decay"):
-        token_pipeline(teacher_decay=2.0)
-
-
 @pytest.mark.parametrize("objective", [ROBUST, SELF])
 def test_a_teacher_needs_an_encoder_of_the_components_own(objective):
     with pytest.raises(ValueError, match=r"'token_ner'"):
@@ -177,3 +108,107 @@ def test_another_training_forgets_what_was_seen(objective):
     made._counts["x"] = 1.0
     made.reset()
     assert len(getattr(made, kept)) == len(fresh[kept]) == 0 and made._counts == {}
+
+
+# Probabilities of tags, and the entities that they make
+
+
+def decode(nlp, words, tags, sure=1000.0):
+    """What the component makes of a tag sequence that it is sure of."""
+    ner = nlp.get_pipe("token_ner")
+    doc = Doc(nlp.vocab, words=words)
+    ids = ner.scheme.tag_ids(tags.split())
+    outputs = numpy.eye(ner.n_outputs, dtype="float32")[ids] * sure
+    outputs[:, 0] = numpy.where(ids > 0, sure, -sure)
+    ner.set_annotations([doc], ner.decode([doc], [outputs]))
+    return doc
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+@schemes
+def test_distributions_are_those_of_the_formula(scheme, temperature):
+    nlp = token_pipeline(scheme=scheme)
+    ner, docs = nlp.get_pipe("token_ner"), [raw(nlp, text) for text in ["", *TEXTS]]
+    ner.set_temperature(temperature)
+    for doc, found, outputs in zip(docs, distributions(ner, docs), ner.token_outputs(docs), strict=True):
+        assert found.shape == (len(doc), len(ner.distribution_labels))
+        assert found.dtype == "float32"
+        expected = numpy.asarray([joint(row / temperature) for row in outputs]).reshape(found.shape)
+        numpy.testing.assert_allclose(found, expected, atol=1e-6)
+        numpy.testing.assert_allclose(found.sum(axis=1), 1.0, atol=1e-6)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+@schemes
+def test_the_score_of_an_entity_is_the_product_over_its_tokens(scheme, temperature):
+    nlp = token_pipeline(scheme=scheme)
+    train(nlp, make_examples(nlp), steps=25)
+    ner = nlp.get_pipe("token_ner")
+    ner.set_temperature(temperature)
+    doc = nlp(raw(nlp, TEXTS[0]))
+    (distribution,) = distributions(ner, [doc])
+    assert doc_entities(doc) == GOLD[0]
+    for ent in doc.ents:
+        tags = ner.scheme.span_tags(ent.label_, len(ent))
+        expected = numpy.prod([distribution[i, tag] for i, tag in zip(range(ent.start, ent.end), tags, strict=True)])
+        assert ent._.weakner_score == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 2.0])
+def test_paths_are_the_best_tags_one_by_one(nlp, temperature):
+    ner, docs = nlp.get_pipe("token_ner"), [raw(nlp, text) for text in TEXTS]
+    ner.set_temperature(temperature)
+    for path, outputs in zip(paths(ner, iter(docs)), ner.token_outputs(docs), strict=True):
+        sharp = numpy.asarray([joint(row) for row in outputs])
+        best = sharp.argmax(axis=1)
+        assert path.tags == [ner.distribution_labels[i] for i in best]
+        assert path.score == pytest.approx(numpy.log(sharp.max(axis=1)).sum(), abs=1e-5)
+        cooled = [joint(row / temperature)[i] for row, i in zip(outputs, best, strict=True)]
+        assert path.log_probability == pytest.approx(numpy.log(cooled).sum(), abs=1e-5)
+
+
+def test_held_out_loss_is_that_of_the_known_tokens(nlp):
+    examples = [make_example(nlp, "Bob runs home", [(0, 1, "PER")], missing=[1]), make_example(nlp, "Paris")]
+    examples += [make_example(nlp, "nothing known", annotated=False), make_example(nlp, "")]
+    ner = nlp.get_pipe("token_ner")
+    first, second = ner.token_outputs([eg.predicted for eg in examples[:2]])
+    loss = ner.held_out_loss(examples)
+    for temperature in (1.0, 3.0):
+        rows = [joint(row / temperature) for row in (*first[[0, 2]], *second)]
+        expected = -numpy.log([row[tag] for row, tag in zip(rows, [2, 0, 0], strict=True)]).mean()
+        assert loss(temperature) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "words, tags, expected",
+    [
+        (["a", "b", "c"], "I-PER I-PER O", [(0, 2, "PER")]),
+        (["a", "b", "c"], "I-PER I-LOC O", [(0, 1, "PER"), (1, 2, "LOC")]),
+    ],
+)
+def test_tags_become_entities(nlp, words, tags, expected):
+    doc = decode(nlp, words, tags)
+    assert doc_entities(doc) == expected
+    assert [ent._.weakner_score for ent in doc.ents] == [1.0] * len(expected)
+
+
+@pytest.mark.parametrize(
+    "scheme, tags, expected",
+    [
+        ("BIO", "O I-PER B-PER", [(1, 2, "PER"), (2, 3, "PER")]),
+        ("IOBES", "E-PER B-PER O", [(0, 1, "PER"), (1, 2, "PER")]),
+    ],
+)
+def test_tags_that_break_the_scheme_are_read_leniently(scheme, tags, expected):
+    assert doc_entities(decode(token_pipeline(scheme=scheme), ["a", "b", "c"], tags)) == expected
+
+
+def test_a_case_by_hand():
+    found = numpy.exp(read_scores(numpy.asarray([[0.4, 2.0, 0.5, -0.5]])).joint())
+    numpy.testing.assert_allclose(found, [[0.401312, 0.458689, 0.102347, 0.037651]], atol=1e-6)
+
+
+def test_the_best_tag_is_an_entity_only_where_it_beats_outside():
+    # P(entity) is .6, but shared among three tags.
+    outputs = numpy.asarray([[math.log(1.5), 0.0, 0.0, 0.0], [math.log(1.5), 5.0, 0.0, 0.0]])
+    assert read_scores(outputs).joint().argmax(axis=1).tolist() == [0, 1]

@@ -12,9 +12,8 @@ from spacy_weakner.losses import (
     CategoricalCrossentropy,
     GeneralizedCrossEntropy,
     MeanAbsoluteError,
-    MeanSquaredError,
 )
-from spacy_weakner.token_ner.objective import HardLabels, Objective, TokenBatch, hard_label_loss
+from spacy_weakner.token_ner.objective import HardLabels, TokenBatch, hard_label_loss
 
 from ..util import make_example, numeric_gradient
 from .util import joint, probabilities, random_outputs
@@ -52,22 +51,6 @@ def test_equals_brute_force(name, tags):
     assert result.augmented is None
 
 
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("n_tags", [2, 4])
-def test_gradient_by_finite_differences(name, n_tags):
-    objective, outputs = HardLabels(LOSSES[name][0]), random_outputs(len(TAGS), n_tags)
-    tags = numpy.minimum(TAGS, n_tags - 1)
-    found = objective(TokenBatch(outputs, tags)).outputs
-    expected = numeric_gradient(lambda moved: objective(TokenBatch(moved, tags)).loss, outputs)
-    numpy.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def test_gradient_of_the_squared_error_too():
-    objective, outputs = HardLabels(MeanSquaredError()), random_outputs(len(TAGS))
-    expected = numeric_gradient(lambda moved: objective(TokenBatch(moved, TAGS)).loss, outputs)
-    numpy.testing.assert_allclose(objective(TokenBatch(outputs, TAGS)).outputs, expected, atol=1e-6)
-
-
 def test_under_cross_entropy_it_is_the_loss_of_the_joint_distribution():
     outputs = random_outputs(len(TAGS))
     expected = -sum(math.log(joint(row)[tag]) for row, tag in zip(outputs, TAGS, strict=True) if tag != MISSING)
@@ -95,49 +78,6 @@ def test_the_loss_of_the_whole_tag(loss):
     assert (value(outputs) == pytest.approx(two)) is isinstance(loss, CategoricalCrossentropy)
 
 
-def test_missing_tags_teach_nothing():
-    outputs = random_outputs(len(TAGS))
-    result = HardLabels(CategoricalCrossentropy())(TokenBatch(outputs, TAGS))
-    assert (result.outputs[TAGS == MISSING] == 0.0).all()
-    assert (result.outputs[TAGS != MISSING, 0] != 0.0).all()
-    known = TAGS != MISSING
-    alone = HardLabels(CategoricalCrossentropy())(TokenBatch(outputs[known], TAGS[known]))
-    assert result.loss == pytest.approx(alone.loss)
-
-
-@pytest.mark.parametrize("name", LOSSES)
-def test_tokens_outside_teach_no_tag(name):
-    outputs = random_outputs(len(TAGS))
-    result = HardLabels(LOSSES[name][0])(TokenBatch(outputs, numpy.zeros(len(outputs), dtype="int64")))
-    assert (result.outputs[:, 1:] == 0.0).all()
-    assert (result.outputs[:, 0] > 0.0).all()
-
-
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("scale", [1e4, -1e4])
-def test_labels_that_are_impossible_to_the_model_give_numbers(name, scale):
-    outputs = numpy.full((3, 3), scale)
-    outputs[:, 1] = -scale
-    result = HardLabels(LOSSES[name][0])(TokenBatch(outputs, numpy.asarray([0, 1, 2])))
-    assert numpy.isfinite(result.loss)
-    assert numpy.isfinite(result.outputs).all()
-
-
-@pytest.mark.parametrize("n_tokens", [0, 1])
-def test_few_tokens(n_tokens):
-    result = HardLabels(GeneralizedCrossEntropy())(TokenBatch(random_outputs(n_tokens), numpy.zeros(n_tokens, "int64")))
-    assert result.outputs.shape == (n_tokens, 4)
-    assert (result.loss > 0.0) is bool(n_tokens)
-
-
-def test_each_head_learns_from_its_own_tokens():
-    outputs = random_outputs(len(TAGS))
-    masks = numpy.asarray([True, False, True, False, False, True, True]), numpy.asarray([True] * 3 + [False] * 4)
-    result = hard_label_loss(CategoricalCrossentropy(), outputs, numpy.maximum(TAGS, 0), *masks)
-    assert (result.outputs[:, 0] != 0.0).tolist() == masks[0].tolist()
-    assert (result.outputs[:, 1:] != 0.0).any(axis=1).tolist() == [False, True, True, False, False, False, False]
-
-
 def test_what_is_read_off_an_example():
     objective, scheme = HardLabels(CategoricalCrossentropy()), TagScheme("BIO", ["LOC", "PER"])
     example = make_example(NLP, "Anna went to New York", [(3, 5, "LOC")], missing=[1])
@@ -148,11 +88,3 @@ def test_what_is_read_off_an_example():
     assert objective.labels(example.reference) == {"LOC", "PER"}
     with pytest.raises(KeyError, match="ORG"):
         objective.encode(make_example(NLP, "Anna went", [(0, 1, "ORG")]), scheme)
-
-
-def test_it_is_a_plain_objective():
-    objective = HardLabels(CategoricalCrossentropy())
-    assert isinstance(objective, Objective)
-    assert not (objective.uses_teacher or objective.teacher_at_start or objective.uses_augmented)
-    objective.renew(iter([]))
-    assert objective.statistics() == {}

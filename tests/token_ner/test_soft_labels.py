@@ -11,7 +11,7 @@ from spacy_weakner.corpus.weak import SoftLabels as StoredLabels
 from spacy_weakner.corpus.weak import set_soft_labels
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import CategoricalCrossentropy, KLDivergence, MeanSquaredError
-from spacy_weakner.token_ner.objective import HardLabels, Objective, SoftLabels, TokenBatch, split
+from spacy_weakner.token_ner.objective import HardLabels, SoftLabels, TokenBatch
 
 from ..util import make_example, numeric_gradient
 from .util import joint, probabilities, random_outputs
@@ -68,12 +68,6 @@ def test_another_loss():
     numpy.testing.assert_allclose(result.outputs, numeric_gradient(of, outputs), atol=1e-6)
 
 
-def test_what_each_head_learns_in_that_case():
-    entity, types = split(MEAN)
-    numpy.testing.assert_allclose(entity, [[0.35, 0.65]])
-    numpy.testing.assert_allclose(types, [[0.615385, 0.269231, 0.115385]], atol=1e-6)
-
-
 @both_forms
 def test_equals_brute_force(separate):
     outputs, wanted = random_case()
@@ -81,30 +75,6 @@ def test_equals_brute_force(separate):
     wanted[2] = [1, 0, 0, 0]
     wanted[3] = [0, 0, 1, 0]
     assert loss(outputs, wanted, separate) == pytest.approx(naive(outputs, wanted, separate), abs=1e-9)
-
-
-@both_forms
-@pytest.mark.parametrize("n_tags", [2, 4])
-def test_gradient_by_finite_differences(separate, n_tags):
-    outputs, wanted = random_case(n_tags=n_tags)
-    wanted[1] = 0.0
-    wanted[2] = numpy.eye(n_tags)[0]
-    found = SoftLabels(separate)(TokenBatch(outputs, wanted)).outputs
-    expected = numeric_gradient(lambda moved: loss(moved, wanted, separate), outputs)
-    numpy.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def test_chain_rule():
-    """The divergence of the joint distribution is that of the entity head, plus that of the tag head times the
-    probability of an entity."""
-    outputs, wanted = random_case()
-    total = 0.0
-    for row, own in zip(outputs, wanted, strict=True):
-        s, types = probabilities(row)
-        chance = sum(own[1:])
-        total += own[0] * math.log(own[0] / (1 - s)) + chance * math.log(chance / s)
-        total += chance * sum(q / chance * math.log(q / chance / p) for q, p in zip(own[1:], types, strict=True))
-    assert loss(outputs, wanted) == pytest.approx(total, abs=1e-9)
 
 
 def test_only_the_separate_form_learns_tags_of_tokens_that_are_hardly_entities():
@@ -116,25 +86,6 @@ def test_only_the_separate_form_learns_tags_of_tokens_that_are_hardly_entities()
 
 
 @both_forms
-def test_unknown_rows_teach_nothing(separate):
-    outputs, wanted = random_case()
-    wanted[[0, 3]] = 0.0
-    result = SoftLabels(separate)(TokenBatch(outputs, wanted))
-    assert (result.outputs[[0, 3]] == 0.0).all()
-    assert (result.outputs[[1, 2, 4]] != 0.0).any(axis=1).all()
-    assert result.loss == pytest.approx(loss(outputs[[1, 2, 4]], wanted[[1, 2, 4]], separate))
-
-
-@both_forms
-@pytest.mark.parametrize("n_tokens", [0, 3])
-def test_nothing_known_at_all(separate, n_tokens):
-    result = SoftLabels(separate)(TokenBatch(random_case(n_tokens)[0], numpy.zeros((n_tokens, 4))))
-    assert result.loss == 0.0
-    assert result.outputs.shape == (n_tokens, 4)
-    assert not result.outputs.any()
-
-
-@both_forms
 def test_hard_soft_labels_are_hard_labels(separate):
     outputs, _ = random_case()
     tags = numpy.asarray([0, 1, 2, 3, 0])
@@ -142,24 +93,6 @@ def test_hard_soft_labels_are_hard_labels(separate):
     hard = HardLabels(CategoricalCrossentropy())(TokenBatch(outputs, tags))
     assert soft.loss == pytest.approx(hard.loss)
     numpy.testing.assert_allclose(soft.outputs, hard.outputs, atol=1e-12)
-
-
-def test_what_the_model_believes_already_teaches_nothing():
-    outputs, _ = random_case()
-    wanted = numpy.asarray([joint(row) for row in outputs])
-    result = SoftLabels()(TokenBatch(outputs, wanted))
-    assert result.loss == pytest.approx(0.0, abs=1e-12)
-    numpy.testing.assert_allclose(result.outputs, 0.0, atol=1e-12)
-
-
-@both_forms
-@pytest.mark.parametrize("scale", [1e4, -1e4])
-def test_extreme_outputs_give_numbers(separate, scale):
-    outputs = numpy.full((2, 4), scale)
-    outputs[:, 1] = -scale
-    result = SoftLabels(separate)(TokenBatch(outputs, numpy.asarray([[0.0, 1.0, 0.0, 0.0], [0.5, 0.5, 0.0, 0.0]])))
-    assert numpy.isfinite(result.loss)
-    assert numpy.isfinite(result.outputs).all()
 
 
 # What is read off examples
@@ -183,15 +116,6 @@ def test_sentences_without_soft_labels_are_learned_from_by_their_tags():
     assert SoftLabels().labels(example.reference) == {"PER"}
 
 
-def test_both_kinds_in_one_batch():
-    kinds = [soft_example(), make_example(NLP, "Anna went home", [(0, 1, "PER")], missing=[1])]
-    wanted = numpy.concatenate([SoftLabels().encode(example, SCHEME) for example in kinds])
-    outputs, _ = random_case(n_tags=3)
-    parts = loss(outputs[:2], wanted[:2]) + loss(outputs[2:], wanted[2:])
-    assert loss(outputs, wanted) == pytest.approx(parts)
-    assert parts == pytest.approx(naive(outputs, wanted, False), abs=1e-7)
-
-
 @pytest.mark.parametrize(
     "example, message",
     [
@@ -207,14 +131,6 @@ def test_soft_labels_that_cannot_be_used(example, message):
 def test_soft_labels_of_unknown_labels():
     with pytest.raises(KeyError, match="ORG"):
         SoftLabels().encode(soft_example(labels=("O", "I-ORG", "I-LOC")), SCHEME)
-
-
-def test_it_is_a_plain_objective():
-    objective = SoftLabels()
-    assert isinstance(objective, Objective)
-    assert not (objective.uses_teacher or objective.teacher_at_start or objective.uses_augmented)
-    objective.renew(iter([]))
-    assert objective.statistics() == {}
 
 
 def test_a_loss_beside_the_authors_form_is_refused():

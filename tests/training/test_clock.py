@@ -1,79 +1,12 @@
 """The training clock, by hand and in spaCy's own training loop."""
 
-import io
-
 import pytest
 import spacy
-from spacy.training.initialize import init_nlp
-from spacy.training.loop import train
-from spacy.util import load_config_from_str
 
-from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.clock import TrainingClock
 
-from ..util import SENTENCES, crf_pipeline, make_doc, make_examples
-
-CONFIG = """
-[nlp]
-lang = "xx"
-pipeline = ["crf_ner","clock_recorder"]
-
-[components]
-
-[components.crf_ner]
-factory = "crf_ner"
-
-[components.crf_ner.model]
-@architectures = "spacy_weakner.CRFTagger.v1"
-
-[components.crf_ner.model.tok2vec]
-@architectures = "spacy.HashEmbedCNN.v2"
-pretrained_vectors = null
-width = 8
-depth = 1
-embed_size = 50
-window_size = 1
-maxout_pieces = 2
-subword_features = false
-
-[components.clock_recorder]
-factory = "clock_recorder"
-
-[corpora]
-
-[corpora.train]
-@readers = "spacy_weakner.Corpus.v1"
-path = "{path}"
-
-[corpora.dev]
-@readers = "spacy_weakner.Corpus.v1"
-path = "{path}"
-
-[training]
-seed = 0
-gpu_allocator = null
-max_steps = {steps}
-max_epochs = {epochs}
-eval_frequency = 100
-
-[training.batcher]
-@batchers = "spacy.batch_by_sequence.v1"
-size = 2
-get_length = null
-
-[training.before_update]
-@callbacks = "spacy_weakner.TrainingClock.v1"
-{settings}
-
-[training.before_update.corpus]
-@readers = "spacy_weakner.Corpus.v1"
-path = "{path}"
-gold_preproc = false
-max_length = 0
-limit = 0
-augmenter = null
-"""
+from ..util import SENTENCES, crf_pipeline, head_config, loop_config, make_examples, run_loop
 
 
 def recorded():
@@ -196,17 +129,20 @@ def test_a_component_that_needs_the_clock_predicts_without_it(monkeypatch):
     assert len(nlp("Bob")) == 1
 
 
-def run(tmp_path, steps, epochs, settings):
-    nlp = spacy.blank("xx")
-    write_docs(tmp_path / "a.spacy", [make_doc(nlp, text, entities) for text, entities in SENTENCES])
-    text = CONFIG.format(path=tmp_path / "a.spacy", steps=steps, epochs=epochs, settings=settings)
-    trained = init_nlp(load_config_from_str(text, interpolate=True))
-    train(trained, stdout=io.StringIO(), stderr=io.StringIO())
-    return trained
+def run(tmp_path, settings, **training):
+    """A training of two batches an epoch."""
+    batcher = {"@batchers": "spacy.batch_by_sequence.v1", "size": 2, "get_length": None}
+    corpus = {"@readers": "spacy_weakner.Corpus.v1", "path": str(tmp_path / "a.spacy")}
+    clock = {"@callbacks": "spacy_weakner.TrainingClock.v1", "corpus": corpus, **settings}
+    training = {"eval_frequency": 100, "batcher": batcher, "before_update": clock, **training}
+    nlp, _ = run_loop(
+        loop_config(tmp_path, {"crf_ner": head_config("crf_ner"), "clock_recorder": {}}, training=training)
+    )
+    return nlp
 
 
 def test_in_the_training_loop_by_steps(tmp_path):
-    nlp = run(tmp_path, 5, 0, "total_steps = 5\ninterval = 3")
+    nlp = run(tmp_path, {"total_steps": 5, "interval": 3}, max_steps=5)
     recorder = nlp.get_pipe("clock_recorder")
     # spaCy makes max_steps + 1 updates.
     assert [found.step for found in recorder.ticks] == [0, 1, 2, 3, 4, 5]
@@ -216,7 +152,7 @@ def test_in_the_training_loop_by_steps(tmp_path):
 
 
 def test_in_the_training_loop_by_epochs(tmp_path):
-    recorder = run(tmp_path, 0, 3, "total_epochs = 3").get_pipe("clock_recorder")
+    recorder = run(tmp_path, {"total_epochs": 3}, max_epochs=3).get_pipe("clock_recorder")
     assert [(found.epoch, round(found.progress, 2)) for found in recorder.ticks] == [
         (0, 0.0),
         (0, 0.0),

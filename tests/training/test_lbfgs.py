@@ -15,7 +15,7 @@ from spacy.util import registry
 
 from spacy_weakner.configs import make_config
 from spacy_weakner.corpus.docbin import write_docs
-from spacy_weakner.crf_ner.model import crf_module, crf_parameters
+from spacy_weakner.crf_ner.model import crf_parameters
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.flat import FlatWeights
 from spacy_weakner.training.lbfgs import LBFGS, Objective, minimize
@@ -35,7 +35,6 @@ from ..util import (
     numeric_gradient,
     same,
     shared_pipeline,
-    weights,
 )
 
 pytestmark = pytest.mark.slow
@@ -146,16 +145,6 @@ def test_weights_of_features_that_never_hold_stay():
     LBFGS(make_examples)(nlp)
     assert set(numpy.flatnonzero(table_of(nlp).any(axis=1))) == set(held.tolist())
     assert entities_of(nlp, TEXTS) == GOLD
-
-
-def test_flat_weights_are_all_weights():
-    nlp = crf_pipeline(TOK2VEC)
-    flat = FlatWeights(head_of(nlp).model)
-    values = flat.read()
-    assert len(values) == sum(own.size for own in weights(head_of(nlp).model))
-    flat.write(values + 1.0)
-    assert same([flat.read()], [values + 1.0], tolerance=1e-6)
-    assert crf_module(head_of(nlp).model).start_transitions.detach().numpy().min() > 0.5
 
 
 def trained(**settings):

@@ -5,62 +5,13 @@ import json
 
 import pytest
 import spacy
-from spacy.training.initialize import init_nlp
 from spacy.training.loggers import console_logger
-from spacy.training.loop import train
-from spacy.util import load_config_from_str
 
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import GOLD_GROUP, set_group
 from spacy_weakner.training.loggers import make_statistics_logger
 
-from ..util import SENTENCES, make_doc
-
-CONFIG = """
-[nlp]
-lang = "xx"
-pipeline = ["{name}"]
-
-[components]
-
-[components.{name}]
-factory = "{name}"
-{settings}
-
-[corpora]
-
-[corpora.train]
-@readers = "spacy.Corpus.v1"
-path = "{folder}/a.spacy"
-
-[corpora.dev]
-@readers = "spacy.Corpus.v1"
-path = "{folder}/a.spacy"
-
-[training]
-seed = 0
-gpu_allocator = null
-max_steps = 6
-eval_frequency = 2
-
-[training.batcher]
-@batchers = "spacy.batch_by_sequence.v1"
-size = 4
-get_length = null
-
-[training.before_update]
-@callbacks = "spacy_weakner.TrainingClock.v1"
-total_steps = 6
-
-[training.logger]
-@loggers = "spacy_weakner.StatisticsLogger.v1"
-path = "{folder}/logs/rows.jsonl"
-
-[training.logger.logger]
-@loggers = "spacy.ConsoleLogger.v1"
-progress_bar = false
-"""
-SAMPLER = '[components.span_ner.sampler]\n@misc = "spacy_weakner.{}.v1"\n'
+from ..util import SENTENCES, loop_config, make_doc, run_loop
 
 
 class Counter:
@@ -100,23 +51,36 @@ def spy_logger(calls):
     return setup
 
 
-def run(tmp_path, name, settings=""):
-    docs = []
+def run(tmp_path, name, settings):
+    logger = {"@loggers": "spacy.ConsoleLogger.v1", "progress_bar": False}
+    training = {
+        "max_steps": 6,
+        "eval_frequency": 2,
+        "batcher": {"@batchers": "spacy.batch_by_sequence.v1", "size": 4, "get_length": None},
+        "before_update": {"@callbacks": "spacy_weakner.TrainingClock.v1", "total_steps": 6},
+        "logger": {
+            "@loggers": "spacy_weakner.StatisticsLogger.v1",
+            "path": str(tmp_path / "logs" / "rows.jsonl"),
+            "logger": logger,
+        },
+    }
+    config, docs = loop_config(tmp_path, {name: settings}, training=training), []
     for text, entities in SENTENCES:
         doc = make_doc(spacy.blank("xx"), text, entities[:1])
         set_group(doc, GOLD_GROUP, entities)
         docs.append(doc)
     write_docs(tmp_path / "a.spacy", docs)
-    config = CONFIG.format(folder=tmp_path, name=name, settings=settings)
-    nlp = init_nlp(load_config_from_str(config, interpolate=True))
-    printed = io.StringIO()
-    train(nlp, stdout=printed, stderr=io.StringIO())
-    return read(tmp_path / "logs" / "rows.jsonl"), printed.getvalue()
+    _, printed = run_loop(config)
+    return read(tmp_path / "logs" / "rows.jsonl"), printed
+
+
+def sampling(name):
+    return {"sampler": {"@misc": f"spacy_weakner.{name}.v1"}}
 
 
 @pytest.mark.parametrize("sampler", ["AllNegatives", "UniformNegativeSampler", "WeightedNegativeSampler"])
 def test_rows_at_each_evaluation_with_losses_and_statistics(tmp_path, sampler):
-    rows, printed = run(tmp_path, "span_ner", SAMPLER.format(sampler))
+    rows, printed = run(tmp_path, "span_ner", sampling(sampler))
     assert [row["step"] for row in rows] == [0, 2, 4, 6]
     assert all({*row} == {"step", "epoch", "score", "losses", "span_ner"} for row in rows)
     assert all(row["losses"]["span_ner"] > 0 and 0 <= row["score"] <= 1 for row in rows)
@@ -126,14 +90,14 @@ def test_rows_at_each_evaluation_with_losses_and_statistics(tmp_path, sampler):
 
 
 def test_statistics_are_those_since_the_last_row(tmp_path):
-    rows, _ = run(tmp_path, "span_ner", SAMPLER.format("AllNegatives"))
+    rows, _ = run(tmp_path, "span_ner", sampling("AllNegatives"))
     # All four sentences in every step: 15 + 10 + 10 + 1 spans, of which three are shown and two hidden.
     assert [row["span_ner"]["negatives"] for row in rows] == [33, 66, 66, 66]
     assert [row["span_ner"]["missampling_rate"] for row in rows] == pytest.approx([2 / 33] * 4)
 
 
 def test_with_a_component_without_statistics(tmp_path):
-    rows, printed = run(tmp_path, "crf_ner")
+    rows, printed = run(tmp_path, "crf_ner", {})
     assert [row["step"] for row in rows] == [0, 2, 4, 6]
     assert all({*row} == {"step", "epoch", "score", "losses"} for row in rows)
     assert "LOSS CRF_NER" in printed

@@ -5,18 +5,15 @@ import shutil
 import pytest
 import spacy
 from spacy.training.initialize import init_nlp
-from spacy.util import load_config_from_str
-from thinc.api import Config
 
-from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.tags import TagScheme
 from spacy_weakner.crf_ner.losses import PartialCRF
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.weights import LoadWeights
 
 from ..util import (
+    GOLD,
     LISTENER,
-    SENTENCES,
     TEXTS,
     TOK2VEC,
     crf_config,
@@ -24,6 +21,7 @@ from ..util import (
     distributions,
     entities_of,
     fix_seed,
+    loop_config,
     make_doc,
     make_examples,
     same,
@@ -32,7 +30,6 @@ from ..util import (
     weights,
 )
 
-GOLD = [entities for _, entities in SENTENCES]
 PARTIAL = {"@losses": "spacy_weakner.PartialCRF.v1", "negative_rate": 0.7}
 
 
@@ -49,15 +46,12 @@ def part(nlp, reference, name="crf_ner"):
     return weights(nlp.get_pipe(name).model.get_ref(reference))
 
 
-def test_everything_is_loaded(trained_path):
-    nlp = fresh()
-    assert entities_of(nlp, TEXTS) != GOLD
-    assert LoadWeights(trained_path)(nlp) is nlp
-    assert entities_of(nlp, TEXTS) == GOLD
-
-
 def test_settings_of_the_new_stage_stay(trained_path):
-    nlp = LoadWeights(trained_path)(fresh(loss=PARTIAL, scores=True, nested=True, head_learn_rate=3.0))
+    given = fresh(loss=PARTIAL, scores=True, nested=True, head_learn_rate=3.0)
+    given.add_pipe("sentencizer")  # which does not train, and is passed over
+    assert entities_of(given, TEXTS) != GOLD
+    nlp = LoadWeights(trained_path)(given)
+    assert nlp is given
     ner = nlp.get_pipe("crf_ner")
     assert ner.loss == PartialCRF(negative_rate=0.7)
     assert (ner.scores, ner.nested, ner.head_learn_rate) == (True, True, 3.0)
@@ -92,12 +86,6 @@ def test_the_head_alone_leaves_the_encoder_new(trained_path):
 def test_no_components_load_nothing(trained_path):
     nlp = LoadWeights(trained_path, {})(fresh())
     assert same(weights(nlp.get_pipe("crf_ner").model), weights(fresh().get_pipe("crf_ner").model))
-
-
-def test_components_that_do_not_train_are_passed_over(trained_path):
-    nlp = fresh()
-    nlp.add_pipe("sentencizer")
-    assert entities_of(LoadWeights(trained_path)(nlp), TEXTS) == GOLD
 
 
 def test_loaded_weights_train_on(trained_path):
@@ -188,56 +176,26 @@ def test_labels_that_a_component_cannot_take_over_in_another_order(tmp_path):
     assert nlp.get_pipe("tagger").labels == ("A", "B")
 
 
+@pytest.mark.parametrize("part", ["encoder", "base_encoder"])
+def test_the_encoder_of_a_listener_is_loaded_where_it_stands(tmp_path, part):
+    shared_pipeline(("span_ner",)).to_disk(tmp_path)
+    with pytest.raises(ValueError, match=rf"Component 'span_ner' has no '{part}' of its own"):
+        LoadWeights(tmp_path, {"span_ner": [part]})(shared_pipeline(("span_ner",)))
+
+
 # In a config
-
-CONFIG = """
-[paths]
-train = null
-stage = null
-
-[nlp]
-lang = "xx"
-pipeline = ["crf_ner"]
-
-[components]
-
-[components.crf_ner]
-factory = "crf_ner"
-
-[corpora]
-
-[corpora.train]
-@readers = "spacy.Corpus.v1"
-path = ${paths.train}
-
-[corpora.dev]
-@readers = "spacy.Corpus.v1"
-path = ${paths.train}
-
-[training]
-seed = 1
-gpu_allocator = null
-
-[initialize]
-
-[initialize.after_init]
-@callbacks = "spacy_weakner.LoadWeights.v1"
-path = ${paths.stage}
-
-[initialize.after_init.components]
-crf_ner = ["encoder","head"]
-"""
 
 
 def test_in_a_config_and_without_the_earlier_stage_later(tmp_path, trained_path):
     stage = tmp_path / "stage"
     shutil.copytree(trained_path, stage)
-    docs = [make_doc(spacy.blank("xx"), text, entities) for text, entities in SENTENCES]
-    write_docs(tmp_path / "a.spacy", docs)
-    overrides = {"paths.train": str(tmp_path / "a.spacy"), "paths.stage": str(stage)}
-    config = load_config_from_str(CONFIG, overrides=overrides)
-    config = Config(config).merge({"components": {"crf_ner": crf_config(loss=PARTIAL)}})
-    nlp = init_nlp(config.interpolate())
+    callback = {
+        "@callbacks": "spacy_weakner.LoadWeights.v1",
+        "path": str(stage),
+        "components": {"crf_ner": ["encoder", "head"]},
+    }
+    config = loop_config(tmp_path, {"crf_ner": crf_config(loss=PARTIAL)}, initialize={"after_init": callback})
+    nlp = init_nlp(config)
     nlp.to_disk(tmp_path / "next")
     shutil.rmtree(stage)
     assert entities_of(nlp, TEXTS) == GOLD
