@@ -145,7 +145,7 @@ class Errors:
         "[WK352] The encoder '{name}' has no weights as safetensors, and others are not read, since pickles can "
         "execute code. Load it where you trust it, and store it with save_pretrained(folder, safe_serialization=True)."
     )
-    WK353 = "[WK353] '{name}' cannot be used: {reason}. Take another Transformer."
+    WK353 = "[WK353] '{name}' cannot be used: {reason}."
     WK354 = (
         "[WK354] The checkpoint '{name}' has no head for masked-language modeling (not there: {missing}). Choose one "
         "that has, or train a new head with 'spacy weakner encoder adapt --train-head'."
@@ -410,8 +410,8 @@ class Errors:
         "for several workers, or for a part of the shards."
     )
     WK313 = (
-        "[WK313] A process ended before it had done {what}, perhaps because memory ran out (fewer workers need less). "
-        "Finished shards are kept: run the same command again to continue."
+        "[WK313] A process ended before it had done {what}, perhaps because memory ran out (fewer need less). "
+        "What is finished is kept: run the same command again to continue."
     )
     WK714 = (
         "[WK714] The cluster has not made all shards of {path}: its machines do not see the same input and sources. "

@@ -23,7 +23,7 @@ from .matching import Seen
 from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
 from .sources import check_sources
 from .terms import check_terms
-from .text import check_steps, read_text
+from .text import read_text, tell_size
 from .tokens import check_misaligned, check_tokens
 
 _ANNOTATED = ("gold", "dev", "test")
@@ -61,7 +61,6 @@ class CheckedSettings:
     gpu_id (int): See `convert`.
     labels (Sequence[str]): Label to learn; none: those of the gold.
     term_label (Optional[str]): Label of terms that come without one.
-    max_steps (Optional[int]): Steps of the training.
     misaligned, spans_key, columns: See `convert`.
     configs (Optional[Path]): Folder of the project's configs, which have to fit these settings.
     """
@@ -73,7 +72,6 @@ class CheckedSettings:
     gpu_id: int = -1
     labels: Sequence[str] = ()
     term_label: Optional[str] = None
-    max_steps: Optional[int] = None
     misaligned: str = "error"
     spans_key: Optional[str] = None
     configs: Optional[Path] = None
@@ -122,7 +120,7 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
         with findings.guard(text.where):
             check_language(text.texts, settings.lang, text.where, findings)
             check_text(text.texts, gold, text.where, findings)
-            check_steps(text, settings.max_steps, findings)
+            tell_size(text, findings)
     case = {c.where: [s.text for s in c.sentences] for c in corpora}
     check_case({**case, **({} if text is None else {text.where: text.texts})}, findings)
     longest = max([text.longest if text else 0, *(len(s.words) for c in corpora for s in c.sentences)])

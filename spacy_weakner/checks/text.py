@@ -13,7 +13,7 @@ from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import Reading, input_files
 from ..corpus.sampling import LIMIT
 from .corpora import collect
-from .findings import Findings, percent, plural
+from .findings import Findings, plural
 
 _TOKENIZED = 300  # texts that are tokenized to estimate the number of words
 _BATCH_WORDS = 500  # of a step, about
@@ -88,18 +88,9 @@ def _mean_words(texts: List[str], nlp: Language) -> float:
     return mean * sum(len(nlp.tokenizer(" ".join(text.split()))) for text in some) / words
 
 
-def check_steps(text: CheckedText, max_steps: Optional[int], findings: Findings) -> None:
-    """Compare the steps of the training with the size of the text."""
-    words = text.total * text.words
-    about = "" if text.exact else "about "
-    size = f"{about}{text.total:,} texts with about {round(words):,} words"
-    one = -(-round(words) // _BATCH_WORDS)
-    if max_steps is None or max_steps >= one:
-        findings.info(
-            text.where, f"{size}; one pass over them takes about {plural(one, 'step')} of {_BATCH_WORDS:,} words."
-        )
-        return
-    message = f"{plural(max_steps, 'step')} of {_BATCH_WORDS:,} words are less than one pass over the text "
-    message += f"({percent(max_steps, one)} of it: {size}): most of the labeled text would not be used."
-    cure = f"--max-steps {one} for one pass, {3 * one} for three; or give less text."
-    findings.warning(f"--max-steps {max_steps}", message, cure)
+def tell_size(text: CheckedText, findings: Findings) -> None:
+    """Tell how large the text is."""
+    words = round(text.total * text.words)
+    about, steps = "" if text.exact else "about ", plural(-(-words // _BATCH_WORDS), "step")
+    message = f"{about}{text.total:,} texts with about {words:,} words; one pass over them takes about {steps} of "
+    findings.info(text.where, f"{message}{_BATCH_WORDS:,} words.")

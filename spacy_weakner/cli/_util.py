@@ -42,7 +42,6 @@ HELP = {
     "shard_size": "Documents per shard, if the output is a folder",
     "overwrite": "Replace an output that exists",
     "output": "Write the result to this JSON file",
-    "html": "Write a report to this HTML file",
 }
 # Errors that name no file, and are nobody's bug: a disk that is full, a closed pipe, no memory or network.
 _OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ECONNREFUSED)

@@ -56,6 +56,8 @@ def _check(given: Any) -> None:
             "names, the most trusted first",
         ),
     ],
+    gold=Annotated[Optional[Path], typer.Option(help="Gold for the same sentences (default: the gold in CORPUS)")],
+    fit_on=Annotated[Optional[Path], typer.Option(help="For label_model: text to fit it on (default: CORPUS)")],
     output=Annotated[Optional[Path], shared("output")],
 )
 def show(result: Union[Analysis, Tuning], given: Any) -> None:

@@ -9,24 +9,20 @@ from wasabi.util import locale_escape
 from ..checks.check import CheckedFiles, CheckedSettings, CheckReport, examine
 from ..checks.findings import Finding
 from ..checks.labels import label_table
-from ..errors import check_range
 from ._command import command
-from ._util import check_json, given_path, given_text, new_app, number, say, shared, show_table, write_json
+from ._util import check_json, given_path, given_text, new_app, say, shared, show_table, write_json
 
 app = new_app()
 _FILES = tuple(vars(CheckedFiles()))
-_TEXTS: Any = dict.fromkeys((*_FILES, "configs", "max_steps"), Annotated[Optional[str], typer.Option()])
+_TEXTS: Any = dict.fromkeys((*_FILES, "configs"), Annotated[Optional[str], typer.Option()])
 
 
 def _read(given: Any) -> None:
     for name in (*_FILES, "configs"):
         setattr(given, name, given_path(getattr(given, name)))
-    for name in ("tokenizer", "size", "transformer", "term_label", "spans_key", "max_steps"):
+    for name in ("tokenizer", "size", "transformer", "term_label", "spans_key"):
         setattr(given, name, given_text(getattr(given, name)))
     given.labels = tuple(label for label in given.labels or () if given_text(label) is not None)
-    given.max_steps = number("max_steps", given.max_steps, int)
-    if given.max_steps is not None:
-        check_range("max_steps", given.max_steps, 1, None)
     check_json(given.output, [path for path in (getattr(given, name) for name in _FILES) if path is not None])
 
 

@@ -24,7 +24,7 @@ def set_entities(doc: Doc, entities: Sequence[Entity], known: Sequence[bool]) ->
 
 
 def known_tokens(known: Sequence[bool], unknown: Iterable[Tuple[int, int]]) -> List[bool]:
-    """The same without some ranges."""
+    """Which tokens are known, without those of some ranges."""
     without = {i for start, end in unknown for i in range(start, end)}
     return [is_known and i not in without for i, is_known in enumerate(known)]
 

@@ -63,6 +63,7 @@ class Reader(nn.Module):
         layers, embeddings = next(lists, None), getattr(self.transformer, "embeddings", None)
         if layers is None or embeddings is None or frozen > depth:
             reason = "its layers are not apart" if frozen <= depth else f"it has {depth} layers, not {frozen}"
+            reason += ". Set frozen_layers = 0 and layer_decay = 1.0 in its config, or take another Transformer"
             raise WeaknerError(Errors.WK353.format(name=type(self.transformer).__name__, reason=reason))
         # From the lowest on; what stands beside the layers learns as the top one.
         levels = {id(p): n for n, part in enumerate([embeddings, *layers]) for p in part.parameters()}

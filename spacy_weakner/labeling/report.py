@@ -55,6 +55,8 @@ class Lines:
     def from_json(cls, given: Any) -> "Lines":
         if isinstance(given, Lines):
             return given
+        if not isinstance(given, str):
+            raise ValueError("rows are ranges in a string")
         pairs = (part.partition("-") for part in given.split(",") if part)
         return cls((int(first), int(last or first)) for first, _, last in pairs)
 

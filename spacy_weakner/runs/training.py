@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, ContextManager, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from uuid import uuid4
 
 from spacy.util import load_config
 
@@ -96,8 +97,8 @@ def train_all(
             pool = stack.enter_context(_pool(min(processes, len(pending)), gpu_id, ray, pending[0].work.parent))
             run = partial(_run, gpu_id if ray is None else min(gpu_id, 0))
             names = [f"the training of {job.output}" for job in pending]
-            for i, _ in pool.each(run, [job.training for job in pending], names, show_progress):
-                pending[i].finish()
+            for i, made in pool.each(run, [job.training for job in pending], names, show_progress):
+                pending[i].finish(made)
         show_progress()
     return [job.trained for job in jobs if job.trained is not None]
 
@@ -135,11 +136,6 @@ class _Job:
             return
         if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
             raise WeaknerError(Errors.WK300.format(path=output))
-        # What an interrupted or earlier training has left is no result of this one.
-        (output / RECEIPT).unlink(missing_ok=True)
-        for name in (BEST, LAST):
-            if (output / name).exists():
-                shutil.rmtree(output / name)
         output.mkdir(parents=True, exist_ok=True)
         # A training of a run that was killed may still write; not here.
         self.work = stack.enter_context(scratch_folder(output)) / output.resolve().name
@@ -157,11 +153,13 @@ class _Job:
         steps: Any = self._steps
         return min(1.0, _steps_done(self.work / LOG) / steps) if isinstance(steps, int) and steps > 0 else 0.0
 
-    def finish(self) -> None:
-        """Take over what was trained."""
+    def finish(self, made: str) -> None:
+        """Take over what was trained, in this folder below that for the work, in place of an earlier result."""
+        (self.output / RECEIPT).unlink(missing_ok=True)
         for name in (BEST, LAST):
-            if (self.work / name).exists():
-                os.rename(self.work / name, self.output / name)
+            shutil.rmtree(self.output / name, ignore_errors=True)
+            if (self.work / made / name).exists():
+                os.rename(self.work / made / name, self.output / name)
         self._keep_log()
         score = _dev_score(self.output / BEST)
         Receipt({"made_from": self.made_from}, report={"score": score}).write(self.output / RECEIPT)
@@ -216,14 +214,14 @@ def _dev_score(model: Path) -> Optional[float]:
 # In the process that trains
 
 
-def _run(gpu_id: int, training: Training) -> None:
-    """Run `spacy train` in this process, and write what it prints to the log in the output."""
+def _run(gpu_id: int, training: Training) -> str:
+    """Run `spacy train` in this process, and write what it prints to the log in the output. Returns the name of a
+    folder there with what was trained: a machine that was lost may still write to another."""
     config, output, overrides = training
-    arguments = [str(config), "--output", str(output), "--gpu-id", str(gpu_id)]
+    made = uuid4().hex
+    arguments = [str(config), "--output", str(output / made), "--gpu-id", str(gpu_id)]
     for key, value in overrides.items():
         arguments += [f"--{key}", value if isinstance(value, str) else json.dumps(value)]
-    for name in (BEST, LAST):  # of a machine that was lost
-        shutil.rmtree(output / name, ignore_errors=True)
     log = output / LOG
     try:
         with _printing_to(log):
@@ -236,6 +234,7 @@ def _run(gpu_id: int, training: Training) -> None:
         tail = " | ".join(log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()[-_TAIL:])
         shown = wanted(output)
         raise WeaknerError(Errors.WK360.format(output=shown, code=code, log=shown / LOG, tail=tail))
+    return made
 
 
 @contextmanager
@@ -276,9 +275,9 @@ def _spacy_train(arguments: Sequence[str]) -> int:
         setup_cli()
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
-    except OSError:
-        raise
-    except Exception:  # of many kinds: the log shows it
+    except Exception as error:  # of many kinds: the log shows it, if the disk takes it
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            raise
         traceback.print_exc()
         return 1
     return 0

@@ -58,13 +58,15 @@ class Pool(ABC):
             on_poll()
             if not done:
                 self.check(f"{len(waiting)} of {len(names)}")
-            for future in done:
-                i = waiting.pop(future)
-                try:
-                    result = future.result()
-                except Exception as error:
-                    raise self.failure(error, names[i]) from error
-                yield i, result
+            # What has ended well is kept, also beside a failure.
+            for future in sorted(done, key=lambda future: future.exception() is not None):
+                error = future.exception()
+                if isinstance(error, Exception):
+                    # Nobody knows which call has lost its process.
+                    is_lost = isinstance(error, BrokenProcessPool)
+                    what = f"{len(waiting)} of {len(names)}" if is_lost else names[waiting[future]]
+                    raise self.failure(error, what) from error
+                yield waiting.pop(future), future.result()
 
 
 class Processes(Pool):
@@ -91,6 +93,14 @@ class Processes(Pool):
         if any(child.exitcode for child in self._own):
             raise WeaknerError(Errors.WK313.format(what=what))
 
+    def end(self) -> None:
+        """Wait until the processes have ended, which they do by themselves unless a library holds them."""
+        deadline = time.monotonic() + _GRACE_SECONDS
+        for child in self._own:
+            child.join(max(0.0, deadline - time.monotonic()))
+            if child.is_alive():
+                child.kill()
+
     def failure(self, error: Exception, what: str) -> Exception:
         return WeaknerError(Errors.WK313.format(what=what)) if isinstance(error, BrokenProcessPool) else error
 
@@ -104,11 +114,13 @@ def processes(n: int, *, threads: Optional[int] = 1, with_spacy: bool = True) ->
     # Nothing is ever sent. It ends when this process closes it or is gone.
     lifeline, end = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(n, context, _start, (lifeline, with_spacy))
+    made = Processes(pool, n, threads)
     try:
-        yield Processes(pool, n, threads)
+        yield made
         pool.shutdown()
     finally:
         end.close()
+        made.end()
         pool.shutdown(cancel_futures=True)
         lifeline.close()
 
@@ -131,6 +143,7 @@ def _starting(environment: Dict[str, str]) -> Iterator[None]:
 # In the processes
 
 _calls: List[Any] = []  # what is being called
+_interrupted: List[int] = []  # the signal that ends this process
 
 
 def _start(lifeline: Connection, with_spacy: bool) -> None:
@@ -149,17 +162,18 @@ def _call(function: Callable[[A], T], argument: A) -> T:
     _calls.append(function)
     try:
         return function(argument)
-    except KeyboardInterrupt:
-        remove_own()
-        os._exit(INTERRUPTED)
     finally:
         _calls.clear()
+        if _interrupted:  # whatever the function has made of the exception
+            remove_own()
+            os._exit(INTERRUPTED)
 
 
 def _interrupt(signal_number: int, frame: Any) -> None:
     # Once: a second one could interrupt the removal of half-written files.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    _interrupted.append(signal_number)
     if not _calls:
         os._exit(INTERRUPTED)
     raise KeyboardInterrupt

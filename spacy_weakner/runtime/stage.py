@@ -74,8 +74,8 @@ class Stage(ABC, Generic[R]):
         """Free what was opened."""
 
     def zones(self) -> Iterable[Union[Vocab, Language]]:
-        """What a memory zone is opened of around each shard, so that no
-        vocabulary grows from shard to shard; each vocabulary once."""
+        """What a memory zone is opened of around each shard, so that no vocabulary grows from shard to shard; each
+        vocabulary once."""
         return [self.vocab]
 
     @abstractmethod

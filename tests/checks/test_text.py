@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from spacy_weakner.checks.text import check_steps, read_text
+from spacy_weakner.checks.text import read_text, tell_size
 from spacy_weakner.corpus.docbin import write_docs
 
 from .conftest import found
@@ -11,25 +11,18 @@ WORDS = ["The", "patient", "took", "ten", "pills", "of", "it"]  # 7
 TEXTS = [f"{' '.join(WORDS)} {i} ." for i in range(200)]  # 9 tokens
 
 
-@pytest.mark.parametrize("steps, level", [(3, "warning"), (4, "info"), (None, "info")])
-def test_steps(check, steps, level):
-    report = check({"max_steps": steps}, text=TEXTS)
-    (only,) = report.findings
-    assert only.level == level and "200 texts with about 1,800 words" in only.message
-    if level == "warning":
-        assert only.where == "--max-steps 3"
-        assert "3 steps of 500 words are less than one pass over the text (75 % of it" in only.message
-        assert only.cure.startswith("--max-steps 4 for one pass, 12 for three")
-    else:
-        assert "one pass over them takes about 4 steps" in only.message
+def test_the_size_of_the_text(check):
+    (only,) = check({}, text=TEXTS).findings
+    assert only.level == "info" and "200 texts with about 1,800 words" in only.message
+    assert "one pass over them takes about 4 steps" in only.message
 
 
 def test_the_size_of_large_files_is_estimated(write, nlp, findings):
     text = read_text(write("a.txt", TEXTS * 5), nlp, findings, limit=100)
     assert 950 < text.total < 1050 and not text.exact
-    check_steps(text, 1, findings)
-    assert re.search(r"looked at the first 100 lines of", " ".join(found(findings, "info")))
-    assert "of it: about " in found(findings, "warning")[0]
+    tell_size(text, findings)
+    infos = " ".join(found(findings, "info"))
+    assert re.search(r"looked at the first 100 lines of", infos) and re.search(r"about [\d,]+ texts", infos)
 
 
 def test_all_formats(write, nlp, findings, tmp_path):

@@ -120,6 +120,12 @@ def test_folders_of_others_are_not_touched(tmp_path, gold, trainings):
     with pytest.raises(WeaknerError, match="WK100"):
         train_one(tmp_path / "none.cfg", tmp_path / "b", paths(gold))
     assert not trainings
+    # Nor are those of earlier trainings, until there are new ones.
+    train_one(CONFIG, tmp_path / "b", paths(gold))
+    anew = [Training(CONFIG, tmp_path / name, {**paths(gold), "training.max_steps": 7}) for name in ("b", "a")]
+    with pytest.raises(WeaknerError, match="WK300"):
+        train_all(anew)
+    assert (tmp_path / "b" / "model-last").exists() and train_one(CONFIG, tmp_path / "b", paths(gold)).skipped
 
 
 @pytest.mark.parametrize("steps, shares", [(80, [0.0, 0.0, 0.0, 0.25]), (0, [0.0] * 4)])
@@ -476,6 +482,10 @@ def test_a_failing_training_shows_its_log_and_ends_the_others(tmp_path, gold):
     fails = Training(CONFIG, tmp_path / "a", {**paths(gold), "components.crf_ner.scheme": "nosuch"})
     with pytest.raises(WeaknerError, match=r"(?s)WK360.*exit code 1.*train\.log.*nosuch"):
         train_all([fails, endless], processes=2)
+    # An error of the system that is none of the disk.
+    sourced = Training(CONFIG, tmp_path / "c", {**paths(gold), "components.crf_ner": {"source": "nosuch_pipeline"}})
+    with pytest.raises(WeaknerError, match=r"(?s)WK360.*nosuch_pipeline"):
+        train_all([sourced])
     assert not active_children() and not list(tmp_path.rglob("trained.json")) and not list(tmp_path.rglob(".*"))
     assert "nosuch" in (tmp_path / "a" / "train.log").read_text()
 

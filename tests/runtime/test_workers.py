@@ -121,6 +121,24 @@ def test_a_process_that_ends_early_ends_the_others(call, argument):
     assert time.monotonic() - begin < 300 and other.exception() is not None
 
 
+def interrupted(path):
+    """A call that takes its interruption for something else, as command lines do."""
+    path.touch()
+    with pytest.raises(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(60)
+    raise ValueError("failed")
+
+
+@pytest.mark.slow
+def test_nothing_begins_in_a_process_that_was_interrupted(tmp_path):
+    begin = time.monotonic()
+    paths = [tmp_path / str(i) for i in range(4)]
+    with pytest.raises(WeaknerError, match=r"WK313.*4 of 4"), processes(1) as pool:
+        list(pool.each(interrupted, paths, [path.name for path in paths]))
+    assert [path.exists() for path in paths] == [True, False, False, False] and time.monotonic() - begin < 60
+
+
 SCRIPT = """
 import sys
 from pathlib import Path

@@ -136,8 +136,9 @@ def run(stage: Stage) -> int:
     return 0
 
 
-def _train(trainer: Any, gpu_id: int, job: Any) -> None:
+def _train(trainer: Any, gpu_id: int, job: Any) -> str:
     trainer(*job, gpu_id)
+    return ""
 
 
 class _Trainer:

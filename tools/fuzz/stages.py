@@ -95,7 +95,6 @@ _SWEEP = ["train", "../in/crf_ner.cfg", "out", "--grid", "training.max_steps=2,4
 _SWEEP += ["--paths.dev", "../in/gold.spacy", "--training.eval_frequency", "2"]
 _PACKAGE = ["package", "fit/selection.json", "packages", "--name", "tiny"]
 _FIT = ["fit", "corpora", "fit", "--configs", "../in/configs", "--terms", "../in/terms.csv"]
-_FIT += ["--max-steps", "1"]
 _WHOLE = [
     [*_PREPARE[:1], "corpora", *_PREPARE[2:]],
     ["label", "corpora/annotated/gold.spacy", "corpora/gold-labeled.spacy", *_LABEL[3:7]],

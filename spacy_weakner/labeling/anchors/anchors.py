@@ -139,6 +139,7 @@ class _Parser:
     def __init__(self) -> None:
         self._process = ExitStack()
         self._pool: Optional[Pool] = None
+        self._has_answered = False
 
     def parse(self, page: Page) -> Tuple[List[Paragraph], str]:
         """The paragraphs of a page; and why there are none: "too slow" or "unreadable"."""
@@ -149,10 +150,15 @@ class _Parser:
             self._pool = self._process.enter_context(processes(1, with_spacy=False))
         begin = time.monotonic()
         try:
-            return self._pool.submit(parse_page, (page.text, page.namespaces, MAX_SECONDS)).result(), ""
-        except BrokenProcessPool:
+            found = self._pool.submit(parse_page, (page.text, page.namespaces, MAX_SECONDS)).result()
+            self._has_answered = True
+            return found, ""
+        except BrokenProcessPool as error:
+            is_slow = time.monotonic() - begin > MAX_SECONDS
+            if not (is_slow or self._has_answered):
+                raise self._pool.failure(error, page.place) from error  # the process cannot even start
             self.close()
-            return [], "too slow" if time.monotonic() - begin > MAX_SECONDS else "unreadable"
+            return [], "too slow" if is_slow else "unreadable"
         except Exception:  # the parser raises many kinds; the page is counted
             return [], "unreadable"
 
