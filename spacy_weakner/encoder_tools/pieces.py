@@ -1,10 +1,9 @@
 """Text as word pieces."""
 
+from array import array
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, Iterator, List, Tuple
 
-import numpy
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
@@ -27,19 +26,20 @@ class PieceCounts:
 
 
 class Pieces:
-    """Sequences of pieces, as a data set for a `Trainer`."""
+    """Sequences of pieces, as a data set for a `Trainer`: four bytes a piece."""
 
     def __init__(self) -> None:
-        self._sequences: List[NDArray[numpy.int32]] = []
+        self._ids, self._starts = array("i"), array("q", [0])
 
     def add(self, ids: List[int]) -> None:
-        self._sequences.append(numpy.array(ids, dtype="int32"))
+        self._ids.extend(ids)
+        self._starts.append(len(self._ids))
 
     def __len__(self) -> int:
-        return len(self._sequences)
+        return len(self._starts) - 1
 
     def __getitem__(self, i: int) -> Dict[str, List[int]]:
-        return {"input_ids": self._sequences[i].tolist()}
+        return {"input_ids": self._ids[self._starts[i] : self._starts[i + 1]].tolist()}
 
 
 def cut_pieces(

@@ -44,6 +44,8 @@ class WorstSentences:
             offsets = tuple((token.idx, token.idx + len(token)) for token in doc)
             actual, found = (tuple(sorted(set(entities))) for entities in (gold, predicted))
             self._found.append(Example(self._seen, errors, doc.text, offsets, actual, found, *ids))
+            if len(self._found) > 2 * self._limit:
+                self._found = self.result()
 
     def result(self) -> List[Example]:
         """Those with the most errors; the first ones of equals."""
