@@ -1,12 +1,19 @@
 """Commands in this process, and stand-ins for what they call."""
 
+from importlib import import_module
+
 from typer.testing import CliRunner
 
-from spacy_weakner.cli.app import app
+from spacy_weakner.cli.app import COMMANDS, app
 
 
 def invoke(*args):
     return CliRunner().invoke(app, [*map(str, args)])
+
+
+# Commands are made of their functions before tests put others in their place.
+for name in COMMANDS:
+    import_module(f"spacy_weakner.cli.{name}")
 
 
 def stand_in(monkeypatch, function):
