@@ -316,12 +316,6 @@ WAYS: Dict[str, Way] = {
         r"→ (--lang de)",
         ("again <1>",),
     ),
-    "too few steps": Way(
-        {"a.txt": TEXTS * 500},
-        "check --text a.txt --max-steps 1",
-        r"→ (--max-steps \d+) for one pass",
-        ("check --text a.txt <1>",),
-    ),
     "tokens that the tokenizer does not make": Way(
         {
             "a.jsonl": [

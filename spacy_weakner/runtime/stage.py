@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Any, ClassVar, Dict, Generic, Hashable, Iterable, Iterator, Optional, Type, TypeVar, Union, cast
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -22,6 +22,8 @@ R = TypeVar("R", bound="Report")
 class Statistics:
     """Base of what is counted: a dataclass whose fields have defaults and can be summed up and stored as JSON: numbers,
     `Counter`s, other statistics by name (in a `defaultdict` of their class), or what pydantic knows and has `+`."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     def add(self, other: Any) -> None:
         """Add what was counted elsewhere."""

@@ -125,7 +125,7 @@ def test_columns_behind_numbers(tmp_path, monkeypatch):
         invoke("convert", gold, tmp_path / "a.spacy"),
         invoke("check", "--text", gold),
     ):
-        assert failed.exit_code == 1 and "--columns 2 3" in failed.output + failed.stderr
+        assert failed.exit_code == 1 and "--columns TOKEN TAG" in " ".join((failed.output + failed.stderr).split())
     assert not (tmp_path / "new").exists()
     assert invoke("check", "--gold", gold, "--text", gold, "--columns", 2, 3).exit_code == 0
     assert invoke(*command, "--columns", 2, 3).exit_code == 0

@@ -66,6 +66,8 @@ def narrow(config):
         section.update({key: value for key, value in SMALL.items() if "@architectures" in section and key in section})
         if str(section.get("@architectures")).endswith("TransformerEncoder.v1") and "width" in section:
             section["width"] = 16
+        if "frozen_layers" in section:
+            section["frozen_layers"] = min(1, section["frozen_layers"])
         if "rows" in section:  # of one table or of several
             section["rows"] = [20] * len(section["rows"]) if isinstance(section["rows"], list) else 20
 
