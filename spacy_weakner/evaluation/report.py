@@ -30,6 +30,7 @@ from .tables import (
     comparison_table,
     evaluation_tables,
     link_tables,
+    name_tables,
     printable,
     shorten,
 )
@@ -109,11 +110,11 @@ def report(
             gpu_id=gpu_id,
             progress=progress,
         )
-        section = _comparison_section(Path(test), rows, observers, top)
+        wrong = {name: observer.links.most_frequent(top) for name, observer in observers.items()}
+        section = _comparison_section(Path(test), rows, observers, wrong, top)
         name = selected or max(rows, key=lambda row: row.counts.f1).name
         with on_device(gpu_id):
             section.tables[1:1] = _case_tables(Path(test), parsed[name], rows)
-            wrong = [link for observer in observers.values() for link in observer.links.most_frequent(top)]
             section.tables.extend(_name_tables(parsed[name], wrong))
         sections.append(section)
         worst = {name: observer.worst.result() for name, observer in observers.items()}
@@ -142,10 +143,15 @@ class _Observer:
         self.evaluation.add(gold_doc, entities, gold)
 
 
-def _comparison_section(test: Path, rows: List[Comparison], observers: Mapping[str, _Observer], top: int) -> Section:
+def _comparison_section(
+    test: Path,
+    rows: List[Comparison],
+    observers: Mapping[str, _Observer],
+    wrong: Mapping[str, Sequence[WrongLink]],
+    top: int,
+) -> Section:
     evaluations = {name: observer.evaluation.result(top) for name, observer in observers.items()}
     calibration = {row.name: row.reliability for row in rows if row.reliability is not None}
-    wrong = {name: observer.links.most_frequent(top) for name, observer in observers.items()}
     # All candidates are scored on the same gold.
     first, counts = next(iter(evaluations.values())), rows[0].counts
     evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
@@ -168,17 +174,12 @@ def _case_tables(test: Path, candidate: Candidate, rows: List[Comparison]) -> Li
     return [Table("F1 on text without case", header, [[candidate.name, *cells]])]
 
 
-def _name_tables(candidate: Candidate, wrong: Sequence[WrongLink]) -> List[Table]:
+def _name_tables(candidate: Candidate, wrong: Mapping[str, Sequence[WrongLink]]) -> List[Table]:
     """What the ids among the wrong ones are called, as far as the lists of a pipeline know."""
-    if not wrong or not candidate.is_pipeline:
+    found = [id_ for links in wrong.values() for link in links for id_ in (*link.gold.split("|"), link.given)]
+    if not found or not candidate.is_pipeline:
         return []
-    ids = sorted({id_ for link in wrong for id_ in (*link.gold.split("|"), link.given)} - {""})
-    names = preferred_names(load_pipeline(candidate.path), ids)
-    return (
-        [Table("Preferred names of these ids", ["Id", "Name"], [[*pair] for pair in names.items()], names=2)]
-        if names
-        else []
-    )
+    return name_tables(preferred_names(load_pipeline(candidate.path), sorted({*found} - {""})))
 
 
 def _analysis_section(labels: Path, analysis: Analysis) -> Section:

@@ -189,6 +189,11 @@ def link_tables(wrong: Mapping[str, Sequence[WrongLink]]) -> List[Table]:
     return _tables(Table("Most frequent wrong ids", header, rows, "Of gold entities that are found.", names=5))
 
 
+def name_tables(names: Mapping[str, str]) -> List[Table]:
+    """What ids are called; no table if no name is known."""
+    return _tables(Table("Preferred names of these ids", ["Id", "Name"], [[*pair] for pair in names.items()], names=2))
+
+
 def calibration_tables(calibration: Mapping[str, Reliability]) -> List[Table]:
     """Calibration of scores, by name of what gives them."""
     rows = [
