@@ -265,7 +265,7 @@ def test_nearest_by_brute_force():
     random = numpy.random.RandomState(0)
     centers, vectors = random.normal(size=(5, 3)), random.normal(size=(40, 3))
     found = Clusters(centers, numpy.ones(5), numpy.ones(5)).assign(vectors)
-    assert found.tolist() == [min(range(5), key=lambda k: ((own - centers[k]) ** 2).sum()) for own in vectors]
+    assert found.tolist() == [min(range(5), key=lambda k: ((vector - centers[k]) ** 2).sum()) for vector in vectors]
 
 
 def test_matching_by_brute_force():

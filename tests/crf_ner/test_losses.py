@@ -355,8 +355,8 @@ TOKENWISE = TokenwiseLoss(MeanSquaredError())
 def slow_tokenwise(emissions, tags):
     """Sum over tokens, one by one."""
     total = 0.0
-    for scores, own in zip(emissions, tags, strict=True):
-        for row, tag in zip(scores, own, strict=True):
+    for scores, row_tags in zip(emissions, tags, strict=True):
+        for row, tag in zip(scores, row_tags, strict=True):
             if tag != MISSING:
                 exponentials = [numpy.exp(float(score)) for score in row]
                 chances = [e / sum(exponentials) for e in exponentials]
