@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import best_page
-from best_page import BEST, Rows
+from best_page import ALONE, BEST, SAME_GOLD, Rows
 from common import EVIDENCE, ROOT, Cost, Evidence, Run, find
 
 from spacy_weakner.conversion.convert import convert
@@ -32,6 +33,8 @@ WORDS, CHARACTERS = "spacy_weakner.WordTokenizer.v1", "spacy.zh.ChineseTokenizer
 TEXTS = 4000
 # Held out of the training sentences where only these have labels of a source.
 HELD_OUT = 3450
+# A project's configs are for MiniLM. MPNet-base has twice as many layers, each four times as large.
+MPNET = {"initial_rate": 5e-5, "frozen_layers": 4}
 
 
 class Column(NamedTuple):
@@ -79,6 +82,7 @@ def main() -> None:
     parser.add_argument("--transformer", default=None, help="folder of the Transformer")
     parser.add_argument("--gold", default="250")
     parser.add_argument("--seeds", default="0")
+    parser.add_argument("--alone", action="store_true", help="the project has gold alone: no term list, no text")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / "best")
     parser.add_argument("--render", action="store_true", help="only write the page")
@@ -94,18 +98,22 @@ def main() -> None:
 
 def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evidence: Evidence) -> None:
     """One project, if its row is missing."""
-    encoder = encoder_of(arguments.size)
-    this = Run("best", column, encoder, "quick", BEST, seed, n_gold, 0)
-    if has(evidence, this):
+    encoder = encoder_of(arguments.size, arguments.transformer)
+    this = Run("best", column, encoder, "quick", ALONE if arguments.alone else BEST, seed, n_gold, 0)
+    if has(evidence, this) or (arguments.alone and column in SAME_GOLD):
         return
-    folder = work_folder(arguments.work, column, n_gold, seed, arguments.size)
+    folder = work_folder(arguments.work, column, n_gold, seed, encoder + "-alone" * arguments.alone)
     files, test, texts = make_files(arguments.data, column, n_gold, seed, folder / "files")
     if texts is None:
         return
+    if arguments.alone:
+        files, texts = {"gold": files["gold"]}, 0
     tokens = dict(zip(("lang", "tokenizer"), language(column), strict=True))
     project = folder / "project"
     if not project.exists():
         init_project(project, size=arguments.size, transformer=arguments.transformer, **tokens, **files)  # type: ignore[arg-type]
+        if encoder == "mpnet":
+            set_values(project / "configs" / "transformer" / "best.gold.cfg", MPNET)
     start = Cost.now()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with (folder / "log.txt").open("w", encoding="utf-8") as log:
@@ -116,13 +124,15 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     selection = Selection.load(project / "training" / "selection.json")
     convert(test, folder / "test.spacy", overwrite=True, **tokens)  # type: ignore[arg-type]
     candidates = {each.name: project / each.path for each in selection.candidates}
+    if arguments.alone:
+        candidates = {selection.best: candidates[selection.best]}
     rows = compare(folder / "test.spacy", candidates, bootstrap=0)
     chosen = {
         "chosen": selection.best,
         "chosen_f1": {each.name: each.scores.f1 if each.scores else None for each in selection.candidates},
     }
     this = this._replace(weak=texts)
-    for row in rows:
+    for row in () if arguments.alone else rows:
         method = "match" if row.name == TERM_LIST else row.name
         add(evidence, this._replace(method=method), row, Cost(), ece=row.scores().ece)
     best = next(row for row in rows if row.name == selection.best)
@@ -136,14 +146,24 @@ def has(evidence: Evidence, run: Run) -> bool:
     return any(identity.items() <= row.items() for row in evidence.rows())
 
 
-def encoder_of(size: str) -> str:
+def encoder_of(size: str, transformer: Optional[str]) -> str:
     """RETURNS (str): Name of an encoder in the rows."""
-    return "minilm" if size == "transformer" else size
+    if size != "transformer":
+        return size
+    return "mpnet" if "mpnet" in str(transformer) else "minilm"
 
 
-def work_folder(work: Path, column: str, n_gold: int, seed: int, size: str) -> Path:
+def work_folder(work: Path, column: str, n_gold: int, seed: int, encoder: str) -> Path:
     """RETURNS (Path): Where the files and the project of a row are."""
-    return work / f"{column}-{n_gold}-{seed}-{size}"
+    return work / f"{column}-{n_gold}-{seed}-{encoder}"
+
+
+def set_values(config: Path, values: Dict[str, Any]) -> None:
+    """Change settings of a project's config, as its user would."""
+    text = config.read_text(encoding="utf-8")
+    for key, value in values.items():
+        text = re.sub(rf"^{key} = .*$", f"{key} = {value}", text, flags=re.MULTILINE)
+    write_text(config, text)
 
 
 def language(column: str) -> Tuple[str, str]:

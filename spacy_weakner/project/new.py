@@ -23,7 +23,7 @@ from .layout import IMPORTABLE, render
 from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
 
 ANSWERS_SOURCE = "answers"
-# Of a Transformer's matrix products in trainings: a third less time on CPUs with units for bfloat16, and no other F1.
+# Of a Transformer's matrix products in trainings: a quarter less time on CPUs with units for bfloat16, and no other F1.
 CPU_PRECISION = "medium"
 # Reliability of one of several sources, until it is measured.
 USUAL_RELIABILITY = 0.7

@@ -13,6 +13,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.pipelines import load_pipeline
 from spacy_weakner.project import combine
 from spacy_weakner.project import fit as module
+from spacy_weakner.project.assembling import ON_PUBLIC_DATA
 from spacy_weakner.project.combine import Predicted
 from spacy_weakner.project.fit import SELECTION, fit
 from spacy_weakner.project.layout import Corpora
@@ -248,7 +249,7 @@ def test_without_gold_it_is_what_was_best_elsewhere(project, trainings):
     assert names(selection) == [TERM_LIST, WEAK_ALONE, LIST_AND_HEAD]
     assert project.assembled == (["gazetteer"], Path(selection.candidates[1].path))
     first, *others = selection.lines()
-    assert "there is no gold" in first and "eight public data sets" in first and len(others) == 2
+    assert "there is no gold" in first and ON_PUBLIC_DATA in first and len(others) == 2
     assert all(each.scores is None for each in selection.candidates) and selection.curve == []
     (call,) = trainings
     assert call["paths.dev"] == call["paths.train"] == str(project.corpora.weak)
