@@ -38,8 +38,6 @@ class Abbreviations(Pipe):
     source (Optional[str]): The weak source whose span group `weak:<source>` is read and extended; None: `doc.ents`.
     min_length (int): Characters of the shortest short form.
     max_length (int): Characters of the longest one.
-    veto (bool): True: a short form whose long form is no entity is none either, whatever found it. A list that misses
-        many long forms then loses entities, most of them right.
     RAISES (WeaknerError): If a length is out of range.
     """
 
@@ -50,7 +48,6 @@ class Abbreviations(Pipe):
         source: Optional[str] = None,
         min_length: int = MIN_LENGTH,
         max_length: int = MAX_LENGTH,
-        veto: bool = False,
     ) -> None:
         check_range("min_length", min_length, 1, None)
         check_range("max_length", max_length, min_length, None)
@@ -58,7 +55,6 @@ class Abbreviations(Pipe):
         self.source = source
         self.min_length = min_length
         self.max_length = max_length
-        self.veto = veto
 
     def __call__(self, doc: Doc) -> Doc:
         """Write the definitions and short forms of a Doc."""
@@ -73,12 +69,9 @@ class Abbreviations(Pipe):
             self._extend_ents(doc, spans, expansion.short)
         return doc
 
-    def _is_vetoed(self, span: Span, short: Dict[Bounds, List[Origin]]) -> bool:
-        return self.veto and not short.get((span.start, span.end), True)
-
     def _extend_group(self, doc: Doc, group: str, spans: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
         # Each span, and the number of the one whose score and ids it has.
-        kept = [(span, i) for i, span in enumerate(spans) if not self._is_vetoed(span, short)]
+        kept = [(span, i) for i, span in enumerate(spans)]
         places = {(span.start, span.end, span.label_): place for place, (span, _) in enumerate(kept)}
         for bounds, origins in short.items():
             for i in (origin.entity for origin in origins):
@@ -94,23 +87,24 @@ class Abbreviations(Pipe):
 
     def _extend_ents(self, doc: Doc, ents: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
         """A short form replaces shorter entities, and one of another label; a longer one stays."""
-        kept = [ent for ent in ents if not self._is_vetoed(ent, short)]
+        at = {i: ent for ent in ents for i in range(ent.start, ent.end)}
         blocked = blocked_tokens(doc)
         is_blocked = {span.start for span in blocked}
         added = []
         for (start, end), origins in short.items():
-            touched = [ent for ent in kept if ent.start < end and start < ent.end]
+            touched = [at[i] for i in range(start, end) if i in at]
             if not origins or any(len(ent) > end - start for ent in touched) or is_blocked & {*range(start, end)}:
                 continue
             long = ents[origins[0].entity]
             if any((ent.start, ent.end, ent.label) == (start, end, long.label) and ent.kb_id for ent in touched):
                 continue
-            kept = [ent for ent in kept if ent not in touched]
+            for i in [i for other in touched for i in range(other.start, other.end)]:
+                at.pop(i, None)
             ent = Span(doc, start, end, label=long.label, kb_id=long.kb_id)
             if ent.has_extension(_SCORE):
                 ent._.set(_SCORE, long._.get(_SCORE))
             added.append(ent)
-        entities = sorted([*kept, *added], key=lambda ent: ent.start)
+        entities = sorted([*dict.fromkeys(at.values()), *added], key=lambda ent: ent.start)
         if entities != ents:
             inside = {i for ent in entities for i in range(ent.start, ent.end)}
             gone = [doc[i : i + 1] for ent in ents for i in range(ent.start, ent.end) if i not in inside]

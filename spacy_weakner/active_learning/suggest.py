@@ -60,6 +60,7 @@ class SuggestReport(NamedTuple):
     certain: int  # suggested although nothing is uncertain: there were no others
     labels: Dict[str, int]  # suggested sentences in which each label is uncertain
     lost: Dict[str, int]  # what the format of the output cannot hold
+    remarks: List[str]  # on what was read
     sentences: List[Suggestion]
 
 
@@ -161,6 +162,7 @@ def suggest(
         certain=sum(not sentence.why for sentence in found),
         labels=dict(sorted(Counter(label for sentence in found for label in sentence.labels).items())),
         lost=dict(written.lost),
+        remarks=stage.stats.remarks,
         sentences=found,
     )
 
@@ -172,11 +174,12 @@ def _score_corpus(stage: Label, scorer: Scorer, counts: "Counter[str]") -> Itera
     try:
         for block in inputs:
             with memory_zones([*stage.zones(), *(model.nlp for model in scorer.models)]):
-                yield from scorer.score(stage(_without_gold(block.read(stage.nlp.vocab)[0], counts)))
-            if scorer.no_signal:
-                names = ", ".join(model.name for model in scorer.models)
-                asked = f" {names} gives no probabilities." if names else ""
-                raise WeaknerError(Errors.WK775.format(path=stage.config.input_path, asked=asked))
+                docs, _ = block.read(stage.nlp.vocab, stage.stats)
+                yield from scorer.score(stage(_without_gold(docs, counts)))
+        if scorer.no_signal:
+            names = ", ".join(model.name for model in scorer.models)
+            asked = f" {names} gives no probabilities." if names else ""
+            raise WeaknerError(Errors.WK775.format(path=stage.config.input_path, asked=asked))
     finally:
         stage.close()
 

@@ -10,6 +10,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Opt
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..corpus.counts import RowCounts
 from ..corpus.docbin import bare_copy
 from ..corpus.formats.reading import Reading, read_corpus
 from ..corpus.gold import find_gold
@@ -42,7 +43,8 @@ class Phrase:
     example: str
     spellings: "Counter[str]" = field(default_factory=Counter)
     ids: "Counter[str]" = field(default_factory=Counter)
-    scores: List[float] = field(default_factory=list)
+    scored: int = 0  # mentions with a score
+    score: float = 0.0  # the sum of theirs
 
     @property
     def mentions(self) -> int:
@@ -56,7 +58,7 @@ class Phrase:
     @property
     def weight(self) -> float:
         """The sum of the scores of its mentions; their number if they have none."""
-        return sum(self.scores) if self.scores else float(self.mentions)
+        return self.score if self.scored else float(self.mentions)
 
 
 class SuggestedTerm(NamedTuple):
@@ -80,6 +82,7 @@ class TermReport(NamedTuple):
     found: int  # phrases that the pipeline found
     known: int  # those that its lists have
     refuted: int  # those that stand in gold as non-entities at least as often as with their label
+    remarks: List[str]  # on what was read
     terms: List[SuggestedTerm]
 
 
@@ -108,11 +111,12 @@ def suggest_terms(
     with on_device(gpu_id):
         nlp = load_pipeline(model)
         rulers: List[GazetteerRuler] = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, GazetteerRuler)]
-        found, n_docs = Found([weak_group(ruler.source) for ruler in rulers]), 0
+        found, n_docs, rows_read = Found([weak_group(ruler.source) for ruler in rulers]), 0, RowCounts()
         blocks = corpus_inputs(input_path, nlp, reading=Reading(sentences=False))
         for block in Progress(blocks, desc="suggest", unit="block", enabled=progress):
             with nlp.memory_zone():
-                for doc in nlp.pipe(bare_copy(doc, nlp.vocab) for doc in block.read(nlp.vocab)[0]):
+                docs, _ = block.read(nlp.vocab, rows_read)
+                for doc in nlp.pipe(bare_copy(doc, nlp.vocab) for doc in docs):
                     n_docs += 1
                     found.add(doc)
         known = {key for ruler in rulers for key in _keys(ruler) if key in found.phrases}
@@ -137,7 +141,7 @@ def suggest_terms(
     table = StringIO()
     csv.writer(table, lineterminator="\n").writerows([SuggestedTerm._fields, *rows])
     write_text(output_path, table.getvalue())
-    return TermReport(n_docs, len(found.phrases), len(known), len(refuted), rows)
+    return TermReport(n_docs, len(found.phrases), len(known), len(refuted), rows_read.remarks, rows)
 
 
 def _keys(ruler: GazetteerRuler) -> Iterator[Key]:
@@ -151,7 +155,7 @@ def _row(key: Key, phrase: Phrase, in_list: str, against: Sequence[str]) -> Sugg
         term=phrase.text,
         id=next((id_ for id_, _ in phrase.ids.most_common(1)), ""),
         mentions=phrase.mentions,
-        mean_score=round(sum(phrase.scores) / len(phrase.scores), 3) if phrase.scores else None,
+        mean_score=round(phrase.score / phrase.scored, 3) if phrase.scored else None,
         in_list=in_list,
         against="; ".join(against),
         example=phrase.example,
@@ -167,8 +171,11 @@ def _refuted(nlp: Language, phrases: Mapping[Key, str], docs: Iterable[Doc]) -> 
     wrong: Counter[Key] = Counter()
     for doc in docs:
         gold = find_gold(doc)
-        for entity in ruler.match(doc) if gold is not None else ():
-            if gold is not None and gold.scorable([entity]) and not is_inside(entity, gold.entities):
+        if gold is None:
+            continue
+        by_token = _by_token(gold.entities)
+        for entity in ruler.match(doc):
+            if gold.scorable([entity]) and not _is_inside(entity, by_token):
                 (right if entity in gold.entities else wrong)[_key(doc, entity)] += 1
     return {key for key in wrong if wrong[key] >= right[key]}
 
@@ -191,13 +198,15 @@ class Found:
             phrase = _add(self.phrases, doc, (ent.start, ent.end, ent.label_))
             self.labels.add(ent.label_)
             score = ent._.weakner_score if ent.has_extension("weakner_score") else None
-            phrase.scores += [] if score is None else [score]
+            phrase.scored += score is not None
+            phrase.score += score or 0.0
             phrase.ids.update([ent.kb_id_] if ent.kb_id_ else [])
         entities = set(doc_entities(doc))
+        by_token = _by_token(entities)
         for entity in {entity for group in self.groups if group in doc.spans for entity in group_entities(doc, group)}:
             if entity in entities:
                 self.matches[_key(doc, entity)] += 1
-            elif not is_inside(entity, entities):
+            elif not _is_inside(entity, by_token):
                 self.matches[_key(doc, entity)] += 1
                 _add(self.listed, doc, entity)
 
@@ -219,10 +228,17 @@ class Found:
         return [f"{label} in {n} of {total} mentions" for label, n in sorted(others.items()) if label != key[0]]
 
 
-def is_inside(entity: Entity, others: Iterable[Entity]) -> bool:
+def _by_token(entities: Iterable[Entity]) -> Dict[int, Entity]:
+    """The longest of some entities at each token."""
+    ordered = sorted(entities, key=lambda entity: entity[1] - entity[0])
+    return {i: entity for entity in ordered for i in range(entity[0], entity[1])}
+
+
+def _is_inside(entity: Entity, others: Mapping[int, Entity]) -> bool:
     """True if an entity is a part of another, longer one."""
     start, end, _ = entity
-    return any(low <= start and end <= high and high - low > end - start for low, high, _ in others)
+    low, high, _ = others.get(start, entity)
+    return end <= high and high - low > end - start
 
 
 def _key(doc: Doc, entity: Entity) -> Key:

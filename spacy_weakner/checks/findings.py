@@ -27,7 +27,7 @@ class Findings:
     """Collects findings, each once."""
 
     def __init__(self) -> None:
-        self._found: List[Finding] = []
+        self._found: Dict[Finding, None] = {}
 
     def error(self, where: str, message: str, cure: str = "") -> None:
         self._add(Finding("error", where, message, cure))
@@ -55,8 +55,7 @@ class Findings:
         return sorted(self._found, key=lambda finding: LEVELS.index(finding.level))
 
     def _add(self, finding: Finding) -> None:
-        if finding not in self._found:
-            self._found.append(finding)
+        self._found.setdefault(finding)
 
 
 @dataclass
@@ -69,7 +68,7 @@ class Collected(RowCounts):
     misaligned_spans: List[str] = field(default_factory=list)
 
     def refuse(self, path: Path, place: str, reason: str, error: Exception) -> None:
-        problem = re.sub(r"'[^']*'|\[.*\]|\{.*\}|\d+", "", reason)[:80]
+        problem = re.sub(r"'[^']*'|\[.*\]|\{.*\}|\d+", "", reason.partition(", got ")[0])[:80]
         self.reasons.setdefault(problem, reason)
         self.places.setdefault((problem, path), []).append(place)
 

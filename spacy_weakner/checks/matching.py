@@ -44,7 +44,7 @@ class Counts(NamedTuple):
 
 def count_in_texts(terms: Sequence[Term], source: TermSource, seen: Seen) -> "Counter[str]":
     """Count the matches of doubtful terms in texts without annotation."""
-    docs = [seen.nlp.make_doc(text) for text in seen.texts]
+    docs = list(map(seen.nlp.tokenizer, seen.texts))
     ruler = _ruler(terms, source, seen)
     if ruler is None:
         return Counter()
@@ -123,7 +123,7 @@ def _only_variants(terms: Sequence[Term], nlp: Language, texts: Sequence[str]) -
     variants: Dict[str, str] = {}
     plain: Set[str] = set()
     for start in range(0, len(texts), _BATCH):
-        docs = list(map(nlp.make_doc, texts[start : start + _BATCH]))
+        docs = list(map(nlp.tokenizer, texts[start : start + _BATCH]))
         for doc, matches in zip(docs, ruler.match_docs(docs), strict=True):
             found: List[str] = [doc[first:last].text for first, last, _ in matches]
             plain.update(folded(text) for text in found if sentence_key(text) in spelled)

@@ -4,13 +4,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
-import srsly
 from spacy.util import get_package_path
 
 from ..corpus.counts import RowError, at_line
 from ..corpus.formats.reading import file_format
 from ..corpus.jsonl import DEFAULT_SOURCE, Row, read_rows, weak_lists
 from ..corpus.sampling import SampledLines
+from ..files import read_object
 from ..labeling.alignment import read_mentions
 from ..labeling.sources import (
     CorpusSource,
@@ -91,7 +91,7 @@ def _pipeline_labels(source: Source) -> Optional[Dict[str, Optional[int]]]:
     found = next(iter(sorted(folder.glob("**/meta.json"), key=lambda p: len(p.parts))), None)
     if found is None:
         return None
-    meta: Dict[str, Any] = srsly.read_json(found)
+    meta: Dict[str, Any] = read_object(found, "a pipeline's meta data")
     by_pipe: Dict[str, Iterable[str]] = meta.get("labels", {})
     labels = {label for pipe, given in by_pipe.items() if pipe not in _NO_ENTITIES for label in given}
     return dict.fromkeys(sorted(labels), None) or None

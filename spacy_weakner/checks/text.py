@@ -12,8 +12,9 @@ from spacy.tokens import Doc
 from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import Reading, input_files
 from ..corpus.sampling import LIMIT
+from ..corpus.sentences import LONGEST_RUN, longest_run
 from .corpora import collect
-from .findings import Findings, plural
+from .findings import Findings, listed, plural
 
 _TOKENIZED = 300  # texts that are tokenized to estimate the number of words
 _BATCH_WORDS = 500  # of a step, about
@@ -50,7 +51,9 @@ def read_text(
             _check_marks(file_, [place for place, doc in docs if _MARK in doc.text], where, findings)
             if format_ == "text":
                 _check_content(file_, found, where, findings)
-            texts += found
+            long = [place for (place, _), text in zip(docs, found, strict=True) if longest_run(text, nlp)]
+            _check_long(file_, long, where, findings)
+            texts += [text for text in found if not longest_run(text, nlp)] if long else found
             total += counts.total
             exact = exact and not counts.sampled
             if counts.sampled:
@@ -69,6 +72,13 @@ def _check_marks(path: Path, places: List[str], where: str, findings: Findings) 
         message = f"{path}: byte order marks within the text ({places[0]}, {plural(len(places), 'line')} in all)."
         cure = f"Files were joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {shlex.quote(str(path))}"
         findings.warning(where, message, cure)
+
+
+def _check_long(path: Path, places: List[str], where: str, findings: Findings) -> None:
+    if places:
+        signs = f"more than {LONGEST_RUN:,} signs without white space"
+        message = f"{path}: {plural(len(places), 'text')} with {signs} ({listed(places)}) will be left out."
+        findings.warning(where, message, "Put blanks into what is to be read.")
 
 
 def _check_content(path: Path, texts: List[str], where: str, findings: Findings) -> None:

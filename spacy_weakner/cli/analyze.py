@@ -73,7 +73,7 @@ def show(result: Union[Analysis, Tuning], given: Any) -> None:
 def _show_analysis(analysis: Analysis) -> None:
     msg.info(f"{analysis.docs} documents, {analysis.tokens} tokens")
     if analysis.unlabeled:
-        msg.warn(f"Documents without labels of any source: {analysis.unlabeled}")
+        msg.warn(f"Documents without labels of these sources: {analysis.unlabeled}")
     for table in analysis_tables(analysis):
         _print(table)
     if analysis.gold is None:

@@ -8,7 +8,6 @@ from wasabi import msg
 
 from ..conversion.convert import ConvertReport, convert
 from ..corpus.formats.names import OUTPUTS, SUFFIXES
-from ..corpus.sentences import LONGEST_RUN
 from ._command import command
 from ._util import listing, new_app, say, show_shards
 
@@ -41,8 +40,6 @@ def show(report: ConvertReport, given: Any) -> None:
         msg.info(f"Weak spans: {listing(report.weak)}")
     if report.empty:
         msg.info(f"Empty lines ignored: {report.empty}")
-    if report.long:
-        msg.warn(f"Texts left out with more than {LONGEST_RUN} signs without white space: {report.long}")
     if report.misaligned:
         msg.warn(f"Spans dropped that do not end at token borders: {report.misaligned}")
     if report.moved:

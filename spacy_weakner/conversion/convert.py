@@ -1,7 +1,7 @@
 """Converts corpora from any format of `corpus.formats` to any of them, in one go or shard by shard."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,6 +16,7 @@ from ..corpus.docbin import SUFFIX
 from ..corpus.formats.names import FORMATS, OUTPUTS
 from ..corpus.formats.offsets import AUTO, UNITS
 from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..corpus.formats.tools import READERS
 from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.jsonl import DEFAULT_SOURCE
 from ..corpus.language import CorpusLanguage, corpus_language, record_language
@@ -118,8 +119,12 @@ def convert(
         raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
     if not as_folder:
         output_format(output_path, to)
-    check_output([Path(input_path), *(file_ for file_, _ in input_files(input_path, format))], [output_path])
+    files = input_files(input_path, format)
+    check_output([Path(input_path), *(file_ for file_, _ in files)], [output_path])
     check_choice("offsets", offsets, (AUTO, *UNITS))
+    if offsets != AUTO and READERS.keys().isdisjoint(format_ for _, format_ in files):
+        where = "for files of other tools: in formats of spaCy and of this package offsets count code points"
+        raise WeaknerError(Errors.WK331.format(setting=f"offsets = {offsets}", where=where, instead=""))
     reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
     language = corpus_language(Path(input_path), lang, tokenizer)
     executor, in_parts = Executor(workers, ray), workers > 1 or ray is not None
@@ -182,19 +187,15 @@ class Convert(Stage[ConvertReport]):
         super().__init__({**config.language._asdict(), **asdict(config.reading)}, self.nlp.vocab)
         self.language = config.language
         self.config = config
-        self._rows = RowCounts()  # of the shard at hand
 
     def shards(self, part: Part = WHOLE) -> Shards:
         path, format_, reading = Path(self.config.input_path), self.config.format, self.config.reading
-        size, counts = self.config.shard_size, self._rows
-        inputs = corpus_inputs(path, self.nlp, format=format_, reading=reading, shard_size=size, counts=counts)
+        size = self.config.shard_size
+        inputs = corpus_inputs(path, self.nlp, format=format_, reading=reading, shard_size=size, gold=True)
         return Shards(self.name, path, Path(self.config.output_path), inputs, part)
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        vars(self._rows).update(vars(RowCounts()))
-        yield from self.stats.counting(docs)
-        counted = {count.name: getattr(self._rows, count.name) for count in fields(RowCounts)}
-        self.stats.add(ConvertReport(**counted))
+        return self.stats.counting(docs)
 
 
 def _convert_in_parts(config: ConvertConfig, executor: Executor, progress: bool) -> ConvertReport:

@@ -24,7 +24,7 @@ class RowCounts:
     """What readers count. Subclasses may collect what is wrong with rows: override `refuse` and `note_misaligned`.
 
     annotated (int): Rows with spans of the layout.
-    empty, long (int): Lines without text, and texts left out because the tokenizer would take very long.
+    empty (int): Lines without text.
     misaligned, moved (int): Spans dropped because they do not end at token borders, or brought to some.
     ignored, lists (Counter[str]): Rows per key that is not part of the layout; those where it holds a list or object.
     notes (Counter[str]): What else happened to rows and spans, in words.
@@ -34,7 +34,6 @@ class RowCounts:
 
     annotated: int = 0
     empty: int = 0
-    long: int = 0
     misaligned: int = 0
     moved: int = 0
     ignored: Counter[str] = field(default_factory=Counter)

@@ -1,5 +1,5 @@
 """Rows of other annotation tools, told by their keys. In rows of ours, their labels would be ignored: the sentence
-would seem to be without annotation. The formats are read in `spacy_weakner.formats`."""
+would seem to be without annotation. The formats are read in `corpus.formats`."""
 
 import shlex
 from pathlib import Path

@@ -1,12 +1,13 @@
 """What `label` counts and reports."""
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, DefaultDict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from pydantic import Field, PlainSerializer, PlainValidator
 from spacy.tokens import Doc
 
+from ..corpus.counts import RowCounts
 from ..errors import Errors, WeaknerError
 from ..pipelines import load_pipeline
 from ..runtime.shards import WHOLE, Part
@@ -45,8 +46,11 @@ class Lines:
     def __len__(self) -> int:
         return sum(last - first + 1 for first, last in self.ranges)
 
-    def __add__(self, other: "Lines") -> "Lines":
-        return Lines([*self.ranges, *other.ranges])
+    def __iadd__(self, other: "Lines") -> "Lines":
+        # They are sorted when they are read: those of thousands of shards once.
+        self._ranges += other._ranges
+        self._new |= other._new
+        return self
 
     def to_json(self) -> str:
         return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
@@ -89,8 +93,8 @@ class SourceCounts(Statistics):
 
 
 @dataclass
-class LabelCounts(Report):
-    """What is counted beside the fields of `Report`."""
+class LabelCounts(RowCounts, Report):
+    """What is counted beside the fields of `RowCounts` and `Report`."""
 
     excluded: int = 0  # Docs left out because an excluded corpus holds the same sentence
     unmatched: int = 0  # Docs without a match; they are written too, unless `only_matched` is set
@@ -126,11 +130,6 @@ class LabelReport(LabelCounts):
     sources: List[SourceReport] = field(default_factory=list)
 
     @property
-    def source(self) -> str:
-        """Names of the sources."""
-        return ", ".join(source.name for source in self.sources)
-
-    @property
     def spans(self) -> "Counter[str]":
         """Spans per label, of all sources."""
         return sum((source.spans for source in self.sources), Counter())
@@ -146,7 +145,8 @@ def make_report(sources: Sequence[Source], counts: LabelCounts, part: Part) -> L
         if part == WHOLE and isinstance(source, PipelineSource) and not has_found:
             _check_groups(source, list(report.groups))
         reports.append(report)
-    return LabelReport(**vars(counts), sources=reports)
+    counted = {count.name: getattr(counts, count.name) for count in fields(counts)}
+    return LabelReport(**counted, sources=reports)
 
 
 def _check_groups(source: PipelineSource, groups: Sequence[str]) -> None:

@@ -337,7 +337,7 @@ def _hint(name: Any, names: Iterable[str]) -> str:
 def _read_file(path: Path) -> Dict[str, Any]:
     lines = read_lines(existing(path))
     # The syntax wants a parent section before its children, which nobody should have to write here.
-    text = "\n".join([f"[{_TOP}]", *(line for line in lines if line.strip() != f"[{_TOP}]")])
+    text = "\n".join([f"[{_TOP}]", *("" if line.strip() == f"[{_TOP}]" else line for line in lines)])
     try:
         # Interpolates variables, but resolves no functions.
         config = Config().from_str(text)

@@ -31,18 +31,16 @@ def corpus_inputs(
     format: Optional[str] = None,
     reading: Optional[Reading] = None,
     shard_size: int = 5000,
-    counts: Optional[RowCounts] = None,
+    gold: bool = False,
 ) -> List[ShardInput]:
     """What the shards of a corpus in any format are made from, in its order. If there are `.spacy` files, each is one
     shard, and other files are passed over; all others are cut into blocks of `shard_size` lines (a sentence of a CoNLL
-    file is not cut). `counts` gets what is in blocks, whichever is read."""
-    files = input_files(path, format)
+    file is not cut). With `gold` the span groups of `.spacy` files are counted, and one is read as `reading` says."""
+    files, reading = input_files(path, format), reading or Reading()
     if any(format_ == "spacy" for _, format_ in files):
         for file_ in (file_ for file_, format_ in files if format_ == "spacy" and file_.suffix != SUFFIX):
             raise _as_a_whole(file_, "spacy")  # its shard would have another name
-        read_gold = partial(read_groups, key=reading.spans_key, counts=counts) if reading and counts else None
-        return spacy_inputs(path, read_gold)
-    reading = reading or Reading()
+        return spacy_inputs(path, partial(read_groups, key=reading.spans_key) if gold else None)
     blocks: List[ShardInput] = []
     for file_, format_ in files:
         if not in_blocks(file_, format_):
@@ -51,7 +49,7 @@ def corpus_inputs(
         width = find_width(file_, read_lines(file_)) if format_ == "conll" else None
         for first, n in _cut(file_, format_, shard_size):
             name = _NAME.format(len(blocks))
-            blocks.append(Block(name, file_, lines, first, n, format_, nlp, reading, counts, width))
+            blocks.append(Block(name, file_, lines, first, n, format_, nlp, reading, width))
     return blocks
 
 
@@ -86,16 +84,15 @@ class Block(ShardInput):
     format: str
     nlp: Language
     reading: Reading
-    counts: Optional[RowCounts]
     width: Optional[int] = None
 
     def key(self) -> str:
         kind = self.format if self.width is None else f"{self.format} {self.width}"
         return hash_text("\n".join([kind, *self.lines.read(self.first, self.n)]))
 
-    def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
+    def read(self, vocab: Vocab, counts: Optional[RowCounts] = None) -> Tuple[Iterable[Doc], Optional[int]]:
         numbered = zip(count(self.first), self.lines.read(self.first, self.n), strict=False)
-        reader = FileReader(self.path, self.format, self.nlp, self.reading, self.counts)
+        reader = FileReader(self.path, self.format, self.nlp, self.reading, counts or RowCounts(), counts is None)
         return reader.of_lines(numbered, self.width), None
 
 

@@ -8,10 +8,12 @@ from typing import Callable, Iterable, List, Optional, Tuple
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
+from ..corpus.counts import RowCounts
 from ..corpus.docbin import bin_docs, corpus_files, read_bin
 from .hashes import hash_file
 
-Change = Optional[Callable[[Iterable[Doc]], Iterable[Doc]]]
+# Done to Docs as they are read; counts what it finds.
+Change = Callable[[Iterable[Doc], RowCounts], Iterable[Doc]]
 
 
 @dataclass
@@ -30,26 +32,26 @@ class ShardInput(ABC):
         """Hash of the contents."""
 
     @abstractmethod
-    def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
-        """Stream the Docs; and how many there are, if that is known."""
+    def read(self, vocab: Vocab, counts: Optional[RowCounts] = None) -> Tuple[Iterable[Doc], Optional[int]]:
+        """Stream the Docs; and how many there are, if that is known. `counts` is as in `read_corpus`."""
 
 
 @dataclass
 class SpacyFile(ShardInput):
     """A `.spacy` file as the input of one shard. `change` is done to its Docs when they are read."""
 
-    change: Change = None
+    change: Optional[Change] = None
 
     def key(self) -> str:
         return hash_file(self.path)
 
-    def read(self, vocab: Vocab) -> Tuple[Iterable[Doc], Optional[int]]:
+    def read(self, vocab: Vocab, counts: Optional[RowCounts] = None) -> Tuple[Iterable[Doc], Optional[int]]:
         bin_ = read_bin(self.path)
         docs = bin_docs(bin_, vocab, self.path)
-        return docs if self.change is None else self.change(docs), len(bin_)
+        return docs if self.change is None else self.change(docs, counts or RowCounts()), len(bin_)
 
 
-def spacy_inputs(path: Path, change: Change = None) -> List[ShardInput]:
+def spacy_inputs(path: Path, change: Optional[Change] = None) -> List[ShardInput]:
     """The `.spacy` files of a corpus, each as the input of one shard of the same name. `change` is done to the Docs
     when they are read."""
     root = path if path.is_dir() else path.parent

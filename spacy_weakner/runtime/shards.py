@@ -14,6 +14,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 from spacy.tokens import Doc
 
 from ..code_version import code_of
+from ..corpus.counts import RowCounts
 from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
 from ..corpus.language import record_language, recorded_language
 from ..errors import Errors, WeaknerError
@@ -150,7 +151,7 @@ class Shards:
 
         def read() -> Iterator[Doc]:
             for input_ in job.inputs:
-                docs, total = input_.read(stage.vocab)
+                docs, total = input_.read(stage.vocab, stats if isinstance(stats, RowCounts) else None)
                 for doc in Progress(
                     docs, total=total, desc=f"{self.stage} {input_.name}", unit="doc", enabled=progress
                 ):

@@ -21,7 +21,7 @@ R = TypeVar("R", bound="Report")
 @dataclass
 class Statistics:
     """Base of what is counted: a dataclass whose fields have defaults and can be summed up and stored as JSON: numbers,
-    `Counter`s, other statistics by name (in a `defaultdict` of their class), or what pydantic knows and has `+`."""
+    `Counter`s, other statistics by name (in a `defaultdict` of their class), or what pydantic knows and has `+=`."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -106,7 +106,8 @@ def _sum(a: Any, b: Any) -> Any:
         for key, value in b.items():
             a[key].add(value)
         return a
-    return a + b
+    a += b
+    return a
 
 
 @lru_cache(None)

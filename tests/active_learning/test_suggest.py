@@ -230,6 +230,12 @@ def test_there_must_be_something_to_tell_by(text, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["text.txt"]
 
 
+def test_one_shard_without_a_second_opinion_is_enough_to_go_on(tmp_path):
+    write(tmp_path / "in" / "a.spacy", [make_doc("Ann is here", a=[(0, 1, "PER")])])
+    write(tmp_path / "in" / "b.spacy", [make_doc("Bob went home", a=[(0, 1, "PER")], b=[])])
+    assert suggest(tmp_path / "in", tmp_path / "next.jsonl", lang="xx").sentences[0].text == "Bob went home"
+
+
 def test_pipelines_and_sources_on_the_command_line(tmp_path):
     """A pipeline without probabilities, which votes beside a term list."""
     nlp = spacy.blank("xx")

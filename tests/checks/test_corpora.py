@@ -9,6 +9,7 @@ import pytest
 from spacy_weakner.checks.corpora import read_annotated
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.formats.reading import read_corpus
+from spacy_weakner.corpus.sentences import LONGEST_RUN
 from spacy_weakner.errors import WeaknerError
 
 from .conftest import GOLD, found
@@ -65,6 +66,20 @@ def test_readers_of_all_formats_go_on_after_an_error(write, nlp, findings, name,
     # Elsewhere the same reader stops at the first.
     with pytest.raises(WeaknerError, match=f"WK103.*line {places[0]}:"):
         list(read_corpus(path, nlp))
+
+
+def test_many_rows_with_one_problem_are_one_finding(check):
+    rows = [{"text": f"Anna {i}", "ents": [[0, 4, {"label": f"L{i}"}]]} for i in range(30)]
+    rows += [{"text": f"Anna {i}", "ents": f"names {chr(97 + i)}"} for i in range(26)]
+    errors = [error for error in found(check(gold=GOLD + rows), "error") if "WK103" in error]
+    assert len(errors) == 2 and "The same in 26 rows" in " ".join(errors)
+
+
+def test_texts_that_a_tokenizer_cannot_take_are_left_out(check):
+    texts = ["Anna went home."] * 20 + ["(" * (LONGEST_RUN + 1), "x " * 600_000]
+    report = check(text=texts, terms=["label,term", "PER,Anna"])
+    (warning,) = [text for text in found(report, "warning") if "without white space" in text]
+    assert "1 text" in warning and "line 21" in warning and not found(report, "error")
 
 
 @pytest.mark.parametrize("name", ["a.conll", "folder"])

@@ -217,3 +217,10 @@ def test_unknown_keys_are_reported(tmp_path, rows, ignored, suspects):
 )
 def test_formats(tmp_path, name, expected):
     assert file_format(tmp_path / name) == expected
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.conll", "a.txt"])
+def test_offsets_are_those_of_other_tools(tmp_path, name):
+    (tmp_path / name).write_text("Anna\tO\n" if name == "a.conll" else '{"text": "Anna", "ents": []}\n')
+    with pytest.raises(WeaknerError, match=r"WK331.*offsets = utf16"):
+        convert(tmp_path / name, tmp_path / "b.spacy", offsets="utf16")

@@ -8,7 +8,7 @@ import spacy
 from spacy.tokenizer import Tokenizer
 
 from spacy_weakner.conversion.convert import convert
-from spacy_weakner.corpus.formats.reading import read_corpus
+from spacy_weakner.corpus.formats.reading import LONG, read_corpus
 from spacy_weakner.corpus.sentences import LONGEST_RUN, SentenceSplitter, longest_run
 from spacy_weakner.corpus.weak import get_id
 from spacy_weakner.errors import WeaknerError
@@ -77,7 +77,7 @@ def test_such_lines_are_left_out_and_counted(tmp_path):
     for name, text in [("a.txt", f"{HOSTILE}\nAnna came.\n"), ("a.jsonl", "\n".join(map(json.dumps, rows)))]:
         (tmp_path / name).write_text(text)
         report = convert(tmp_path / name, tmp_path / f"{name}.spacy", lang="xx")
-        assert (report.long, report.docs) == (1, 1)
+        assert (report.notes[LONG], report.docs) == (1, 1)
 
 
 def test_with_annotations_or_where_nobody_counts_they_are_errors(tmp_path):

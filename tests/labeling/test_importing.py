@@ -251,7 +251,8 @@ def test_lines_as_ranges():
     lines.update({5, 1, 2, 3})
     lines.update([7, 8, 2])
     assert lines.to_json() == "1-3,5,7-8" and len(lines) == 6
-    lines = sum(map(Lines.from_json, ["2-5", "", "100"]), lines)
+    for other in map(Lines.from_json, ["2-5", "", "100"]):
+        lines += other
     assert lines.to_json() == "1-5,7-8,100" and len(lines) == 8
 
 
@@ -284,7 +285,7 @@ def test_report(tmp_path):
     for skipped in (0, 2):
         report = label(tmp_path / "in", tmp_path / "out", sources=sources, lang="xx")
         assert (report.docs, report.excluded, report.unmatched, report.skipped) == (5, 0, 2, skipped)
-        assert (report.spans, report.source) == ({"X": 3}, "llm")
+        assert (report.spans, report.sources[0].name) == ({"X": 3}, "llm")
         own = report.sources[0]
         assert (own.kind, own.name, own.spans, own.left_out, own.low_scores) == ("file", "llm", {"X": 3}, {"C": 2}, 1)
         assert (own.misaligned, own.not_found, own.docs_without_row, own.other_text) == (2, 2, 1, 0)

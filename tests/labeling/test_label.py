@@ -9,9 +9,13 @@ from spacy.tokens import Doc, Span
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.formats.reading import LONG
+from spacy_weakner.corpus.sentences import LONGEST_RUN
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling import label as labeling
 from spacy_weakner.labeling.aggregate import aggregate
+
+from ..cli.util import invoke
 
 NLP = spacy.blank("xx")
 label = partial(labeling.label, lang="xx")  # whose tokenizer is made fastest
@@ -67,7 +71,7 @@ def test_terms(corpus, terms, tmp_path):
         "aids help": [],
     }
     assert (report.docs, report.excluded, report.unmatched, report.skipped) == (5, 0, 2, 0)
-    assert (report.spans, report.source) == ({"CITY": 4, "DIS": 1}, "gazetteer")
+    assert (report.spans, report.sources[0].name) == ({"CITY": 4, "DIS": 1}, "gazetteer")
 
 
 def test_entities_and_other_groups_stay(corpus, terms, pipeline, tmp_path):
@@ -125,6 +129,28 @@ def test_sentences_of_other_corpora_are_excluded(corpus, terms, tmp_path):
     report = label(corpus, tmp_path / "out", terms=terms, exclude=[dev, tmp_path / "test.spacy"])
     assert list(groups(tmp_path / "out", "gazetteer")) == ["nothing here", "AIDS in paris"]
     assert (report.docs, report.excluded, report.unmatched) == (2, 3, 1)
+
+
+@pytest.mark.parametrize("sentences", [True, False])
+def test_sentences_of_annotated_documents_are_excluded(terms, tmp_path, sentences):
+    (tmp_path / "in.txt").write_text("Paris is here. It rains.\nParis rocks.\n")
+    row = {"text": "Paris is here. It rains.", "ents": [[0, 5, "CITY"]]}
+    (tmp_path / "gold.jsonl").write_text(json.dumps(row) + "\n")
+    exclude = [tmp_path / "gold.jsonl"]
+    report = label(tmp_path / "in.txt", tmp_path / "out.spacy", terms=terms, exclude=exclude, sentences=sentences)
+    assert [doc.text for doc in read(tmp_path / "out.spacy")] == ["Paris rocks."]
+    assert report.excluded == (2 if sentences else 1)
+
+
+@pytest.mark.parametrize("suffix", [".spacy", ""])
+def test_what_readers_leave_out_is_counted(terms, tmp_path, suffix):
+    rows = [{"text": text, "labels": ["X"]} for text in ("Paris", "AIDS", "(" * (LONGEST_RUN + 1))]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for skipped in (0, 3 if not suffix else 1):  # receipts remember it
+        report = label(tmp_path / "in.jsonl", tmp_path / f"out{suffix}", terms=terms, shard_size=1)
+        assert (report.docs, report.notes[LONG], report.ignored, report.skipped) == (2, 1, {"labels": 3}, skipped)
+    result = invoke("label", tmp_path / "in.jsonl", tmp_path / "b", "--terms", terms)
+    assert "Unknown keys ignored: labels (3 rows)" in " ".join(result.stdout.split())
 
 
 def test_a_file_is_known_where_all_its_docs_are_excluded(corpus, tmp_path):
@@ -196,7 +222,7 @@ def test_settings_of_a_single_source_reach_its_declaration(corpus, terms, pipeli
     doc = read(tmp_path / "a")[0]
     assert weak.get_reliability(doc, "gazetteer") == 0.5
     assert not weak.is_complete(doc, "gazetteer")
-    assert label(corpus, tmp_path / "b", pipeline=pipeline, reliability=0.9).source == "model"
+    assert label(corpus, tmp_path / "b", pipeline=pipeline, reliability=0.9).sources[0].name == "model"
     doc = read(tmp_path / "b")[0]
     assert weak.get_reliability(doc, "model") == 0.9
     assert weak.is_complete(doc, "model")

@@ -83,7 +83,7 @@ def test_terms(folder):
         ["ORG:MIT", "PREP:MIT"],
         [],
     ]
-    assert report.sources[0].name == report.source == "s"
+    assert report.sources[0].name == "s"
     assert report.sources[0].spans == {"CITY": 2, "DRUG": 2, "ORG": 1, "PREP": 3}
     assert weak.get_reliability(docs[0], "s") is None
     assert not weak.is_complete(docs[0], "s")
@@ -242,6 +242,7 @@ def test_changes_of_settings_and_contents_redo(folder):
     [
         ("", "WK311.*declares no sources"),
         ("terms", r"WK307.*line\s+1"),
+        ('[sources]\n[sources.s]\nterms = "t"\nterms = "f"', r"WK307.*line\s+4"),
         ('[source.s]\nterms = "t"', r"WK307"),
         ('[source]\nterms = "t"', r"WK307.*unknown section \[source\] \(did you mean 'sources'"),
         ('[sources.s]\nterms = "t"\n[sources.s]\nfile = "f"', r"WK307.*line\s+3.*'sources.s' already exists"),

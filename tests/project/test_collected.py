@@ -4,7 +4,8 @@ import pytest
 import spacy
 
 from spacy_weakner.corpus.docbin import read_docs, write_docs
-from spacy_weakner.corpus.weak import doc_entities, group_entities, set_source
+from spacy_weakner.corpus.gold import keep_gold
+from spacy_weakner.corpus.weak import GOLD_GROUP, doc_entities, group_entities, set_source, set_weak
 from spacy_weakner.evaluation.terms.collected import Collected, find_collected
 from spacy_weakner.evaluation.terms.tuning import tune_terms
 from spacy_weakner.project.assembling import predict_docs
@@ -46,6 +47,16 @@ def test_they_match_more_often_in_the_gold(tmp_path, gold, text, ratio):
     if ratio is not None:
         assert found[KEY].ratio == pytest.approx(ratio, rel=0.01)
         assert "hidden" in hidden_note(KEY, found[KEY])
+
+
+def test_gold_beside_weak_labels_counts_as_gold(tmp_path):
+    docs = list(read_docs(write(tmp_path / "g.spacy", 200, 200), NLP.vocab))
+    for doc in docs:
+        keep_gold(doc)
+        doc.spans[GOLD_GROUP] = []  # none of the matches is right
+        set_weak(doc)
+    write_docs(tmp_path / "g.spacy", [*docs, make_doc(NLP, "Anna", annotated=False)])
+    assert not find_collected(tmp_path / "g.spacy", write(tmp_path / "t.spacy", 400, 100), ["list"])
 
 
 def test_texts_that_a_list_has_not_looked_at_say_nothing(tmp_path):

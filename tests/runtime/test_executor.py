@@ -16,6 +16,7 @@ from spacy_weakner.aggregation.observations import observe
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
+from spacy_weakner.corpus.formats.reading import LONG
 from spacy_weakner.corpus.language import RECORD
 from spacy_weakner.corpus.sentences import LONGEST_RUN
 from spacy_weakner.errors import WeaknerError
@@ -170,7 +171,7 @@ def test_convert_texts(tmp_path, engine):
     lines = ["One is here. Two is here!", "", "Three.", "(" * (LONGEST_RUN + 1), "Anna met Bob in Paris.", " ", "Four."]
     (tmp_path / "a.txt").write_text("\n".join(lines) + "\n")
     whole, parts = converted(tmp_path, engine, tmp_path / "a.txt", lang="en")
-    assert (whole.docs, whole.empty, whole.long, parts.written) == (5, 2, 1, 4)
+    assert (whole.docs, whole.empty, whole.notes[LONG], parts.written) == (5, 2, 1, 4)
 
 
 def test_convert_rows(tmp_path, engine):

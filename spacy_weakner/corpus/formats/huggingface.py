@@ -34,7 +34,7 @@ def read(row: Any, counts: RowCounts, labels: Tuple[str, ...] = ()) -> Record:
         raise RowError(f"no tokens: expected a list under 'tokens', got {show(row)}")
     tokens = row["tokens"]
     key = find_tags(row) or next((key for key in TAGS if key in row), None)
-    record = Record(tokens=tokens, id=row.get("id") or None)
+    record = Record(tokens=tokens, id=None if row.get("id") == "" else row.get("id"))
     counts.note_unknown(row, {*_COLUMNS, key})
     if key is None or row[key] is None:
         return record

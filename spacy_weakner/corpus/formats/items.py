@@ -46,6 +46,8 @@ def in_lines(path: Path) -> bool:
     """True if every line of a file of JSON is one of its records."""
     with open_packed(path) as file_:
         start = file_.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
+        if start.startswith(b"{") and b"\n" not in start:
+            start += file_.readline()
     first, *others = start.splitlines() or [b""]
     try:
         row = json.loads(first)

@@ -3,14 +3,16 @@
 from typing import Dict, FrozenSet, NamedTuple, Tuple
 
 # What a format may hold beside gold entities: documents without annotation, missing tokens, labels of weak sources,
-# spans that are known to be wrong, categories, and ids of concepts.
+# spans that are known to be wrong, categories, ids of concepts and of documents, and what annotators are shown.
 UNKNOWN = "unknown"
 MISSING = "missing"
 WEAK = "weak"
 WRONG = "wrong"
 CATS = "cats"
 IDS = "ids"
-EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS, IDS])
+DOC_IDS = "doc_ids"
+META = "meta"
+EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS, IDS, DOC_IDS, META])
 # What offsets into a text count; see `offsets`.
 CODE_POINTS, UTF16 = "codepoints", "utf16"
 
@@ -36,16 +38,18 @@ _FORMATS = (
     Format("conll", "columns of tokens and tags", _COLUMNS, _COLUMNS, frozenset([UNKNOWN, MISSING]), blocks=True),
     Format("text", "raw text, one a line", (".txt",), blocks=True),
     Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
-    Format("prodigy", "Prodigy", (".jsonl", ".json"), _LINES, frozenset([UNKNOWN, MISSING, WRONG, WEAK, IDS])),
-    Format("label-studio", "Label Studio", _JSON, (".json",), frozenset([UNKNOWN, WEAK, IDS]), unit=UTF16),
-    Format("doccano", "doccano", (".jsonl", ".json"), _LINES, sure=False),
+    Format("prodigy", "Prodigy", (".jsonl", ".json"), _LINES, frozenset([UNKNOWN, MISSING, WRONG, WEAK, IDS, META])),
+    Format(
+        "label-studio", "Label Studio", _JSON, (".json",), frozenset([UNKNOWN, WEAK, IDS, DOC_IDS, META]), unit=UTF16
+    ),
+    Format("doccano", "doccano", (".jsonl", ".json"), _LINES, frozenset([DOC_IDS]), sure=False),
     Format("brat", "brat", (".ann",)),
     Format(
         "huggingface",
         "Hugging Face datasets, AutoTrain",
         (".parquet", ".jsonl", ".json"),
         _LINES,
-        frozenset([UNKNOWN, MISSING]),
+        frozenset([UNKNOWN, MISSING, DOC_IDS]),
         blocks=True,
     ),
     Format("gliner", "GLiNER", _JSON, _JSON),

@@ -115,7 +115,9 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
         lost["wrong spans"] += len(record.wrong)
         yield {**row, "spans": list(map(span, ents)), "answer": ACCEPT, "_view_id": _MANUAL[0]}
         return
-    answers = [(mark, ACCEPT) for mark in ents if known] + [(mark, REJECT) for mark in record.wrong]
+    wrong = [mark for mark in record.wrong if mark.label]  # a span has to have a label here
+    lost["wrong spans"] += len(record.wrong) - len(wrong)
+    answers = [(mark, ACCEPT) for mark in ents if known] + [(mark, REJECT) for mark in wrong]
     if known:
         visible, inside = sum(not token.is_space for token in doc), sum(map(len, doc.ents))
         lost[OUTSIDE] += visible - len(record.missing) - inside

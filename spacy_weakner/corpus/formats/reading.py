@@ -31,6 +31,7 @@ from .offsets import AUTO, UNITS, find_unit, in_code_points
 from .tools import GATHERERS, READERS
 
 NOT_TEXT = "records without a text, dropped"
+LONG = f"texts left out with more than {LONGEST_RUN} signs without white space"
 ABSENT = "documents without the span group that is read as gold; their tokens are missing"
 # Records of a file of JSON that are looked at to tell its format.
 _LOOKED_AT = 200
@@ -58,10 +59,6 @@ class Reading:
     labels: Tuple[str, ...] = ()
     columns: Tuple[int, int] = COLUMNS
     spans_key: Optional[str] = None
-
-
-class _Unforgiving(RowCounts):
-    """Counts of readers whose users see none: nothing is left out silently."""
 
 
 def file_format(path: Path) -> Optional[str]:
@@ -146,9 +143,10 @@ def read_corpus(
     """
     check_choice("offsets", reading.offsets, (AUTO, *UNITS))
     check_choice("misaligned", reading.misaligned, MISALIGNED)
-    counts, n, key = _Unforgiving() if counts is None else counts, 0, reading.spans_key
+    n, key, strict = 0, reading.spans_key, counts is None
+    counts = RowCounts() if counts is None else counts
     for file_, format_ in input_files(path, format):
-        reader = FileReader(file_, format_, nlp, reading, counts)
+        reader = FileReader(file_, format_, nlp, reading, counts, strict)
         for doc in reader.docs() if limit is None else reader.sample(limit):
             n += format_ == "spacy"
             yield doc
@@ -158,34 +156,38 @@ def read_corpus(
 
 
 def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
-    """Keys of all sentences of some corpora. Of Docs with several sentences, both the whole and the parts count."""
-    keys = set()
+    """Keys of all documents of some corpora, of their sentences, and of those that their texts would be split into."""
+    keys, splitter = set(), SentenceSplitter(nlp)
     for path in paths:
-        for doc in read_corpus(Path(path), nlp, Reading(misaligned="drop")):
+        for doc in read_corpus(Path(path), nlp, Reading(sentences=False, misaligned="drop")):
             keys.add(sentence_key(doc.text))
             if doc.has_annotation("SENT_START"):
                 keys.update(sentence_key(sentence.text) for sentence in doc.sents)
+            if not longest_run(doc.text, nlp):
+                keys.update(sentence_key(sentence.text) for sentence in splitter.split(doc.text))
     return keys
 
 
 class FileReader:
-    """Reads a file, or some lines of it."""
+    """Reads a file, or some lines of it. If it is `strict`, text of which the tokenizer would take very long is an
+    error, and else left out and counted."""
 
     def __init__(
-        self, path: Path, format: str, nlp: Language, reading: Reading, counts: Optional[RowCounts] = None
+        self, path: Path, format: str, nlp: Language, reading: Reading, counts: RowCounts, strict: bool = False
     ) -> None:
         self.path = path
         self.format = format
         self.nlp = nlp
         self.reading = reading
-        self.counts = _Unforgiving() if counts is None else counts
+        self.counts = counts
+        self.strict = strict
         self.labels = reading.labels
         self._splitter = SentenceSplitter(nlp)
 
     def docs(self) -> Iterator[Doc]:
         path, counts, unit = self.path, self.counts, self.reading.offsets
         if self.format == "spacy":
-            yield from read_groups(read_docs(path, self.nlp.vocab), self.reading.spans_key, counts)
+            yield from read_groups(read_docs(path, self.nlp.vocab), counts, self.reading.spans_key)
         elif self.format in READERS:
             if path.suffix.lower() == huggingface.PARQUET and not self.labels:
                 self.labels = huggingface.table_names(path)
@@ -278,16 +280,16 @@ class FileReader:
     def _is_short(self, text: Any, is_bare: bool) -> bool:
         """True if the tokenizer can take a text. If not, one without annotations is left out and counted."""
         found = longest_run(text, self.nlp) if isinstance(text, str) else 0
-        if found and (isinstance(self.counts, _Unforgiving) or not is_bare):
+        if found and (self.strict or not is_bare):
             raise RowError(
                 f"{found} characters without white space between them, of which a tokenizer takes very long (the "
                 f"limit is {LONGEST_RUN}). Leave the text out, or put blanks into it"
             )
-        self.counts.long += bool(found)
+        self.counts.note(LONG, bool(found))
         return not found
 
 
-def read_groups(docs: Iterable[Doc], key: Optional[str], counts: RowCounts) -> Iterator[Doc]:
+def read_groups(docs: Iterable[Doc], counts: RowCounts, key: Optional[str]) -> Iterator[Doc]:
     """Read a span group of `.spacy` files as the gold, instead of the entities, and count the groups that are not ours:
     `spancat` learns from such, and so do heads with a `spans_key`."""
     for n, doc in enumerate(docs, start=1):

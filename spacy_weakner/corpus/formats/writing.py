@@ -11,14 +11,16 @@ from ...errors import Errors, WeaknerError, check_choice
 from ...files import atomic_path
 from .. import weak
 from ..conll import conll_lines
+from ..counts import at_line
 from ..docbin import write_docs
 from ..jsonl import row_from_doc
-from .names import CATS, FORMATS, IDS, MISSING, OUTPUTS, UNKNOWN, WEAK, WRONG, Format
+from .names import CATS, DOC_IDS, FORMATS, IDS, META, MISSING, OUTPUTS, UNKNOWN, WEAK, WRONG, Format
 from .tools import WRITERS
 
 _ARRAY = ".json"
 MISSING_TOKENS = "missing tokens"
 WEAK_SPANS = "weak spans"
+DECLARED = "documents with what their sources declare of themselves (reliability, complete)"
 WEAK_AS_GOLD = "documents whose entities are weak labels, now written as if they were gold"
 
 
@@ -69,9 +71,10 @@ def _write_lines(path: Path, docs: Iterable[Doc], format_: Format, lost: "Counte
         for doc in docs:
             if not all(token.is_space for token in doc):
                 n += 1
-                for line in _lines(path, doc, format_, lost):
-                    file_.write(f"{between}{line}" if array else f"{line}\n")
-                    between = ",\n"
+                with at_line(path, f"document {n}"):
+                    for line in _lines(path, doc, format_, lost):
+                        file_.write(f"{between}{line}" if array else f"{line}\n")
+                        between = ",\n"
         file_.write("\n]\n" if array else "")
     return n
 
@@ -95,6 +98,10 @@ def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iter
             lost["categories"] += len(doc.cats)
         if IDS not in holds:
             lost["ids of entities"] += len(weak.doc_ids(doc))
+        if DOC_IDS not in holds:
+            lost["ids of documents"] += weak.get_id(doc) is not None
+        if META not in holds:
+            lost["'meta' of documents"] += weak.get_meta(doc) is not None
         if name != "spacy":
             for key, group in doc.spans.items():
                 what, is_held = f"spans of the group '{key}'", False
@@ -107,4 +114,9 @@ def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iter
                 lost[what] += 0 if is_held else len(group)
             lost["documents with soft labels"] += weak.get_soft_labels(doc) is not None
             lost["documents with completed tags"] += weak.get_tags(doc) is not None
+            lost["documents with other words by 'augment'"] += weak.get_augmented(doc) is not None
+            lost[DECLARED] += any(
+                weak.get_reliability(doc, source) is not None or weak.is_complete(doc, source)
+                for source in weak.weak_sources(doc)
+            )
         yield doc

@@ -4,12 +4,14 @@ import math
 from collections import Counter
 from itertools import islice
 from pathlib import Path
-from typing import Dict, NamedTuple, Sequence, Tuple
+from typing import Dict, FrozenSet, NamedTuple, Sequence, Tuple
 
 from spacy.vocab import Vocab
 
 from ...corpus.docbin import read_docs
-from ...corpus.weak import doc_entities, group_entities, weak_group
+from ...corpus.gold import find_gold
+from ...corpus.weak import group_entities, weak_group
+from ...ty import Entity
 
 # The ratio of densities was at most 1.12 for nine lists that were made elsewhere, and 2.3 for one of the gold's own
 # entities (best.md).
@@ -33,7 +35,7 @@ class Collected(NamedTuple):
 def find_collected(gold: Path, text: Path, sources: Sequence[str]) -> Dict[Key, Collected]:
     """Find lists that know the gold better than the text: of a label nearly all gold entities are among their terms,
     and they match far more often than in the text."""
-    here, there = _count(gold, sources), _count(text, sources)
+    here, there = _count(gold, sources, is_gold=True), _count(text, sources, is_gold=False)
     found: Dict[Key, Collected] = {}
     for key, right in here.right.items():
         source, label = key
@@ -57,10 +59,13 @@ class _Counts(NamedTuple):
     tokens: "Counter[str]"
 
 
-def _count(corpus: Path, sources: Sequence[str]) -> _Counts:
+def _count(corpus: Path, sources: Sequence[str], is_gold: bool) -> _Counts:
     counts = _Counts(Counter(), Counter(), Counter(), Counter())
     for doc in islice(read_docs(corpus, Vocab()), _LOOKED_AT):
-        entities = {*doc_entities(doc)}
+        gold = find_gold(doc)
+        if is_gold and gold is None:
+            continue
+        entities: FrozenSet[Entity] = frozenset() if gold is None else gold.entities
         for source in sources:
             if weak_group(source) in doc.spans:
                 counts.tokens[source] += len(doc)

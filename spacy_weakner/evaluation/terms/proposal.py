@@ -76,7 +76,8 @@ class Proposal(NamedTuple):
             "ambiguity": self.ambiguity,
         }
         given = {key: value for key, value in settings.items() if value is not None}
-        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in given.items()]
+        # A "$" alone would name a variable.
+        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("$", "$$") for key, value in given.items()]
         return "\n".join([f"[sources.{self.source}]", *lines])
 
 

@@ -1,6 +1,7 @@
 """What is written is read back; what cannot be said is counted."""
 
 import json
+import re
 
 import pytest
 from spacy.tokens import Span
@@ -8,7 +9,7 @@ from spacy.tokens import Span
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.formats.names import FORMATS, OUTPUTS
 from spacy_weakner.corpus.formats.reading import Reading, file_format, read_corpus
-from spacy_weakner.corpus.formats.writing import write_corpus
+from spacy_weakner.corpus.formats.writing import DECLARED, write_corpus
 from spacy_weakner.corpus.jsonl import row_from_doc
 from spacy_weakner.errors import WeaknerError
 
@@ -115,6 +116,52 @@ def test_what_is_lost_is_counted(tmp_path, name, lost):
     rows = [PARTIAL, MISSING, {**WEAK, "cats": {"X": 1.0}}]
     _, written = there_and_back(tmp_path, name, *rows)
     assert written.lost == lost
+
+
+@pytest.mark.parametrize(
+    "name, lost",
+    [
+        ("conll", ["ids", "meta", "words", "declared"]),
+        ("gliner", ["ids", "meta", "words", "declared"]),
+        ("prodigy", ["ids", "words", "declared"]),
+        ("doccano", ["meta", "words", "declared"]),
+        ("huggingface", ["meta", "words", "declared"]),
+        ("label-studio", ["words", "declared"]),
+        ("jsonl", ["words", "declared"]),
+        ("spacy", []),
+    ],
+)
+def test_what_is_known_of_documents_and_sources_is_counted(tmp_path, name, lost):
+    (doc,) = docs({"id": "a", "text": "Anna left", "ents": [], "meta": {"why": "x"}})
+    weak.set_source(doc, "list", [], reliability=0.8)
+    weak.set_augmented(doc, ["Eva", "left"])
+    written = write_corpus(tmp_path / f"a{FORMATS[name].outputs[0]}", [doc], name).lost
+    kinds = {"ids of documents": "ids", "'meta' of documents": "meta", DECLARED: "declared"}
+    kinds["documents with other words by 'augment'"] = "words"
+    assert {kinds[what] for what in written} == {*lost}
+
+
+def test_a_wrong_span_without_a_label_is_lost_where_spans_have_labels(tmp_path):
+    (doc,) = docs({"text": "Anna left", "ents": [], "complete": False, "wrong": [[0, 4, ""], [5, 9, "PER"]]})
+    assert write_corpus(tmp_path / "a.jsonl", [doc], "prodigy").lost["wrong spans"] == 1
+    (found,) = read_corpus(tmp_path / "a.jsonl", NLP, format="prodigy")
+    assert group(found, weak.WRONG_GROUP) == [("left", "PER")]
+
+
+@pytest.mark.parametrize("name", ["conll", "huggingface"])
+def test_what_cannot_be_written_is_named(tmp_path, name):
+    (doc,) = docs({"text": "Anna left", "ents": [[0, 4, "P\nQ"]]})
+    path = tmp_path / f"a{FORMATS[name].outputs[0]}"
+    with pytest.raises(WeaknerError, match=re.escape(str(path))):
+        write_corpus(path, [doc], name)
+    assert not path.exists()
+
+
+def test_an_object_on_one_long_line_is_no_row(tmp_path):
+    rows = [{"text": "Anna left " * 20, "ents": []}] * 6000
+    (tmp_path / "a.json").write_text(json.dumps({"data": rows}))
+    assert (tmp_path / "a.json").stat().st_size > 2**20
+    assert len(list(read_corpus(tmp_path / "a.json", NLP))) == len(rows)
 
 
 def test_label_studio_counts_utf16_and_says_scores(tmp_path):

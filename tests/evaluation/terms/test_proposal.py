@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from confection import Config
 
 from spacy_weakner.aggregation.policies import Candidate
 from spacy_weakner.corpus.gold import Gold
@@ -98,6 +99,8 @@ def test_labels_and_ambiguous_phrases_are_ruled_out_together():
         'labels = {"LOC": "LOC", "ORG": "ORG"}',
         'ambiguity = "drop"',
     ]
+    text = proposal._replace(stop=("us$", "a")).config()
+    assert Config().from_str("[sources]\n" + text)["sources"]["terms"]["stop"] == ["us$", "a"]
 
 
 def test_stopping_a_term_uncovers_shorter_ones():
