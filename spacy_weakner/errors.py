@@ -379,8 +379,8 @@ class Errors:
     WK689 = "[WK689] The path {path} holds a quote, '$' or backslash, which project files cannot. Rename it."
     WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Give it another name there."
     WK691 = (
-        "[WK691] {path} has labels of a source {name!r}, which is no valid name: no dot, quote, '$', "
-        "backslash or control character, nor white space at the ends. Rename them under 'weak_ents'."
+        "[WK691] {path} has a source {name!r}, which is no valid name: no dot, quote, '$', backslash or control "
+        "character, nor white space at the ends. Rename it."
     )
     WK692 = (
         "[WK692] {path} does not fit the settings of the project: {differences}. Write it anew: 'spacy weakner init "

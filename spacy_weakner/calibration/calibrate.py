@@ -72,7 +72,8 @@ def calibrate(
     - "bias" is added to the scores of "O", so that F1 is best. A model that was trained on labels with holes, or on few
       negatives, has learned another share of entities than there are. Entities that are in a Doc before, and stay,
       count as found. A bias that is no better than none, or than the present one, is not taken.
-    - "temperature" divides all scores, so that the gold is most likely (Guo et al. 2017). It changes no prediction.
+    - "temperature" divides all scores, so that the gold is most likely (Guo et al. 2017). It changes no prediction,
+      unless a `crf_ner` has a `threshold`.
     - "threshold": per label the lowest threshold of `ent._.weakner_score` from which on entities are right as often as
       wanted, but for a chance of `delta`; `thresholds` states the guarantee. It holds for gold that nothing else was
       fitted on: together with another fit, each gets half of the documents. Of labels that cannot be that precise,

@@ -1,6 +1,6 @@
 """Everything that can be wrong with files and settings, found before anything is trained."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -9,6 +9,7 @@ from spacy.language import Language
 from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import has_span_groups
 from ..corpus.jsonl import MISALIGNED
+from ..corpus.language import find_language
 from ..errors import check_choice
 from ..files import existing
 from ..labeling.label import TERMS_SOURCE
@@ -54,8 +55,7 @@ class CheckedFiles:
 class CheckedSettings:
     """The settings to check: those of the project, or of the commands that read the files.
 
-    lang (str): Code of the language; "xx" for several.
-    tokenizer (Optional[str]): See `convert`.
+    lang, tokenizer: See `convert`.
     size (Optional[str]): Encoder: linear, linear-static, cnn, static, bilstm, transformer or gpu.
     transformer (Optional[str]): Folder or name of the Transformer.
     gpu_id (int): See `convert`.
@@ -65,7 +65,7 @@ class CheckedSettings:
     configs (Optional[Path]): Folder of the project's configs, which have to fit these settings.
     """
 
-    lang: str = "en"
+    lang: Optional[str] = None
     tokenizer: Optional[str] = None
     size: Optional[str] = None
     transformer: Optional[str] = None
@@ -104,10 +104,18 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     findings = Findings()
     given = {name: Path(path) for name, path in vars(files).items() if path is not None}
     there = {name: path for name, path in given.items() if _exists(name, path, findings)}
-    nlp = check_pipeline(settings.lang, settings.tokenizer, findings)
+    with findings.guard("--lang, --tokenizer"):
+        lang, tokenizer = find_language(
+            [path for name, path in there.items() if name not in ("terms", "sources")],
+            settings.lang,
+            settings.tokenizer,
+        )
+        settings = replace(settings, lang=lang, tokenizer=tokenizer)
+    lang = settings.lang or "en"
+    nlp = check_pipeline(lang, settings.tokenizer, findings)
     check_size(settings.size, findings)
     if settings.configs is not None:
-        check_configs(settings.configs, settings.lang, settings.tokenizer, settings.size, findings)
+        check_configs(settings.configs, lang, settings.tokenizer, settings.size, findings)
     check_gpu(settings.gpu_id, settings.size, findings)
     check_transformer(settings.transformer, settings.size, findings)
     text = None
@@ -118,7 +126,7 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     gold = [sentence for corpus in corpora if corpus.name == "gold" for sentence in corpus.sentences]
     if text is not None:
         with findings.guard(text.where):
-            check_language(text.texts, settings.lang, text.where, findings)
+            check_language(text.texts, lang, text.where, findings)
             check_text(text.texts, gold, text.where, findings)
             tell_size(text, findings)
     case = {c.where: [s.text for s in c.sentences] for c in corpora}
@@ -129,11 +137,11 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
         where = f"--terms {there['terms']}"
         with findings.guard(where):
             source = TermSource(name=TERMS_SOURCE, path=str(there["terms"]), term_label=settings.term_label)
-            counts = check_terms(source, where, settings.lang, seen, findings)
+            counts = check_terms(source, where, lang, seen, findings)
             columns.append(Column("terms", where, counts, "term"))
     if "sources" in there:
         with findings.guard(f"--sources {there['sources']}"):
-            columns += check_sources(there["sources"], settings.lang, seen, findings, there.get("text"))
+            columns += check_sources(there["sources"], lang, seen, findings, there.get("text"))
     with findings.guard("labels"):
         check_labels(columns, settings.labels, findings)
     return CheckReport(findings.sorted(), columns)
@@ -183,7 +191,7 @@ def _check_annotated(
             check_misaligned(corpus, settings.misaligned, findings)
             if corpus is corpora[0]:  # the others are split in the same way
                 check_tokens(corpus, nlp, findings)
-            check_language([s.text for s in corpus.sentences], settings.lang, corpus.where, findings)
+            check_language([s.text for s in corpus.sentences], settings.lang or "en", corpus.where, findings)
     with findings.guard("gold, dev and test"):
         check_overlap(corpora, findings)
     return corpora

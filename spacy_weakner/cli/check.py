@@ -9,6 +9,7 @@ from wasabi.util import locale_escape
 from ..checks.check import CheckedFiles, CheckedSettings, CheckReport, examine
 from ..checks.findings import Finding
 from ..checks.labels import label_table
+from ..project.inputs import stamp_inputs
 from ._command import command
 from ._util import check_json, given_path, given_text, new_app, say, shared, show_table, write_json
 
@@ -40,12 +41,17 @@ def check(**settings: Any) -> CheckReport:
     **_TEXTS,
     labels=Annotated[Optional[List[str]], typer.Option("--label")],
     output=Annotated[Optional[Path], shared("output")],
+    stamp=Annotated[
+        Optional[Path], typer.Option(help="Write hashes of what the sources read, and of the Transformer, to this file")
+    ],
 )
 def show(report: CheckReport, given: Any) -> None:
     if given.output is not None:
         write_json(given.output, report.to_json())
         say("good", "Findings", given.output)
     show_report(report)
+    if given.stamp is not None:
+        stamp_inputs(given.stamp, given.sources, given.transformer)
 
 
 def show_report(report: CheckReport) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, List, Optional, Sequence
 
 from wasabi import msg
 
-from ..evaluation.candidates import parse_candidates
+from ..evaluation.candidates import parse_candidates, split_source
 from ..evaluation.compare import Comparison, compare
 from ..evaluation.report import report
 from ..evaluation.tables import comparison_table
@@ -41,7 +41,7 @@ def evaluate(
     """
     given = parse_candidates([*optional, *candidates])
     for name in parse_candidates(optional):
-        if not Path(given[name]).exists():
+        if not split_source(given[name])[0].exists():
             msg.info(f"Left out: '{name}', since there is no {given.pop(name)}")
     settings["progress"] = True
     if html is None:

@@ -98,8 +98,8 @@ def show_project(made: Project, given: Any) -> None:
     sources = made.folder / SOURCES if made.sources else None
     files = CheckedFiles(text=given.text, sources=sources, gold=given.gold, dev=given.dev, test=given.test)
     settings = CheckedSettings(
-        lang=given.lang,
-        tokenizer=given.tokenizer,
+        lang=made.lang,
+        tokenizer=made.tokenizer,
         size=given.size or usual_size(given.transformer),
         transformer=given.transformer,
         term_label=given.term_label,

@@ -48,7 +48,9 @@ def train_cli(
     """Train one pipeline as 'spacy train' does, or several of one config. Finished trainings are skipped. Further
     options override the config, for example --training.max_steps 100."""
     with reporting():
-        mode = only_with(ctx, {"folds": ["seed"], "members": ["seed", "passes"], "grid": [], "": ["passes"]})
+        several = {"folds": ["seed"], "members": ["seed", "passes"], "grid": []}
+        modes = {name: [*options, "processes"] for name, options in several.items()}
+        mode = only_with(ctx, {**modes, "": ["passes"]})
         overrides = config_overrides(ctx)
         how: Dict[str, Any] = {"gpu_id": gpu_id, "ray": ray, "progress": True}
         if mode == "folds":
@@ -59,7 +61,10 @@ def train_cli(
             for trained in train_members(config, output, overrides=overrides, **how):
                 _show(trained)
         elif mode == "grid":
-            _train_grid(config, output, dict(map(_parse, grid or ())), overrides, processes=processes, **how)
+            values: Dict[str, List[Any]] = {}
+            for key, more in map(_parse, grid or ()):
+                values.setdefault(key, []).extend(more)
+            _train_grid(config, output, values, overrides, processes=processes, **how)
         else:
             _show(train(config, output, passes=number("passes", passes, float), overrides=overrides, **how))
 

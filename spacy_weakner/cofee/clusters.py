@@ -5,6 +5,7 @@ from typing import List, NamedTuple, Optional
 import numpy
 from numpy.typing import NDArray
 
+from ..errors import WeaknerError
 from ..losses import Array
 
 # Clusters of fewer entities are no types: a single one has no spread.
@@ -53,10 +54,10 @@ def find_clusters(vectors: Array, n_types: int, seed: int) -> Clusters:
     n_types (int): Number of clusters.
     seed (int): Seed of the initial centers.
     RETURNS (Clusters): The clusters.
-    RAISES (ValueError): If there are fewer entities than clusters.
+    RAISES (WeaknerError): If there are fewer entities than clusters.
     """
     if len(vectors) < n_types:
-        raise ValueError(
+        raise WeaknerError(
             f"{len(vectors)} entities were found, too few for {n_types} types. Lower n_types, or give a larger corpus "
             "to the training clock."
         )

@@ -3,7 +3,7 @@
 
 import json
 from pathlib import Path
-from typing import NamedTuple, Optional
+from typing import Iterable, NamedTuple, Optional, Tuple
 
 from spacy.language import Language
 
@@ -71,6 +71,20 @@ def corpus_language(path: Path, lang: Optional[str] = None, tokenizer: Optional[
             expected = f"'{known}', with which {path} was made, or no --{setting}"
             raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(given), expected=expected))
     return recorded
+
+
+def find_language(
+    paths: Iterable[Path], lang: Optional[str] = None, tokenizer: Optional[str] = None
+) -> Tuple[str, Optional[str]]:
+    """The language and the tokenizer of several corpora: those given, or recorded with one of them, or else English
+    and (None) its own.
+
+    RAISES (WeaknerError): If others are given than are recorded with one.
+    """
+    for path in paths:
+        if path.exists() and recorded_language(path) is not None:
+            lang, tokenizer = corpus_language(path, lang, tokenizer)
+    return lang or "en", tokenizer
 
 
 def record_language(path: Path, language: Optional[CorpusLanguage]) -> None:

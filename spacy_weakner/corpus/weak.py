@@ -206,8 +206,11 @@ def doc_ids(doc: Doc) -> Dict[Entity, Tuple[str, ...]]:
     return {(ent.start, ent.end, ent.label_): (ent.kb_id_,) for ent in doc.ents if ent.kb_id}
 
 
-def add_ids(doc: Doc, sources: Sequence[str]) -> None:
-    """Give the entities that have no id that of the same span and label of a source, the most trusted first."""
+def add_ids(doc: Doc, sources: Optional[Sequence[str]] = None) -> None:
+    """Give the entities that have no id that of the same span and label of a source, the most trusted first. Without
+    `sources` all are asked, in the order of their reliability."""
+    if sources is None:
+        sources = sorted(weak_sources(doc), key=lambda source: -(get_reliability(doc, source) or 0.0))
     ids: Dict[Entity, Tuple[str, ...]] = {}
     for group in map(weak_group, sources):
         if group in doc.spans and "ids" in doc.spans[group].attrs:

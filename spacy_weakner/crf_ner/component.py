@@ -48,7 +48,7 @@ class CRFNer(TaggingHead[Target]):
         which exactly this entity stands. Off, it is None, which saves a pass of forward-backward.
     nested (bool): Write all entities with a probability of at least 0.05, also overlapping ones, to the span group
         `pred:<name>`, with their marginal probabilities in `attrs["scores"]`.
-    threshold (float): Entities that are less probable than this are not written.
+    threshold (float): Entities whose score (calibrated, if it is) is lower are not written.
     head_learn_rate (float): Factor on the learning rate of the emission layer and the transitions.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
     annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its

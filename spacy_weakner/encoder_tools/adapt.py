@@ -73,6 +73,7 @@ def adapt(
     seed: int = 0,
     save_steps: int = 500,
     lang: Optional[str] = None,
+    overwrite: bool = False,
     progress: bool = False,
 ) -> AdaptReport:
     """Go on with the pre-training of a masked language model on text of the domain (Jiang et al. 2021, Section 3.1,
@@ -111,6 +112,7 @@ def adapt(
     seed (int): Seed of all draws.
     save_steps (int): Steps between checkpoints.
     lang: See `convert`.
+    overwrite (bool): Replace an encoder that was made from other input, or with other settings or code.
     progress (bool): Show progress.
     RETURNS (AdaptReport): What was done.
     RAISES (WeaknerError): For missing packages, unusable settings, missing, malformed or empty input, an encoder that
@@ -157,7 +159,7 @@ def adapt(
         with args.main_process_first(local=False):
             if is_main:
                 stack.enter_context(locked(output))
-            receipt = _finished(output, made_from)
+            receipt = _finished(output, made_from, overwrite)
             if receipt is not None:
                 return AdaptReport(**receipt.report)._replace(skipped=True)
             masked_lm = load_masked_lm(model, train_head=train_head, seed=seed)
@@ -195,14 +197,17 @@ def adapt(
     return report
 
 
-def _finished(output: Path, made_from: Dict[str, Any]) -> Optional[Receipt]:
+def _finished(output: Path, made_from: Dict[str, Any], overwrite: bool) -> Optional[Receipt]:
     """The receipt of an output that need not be made again."""
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return None
     receipt = Receipt.read(output / RECEIPT) or Receipt({})
     if receipt.made_from.get("stage") != made_from["stage"] or _files(output) - {RECEIPT, *receipt.files}:
         raise WeaknerError(Errors.WK300.format(path=output))
-    return receipt if not receipt.differences(made_from) and receipt.is_intact(output) else None
+    is_other = bool(receipt.differences(made_from))
+    if is_other and not overwrite:
+        raise WeaknerError(Errors.WK314.format(path=output, exists="was made from something else"))
+    return receipt if not is_other and receipt.is_intact(output) else None
 
 
 def _files(folder: Path) -> Set[str]:

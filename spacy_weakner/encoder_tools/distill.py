@@ -7,7 +7,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
-from ..corpus.formats.reading import input_files, read_corpus
+from ..corpus.formats.reading import Reading, input_files, read_corpus
 from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
@@ -132,7 +132,8 @@ def distill(
     different = set()
     for path in paths:
         nlp = corpus_language(path, lang).blank()
-        for doc in Progress(read_corpus(path, nlp), desc=f"pieces {path.name}", unit="doc", enabled=progress):
+        docs = read_corpus(path, nlp, Reading(misaligned="drop"))  # labels are not looked at
+        for doc in Progress(docs, desc=f"pieces {path.name}", unit="doc", enabled=progress):
             for token in doc:
                 if not token.is_space:
                     different.add(token.orth)

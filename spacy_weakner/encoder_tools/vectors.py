@@ -89,4 +89,4 @@ def vectors(
     with atomic_path(output_path) as folder:
         found.to_disk(folder)
     tokens = sum(map(len, sample.sentences))
-    return VectorsReport(len(rows), made.shape[1], len(sample.sentences), sample.read, tokens, len(sample.words))
+    return VectorsReport(len(rows), made.shape[1], len(sample.sentences), sample.read, tokens, len(sample.frequent(1)))

@@ -42,7 +42,8 @@ class EntCombiner(BatchPipe):
 
     It learns from gold in `initialize` or `fit`, and from the groups in the same Docs. Predictions of trained
     components there must come from training without these Docs (`train --folds`). If a source alone does better in
-    cross-validation than the combination, or a component clearly better, its entities are used as they are.
+    cross-validation than the combination, or a component clearly better, its entities are used alone (of a component
+    those with a score above one half).
 
     Like the heads, it works sentence by sentence, if a Doc has sentence bounds, and on visible tokens alone.
 
@@ -60,8 +61,6 @@ class EntCombiner(BatchPipe):
     scorer (Optional[Callable]): The scoring method.
     RAISES (WeaknerError): If a setting is out of range.
     """
-
-    docs_per_batch = 128
 
     def __init__(
         self,
@@ -228,12 +227,7 @@ class EntCombiner(BatchPipe):
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> List[Prediction]:
-        """Predict, without changing the Docs, the entities with their probabilities; as candidates all that touch no
-        entity that stays."""
-        return self._predict(list(docs), candidates=True)
-
-    def _predict(self, docs: List[Doc], *, candidates: bool) -> List[Prediction]:
+    def _predict(self, docs: List[Doc]) -> List[Prediction]:
         self._check_complete(docs)
         scored = self._score(docs, not self.overwrite)
         self._check_labels(scored.candidates.unknown, docs)
@@ -241,9 +235,6 @@ class EntCombiner(BatchPipe):
         index = self._choose(scored.candidates, probabilities)
         chosen = scored.candidates.select(index)
         columns = [chosen.split(chosen.entities(self.labels)), chosen.split(probabilities[index].tolist())]
-        if candidates:
-            entities = scored.candidates.entities(self.labels)
-            columns += map(scored.candidates.split, (entities, probabilities.tolist()))
         return list(map(Prediction, *columns))
 
     def _check_complete(self, docs: Sequence[Doc]) -> None:
@@ -274,7 +265,7 @@ class EntCombiner(BatchPipe):
         return alone[probabilities[alone] >= least[alone]]
 
     def annotate(self, docs: List[Doc]) -> None:
-        for doc, prediction in zip(docs, self._predict(docs, candidates=False), strict=True):
+        for doc, prediction in zip(docs, self._predict(docs), strict=True):
             write_entities(doc, prediction, self.overwrite)
 
     # For other components and stages. Entities that are in the Docs already make no difference here.

@@ -69,7 +69,7 @@ def make_candidates(paths: Mapping[str, Union[Path, str]]) -> List[Candidate]:
     in the name of an existing file or folder is part of the path."""
     if not paths:
         raise WeaknerError(Errors.WK401.format(reason="got none"))
-    candidates = [Candidate(name, *_split(str(value))) for name, value in paths.items()]
+    candidates = [Candidate(name, *split_source(str(value))) for name, value in paths.items()]
     for candidate in candidates:
         path = existing(candidate.path, "train it first, or correct the path")
         if path.is_dir() and not candidate.is_pipeline and not found_files(path):
@@ -77,7 +77,7 @@ def make_candidates(paths: Mapping[str, Union[Path, str]]) -> List[Candidate]:
     return candidates
 
 
-def _split(value: str) -> Tuple[Path, Optional[str]]:
+def split_source(value: str) -> Tuple[Path, Optional[str]]:
     """Path and source. Names of both may hold a "#": what exists decides, the longest path first."""
     if Path(value).exists() or "#" not in value:
         return Path(value), None

@@ -17,7 +17,7 @@ from ..corpus.alignment import reference_spans
 from ..corpus.entities import blocked_tokens, preset_tokens
 from ..corpus.parts import Part, merge_entities
 from ..corpus.tags import BoolMask
-from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, set_group, weak_sources
+from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, set_group
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
 from ..sources.features import SourceFeatureSettings, set_weights
@@ -102,7 +102,7 @@ def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
             ent._.weakner_score = score
         ents.append(ent)
     doc.set_ents(sorted(ents, key=lambda ent: ent.start), blocked=blocked)
-    add_ids(doc, weak_sources(doc))
+    add_ids(doc)
 
 
 class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
@@ -137,7 +137,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     ) -> None:
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, scorer=scorer)
         self.overwrite = overwrite
-        self.cfg.update({"temperature": 1.0, "bias": 0.0})
+        self.cfg.update({"temperature": 1.0, "bias": 0.0, "thresholds": {}})
 
     # Calibration
 
@@ -175,7 +175,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     def thresholds(self) -> Dict[str, float]:
         """RETURNS (Dict[str, float]): By label, the least score of entities that are written; empty until they are
         fitted. Entities without a score are written."""
-        return dict(self.cfg.get("thresholds", {}))
+        return dict(self.cfg["thresholds"])
 
     def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
         """Change the thresholds; they are saved with the component.
@@ -184,8 +184,6 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         RAISES (WeaknerError): If a label is unknown, or a threshold out of range.
         """
         self.cfg["thresholds"] = checked_thresholds(self.name, self.labels, thresholds)
-        if not thresholds:
-            del self.cfg["thresholds"]
 
     def entities_under(self, docs: Iterable[Doc], biases: Sequence[float]) -> List[List[List[Entity]]]:
         """What would be found under some biases. The encoder runs once.

@@ -309,8 +309,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         return selected, backprop_rows
 
     def get_loss(self, examples: Iterable[Example], scores: Any = None) -> Loss:
-        """Compute the loss of a batch, without dropout. Unlike that of spaCy's components, it runs the model and
-        gives a callback in place of a gradient: no weight's gradient changes unless that is called.
+        """Compute the loss of a batch, without the dropout of thinc's layers. Unlike that of spaCy's components, it
+        runs the model and gives a callback in place of a gradient: no weight's gradient changes unless that is called.
 
         examples (Iterable[Example]): The batch.
         scores (Any): Not read.
@@ -340,7 +340,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         losses: Optional[Dict[str, float]] = None,
     ) -> Dict[str, float]:
         """Learn from a batch. Backpropagates even if the batch teaches nothing, since a shared encoder gets its
-        gradient only when its last listener calls back.
+        gradient only when its last listener calls back; but not if it has no visible token.
 
         examples (Iterable[Example]): The batch.
         drop (float): Dropout rate.
@@ -481,7 +481,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         RAISES (WeaknerError): If the component is not initialized.
         """
         parts, rows = self.split_docs(docs), None
-        if not parts.are_whole and is_listener(self.model):
+        if self.is_initialized and not parts.are_whole and is_listener(self.model):
             given: Any = self.model.predict(self.model_inputs(parts.texts))
             rows = parts.select(given)
         return parts.merge(self.map_outputs(parts.docs, function, nothing, outputs=rows), merge)

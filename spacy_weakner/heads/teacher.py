@@ -11,7 +11,7 @@ from spacy.util import minibatch
 from thinc.api import Model
 
 from ..corpus.weak import is_bare
-from ..errors import check_range
+from ..errors import WeaknerError, check_range
 from ..losses import Array
 from ..ty import Tick
 from .head import OutputsT, PredictionT, TargetT, TrainableHead, TrainingBatch
@@ -85,10 +85,10 @@ class Teacher:
         tick (Optional[Tick]): The last tick of the training clock.
         name (str): Name of the component.
         RETURNS (Optional[Model]): The model; None before the first renewal.
-        RAISES (ValueError): If there should be one already, or never will be.
+        RAISES (WeaknerError): If there should be one already, or never will be.
         """
         if self.model is None and (self.at_start or tick is None or tick.interval == 0):
-            raise ValueError(
+            raise WeaknerError(
                 f"'{name}' learns from an earlier state of its model, and the training clock never renews it. "
                 "Set 'interval' (steps between renewals) and 'corpus' in [training.before_update]."
             )
@@ -160,10 +160,10 @@ def require_own_encoder(name: str, model: Model) -> None:
 
     name (str): Name of the component.
     model (Model): Its model.
-    RAISES (ValueError): If it listens.
+    RAISES (WeaknerError): If it listens.
     """
     if is_listener(model):
-        raise ValueError(
+        raise WeaknerError(
             f"'{name}' learns from earlier states of its model or from augmented sentences, which it cannot while it "
             "listens to the encoder of another component. Give it an encoder of its own in its [model.tok2vec]."
         )
@@ -189,7 +189,7 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
         """Read the corpus with a new teacher.
 
         batches (Iterator[TrainingBatch[TargetT]]): The sentences of the corpus.
-        RAISES (ValueError): If it has no tokens, and there is something to find.
+        RAISES (WeaknerError): If it has no tokens, and there is something to find.
         """
 
     def reset_training(self) -> None:
@@ -199,7 +199,7 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
     def taught(self, batch: TrainingBatch[TargetT]) -> List[TargetT]:
         """The targets of a batch; once there is a teacher, with what it predicts.
 
-        RAISES (ValueError): If there should be a teacher and never will be.
+        RAISES (WeaknerError): If there should be a teacher and never will be.
         """
         teacher = self._teacher.of_update(self._tick, self.name) if self.needs_clock else None
         return batch.targets if teacher is None else self.add_predictions(teacher, batch.texts.docs, batch.targets)
@@ -208,7 +208,7 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
         """Make the model as it is now the teacher, and read the corpus with it. The training clock calls this.
 
         examples (Iterable[Example]): The corpus.
-        RAISES (ValueError): See `observe`.
+        RAISES (WeaknerError): See `observe`.
         """
         if self.needs_clock and self._teacher.is_due(self._tick):
             self._teacher.renew(self.model, self._tick)

@@ -206,8 +206,9 @@ def _forward(
         ids: Any = reader(docs, clusters, model.attrs[ROWS])
         return [model.ops.asarray2i(rows_of_doc) for rows_of_doc in ids]
 
-    return read_once(model, docs, read), _no_gradient
+    return read_once(model, docs, read), no_gradient
 
 
-def _no_gradient(_: Any) -> List[Doc]:
+def no_gradient(_: Any) -> List[Doc]:
+    """The gradient of a layer that reads Docs."""
     return []

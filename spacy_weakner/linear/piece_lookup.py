@@ -11,6 +11,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..errors import Errors, WeaknerError
+from .indicators import no_gradient
 from .pieces import PieceTable, WordVectors, read_pieces
 
 # A model and its copies use one table; a teacher may have another.
@@ -32,10 +33,11 @@ def PieceLookup(
     """
     return Model(
         "piece_lookup",
-        partial(_forward, []),
+        # Not an attribute, which is loaded with the weights: the config decides.
+        partial(_forward, [], length),
         init=partial(_init, path),
         dims={"nO": None},
-        attrs={"tokenizer": "", "vectors": None, "length": length},
+        attrs={"tokenizer": "", "vectors": None},
     )
 
 
@@ -48,19 +50,18 @@ def _init(path: Optional[Union[str, Path]], model: Model, X: Any = None, Y: Any 
 
 
 def _forward(
-    tables: _Known, model: Model, docs: List[Doc], is_train: bool
+    tables: _Known, length: Optional[float], model: Model, docs: List[Doc], is_train: bool
 ) -> Tuple[List[Floats2d], Callable[[Any], List[Doc]]]:
     lengths = [len(doc) for doc in docs]
     if not sum(lengths):
-        return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs], _no_gradient
+        return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs], no_gradient
     orths = numpy.concatenate([doc.to_array(ORTH) for doc in docs])
     unique, inverse = numpy.unique(orths, return_inverse=True)
     found = _words(tables, model)(unique, docs[0].vocab.strings)
-    length: Optional[float] = model.attrs["length"]
     if length is not None:
         found *= length / found.shape[1] ** 0.5
     vectors: Any = found[inverse]
-    return model.ops.unflatten(model.ops.asarray2f(vectors), model.ops.asarray1i(lengths)), _no_gradient
+    return model.ops.unflatten(model.ops.asarray2f(vectors), model.ops.asarray1i(lengths)), no_gradient
 
 
 def _words(tables: _Known, model: Model) -> WordVectors:
@@ -74,7 +75,3 @@ def _words(tables: _Known, model: Model) -> WordVectors:
     words = WordVectors(wanted)
     tables[:] = [(wanted, words), *tables[: _TABLES - 1]]
     return words
-
-
-def _no_gradient(_: Any) -> List[Doc]:
-    return []

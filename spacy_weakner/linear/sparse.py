@@ -6,6 +6,8 @@ import numpy
 from thinc.api import Model, chain
 from thinc.types import Floats2d, Ints2d
 
+from ..errors import WeaknerError
+
 NAME = "sparse_linear"
 ROWS = "indicator_rows"
 
@@ -40,13 +42,13 @@ def linear_scores(
     nO (Optional[int]): Number of scores; found at initialization.
     RETURNS (Optional[Model[Any, List[Floats2d]]]): Scores, per Doc (n_tokens, n_outputs), which start at zero; None
         without features.
-    RAISES (ValueError): If the layer gives something else.
+    RAISES (WeaknerError): If the layer gives something else.
     """
     if features is None:
         return None
     rows = indicator_rows(features)
     if rows is None:
-        raise ValueError(
+        raise WeaknerError(
             f"The layer '{features.name}' in 'linear' gives no indicator features, which is all that stands there: "
             "spacy_weakner.IndicatorFeatures.v1. An encoder belongs into 'tok2vec'."
         )
@@ -58,11 +60,11 @@ def check_readable(name: str, model: Any) -> None:
 
     name (str): Name of the component.
     model (Any): Its model.
-    RAISES (ValueError): If an encoder in it gives indicator features, and no layer reads them.
+    RAISES (WeaknerError): If an encoder in it gives indicator features, and no layer reads them.
     """
     nodes = list(model.walk()) if isinstance(model, Model) else []
     if any(indicator_rows(node) is not None for node in nodes) and not any(node.name == NAME for node in nodes):
-        raise ValueError(
+        raise WeaknerError(
             f"spacy_weakner.IndicatorFeatures.v1 gives features and no vectors, which the model '{name}' does not "
             "read. spacy_weakner.CRFTagger.v1 and spacy_weakner.TokenClassifier.v1 do; others need another encoder."
         )

@@ -1,8 +1,8 @@
 """Clusters of the word vectors of a vocabulary, as features of words."""
 
+import hashlib
 import re
-from functools import lru_cache
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ Ids = NDArray[numpy.uint16]
 MOST = 2**16
 _BATCH, _ITERATIONS = 2048, 20
 _DIGIT = re.compile(r"\d")
+# Clusters of the last tables, which all heads share that a process trains: by the digest of the vectors.
+_KEPT = 2
+_found: Dict[Tuple[Any, ...], Ids] = {}
 
 
 def fold(word: str) -> str:
@@ -73,7 +76,7 @@ def cluster_vectors(vocab: Vocab, levels: Sequence[int]) -> WordClusters:
         return NO_CLUSTERS
     used, rows = numpy.unique(list(words.values()), return_inverse=True)
     scaled = vectors[used] / lengths[used, None]
-    ids = _cluster(scaled.tobytes(), scaled.shape[1], tuple(levels))
+    ids = _cluster(scaled, tuple(levels))
     return WordClusters(numpy.fromiter(words, "uint64"), ids[rows.ravel()])
 
 
@@ -88,16 +91,18 @@ def _vectors(vocab: Vocab) -> Tuple[Dict[int, int], NDArray[numpy.float32]]:
     return rows, numpy.asarray(get_current_ops().to_numpy(data), dtype="float32")
 
 
-@lru_cache(maxsize=2)
-def _cluster(data: bytes, width: int, levels: Tuple[int, ...]) -> Ids:
-    # All heads that a process trains share the result.
-    from sklearn.cluster import MiniBatchKMeans
+def _cluster(vectors: NDArray[numpy.float32], levels: Tuple[int, ...]) -> Ids:
+    key = hashlib.blake2b(vectors.tobytes()).digest(), vectors.shape, levels
+    if key not in _found:
+        from sklearn.cluster import MiniBatchKMeans
 
-    vectors = numpy.frombuffer(data, dtype="float32").reshape(-1, width)
-    found = []
-    for level in levels:
-        means = MiniBatchKMeans(
-            min(level, len(vectors)), n_init=1, max_iter=_ITERATIONS, batch_size=_BATCH, random_state=0
-        )
-        found.append(means.fit_predict(vectors))
-    return numpy.stack(found, axis=1).astype("uint16")
+        found = []
+        for level in levels:
+            means = MiniBatchKMeans(
+                min(level, len(vectors)), n_init=1, max_iter=_ITERATIONS, batch_size=_BATCH, random_state=0
+            )
+            found.append(means.fit_predict(vectors))
+        _found.update({key: numpy.stack(found, axis=1).astype("uint16")})
+        for old in [*_found][:-_KEPT]:
+            del _found[old]
+    return _found[key]

@@ -118,7 +118,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         self.relabel = relabel
         layer = model.maybe_get_ref("typing")
         if typing is not None and (layer is None or layer.get_dim("nO") != typing.n_types):
-            raise ValueError(
+            raise WeaknerError(
                 f"'{name}' is to learn {typing.n_types} types, and its model has no layer for them. Set n_types = "
                 f"{typing.n_types} in its [model]."
             )

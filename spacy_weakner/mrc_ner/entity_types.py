@@ -5,7 +5,7 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Protocol
 
 import numpy
 from numpy.typing import NDArray
-from thinc.api import Model
+from thinc.api import Model, glorot_uniform_init
 
 from ..losses import Array
 from .boundaries import Boundaries
@@ -97,11 +97,6 @@ def types_loss(
 
 def restart(layer: Model) -> None:
     """Give a linear layer new weights."""
-    weights = layer.get_param("W")
-    layer.set_param("W", layer.ops.asarray2f(_glorot(weights.shape)))
-    layer.set_param("b", layer.ops.alloc1f(weights.shape[0]))
-
-
-def _glorot(shape: Tuple[int, ...]) -> Any:
-    scale = numpy.sqrt(6.0 / sum(shape))
-    return numpy.random.uniform(-scale, scale, shape).astype("float32")
+    shape = layer.get_param("W").shape
+    layer.set_param("W", glorot_uniform_init(layer.ops, shape))
+    layer.set_param("b", layer.ops.alloc1f(shape[0]))

@@ -19,7 +19,7 @@ def make_queries(path: Optional[Path] = None, queries: Optional[Dict[str, str]] 
         empty.
     """
     if (path is None) == (queries is None):
-        raise ValueError("Give Queries.v1 either a path or queries.")
+        raise WeaknerError("Give Queries.v1 either a path or queries.")
     if path is not None:
         return check_queries(read_object(Path(path), _OBJECT), str(path))
     return check_queries(queries, "[initialize]")

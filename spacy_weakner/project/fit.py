@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..code_version import code_version
-from ..corpus.docbin import read_docs, write_docs
+from ..corpus.docbin import corpus_files, read_bin, read_docs, write_docs
 from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..evaluation.candidates import Candidate, Predictions
@@ -17,6 +17,7 @@ from ..files import existing, parse_json
 from ..progress import Progress
 from ..runs.config import words_per_update
 from ..runtime.devices import on_device
+from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import holding
 from ..scores import Strict
 from ..training.augmenting import CaseCopies
@@ -49,6 +50,7 @@ from .selection import Selection, TrainedCandidate, choose, cost_of_speed
 
 SELECTION = "selection.json"
 WEAK = "weak"
+_MOST_MINUTES = 1e6
 
 
 class LabelAnalysis(Strict):
@@ -97,7 +99,7 @@ def fit(
     terms (Optional[Path]): The term list that has labeled the corpora.
     sources (Optional[Union[Path, str]]): Or the file that declares the sources.
     size (str): Encoder: "linear", "linear-static", "transformer" or "gpu".
-    minutes (float): Most minutes of a training, roughly.
+    minutes (float): Most minutes of a training of a Transformer, roughly.
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads.
     lower_case (float): Share of the gold sentences that trainings read once more in lower case; half of it of the text.
@@ -110,7 +112,7 @@ def fit(
     RETURNS (Selection): The selection.
     RAISES (WeaknerError): If something is missing, there is nothing to train or compare, or a training fails.
     """
-    check_range("minutes", minutes, 0, None)
+    check_range("minutes", minutes, 0, _MOST_MINUTES)
     check_choice("size", size, tuple(PACES))
     check_choice("prefer", prefer, (F1, SPEED))
     check_range("lower_case", lower_case, 0.0, 1.0)
@@ -196,6 +198,7 @@ def fit(
             _suggest_command(folders, facts, result.pipelines[result.best], result.best in titles),
         ),
         code=code_version(),
+        contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
         reason=result.reason,
     )
     selection.save(output / SELECTION)
@@ -277,9 +280,10 @@ def _with_gold(
                 with_candidates(combined, [on_folds[head.name][n] for head in combined]) for n in range(len(folds))
             ]
             combination = Combination(sources, combined, with_groups)
-            steps = Progress(range(len(folds)), desc="fit 3/3: combine", unit="fold", enabled=context.progress)
-            decided = [doc for n in steps for doc in combination.decide_fold(n)]
-            if dev is not None:
+            if dev is None:
+                steps = Progress(range(len(folds)), desc="fit 3/3: combine", unit="fold", enabled=context.progress)
+                decided = [doc for n in steps for doc in combination.decide_fold(n)]
+            else:
                 on_dev = with_candidates(combined, [evaluated[head.name][0] for head in combined])
                 decided = combination.decide(on_dev.docs)
             add(COMBINED, combination.save(models / COMBINED), decided)
@@ -333,6 +337,9 @@ def find_facts(
     scores = analysis.model_dump(include={"precision", "recall", "f1", "sources"}) if analysis else {}
     # Weak labels of an earlier text do not count.
     weak = bool(prepared.text) and has_docs(corpora.weak)
+    if weak:  # without the sentences of the gold
+        sizes["text"] = sum(len(read_bin(path)) for path in corpus_files(corpora.weak))
+        sizes["text_words"] = round(prepared.text_words * sizes["text"] / prepared.text)
     return Facts(size=size, lists=lists, weak=weak, **sizes, **scores)
 
 

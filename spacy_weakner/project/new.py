@@ -12,6 +12,7 @@ from ..configs.languages import language_tokenizer
 from ..corpus.answers import holds_answers
 from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import Reading, read_corpus
+from ..corpus.language import find_language
 from ..corpus.weak import weak_sources
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing, write_text
@@ -38,11 +39,14 @@ _QUOTES = set("'\"$\\\n")
 
 
 class Project(NamedTuple):
-    """A written project: its folder, given files with their paths in the project, names of the sources."""
+    """A written project: its folder, given files with their paths in the project, names of the sources, language and
+    tokenizer (None: that of the language)."""
 
     folder: Path
     files: Dict[str, str]
     sources: List[str]
+    lang: str
+    tokenizer: Optional[str]
 
 
 class _FirstRows(NamedTuple):
@@ -67,7 +71,7 @@ def init_project(
     term_label: Optional[str] = None,
     spans_key: Optional[str] = None,
     name: Optional[str] = None,
-    lang: str = "en",
+    lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
     size: Optional[str] = None,
     transformer: Optional[str] = None,
@@ -86,7 +90,7 @@ def init_project(
     term_label (Optional[str]): Label of terms that come without one.
     spans_key (Optional[str]): See `prepare`.
     name (Optional[str]): Name of the package; None: that of the folder.
-    lang, tokenizer: See `make_config`.
+    lang, tokenizer: See `convert`.
     size (Optional[str]): Size of the encoder: linear, linear-static, transformer or gpu; None: linear, or with a
         Transformer linear-static.
     transformer (Optional[str]): Name or folder of a Transformer; linear-static uses its subword vectors.
@@ -102,6 +106,9 @@ def init_project(
         raise WeaknerError(Errors.WK300.format(path=folder))
     given = {"text": text, "gold": gold, "dev": dev, "test": test}
     files = {key: _path_in(folder, existing(Path(path), f"--{key}")) for key, path in given.items() if path is not None}
+    lang, tokenizer = find_language(
+        (Path(path) for path in (gold, text, dev, test) if path is not None), lang, tokenizer
+    )
     rows = _first_rows(text, lang, tokenizer, columns)
     if rows.sources and answers is not None and text is not None and Path(answers).resolve() == Path(text).resolve():
         answers = None
@@ -129,13 +136,13 @@ def init_project(
         "spans_key": spans_key,
         "annotated": {"gold", "dev", "test"} & set(files),
         "sources": declared,
-        "source_files": [path for path in source_paths if os.path.exists(os.path.normpath(folder / path))],
         "method": _method(len(declared), "gold" in files and is_scored),
         "columns": "" if columns == COLUMNS else " ".join(map(str, columns)),
         "lang": lang,
         "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
         "size": size,
         "transformer": transformer,
+        "linear": size in LINEARS,
         "pieces": size == LINEAR_STATIC,
         # Of text, for the linear heads that there are.
         "vectors": "text" in files and any(recipe_size in LINEARS for _, recipe_size in recipes),
@@ -159,7 +166,7 @@ def init_project(
     texts["project.yml"] = render("project.yml.jinja", values)
     for path, content in texts.items():
         write_text(folder / path, content)
-    return Project(folder, files, [source.name for source in found])
+    return Project(folder, files, [source.name for source in found], lang, tokenizer)
 
 
 def usual_size(transformer: Optional[str]) -> str:
@@ -210,9 +217,11 @@ def _find_sources(
         given[ANSWERS_SOURCE] = {kind: str(answers)}
     # A declared source replaces one of the same name in the text.
     in_text = [name for name in rows.sources if name not in {*given, *(source.name for source in found)}]
-    for name in in_text:
+    declared = [(sources, source.name) for source in found if source.name not in given]
+    for path, name in [*declared, *((text, name) for name in in_text)]:
         if name != name.strip() or not name.isprintable() or {*name} & {*_QUOTES, "."}:
-            raise WeaknerError(Errors.WK691.format(path=text, name=name))
+            raise WeaknerError(Errors.WK691.format(path=path, name=name))
+    for name in in_text:
         for source in found:
             if text is not None and Path(text).resolve() in [path.resolve() for path in source.files]:
                 raise WeaknerError(Errors.WK695.format(path=text, name=name, source=source.name))

@@ -11,6 +11,7 @@ from ..conversion.convert import convert
 from ..corpus.conll import COLUMNS
 from ..corpus.docbin import corpus_files, read_docs, receipt_path, write_docs
 from ..corpus.formats.reading import has_span_groups
+from ..corpus.gold import missing_tokens
 from ..corpus.language import corpus_language, record_language
 from ..errors import Errors, WeaknerError
 from ..files import check_output, existing, parse_json, write_text
@@ -62,7 +63,7 @@ def prepare(
 
     output (Path): Folder of the corpora; those of an earlier run are replaced.
     text (Optional[Path]): Text without labels.
-    gold, dev, test (Optional[Path]): Complete annotations.
+    gold, dev, test (Optional[Path]): Complete annotations; sentences with missing tokens are left out.
     lang, tokenizer, misaligned, columns: See `convert`.
     spans_key (Optional[str]): Span group of gold, dev and test that is read as the gold, if they are `.spacy` files.
     seed (int): Seed of the split.
@@ -98,7 +99,9 @@ def prepare(
             notes += [f"{name}: {remark}" for remark in report.remarks]
             if is_text:
                 counts["text_words"] = report.tokens
-            elif name != "gold" and not any(doc.ents for doc in read_docs(converted, Vocab())):
+            elif name != "gold":
+                counts[name] = _keep_complete(converted, name, notes)
+            if not is_text and name != "gold" and not any(doc.ents for doc in read_docs(converted, Vocab())):
                 # Without entities all candidates are equal.
                 use = "chosen" if name == "dev" else "measured"
                 what = f"entity in its {report.docs} sentences, so nothing can be {use} by it"
@@ -143,9 +146,27 @@ def read_preparation(corpora: Corpora) -> Preparation:
 
 
 def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:
-    kept = [doc for doc in docs if len(doc) and doc.has_annotation("ENT_IOB")]
+    kept = _complete(docs, "gold", notes)
     if not any(doc.ents for doc in kept):
         raise WeaknerError(Errors.WK407.format(path=path, what=f"entity in its {len(docs)} sentences", cure=_CHECK))
+    return kept
+
+
+def _keep_complete(corpus: Path, name: str, notes: List[str]) -> int:
+    """Leave the others out of a corpus, which has a file of its own; gives the number of those that are left."""
+    docs = list(read_docs(corpus, Vocab()))
+    kept = _complete(docs, name, notes)
     if len(kept) < len(docs):
-        notes.append(f"{len(docs) - len(kept)} sentences of the gold without any annotation were left out")
+        write_docs(corpus, kept)
+    return len(kept)
+
+
+def _complete(docs: List[Doc], name: str, notes: List[str]) -> List[Doc]:
+    """The completely annotated sentences: on others, nothing can be compared."""
+    kept = [doc for doc in docs if len(doc) and not missing_tokens(doc)]
+    unknown = sum(len(missing_tokens(doc)) == len(doc) for doc in docs)
+    partly = len(docs) - len(kept) - unknown
+    for n, what in ((unknown, "without any annotation"), (partly, "with tokens of which nothing is known")):
+        if n:
+            notes.append(f"{n} sentences of {name} {what} were left out")
     return kept

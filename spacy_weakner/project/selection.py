@@ -40,6 +40,7 @@ class Selection(Strict):
     curve: List[Point] = []  # learning curve: "sentences" of gold, and "f1" of gold alone
     recommendations: List[str] = []  # what would help most next, the most helpful first
     code: str = ""  # see `code_version`
+    contents: str = ""  # hash of the pipelines, on which all depends that is made of them
     reason: str = ""  # why it was selected, where that is not by the scores
 
     @model_validator(mode="after")

@@ -191,7 +191,7 @@ class Complete(Stage[CompleteReport]):
         weak.set_group(doc, weak.MATCHED_GROUP, given)
         weak.set_group(doc, weak.PREDICTED_PREFIX + self.predictor.name, scheme.decode(predicted.tolist()))
         set_entities(doc, trim_whitespace(doc, entities), [True] * len(doc))
-        weak.add_ids(doc, weak.weak_sources(doc))
+        weak.add_ids(doc)
         weak.set_weak(doc)
         weak.set_tags(doc, [scheme.tags[tag] for tag in tags] if broken and self.settings["broken"] == "keep" else None)
         accuracies = self._accuracies(doc, kept)

@@ -115,7 +115,7 @@ class Pick(Stage[PickReport]):
         if weak.MATCHED_GROUP not in doc.spans:
             weak.set_group(doc, weak.MATCHED_GROUP, given)
         set_entities(doc, entities, [True] * len(doc))
-        weak.add_ids(doc, weak.weak_sources(doc))
+        weak.add_ids(doc)
         weak.set_weak(doc)
         # Of the former labels.
         weak.set_tags(doc, None)

@@ -311,9 +311,9 @@ def train_grid(
         raise WeaknerError(Errors.WK362.format(output=output))
     best = max(scored, key=lambda trial: trial.trained.score or 0.0)
     rows = [{"settings": t.settings, "score": t.trained.score, "best": t is best} for t in trials]
+    write_text(output / GRID, json.dumps(rows, indent=2) + "\n")  # first: it says whose the copy is
     with atomic_path(output / BEST) as temporary:
         shutil.copytree(best.trained.output / BEST, temporary)
-    write_text(output / GRID, json.dumps(rows, indent=2) + "\n")
     return GridReport(trials, best, output / BEST)
 
 

@@ -140,14 +140,13 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         return row
 
     def forward_loss(self, batch: TrainingBatch[Row]) -> Loss:
-        """The cross-entropy of all Docs with a known category, times the weight: its mean over these Docs."""
+        """The cross-entropy of all Docs with a known category, times the weight: its mean over all Docs."""
         outputs, backprop = self.begin_update(batch)
         ops: Any = self.model.ops
         truths = numpy.stack(batch.targets)
         loss = exclusive_loss if self.exclusive_classes else independent_loss
         values, gradient = loss(ops.to_numpy(outputs), truths)
-        n_known = int((~numpy.isnan(truths)).any(axis=1).sum())
-        mean = float(values.sum()) / max(1, n_known)
+        mean = float(values.sum()) / batch.n_sentences
         return self.loss_weight * mean, lambda: backprop(ops.asarray2f(self.loss_weight * gradient))
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:

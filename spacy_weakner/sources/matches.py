@@ -9,7 +9,7 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 
 from ..corpus.overlaps import longest_first
-from ..corpus.weak import weak_group
+from ..corpus.weak import group_scores, weak_group
 
 # Label of a match whose label the reader does not know.
 UNKNOWN = -1
@@ -75,7 +75,7 @@ def _rows(doc: Doc, name: str, ids: Dict[int, int], offset: int) -> List[Tuple[i
         return []
     spans = list(group)
     bounds = [(span.start, span.end) for span in spans]
-    scores = [1.0 if score is None else score for score in group.attrs.get("scores") or [None] * len(spans)]
+    scores = [1.0 if score is None else score for score in group_scores(doc, name)]
     # Looking at neighbors is enough, and cheaper than choosing.
     ordered = sorted(bounds)
     apart = all(before[1] <= after[0] for before, after in pairwise(ordered))

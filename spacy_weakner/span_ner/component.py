@@ -27,7 +27,6 @@ from ..sources.initial import InitialWeight
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, widest, without
 from .losses import cross_entropy, unlikelihood
-from .model import concatenate
 from .oracle import Oracle
 from .samplers import START, NegativeSampler, entropy
 from .source_features import SpansOfDocs, starting_span_weights
@@ -154,7 +153,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             return 0.0, lambda: backprop([ops.xp.zeros_like(rows) for rows in outputs])
         spans = numpy.concatenate([drawn.spans, drawn.wrong_spans])
         scores, backprop_head = self.model.get_ref("head").begin_update(
-            (concatenate(outputs), ops.asarray2i(spans.astype("int32")))
+            (ops.flatten(outputs), ops.asarray2i(spans.astype("int32")))
         )
         added, backprop_features = self._source_scores(batch.texts.docs, spans, is_train=True)
         on_host = ops.to_numpy(scores + added)
@@ -204,13 +203,13 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
 
     def _check_oracle(self) -> None:
         if self.sampler.exclude and self._oracle is None:
-            raise ValueError(
+            raise WeaknerError(
                 f"'{self.name}' excludes by an oracle (exclude = {self.sampler.exclude}), and has none. Give a "
                 f"pipeline that was trained with uniform negatives, in [initialize.components.{self.name}] oracle = "
                 "PATH, or set exclude = 0."
             )
         if self._oracle is not None and not (self.sampler.exclude or self.sampler.weighted):
-            raise ValueError(
+            raise WeaknerError(
                 f"'{self.name}' has an oracle that its sampler never uses. Set exclude above 0, take a "
                 "WeightedNegativeSampler, or leave the oracle out."
             )
@@ -240,7 +239,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         ops = self.model.ops
         offsets = numpy.cumsum([0, *map(len, vectors)])
         every: Any = numpy.concatenate([indices + offset for indices, offset in zip(spans, offsets, strict=False)])
-        inputs = (concatenate(vectors), ops.asarray2i(every.astype("int32")))
+        inputs = (ops.flatten(vectors), ops.asarray2i(every.astype("int32")))
         scores = self.model.get_ref("head").predict(inputs) + self._source_scores(docs, every, is_train)[0]
         return ops.to_numpy(scores)
 

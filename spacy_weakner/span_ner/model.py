@@ -3,7 +3,7 @@
 from typing import Any, Callable, List, Optional, Tuple
 
 from spacy.tokens import Doc
-from thinc.api import Dropout, Model, get_array_module, glorot_uniform_init, zero_init
+from thinc.api import Dropout, Model, glorot_uniform_init, zero_init
 from thinc.types import Floats2d, Ints2d
 
 from ..errors import check_range
@@ -182,14 +182,3 @@ def _sum_by_token(model: Model, tokens: Any, rows: Any, n_tokens: int) -> Any:
 
 def _no_backprop(gradient: Floats2d) -> Floats2d:
     raise RuntimeError("nothing is kept to differentiate when predicting")
-
-
-def concatenate(vectors: List[Floats2d]) -> Floats2d:
-    """Token vectors of a batch as one array; sentences without tokens may be (0, 0).
-
-    vectors (List[Floats2d]): Per sentence (n_tokens, width); at least one has tokens.
-    RETURNS (Floats2d): Shape (sum of n_tokens, width).
-    """
-    some = [rows for rows in vectors if len(rows)]
-    result: Floats2d = get_array_module(some[0]).concatenate(some)
-    return result

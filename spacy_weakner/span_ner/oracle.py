@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 
 from ..corpus.docbin import copy_with_groups
 from ..corpus.weak import weak_group
+from ..errors import WeaknerError
 from ..pipelines import load_pipeline, run_before
 from .candidates import Spans
 from .samplers import Floats
@@ -27,14 +28,14 @@ class Oracle:
     path (Path): The pipeline.
     name (str): Name of the component that learns.
     labels (Sequence[str]): The labels of the component that learns, in its order.
-    RAISES (ValueError): If it cannot be loaded, has no such component, or knows other labels.
+    RAISES (WeaknerError): If it cannot be loaded, has no such component, or knows other labels.
     """
 
     def __init__(self, path: Path, name: str, labels: Sequence[str]) -> None:
         self.nlp: Language = load_pipeline(path)
         names = [other for other in self.nlp.pipe_names if self.nlp.get_pipe_meta(other).factory == FACTORY]
         if not names:
-            raise ValueError(
+            raise WeaknerError(
                 f"{path} is no oracle for the sampling of negatives: it has no component of the factory '{FACTORY}'."
             )
         self.name = names[0]
@@ -42,7 +43,7 @@ class Oracle:
         known = list(pipe.labels)
         if {*known} != {*labels}:
             reason = f"it has the labels {', '.join(known)}, and the component has {', '.join(labels)}"
-            raise ValueError(f"{path} is no oracle for '{name}': {reason}. Train both on the same labels.")
+            raise WeaknerError(f"{path} is no oracle for '{name}': {reason}. Train both on the same labels.")
         self._pipe = pipe
         self._columns = [0, *(1 + known.index(label) for label in labels)]
         self._groups = [weak_group(source) for source in pipe.sources_read]

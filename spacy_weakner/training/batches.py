@@ -1,7 +1,7 @@
 """Components that are much faster on many Docs together than on one after the other."""
 
 from abc import abstractmethod
-from typing import Iterable, Iterator, List, Optional
+from typing import Iterable, Iterator, List
 
 from spacy import util
 from spacy.pipeline import Pipe
@@ -10,9 +10,6 @@ from spacy.tokens import Doc
 
 class BatchPipe(Pipe):
     """Base of components without gradient training that work on batches."""
-
-    # How many Docs are worked on together, unless `pipe` is told.
-    docs_per_batch = 1000
 
     @abstractmethod
     def annotate(self, docs: List[Doc]) -> None:
@@ -23,10 +20,10 @@ class BatchPipe(Pipe):
         self.annotate([doc])
         return doc
 
-    def pipe(self, stream: Iterable[Doc], *, batch_size: Optional[int] = None) -> Iterator[Doc]:
-        """Write to a stream of Docs, so many together, by default `docs_per_batch`; those that the error handler takes
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 1000) -> Iterator[Doc]:
+        """Write to a stream of Docs, so many together; those that the error handler takes
         are left out."""
-        for docs in util.minibatch(stream, size=self.docs_per_batch if batch_size is None else batch_size):
+        for docs in util.minibatch(stream, size=batch_size):
             try:
                 self.annotate(docs)
                 done = iter(docs)

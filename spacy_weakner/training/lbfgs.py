@@ -44,9 +44,9 @@ class LBFGS:
         sum of the loss over all sentences + l2 / 2 * |w - w_0|^2
 
     over all weights w of a component, encoder and all, where w_0 are those it begins with, by L-BFGS with a line search
-    for the strong Wolfe conditions (Nocedal and Wright 2006). Nothing is random in it: there is no dropout, and losses
-    that draw negatives draw the same ones at every evaluation (but for a weighted sampler, whose choice depends on the
-    weights).
+    for the strong Wolfe conditions (Nocedal and Wright 2006). Nothing is random in it: there is no dropout (an encoder
+    of PyTorch with its own drops the same at every evaluation), and losses that draw negatives draw the same ones (but
+    for a weighted sampler, whose choice depends on the weights).
 
     Training has nothing left to do then: `training.max_steps = 1` with a learning rate of 0 evaluates and saves.
 
@@ -100,7 +100,7 @@ class LBFGS:
     def _read(self, nlp: Language, name: str, pipe: TrainableHead) -> List[Example]:
         examples = list(islice(self.corpus(nlp), self.max_examples + 1))
         if len(examples) > self.max_examples:
-            raise ValueError(
+            raise WeaknerError(
                 f"The corpus of spacy_weakner.LBFGS.v1 has more than {self.max_examples} sentences (max_examples); it "
                 "is kept in memory, and must have an end. Give its reader a limit, or raise max_examples."
             )
@@ -116,20 +116,25 @@ class Objective:
     component has the weights of the last evaluation."""
 
     def __init__(self, pipe: TrainableHead, batches: List[TrainingBatch[Any]], l2: float) -> None:
+        import torch
+
         self.pipe = pipe
         self.batches = batches
         self.l2 = l2
         self.weights = FlatWeights(pipe.model, _used_rows(pipe, batches))
         self.start = self.weights.read()
-        self._state = numpy.random.get_state()
+        self._states = numpy.random.get_state(), torch.get_rng_state()
 
     def __call__(self, values: Vector) -> Tuple[float, Vector]:
         """The value at these weights, and its gradient."""
+        import torch
+
         pipe, total = self.pipe, 0.0
         self.weights.write(values)
         self.weights.clear_gradient()
-        # Losses draw from numpy's global generator: always the same, or this would be no function of the weights.
-        numpy.random.set_state(self._state)
+        # Losses and layers draw from global generators: always the same, or this would be no function of the weights.
+        numpy.random.set_state(self._states[0])
+        torch.set_rng_state(self._states[1])
         for batch in self.batches:
             loss, backprop = pipe.forward_loss(batch)
             pipe.check_loss(loss)
@@ -200,13 +205,13 @@ def _find_head(nlp: Language, name: Optional[str]) -> Tuple[str, TrainableHead]:
     heads = {found: pipe for found, pipe in nlp.pipeline if isinstance(pipe, TrainableHead) and name in (None, found)}
     if len(heads) != 1:
         wanted = "exactly one that this package trains" if name is None else f"'{name}', trained by this package"
-        raise ValueError(
+        raise WeaknerError(
             f"spacy_weakner.LBFGS.v1 needs a component to train: {wanted}; the pipeline has: "
             f"{', '.join(nlp.pipe_names) or 'none'}. Name one as 'component' in [initialize.after_init]."
         )
     ((found, pipe),) = heads.items()
     if is_listener(pipe.model):
-        raise ValueError(
+        raise WeaknerError(
             f"spacy_weakner.LBFGS.v1 cannot train '{found}': its encoder belongs to another component. Give it an "
             "encoder of its own."
         )

@@ -139,7 +139,10 @@ def test_options_of_the_calibration_of_confidences(monkeypatch):
         ("train", "--passes 2 --gpu-id 0 --ray auto"),
         ("train_folds", "--folds 3 --seed 1 --processes 2 --gpu-id 0 --ray auto"),
         ("train_members", "--members 3 --passes 2 --processes 2 --seed 1 --gpu-id 0 --ray auto"),
-        ("train_grid", "--grid training.max_epochs=1,2 --grid a.b=x --processes 2 --gpu-id 0 --ray auto"),
+        (
+            "train_grid",
+            "--grid a.c=1 --grid a.b=x --grid a.c=2 --processes 2 --gpu-id 0 --ray auto",
+        ),
     ],
 )
 def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, options):
@@ -157,7 +160,7 @@ def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, opt
         assert (places.pop(0), seen.pop("dev")) == (Path("gold"), Path("d"))
         del overrides["paths.train"], overrides["paths.dev"]
     if function == "train_grid":
-        assert places.pop() == {"training.max_epochs": [1, 2], "a.b": ["x"]}
+        assert places.pop() == {"a.c": [1, 2], "a.b": ["x"]}
         given.remove("grid")
     assert (config, places) == (Path("c.cfg"), [Path("out")])
     assert given | {"progress", "overrides"} == set(seen) and seen["overrides"] == overrides
@@ -170,6 +173,7 @@ def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, opt
         ("--folds 3 --passes 2", "'--passes' works only without --folds"),
         ("--seed 1", "'--seed' works only with --folds or --members"),
         ("--grid a.b=1 --seed 1", "'--seed' works only without --grid"),
+        ("--processes 2", "'--processes' works only with --folds or --members or --grid"),
     ],
 )
 def test_options_of_train_that_exclude_each_other(options, message):

@@ -52,6 +52,9 @@ def test_compare_with_sources_and_baseline(data):
     assert "vs term list" in result.output and "F1 95 %" in result.output
     result = invoke("evaluate", "gold.spacy", *candidates, "--bootstrap", "0")
     assert "F1 95 %" not in result.output and "words/s" in result.output
+    more = ("--optional", "llm=weak.spacy#llm", "--optional", "x=none.spacy#llm")
+    result = invoke("evaluate", "gold.spacy", *candidates, *more, "--bootstrap", "0")
+    assert "Left out: 'x'" in result.output and "Left out: 'llm'" not in result.output
 
 
 def test_report_of_both(data):

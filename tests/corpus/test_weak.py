@@ -87,3 +87,11 @@ def test_what_a_source_declares_is_kept_in_files(doc, tmp_path):
     assert weak.group_scores(back, "weak:llm") == [0.5]
     assert (weak.get_reliability(back, "llm"), weak.is_complete(back, "llm")) == (0.25, True)
     assert (weak.get_reliability(back, "terms"), weak.is_complete(back, "terms")) == (None, False)
+
+
+def test_ids_are_those_of_the_most_reliable_source():
+    doc = make_doc(NLP, "Anna left", [(0, 1, "PER")])
+    for source, reliability in [("a", 0.1), ("b", None), ("z", 0.9)]:
+        weak.set_source(doc, source, [(0, 1, "PER")], ids={(0, 1, "PER"): [source]}, reliability=reliability)
+    weak.add_ids(doc)
+    assert doc.ents[0].kb_id_ == "z"

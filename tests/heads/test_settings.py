@@ -94,7 +94,7 @@ def test_the_factory_takes_what_its_class_takes(head, ner):
 
 
 def test_only_what_training_creates_is_in_cfg(trained, head):
-    calibration = {"temperature": 1.0, "bias": 0.0}
+    calibration = {"temperature": 1.0, "bias": 0.0, "thresholds": {}}
     more = {"mrc_ner": {**calibration, "queries": QUERIES}, CATEGORY: {"positive_label": None}}
     assert trained.get_pipe(head).cfg == {"labels": ["LOC", "PER"], **more.get(head, calibration)}
 

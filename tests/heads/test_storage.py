@@ -35,6 +35,15 @@ def test_a_reloaded_pipeline_is_the_same(load, head, tmp_path, reload):
     assert answers(head, other, TEXTS) == answers(head, nlp, TEXTS) == gold_of(head)
 
 
+def test_what_is_loaded_has_no_thresholds_of_before(load, head):
+    if head == CATEGORY:
+        return
+    nlp, other = load(), load()
+    label = nlp.get_pipe(head).labels[0]
+    other.get_pipe(head).set_thresholds({label: 0.9})
+    assert other.from_bytes(nlp.to_bytes()).get_pipe(head).thresholds == {}
+
+
 def test_a_copy_is_independent(trained, head, tmp_path):
     other = reload_copy(trained, tmp_path)
     train(other, [example(other, text) for text in TEXTS])

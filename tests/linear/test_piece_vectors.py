@@ -53,6 +53,12 @@ def test_it_is_the_words_around(folder, window, length):
     assert model.predict([]) == []
 
 
+def test_the_length_is_that_of_the_config(folder):
+    stored, doc = build(folder, length=2.0).to_bytes(), Doc(NLP.vocab, words=WORDS)
+    longer = build(folder, length=5.0).from_bytes(stored).predict([doc])[0]
+    assert longer == pytest.approx(2.5 * build(folder, length=2.0).predict([doc])[0])
+
+
 def test_there_is_nothing_to_learn(folder):
     model = build(folder)
     assert not any(node.param_names for node in model.walk())

@@ -15,10 +15,12 @@ from weasel.util import load_project_config
 import spacy_weakner
 from spacy_weakner.cli.app import app
 from spacy_weakner.configs import render_config
+from spacy_weakner.conversion.convert import convert
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.sources import read_sources
 from spacy_weakner.pipelines import blank_pipeline
 from spacy_weakner.project import new
+from spacy_weakner.project.inputs import stamp_inputs
 from spacy_weakner.project.new import USUAL_RELIABILITY, init_project
 
 from ..util import contents
@@ -301,10 +303,9 @@ attr = "LOWER"
     assert found["answers"].complete and not found["gazetteer"].complete
     commands = check_project(made.folder)
     label = commands["label"]
-    assert {"../declared/drugs.csv", "../declared/more.jsonl", f"../{files['terms'].name}"} <= {*label["deps"]}
-    # A changed list is fitted anew.
-    fitted = {f"../{files[key].name}" for key in ("terms", "answers")} | {"sources.cfg", "configs", "corpus/weak"}
-    assert {*fitted, "corpus/gold-labeled.spacy"} <= {*commands["fit"]["deps"]} and "sources.cfg" in label["deps"]
+    # A changed list is fitted anew: see `test_a_stamp_tells_of_all_files`.
+    fitted = {"sources.cfg", "corpus/inputs.txt", "configs", "corpus/weak", "corpus/gold-labeled.spacy"}
+    assert fitted <= {*commands["fit"]["deps"]} and {"sources.cfg", "corpus/inputs.txt"} <= {*label["deps"]}
     assert load_project_config(made.folder)["vars"]["method"] == "weighted"
 
 
@@ -341,8 +342,48 @@ def test_several_term_lists_and_the_label_of_terms(tmp_path, files, quick):
     assert source.term_label == "DRUG $1"
     assert [path.resolve() for path in source.files] == [path.resolve() for path in lists]
     commands = check_project(made.folder)
-    assert "../reviewed.csv" in commands["label"]["deps"]
-    assert "gazetteer-2=../reviewed.csv" in str(commands["package"]["script"])
+    assert "source gazetteer-2=../reviewed.csv" in str(commands["package"]["script"])
+
+
+def test_a_stamp_tells_of_all_files(tmp_path, files, quick):
+    (tmp_path / "more.csv").write_text("label,term\nPER,Bob\n")
+    (tmp_path / "bert").mkdir()
+    weights = tmp_path / "bert" / "model.safetensors"
+    weights.write_text("a")
+    lists = [files["terms"], tmp_path / "more.csv"]
+    made = init_project(tmp_path / "p", **given(files, "text"), terms=lists)
+    seen = set()
+    for path in (None, *lists, weights):
+        if path is not None:
+            path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+        stamp_inputs(tmp_path / "inputs.txt", made.folder / "sources.cfg", str(tmp_path / "bert"))
+        seen.add((tmp_path / "inputs.txt").read_text(encoding="utf-8"))
+    assert len(seen) == 4
+    stamp_inputs(tmp_path / "inputs.txt", None, "some/name")
+    assert not (tmp_path / "inputs.txt").read_text(encoding="utf-8")
+
+
+def test_the_language_is_that_of_a_corpus(tmp_path, files, quick):
+    convert(files["gold"], tmp_path / "gold.spacy", lang="de")
+    made = init_project(tmp_path / "p", gold=tmp_path / "gold.spacy", text=files["text"], terms=files["terms"])
+    found = load_project_config(made.folder)["vars"]
+    assert (made.lang, found["lang"], found["tokenizer"]) == ("de", "de", "spacy.Tokenizer.v1")
+    with pytest.raises(WeaknerError, match=r"WK005.*'de'"):
+        init_project(tmp_path / "q", gold=tmp_path / "gold.spacy", lang="fr")
+
+
+def test_names_of_declared_sources(tmp_path, files, quick):
+    (tmp_path / "own.cfg").write_text(f'[sources.it\'s]\nterms = "{files["terms"].as_posix()}"\n', encoding="utf-8")
+    with pytest.raises(WeaknerError, match=r"WK691.*own\.cfg"):
+        init_project(tmp_path / "p", **given(files, "text"), sources=tmp_path / "own.cfg")
+
+
+def test_minutes_bound_transformers_alone(tmp_path, files, quick):
+    for size in ("linear", "transformer"):
+        made = init_project(tmp_path / size, **given(files, "gold"), size=size)
+        has_minutes = size == "transformer"
+        assert ("minutes" in load_project_config(made.folder)["vars"]) is has_minutes
+        assert ("--minutes" in str(check_project(made.folder)["fit"]["script"])) is has_minutes
 
 
 # The package itself

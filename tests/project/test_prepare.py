@@ -4,6 +4,7 @@ import pytest
 from spacy.vocab import Vocab
 
 from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.gold import missing_tokens
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project import prepare as module
 from spacy_weakner.project import splitting
@@ -116,7 +117,18 @@ def test_nothing_of_an_earlier_run_is_left_but_files_of_others(tmp_path, files):
 def test_sentences_without_annotation_are_left_out(tmp_path, files):
     rows = [*gold_rows(5), {"tokens": ["unknown"], "ents": None}, {"tokens": ["none"], "ents": []}]
     prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
-    assert prepared.gold == 6 and "1 sentences of the gold without any annotation" in prepared.notes[0]
+    assert prepared.gold == 6 and "1 sentences of gold without any annotation" in prepared.notes[0]
+
+
+def test_sentences_of_which_not_all_is_known_are_left_out(tmp_path):
+    rows = [*gold_rows(5), {"tokens": ["Anna", "left"], "ents": [[0, 1, "PER"]], "missing": [[1, 2]]}]
+    path = write_rows(tmp_path / "gold.jsonl", rows)
+    prepared = prepare(tmp_path / "corpus", gold=path, dev=path, test=path, lang="xx")
+    assert (prepared.gold, prepared.dev, prepared.test) == (5, 5, 5)
+    for name in ("gold", "dev", "test"):
+        assert f"1 sentences of {name} with tokens of which nothing is known were left out" in prepared.notes
+        corpus = tmp_path / "corpus" / "annotated" / f"{name}.spacy"
+        assert not any(missing_tokens(doc) for doc in read_docs(corpus, Vocab()))
 
 
 @pytest.mark.parametrize(

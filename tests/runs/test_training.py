@@ -18,6 +18,7 @@ from spacy_weakner.calibration.confidence import calibrate_confidence
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.runs import train as module
 from spacy_weakner.runs import training
 from spacy_weakner.runs.train import read_folds, train_folds, train_grid
 from spacy_weakner.runs.training import Trained, Training, train_all
@@ -392,6 +393,19 @@ def test_the_best_of_all_combinations(tmp_path, gold, trainings):
     again = train_grid(CONFIG, tmp_path / "out", {**grid, "training.max_steps": [10, 30, 40]}, overrides=paths(gold))
     assert len(trainings) == 8 and again.best.settings["training.max_steps"] == 40
     assert json.loads((report.model / "meta.json").read_text())["performance"]["ents_f"] == 0.4
+
+
+def test_a_grid_goes_on_where_the_copy_of_the_best_failed(tmp_path, gold, trainings, monkeypatch):
+    grid = {"training.max_steps": [10, 30]}
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="full"):
+        patch.setattr(module, "write_text", full_disk)
+        train_grid(CONFIG, tmp_path / "out", grid, overrides=paths(gold))
+    assert train_grid(CONFIG, tmp_path / "out", grid, overrides=paths(gold)).best.settings["training.max_steps"] == 30
+    assert len(trainings) == 2
+
+
+def full_disk(*args):
+    raise OSError("full")
 
 
 def test_settings_whose_last_names_are_the_same(tmp_path, gold, trainings):

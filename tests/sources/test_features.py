@@ -111,6 +111,17 @@ def test_features_are_those_of_a_slow_twin():
     assert numpy.array_equal(found, numpy.concatenate([slow_features(doc, LABELS) for doc in docs]))
 
 
+def test_scores_may_be_an_array():
+    """spaCy's `spancat` writes one."""
+    docs = random_docs()
+    listed = read_matches(docs, "terms", LABELS, [False] * len(docs)).scores.copy()
+    for doc in docs:
+        if TERMS in doc.spans:
+            scores = [1.0 if score is None else score for score in doc.spans[TERMS].attrs["scores"]]
+            doc.spans[TERMS].attrs["scores"] = numpy.asarray(scores, dtype="float32")
+    assert numpy.array_equal(read_matches(docs, "terms", LABELS, [False] * len(docs)).scores, listed)
+
+
 def test_scores_are_features_times_weights():
     docs, made = random_docs(), layer()
     found = made.predict(docs)

@@ -94,6 +94,13 @@ def flat_of(nlp, examples):
     return numpy.concatenate([*own, parameters.transitions.ravel()]).astype("float64")
 
 
+def test_dropout_within_an_encoder_is_the_same_at_every_evaluation():
+    attention = {"@architectures": "spacy_weakner.AttentionEncoder.v1", "tok2vec": TOK2VEC, "heads": 4}
+    nlp = crf_pipeline({**attention, "weight_dropout": 0.5})
+    objective = Objective(head_of(nlp), [head_of(nlp).read_batch(make_examples(nlp))], 0.1)
+    assert objective(objective.start)[0] == objective(objective.start)[0]
+
+
 @pytest.mark.parametrize("l2", [0.1, 2.0])
 def test_it_ends_at_the_minimum(l2):
     nlp = small(loss={**HOLES, "negative_rate": 0.0})
