@@ -26,7 +26,6 @@ T = TypeVar("T", int, float)
 HELP = {
     "corpus": "Corpus: a .spacy file or a folder of them",
     "same_shards": "A .spacy file, or a folder where every shard keeps its name",
-    "component": "Component of the pipeline (default: the last one that is able to)",
     "gpu_id": "GPU; -1 is the CPU",
     "workers": "Number of processes",
     "ray": "Address of a Ray cluster to run on; auto: RAY_ADDRESS, or this machine",
@@ -38,8 +37,6 @@ HELP = {
     "misaligned": "Spans that do not end at token borders: error, drop, expand or contract",
     "columns": "CoNLL: columns of token and tag, from 1 on; -1 is the last",
     "spans_key": "Span group of .spacy files to read as the gold, instead of the entities",
-    "seed": "Seed of all random draws",
-    "shard_size": "Documents per shard, if the output is a folder",
     "overwrite": "Replace an output that exists",
     "output": "Write the result to this JSON file",
 }

@@ -1,5 +1,6 @@
 """`spacy weakner fit`"""
 
+from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
@@ -7,21 +8,16 @@ import typer
 from ..project.fit import SELECTION, fit
 from ..project.selection import Selection
 from ._command import command
-from ._util import given_path, new_app, say, show_table
+from ._util import new_app, say, show_table
 
 app = new_app()
-_Text = Annotated[Optional[str], typer.Option()]
-
-
-def _read(given: Any) -> None:
-    given.terms, given.sources = given_path(given.terms), given_path(given.sources)
 
 
 def _say(text: str) -> None:
     say("info", text[0].upper() + text[1:])
 
 
-@command(app, fit, before=_read, terms=_Text, sources=_Text, say=_say)
+@command(app, fit, sources=Annotated[Optional[Path], typer.Option()], say=_say)
 def show(selection: Selection, given: Any) -> None:
     rows = [
         (name, *(f"{value:.1f}" for value in (scores.p, scores.r, scores.f1)), scores.bounds)

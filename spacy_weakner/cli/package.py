@@ -23,16 +23,13 @@ def package_cli(
     data: Annotated[
         Optional[List[str]], typer.Option(help="NAME=PATH: what it was made from, for the record (repeatable)")
     ] = None,
-    example: Annotated[Optional[str], typer.Option(help="Text of the example of its use")] = None,
 ) -> None:
     """Package the selected pipeline as a wheel, and show how to use it."""
     with reporting():
         selected, test = Selection.load(selection), read_scores(scores)
-        # As a workflow says that there is none.
-        given = parse_candidates([source for source in data or () if not source.endswith(("=", "=null"))])
-        made = package(selected, output, name=name, version=version, test=test, data=given)
+        made = package(selected, output, name=name, version=version, test=test, data=parse_candidates(data or ()))
         measured = f", on test {test[selected.best].text()}" if selected.best in test else ""
         say("good", f"Packaged: '{selected.best}'{measured}", selected.selected.path)
-        for line in usage(made, example):
+        for line in usage(made):
             # As it is: nothing may break a line that is meant to be copied.
             typer.echo(f"  {line}")

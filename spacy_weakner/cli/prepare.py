@@ -1,23 +1,15 @@
 """`spacy weakner prepare`"""
 
-from typing import Annotated, Any, Optional
-
-import typer
+from typing import Any
 
 from ..project.prepare import Preparation, prepare
 from ._command import command
-from ._util import given_path, new_app, say
+from ._util import new_app, say
 
 app = new_app()
-_File = Annotated[Optional[str], typer.Option()]
 
 
-def _read(given: Any) -> None:
-    for name in ("text", "gold", "dev", "test"):
-        setattr(given, name, given_path(getattr(given, name)))
-
-
-@command(app, prepare, before=_read, hidden=True, text=_File, gold=_File, dev=_File, test=_File)
+@command(app, prepare, hidden=True)
 def show(prepared: Preparation, given: Any) -> None:
     counts = ", ".join(f"{name} {getattr(prepared, name):,}" for name in ("gold", "dev", "test", "text"))
     say("good", f"Sentences: {counts}", given.output)

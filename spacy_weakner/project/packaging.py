@@ -143,12 +143,12 @@ def _run(cmd: Sequence[str], cwd: Optional[str] = None, extra_environ: Optional[
     subprocess.run(cmd, cwd=cwd, env=environment, check=True, capture_output=True)
 
 
-def usage(package: Package, example: Optional[str] = None) -> List[str]:
+def usage(package: Package) -> List[str]:
     """How to use a package: a command, and three lines of Python."""
     what = "ent.text, ent.label_, ent.kb_id_" if package.has_ids else "ent.text, ent.label_"
     return [
         f"pip install --force-reinstall --no-deps {shlex.quote(str(package.wheel))}",
         "import spacy",
         f'nlp = spacy.load("{package.name}")',
-        f"print([({what}) for ent in nlp({example or 'your text'!r}).ents])",
+        f"print([({what}) for ent in nlp('your text').ents])",
     ]

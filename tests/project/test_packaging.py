@@ -147,8 +147,8 @@ def test_unusable_names_and_versions(tmp_path, selection, builder, settings):
 
 
 def test_usage_can_be_copied():
-    pip, *python = usage(Package("de_ner", Path("my packages/de_ner.whl")), 'it\'s "here"')
+    pip, *python = usage(Package("de_ner", Path("my packages/de_ner.whl")))
     assert shlex.split(pip) == ["pip", "install", "--force-reinstall", "--no-deps", "my packages/de_ner.whl"]
-    assert len(python) == 3 and repr('it\'s "here"') in python[-1] and "ent.kb_id_" not in python[-1]
+    assert len(python) == 3 and "ent.kb_id_" not in python[-1]
     assert "ent.kb_id_" in usage(Package("x", Path("x.whl"), has_ids=True))[-1]
     compile("\n".join(python), "usage", "exec")
