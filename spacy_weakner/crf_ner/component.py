@@ -111,8 +111,8 @@ class CRFNer(TaggingHead[Target]):
         return result.loss, learn
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        used = self.annotated(examples)
-        emissions = self._biased(self.token_outputs([eg.predicted for eg in used]))
+        used, outputs = self.annotated(examples)
+        emissions = self._biased(self.token_outputs([eg.predicted for eg in used], outputs=outputs))
         tags = [self.scheme.from_example(eg) for eg in used]
         parameters = self._parameters()
 

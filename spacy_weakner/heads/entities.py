@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from itertools import pairwise
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from ..sources.features import SourceFeatureSettings, set_weights
 from ..sources.initial import GoldDoc, InitialWeight, gold_with_sources, initial_weights
 from ..ty import Entity
 from .head import OutputsT, TargetT, TrainableHead
-from .layers import is_listener, to_host
+from .layers import to_host
 
 _LARGEST_BIAS = 1e6
 
@@ -221,19 +221,20 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         RAISES (WeaknerError): If none of the examples is annotated.
         """
 
-    def annotated(self, examples: Iterable[Example]) -> List[Example]:
+    def annotated(self, examples: Iterable[Example]) -> Tuple[List[Example], Optional[List[Any]]]:
         """Choose the examples to measure on.
 
         examples (Iterable[Example]): Some examples.
-        RETURNS (List[Example]): Those that have tokens and are annotated, sentence by sentence. (The rows of a shared
-            encoder are those of whole Docs.)
+        RETURNS (Tuple[List[Example], Optional[List[Any]]]): Those that have tokens and are annotated, sentence by
+            sentence, as in prediction; and what `known_outputs` tells of them.
         RAISES (WeaknerError): If there are none.
         """
-        given = examples if is_listener(self.model) else self.split_examples(list(examples))[1]
-        used = [eg for eg in given if len(eg.predicted) and self.is_annotated(eg)]
+        parts, given = self.split_examples(list(examples))
+        outputs = self.known_outputs(parts)
+        used = [i for i, eg in enumerate(given) if len(eg.predicted) and self.is_annotated(eg)]
         if not used:
             raise WeaknerError(Errors.WK025.format(name=self.name))
-        return used
+        return [given[i] for i in used], None if outputs is None else [outputs[i] for i in used]
 
     # Features of sources
 
@@ -324,11 +325,17 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
             [score for found in predictions for score in found.candidate_scores],
         )
 
-    def token_outputs(self, docs: Iterable[Doc], model: Optional[Model[Any, OutputsT]] = None) -> List[Array]:
+    def token_outputs(
+        self,
+        docs: Iterable[Doc],
+        model: Optional[Model[Any, OutputsT]] = None,
+        outputs: Optional[Sequence[Any]] = None,
+    ) -> List[Array]:
         """Run the model, if it gives one row per token.
 
         docs (Iterable[Doc]): The Docs.
         model (Optional[Model]): The model; None: the component's own, as it is.
+        outputs (Optional[Sequence[Any]]): As in `map_outputs`.
         RETURNS (List[Array]): Per Doc its outputs, on the host; (0, n_outputs) for Docs without tokens.
         """
         nothing: Array = numpy.zeros((0, self.n_outputs), dtype="float32")
@@ -336,7 +343,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         def read(_: List[Doc], outputs: Any) -> List[Array]:
             return outputs if self.outputs_on_host else to_host(self.model.ops, outputs)
 
-        return self.map_outputs(docs, read, nothing, model=model)
+        return self.map_outputs(docs, read, nothing, model=model, outputs=outputs)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
         """Write `doc.ents` and `ent._.weakner_score`, if they are to be written, and the span group `pred:<name>`, if

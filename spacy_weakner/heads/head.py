@@ -480,11 +480,19 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         RETURNS (List[T]): One per Doc.
         RAISES (WeaknerError): If the component is not initialized.
         """
-        parts, rows = self.split_docs(docs), None
-        if self.is_initialized and not parts.are_whole and is_listener(self.model):
-            given: Any = self.model.predict(self.model_inputs(parts.texts))
-            rows = parts.select(given)
-        return parts.merge(self.map_outputs(parts.docs, function, nothing, outputs=rows), merge)
+        parts = self.split_docs(docs)
+        return parts.merge(self.map_outputs(parts.docs, function, nothing, outputs=self.known_outputs(parts)), merge)
+
+    def known_outputs(self, parts: Parts) -> Optional[List[Any]]:
+        """The model's outputs for the parts of texts that a shared encoder has read as a whole.
+
+        parts (Parts): The parts.
+        RETURNS (Optional[List[Any]]): One per part; None where the model reads the parts themselves.
+        """
+        if parts.are_whole or not is_listener(self.model) or not self.is_initialized:
+            return None
+        rows: Any = self.model.predict(self.model_inputs(parts.texts))
+        return parts.select(rows)
 
     def map_outputs(
         self,

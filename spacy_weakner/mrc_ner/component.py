@@ -266,7 +266,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
             yield from (mentions.vectors for mentions in found if len(mentions.spans))
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        used = self.annotated(examples)
+        used, outputs = self.annotated(examples)
         golds = [self.encode_target(eg).boundaries for eg in used]
 
         def read(_: List[Doc], vectors: Any, wanted: List[Boundaries]) -> List[Array]:
@@ -275,7 +275,8 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
                 numpy.where(to.wanted, -values, values)[to.known] for values, to in zip(scores, wanted, strict=True)
             ]
 
-        every = numpy.concatenate(self.map_outputs([eg.predicted for eg in used], read, numpy.zeros(0), golds))
+        docs = [eg.predicted for eg in used]
+        every = numpy.concatenate(self.map_outputs(docs, read, numpy.zeros(0), golds, outputs=outputs))
         if not len(every):  # what is annotated does not align
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: float(numpy.logaddexp(0.0, every / temperature).mean())

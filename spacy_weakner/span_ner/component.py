@@ -260,7 +260,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         return starting_span_weights(len(self.labels), initial)
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        used = self.annotated(examples)
+        used, outputs = self.annotated(examples)
         targets = [self.encode_target(eg) for eg in used]
 
         def score(docs: List[Doc], vectors: List[Floats2d], targets: List[SpanTarget]) -> List[Any]:
@@ -270,7 +270,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             return list(zip(parts, labels, strict=True))
 
         nothing: Any = None
-        pairs = self.map_outputs([eg.predicted for eg in used], score, nothing, targets)
+        pairs = self.map_outputs([eg.predicted for eg in used], score, nothing, targets, outputs=outputs)
         scores = numpy.concatenate([scores for scores, _ in pairs]).astype("float64")
         labels = numpy.concatenate([labels for _, labels in pairs])
         return lambda temperature: cross_entropy(scores / temperature, labels)[0] / len(labels)

@@ -120,8 +120,8 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         return result.loss / batch.n_sentences, lambda: backprop(split_rows(ops.asarray2f(gradient), scores))
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        used = self.annotated(examples)
-        outputs = numpy.concatenate(self.token_outputs([eg.predicted for eg in used]))
+        used, known = self.annotated(examples)
+        outputs = numpy.concatenate(self.token_outputs([eg.predicted for eg in used], outputs=known))
         tags = numpy.concatenate([self.scheme.from_example(eg) for eg in used])
         rows = numpy.flatnonzero(tags != MISSING)
         if not len(rows):  # what is annotated does not align

@@ -15,6 +15,7 @@ from ..util import (
     LISTENING_HEADS,
     SENTENCES,
     TEXTS,
+    TOK2VEC,
     all_zero,
     clear_gradients,
     gradients,
@@ -200,6 +201,21 @@ def test_a_text_teaches_what_its_sentences_teach(head):
         nlp.update(batch, sgd=False)
         results.append(gradients(ner.model))
     assert same(*results, tolerance=1e-5)
+
+
+@pytest.mark.parametrize("head", [head for head in LISTENING_HEADS if head in ENTITY_HEADS])
+def test_heads_on_a_shared_encoder_are_measured_by_sentence(head):
+    # Without context, sentences have the same rows in a text and alone.
+    nlp = shared_pipeline((head,), config={**TOK2VEC, "window_size": 0})
+    reference = Doc(
+        nlp.vocab, words=["Anna", "left", "Bob", "saw", "Paris"], sent_starts=[True, False, True, False, False]
+    )
+    reference.set_ents([Span(reference, 0, 1, "PER"), Span(reference, 4, 5, "LOC")], default="outside")
+    predicted = Doc(nlp.vocab, words=[token.text for token in reference], sent_starts=[1, -1, 1, -1, -1])
+    whole = Example(predicted, reference)
+    single = [Example(predicted[a:b].as_doc(), reference[a:b].as_doc()) for a, b in ((0, 2), (2, 5))]
+    pipe = nlp.get_pipe(head)
+    assert pipe.held_out_loss([whole])(1.5) == pytest.approx(pipe.held_out_loss(single)(1.5), rel=1e-5)
 
 
 @pytest.mark.parametrize("head", LISTENING_HEADS)
