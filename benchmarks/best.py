@@ -148,9 +148,10 @@ def has(evidence: Evidence, run: Run) -> bool:
 
 def encoder_of(size: str, transformer: Optional[str]) -> str:
     """RETURNS (str): Name of an encoder in the rows."""
-    if size != "transformer":
-        return size
-    return "mpnet" if "mpnet" in str(transformer) else "minilm"
+    is_large = "mpnet" in str(transformer)
+    if size == "transformer":
+        return "mpnet" if is_large else "minilm"
+    return f"{size}-mpnet" if is_large else size
 
 
 def work_folder(work: Path, column: str, n_gold: int, seed: int, encoder: str) -> Path:

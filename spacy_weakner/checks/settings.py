@@ -11,9 +11,9 @@ from spacy.language import Language
 
 from ..configs.recipes import SIZES
 from ..errors import WeaknerError, check_choice
-from ..files import expand_home
+from ..files import expand_home, read_object
 from ..pipelines import blank_pipeline
-from ..runs.config import config_differences
+from ..runs.config import config_differences, flat_config
 from ..runtime.devices import on_device
 from .findings import Findings, listed
 
@@ -25,6 +25,8 @@ _NEEDS: Dict[str, Tuple[Tuple[str, ...], str]] = {
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _CONFIG = "config.json"
 _WEIGHTS = "*.safetensors"
+# Encoders with more numbers per token than this learn badly at rates above that.
+_WIDE, _FAST, _RATE = 512, 1e-4, "training.optimizer.learn_rate.initial_rate"
 
 
 def check_pipeline(lang: str, tokenizer: Optional[str], findings: Findings) -> Language:
@@ -64,6 +66,20 @@ def check_configs(folder: Path, lang: str, tokenizer: Optional[str], size: Optio
             if differences:
                 command = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --overwrite"
                 findings.error(f"--configs {path}", f"{listed(differences)}.", f"{command} {options} --size {made_for}")
+
+
+def check_learn_rate(folder: Path, transformer: Optional[str], findings: Findings) -> None:
+    """Check that configs for small Transformers do not train a large one."""
+    described = expand_home(transformer or "") / _CONFIG
+    if transformer is None or not described.is_file():
+        return
+    with findings.guard(f"--transformer {transformer}"):
+        width = read_object(described, "a config of Hugging Face").get("hidden_size", 0)
+    for path in sorted(folder.glob("transformer/*.cfg")):
+        rate = flat_config(path, {}).get(_RATE)
+        if isinstance(rate, float) and rate > _FAST and width > _WIDE:
+            message = f"A learning rate of {rate:g} is for small Transformers; this one has {width} numbers per token."
+            findings.warning(f"--configs {path}", message, f"Set initial_rate = 5e-5 in {path}.")
 
 
 def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:

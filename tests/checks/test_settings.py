@@ -1,8 +1,10 @@
 import importlib.util
+import json
 import re
 
 import pytest
 
+from spacy_weakner.configs import render_config
 from spacy_weakner.errors import WeaknerError
 
 from .conftest import GOLD, found
@@ -86,6 +88,22 @@ def test_a_transformer_that_is_there(check, installed, tmp_path):
     assert not check({"size": "transformer", "transformer": str(tmp_path)}).findings
     (tmp_path / "hub" / "models--org--model").mkdir(parents=True)
     assert not check({"size": "transformer", "transformer": "org/model"}).findings
+
+
+@pytest.mark.parametrize(
+    "width, size, is_warned", [(768, "transformer", True), (384, "transformer", False), (768, "gpu", False)]
+)
+def test_learning_rates_of_small_transformers(check, installed, tmp_path, width, size, is_warned):
+    installed()
+    bert, configs = tmp_path / "bert", tmp_path / "configs"
+    bert.mkdir()
+    for name in ("model.safetensors", "tokenizer.json"):
+        (bert / name).touch()
+    (bert / "config.json").write_text(json.dumps({"hidden_size": width}))
+    (configs / size).mkdir(parents=True)
+    (configs / size / "best.gold.cfg").write_text(render_config("best.gold", size, lang="xx"))
+    settings = {"size": size, "transformer": str(bert), "configs": configs}
+    assert any("768 numbers per token" in text for text in found(check(settings), "warning")) is is_warned
 
 
 def test_a_name_without_network(check, installed):
