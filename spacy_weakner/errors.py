@@ -272,7 +272,7 @@ class Errors:
     # Labeling
     WK301 = (
         "[WK301] No document in {path} has weak labels (span groups that begin with 'weak:', or the entities of "
-        "'aggregate'). Run 'label' first."
+        "'aggregate'). Run 'label' first; if it wrote none, all are in the corpora that it excludes."
     )
     WK302 = "[WK302] {path}: no source '{source}' (sources there: {sources}). Correct 'sources' (--source)."
     WK306 = (
@@ -380,7 +380,7 @@ class Errors:
     WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Give it another name there."
     WK691 = (
         "[WK691] {path} has a source {name!r}, which is no valid name: no dot, quote, '$', backslash or control "
-        "character, nor white space at the ends. Rename it."
+        "character, nor white space at the ends. Rename it, under 'weak_ents' or in [sources]."
     )
     WK692 = (
         "[WK692] {path} does not fit the settings of the project: {differences}. Write it anew: 'spacy weakner init "

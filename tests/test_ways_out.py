@@ -273,7 +273,7 @@ WAYS: Dict[str, Way] = {
     "labels in a text that no source can be called": Way(
         {"a.jsonl": [{"text": TEXT, "weak_ents": {"my.list": [[0, 4, "PER"]]}}]},
         "init project new --text a.jsonl",
-        r"WK691.*Rename them under '(weak_ents)'",
+        r"WK691.*Rename it, under '(weak_ents)'",
         (edit("a.jsonl", '"my.list"', '"list"'), "again"),
     ),
     "configs of other settings": Way(

@@ -14,6 +14,7 @@ _FEW_TEST = 100  # entities
 _SAME = 0.9  # share of common sentences above which one file is the other
 _EXAMPLES = 5
 _WIDTH = 40
+_PARTLY = "in which nothing is known about some tokens ('missing')"
 
 
 def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
@@ -33,6 +34,7 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
             add(where, f"{count} {what}: {listed([s.place for s in found])}.", cure)
 
     weak = [s for s in sentences if s.weak]
+    partly = [s for s in sentences if s.is_annotated and s.missing and not s.weak]
     n, n_entities = sum(bool(s.entities) for s in sentences), sum(len(s.entities) for s in sentences)
     if corpus.name == "gold":
         what = "without annotation ('ents' missing or null), from which nothing is learned"
@@ -40,19 +42,22 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
         report(findings.warning, unknown, what, cure)
         cure = "Only what a person has annotated is gold; other labels are a source (file = ...) in --sources."
         report(findings.warning, weak, "marked as weak labels", cure)
+        cure = "Annotate them completely, or give --dev: a project leaves them out of the gold that it compares on."
+        report(findings.warning, partly, _PARTLY, cure)
         if 0 < n < FEW:
             message = f"Only {plural(n, 'sentence')} with entities: whatever is chosen or measured on so few is "
             message += "imprecise (confidences, which method is best, scores of a dev set split off it)."
             findings.warning(where, message, "Annotate more: 100 to 200 are good.")
     else:
-        partly = [s for s in sentences if s.is_annotated and s.missing and not s.weak]
         must = f", but {corpus.name} must be annotated completely to be scored on"
-        for found, what in (
-            (unknown, "without annotation ('ents' missing or null)"),
-            (weak, "with weak labels only"),
-            (partly, "in which nothing is known about some tokens ('missing')"),
+        # A project leaves them out.
+        is_left = len(unknown) + len(partly) < len(sentences)
+        for add, found, what in (
+            (findings.warning, unknown, "without annotation ('ents' missing or null)"),
+            (findings.error, weak, "with weak labels only"),
+            (findings.warning if is_left else findings.error, partly, _PARTLY),
         ):
-            report(findings.error, found, what + must, "Annotate them, or remove these rows.")
+            report(add, found, what + must, "Annotate them, or remove these rows.")
         if 0 < n_entities < _FEW_TEST:
             entities = plural(n_entities, "entity", "entities")
             findings.info(where, f"Only {entities}: differences of a few points of F1 may be chance.")
@@ -113,7 +118,10 @@ def check_text(texts: Sequence[str], gold: Sequence[Sentence], where: str, findi
     keys: List[str] = [sentence_key(sentence.text) for sentence in gold]
     whole = set(map(sentence_key, texts))
     n = sum(key in whole for key in keys)
-    if n:
+    if whole <= {*keys}:
+        message = f"All {plural(len(texts), 'text')} also stand in the gold: no other is left to learn from."
+        findings.error(where, message, "Give other texts, or leave --text out.")
+    elif n:
         message = f"{n:,} of {plural(len(keys), 'gold sentence')} also stand in the text."
         cure = "Where only the others are to be labeled: spacy weakner label ... --exclude GOLD"
         findings.info(where, message, cure)

@@ -126,9 +126,8 @@ def _add_file(
     corpus.groups += counts.groups
     corpus.misaligned += counts.moved + counts.misaligned
     corpus.misaligned_spans += [f"{file_}{span}" for span in counts.misaligned_spans]
-    remarks = counts.remarks
+    remarks = counts.remarks + (counts.suspicion if counts.places else [])
     if counts.suspects and not counts.places:
-        remarks.pop()
         keys = f"these unknown keys hold lists or objects: {', '.join(counts.suspects)}"
         cure = "If they are the annotations, rename them to 'ents' ([start, end, label])."
         findings.error(corpus.where, f"No row of {path} has 'ents', but {keys}.", cure)

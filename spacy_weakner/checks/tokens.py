@@ -33,7 +33,8 @@ def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings)
         drop = "--misaligned drop (their tokens become unknown), expand (to whole tokens) or contract"
         findings.error(corpus.where, message, f"Correct them, try --tokenizer {WORD_TOKENIZER}, or {drop}. {shifted}")
     else:
-        findings.warning(corpus.where, f"{message} With --misaligned {misaligned} they are changed.", shifted)
+        how = "their tokens become unknown" if misaligned == "drop" else "they are changed"
+        findings.warning(corpus.where, f"{message} With --misaligned {misaligned} {how}.", shifted)
 
 
 class _Comparison(NamedTuple):

@@ -21,10 +21,11 @@ _TEXTS: Any = dict.fromkeys((*_FILES, "configs"), Annotated[Optional[str], typer
 def _read(given: Any) -> None:
     for name in (*_FILES, "configs"):
         setattr(given, name, given_path(getattr(given, name)))
-    for name in ("tokenizer", "size", "transformer", "term_label", "spans_key"):
+    for name in ("lang", "tokenizer", "size", "transformer", "term_label", "spans_key"):
         setattr(given, name, given_text(getattr(given, name)))
     given.labels = tuple(label for label in given.labels or () if given_text(label) is not None)
-    check_json(given.output, [path for path in (getattr(given, name) for name in _FILES) if path is not None])
+    for output in (given.output, given.stamp):
+        check_json(output, [path for path in (getattr(given, name) for name in _FILES) if path is not None])
 
 
 def check(**settings: Any) -> CheckReport:

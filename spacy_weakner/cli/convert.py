@@ -44,7 +44,7 @@ def show(report: ConvertReport, given: Any) -> None:
         msg.warn(f"Spans dropped that do not end at token borders: {report.misaligned}")
     if report.moved:
         msg.warn(f"Spans {given.misaligned}ed to token borders: {report.moved}")
-    for remark in report.remarks:
+    for remark in report.remarks + report.suspicion:
         say("warning", remark[0].upper() + remark[1:])
     if report.lost:
         lost = ", ".join(f"{what} ({n})" for what, n in report.lost.items())

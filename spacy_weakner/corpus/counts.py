@@ -78,12 +78,17 @@ class RowCounts:
         if self.ignored:
             keys = ", ".join(f"{key} ({n} rows)" for key, n in self.ignored.items())
             found.append(f"unknown keys ignored: {keys}")
-        if self.suspects:
-            found.append(
-                f"no row has annotations, but these unknown keys hold lists or objects: {', '.join(self.suspects)}. If "
-                "they are annotations, rename them to 'ents' ([start, end, label])"
-            )
         return found
+
+    @property
+    def suspicion(self) -> List[str]:
+        """The same, where annotations were to be read."""
+        if not self.suspects:
+            return []
+        return [
+            f"no row has annotations, but these unknown keys hold lists or objects: {', '.join(self.suspects)}. If "
+            "they are annotations, rename them to 'ents' ([start, end, label])"
+        ]
 
     @property
     def suspects(self) -> List[str]:

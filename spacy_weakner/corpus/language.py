@@ -81,9 +81,15 @@ def find_language(
 
     RAISES (WeaknerError): If others are given than are recorded with one.
     """
+    first: Optional[Path] = None
     for path in paths:
-        if path.exists() and recorded_language(path) is not None:
-            lang, tokenizer = corpus_language(path, lang, tokenizer)
+        if not path.exists() or recorded_language(path) is None:
+            continue
+        found = corpus_language(path, *((lang, tokenizer) if first is None else ()))
+        if first is not None and found != (lang, tokenizer):
+            expected = f"that of {first}. Convert one of them anew"
+            raise WeaknerError(Errors.WK005.format(setting="lang", value=f"{found} of {path}", expected=expected))
+        first, (lang, tokenizer) = path, found
     return lang or "en", tokenizer
 
 

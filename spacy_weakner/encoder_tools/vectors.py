@@ -5,10 +5,11 @@ from typing import NamedTuple, Optional, Sequence
 
 from spacy.vectors import Vectors
 
-from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..corpus.formats.reading import Reading, input_files, read_corpus, sentence_keys
 from ..corpus.language import corpus_language
+from ..corpus.sentences import sentence_key
 from ..errors import Errors, WeaknerError, check_range
-from ..files import atomic_path, check_output
+from ..files import atomic_path, check_output, existing
 from ..progress import Progress
 from ..runtime.lock import holding
 from ..runtime.output import check_folder
@@ -37,6 +38,7 @@ def vectors(
     width: int = 64,
     min_count: int = 3,
     max_sentences: int = 1_000_000,
+    exclude: Sequence[Path] = (),
     seed: int = 0,
     overwrite: bool = False,
     lang: Optional[str] = None,
@@ -54,6 +56,7 @@ def vectors(
     width (int): Numbers of a vector, at most.
     min_count (int): Words that occur less often have no vector.
     max_sentences (int): Of more sentences, these many or half as many are drawn.
+    exclude (Sequence[Path]): Corpora, such as the gold, whose sentences are left out: see `label`.
     seed (int): Seed of the draw, and of the decomposition.
     overwrite (bool): Replace a folder that exists.
     lang, tokenizer, format: See `convert`.
@@ -69,9 +72,12 @@ def vectors(
     languages = [corpus_language(path, lang, tokenizer) for path in paths]
     sample = Sample(max_sentences, seed)
     for path, language in zip(paths, languages, strict=True):
-        docs = read_corpus(path, language.blank(), Reading(misaligned="drop"), format=format)
+        nlp = language.blank()
+        excluded = sentence_keys(map(existing, map(Path, exclude)), nlp)
+        docs = read_corpus(path, nlp, Reading(misaligned="drop"), format=format)
         for doc in Progress(docs, desc=f"vectors {path.name}", unit="sentence", enabled=progress):
-            sample.add(doc)
+            if not excluded or sentence_key(doc.text) not in excluded:
+                sample.add(doc)
     if not sample.words:
         raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, paths))))
     words = sample.frequent(min_count)[:MAX_WORDS]

@@ -63,7 +63,8 @@ def prepare(
 
     output (Path): Folder of the corpora; those of an earlier run are replaced.
     text (Optional[Path]): Text without labels.
-    gold, dev, test (Optional[Path]): Complete annotations; sentences with missing tokens are left out.
+    gold, dev, test (Optional[Path]): Complete annotations. Sentences with missing tokens are left out, but for those of
+        gold beside a dev.
     lang, tokenizer, misaligned, columns: See `convert`.
     spans_key (Optional[str]): Span group of gold, dev and test that is read as the gold, if they are `.spacy` files.
     seed (int): Seed of the split.
@@ -96,11 +97,12 @@ def prepare(
             unaligned = "drop" if is_text else misaligned
             report = convert(path, converted, misaligned=unaligned, spans_key=key, **options)
             counts[name] = report.docs
-            notes += [f"{name}: {remark}" for remark in report.remarks]
+            remarks = report.remarks + ([] if is_text else report.suspicion)
+            notes += [f"{name}: {remark}" for remark in remarks]
             if is_text:
                 counts["text_words"] = report.tokens
             elif name != "gold":
-                counts[name] = _keep_complete(converted, name, notes)
+                counts[name] = _keep_complete(converted, path, name, notes)
             if not is_text and name != "gold" and not any(doc.ents for doc in read_docs(converted, Vocab())):
                 # Without entities all candidates are equal.
                 use = "chosen" if name == "dev" else "measured"
@@ -111,7 +113,7 @@ def prepare(
         docs = list(read_docs(whole, language.blank().vocab))
         whole.unlink()
         record_language(whole, None)
-        split = split_gold(_annotated(docs, gold, notes), dev=dev is None, test=test is None, seed=seed)
+        split = split_gold(_annotated(docs, gold, dev is None, notes), dev=dev is None, test=test is None, seed=seed)
         notes += split.notes
         counts["gold_words"] = sum(map(len, split.gold))
         for path, part in ((corpora.gold, split.gold), (corpora.dev, split.dev), (corpora.test, split.test)):
@@ -145,28 +147,33 @@ def read_preparation(corpora: Corpora) -> Preparation:
         return Preparation.model_validate(parse_json(path.read_bytes()))
 
 
-def _annotated(docs: List[Doc], path: Path, notes: List[str]) -> List[Doc]:
-    kept = _complete(docs, "gold", notes)
+def _annotated(docs: List[Doc], path: Path, compared: bool, notes: List[str]) -> List[Doc]:
+    kept = _complete(docs, path, "gold", compared, notes)
     if not any(doc.ents for doc in kept):
         raise WeaknerError(Errors.WK407.format(path=path, what=f"entity in its {len(docs)} sentences", cure=_CHECK))
     return kept
 
 
-def _keep_complete(corpus: Path, name: str, notes: List[str]) -> int:
+def _keep_complete(corpus: Path, path: Path, name: str, notes: List[str]) -> int:
     """Leave the others out of a corpus, which has a file of its own; gives the number of those that are left."""
     docs = list(read_docs(corpus, Vocab()))
-    kept = _complete(docs, name, notes)
+    kept = _complete(docs, path, name, True, notes)
     if len(kept) < len(docs):
         write_docs(corpus, kept)
     return len(kept)
 
 
-def _complete(docs: List[Doc], name: str, notes: List[str]) -> List[Doc]:
-    """The completely annotated sentences: on others, nothing can be compared."""
-    kept = [doc for doc in docs if len(doc) and not missing_tokens(doc)]
-    unknown = sum(len(missing_tokens(doc)) == len(doc) for doc in docs)
-    partly = len(docs) - len(kept) - unknown
-    for n, what in ((unknown, "without any annotation"), (partly, "with tokens of which nothing is known")):
-        if n:
-            notes.append(f"{n} sentences of {name} {what} were left out")
+def _complete(docs: List[Doc], path: Path, name: str, compared: bool, notes: List[str]) -> List[Doc]:
+    """The annotated sentences; if candidates are compared on them, those without missing tokens."""
+    unknown = [doc for doc in docs if len(doc) and len(missing_tokens(doc)) == len(doc)]
+    partly = [doc for doc in docs if 0 < len(missing_tokens(doc)) < len(doc)] if compared else []
+    for found, what in ((unknown, "without any annotation"), (partly, "with tokens of which nothing is known")):
+        if found:
+            notes.append(f"{name}: sentences {what}, left out: {len(found)}")
+    left_out = {id(doc) for doc in (*unknown, *partly)}
+    kept = [doc for doc in docs if len(doc) and id(doc) not in left_out]
+    if partly and not kept:
+        what = f"sentence that is annotated completely: {len(partly)} have tokens of which nothing is known"
+        cure = "Annotate some completely (see 'misaligned' for spans that do not fit the tokens)"
+        raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
     return kept

@@ -164,9 +164,16 @@ def test_a_folder_is_no_file(check, tmp_path, option):
         ("gold", GOLD[:9], "warning", "Only 9 sentences with entities"),
         ("dev", [], "error", "is empty"),
         ("dev", EMPTY * 3, "error", "no entity in its 3 sentences.*every score would be 0"),
-        ("dev", [*GOLD, {"text": "a"}], "error", r"1 sentence of 61 without annotation.*dev must be.*line 61"),
+        ("dev", [*GOLD, {"text": "a"}], "warning", r"1 sentence of 61 without annotation.*dev must be.*line 61"),
         ("test", [*GOLD, {**EMPTY[0], "weak": True}], "error", "1 sentence of 61 with weak labels only"),
-        ("test", [*GOLD, {"tokens": ["a", "b"], "ents": [], "missing": [[0, 1]]}], "error", "about some tokens"),
+        ("test", [*GOLD, {"tokens": ["a", "b"], "ents": [], "missing": [[0, 1]]}], "warning", "about some tokens"),
+        ("test", [{"tokens": ["a", "b"], "ents": [[0, 1, "X"]], "missing": [[1, 2]]}], "error", "about some tokens"),
+        (
+            "gold",
+            [*GOLD, {"tokens": ["a", "b"], "ents": [], "missing": [[0, 1]]}],
+            "warning",
+            "about some.*leaves them",
+        ),
         ("test", GOLD[:9], "info", "Only 18 entities"),
     ],
 )

@@ -214,7 +214,9 @@ def test_heads_on_a_shared_encoder_are_measured_by_sentence(head):
     predicted = Doc(nlp.vocab, words=[token.text for token in reference], sent_starts=[1, -1, 1, -1, -1])
     whole = Example(predicted, reference)
     single = [Example(predicted[a:b].as_doc(), reference[a:b].as_doc()) for a, b in ((0, 2), (2, 5))]
-    pipe = nlp.get_pipe(head)
+    pipe, encoder = nlp.get_pipe(head), nlp.get_pipe("tok2vec")
+    for eg in (whole, *single):
+        assert encoder(eg.predicted).tensor.any()
     assert pipe.held_out_loss([whole])(1.5) == pytest.approx(pipe.held_out_loss(single)(1.5), rel=1e-5)
 
 

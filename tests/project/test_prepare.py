@@ -117,18 +117,23 @@ def test_nothing_of_an_earlier_run_is_left_but_files_of_others(tmp_path, files):
 def test_sentences_without_annotation_are_left_out(tmp_path, files):
     rows = [*gold_rows(5), {"tokens": ["unknown"], "ents": None}, {"tokens": ["none"], "ents": []}]
     prepared = prepare(tmp_path / "corpus", gold=write_rows(tmp_path / "gold.jsonl", rows), lang="xx")
-    assert prepared.gold == 6 and "1 sentences of gold without any annotation" in prepared.notes[0]
+    assert prepared.gold == 6 and "gold: sentences without any annotation, left out: 1" in prepared.notes
 
 
 def test_sentences_of_which_not_all_is_known_are_left_out(tmp_path):
     rows = [*gold_rows(5), {"tokens": ["Anna", "left"], "ents": [[0, 1, "PER"]], "missing": [[1, 2]]}]
     path = write_rows(tmp_path / "gold.jsonl", rows)
-    prepared = prepare(tmp_path / "corpus", gold=path, dev=path, test=path, lang="xx")
-    assert (prepared.gold, prepared.dev, prepared.test) == (5, 5, 5)
-    for name in ("gold", "dev", "test"):
-        assert f"1 sentences of {name} with tokens of which nothing is known were left out" in prepared.notes
-        corpus = tmp_path / "corpus" / "annotated" / f"{name}.spacy"
+    prepared = prepare(tmp_path / "a", gold=path, dev=path, test=path, lang="xx")
+    assert (prepared.gold, prepared.dev, prepared.test) == (6, 5, 5)  # what is compared on has no holes
+    for name in ("dev", "test"):
+        assert f"{name}: sentences with tokens of which nothing is known, left out: 1" in prepared.notes
+        corpus = tmp_path / "a" / "annotated" / f"{name}.spacy"
         assert not any(missing_tokens(doc) for doc in read_docs(corpus, Vocab()))
+    assert prepare(tmp_path / "b", gold=path, test=path, lang="xx").gold == 5
+    path = write_rows(tmp_path / "holes.jsonl", rows[5:])
+    for given in ({"gold": path}, {"gold": tmp_path / "gold.jsonl", "dev": path}):
+        with pytest.raises(WeaknerError, match=r"WK407.*holes\.jsonl has no sentence that is annotated completely"):
+            prepare(tmp_path / "c", **given, lang="xx")
 
 
 @pytest.mark.parametrize(
