@@ -145,7 +145,7 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
     gold.write_text(gold.read_text().replace("LOC", "PER"))
     assert to_run(folder) == ["code", "check", "prepare", "package"]
     changes = {
-        "corpus/annotated/dev.spacy": {"prepare", "label", "fit", "evaluate"},
+        "corpus/annotated/dev.spacy": {"prepare", "label", "vectors", "fit", "evaluate"},
         "corpus/weak/part-00000.spacy": {"label", "fit"},
         "corpus/gold-labeled.spacy": {"label", "analyze", "fit", "evaluate"},
         "corpus/labels.json": {"analyze", "fit"},
