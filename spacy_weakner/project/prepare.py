@@ -113,10 +113,13 @@ def prepare(
         docs = list(read_docs(whole, language.blank().vocab))
         whole.unlink()
         record_language(whole, None)
-        split = split_gold(_annotated(docs, gold, dev is None, notes), dev=dev is None, test=test is None, seed=seed)
+        annotated = _annotated(docs, gold, dev is None, notes)
+        complete = [doc for doc in annotated if not missing_tokens(doc)]
+        split = split_gold(complete, dev=dev is None, test=test is None, seed=seed)
         notes += split.notes
-        counts["gold_words"] = sum(map(len, split.gold))
-        for path, part in ((corpora.gold, split.gold), (corpora.dev, split.dev), (corpora.test, split.test)):
+        trained_on = [*split.gold, *(doc for doc in annotated if missing_tokens(doc))]
+        counts["gold_words"] = sum(map(len, trained_on))
+        for path, part in ((corpora.gold, trained_on), (corpora.dev, split.dev), (corpora.test, split.test)):
             if part:
                 write_docs(path, part)
                 counts[path.stem] = len(part)

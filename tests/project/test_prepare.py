@@ -130,6 +130,12 @@ def test_sentences_of_which_not_all_is_known_are_left_out(tmp_path):
         corpus = tmp_path / "a" / "annotated" / f"{name}.spacy"
         assert not any(missing_tokens(doc) for doc in read_docs(corpus, Vocab()))
     assert prepare(tmp_path / "b", gold=path, test=path, lang="xx").gold == 5
+    # None of them comes into a test that is split off.
+    more = write_rows(tmp_path / "more.jsonl", [*gold_rows(MIN_FOR_TEST), *rows[5:] * 100])
+    prepared = prepare(tmp_path / "d", gold=more, dev=path, lang="xx")
+    assert prepared.test == MIN_FOR_TEST // 5 and prepared.gold == MIN_FOR_TEST - prepared.test + 100
+    test = read_docs(tmp_path / "d" / "annotated" / "test.spacy", Vocab())
+    assert not any(missing_tokens(doc) for doc in test)
     path = write_rows(tmp_path / "holes.jsonl", rows[5:])
     for given in ({"gold": path}, {"gold": tmp_path / "gold.jsonl", "dev": path}):
         with pytest.raises(WeaknerError, match=r"WK407.*holes\.jsonl has no sentence that is annotated completely"):
