@@ -51,9 +51,9 @@ def read_text(
             _check_marks(file_, [place for place, doc in docs if _MARK in doc.text], where, findings)
             if format_ == "text":
                 _check_content(file_, found, where, findings)
-            long = [place for (place, _), text in zip(docs, found, strict=True) if longest_run(text, nlp)]
-            _check_long(file_, long, where, findings)
-            texts += [text for text in found if not longest_run(text, nlp)] if long else found
+            is_long = [longest_run(text, nlp) > 0 for text in found]
+            _check_long(file_, [place for (place, _), long in zip(docs, is_long, strict=True) if long], where, findings)
+            texts += [text for text, long in zip(found, is_long, strict=True) if not long]
             total += counts.total
             exact = exact and not counts.sampled
             if counts.sampled:

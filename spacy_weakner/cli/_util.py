@@ -121,6 +121,12 @@ def say(kind: str, text: str, path: object = None) -> None:
         typer.echo(f"  {locale_escape(str(path))}")
 
 
+def show_remarks(remarks: Iterable[str]) -> None:
+    """Print what users should know about what was read."""
+    for remark in remarks:
+        say("warning", remark[0].upper() + remark[1:])
+
+
 def given_text(value: Optional[str]) -> Optional[str]:
     """What a workflow passes on, where "", "null" and "none" say that there is nothing."""
     return None if value is None or value.strip().lower() in ("", "null", "none") else value

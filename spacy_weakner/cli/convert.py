@@ -9,7 +9,7 @@ from wasabi import msg
 from ..conversion.convert import ConvertReport, convert
 from ..corpus.formats.names import OUTPUTS, SUFFIXES
 from ._command import command
-from ._util import listing, new_app, say, show_shards
+from ._util import listing, new_app, show_remarks, show_shards
 
 app = new_app()
 
@@ -44,8 +44,7 @@ def show(report: ConvertReport, given: Any) -> None:
         msg.warn(f"Spans dropped that do not end at token borders: {report.misaligned}")
     if report.moved:
         msg.warn(f"Spans {given.misaligned}ed to token borders: {report.moved}")
-    for remark in report.remarks + report.suspicion:
-        say("warning", remark[0].upper() + remark[1:])
+    show_remarks(report.remarks + report.suspicion)
     if report.lost:
         lost = ", ".join(f"{what} ({n})" for what, n in report.lost.items())
         msg.warn(f"Lost, since {given.output_path.name} cannot hold it: {lost}")

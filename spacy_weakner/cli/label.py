@@ -8,7 +8,7 @@ from ..labeling.label import label
 from ..labeling.report import LabelReport, SourceReport
 from ..labeling.sources import PipelineSource, TermSource
 from ._command import command
-from ._util import listing, new_app, say, show_shards
+from ._util import listing, new_app, show_remarks, show_shards
 
 app = new_app()
 # Settings of the source that --terms or --pipeline make.
@@ -27,8 +27,7 @@ def show(report: LabelReport, given: Any) -> None:
     for source_report in report.sources:
         msg.info(f"Spans of '{source_report.name}': {listing(source_report.spans)}{_details(source_report)}")
     msg.info(f"Documents without a match: {report.unmatched}; excluded: {report.excluded}")
-    for remark in report.remarks:
-        say("warning", remark[0].upper() + remark[1:])
+    show_remarks(report.remarks)
     show_shards(report.skipped, report.replaced)
     for warning in _warnings(report, given.sentences):
         msg.warn(warning)

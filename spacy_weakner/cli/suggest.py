@@ -11,7 +11,7 @@ from ..active_learning.terms import TermReport
 from ..evaluation.tables import shorten
 from ..scores import as_json
 from ._command import command
-from ._util import check_json, listing, new_app, say, write_json
+from ._util import check_json, listing, new_app, show_remarks, write_json
 
 app = new_app()
 _SHOWN = 10
@@ -35,8 +35,7 @@ def show(report: Union[SuggestReport, TermReport], given: Any) -> None:
         _show_terms(report, given)
     else:
         _show_sentences(report, given)
-    for remark in report.remarks:
-        say("warning", remark[0].upper() + remark[1:])
+    show_remarks(report.remarks)
     if given.report_output is not None:
         write_json(given.report_output, as_json(report))
         msg.good("Report", given.report_output)

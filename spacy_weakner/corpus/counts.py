@@ -82,7 +82,7 @@ class RowCounts:
 
     @property
     def suspicion(self) -> List[str]:
-        """The same, where annotations were to be read."""
+        """What else they should know where annotations were to be read."""
         if not self.suspects:
             return []
         return [

@@ -234,8 +234,8 @@ class EntCombiner(BatchPipe):
         probabilities = scored.probabilities()
         index = self._choose(scored.candidates, probabilities)
         chosen = scored.candidates.select(index)
-        columns = [chosen.split(chosen.entities(self.labels)), chosen.split(probabilities[index].tolist())]
-        return list(map(Prediction, *columns))
+        entities, scores = chosen.entities(self.labels), probabilities[index].tolist()
+        return list(map(Prediction, chosen.split(entities), chosen.split(scores)))
 
     def _check_complete(self, docs: Sequence[Doc]) -> None:
         """Warn of components that have been disabled. Weak sources may be absent after the training."""

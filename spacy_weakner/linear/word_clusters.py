@@ -102,7 +102,7 @@ def _cluster(vectors: NDArray[numpy.float32], levels: Tuple[int, ...]) -> Ids:
                 min(level, len(vectors)), n_init=1, max_iter=_ITERATIONS, batch_size=_BATCH, random_state=0
             )
             found.append(means.fit_predict(vectors))
-        _found.update({key: numpy.stack(found, axis=1).astype("uint16")})
+        _found[key] = numpy.stack(found, axis=1).astype("uint16")
         for old in [*_found][:-_KEPT]:
             del _found[old]
     return _found[key]

@@ -102,13 +102,14 @@ def prepare(
             if is_text:
                 counts["text_words"] = report.tokens
             elif name != "gold":
-                counts[name] = _keep_complete(converted, path, name, notes)
-            if not is_text and name != "gold" and not any(doc.ents for doc in read_docs(converted, Vocab())):
-                # Without entities all candidates are equal.
-                use = "chosen" if name == "dev" else "measured"
-                what = f"entity in its {report.docs} sentences, so nothing can be {use} by it"
-                cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
-                raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
+                kept = _keep_complete(converted, path, name, notes)
+                counts[name] = len(kept)
+                if not any(doc.ents for doc in kept):
+                    # Without entities all candidates are equal.
+                    use = "chosen" if name == "dev" else "measured"
+                    what = f"entity in its {report.docs} sentences, so nothing can be {use} by it"
+                    cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
+                    raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
     if gold is not None:
         docs = list(read_docs(whole, language.blank().vocab))
         whole.unlink()
@@ -157,26 +158,31 @@ def _annotated(docs: List[Doc], path: Path, compared: bool, notes: List[str]) ->
     return kept
 
 
-def _keep_complete(corpus: Path, path: Path, name: str, notes: List[str]) -> int:
-    """Leave the others out of a corpus, which has a file of its own; gives the number of those that are left."""
+def _keep_complete(corpus: Path, path: Path, name: str, notes: List[str]) -> List[Doc]:
+    """Leave the others out of a corpus, which has a file of its own; gives those that are left."""
     docs = list(read_docs(corpus, Vocab()))
     kept = _complete(docs, path, name, True, notes)
     if len(kept) < len(docs):
         write_docs(corpus, kept)
-    return len(kept)
+    return kept
 
 
 def _complete(docs: List[Doc], path: Path, name: str, compared: bool, notes: List[str]) -> List[Doc]:
     """The annotated sentences; if candidates are compared on them, those without missing tokens."""
-    unknown = [doc for doc in docs if len(doc) and len(missing_tokens(doc)) == len(doc)]
-    partly = [doc for doc in docs if 0 < len(missing_tokens(doc)) < len(doc)] if compared else []
-    for found, what in ((unknown, "without any annotation"), (partly, "with tokens of which nothing is known")):
-        if found:
-            notes.append(f"{name}: sentences {what}, left out: {len(found)}")
-    left_out = {id(doc) for doc in (*unknown, *partly)}
-    kept = [doc for doc in docs if len(doc) and id(doc) not in left_out]
+    kept, unknown, partly = [], 0, 0
+    for doc in filter(len, docs):
+        missing = len(missing_tokens(doc))
+        if missing == len(doc):
+            unknown += 1
+        elif missing and compared:
+            partly += 1
+        else:
+            kept.append(doc)
+    for n, what in ((unknown, "without any annotation"), (partly, "with tokens of which nothing is known")):
+        if n:
+            notes.append(f"{name}: sentences {what}, left out: {n}")
     if partly and not kept:
-        what = f"sentence that is annotated completely: {len(partly)} have tokens of which nothing is known"
+        what = f"sentence that is annotated completely: {partly} have tokens of which nothing is known"
         cure = "Annotate some completely (see 'misaligned' for spans that do not fit the tokens)"
         raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
     return kept
