@@ -76,9 +76,7 @@ CCE, GCE = loss("CategoricalCrossentropy"), loss("GeneralizedCrossEntropy", q=0.
 UNIFORM = misc("UniformNegativeSampler")
 INSIDE = misc("WeightedNegativeSampler", n_epochs=4.0, include_outside=False)
 NESTED = {"nested": True, "spans_key": "weak:gazetteer"}
-SEPARATE = misc("NoiseRobustLearning", loss=GCE, threshold=0.2, separate=True, minority=0.5)
 TEACHER = misc("SelfTraining", threshold=0.3)
-AGREEMENT = misc("SelfTraining", threshold=0.2, agreement=True)
 PICKING = misc("SelfPicking", threshold=0.05)
 UNION = misc("SelfPicking", threshold=0.05, union=True, pairing="probable")
 TYPING = misc("FineTyping", n_types=3, gamma=0.5)
@@ -109,17 +107,14 @@ HEADS: Dict[str, Tuple[str, str, Dict[str, Any]]] = {
         "weak-complete",
         {"objective": misc("NoiseRobustLearning", loss=GCE, threshold=0.3)},
     ),
-    "token, robust, separate": ("token_ner", "weak-complete", {"objective": SEPARATE}),
     "token, teacher": ("token_ner", "ensemble", {"objective": TEACHER}),
     "token, augmented": ("token_ner", "augmented", {"objective": TEACHER}),
-    "token, slow teacher": ("token_ner", "augmented", {"objective": AGREEMENT, "teacher_decay": 0.5}),
     "token, soft": ("token_ner", "ensemble", {"objective": misc("SoftLabels")}),
-    "token, soft, separate": ("token_ner", "ensemble", {"objective": misc("SoftLabels", separate=True)}),
     "mrc": ("mrc_ner", "gold", {}),
     "mrc, weighted": ("mrc_ner", "weak gold", {"positive_weight": 3.0, "pairing": "probable", "threshold": 0.2}),
     "mrc, nested": ("mrc_ner", "weak", {**NESTED, "threshold": 0.2}),
     "mrc, picking": ("mrc_ner", "weak-complete", {"relabel": PICKING}),
-    "mrc, picking, teacher": ("mrc_ner", "weak-complete", {"relabel": UNION, "teacher_decay": 0.5}),
+    "mrc, picking, teacher": ("mrc_ner", "weak-complete", {"relabel": UNION}),
     "mrc, typing": ("mrc_ner", "gold", {"typing": TYPING, "model": {"n_types": 3}}),
     "category": ("sentence_category", "gold", {}),
     "categories": ("sentence_category", "gold", {"exclusive_classes": False, "loss_weight": 0.5}),

@@ -10,8 +10,8 @@ pipeline. `--masked-lm` is what `full` augments sentences with: an encoder with 
 `distant_ce_linear`, `distant_ce_same` and `distant_ce_either` are as `distant_ce`, but tokens that are "O" and that a
 linear CRF, another model of the same kind or either of them doubts (`crossfit`, `clean`) are missing; `single_linear`
 and so on learn the same labels noise-robustly.
-Names of further methods: `single_q0.3`, `single_tau0.5` and the like have another value of one setting,
-`single_separate` removes labels for each head by itself, and `wo_augmentation_0` self-trains on all tokens.
+Names of further methods: `single_q0.3`, `single_tau0.5` and the like have another value of one setting, and
+`wo_augmentation_0` self-trains on all tokens.
 `single` is the first member of the ensemble (in rows without `cpu_seconds` a training of its own).
 `match` is the weak labels themselves, on train: there are none of test.
 Rows go to docs/evidence/roster.jsonl as runs end, and docs/evidence/roster.md is written anew at the end.
@@ -61,7 +61,6 @@ METHODS = {
     "single": Method("single"),
     "single_ce": Method("single", CE),
     "single_all_labels": Method("single", KEEP_ALL),
-    "single_separate": Method("single", {f"{OBJECTIVE}.separate": True}),
     "wo_gce": Method("self-training", CE, True),
     "wo_removal": Method("self-training", KEEP_ALL, True),
     "wo_self_training": Method("ensemble"),

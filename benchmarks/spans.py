@@ -90,7 +90,7 @@ def update(name: str, n: int) -> Callable[[], Any]:
     empty = nothing.reshape(-1, 2)
     nlp = pipeline("span_ner", {"max_width": None}, WIDTH)
     doc = Doc(nlp.vocab, words=["x"] * n)
-    target = SpanTarget(n, True, spans, labels, empty, nothing, nothing, empty, audited=False, doc=doc)
+    target = SpanTarget(n, True, spans, labels, empty, nothing, nothing, doc)
     ner: Any = nlp.get_pipe("span_ner")
     ner.sampler = sampler
     ner.tick(Tick(0, 0, 0.5))

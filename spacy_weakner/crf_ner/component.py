@@ -1,5 +1,6 @@
 """Named-entity recognition with a conditional random field that understands missing labels."""
 
+import warnings
 from typing import Any, Callable, Iterable, List, Optional, Sequence, Union
 
 import numpy
@@ -12,15 +13,18 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..corpus.tags import make_scheme
+from ..corpus.weak import is_weak, weak_group
 from ..crf.decoding import entity_log_probabilities, probable_spans, viterbi
 from ..crf.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, Warnings, WeaknerError
 from ..heads.entities import Prediction, make_predictions
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_device, to_host
 from ..heads.tagging import TaggingHead, TagScores
 from ..losses import Array
+from ..sources.features import SourceFeatureSettings, set_weights, weak_marked
+from ..sources.initial import gold_with_sources, initial_weights, starting_weights
 from ..ty import PathScore
 from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
@@ -48,13 +52,12 @@ class CRFNer(TaggingHead[Target]):
         which exactly this entity stands. Off, it is None, which saves a pass of forward-backward.
     nested (bool): Write all entities with a probability of at least 0.05, also overlapping ones, to the span group
         `pred:<name>`, with their marginal probabilities in `attrs["scores"]`.
-    threshold (float): Entities whose score (calibrated, if it is) is lower are not written.
     head_learn_rate (float): Factor on the learning rate of the emission layer and the transitions.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
     annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
         probabilities, for a component that decides about it.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For an unknown scheme, an unusable `constrain`, or a `threshold` that is no probability.
+    RAISES (WeaknerError): For an unknown scheme, or an unusable `constrain`.
     """
 
     def __init__(
@@ -68,7 +71,6 @@ class CRFNer(TaggingHead[Target]):
         constrain: Union[bool, str] = True,
         scores: bool = False,
         nested: bool = False,
-        threshold: float = 0.0,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
         annotate_ents: bool = True,
@@ -80,12 +82,64 @@ class CRFNer(TaggingHead[Target]):
         if constrain not in (True, False, DECODING):
             expected = f"true, false or '{DECODING}'"
             raise WeaknerError(Errors.WK005.format(setting="constrain", value=repr(constrain), expected=expected))
-        check_range("threshold", threshold, 0.0, 1.0)
         self.loss = loss
         self.constrain = constrain
         self.scores = scores
         self.nested = nested
-        self.threshold = threshold
+        self._sources_checked = False
+
+    # What sources say
+
+    @property
+    def sources_read(self) -> List[str]:
+        """RETURNS (List[str]): The weak sources whose labels the model reads beside the words."""
+        layer = self.model.maybe_get_ref("source_features")
+        return [] if layer is None else list(layer.attrs["settings"].sources)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Optional[Language] = None,
+        labels: Optional[Sequence[str]] = None,
+    ) -> None:
+        """Find the labels and build the model; its source features, if it has any, start as the sources' own reading.
+        What was calibrated is forgotten.
+
+        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        nlp (Optional[Language]): The pipeline.
+        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
+        RAISES (WeaknerError): If there are no labels.
+        """
+        super().initialize(get_examples, nlp=nlp, labels=labels)
+        self._sources_checked = False
+        layer = self.model.maybe_get_ref("source_features")
+        if layer is not None:
+            settings: SourceFeatureSettings = layer.attrs["settings"]
+            initial = initial_weights(
+                settings,
+                self.labels,
+                lambda: gold_with_sources(filter(self.is_annotated, get_examples()), settings.sources, nlp),
+            )
+            set_weights(layer, self.labels, starting_weights(self.scheme, initial))
+
+    def batch_loss(self, examples: List[Example]) -> Loss:
+        """As `TrainableHead` does it; the source features know which sentences are weakly labeled."""
+        if not self.sources_read:
+            return super().batch_loss(examples)
+        self._check_sources(examples)
+        with weak_marked(examples):
+            return super().batch_loss(examples)
+
+    def _check_sources(self, examples: List[Example]) -> None:
+        """Warn if the first gold sentences have no labels of the sources that the model reads."""
+        gold = [eg.predicted for eg in examples if len(eg.predicted) and not is_weak(eg.reference)]
+        if self._sources_checked or not gold:
+            return
+        self._sources_checked = True
+        groups = list(map(weak_group, self.sources_read))
+        if not any(group in doc.spans for doc in gold for group in groups):
+            warnings.warn(Warnings.WK906.format(name=self.name, groups=", ".join(groups)), stacklevel=4)
 
     # Training
 
@@ -130,12 +184,11 @@ class CRFNer(TaggingHead[Target]):
         parameters, batch = self._parameters(), self._restrict_to_free_tokens(docs, pad(self._biased(outputs, bias)))
         best = self.scheme.decode_all([path.tags for path in viterbi(parameters, batch)])
         wanted = self.scores or not self.annotate_ents
-        if not (wanted or self.threshold or self.nested):
+        if not (wanted or self.nested):
             return make_predictions(len(docs), best, self.labels)
         lattice = self._lattice(parameters, batch)
         probabilities = self._probabilities(lattice, best)
-        kept = probabilities >= self.threshold
-        result = make_predictions(len(docs), best[kept], self.labels, probabilities[kept] if wanted else None)
+        result = make_predictions(len(docs), best, self.labels, probabilities if wanted else None)
         if not self.nested:
             return result
         tags = numpy.array(

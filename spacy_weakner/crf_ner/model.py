@@ -4,13 +4,13 @@ from typing import Any, Callable, List, Optional, Tuple
 
 import numpy
 from spacy.tokens import Doc
-from thinc.api import Dropout, Model, PyTorchWrapper_v3, chain, with_array
+from thinc.api import Dropout, Linear, Model, PyTorchWrapper_v3, chain, with_array, zero_init
 from thinc.types import Floats2d, Ints2d
 from thinc.util import get_torch_default_device
 
 from ..crf.kernel import CRFParameters
-from ..heads.layers import encoder_and_head, output_layer
-from ..linear.sparse import linear_scores, scores_of_tokens
+from ..heads.layers import encoder_and_head
+from ..linear.sparse import SparseLinear, indicator_rows, linear_scores
 from ..torch_io import module_from_bytes, module_to_bytes
 
 Emissions = List[Floats2d]
@@ -41,8 +41,10 @@ def build_crf_tagger(
     RETURNS (Model[List[Doc], List[Floats2d]]): Emissions, per Doc (n_tokens, n_tags).
     RAISES (WeaknerError): If `linear` gives no indicator features.
     """
-    dense: Model[Any, Any] = with_array(chain(Dropout(), output_layer(nO, source_features, linear)))
-    emissions: Model[Any, Any] = scores_of_tokens(tok2vec, dense, nO)
+    rows = indicator_rows(tok2vec)
+    output = Linear(nO=nO) if source_features is None and linear is None else Linear(nO=nO, init_W=zero_init)
+    dense: Model[Any, Any] = with_array(chain(Dropout(), output))
+    emissions: Model[Any, Any] = dense if rows is None else SparseLinear(rows, nO)
     crf: Model[Any, Any] = PyTorchWrapper_v3(
         None,  # type: ignore[arg-type]
         serialize_model=_serialize_crf,

@@ -20,8 +20,6 @@ from ..corpus.tags import BoolMask
 from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, set_group
 from ..errors import Errors, WeaknerError, check_range
 from ..losses import Array
-from ..sources.features import SourceFeatureSettings, set_weights
-from ..sources.initial import GoldDoc, InitialWeight, gold_with_sources, initial_weights
 from ..ty import Entity
 from .head import OutputsT, TargetT, TrainableHead
 from .layers import to_host
@@ -236,7 +234,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return [given[i] for i in used], None if outputs is None else [outputs[i] for i in used]
 
-    # Features of sources
+    # Training
 
     def initialize(
         self,
@@ -245,8 +243,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Find the labels and build the model; its source features, if it has any, start as the sources' own reading.
-        What was calibrated is forgotten.
+        """Find the labels and build the model. What was calibrated is forgotten.
 
         get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
@@ -257,33 +254,6 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         self.set_temperature(1.0)
         self.set_bias(0.0)
         self.set_thresholds({})
-        layer = self.model.maybe_get_ref("source_features")
-        if layer is None:
-            return
-        settings: SourceFeatureSettings = layer.attrs["settings"]
-
-        def gold() -> Iterable[GoldDoc]:
-            used = filter(self.is_annotated, get_examples())
-            return gold_with_sources(used, settings.sources, self.spans_key, nlp)
-
-        initial = initial_weights(settings, self.labels, gold)
-        set_weights(layer, self.labels, self.starting_weights(initial))
-
-    @property
-    def sources_read(self) -> Sequence[str]:
-        """RETURNS (Sequence[str]): The weak sources whose labels the model reads beside the words."""
-        layer = self.model.maybe_get_ref("source_features")
-        return [] if layer is None else list(layer.attrs["settings"].sources)
-
-    def starting_weights(self, initial: Sequence[InitialWeight]) -> Array:
-        """The first weights of the source features, in heads that have any.
-
-        initial (Sequence[InitialWeight]): How much the sources weigh.
-        RETURNS (Array): Shape (n_features, n_outputs).
-        """
-        raise NotImplementedError
-
-    # Training
 
     def example_labels(self, example: Example) -> Iterable[str]:
         """The labels that an example shows; by default those of its entities."""

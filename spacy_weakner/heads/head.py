@@ -3,7 +3,6 @@
 import math
 import warnings
 from abc import abstractmethod
-from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,11 +18,9 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from ..batching import group_by_length
 from ..corpus.parts import Merge, Part, Parts, split_examples
-from ..corpus.weak import is_weak, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
-from ..sources.features import weak_marked
 from ..ty import Tick
 from .layers import is_listener, to_host
 
@@ -112,7 +109,6 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         self.cfg: Dict[str, Any] = {"labels": []}
         self._tick: Optional[Tick] = None
         self._hook: Optional[Callable[[Optimizer], None]] = None
-        self._sources_checked = False
 
     # Serialization
 
@@ -237,7 +233,6 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     def reset_training(self) -> None:
         """Forget what an earlier training has left beside the weights."""
         self._tick = None
-        self._sources_checked = False
 
     def check_labels(self) -> None:
         """Make sure that the component can work with its labels.
@@ -320,9 +315,15 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.get_loss")
         set_dropout_rate(self.model, 0.0)
-        with (weak_marked if self.model.has_ref("source_features") else nullcontext)(examples):
-            batch = self.read_batch(examples)
-            loss, backprop = self.forward_loss(batch) if batch.n_sentences else NO_LOSS
+        return self.batch_loss(examples)
+
+    def batch_loss(self, examples: List[Example]) -> Loss:
+        """Read a batch and compute its loss, as `forward_loss` gives it.
+
+        RAISES (WeaknerError): For an unknown label, or if the loss is not a number.
+        """
+        batch = self.read_batch(examples)
+        loss, backprop = self.forward_loss(batch) if batch.n_sentences else NO_LOSS
         self.check_loss(loss)
         return loss, backprop
 
@@ -357,26 +358,12 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         if self.needs_clock and self._tick is None:
             raise WeaknerError(Errors.WK004.format(name=self.name))
         set_dropout_rate(self.model, drop)
-        if not self._sources_checked:
-            self._check_sources(examples)
-        with (weak_marked if self.model.has_ref("source_features") else nullcontext)(examples):
-            batch = self.read_batch(examples)
-            loss, backprop = self.forward_loss(batch) if batch.n_sentences else NO_LOSS
-        self.check_loss(loss)
+        loss, backprop = self.batch_loss(examples)
         backprop()
         if sgd is not None:
             self.finish_update(sgd)
         losses[self.name] += loss
         return losses
-
-    def _check_sources(self, examples: List[Example]) -> None:
-        """Warn if the first gold sentences have no labels of the sources that the model reads."""
-        layer = self.model.maybe_get_ref("source_features")
-        gold = [eg.predicted for eg in examples if len(eg.predicted) and not is_weak(eg.reference)]
-        self._sources_checked = layer is None or bool(gold)
-        groups = [] if layer is None else [weak_group(source) for source in layer.attrs["settings"].sources]
-        if groups and gold and not any(group in doc.spans for doc in gold for group in groups):
-            warnings.warn(Warnings.WK906.format(name=self.name, groups=", ".join(groups)), stacklevel=3)
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the weights from the gradients: those of the encoder at the learning rate, all others at the head's.

@@ -5,7 +5,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
-from thinc.api import Linear, Model, Ops, zero_init
+from thinc.api import Model, Ops
 from thinc.types import Floats2d
 
 from ..errors import Errors, WeaknerError
@@ -30,26 +30,12 @@ def encoder_and_head(
     head (Model[List[Floats2d], List[Floats2d]]): From vectors to scores of tokens.
     source_features (Optional[Model[List[Doc], List[Floats2d]]]): What is added to the scores; see `sources.features`.
     linear (Optional[Model[List[Doc], List[Floats2d]]]): What else is added; see `sparse.linear_scores`. With either
-        the head's last layer (see `output_layer`) starts at zero.
+        the head's last layer starts at zero.
     RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_outputs).
     """
-    return with_layers(Model(name, _forward, init=_init, refs={}), tok2vec, head, source_features, linear)
-
-
-def with_layers(
-    model: Model, tok2vec: Model, head: Model, source_features: Optional[Model], linear: Optional[Model] = None
-) -> Model:
-    """Give a model its layers, and the references to them by which `TrainableHead` knows them."""
-    for name, layer in (("tok2vec", tok2vec), ("head", head), ("linear", linear), ("source_features", source_features)):
-        if layer is not None:
-            model.layers.append(layer)
-            model.set_ref(name, layer)
-    return model
-
-
-def output_layer(nO: Optional[int], *added: Optional[Model]) -> Model[Floats2d, Floats2d]:
-    """The last layer of a head; if anything is added to its outputs, it starts at zero."""
-    return Linear(nO=nO) if all(layer is None for layer in added) else Linear(nO=nO, init_W=zero_init)
+    every = {"tok2vec": tok2vec, "head": head, "linear": linear, "source_features": source_features}
+    refs: Any = {ref: layer for ref, layer in every.items() if layer is not None}
+    return Model(name, _forward, init=_init, layers=list(refs.values()), refs=refs)
 
 
 def check_outputs(head: Model, wanted: int) -> None:

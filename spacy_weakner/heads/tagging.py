@@ -9,8 +9,6 @@ from thinc.types import Floats2d
 
 from ..corpus.parts import Part
 from ..corpus.tags import TagScheme, make_scheme
-from ..losses import Array
-from ..sources.initial import InitialWeight, starting_weights
 from ..ty import PathScore, TagScores
 from .entities import EntityHead
 from .head import TargetT
@@ -33,10 +31,6 @@ class TaggingHead(EntityHead[List[Floats2d], TargetT]):
     def n_outputs(self) -> int:
         """RETURNS (int): The number of tags."""
         return len(self.scheme)
-
-    def starting_weights(self, initial: Sequence[InitialWeight]) -> Array:
-        """Weights of the source features, towards the tags of the sources' own reading."""
-        return starting_weights(self.scheme, initial)
 
     @property
     def no_tags(self) -> TagScores:

@@ -11,7 +11,7 @@ from spacy.util import minibatch
 from thinc.api import Model
 
 from ..corpus.weak import is_bare
-from ..errors import WeaknerError, check_range
+from ..errors import WeaknerError
 from ..losses import Array
 from ..ty import Tick
 from .head import OutputsT, PredictionT, TargetT, TrainableHead, TrainingBatch
@@ -49,16 +49,11 @@ class Teacher:
     Its predictions for a sentence are kept until the next renewal, as far as there is room, so that no sentence is read
     twice. (Words must not change between: sentences are known by the ids of their words.)
 
-    decay (float): How much of the old teacher stays at a renewal: 0 replaces it, and above that the teacher is a moving
-        average of the weights (Tarvainen and Valpola 2017).
     at_start (bool): Whether the model that training begins with teaches; otherwise the first teacher is that of the
         first renewal after the start.
-    RAISES (WeaknerError): If the decay is not between 0 and 1.
     """
 
-    def __init__(self, decay: float = 0.0, at_start: bool = False) -> None:
-        check_range("teacher_decay", decay, 0.0, 1.0)
-        self.decay = decay
+    def __init__(self, at_start: bool = False) -> None:
         self.at_start = at_start
         self.reset()
 
@@ -102,18 +97,8 @@ class Teacher:
         """
         self.step = 0 if tick is None else tick.step
         self._forget()
-        if self.decay == 0.0:
-            self.model = None  # there are never three at a time
-        if self.model is None:
-            self.model = deepcopy(model)
-            return
-        for old, new in zip(self.model.walk(), model.walk(), strict=True):
-            for name in old.param_names:
-                if old.has_param(name):
-                    mixed = self.decay * old.get_param(name) + (1.0 - self.decay) * new.get_param(name)
-                    old.set_param(name, mixed)
-            for old_shim, new_shim in zip(old.shims, new.shims, strict=True):
-                self._mix(old_shim._model, new_shim._model)
+        self.model = None  # there are never three at a time
+        self.model = deepcopy(model)
 
     def predict(self, docs: List[Doc], read: Callable[[List[Doc]], List[Array]]) -> List[Array]:
         """Its predictions for Docs.
@@ -135,16 +120,6 @@ class Teacher:
         if key is not None and key not in self._kept and size <= self._room:
             self._kept[key] = prediction.copy()  # not a view, which would keep its whole batch
             self._room -= size
-
-    def _mix(self, old: Any, new: Any) -> None:
-        # Parameters of torch modules; whole numbers, such as position ids, do not change.
-        theirs = new.state_dict()
-        old.load_state_dict(
-            {
-                key: self.decay * value + (1.0 - self.decay) * theirs[key] if value.is_floating_point() else value
-                for key, value in old.state_dict().items()
-            }
-        )
 
 
 def _key(doc: Doc) -> Optional[bytes]:

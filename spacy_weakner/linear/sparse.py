@@ -21,18 +21,6 @@ def indicator_rows(encoder: Model) -> Optional[int]:
     return encoder.attrs.get(ROWS)
 
 
-def scores_of_tokens(encoder: Model, dense: Model[Any, Any], nO: Optional[int] = None) -> Model[Any, List[Floats2d]]:
-    """The layer that makes scores of what an encoder gives.
-
-    encoder (Model): The encoder.
-    dense (Model): The layer for vectors.
-    nO (Optional[int]): Number of scores; found at initialization.
-    RETURNS (Model[Any, List[Floats2d]]): The dense layer, or `SparseLinear` for indicator features.
-    """
-    rows = indicator_rows(encoder)
-    return dense if rows is None else SparseLinear(rows, nO)
-
-
 def linear_scores(
     features: Optional[Model[Any, Any]], nO: Optional[int] = None
 ) -> Optional[Model[Any, List[Floats2d]]]:
@@ -66,7 +54,7 @@ def check_readable(name: str, model: Any) -> None:
     if any(indicator_rows(node) is not None for node in nodes) and not any(node.name == NAME for node in nodes):
         raise WeaknerError(
             f"spacy_weakner.IndicatorFeatures.v1 gives features and no vectors, which the model '{name}' does not "
-            "read. spacy_weakner.CRFTagger.v1 and spacy_weakner.TokenClassifier.v1 do; others need another encoder."
+            "read. spacy_weakner.CRFTagger.v1 does; others need another encoder."
         )
 
 

@@ -68,7 +68,6 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         example `spacy_weakner.SelfPicking.v1`.
     typing (Optional[EntityTyping]): Learn types within the labels too, for example `spacy_weakner.FineTyping.v1`. The
         model needs a layer for them (its `n_types`).
-    teacher_decay (float): How much of the old teacher stays at each renewal.
     nested (bool): Write all spans (that touch no entity that stood in the Doc before), also overlapping ones, to the
         span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
     spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
@@ -95,7 +94,6 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         positive_weight: float = 1.0,
         relabel: Optional[Relabeler] = None,
         typing: Optional[EntityTyping] = None,
-        teacher_decay: float = 0.0,
         nested: bool = False,
         spans_key: Optional[str] = None,
         head_learn_rate: float = 1.0,
@@ -126,7 +124,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         self.needs_clock = relabel is not None or typing is not None
         # Types are found before the first update.
         self._relabels_at_start: bool = getattr(relabel, "at_start", False)
-        self._teacher: Teacher = Teacher(teacher_decay, typing is not None or self._relabels_at_start)
+        self._teacher: Teacher = Teacher(typing is not None or self._relabels_at_start)
         self.nested = nested
         self.spans_key = spans_key
         self.cfg["queries"] = {}

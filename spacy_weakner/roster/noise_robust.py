@@ -1,7 +1,7 @@
 """Learning from labels many of which are wrong (Meng et al. 2021, Section 2.2 and Appendix C)."""
 
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, Optional, Set, Tuple
+from typing import Iterator, Optional, Set, Tuple
 
 import numpy
 from spacy.strings import get_string_id
@@ -11,7 +11,7 @@ from spacy.training import Example
 from ..corpus.tags import MISSING, BoolMask, IntTags, TagScheme, hard_labels
 from ..errors import check_range
 from ..losses import Array, ProbabilityLoss
-from ..token_ner.distribution import TokenScores, read_scores
+from ..token_ner.distribution import read_scores
 from ..token_ner.objective import TokenBatch, TokenGradient, hard_label_loss
 
 
@@ -33,11 +33,8 @@ class NoiseRobustLearning:
     loss (ProbabilityLoss): For example `spacy_weakner.GeneralizedCrossEntropy.v1`.
     drop_outside (float): Share of the tokens labeled "O" that teach nothing: an unlabeled entity is among them. They
         are drawn once for the whole training, from the seed and the sentence.
-    threshold (Optional[float]): Labels with at most this probability are removed; None: none are, and no teacher is
-        needed.
-    separate (bool): Remove as the authors' code does, for each head by itself: the tag of an entity where its
-        probability, given that there is an entity, is too low; an "O" where that of "O" is; and never the information
-        that a token belongs to an entity. Else (the paper) one probability, that of the whole tag, decides on both.
+    threshold (Optional[float]): Labels with at most this probability, that of the whole tag, are removed; None: none
+        are, and no teacher is needed.
     minority (float): See above.
     seed (int): Seed of the dropping; each member of an ensemble wants its own.
     whole_tag (bool): Apply the loss to the probability f of the whole tag, as Equations 3 and 5 are written. Else it is
@@ -48,12 +45,10 @@ class NoiseRobustLearning:
     loss: ProbabilityLoss
     drop_outside: float = 0.5
     threshold: Optional[float] = 0.7
-    separate: bool = False
     minority: float = 0.9
     seed: int = 0
     whole_tag: bool = False
     _minorities: BoolMask = field(init=False, repr=False, compare=False)
-    _counts: Dict[str, float] = field(init=False, repr=False, compare=False)
 
     teacher_at_start = False
     uses_augmented = False
@@ -69,7 +64,6 @@ class NoiseRobustLearning:
     def reset(self) -> None:
         """Another training begins: there are no minority labels yet."""
         self._minorities = numpy.zeros(0, dtype=bool)
-        self._counts = {}
 
     @property
     def uses_teacher(self) -> bool:
@@ -96,7 +90,7 @@ class NoiseRobustLearning:
         counts: Array = numpy.zeros((2, 1))
         for tags, outputs in batches:
             labeled = tags > 0
-            _, trusted = self._trusted(read_scores(outputs), tags)
+            trusted = self._trusted(outputs, tags)
             found = [numpy.bincount(tags[mask], minlength=outputs.shape[1]) for mask in (labeled, labeled & ~trusted)]
             counts = counts + numpy.stack(found)
         tokens, doubted = counts
@@ -107,41 +101,15 @@ class NoiseRobustLearning:
         tags: IntTags = batch.targets
         known = tags != MISSING
         if batch.teacher is None or self.threshold is None:
-            return hard_label_loss(self.loss, batch.outputs, tags, known, known, self.whole_tag)
-        entity, types = self._trusted(read_scores(batch.teacher), tags)
+            return hard_label_loss(self.loss, batch.outputs, tags, known, self.whole_tag)
+        trusted = self._trusted(batch.teacher, tags)
         if len(self._minorities):
-            minority = (tags > 0) & self._minorities[numpy.maximum(tags, 0)]
-            entity, types = entity | minority, types | minority
-        self._count("entity", types[tags > 0])
-        self._count("outside", entity[tags == 0])
-        return hard_label_loss(self.loss, batch.outputs, tags, known & entity, known & types, self.whole_tag)
+            trusted |= (tags > 0) & self._minorities[numpy.maximum(tags, 0)]
+        return hard_label_loss(self.loss, batch.outputs, tags, known & trusted, self.whole_tag)
 
-    def _trusted(self, scores: TokenScores, tags: IntTags) -> Tuple[BoolMask, BoolMask]:
-        # Tokens that the teacher agrees with, for the entity head and for the tag head.
-        rows, given = numpy.arange(len(tags)), numpy.maximum(tags, 0)
-        threshold = 1.0 if self.threshold is None else self.threshold
+    def _trusted(self, teacher: Array, tags: IntTags) -> BoolMask:
+        # Tokens whose tags the teacher agrees with.
         with numpy.errstate(divide="ignore"):
-            low = numpy.log(threshold)
-        joint: BoolMask = scores.joint()[rows, given] > low
-        if not self.separate:
-            return joint, joint
-        types: BoolMask = scores.types[rows, numpy.maximum(given - 1, 0)] > low
-        return joint | (given > 0), types
-
-    def _count(self, name: str, kept: BoolMask) -> None:
-        for key, n in ((f"{name}_tokens", len(kept)), (f"{name}_removed", int((~kept).sum()))):
-            self._counts[key] = self._counts.get(key, 0.0) + n
-
-    def statistics(self) -> Dict[str, float]:
-        """What was removed since the last call.
-
-        RETURNS (Dict[str, float]): "entity_removed" and "outside_removed": shares of the tokens with such labels, after
-            the dropping; empty while nothing is removed.
-        """
-        result = {
-            f"{name}_removed": self._counts[f"{name}_removed"] / max(1.0, self._counts[f"{name}_tokens"])
-            for name in ("entity", "outside")
-            if f"{name}_tokens" in self._counts
-        }
-        self._counts.clear()
-        return result
+            low = numpy.log(self.threshold or 0.0)
+        trusted: BoolMask = read_scores(teacher).joint()[numpy.arange(len(tags)), numpy.maximum(tags, 0)] > low
+        return trusted

@@ -2,7 +2,7 @@
 Section 2.3)."""
 
 from dataclasses import dataclass, field
-from typing import Dict, Iterator, Set, Tuple
+from typing import Iterator, Set, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -32,18 +32,14 @@ class SelfTraining:
         their tag, and count in g, by the probability of each tag given that there is an entity: as in the authors'
         code. 0 is what the paper says: all tokens teach their tag. But nearly all of them are no entities, so that the
         tag head would learn for the most part to sharpen what it says of tokens whose tag means nothing.
-    agreement (bool): An augmented token teaches only where the model gives its best tag to the original too, as in the
-        authors' code.
     include_outside (bool): Equation 8 over all tags, "O" among them, and for the threshold the largest probability: in
         the manner of BOND (Liang et al. 2020).
     RAISES (WeaknerError): If the threshold is no probability.
     """
 
     threshold: float = 0.8
-    agreement: bool = False
     include_outside: bool = False
     _frequencies: Array = field(init=False, repr=False, compare=False)
-    _counts: Dict[str, float] = field(init=False, repr=False, compare=False)
 
     uses_teacher = True
     teacher_at_start = True
@@ -56,7 +52,6 @@ class SelfTraining:
     def reset(self) -> None:
         """Another training begins: the frequencies of tags are not known yet."""
         self._frequencies = numpy.zeros(0)
-        self._counts = {}
 
     def labels(self, doc: Doc) -> Set[str]:
         return soft_or_hard_labels(doc)
@@ -88,7 +83,6 @@ class SelfTraining:
         scores, teacher = read_scores(batch.outputs), read_scores(batch.teacher)
         used = self._used(teacher)
         wanted = sharpen(self._log_f(teacher), self._frequencies) * used[:, None]
-        self._count(used)
         values, slope = KLDivergence()(self._log_f(scores), wanted)
         total = float(values.sum())
         d_entity = numpy.zeros_like(scores.entity)
@@ -102,16 +96,12 @@ class SelfTraining:
         gradient = scores.joint_gradient(slope) if self.include_outside else scores.gradient(d_entity, slope)
         if batch.augmented is None:
             return TokenGradient(total, gradient)
-        more, d_augmented = self._augmented(scores, wanted, batch.augmented)
+        more, d_augmented = self._augmented(wanted, batch.augmented)
         return TokenGradient(total + more, gradient, d_augmented)
 
-    def _augmented(self, scores: TokenScores, wanted: Array, augmented: Augmented) -> Tuple[float, Array]:
+    def _augmented(self, wanted: Array, augmented: Augmented) -> Tuple[float, Array]:
         other = read_scores(augmented.outputs)
-        expected = wanted[augmented.tokens]
-        if self.agreement:
-            best = self._log_f(scores)[augmented.tokens].argmax(axis=1)
-            expected = expected * (self._log_f(other).argmax(axis=1) == best)[:, None]
-        values, slope = KLDivergence()(self._log_f(other), expected)
+        values, slope = KLDivergence()(self._log_f(other), wanted[augmented.tokens])
         if self.include_outside:
             return float(values.sum()), other.joint_gradient(slope)
         return float(values.sum()), other.gradient(numpy.zeros_like(other.entity), slope)
@@ -127,16 +117,6 @@ class SelfTraining:
         log_probability = scores.joint().max(axis=1) if self.include_outside else scores.entity[:, 1]
         used: BoolMask = numpy.exp(log_probability) >= self.threshold
         return used
-
-    def _count(self, used: BoolMask) -> None:
-        self._counts["used"] = self._counts.get("used", 0.0) + float(used.sum())
-        self._counts["tokens"] = self._counts.get("tokens", 0.0) + len(used)
-
-    def statistics(self) -> Dict[str, float]:
-        """RETURNS (Dict[str, float]): "used": share of the tokens that taught their tag since the last call."""
-        result = {"used": self._counts["used"] / max(1.0, self._counts["tokens"])} if self._counts else {}
-        self._counts.clear()
-        return result
 
 
 def sharpen(log_probabilities: Array, frequencies: Array) -> Array:

@@ -58,7 +58,7 @@ class SourceFeatureSettings:
 class Active(NamedTuple):
     """The features that are not 0."""
 
-    rows: Ints  # shape (n,): the tokens, or spans
+    rows: Ints  # shape (n,): the tokens
     features: Ints  # shape (n,): the features
     values: Array  # shape (n,): their values
 
@@ -86,14 +86,10 @@ def build_source_features(
     """
     if not sources:
         return None
-    return make_layer("source_features", _forward, SourceFeatureSettings(list(sources), strength, dropout), _init)
-
-
-def make_layer(name: str, forward: Callable, settings: SourceFeatureSettings, init: Callable) -> Model[Any, Any]:
-    """A layer of source features: `forward` computes it, mostly by `sum_features`, and `init` finds the number of
-    outputs. Its labels and weights are given by `set_weights`, and saved with it."""
+    settings = SourceFeatureSettings(list(sources), strength, dropout)
+    # Labels and weights are given by `set_weights`, and saved with it.
     attrs: Any = {"settings": settings, "labels": [], "sources": [], "dropout_rate": 0.0}
-    return Model(name, forward, init=init, params={"W": None}, dims={"nO": None}, attrs=attrs)
+    return Model("source_features", _forward, init=_init, params={"W": None}, dims={"nO": None}, attrs=attrs)
 
 
 def set_weights(layer: Model, labels: Sequence[str], weights: Array) -> None:
@@ -110,35 +106,22 @@ def n_token_features(n_labels: int) -> int:
 
 
 def token_features(found: Matches, n_labels: int) -> Active:
-    """What a source says of tokens: each has one of four places in its match, B, I, E or S."""
+    """What a source says of tokens: 4 n features of matches in the source's own reading, by place (B, I, E, S); n of
+    other matches; no match, a match of an unknown label, lengths."""
     matches, tokens, places = found.spread()
     lengths = (found.ends - found.starts)[matches]
     place = numpy.where(places == 0, 0, numpy.where(places == lengths - 1, 2, 1))
     place = numpy.where(lengths == 1, 3, place)
-    silent = numpy.flatnonzero(found.looked & ~found.covered)
-    return match_features(found, n_labels, tokens, matches, silent, place, n_places=4)
-
-
-def match_features(
-    found: Matches, n_labels: int, rows: Ints, matches: Ints, silent: Ints, place: Any = 0, n_places: int = 1
-) -> Active:
-    """What a source says of tokens or spans: n_places * n features of matches in the source's own reading, n of other
-    matches, no match, a match of an unknown label, lengths.
-
-    Rows, (m,), are tokens or spans, with the matches that they belong to, and their places in these; `silent` those
-    that the source has looked at and does not match.
-    """
-    labels, longest, n = found.labels[matches], found.longest[matches], n_places * n_labels
+    labels, longest, n = found.labels[matches], found.longest[matches], 4 * n_labels
     known = labels != UNKNOWN
     read, other, unknown = longest & known, ~longest & known, longest & ~known
-    lengths = numpy.minimum((found.ends - found.starts)[matches], LENGTHS) - 1
     return join(
         [
-            Active(rows[read], (n_places * labels + place)[read], found.scores[matches[read]]),
-            alike(rows[unknown], n + n_labels + 1),
-            alike(rows[longest], n + n_labels + 2 + lengths[longest]),
-            Active(rows[other], n + labels[other], found.scores[matches[other]]),
-            alike(silent, n + n_labels),
+            Active(tokens[read], (4 * labels + place)[read], found.scores[matches[read]]),
+            alike(tokens[unknown], n + n_labels + 1),
+            alike(tokens[longest], n + n_labels + 1 + numpy.minimum(lengths, LENGTHS)[longest]),
+            Active(tokens[other], n + labels[other], found.scores[matches[other]]),
+            alike(numpy.flatnonzero(found.looked & ~found.covered), n + n_labels),
         ]
     )
 
@@ -165,9 +148,7 @@ def hidden_sources(layer: Model, docs: Sequence[Doc], is_train: bool) -> BoolMas
     return hidden
 
 
-def read_features(
-    layer: Model, docs: Sequence[Doc], is_train: bool, features: Callable[[Matches, int], Active], width: int
-) -> Active:
+def read_features(layer: Model, docs: Sequence[Doc], is_train: bool) -> Active:
     """What all sources say, one after the other; in training, some of it is hidden."""
     sources, labels = layer.attrs["settings"].sources, layer.attrs["labels"]
     known = list(layer.attrs["sources"])
@@ -176,11 +157,11 @@ def read_features(
         raise WeaknerError(Errors.WK020.format(what="The model was trained", there=there, here=here))
     hidden = hidden_sources(layer, docs, is_train)
     found = [read_matches(docs, name, labels, hide.tolist()) for name, hide in zip(sources, hidden, strict=True)]
-    return join([features(matches, len(labels)) for matches in found], width)
+    return join([token_features(matches, len(labels)) for matches in found], n_token_features(len(labels)))
 
 
 def sum_features(layer: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Callable[[Floats2d], None]]:
-    """W x of tokens or spans, shape (n_rows, n_outputs), by the few rows of W that each needs; and what adds to the
+    """W x of tokens, shape (n_rows, n_outputs), by the few rows of W that each needs; and what adds to the
     gradient of W."""
     ops: Any = layer.ops
     weights: Any = layer.get_param("W")
@@ -219,10 +200,7 @@ def _init(model: Model, X: Any = None, Y: Any = None) -> None:
 def _forward(
     model: Model, docs: List[Doc], is_train: bool
 ) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], List[Doc]]]:
-    def read() -> Active:
-        return read_features(model, docs, is_train, token_features, n_token_features(len(model.attrs["labels"])))
-
-    active = read_once(model, docs, read)
+    active = read_once(model, docs, lambda: read_features(model, docs, is_train))
     ends = numpy.cumsum([0, *map(len, docs)]).tolist()
     scores, add_gradient = sum_features(model, active, ends[-1])
 

@@ -106,7 +106,7 @@ def _measure(
 
 
 def gold_with_sources(
-    examples: Iterable[Example], sources: Sequence[str], spans_key: Optional[str], nlp: Optional[Language]
+    examples: Iterable[Example], sources: Sequence[str], nlp: Optional[Language]
 ) -> Iterator[GoldDoc]:
     """Gold sentences and what sources say of them, which stands in the predicted or in the annotated Doc, or is written
     by a component of the pipeline."""
@@ -116,11 +116,9 @@ def gold_with_sources(
     for example in examples:
         if is_weak(example.reference) or not len(example.predicted):
             continue
-        gold = project(example, reference_spans(example.reference, spans_key))
+        gold = project(example, reference_spans(example.reference, None))
         doc = example.predicted.copy()
         copy_sources(Example(doc, example.reference), sources)
         for ruler in rulers:
             doc = doc if weak_group(ruler.source) in doc.spans else ruler(doc)
-        # Where a span group tells, it tells all.
-        known = ~unknown_tokens(example) if spans_key is None else numpy.ones(len(doc), dtype=bool)
-        yield doc, gold, known
+        yield doc, gold, ~unknown_tokens(example)

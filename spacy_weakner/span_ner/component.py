@@ -1,9 +1,8 @@
 """Named-entity recognition by classifying spans."""
 
-from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.language import Language
@@ -23,13 +22,11 @@ from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows
 from ..heads.spans import merge_candidates, warn_of_spans
 from ..losses import log_softmax
-from ..sources.initial import InitialWeight
 from ..ty import Entity
 from .candidates import Spans, enumerate_spans, span_index, touches, widest, without
 from .losses import cross_entropy, unlikelihood
 from .oracle import Oracle
-from .samplers import START, NegativeSampler, entropy
-from .source_features import SpansOfDocs, starting_span_weights
+from .samplers import START, NegativeSampler
 from .targets import Labels, SpanTarget, read_target
 
 # The least probability of a span that `score_candidates` gives.
@@ -93,7 +90,6 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         self.nested = nested
         self.spans_key = spans_key
         self.incorrect_spans_key = incorrect_spans_key
-        self._counts: Dict[str, float] = defaultdict(float)
         self._oracle: Optional[Oracle] = None
 
     @property
@@ -155,15 +151,12 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         scores, backprop_head = self.model.get_ref("head").begin_update(
             (ops.flatten(outputs), ops.asarray2i(spans.astype("int32")))
         )
-        added, backprop_features = self._source_scores(batch.texts.docs, spans, is_train=True)
-        on_host = ops.to_numpy(scores + added)
+        on_host = ops.to_numpy(scores)
         loss, gradient = cross_entropy(on_host[:n], drawn.labels)
         more, wrong_gradient = unlikelihood(on_host[n:], drawn.wrong_labels)
 
         def learn() -> None:
-            self._count(drawn, on_host)
             d_scores = ops.asarray2f(numpy.concatenate([gradient, wrong_gradient]).astype("float32"))
-            backprop_features(d_scores)
             backprop(split_rows(backprop_head(d_scores), outputs))
 
         return (loss + more) / batch.n_sentences, learn
@@ -178,28 +171,16 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         if self._oracle is not None:
             log_probabilities = self._oracle(docs, candidates)
         elif self.sampler.weighted:
-            log_probabilities = self._score_candidates(vectors, candidates, docs)
+            log_probabilities = self._score_candidates(vectors, candidates)
         tick = START if self._tick is None else self._tick
         spans, labels, wrong, wrong_labels = [], [], [], []
-        negatives = audited = missampled = 0
         for target, indices, given, offset in zip(targets, candidates, log_probabilities, offsets, strict=False):
             drawn = indices[self.sampler(len(indices), target.n_tokens, given, tick)] if len(indices) else indices
             spans += [target.spans + offset, drawn + offset]
             labels += [target.labels, numpy.zeros(len(drawn), dtype="int64")]
             wrong.append(target.wrong_spans + offset)
             wrong_labels.append(target.wrong_labels)
-            negatives += len(drawn)
-            audited += len(drawn) * target.audited
-            missampled += len({*map(tuple, drawn.tolist())} & {*map(tuple, target.hidden.tolist())})
-        return _Drawn(
-            numpy.concatenate(spans),
-            numpy.concatenate(labels),
-            numpy.concatenate(wrong),
-            numpy.concatenate(wrong_labels),
-            negatives,
-            audited,
-            missampled,
-        )
+        return _Drawn(*map(numpy.concatenate, (spans, labels, wrong, wrong_labels)))
 
     def _check_oracle(self) -> None:
         if self.sampler.exclude and self._oracle is None:
@@ -228,36 +209,25 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             known.append(numpy.flatnonzero(touches(spans, unclear)))
         return spans[without(len(spans), known)]
 
-    def _score_candidates(self, vectors: List[Floats2d], candidates: List[Spans], docs: List[Doc]) -> List[Any]:
-        # Without dropout in the scorer; the encoder is not run again. Source features that are dropped are drawn anew.
+    def _score_candidates(self, vectors: List[Floats2d], candidates: List[Spans]) -> List[Any]:
+        # Without dropout in the scorer; the encoder is not run again.
         if not any(map(len, candidates)):
             return [numpy.zeros((0, self.n_outputs))] * len(candidates)
-        return _split(log_softmax(self._score(docs, vectors, candidates, is_train=True)), candidates)
+        return _split(log_softmax(self._score(vectors, candidates)), candidates)
 
-    def _score(self, docs: List[Doc], vectors: List[Floats2d], spans: List[Spans], is_train: bool = False) -> Any:
+    def _score(self, vectors: List[Floats2d], spans: List[Spans]) -> Any:
         """Scores of the spans of each sentence, one after the other, on the host."""
         ops = self.model.ops
         offsets = numpy.cumsum([0, *map(len, vectors)])
         every: Any = numpy.concatenate([indices + offset for indices, offset in zip(spans, offsets, strict=False)])
         inputs = (ops.flatten(vectors), ops.asarray2i(every.astype("int32")))
-        scores = self.model.get_ref("head").predict(inputs) + self._source_scores(docs, every, is_train)[0]
-        return ops.to_numpy(scores)
+        return ops.to_numpy(self.model.get_ref("head").predict(inputs))
 
-    def _judge(self, docs: List[Doc], vectors: List[Floats2d], spans: List[Spans], bias: Optional[float] = None) -> Any:
+    def _judge(self, vectors: List[Floats2d], spans: List[Spans], bias: Optional[float] = None) -> Any:
         """The same with the bias, as in prediction."""
-        scores = self._score(docs, vectors, spans)
+        scores = self._score(vectors, spans)
         bias = self.bias if bias is None else bias
         return scores + numpy.asarray(bias * (numpy.arange(self.n_outputs) == 0), dtype="float32")
-
-    def _source_scores(self, docs: List[Doc], spans: Any, is_train: bool) -> Tuple[Any, Callable[[Any], Any]]:
-        """What sources say of spans, for their scores; and what takes a gradient back to its weights."""
-        if not self.model.has_ref("source_features"):
-            return 0.0, lambda gradient: None
-        return self.model.get_ref("source_features")(SpansOfDocs(docs, spans), is_train)
-
-    def starting_weights(self, initial: Sequence[InitialWeight]) -> Any:
-        """Weights of the source features, towards the labels of the sources' own reading."""
-        return starting_span_weights(len(self.labels), initial)
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used, outputs = self.annotated(examples)
@@ -265,7 +235,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
 
         def score(docs: List[Doc], vectors: List[Floats2d], targets: List[SpanTarget]) -> List[Any]:
             spans = [enumerate_spans(len(doc), self.max_width) for doc in docs]
-            parts = _split(self._judge(docs, vectors, spans), spans)
+            parts = _split(self._judge(vectors, spans), spans)
             labels = [_labels(target, len(some), self.max_width) for target, some in zip(targets, spans, strict=True)]
             return list(zip(parts, labels, strict=True))
 
@@ -275,31 +245,6 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         labels = numpy.concatenate([labels for _, labels in pairs])
         return lambda temperature: cross_entropy(scores / temperature, labels)[0] / len(labels)
 
-    # What the sampling did
-
-    def _count(self, batch: "_Drawn", scores: Any) -> None:
-        sampled = scores[: len(batch.spans)][batch.labels == 0]
-        self._counts["negatives"] += batch.negatives
-        self._counts["audited"] += batch.audited
-        self._counts["missampled"] += batch.missampled
-        self._counts["uncertainty"] += float(entropy(log_softmax(sampled)).sum()) if len(sampled) else 0.0
-
-    def training_statistics(self) -> Dict[str, float]:
-        """What the sampling did since the last call.
-
-        RETURNS (Dict[str, float]): Number of "negatives" drawn; their "missampling_rate", the share that were hidden
-            entities (of those from examples whose group `gold` tells them); and their mean "uncertainty", the entropy
-            of the model's probabilities in nats.
-        """
-        n = self._counts["negatives"]
-        result = {
-            "negatives": float(n),
-            "missampling_rate": self._counts["missampled"] / max(1.0, self._counts["audited"]),
-            "uncertainty": self._counts["uncertainty"] / max(1, n),
-        }
-        self._counts.clear()
-        return result
-
     # Prediction
 
     def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
@@ -308,7 +253,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         spans = [_allowed(self.preset_tokens(doc), self.max_width) for doc in docs]
         if not any(map(len, spans)):
             return [self.nothing for _ in docs]
-        scores = self._judge(docs, outputs, spans, bias)
+        scores = self._judge(outputs, spans, bias)
         labels = scores.argmax(axis=1)
         rows = numpy.flatnonzero(labels)
         index, best = numpy.arange(len(rows)), labels[rows]
@@ -359,20 +304,16 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     def _log_probabilities(self, docs: List[Doc], vectors: List[Floats2d], spans: List[Spans]) -> List[Any]:
         if not any(map(len, spans)):
             return [numpy.zeros((0, self.n_outputs)) for _ in docs]
-        return _split(log_softmax(self._judge(docs, vectors, spans), self.temperature), spans)
+        return _split(log_softmax(self._judge(vectors, spans), self.temperature), spans)
 
 
 class _Drawn(NamedTuple):
-    """The spans of one update, as offsets into the concatenated tokens; then how many negatives were drawn, how many of
-    them where hidden entities are known, and how many of these were such entities."""
+    """The spans of one update, as offsets into the concatenated tokens."""
 
     spans: Spans
     labels: Labels
     wrong_spans: Spans
     wrong_labels: Labels
-    negatives: int
-    audited: int
-    missampled: int
 
 
 def _split(rows: Any, spans: List[Spans]) -> List[Any]:

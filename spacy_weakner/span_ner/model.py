@@ -7,8 +7,7 @@ from thinc.api import Dropout, Model, glorot_uniform_init, zero_init
 from thinc.types import Floats2d, Ints2d
 
 from ..errors import check_range
-from ..heads.layers import as_given, check_outputs, with_layers
-from .source_features import build_span_features
+from ..heads.layers import as_given, check_outputs
 
 Vectors = List[Floats2d]
 # Token vectors of all sentences of a batch, and (start, end) of spans in them; ends are exclusive.
@@ -21,28 +20,25 @@ def build_span_classifier(
     tok2vec: Model[List[Doc], List[Floats2d]],
     hidden_width: int = 256,
     nO: Optional[int] = None,
-    source_features: Optional[Model[List[Doc], List[Floats2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build a classifier of spans (Li et al. 2021, Equations 3 and 4). Registered as `spacy_weakner.SpanClassifier.v1`.
 
     Its output are the vectors of the tokens. Which spans are scored is decided later, by the sampling of negatives or
-    by the decoder, so the scorer (reference "head") is called from there. So are the features of sources: see
-    `source_features.py`.
+    by the decoder, so the scorer (reference "head") is called from there.
 
     There is dropout on the token vectors; its rate is `training.dropout`.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     hidden_width (int): Width of the scorer's hidden layer.
     nO (Optional[int]): Number of labels, "O" included; found at initialization.
-    source_features (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g.
-        `spacy_weakner.SourceFeatures.v1`, added to the scores of spans; these start at zero then.
     RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors, per Doc (n_tokens, width).
     RAISES (WeaknerError): For a hidden width below 1.
     """
     check_range("hidden_width", hidden_width, 1, None)
-    head = build_span_scorer(hidden_width, nO, start_at_zero=source_features is not None)
-    of_spans = None if source_features is None else build_span_features(source_features.attrs["settings"])
-    return with_layers(Model("span_classifier", _forward, init=_init), tok2vec, head, of_spans)
+    head = build_span_scorer(hidden_width, nO)
+    return Model(
+        "span_classifier", _forward, init=_init, layers=[tok2vec, head], refs={"tok2vec": tok2vec, "head": head}
+    )
 
 
 def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d]] = None) -> None:
@@ -54,8 +50,6 @@ def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d
     vectors: Any = tok2vec.predict(X)
     spans = model.ops.asarray2i([[0, 1]])
     head.initialize(X=(vectors[0], spans), Y=Y[0][:1])
-    if model.has_ref("source_features"):
-        model.get_ref("source_features").initialize(Y=Y[0][:1])
 
 
 def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:
@@ -67,9 +61,7 @@ def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Ca
     return vectors, backprop
 
 
-def build_span_scorer(
-    hidden_width: int = 256, nO: Optional[int] = None, start_at_zero: bool = False
-) -> Model[SpanInput, Floats2d]:
+def build_span_scorer(hidden_width: int = 256, nO: Optional[int] = None) -> Model[SpanInput, Floats2d]:
     """Build the scorer of spans. One from token i to token j is classified by
 
         tanh(W [h_i; h_j; h_i - h_j; h_i * h_j] + b)
@@ -86,7 +78,6 @@ def build_span_scorer(
 
     hidden_width (int): Width of the hidden layer.
     nO (Optional[int]): Number of labels, "O" included; found at initialization.
-    start_at_zero (bool): Whether the last layer starts with zeros, where other scores are added.
     RETURNS (Model[SpanInput, Floats2d]): From token vectors (n_tokens, width) and spans (n_spans, 2) to scores
         (n_spans, n_labels).
     """
@@ -98,7 +89,6 @@ def build_span_scorer(
         layers=dropout,
         params={"A": None, "B": None, "C": None, "b": None, "W": None, "c": None},
         dims={"nO": nO, "nI": None, "nH": hidden_width},
-        attrs={"start_at_zero": start_at_zero} if start_at_zero else {},
     )
 
 
@@ -115,8 +105,7 @@ def _init_scorer(model: Model, X: Optional[SpanInput] = None, Y: Optional[Floats
     for name, weights in (("A", parts[0] + parts[2]), ("B", parts[1] - parts[2]), ("C", parts[3].copy())):
         model.set_param(name, weights)
     model.set_param("b", zero_init(model.ops, (n_hidden,)))
-    last = zero_init if model.attrs.get("start_at_zero") else glorot_uniform_init
-    model.set_param("W", last(model.ops, (n_out, n_hidden)))
+    model.set_param("W", glorot_uniform_init(model.ops, (n_out, n_hidden)))
     model.set_param("c", zero_init(model.ops, (n_out,)))
 
 

@@ -13,7 +13,6 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.docbin import copy_with_groups
-from ..corpus.weak import weak_group
 from ..errors import WeaknerError
 from ..pipelines import load_pipeline, run_before
 from .candidates import Spans
@@ -46,15 +45,14 @@ class Oracle:
             raise WeaknerError(f"{path} is no oracle for '{name}': {reason}. Train both on the same labels.")
         self._pipe = pipe
         self._columns = [0, *(1 + known.index(label) for label in labels)]
-        self._groups = [weak_group(source) for source in pipe.sources_read]
 
     def __call__(self, docs: Sequence[Doc], spans: Sequence[Spans]) -> List[Floats]:
         """Ask for some spans.
 
-        docs (Sequence[Doc]): The Docs; only their words are read, and what sources say.
+        docs (Sequence[Doc]): The Docs; only their words are read.
         spans (Sequence[Spans]): Per Doc shape (n_spans, 2).
         RETURNS (List[Floats]): Per Doc shape (n_spans, n_labels): log-probabilities, "O" first.
         """
-        copies = [copy_with_groups(doc, self._groups, self.nlp.vocab) for doc in docs]
+        copies = [copy_with_groups(doc, [], self.nlp.vocab) for doc in docs]
         found = self._pipe.span_log_probabilities(run_before(self.nlp, self.name, copies), spans)
         return [numpy.asarray(scores[:, self._columns], dtype="float64") for scores in found]

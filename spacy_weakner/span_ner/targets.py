@@ -9,7 +9,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.alignment import project, reference_spans, span_group, unclear_tokens
-from ..corpus.weak import GOLD_GROUP
 from ..errors import Errors, WeaknerError
 from .candidates import Spans
 
@@ -26,8 +25,6 @@ class SpanTarget(NamedTuple):
     wrong_spans (Spans): Shape (m, 2): spans that are known not to be of a label.
     wrong_labels (Labels): Shape (m,): that label; 0: they are no entity at all.
     unclear (Labels): Tokens of entities that do not align with the predicted Doc's: no span with them is a negative.
-    hidden (Spans): Shape (h, 2): entities that are known, but hidden from the training: counted where they are sampled.
-    audited (bool): Whether it is known which entities are hidden.
     doc (Doc): The predicted Doc, for what sources say of it.
     """
 
@@ -38,8 +35,6 @@ class SpanTarget(NamedTuple):
     wrong_spans: Spans
     wrong_labels: Labels
     unclear: Labels
-    hidden: Spans
-    audited: bool
     doc: Doc
 
 
@@ -83,8 +78,6 @@ def read_target(
     found = [entity for entity in found if entity not in refuted]
     spans = [(start, end) for start, end, _ in found]
     labels = [label_ids[label] for _, _, label in found]
-    known = {*spans}
-    hidden = {(s, e) for s, e, _ in project(example, span_group(reference, GOLD_GROUP), max_width)} - known
     return SpanTarget(
         n_tokens=len(example.predicted),
         annotated=annotated,
@@ -93,8 +86,6 @@ def read_target(
         wrong_spans=_array([(start, end) for start, end, _ in wrong]),
         wrong_labels=numpy.asarray([label_ids.get(label, 0) for _, _, label in wrong], dtype="int64"),
         unclear=unclear_tokens(example, entities),
-        hidden=_array(sorted(hidden)),
-        audited=GOLD_GROUP in reference.spans,
         doc=example.predicted,
     )
 

@@ -1,7 +1,7 @@
 """Named-entity recognition by classifying tokens."""
 
 from itertools import compress
-from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
 from spacy.language import Language
@@ -21,9 +21,8 @@ from ..heads.layers import split_rows, to_host
 from ..heads.tagging import TaggingHead, TagScores
 from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
 from ..losses import Array
-from ..sources.initial import InitialWeight
 from ..ty import PathScore
-from .distribution import read_scores, to_outputs
+from .distribution import read_scores
 from .objective import Augmented, Objective, TokenBatch
 
 
@@ -52,15 +51,13 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
     name (str): Name of the component in the pipeline.
     objective (Objective): What to learn, e.g. `spacy_weakner.HardLabels.v1` or `spacy_weakner.NoiseRobustLearning.v1`.
     scheme (str): Tag scheme: "IO", "BIO" or "IOBES".
-    teacher_decay (float): For objectives that learn from a teacher: how much of the old one stays at each renewal. 0:
-        the teacher is the model as it was then; above: a moving average of its weights.
     head_learn_rate (float): Factor on the learning rate of the heads.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
     annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
         probabilities, for a component that decides about it.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For an unknown scheme, an unusable decay, or an objective that needs an encoder of the
-        component's own if there is none.
+    RAISES (WeaknerError): For an unknown scheme, or an objective that needs an encoder of the component's own if there
+        is none.
     """
 
     def __init__(
@@ -71,7 +68,6 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         *,
         objective: Objective,
         scheme: str = "IO",
-        teacher_decay: float = 0.0,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
         annotate_ents: bool = True,
@@ -84,7 +80,7 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
             require_own_encoder(name, model)
         self.objective = objective
         self.needs_clock = objective.uses_teacher
-        self._teacher: Teacher = Teacher(teacher_decay, objective.teacher_at_start)
+        self._teacher: Teacher = Teacher(objective.teacher_at_start)
 
     def reset_training(self) -> None:
         super().reset_training()
@@ -128,10 +124,6 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: -float(read_scores(outputs, temperature, self.bias).joint()[rows, tags[rows]].mean())
 
-    def starting_weights(self, initial: Sequence[InitialWeight]) -> Array:
-        """Weights of the source features: what stands for any tag but "O" stands for an entity."""
-        return to_outputs(super().starting_weights(initial))
-
     # The teacher
 
     def add_predictions(self, teacher: Model, docs: List[Doc], targets: List[TokenTarget]) -> List[TokenTarget]:
@@ -152,10 +144,6 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
             rows, predicted = _concatenate(self.taught(batch))
             counts.append(len(rows))
             yield rows, predicted
-
-    def training_statistics(self) -> Dict[str, float]:
-        """RETURNS (Dict[str, float]): What the objective counted since the last call."""
-        return self.objective.statistics()
 
     # Prediction
 

@@ -59,9 +59,3 @@ def read_scores(outputs: Array, temperature: float = 1.0, bias: float = 0.0) -> 
     binary = outputs[:, :1] - bias
     entity = numpy.concatenate([numpy.zeros_like(binary), binary], axis=1)
     return TokenScores(log_softmax(entity, temperature), log_softmax(outputs[:, 1:], temperature))
-
-
-def to_outputs(scores: Array) -> Array:
-    """Scores of tags as outputs of the model: b is what all tags have more than "O", z is what each has."""
-    entity = scores[:, 1:].sum(axis=1, keepdims=True) - scores[:, :1]
-    return numpy.concatenate([entity, scores[:, 1:]], axis=1)

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.tags import MISSING, BoolMask, TagScheme, hard_labels, soft_or_hard_labels
-from ..losses import Array, CategoricalCrossentropy, KLDivergence, ProbabilityLoss, loss_of_tokens
+from ..losses import Array, KLDivergence, ProbabilityLoss, loss_of_tokens
 from .distribution import read_scores
 
 
@@ -96,12 +96,9 @@ class Objective(Protocol):
         RETURNS (TokenGradient): Loss and gradient; zero where there is nothing to learn.
         """
 
-    def statistics(self) -> "dict[str, float]":
-        """RETURNS (Dict[str, float]): What was counted since the last call, by name."""
-
 
 class NoTeacher:
-    """What objectives are that need no teacher and count nothing."""
+    """What objectives are that need no teacher."""
 
     uses_teacher = False
     teacher_at_start = False
@@ -112,10 +109,6 @@ class NoTeacher:
 
     def renew(self, batches: Iterator[Tuple[Array, Array]]) -> None:
         """Nothing is renewed."""
-
-    def statistics(self) -> "dict[str, float]":
-        """RETURNS (Dict[str, float]): Nothing."""
-        return {}
 
 
 def one_hot(indices: Any, n: int) -> Array:
@@ -147,26 +140,24 @@ class HardLabels(NoTeacher):
 
     def __call__(self, batch: TokenBatch) -> TokenGradient:
         known = batch.targets != MISSING
-        return hard_label_loss(self.loss, batch.outputs, batch.targets, known, known, self.whole_tag)
+        return hard_label_loss(self.loss, batch.outputs, batch.targets, known, self.whole_tag)
 
 
 def hard_label_loss(
-    loss: ProbabilityLoss, outputs: Array, tags: Array, entity: BoolMask, types: BoolMask, whole_tag: bool = False
+    loss: ProbabilityLoss, outputs: Array, tags: Array, used: BoolMask, whole_tag: bool = False
 ) -> TokenGradient:
     """The loss of both heads.
 
     loss (ProbabilityLoss): The loss of each.
     outputs (Array): Shape (n_tokens, n_tags): outputs of the model.
     tags (Array): Shape (n_tokens,): tag ids.
-    entity (BoolMask): Tokens that teach whether they belong to an entity.
-    types (BoolMask): Tokens that teach their tag, if that is not "O".
-    whole_tag (bool): Take the loss of the whole tag; "O" is learned by the tokens of `entity`, others by those of
-        `types`.
+    used (BoolMask): Tokens that teach anything.
+    whole_tag (bool): Take the loss of the whole tag.
     RETURNS (TokenGradient): Summed over tokens.
     """
     scores = read_scores(outputs)
     if whole_tag:
-        rows, joint = numpy.flatnonzero(numpy.where(tags > 0, types, entity)), scores.joint()
+        rows, joint = numpy.flatnonzero(used), scores.joint()
         d_joint = numpy.zeros_like(joint)
         if not len(rows):
             return TokenGradient(0.0, d_joint)
@@ -174,11 +165,11 @@ def hard_label_loss(
         return TokenGradient(float(values.sum()), scores.joint_gradient(d_joint))
     d_entity, d_types = numpy.zeros_like(scores.entity), numpy.zeros_like(scores.types)
     total = 0.0
-    rows = numpy.flatnonzero(entity)
+    rows = numpy.flatnonzero(used)
     if len(rows):
         values, d_entity[rows] = loss_of_tokens(loss, scores.entity[rows], one_hot(tags[rows] > 0, 2))
         total += float(values.sum())
-    rows = numpy.flatnonzero(types & (tags > 0))
+    rows = numpy.flatnonzero(used & (tags > 0))
     if len(rows):
         wanted = one_hot(tags[rows] - 1, d_types.shape[1])
         values, d_types[rows] = loss_of_tokens(loss, scores.types[rows], wanted)
@@ -196,22 +187,10 @@ class SoftLabels(NoTeacher):
     entity. Tokens about which nothing is known teach nothing. Sentences without soft labels are learned from by their
     tags.
 
-    separate (bool): What the authors' code minimizes: the cross-entropy of the entity head, plus the divergence of the
-        tag head over all tokens alike, those that are hardly entities included.
-    loss (Optional[ProbabilityLoss]): Another loss on the probabilities of all tags, in the place of the divergence. Not
-        together with `separate`.
-    RAISES (ValueError): If both are given.
+    loss (Optional[ProbabilityLoss]): Another loss on the probabilities of all tags, in the place of the divergence.
     """
 
-    separate: bool = False
     loss: Optional[ProbabilityLoss] = None
-
-    def __post_init__(self) -> None:
-        if self.separate and self.loss is not None:
-            raise ValueError(
-                "SoftLabels has both 'loss' and 'separate = true', which has losses of its own. Leave 'loss' out, or "
-                "set separate = false."
-            )
 
     def labels(self, doc: Doc) -> Set[str]:
         return soft_or_hard_labels(doc)
@@ -229,20 +208,6 @@ class SoftLabels(NoTeacher):
         if not len(rows):
             return TokenGradient(0.0, gradient)
         scores, wanted = read_scores(batch.outputs[rows]), batch.targets[rows]
-        if not self.separate:
-            values, slope = loss_of_tokens(self.loss or KLDivergence(), scores.joint(), wanted)
-            gradient[rows] = scores.joint_gradient(slope)
-            return TokenGradient(float(values.sum()), gradient)
-        entity, types = split(wanted)
-        entity_values, d_entity = CategoricalCrossentropy()(scores.entity, entity)
-        type_values, d_types = KLDivergence()(scores.types, types)
-        gradient[rows] = scores.gradient(d_entity, d_types)
-        return TokenGradient(float(entity_values.sum() + type_values.sum()), gradient)
-
-
-def split(probabilities: Array) -> "tuple[Array, Array]":
-    """Take distributions over tags, "O" first, apart: shape (n_tokens, 2), "O" or entity; and (n_tokens, n_tags - 1),
-    the tags given that it is one, 0 where it cannot be."""
-    of_entity = probabilities[:, 1:].sum(axis=1, keepdims=True)
-    entity = numpy.concatenate([probabilities[:, :1], of_entity], axis=1)
-    return entity, probabilities[:, 1:] / numpy.where(of_entity > 0.0, of_entity, 1.0)
+        values, slope = loss_of_tokens(self.loss or KLDivergence(), scores.joint(), wanted)
+        gradient[rows] = scores.joint_gradient(slope)
+        return TokenGradient(float(values.sum()), gradient)

@@ -1,1 +1,1 @@
-"""Readers, callbacks and loggers for [training]."""
+"""Readers and callbacks for [training]."""

@@ -6,7 +6,6 @@ import spacy
 
 from spacy_weakner.corpus.weak import group_entities, group_scores
 from spacy_weakner.crf_ner.model import crf_module
-from spacy_weakner.errors import WeaknerError
 
 from ..util import (
     GOLD,
@@ -108,17 +107,6 @@ def test_a_score_of_an_earlier_run_does_not_stay(trained):
     doc = trained(make_doc(trained, TEXTS[0], annotated=False))
     ner.scores = False
     assert [ent._.weakner_score for ent in ner(doc).ents] == [None, None]
-
-
-def test_what_is_less_probable_than_the_threshold_is_not_written(trained_path):
-    nlp = load(trained_path, scores=True)
-    found = [(ent._.weakner_score, ent.text) for ent in nlp(make_doc(nlp, TEXTS[0], annotated=False)).ents]
-    (low, _), (high, name) = sorted(found)
-    nlp = load(trained_path, threshold=(low + high) / 2)
-    (ent,) = nlp(make_doc(nlp, TEXTS[0], annotated=False)).ents
-    assert low < high and ent.text == name and ent._.weakner_score is None
-    with pytest.raises(WeaknerError, match=r"\[WK005\].*threshold"):
-        load(trained_path, threshold=1.1)
 
 
 def test_nested_writes_the_candidates(trained_path):

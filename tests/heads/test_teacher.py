@@ -62,10 +62,6 @@ def linear(seed):
     return model
 
 
-def mixed(decay, old, new):
-    return [decay * a + (1 - decay) * b for a, b in zip(weights(old), weights(new), strict=True)]
-
-
 def test_a_teacher_is_the_model_as_it_was(pipeline):
     nlp, model = pipeline()
     teacher = Teacher()
@@ -84,30 +80,10 @@ def test_a_teacher_is_the_model_as_it_was(pipeline):
 def test_the_model_does_not_change_with_the_teacher(pipeline):
     _, model = pipeline()
     before = weights(model)
-    teacher = Teacher(decay=0.5)
+    teacher = Teacher()
     teacher.renew(model)
     teacher.renew(pipeline(seed=1)[1])
     assert same(weights(model), before)
-
-
-@pytest.mark.parametrize("decay", [0.25, 1.0])
-def test_moving_average(pipeline, decay):
-    old, new = (pipeline(seed)[1] for seed in (0, 1))
-    teacher = Teacher(decay)
-    teacher.renew(old)
-    said = teacher.model.predict(DOCS)
-    teacher.renew(new)
-    assert same(weights(teacher.model), mixed(decay, old, new), tolerance=1e-6)
-    # It is used, too.
-    assert same(teacher.model.predict(DOCS), said, tolerance=1e-6) is (decay == 1.0)
-
-
-def test_moving_average_over_several_renewals():
-    teacher, models = Teacher(0.5), [linear(seed) for seed in range(3)]
-    for model in models:
-        teacher.renew(model)
-    for found, a, b, c in zip(weights(teacher.model), *map(weights, models), strict=True):
-        numpy.testing.assert_allclose(found, a / 4 + b / 4 + c / 2, atol=1e-6)
 
 
 @pytest.mark.parametrize(

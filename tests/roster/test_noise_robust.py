@@ -21,39 +21,31 @@ GCE = GeneralizedCrossEntropy(0.7)
 N_TAGS = len(SCHEME)
 # Two tokens of each, and missing ones.
 TAGS = numpy.asarray([0, 1, 2, 3, MISSING, 0, 1, 2, 3, MISSING, 0, 0])
-both_forms = pytest.mark.parametrize("separate", [False, True])
 
 
 def gce(p, q=0.7):
     return (1 - p**q) / q
 
 
-def naive_weights(teacher, tags, threshold, separate, kept=()):
-    """Whether each token teaches the entity head, and the tag head: as the paper, and as the authors' code."""
+def naive_weights(teacher, tags, threshold, kept=()):
+    """Whether each token teaches."""
     found = []
     for row, tag in zip(teacher, tags, strict=True):
         s, types = probabilities(row)
         if tag == MISSING:
-            found.append((False, False))
+            found.append(False)
         elif tag == 0:
-            found.append((1 - s > threshold, False))
-        elif tag in kept:
-            found.append((True, True))
-        elif separate:
-            found.append((True, types[tag - 1] > threshold))
+            found.append(1 - s > threshold)
         else:
-            found.append((s * types[tag - 1] > threshold,) * 2)
+            found.append(tag in kept or s * types[tag - 1] > threshold)
     return found
 
 
 def naive(outputs, tags, weights):
     total = 0.0
-    for row, tag, (entity, type_) in zip(outputs, tags, weights, strict=True):
+    for row, tag, used in zip(outputs, tags, weights, strict=True):
         s, types = probabilities(row)
-        if tag == 0:
-            total += entity * gce(1 - s)
-        elif tag > 0:
-            total += entity * gce(s) + type_ * gce(types[tag - 1])
+        total += used * (gce(1 - s) if tag == 0 else gce(s) + gce(types[tag - 1]))
     return total
 
 
@@ -79,15 +71,14 @@ def pressed(tag, chance):
 # Equation 5
 
 
-@both_forms
 @pytest.mark.parametrize("threshold", [0.05, 0.3, 0.7])
-def test_equals_brute_force(separate, threshold):
-    objective = no_dropping(threshold=threshold, separate=separate, minority=1.0)
+def test_equals_brute_force(threshold):
+    objective = no_dropping(threshold=threshold, minority=1.0)
     outputs, teacher = random_outputs(12), random_outputs(12, seed=1)
-    weights = naive_weights(teacher, TAGS, threshold, separate)
+    weights = naive_weights(teacher, TAGS, threshold)
     assert learn(objective, outputs, teacher).loss == pytest.approx(naive(outputs, TAGS, weights), abs=1e-9)
     # Something is removed, and not everything.
-    assert 0 < sum(a + b for a, b in weights) < 2 * (TAGS > 0).sum() + (TAGS == 0).sum()
+    assert 0 < sum(weights) < (TAGS != MISSING).sum()
 
 
 @pytest.mark.parametrize("loss", [CategoricalCrossentropy(), MeanAbsoluteError(), GeneralizedCrossEntropy(0.3)])
@@ -102,22 +93,19 @@ def test_the_loss_decides(loss):
 # Thresholds
 
 
-@both_forms
-def test_nothing_is_removed_before_the_first_renewal(separate):
-    objective = no_dropping(threshold=1.0, separate=separate)
+def test_nothing_is_removed_before_the_first_renewal():
+    objective = no_dropping(threshold=1.0)
     assert objective.uses_teacher and not objective.teacher_at_start
     assert learn(objective, random_outputs(12)).loss == HardLabels(GCE)(TokenBatch(random_outputs(12), TAGS)).loss
-    assert objective.statistics() == {}
 
 
-@both_forms
 @pytest.mark.parametrize("scale", [1.0, 100.0])
-@pytest.mark.parametrize("threshold, removed", [(0.0, 0.0), (1.0, 1.0)])
-def test_thresholds_at_the_ends(separate, scale, threshold, removed):
+@pytest.mark.parametrize("threshold, removed", [(0.0, False), (1.0, True)])
+def test_thresholds_at_the_ends(scale, threshold, removed):
     """No label is improbable enough for 0, and none probable enough for 1."""
-    objective = no_dropping(threshold=threshold, separate=separate)
-    learn(objective, random_outputs(12), random_outputs(12, seed=1, scale=scale))
-    assert objective.statistics() == {"entity_removed": removed, "outside_removed": removed}
+    objective = no_dropping(threshold=threshold)
+    result = learn(objective, random_outputs(12), random_outputs(12, seed=1, scale=scale))
+    assert result.outputs.any(axis=1).tolist() == [tag != MISSING and not removed for tag in TAGS]
 
 
 # Dropping
@@ -179,10 +167,9 @@ def renewed(objective, tags, teacher, batches=1):
     return objective
 
 
-@both_forms
 @pytest.mark.parametrize("batches", [1, 3])
 @pytest.mark.parametrize("doubted, kept", [(9, False), (10, True)])
-def test_labels_that_are_almost_all_doubted_are_kept(separate, batches, doubted, kept):
+def test_labels_that_are_almost_all_doubted_are_kept(batches, doubted, kept):
     """More than nine of ten tokens."""
     tags = numpy.asarray([2] * 10 + [1] * 10)
     teacher = numpy.stack(
@@ -191,20 +178,19 @@ def test_labels_that_are_almost_all_doubted_are_kept(separate, batches, doubted,
         + [pressed(1, 0.1)] * 5
         + [pressed(1, 0.99)] * 5
     )
-    objective = renewed(no_dropping(separate=separate), tags, teacher, batches)
+    objective = renewed(no_dropping(), tags, teacher, batches)
     outputs = random_outputs(20)
-    weights = naive_weights(teacher, tags, 0.7, separate, kept=(2,) if kept else ())
+    weights = naive_weights(teacher, tags, 0.7, kept=(2,) if kept else ())
     assert learn(objective, outputs, teacher, tags).loss == pytest.approx(naive(outputs, tags, weights), abs=1e-9)
-    removed = 5 + (0 if kept else doubted)
-    assert objective.statistics()["entity_removed"] == pytest.approx(removed / 20)
+    assert weights.count(False) == 5 + (0 if kept else doubted)
 
 
-@pytest.mark.parametrize("minority, removed", [(0.4, 0.0), (0.5, 0.5), (1.0, 0.5)])
+@pytest.mark.parametrize("minority, removed", [(0.4, [False, False]), (0.5, [True, False]), (1.0, [True, False])])
 def test_minority_is_the_share_that_may_be_removed(minority, removed):
     teacher = numpy.stack([pressed(1, 0.1), pressed(1, 0.99)])
     objective = renewed(no_dropping(minority=minority), [1, 1], teacher)
-    learn(objective, random_outputs(2), teacher, [1, 1])
-    assert objective.statistics()["entity_removed"] == removed
+    result = learn(objective, random_outputs(2), teacher, [1, 1])
+    assert [not row.any() for row in result.outputs] == removed
 
 
 def test_outside_is_no_minority():
@@ -217,19 +203,3 @@ def test_every_renewal_counts_anew():
     objective = renewed(no_dropping(), [1, 1], numpy.stack([pressed(1, 0.1)] * 2))
     renewed(objective, [1, 1], numpy.stack([pressed(1, 0.99)] * 2))
     assert not learn(objective, random_outputs(1), pressed(1, 0.1)[None], [1]).outputs.any()
-
-
-# Statistics
-
-
-def test_statistics_count_since_they_were_asked_for():
-    objective = no_dropping()
-    teacher = numpy.stack(
-        [pressed(tag, chance) for tag, chance in zip((0, 0, 0, 0, 1, 2), [0.1] * 3 + [0.99] * 3, strict=True)]
-    )
-    for _ in range(2):
-        learn(objective, random_outputs(6), teacher, [0, 0, 0, 0, 1, 2])
-    assert objective.statistics() == {"entity_removed": 0.0, "outside_removed": 0.75}
-    learn(objective, random_outputs(2), teacher[[0, 4]], [1, 1])
-    assert objective.statistics() == {"entity_removed": 0.5, "outside_removed": 0.0}
-    assert objective.statistics() == {}

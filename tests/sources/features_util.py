@@ -13,7 +13,6 @@ from spacy_weakner.ty import Entity
 
 from ..util import SENTENCES, fix_seed, head_config, make_example
 
-VOTING_HEADS = ["crf_ner", "span_ner", "token_ner"]
 # What a list says of the sentences: wrong labels, wrong borders, an overlap, and what it does not know.
 SAID: List[List[Entity]] = [
     [(0, 1, "LOC"), (3, 4, "LOC"), (3, 5, "PER")],
@@ -39,15 +38,13 @@ def said_examples(nlp: Language, *sources: str, said: Optional[Sequence[Sequence
     return examples
 
 
-def source_pipeline(head: str, *sources: str, scheme: Optional[str] = None, **settings: Any) -> Language:
-    """An initialized pipeline with a small head that reads sources."""
+def source_pipeline(*sources: str, scheme: str = "BIO", **settings: Any) -> Language:
+    """An initialized pipeline with a small crf_ner that reads sources."""
     fix_seed()
     nlp = spacy.blank("xx")
-    config = head_config(head)
+    config = head_config("crf_ner", scheme=scheme)
     config["model"]["source_features"] = source_features(*sources, **settings)
-    if head != "span_ner":
-        config["scheme"] = scheme or "BIO"
-    nlp.add_pipe(head, config=config)
+    nlp.add_pipe("crf_ner", config=config)
     nlp.initialize(lambda: said_examples(nlp, *sources))
     return nlp
 

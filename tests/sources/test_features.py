@@ -21,7 +21,6 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.sources.features import SourceFeatureSettings, build_source_features, set_weights, token_features
 from spacy_weakner.sources.initial import InitialWeight, gold_with_sources, initial_weights, starting_weights
 from spacy_weakner.sources.matches import read_matches
-from spacy_weakner.token_ner.distribution import read_scores, to_outputs
 from spacy_weakner.training.weights import LoadWeights
 
 from ..command_line import spacy_cli
@@ -40,12 +39,12 @@ from ..util import (
     same,
     train,
 )
-from .features_util import VOTING_HEADS, own_reading, said_examples, source_features, source_pipeline
+from .features_util import own_reading, said_examples, source_features, source_pipeline
 
 NLP = spacy.blank("xx")
 TERMS = weak_group("terms")
 LABELS = ["LOC", "PER"]
-head_of_each = pytest.mark.parametrize("head", VOTING_HEADS)
+HEAD = "crf_ner"
 
 
 def random_docs(n=30, seed=0, labels=("LOC", "PER", "ODD")):
@@ -203,17 +202,15 @@ def test_weights_start_towards_the_tags_of_the_scheme(name):
     assert scores.max(axis=1).tolist() == [2.0, 2.0, 2.0, 1.0, 3.0, 1.0] and (scores != 0).sum() == 6
 
 
-@pytest.mark.parametrize(
-    "head, scheme", [("crf_ner", "BIO"), ("crf_ner", "IOBES"), ("crf_ner", "IO"), ("token_ner", "IO"), ("span_ner", "")]
-)
-def test_the_first_step_is_the_list(head, scheme):
-    nlp = source_pipeline(head, "terms", scheme=scheme)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_first_step_is_the_list(scheme):
+    nlp = source_pipeline("terms", scheme=scheme)
     docs = [doc for doc in random_docs(labels=LABELS) if TERMS in doc.spans]
     for doc in docs:
         doc.spans[TERMS].attrs.pop("scores")
         # Under "IO" neighbors are one entity.
         wanted = own_reading(doc, TERMS) if scheme != "IO" else merged(own_reading(doc, TERMS))
-        assert doc_entities(nlp.get_pipe(head)(doc)) == wanted
+        assert doc_entities(nlp.get_pipe(HEAD)(doc)) == wanted
 
 
 def merged(entities):
@@ -223,11 +220,6 @@ def merged(entities):
             start = result.pop()[0]
         result.append((start, end, label))
     return result
-
-
-def test_tags_as_outputs_of_two_heads():
-    joint = read_scores(to_outputs(numpy.array([[4.0, 0.0, 0.0], [0.0, 4.0, 0.0], [1.0, 0.0, 2.0]]))).joint()
-    assert joint.argmax(axis=1).tolist() == [0, 1, 2]
 
 
 def test_several_sources_weigh_what_they_were_right():
@@ -272,20 +264,19 @@ def test_gold_is_read_with_what_the_pipeline_finds():
     set_weak(examples[1].reference)
     set_source(examples[3].predicted, "terms", [(0, 1, "ODD")])
     set_source(examples[3].reference, "other", [(0, 1, "PER")])
-    found = list(gold_with_sources(examples, ["terms", "other"], None, nlp))
+    found = list(gold_with_sources(examples, ["terms", "other"], nlp))
     assert [entities for _, entities, _ in found] == [GOLD[0], GOLD[2], GOLD[3]]
     assert [group_entities(doc, TERMS) for doc, _, _ in found] == [[(3, 5, "LOC")], [], [(0, 1, "ODD")]]
     assert weak_sources(found[0][0]) == ["terms"] and weak_sources(found[2][0]) == ["other", "terms"]
     assert not weak_sources(examples[0].predicted) and all(known.all() for _, _, known in found)
 
 
-@head_of_each
-def test_the_better_of_two_sources_wins(head):
+def test_the_better_of_two_sources_wins():
     fix_seed()
     nlp = spacy.blank("xx")
-    config = head_config(head)
+    config = head_config(HEAD)
     config["model"]["source_features"] = source_features("bad", "good")
-    nlp.add_pipe(head, config=config)
+    nlp.add_pipe(HEAD, config=config)
 
     def examples():
         made = make_examples(nlp) * 10
@@ -298,60 +289,56 @@ def test_the_better_of_two_sources_wins(head):
         return made
 
     nlp.initialize(examples)
-    assert [doc_entities(nlp.get_pipe(head)(example.predicted)) for example in examples()[:4]] == GOLD
+    assert [doc_entities(nlp.get_pipe(HEAD)(example.predicted)) for example in examples()[:4]] == GOLD
 
 
 # The heads
 
 
-@head_of_each
-def test_it_learns_where_the_list_is_wrong(head, tmp_path):
-    nlp = source_pipeline(head, "terms")
+def test_it_learns_where_the_list_is_wrong(tmp_path):
+    nlp = source_pipeline("terms")
     train(nlp, said_examples(nlp, "terms"))
 
     def found(pipeline):
-        return [doc_entities(pipeline.get_pipe(head)(eg.predicted)) for eg in said_examples(pipeline, "terms")]
+        return [doc_entities(pipeline.get_pipe(HEAD)(eg.predicted)) for eg in said_examples(pipeline, "terms")]
 
     assert found(nlp) == GOLD
     docs = [eg.predicted for eg in said_examples(nlp, "terms")]
-    assert [doc_entities(doc) for doc in nlp.get_pipe(head).pipe(docs, batch_size=3)] == GOLD
+    assert [doc_entities(doc) for doc in nlp.get_pipe(HEAD).pipe(docs, batch_size=3)] == GOLD
     for reload in (reload_bytes, reload_disk):
         again = reload(nlp, tmp_path)
-        layer = again.get_pipe(head).model.get_ref("source_features")
+        layer = again.get_pipe(HEAD).model.get_ref("source_features")
         assert found(again) == GOLD and layer.attrs["labels"] == LABELS
 
 
-@head_of_each
-def test_weights_of_an_earlier_stage_are_loaded(head, tmp_path):
-    earlier, later = source_pipeline(head, "terms"), source_pipeline(head, "terms", strength=1.0)
+def test_weights_of_an_earlier_stage_are_loaded(tmp_path):
+    earlier, later = source_pipeline("terms"), source_pipeline("terms", strength=1.0)
     earlier.to_disk(tmp_path)
-    LoadWeights(tmp_path, {head: ["head"]})(later)
-    first, second = (nlp.get_pipe(head).model.get_ref("source_features").get_param("W") for nlp in (earlier, later))
+    LoadWeights(tmp_path, {HEAD: ["head"]})(later)
+    first, second = (nlp.get_pipe(HEAD).model.get_ref("source_features").get_param("W") for nlp in (earlier, later))
     assert first.max() == 4.0 and numpy.array_equal(first, second)
 
 
-@head_of_each
-def test_only_with_features_the_text_starts_at_zero(head):
+def test_only_with_features_the_text_starts_at_zero():
     def last(pipeline):
         return [
             node.get_param("W")
-            for node in pipeline.get_pipe(head).model.get_ref("head").walk()
+            for node in pipeline.get_pipe(HEAD).model.get_ref("head").walk()
             if "W" in node.param_names
         ]
 
     fix_seed()
     plain = spacy.blank("xx")
-    plain.add_pipe(head, config=head_config(head))
+    plain.add_pipe(HEAD, config=head_config(HEAD))
     plain.initialize(lambda: make_examples(plain))
-    assert all_zero(last(source_pipeline(head, "terms"))) and not all_zero(last(plain))
-    assert not plain.get_pipe(head).model.has_ref("source_features")
+    assert all_zero(last(source_pipeline("terms"))) and not all_zero(last(plain))
+    assert not plain.get_pipe(HEAD).model.has_ref("source_features")
 
 
-@head_of_each
 @pytest.mark.parametrize("weak", [False, True])
-def test_weak_examples_hide_their_features_and_keep_no_mark(head, weak):
-    nlp = source_pipeline(head, "terms")
-    ner = nlp.get_pipe(head)
+def test_weak_examples_hide_their_features_and_keep_no_mark(weak):
+    nlp = source_pipeline("terms")
+    ner = nlp.get_pipe(HEAD)
     examples = said_examples(nlp, "terms")
     for example in examples:
         set_weak(example.reference, weak)
@@ -367,17 +354,16 @@ def test_weak_examples_hide_their_features_and_keep_no_mark(head, weak):
     assert not any(is_weak(example.predicted) for example in examples)
 
 
-@head_of_each
-def test_a_warning_where_no_source_has_looked(head):
-    nlp = source_pipeline(head, "terms")
-    ner = nlp.get_pipe(head)
+def test_a_warning_where_no_source_has_looked():
+    nlp = source_pipeline("terms")
+    ner = nlp.get_pipe(HEAD)
     with pytest.warns(UserWarning, match="WK906.*weak:terms"):
         ner.update(make_examples(nlp))
     ner.update(make_examples(nlp))  # once is enough
 
 
 def test_other_sources_than_the_weights_have():
-    nlp = source_pipeline("crf_ner", "terms")
+    nlp = source_pipeline("terms")
     ner = nlp.get_pipe("crf_ner")
     sources = ner.model.get_ref("source_features").attrs["settings"].sources
     assert ner.sources_read == ["terms"]

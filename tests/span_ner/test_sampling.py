@@ -1,4 +1,4 @@
-"""How the component uses its sampler: what it tells it, the clock, and what it counts."""
+"""How the component uses its sampler: what it tells it, the clock, and the oracle."""
 
 import tracemalloc
 from unittest.mock import patch
@@ -7,7 +7,7 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.corpus.weak import doc_entities, set_group
+from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import log_softmax
 from spacy_weakner.span_ner.oracle import Oracle
@@ -32,13 +32,11 @@ from ..util import (
 from .util import (
     UNIFORM,
     WEIGHTED,
-    add_group,
     all_spans,
     force_scores,
     recorded_ner,
     span_config,
     span_pipeline,
-    with_hidden,
 )
 
 TEXT, ENTITIES = "Anna went to New York", [(0, 1, "PER"), (3, 5, "LOC")]
@@ -168,49 +166,6 @@ def test_it_learns_with_the_weighted_sampler(include_outside):
     assert entities_of(nlp, TEXTS) == GOLD
 
 
-# Statistics
-
-
-def test_the_missampling_rate_is_the_share_of_hidden_entities(nlp, ner):
-    nlp.update([with_hidden(nlp, TEXT, ENTITIES, shown=ENTITIES[:1])], sgd=False)
-    assert ner.training_statistics()["missampling_rate"] == pytest.approx(1 / 14)
-    nlp.update([with_hidden(nlp, TEXT, ENTITIES)], sgd=False)
-    assert ner.training_statistics()["missampling_rate"] == pytest.approx(2 / 15)
-    nlp.update([with_hidden(nlp, TEXT, ENTITIES, shown=ENTITIES)], sgd=False)
-    assert ner.training_statistics()["missampling_rate"] == 0.0
-
-
-def test_counts_are_over_all_updates_since_the_last_reading(nlp, ner):
-    for _ in range(3):
-        nlp.update([with_hidden(nlp, TEXT, ENTITIES), make_example(nlp, "a b")], sgd=False)
-    found = ner.training_statistics()
-    assert found["negatives"] == 3 * 18
-    assert found["missampling_rate"] == pytest.approx(2 / 15)  # of the three others nobody knows
-    assert {type(value) for value in found.values()} == {float}
-    assert ner.training_statistics() == {"negatives": 0.0, "missampling_rate": 0.0, "uncertainty": 0.0}
-
-
-@pytest.mark.parametrize("bias", [[0, 0, 0], [2, 1, -1], [50, 0, 0]])
-def test_uncertainty_is_the_mean_entropy_of_what_was_drawn(nlp, ner, bias):
-    force_scores(ner.model, bias)
-    nlp.update([make_example(nlp, TEXT, ENTITIES)], sgd=False)
-    log_p = log_softmax(numpy.asarray([bias]))
-    expected = -(numpy.exp(log_p) * log_p).sum()
-    assert ner.training_statistics()["uncertainty"] == pytest.approx(expected, rel=1e-5, abs=1e-9)
-
-
-def test_wrong_spans_are_not_counted(nlp):
-    nlp = span_pipeline(sampler={**UNIFORM, "ratio": 0.0}, incorrect_spans_key="wrong")
-    example = make_example(nlp, TEXT)
-    add_group(example.reference, "wrong", [(0, 1, "PER"), (1, 2, "")])
-    nlp.update([example], sgd=False)
-    assert nlp.get_pipe("span_ner").training_statistics() == {
-        "negatives": 0.0,
-        "missampling_rate": 0.0,
-        "uncertainty": 0.0,
-    }
-
-
 # Memory
 
 
@@ -294,14 +249,23 @@ def test_labels_may_be_in_another_order(path):
     numpy.testing.assert_array_equal(ours([doc], [spans])[0][:, [0, 2, 1]], theirs([doc], [spans])[0])
 
 
-def test_hidden_entities_that_it_knows_are_not_drawn(path):
+def negatives_of(ner, example):
+    """The spans that an update takes for "O"."""
+    drawn, draw = [], ner._draw
+    with patch.object(ner, "_draw", lambda *args: drawn.append(draw(*args)) or drawn[-1]):
+        ner.update([example])
+    return {tuple(span) for span, label in zip(drawn[0].spans.tolist(), drawn[0].labels, strict=True) if not label}
+
+
+def test_entities_that_it_knows_are_not_drawn(path):
     nlp, ner = learner(path, sampler=EXCLUDE)
-    nlp.update([with_hidden(nlp, text, gold) for text, gold in zip(TEXTS, GOLD, strict=True)], sgd=False)
-    counts = ner.training_statistics()
-    assert counts["negatives"] > 0 and counts["missampling_rate"] == 0.0
-    ner._oracle, ner.sampler = None, UniformNegativeSampler(3.0)
-    nlp.update([with_hidden(nlp, text, gold) for text, gold in zip(TEXTS, GOLD, strict=True)], sgd=False)
-    assert ner.training_statistics()["missampling_rate"] > 0.0
+    for text, gold in zip(TEXTS, GOLD, strict=True):
+        hidden, example = {entity[:2] for entity in gold}, make_example(nlp, text)
+        assert not hidden & negatives_of(ner, example)
+        if len(text.split()) > 1:
+            assert negatives_of(ner, example)
+    ner._oracle, ner.sampler = None, AllNegatives()
+    assert hidden & negatives_of(ner, example)
 
 
 def test_weights_are_those_of_the_oracle(path):
@@ -353,23 +317,3 @@ def test_unusable_oracles(path, tmp_path):
     spacy.blank("xx").to_disk(tmp_path / "blank")
     with pytest.raises(ValueError, match=r"blank.*span_ner"):
         learner(tmp_path / "blank")
-
-
-def test_it_reads_what_sources_say(tmp_path):
-    """An oracle with source features gets the groups of the Docs."""
-    nlp = spacy.blank("xx")
-    features = {"@architectures": "spacy_weakner.SourceFeatures.v1", "sources": ["terms"]}
-    config = span_config()
-    config["model"]["source_features"] = features
-    ner = nlp.add_pipe("span_ner", config=config)
-    examples = make_examples(nlp)
-    for example in examples:
-        for doc in (example.reference, example.predicted):
-            set_group(doc, "weak:terms", [(0, 1, "PER")])
-    ner.initialize(lambda: examples, nlp=nlp)
-    nlp.to_disk(tmp_path / "model")
-    oracle = Oracle(tmp_path / "model", "span_ner", ner.labels)
-    spans = [numpy.asarray([[0, 1]])]
-    bare = make_doc(nlp, TEXTS[0])
-    with_match, without = oracle([examples[0].predicted], spans)[0], oracle([bare], spans)[0]
-    assert with_match[0, 1 + ner.labels.index("PER")] > without[0, 1 + ner.labels.index("PER")]

@@ -10,7 +10,7 @@ from spacy_weakner.span_ner.candidates import enumerate_spans, span_index, wides
 from spacy_weakner.span_ner.targets import read_target
 
 from ..util import make_example
-from .util import COARSER, FINER, NESTED, NESTED_TEXT, add_group, all_spans, retokenized, with_hidden
+from .util import COARSER, FINER, NESTED, NESTED_TEXT, add_group, all_spans, retokenized
 
 IDS = {"LOC": 1, "PER": 2, "ORG": 3}
 NLP = spacy.blank("xx")
@@ -21,10 +21,9 @@ def rows(spans, labels):
 
 
 def read(example, annotated=True, **settings):
-    """Target as plain tuples: spans, wrong spans, hidden ones."""
+    """Target as plain tuples: spans, wrong spans."""
     target = read_target(example, IDS, annotated, **settings)
-    hidden = [tuple(span) for span in target.hidden.tolist()]
-    return rows(target.spans, target.labels), rows(target.wrong_spans, target.wrong_labels), hidden
+    return rows(target.spans, target.labels), rows(target.wrong_spans, target.wrong_labels)
 
 
 @pytest.mark.parametrize("key", [None, "x"])
@@ -40,7 +39,7 @@ def read(example, annotated=True, **settings):
     ],
 )
 def test_entities_on_other_tokens(key, entities, tokens, expected):
-    found, _, _ = read(retokenized(entities, *tokens), spans_key=key)
+    found, _ = read(retokenized(entities, *tokens), spans_key=key)
     assert found == expected
 
 
@@ -49,11 +48,11 @@ def test_overlapping_entities_of_a_group_on_other_tokens():
     assert read(example, spans_key="x")[0] == [(0, 3, 1), (0, 5, 3), (1, 3, 2)]
 
 
-def test_wrong_and_hidden_spans_on_other_tokens():
-    example = retokenized([(0, 2, "LOC"), (4, 5, "LOC")], *FINER, group="gold")
+def test_wrong_spans_on_other_tokens():
+    example = retokenized([(0, 2, "LOC"), (4, 5, "LOC")], *FINER)
     add_group(example.reference, "wrong", [(1, 2, "PER"), (3, 5, "")])
     example.reference.set_ents([], default="outside")
-    assert read(example, incorrect_spans_key="wrong") == ([], [(1, 3, 2), (4, 8, 0)], [(0, 3), (5, 8)])
+    assert read(example, incorrect_spans_key="wrong") == ([], [(1, 3, 2), (4, 8, 0)])
 
 
 def test_a_span_has_one_label():
@@ -79,11 +78,8 @@ def test_what_is_known_to_be_wrong_is_not_learned_as_right(label, left):
 def test_what_is_too_wide_takes_no_part(max_width, expected):
     example = make_example(NLP, NESTED_TEXT)
     add_group(example.reference, "x", NESTED)
-    add_group(example.reference, "gold", NESTED)
     assert read(example, spans_key="x", max_width=max_width)[0] == expected
-    _, wrong, hidden = read(example, incorrect_spans_key="x", max_width=max_width)
-    assert wrong == expected
-    assert hidden == [span[:2] for span in expected]
+    assert read(example, incorrect_spans_key="x", max_width=max_width)[1] == expected
 
 
 def test_the_width_is_counted_in_tokens_of_the_predicted_doc():
@@ -103,21 +99,6 @@ def test_wrong_spans(label, expected):
     assert read(example, incorrect_spans_key="other")[1] == []
 
 
-def test_hidden_entities_are_those_that_are_not_shown():
-    gold = [(0, 1, "PER"), (3, 5, "LOC")]
-    example = with_hidden(NLP, "Anna went to New York", gold, shown=gold[:1])
-    assert read(example) == ([(0, 1, 2)], [], [(3, 5)])
-
-
-def test_a_hidden_entity_that_is_shown_with_another_label_is_not_hidden():
-    example = with_hidden(NLP, "Anna went", [(0, 1, "PER")], shown=[(0, 1, "LOC")])
-    assert read(example)[2] == []
-
-
-def test_labels_of_hidden_entities_need_not_be_known():
-    assert read(with_hidden(NLP, "Anna went", [(0, 1, "DATE")]))[2] == [(0, 1)]
-
-
 @pytest.mark.parametrize("key", [None, "x"])
 def test_an_unknown_label_is_named(key):
     example = make_example(NLP, "Anna went", [(0, 1, "DATE")])
@@ -132,8 +113,8 @@ def test_nothing_is_annotated(text):
     target = read_target(make_example(NLP, text), IDS, False, spans_key="x", incorrect_spans_key="y")
     assert target.n_tokens == len(text)
     assert target.annotated is False
-    assert [part.shape for part in target[2:-2]] == [(0, 2), (0,), (0, 2), (0,), (0,), (0, 2)]
-    assert {part.dtype.name for part in target[2:-2]} == {"int64"}
+    assert [part.shape for part in target[2:-1]] == [(0, 2), (0,), (0, 2), (0,), (0,)]
+    assert {part.dtype.name for part in target[2:-1]} == {"int64"}
 
 
 # Candidates

@@ -10,13 +10,12 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model
 
-from spacy_weakner.corpus.weak import GOLD_GROUP, set_group
 from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.span_ner.model import build_span_classifier
 from spacy_weakner.span_ner.samplers import AllNegatives, NegativeSampler
 from spacy_weakner.ty import Entity
 
-from ..util import ALL_SPANS, Recorder, head_config, head_pipeline, make_example, make_examples
+from ..util import ALL_SPANS, Recorder, head_config, head_pipeline, make_examples
 
 ALL = ALL_SPANS
 UNIFORM = {"@misc": "spacy_weakner.UniformNegativeSampler.v1"}
@@ -48,13 +47,6 @@ def add_group(doc: Doc, name: str, entities: Iterable[Entity]) -> Doc:
     """Write a span group; spans may be without a label."""
     doc.spans[name] = [Span(doc, start, end, label=label) for start, end, label in entities]
     return doc
-
-
-def with_hidden(nlp: Language, text: str, gold: Sequence[Entity], shown: Sequence[Entity] = ()) -> Example:
-    """An example that keeps all its entities in the group of gold, and shows some of them."""
-    example = make_example(nlp, text, shown)
-    set_group(example.reference, GOLD_GROUP, gold)
-    return example
 
 
 def force_scores(model: Model, bias: Sequence[float]) -> None:

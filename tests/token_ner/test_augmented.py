@@ -61,7 +61,7 @@ def test_spaces_and_vocabulary_of_augmented_sentences_are_those_of_the_doc(nlp):
     assert doc.vocab is nlp.vocab
 
 
-@pytest.mark.parametrize("objective", [SELF, {**SELF, "agreement": True, "threshold": 0.3}])
+@pytest.mark.parametrize("objective", [SELF, {**SELF, "threshold": 0.3}])
 def test_a_split_batch_with_augmented_sentences_gives_the_same_gradients(objective):
     nlp = token_pipeline(objective)
     examples = [make_example(nlp, "Anna went"), augmented(nlp), make_example(nlp, ""), augmented(nlp, "Eve", ["Ada"])]

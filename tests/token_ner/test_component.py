@@ -95,21 +95,6 @@ def test_other_objectives_do_with_a_shared_one(objective):
     spacy.blank("xx").add_pipe("token_ner", config=head_config("token_ner", LISTENER, objective=objective))
 
 
-@pytest.mark.parametrize("objective", ["noise_robust", "self_training"])
-def test_another_training_forgets_what_was_seen(objective):
-    from spacy_weakner.losses import GeneralizedCrossEntropy
-    from spacy_weakner.roster.noise_robust import NoiseRobustLearning
-    from spacy_weakner.roster.self_training import SelfTraining
-
-    made = NoiseRobustLearning(GeneralizedCrossEntropy()) if objective == "noise_robust" else SelfTraining()
-    fresh = dict(vars(made))
-    kept = "_minorities" if objective == "noise_robust" else "_frequencies"
-    setattr(made, kept, numpy.ones(3))
-    made._counts["x"] = 1.0
-    made.reset()
-    assert len(getattr(made, kept)) == len(fresh[kept]) == 0 and made._counts == {}
-
-
 # Probabilities of tags, and the entities that they make
 
 

@@ -65,16 +65,16 @@ def test_the_loss_of_the_whole_tag(loss):
     known = tags != MISSING
 
     def value(outputs):
-        return hard_label_loss(loss, outputs, tags, known, known, whole_tag=True).loss
+        return hard_label_loss(loss, outputs, tags, known, whole_tag=True).loss
 
     entity = 1.0 / (1.0 + numpy.exp(-outputs[:, 0]))
     types = numpy.exp(outputs[:, 1:]) / numpy.exp(outputs[:, 1:]).sum(axis=1, keepdims=True)
     f = numpy.concatenate([1.0 - entity[:, None], entity[:, None] * types], axis=1)[known, tags[known]]
     expected = -numpy.log(f) if isinstance(loss, CategoricalCrossentropy) else (1.0 - f**0.7) / 0.7
     assert value(outputs) == pytest.approx(expected.sum())
-    found = hard_label_loss(loss, outputs, tags, known, known, whole_tag=True).outputs
+    found = hard_label_loss(loss, outputs, tags, known, whole_tag=True).outputs
     numpy.testing.assert_allclose(found, numeric_gradient(value, outputs), atol=1e-6)
-    two = hard_label_loss(loss, outputs, tags, known, known).loss
+    two = hard_label_loss(loss, outputs, tags, known).loss
     assert (value(outputs) == pytest.approx(two)) is isinstance(loss, CategoricalCrossentropy)
 
 

@@ -77,19 +77,6 @@ def test_the_teacher_reads_no_sentence_twice(nlp, monkeypatch, weak):
         numpy.testing.assert_allclose(found, numpy.concatenate(expected[::order]), rtol=1e-5)
 
 
-@pytest.mark.parametrize("decay, kept, replaced", [(0.0, False, True), (0.5, False, False), (1.0, True, False)])
-def test_decay_is_how_much_of_the_old_teacher_stays(nlp, decay, kept, replaced):
-    ner, spy = spied(nlp, teacher_decay=decay)
-    examples = make_examples(nlp)
-    ner.renew(examples)
-    before = teacher_rows(ner, spy, examples)
-    ner.update(examples, sgd=nlp.create_optimizer())
-    ner.renew(examples)
-    after = teacher_rows(ner, spy, examples)
-    assert numpy.allclose(after, before, atol=1e-6) is kept
-    assert numpy.allclose(after, spy.batches[-1].outputs, atol=1e-6) is replaced
-
-
 def test_a_teacher_that_removes_labels_needs_the_clock_and_renewals():
     nlp = token_pipeline(ROBUST)
     with pytest.raises(WeaknerError, match=r"\[WK004\] 'token_ner'"):
@@ -127,10 +114,8 @@ def test_removal_begins_at_the_first_renewal_after_the_start():
     assert loss_of(nlp, examples) > 0.0
     ner = ticked(nlp, step=10)
     assert loss_of(nlp, examples) > 0.0
-    assert ner.training_statistics() == {}
     ner.renew(examples)
     assert loss_of(nlp, examples) == 0.0
-    assert ner.training_statistics() == {"entity_removed": 1.0, "outside_removed": 1.0}
 
 
 def run(nlp, examples, steps=40, interval=20, learn_rate=0.02):
@@ -149,8 +134,6 @@ def test_wrong_labels_are_removed():
     examples = [make_example(nlp, "Bob runs", [(0, 1, "PER")]) for _ in range(9)]
     examples += [make_example(nlp, "Bob runs", [(0, 1, "LOC")]), make_example(nlp, "Paris", [(0, 1, "LOC")])]
     run(nlp, examples)
-    found = nlp.get_pipe("token_ner").training_statistics()
-    assert found == {"entity_removed": pytest.approx(1 / 11), "outside_removed": 0.0}
     assert entities_of(nlp, ["Bob runs", "Paris"]) == [[(0, 1, "PER")], [(0, 1, "LOC")]]
 
 
@@ -167,7 +150,6 @@ def test_self_training_makes_the_model_surer_of_the_tags_and_leaves_the_entity_h
     sure = [own[entities, 1:].max(axis=1) / own[entities, 1:].sum(axis=1) for own in (before, after)]
     assert (sure[1] > sure[0]).all()
     numpy.testing.assert_allclose(after[:, 0], before[:, 0], atol=0.02)
-    assert ner.training_statistics() == {"used": 1.0}
 
 
 def test_the_teacher_is_not_stored(tmp_path):

@@ -17,7 +17,6 @@ REGISTRIES: Dict[str, str] = {
     "spacy_readers": "@readers",
     "spacy_callbacks": "@callbacks",
     "spacy_augmenters": "@augmenters",
-    "spacy_loggers": "@loggers",
     "spacy_scorers": "@scorers",
     "spacy_tokenizers": "@tokenizers",
 }
