@@ -21,6 +21,7 @@ from common import (
     train,
     write_page,
 )
+from spacy.cli._util import parse_config_overrides
 
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus.docbin import write_docs
@@ -135,7 +136,7 @@ class Experiment(ABC):
         self.base = arguments.work / dataset
         self.folder = arguments.work / self.corpora_in.format(**values) / f"seed{seed}"
         # What was set by hand comes before all settings; the values are read as those of the command line are.
-        self.tuned = dict(setting.split("=", 1) for setting in arguments.set)
+        self.tuned = parse_config_overrides([f"--{setting}" for setting in arguments.set], env_var=None)
         self.models = self.folder / self.models_in.format(**values)
         if self.tuned:
             self.models /= "-".join(setting.replace("/", "_") for setting in arguments.set)

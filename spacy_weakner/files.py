@@ -162,6 +162,16 @@ def reading_stored(name: str) -> Iterator[None]:
         raise WeaknerError(Errors.WK800.format(name=name, reason=str(error) or type(error).__name__)) from error
 
 
+@contextmanager
+def reading_made(path: Path, command: str) -> Iterator[None]:
+    """Name the file, and the command that makes it, if its JSON has other contents."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        cure = f"Run 'spacy weakner {command}' again"
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error
+
+
 def read_object(path: Path, what: str) -> Any:
     """Read a JSON or TOML file. `what` it should hold is for the message; no object of JSON may have a name twice."""
     text = "\n".join(read_lines(path))

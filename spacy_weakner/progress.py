@@ -2,9 +2,8 @@
 
 import sys
 import time
-from threading import RLock
 from types import TracebackType
-from typing import Any, Callable, Dict, Generic, Iterable, Iterator, Optional, Sized, Type, TypeVar
+from typing import Any, Generic, Iterable, Iterator, Optional, Sized, Type, TypeVar
 
 T = TypeVar("T")
 # What is done sooner shows nothing.
@@ -47,8 +46,6 @@ class Progress(Generic[T]):
         self._started = time.monotonic()
         self._next = self._next_line()
         self._printed = False
-        self._shares: Dict[str, float] = {}
-        self._lock = RLock()  # parts are done in threads of their own
         self._bar = _bar(total, desc, unit, initial) if enabled and _is_interactive() else None
         self._lines = enabled and self._bar is None
 
@@ -62,23 +59,11 @@ class Progress(Generic[T]):
 
     def update(self, n: float = 1) -> None:
         """Count `n` more as done."""
-        with self._lock:
-            self.done += n
-            if self._bar is not None:
-                self._bar.update(round(self.done, 1) - self._bar.n)
-            elif self._lines and self._is_due():
-                self._print()
-
-    def part(self, name: str) -> Callable[[float], None]:
-        """One of the parts of the work, each of which counts as one and may be done at the same time as others. Gives
-        what is to be told which share of the part is done."""
-
-        def tell(share: float) -> None:
-            with self._lock:
-                self._shares[name] = max(share, self._shares.get(name, 0.0))
-                self.update(self._initial + sum(self._shares.values()) - self.done)
-
-        return tell
+        self.done += n
+        if self._bar is not None:
+            self._bar.update(round(self.done, 1) - self._bar.n)
+        elif self._lines and self._is_due():
+            self._print()
 
     def note(self, **values: Any) -> None:
         """Show values beside a bar."""

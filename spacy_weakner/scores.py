@@ -1,5 +1,6 @@
 """Precision, recall and F1 of entities."""
 
+from collections import Counter
 from dataclasses import fields, is_dataclass
 from typing import Any, Collection, Dict, Iterable, NamedTuple, Tuple
 
@@ -35,10 +36,6 @@ class Counts(NamedTuple):
     def f1(self) -> float:
         """RETURNS (float): In [0, 100]."""
         return 100.0 * 2 * self.tp / max(1, 2 * self.tp + self.fp + self.fn)
-
-    def plus(self, other: "Counts") -> "Counts":
-        """RETURNS (Counts): The sums."""
-        return Counts(self.tp + other.tp, self.fp + other.fp, self.fn + other.fn)
 
 
 class Accuracy(NamedTuple):
@@ -85,22 +82,14 @@ def count_matches(
     pairs (Iterable[Tuple[Collection[Entity], Collection[Entity]]]): (gold, predicted) entities of each sentence.
     RETURNS (Tuple[Counts, Dict[str, Counts]]): Over all labels, and per label (sorted).
     """
-    per_label: Dict[str, Counts] = {}
+    kinds: Tuple[Counter[str], ...] = (Counter(), Counter(), Counter())
     for gold, predicted in pairs:
         right = set(gold) & set(predicted)
-        for kind, entities in enumerate((right, set(predicted) - right, set(gold) - right)):
-            for _, _, label in entities:
-                one = Counts(*(int(kind == k) for k in range(3)))
-                per_label[label] = per_label.get(label, Counts()).plus(one)
-    return total(per_label), dict(sorted(per_label.items()))
-
-
-def total(per_label: Dict[str, Counts]) -> Counts:
-    """RETURNS (Counts): The sum over all labels."""
-    counts = Counts()
-    for label_counts in per_label.values():
-        counts = counts.plus(label_counts)
-    return counts
+        for kind, entities in zip(kinds, (right, set(predicted) - right, set(gold) - right), strict=True):
+            kind.update(label for _, _, label in entities)
+    labels = sorted({label for kind in kinds for label in kind})
+    per_label = {label: Counts(*(kind[label] for kind in kinds)) for label in labels}
+    return Counts(*(kind.total() for kind in kinds)), per_label
 
 
 def as_json(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 import io
 import sys
-from threading import Thread
 from types import SimpleNamespace
 
 import pytest
@@ -72,39 +71,6 @@ def test_updates_by_hand_and_what_was_done_before(clock, capsys):
         bar.update(5)
         raise KeyError
     assert [line.split()[0] for line in lines(capsys)] == ["10", "15"]
-
-
-def test_parts_at_the_same_time(clock, capsys):
-    with Progress(total=4, desc="ensemble", unit="training") as bar:
-        one, other = bar.part("0"), bar.part("1")
-        for tell, share in ((one, 0.4), (other, 0.8), (one, 0.2), (other, 1.0), (one, 1.0), (bar.part("2"), 1.0)):
-            clock.seconds += 6
-            tell(share)
-    assert [line.split(",")[0] for line in lines(capsys)] == [
-        "ensemble: 10 % (0 of 4 trainings)",
-        "ensemble: 30 % (1 of 4 trainings)",
-        "ensemble: 50 % (2 of 4 trainings)",
-        "ensemble: 75 % (3 of 4 trainings)",
-    ]
-
-
-def test_parts_are_told_of_by_threads():
-    bar = Progress(total=2, enabled=False)
-    first, second = bar.part("a"), bar.part("b")
-    other = Thread(target=second, args=[0.25])
-
-    class Share(float):
-        """Another thread comes in between while it is added."""
-
-        def __radd__(self, number):
-            if other.ident is None:
-                other.start()
-                other.join(timeout=0.2)
-            return number + float(self)
-
-    first(Share(0.5))
-    other.join()
-    assert bar.done == 0.75
 
 
 def test_a_bar_in_a_terminal(monkeypatch):

@@ -77,7 +77,6 @@ class FitReport(NamedTuple):
     threshold: float
     f1: Optional[float]  # F1 of the combination, in [0, 100]; None if there was only one Doc
     alone: Dict[str, float]  # F1 of each group alone
-    calibration_error: Optional[float]  # expected calibration error of the chosen entities' probabilities, in [0, 1]
     choice: str  # "combined", or the group that is used alone
 
 
@@ -109,7 +108,7 @@ def fit(
     every = _Sample.of(originals)
     n_gold = sum(doc.n_gold for doc in originals)
     alone = {name: _alone(originals, name) for name in docs[0].alone}
-    chosen, f1, error = tried[0], None, None
+    chosen, f1 = tried[0], None
     least = DEFAULT_THRESHOLD if threshold is None else threshold
     if n_sentences < 2:
         chosen = DEFAULT_PENALTY if penalty is None else penalty
@@ -125,7 +124,6 @@ def fit(
             least, f1 = best_threshold(every, probabilities, n_gold)
         else:
             f1 = _f1_of(every, choose(every.spans, probabilities - least), n_gold)
-        error = _calibration_error(every, probabilities, least)
     choice = COMBINED
     if f1 is not None and alone:
         margin = CLEARLY_WITH_FEW if n_sentences < FEW_DOCS else CLEARLY
@@ -135,7 +133,7 @@ def fit(
     sample = _Sample.of(docs)
     weights = fit_weights(sample.features, sample.right, sample.partition, penalties(main, chosen))
     reach = float(every.right.sum()) / max(1, n_gold)
-    report = FitReport(len(originals), len(every.right), n_gold, reach, chosen, least, f1, alone, error, choice)
+    report = FitReport(len(originals), len(every.right), n_gold, reach, chosen, least, f1, alone, choice)
     return Fitted(weights, counts, report)
 
 
@@ -231,10 +229,3 @@ def _f1_of(sample: _Sample, chosen: Ints, n_gold: int) -> float:
 
 def _f1(right: float, given: int, gold: int) -> float:
     return 200.0 * right / max(1, given + gold)
-
-
-def _calibration_error(sample: _Sample, probabilities: Floats, threshold: float) -> float:
-    chosen = choose(sample.spans, probabilities - threshold)
-    bins = numpy.minimum((probabilities[chosen] * 10).astype("int64"), 9)
-    gaps = numpy.bincount(bins, weights=probabilities[chosen] - sample.right[chosen], minlength=10)
-    return float(numpy.abs(gaps).sum()) / max(1, len(chosen))

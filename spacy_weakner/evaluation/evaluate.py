@@ -6,7 +6,7 @@ from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
 from spacy.tokens import Doc
 
 from ..corpus.gold import Gold
-from ..scores import Counts, total
+from ..scores import Counts
 from ..ty import Entities, Entity
 
 # Relations of a span to other spans: they separate the kinds of errors against gold, and of disagreement of sources.
@@ -143,7 +143,7 @@ class Evaluation:
             for label in sorted(exact)
         }
         everything = LabelScores(
-            total({label: scores.exact for label, scores in per_label.items()}),
+            Counts(*(phrases.total() for phrases in self._phrases.values())),
             ErrorCounts(*(errors.total() for errors in self._errors.values())),
         )
         right, wrong, missed = self._phrases.values()

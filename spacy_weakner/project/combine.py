@@ -20,12 +20,12 @@ from ..calibration.fitting import find_temperature
 from ..corpus.docbin import copy_with_groups, read_docs
 from ..corpus.weak import PREDICTED_PREFIX, copy_group
 from ..pipelines import TOKENIZER
+from ..runs.groups import FoldFiles
 from ..runs.training import Training
 from ..training.augmenting import CaseCopies
 from ..training.readers import make_example
 from .assembling import COMBINER, PROPOSES, WRITES, assemble, predict_docs, save, short_forms
 from .context import TrainingContext, pipeline_of
-from .folds import Fold
 
 
 class Predicted(NamedTuple):
@@ -58,7 +58,7 @@ class Head(NamedTuple):
 
 
 def plan_head(
-    context: TrainingContext, head: Head, gold: Path, dev: Optional[Path], folds: Sequence[Fold]
+    context: TrainingContext, head: Head, gold: Path, dev: Optional[Path], folds: Sequence[FoldFiles]
 ) -> Tuple[Head, List[Training]]:
     """Plan the trainings of a head, and give it their paths: without each fold, and on all gold, with dev to choose a
     checkpoint, which no fold may choose."""

@@ -13,9 +13,10 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES, Comparison, compare
 from ..evaluation.terms.collected import Collected, Key, find_collected
-from ..files import existing, parse_json
+from ..files import existing, parse_json, reading_made
 from ..progress import Progress
 from ..runs.config import words_per_update
+from ..runs.groups import FoldFiles
 from ..runtime.devices import on_device
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import holding
@@ -24,8 +25,8 @@ from ..training.augmenting import CaseCopies
 from .assembling import ON_PUBLIC_DATA, list_and_head, short_forms
 from .combine import Combination, Head, Predicted, plan_head, save_alone, with_candidates
 from .context import WITH_LISTS, TrainingContext, config_name, pipeline_of, weak_recipe
-from .folds import Fold, all_folds, make_folds
-from .layout import Corpora, has_docs, has_vectors, reading
+from .folds import all_folds, make_folds
+from .layout import Corpora, has_docs, has_vectors
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
 from .prepare import DEV, Preparation, read_preparation
 from .recommendations import DRAWS, Curve, measure_curve, plan_curve, recommend
@@ -233,7 +234,7 @@ def _with_gold(
         path = pipeline_of(on_weak)
         heads.append(Head(WEAK, WEAK_ALONE, path, [path] * len(folds), reads_lists=False))
         trainings.insert(0, on_weak)
-    draws = folds[:DRAWS] if dev is None else [Fold(dev, context.corpora.gold)] * DRAWS
+    draws = folds[:DRAWS] if dev is None else [FoldFiles(dev, context.corpora.gold)] * DRAWS
     parts = plan_curve(context, draws, dev)
     context.train([*trainings, *(training for part in parts for training in part.trainings)])
 
@@ -347,7 +348,7 @@ def read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
     """Read what `analyze --tune-terms` has written, if it has run."""
     if not corpora.labels.exists():
         return None
-    with reading(corpora.labels, "analyze --tune-terms"):
+    with reading_made(corpora.labels, "analyze --tune-terms"):
         found = parse_json(corpora.labels.read_bytes())
         scores = found["scores"]
         # Where no source has labeled the gold, nothing is known about the labels.

@@ -1,20 +1,13 @@
 """Folds of the gold: without dev, candidates are compared on each by pipelines that were not trained on it."""
 
 from pathlib import Path
-from typing import List, NamedTuple
+from typing import List
 
 from spacy.vocab import Vocab
 
 from ..corpus.docbin import read_docs, write_docs
 from ..errors import Errors, WeaknerError
-from ..runs.groups import ONE_LEARNABLE, learnable, split_folds
-
-
-class Fold(NamedTuple):
-    """A part of the gold, and all others without copies of it."""
-
-    held_out: Path
-    rest: Path
+from ..runs.groups import ONE_LEARNABLE, FoldFiles, learnable, split_folds, write_folds
 
 
 def all_folds(folder: Path) -> Path:
@@ -22,7 +15,7 @@ def all_folds(folder: Path) -> Path:
     return folder / "all.spacy"
 
 
-def make_folds(gold: Path, folder: Path, n: int, *, seed: int = 0, needed: bool = True) -> List[Fold]:
+def make_folds(gold: Path, folder: Path, n: int, *, seed: int = 0, needed: bool = True) -> List[FoldFiles]:
     """Split the gold, by document where identifiers tell; into fewer parts if there are fewer different sentences. It
     cannot be split if there are entities in one of them alone, which is an error if folds are needed."""
     parts = split_folds(list(read_docs(gold, Vocab())), n, seed)
@@ -33,11 +26,7 @@ def make_folds(gold: Path, folder: Path, n: int, *, seed: int = 0, needed: bool 
         reason = ONE_LEARNABLE
     if reason and needed:
         raise WeaknerError(Errors.WK361.format(path=gold, reason=reason, instead=", or dev (--dev)"))
-    folds = []
-    for i, part in enumerate(() if reason else parts, start=1):
-        folds.append(Fold(folder / f"fold-{i}.spacy", folder / f"rest-{i}.spacy"))
-        write_docs(folds[-1].held_out, part.held_out)
-        write_docs(folds[-1].rest, part.rest)
-    if folds:
-        write_docs(all_folds(folder), [doc for part in parts for doc in part.held_out])
-    return folds
+    if reason:
+        return []
+    write_docs(all_folds(folder), [doc for part in parts for doc in part.held_out])
+    return write_folds(parts, folder)

@@ -1,13 +1,12 @@
 """Names of the files in a project's folders: what one command writes and another reads."""
 
 import json
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Mapping
 
 from ..corpus.docbin import corpus_files
-from ..errors import Errors, WeaknerError
-from ..files import parse_json
+from ..errors import WeaknerError
+from ..files import parse_json, reading_made
 
 # Names of packages.
 IMPORTABLE = "letters from a to z, digits and underscores, with a letter first"
@@ -50,18 +49,8 @@ def has_vectors(path: Path) -> bool:
     meta = path / "meta.json"
     if not meta.exists():
         return False
-    with reading(meta, "encoder vectors"):
+    with reading_made(meta, "encoder vectors"):
         return int(parse_json(meta.read_bytes())["vectors"]["vectors"]) > 0
-
-
-@contextmanager
-def reading(path: Path, command: str) -> Iterator[None]:
-    """Name the file, and the command that makes it, if its JSON has other contents."""
-    try:
-        yield
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        cure = f"Run 'spacy weakner {command}' again"
-        raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:

@@ -14,10 +14,10 @@ from ..corpus.formats.reading import has_span_groups
 from ..corpus.gold import missing_tokens
 from ..corpus.language import corpus_language, record_language
 from ..errors import Errors, WeaknerError
-from ..files import check_output, existing, parse_json, write_text
+from ..files import check_output, existing, parse_json, reading_made, write_text
 from ..runtime.lock import holding
 from ..scores import Strict
-from .layout import Corpora, has_docs, reading
+from .layout import Corpora, has_docs
 from .rules import ChosenBy
 from .splitting import split_gold
 
@@ -147,7 +147,7 @@ def _forget(corpora: Corpora, no_text: bool) -> None:
 def read_preparation(corpora: Corpora) -> Preparation:
     """Read what `prepare` has written."""
     path = existing(corpora.splits, "'spacy weakner prepare' makes it")
-    with reading(path, "prepare"):
+    with reading_made(path, "prepare"):
         return Preparation.model_validate(parse_json(path.read_bytes()))
 
 

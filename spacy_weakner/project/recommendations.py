@@ -14,12 +14,11 @@ from ..corpus.weak import doc_entities
 from ..evaluation.bootstrap import Bootstrap
 from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES
-from ..runs.groups import group_docs
+from ..runs.groups import FoldFiles, group_docs
 from ..runs.training import Training
 from ..scores import count_matches
 from .combine import Predicted
 from .context import TrainingContext, pipeline_of
-from .folds import Fold
 from .rules import LINEAR, Facts
 from .selection import Point
 
@@ -57,7 +56,7 @@ class Curve(NamedTuple):
     high: float = 0.0
 
 
-def plan_curve(context: TrainingContext, draws: Sequence[Fold], dev: Optional[Path]) -> List[Part]:
+def plan_curve(context: TrainingContext, draws: Sequence[FoldFiles], dev: Optional[Path]) -> List[Part]:
     """Plan trainings on a quarter and on half of the gold, several draws each, from the rest of a fold. Every draw
     holds the smaller one; dev chooses its checkpoint. Parts that would be too small, or have no entities, are left
     out."""
@@ -95,7 +94,7 @@ def _first(groups: Sequence[List[Doc]], n: int) -> List[Doc]:
 
 
 def measure_curve(
-    parts: Sequence[Part], whole: Sequence[Predicted], sentences: float, draws: Sequence[Fold], seed: int
+    parts: Sequence[Part], whole: Sequence[Predicted], sentences: float, draws: Sequence[FoldFiles], seed: int
 ) -> Curve:
     """Score gold alone on what is held out of each draw: trained on the parts and, from its predictions, on all."""
     counts = []

@@ -7,9 +7,8 @@ from typing import Dict, List, Optional, Sequence, Tuple
 from pydantic import model_validator
 
 from ..evaluation.compare import CandidateScores, Comparison
-from ..files import existing, parse_json, write_text
+from ..files import existing, parse_json, reading_made, write_text
 from ..scores import Strict
-from .layout import reading
 from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
 
 # Points of F1 by which a candidate must be better than the combination, beside being so by more than chance (best.md).
@@ -69,7 +68,7 @@ class Selection(Strict):
     def load(cls, path: Path) -> "Selection":
         """Read what `save` has written."""
         path = existing(Path(path), "'spacy weakner fit' makes it")
-        with reading(path, "fit"):
+        with reading_made(path, "fit"):
             return cls.model_validate(parse_json(path.read_bytes()))
 
     def headline(self) -> str:
@@ -128,7 +127,7 @@ def read_scores(path: Optional[Path]) -> Dict[str, CandidateScores]:
     """Scores on test by candidate, as `evaluate` has written them; empty if there are none."""
     if path is None or not Path(path).exists():
         return {}
-    with reading(path, "evaluate"):
+    with reading_made(path, "evaluate"):
         scores = [CandidateScores.model_validate(row) for row in parse_json(Path(path).read_bytes())]
         return {row.name: row for row in scores}
 

@@ -1,9 +1,11 @@
 """What belongs together when gold is split: sentences of one document, and copies of a sentence."""
 
+from pathlib import Path
 from typing import Dict, List, NamedTuple, Sequence
 
 from spacy.tokens import Doc
 
+from ..corpus.docbin import write_docs
 from ..corpus.documents import document_of
 from ..corpus.sentences import sentence_key
 from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUSPECT_GROUP, WEAK_PREFIX, get_id
@@ -19,6 +21,13 @@ class FoldDocs(NamedTuple):
 
     held_out: List[Doc]
     rest: List[Doc]
+
+
+class FoldFiles(NamedTuple):
+    """Their corpora."""
+
+    held_out: Path
+    rest: Path
 
 
 def count_documents(docs: Sequence[Doc]) -> int:
@@ -52,6 +61,15 @@ def split_folds(docs: Sequence[Doc], folds: int, seed: int = 0) -> List[FoldDocs
     rest would hold no label. There are fewer than `folds` where there are fewer different sentences."""
     found = _deal(group_docs(docs, str(seed), least=folds), folds)
     return found if learnable(found) else _deal(group_docs(docs, str(seed), least=len(docs) + 1), folds)
+
+
+def write_folds(folds: Sequence[FoldDocs], folder: Path) -> List[FoldFiles]:
+    """Write folds as `fold-<n>.spacy` and `rest-<n>.spacy`, with n from 1 on."""
+    files = [FoldFiles(folder / f"fold-{n}.spacy", folder / f"rest-{n}.spacy") for n in range(1, len(folds) + 1)]
+    for paths, parts in zip(files, folds, strict=True):
+        for path, docs in zip(paths, parts, strict=True):
+            write_docs(path, docs)
+    return files
 
 
 ONE_LEARNABLE = "only one sentence of it (or copies of it) has entities"

@@ -8,14 +8,14 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 
 from spacy.vocab import Vocab
 
-from ..corpus.docbin import read_docs, write_docs
+from ..corpus.docbin import read_docs
 from ..corpus.language import record_language, recorded_language
 from ..errors import Errors, WeaknerError, check_range
-from ..files import atomic_path, check_output, existing, parse_json, write_text
+from ..files import atomic_path, check_output, existing, parse_json, reading_made, write_text
 from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
 from .config import check_passes, flat_config, resolved_config, train_corpus, updates_of
-from .groups import ONE_LEARNABLE, learnable, split_folds
+from .groups import ONE_LEARNABLE, learnable, split_folds, write_folds
 from .training import BEST, LAST, Trained, Training, check_trainings, train_all
 
 FOLDS, MEMBERS, GRID = "folds.json", "members.json", "grid.json"
@@ -127,10 +127,9 @@ def train_folds(
     # Until all is done there are no folds: pipelines and corpora of two runs do not belong together.
     (output / FOLDS).unlink(missing_ok=True)
     trainings = []
-    for n, part in enumerate(parts, start=1):
-        held_out, rest = output / f"fold-{n}.spacy", output / f"rest-{n}.spacy"
-        for path, docs in ((held_out, part.held_out), (rest, part.rest)):
-            write_docs(path, docs)
+    files = write_folds(parts, output)
+    for n, (held_out, rest) in enumerate(files, start=1):
+        for path in (held_out, rest):
             record_language(path, recorded_language(gold))
         values: Dict[str, Any] = {"paths.train": str(rest), "paths.dev": str(rest if dev is None else dev)}
         if dev is None:
@@ -139,8 +138,7 @@ def train_folds(
         trainings.append(Training(config, output / f"model-{n}", {**values, **(overrides or {})}))
     results = train_all(trainings, processes=processes, gpu_id=gpu_id, ray=ray, desc="folds", progress=progress)
     found, rows = [], []
-    for n, (part, trained) in enumerate(zip(parts, results, strict=True), start=1):
-        held_out = output / f"fold-{n}.spacy"
+    for part, (held_out, _), trained in zip(parts, files, results, strict=True):
         fold = Fold(trained.output / (LAST if dev is None else BEST), held_out, len(part.held_out), trained.skipped)
         found.append(fold)
         model = fold.model.relative_to(output).as_posix()
@@ -154,12 +152,9 @@ def read_folds(folder: Path) -> List[Tuple[str, Path]]:
     """Pipelines, each with the corpus that it was not trained on, from an output of `train_folds`."""
     folder = Path(folder)
     index = existing(folder / FOLDS, "make folds with 'spacy weakner train --folds'")
-    try:
+    with reading_made(index, "train --folds"):
         rows = parse_json(index.read_bytes())
         folds = [(str(folder / str(row["model"])), folder / str(row["corpus"]), row["corpus_hash"]) for row in rows]
-    except (ValueError, TypeError, KeyError) as error:
-        cure = "Train the folds again with 'spacy weakner train --folds'"
-        raise WeaknerError(Errors.WK206.format(path=index, reason=error, cure=cure)) from error
     for _, corpus, key in folds:
         if hash_file(existing(corpus)) != key:
             raise WeaknerError(Errors.WK367.format(path=corpus))
@@ -253,11 +248,8 @@ def find_members(model: Union[str, Path]) -> List[Union[str, Path]]:
     index = Path(model) / MEMBERS
     if not index.is_file():
         return [model]
-    try:
+    with reading_made(index, "train --members"):
         names = [str(name) for name in parse_json(index.read_bytes())]
-    except (ValueError, TypeError) as error:
-        cure = "Train the members again with 'spacy weakner train --members'"
-        raise WeaknerError(Errors.WK206.format(path=index, reason=error, cure=cure)) from error
     return [existing(index.parent / name, "run 'spacy weakner train --members' again") for name in names]
 
 

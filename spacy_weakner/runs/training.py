@@ -87,11 +87,9 @@ def train_all(
         jobs = [_Job(training, stack) for training in trainings]
         pending = [job for job in jobs if job.trained is None]
         bar = stack.enter_context(Progress[None](total=len(jobs), desc=desc, unit="training", enabled=progress))
-        tell = [(job, bar.part(str(n))) for n, job in enumerate(jobs)]
 
         def show_progress() -> None:
-            for job, tell_share in tell:
-                tell_share(job.share_done())
+            bar.update(sum(job.share_done() for job in jobs) - bar.done)
 
         if pending:
             pool = stack.enter_context(_pool(min(processes, len(pending)), gpu_id, ray, pending[0].work.parent))
@@ -218,14 +216,10 @@ def _run(gpu_id: int, training: Training) -> str:
     """Run `spacy train` in this process, and write what it prints to the log in the output. Returns the name of a
     folder there with what was trained: a machine that was lost may still write to another."""
     config, output, overrides = training
-    made = uuid4().hex
-    arguments = [str(config), "--output", str(output / made), "--gpu-id", str(gpu_id)]
-    for key, value in overrides.items():
-        arguments += [f"--{key}", value if isinstance(value, str) else json.dumps(value)]
-    log = output / LOG
+    made, log = uuid4().hex, output / LOG
     try:
         with _printing_to(log):
-            code = _spacy_train(arguments)
+            code = _spacy_train(config, output / made, overrides, gpu_id)
     except OSError as error:
         if error.errno not in DISK_ERRORS:
             raise
@@ -256,10 +250,10 @@ def _printing_to(log: Path) -> Iterator[None]:
         os.close(file_)
 
 
-def _spacy_train(arguments: Sequence[str]) -> int:
+def _spacy_train(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int) -> int:
     """The exit code."""
     import wasabi
-    from spacy.cli import setup_cli
+    from spacy.cli.train import train
 
     wasabi.msg.show_color = False
     os.environ["ANSI_COLORS_DISABLED"] = "1"  # for those that are made from now on
@@ -270,9 +264,8 @@ def _spacy_train(arguments: Sequence[str]) -> int:
 
         # As it is in a new process: an earlier training may have set it.
         torch.set_float32_matmul_precision("highest")
-    sys.argv = ["spacy", "train", *arguments]
     try:
-        setup_cli()
+        train(config, output, use_gpu=gpu_id, overrides=dict(overrides))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
     except Exception as error:  # of many kinds: the log shows it, if the disk takes it

@@ -16,10 +16,11 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
 from spacy_weakner.project.combine import Head, Predicted, with_candidates
 from spacy_weakner.project.context import TrainingContext
-from spacy_weakner.project.folds import Fold, all_folds, make_folds
+from spacy_weakner.project.folds import all_folds, make_folds
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.recommendations import plan_curve
 from spacy_weakner.project.rules import Settings
+from spacy_weakner.runs.groups import FoldFiles
 from spacy_weakner.training.augmenting import CaseCopies
 
 from ..util import make_doc
@@ -120,7 +121,7 @@ def test_copies_in_other_case(context):
 @pytest.mark.parametrize("per_document, sizes", [(None, [25, 50]), (5, [25, 50]), (8, [24, 48]), (50, [25, 50])])
 def test_parts_of_the_curve(context, tmp_path, per_document, sizes):
     gold, dev = write(context.corpora.gold, 100, per_document), tmp_path / "dev.spacy"
-    parts = plan_curve(context, [Fold(dev, gold)] * 3, dev)
+    parts = plan_curve(context, [FoldFiles(dev, gold)] * 3, dev)
     assert [part.sentences for part in parts] == [pytest.approx(n, abs=4) for n in sizes]
     small, large = ([texts(t.overrides["paths.train"]) for t in part.trainings] for part in parts)
     assert len(small) == len(large) == 3 and all(map(set.__lt__, small, large))
@@ -145,13 +146,13 @@ def test_parts_of_folds(context, tmp_path):
 
 def test_parts_that_would_tell_nothing(context):
     gold = write(context.corpora.gold, 30)
-    assert [part.sentences for part in plan_curve(context, [Fold(gold, gold)], gold)] == [15]
+    assert [part.sentences for part in plan_curve(context, [FoldFiles(gold, gold)], gold)] == [15]
     write(gold, 100, labeled=0)
-    assert plan_curve(context, [Fold(gold, gold)], gold) == []
+    assert plan_curve(context, [FoldFiles(gold, gold)], gold) == []
 
 
 def test_many_copies_of_one_sentence(context):
     gold, docs = context.corpora.gold, [make_doc(NLP, text, entities) for text, entities in sentences(40)]
     write_docs(gold, [*docs, *[make_doc(NLP, "Anna sings", [(0, 1, "PER")])] * 80])
     # They stay together, so that nothing is near to half of the gold.
-    assert all(abs(part.sentences - 30) <= 15 for part in plan_curve(context, [Fold(gold, gold)], gold))
+    assert all(abs(part.sentences - 30) <= 15 for part in plan_curve(context, [FoldFiles(gold, gold)], gold))

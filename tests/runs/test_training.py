@@ -504,8 +504,17 @@ def test_a_failing_training_shows_its_log_and_ends_the_others(tmp_path, gold):
     assert "nosuch" in (tmp_path / "a" / "train.log").read_text()
 
 
+def test_settings_keep_their_types(tmp_path, monkeypatch):
+    given = {"paths.train": "2024", "paths.dev": "true", "training.max_steps": 3, "training.seed": None}
+    found = []
+    monkeypatch.setattr("spacy.cli.train.train", lambda *_, overrides, **__: found.append(overrides))
+    (tmp_path / "train.log").touch()
+    training._run(-1, Training(CONFIG, tmp_path, given))
+    assert found == [given]
+
+
 def test_a_full_disk_ends_a_training_with_one_line(tmp_path, monkeypatch):
-    def full(arguments):
+    def full(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(training, "_spacy_train", full)
