@@ -12,14 +12,11 @@ from thinc.api import ConfigValidationError
 
 from spacy_weakner.abbreviations.component import Abbreviations
 from spacy_weakner.corpus.docbin import write_docs
-from spacy_weakner.corpus.weak import set_source
 from spacy_weakner.crf.kernel import CRFParameters
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.likelihood import Target
-from spacy_weakner.encoders.queried import Queried
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
-from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.mrc_ner.boundaries import Relabeler
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.entity_types import EntityTyping
@@ -30,7 +27,7 @@ from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.objective import Objective
 from spacy_weakner.ty import Tick
 
-from .util import TOK2VEC, make_doc, make_example, make_examples
+from .util import TOK2VEC, make_doc
 
 GOLDEN = {
     "architectures": "AttentionEncoder BiLSTMEncoder CRFTagger ConditionedEncoder IndicatorFeatures OnnxEncoder "
@@ -107,88 +104,11 @@ def test_configs_are_filled_with_the_defaults():
 # Each made with real arguments and called once
 
 
-@pytest.mark.parametrize("name", COMPONENTS)
-def test_factories(name):
-    nlp = spacy.blank("xx")
-    pipe = nlp.add_pipe(name)
-    assert isinstance(pipe, COMPONENTS[name])
-    needed = {
-        "gazetteer_ruler": {"terms": [Term("LOC", "York")]},
-        "term_linker": {"terms": [Term("LOC", "York", id="Q1")]},
-        "mrc_ner": {"queries": {"LOC": "places", "PER": "people"}},
-        "sentence_category": {"labels": ["news", "sports"]},
-    }
-    examples = make_examples(nlp)
-    for example in examples:
-        example.reference.cats = {"news": 1.0}
-        set_source(example.reference, "list", [(0, 1, "LOC")])
-    pipe.initialize(lambda: examples, nlp=nlp, **needed.get(name, {}))
-    assert len(nlp("New York")) == 2
-
-
-FEATURES = {"@architectures": "spacy_weakner.IndicatorFeatures.v1", "rows": 50, "window": 1, "affixes": 2}
-ATTENTION = {"tok2vec": TOK2VEC, "heads": 4, "dropout": 0.1, "residual": False, "init_range": 0.1}
-
-
-@pytest.mark.parametrize(
-    "name, settings, width",
-    [
-        ("CRFTagger", {"tok2vec": TOK2VEC, "nO": 3}, 3),
-        ("CRFTagger", {"tok2vec": FEATURES, "nO": 3}, 3),
-        ("TokenClassifier", {"tok2vec": TOK2VEC, "nO": 3}, 3),
-        ("BiLSTMEncoder", {"embed": TOK2VEC, "width": 6, "depth": 2}, 6),
-        ("BiLSTMEncoder", {"embed": TOK2VEC, "width": 6, "projection_width": 4, "dropout": 0.5, "init_range": 0.1}, 6),
-        *(("AttentionEncoder", {**ATTENTION, "kind": kind}, 16) for kind in ("soft", "scaled", "unscaled", "learned")),
-    ],
-)
-def test_layers_over_tokens(name, settings, width):
-    model = make("architectures", f"spacy_weakner.{name}.v1", **settings)
-    docs = [make_doc(NLP, "a b")]
-    model.initialize(X=docs, **({"Y": [numpy.zeros((2, 3), dtype="float32")]} if "nO" in settings else {}))
-    assert model.predict(docs)[0].shape == (2, width)
-
-
-def test_transformer_encoder(tiny_bert):
-    settings = {"pooling": "first", "frozen_layers": 1, "layer_decay": 0.9, "max_length": 30, "stride": 5}
-    model = make("architectures", "spacy_weakner.TransformerEncoder.v1", name=str(tiny_bert), width=16, **settings)
-    docs = [make_doc(NLP, "a b")]
-    model.initialize(X=docs)
-    assert model.predict(docs)[0].shape == (2, 16)
-
-
-def test_layers_over_spans_and_sentences():
-    docs = [make_doc(NLP, "a b"), make_doc(NLP, "")]
-    model = make("architectures", "spacy_weakner.SpanClassifier.v1", tok2vec=TOK2VEC, hidden_width=5, nO=3)
-    model.initialize(X=docs[:1], Y=[numpy.zeros((2, 3), dtype="float32")])
-    (vectors,) = model.predict(docs[:1])
-    assert vectors.shape == (2, 16)
-    assert model.get_ref("head").predict((vectors, numpy.asarray([(0, 1), (0, 2)]))).shape == (2, 3)
-    model = make("architectures", "spacy_weakner.SentenceCategory.v1", tok2vec=TOK2VEC, nO=3)
-    model.initialize(X=docs, Y=numpy.zeros((2, 3), dtype="float32"))
-    assert model.predict(docs).shape == (2, 3)
-
-
 def test_source_votes():
     block = {"@architectures": "spacy_weakner.SourceFeatures.v1", "sources": ["terms"], "strength": 2.0, "dropout": 0.5}
     model = make("architectures", "spacy_weakner.CRFTagger.v1", tok2vec=TOK2VEC, source_features=block)
     settings = model.get_ref("source_features").attrs["settings"]
     assert (settings.sources, settings.strength, settings.dropout) == (["terms"], 2.0, 0.5)
-
-
-def test_mrc_extractor():
-    encoder = {"@architectures": "spacy_weakner.ConditionedEncoder.v1", "tok2vec": TOK2VEC}
-    model = make("architectures", "spacy_weakner.MRCExtractor.v1", encoder=encoder)
-    asked = Queried([make_doc(NLP, "a b")], ["people", "some places", "things"])
-    model.initialize(X=asked, Y=[])
-    assert model.predict(asked)[0].shape == (2, 3, 3 * 16)
-
-
-def test_query_context_encoder(tiny_bert):
-    settings = {"max_length": 30, "stride": 5, "batch_pieces": 100}
-    model = make("architectures", "spacy_weakner.QueryContextEncoder.v1", name=str(tiny_bert), **settings)
-    model.initialize()
-    (vectors,) = model.predict(Queried([make_doc(NLP, "a b")], ["people"]))
-    assert vectors.shape[:2] == (2, 1)
 
 
 def test_onnx_encoder():
@@ -305,15 +225,6 @@ def test_reduce_on_plateau():
     plateau = make("callbacks", "spacy_weakner.ReduceOnPlateau.v1", **settings)
     assert {key: getattr(plateau, key) for key in settings} == settings
     plateau(spacy.blank("xx"), {"step": 0, "epoch": 0})
-
-
-@pytest.mark.parametrize("components", [None, {"crf_ner": ["encoder", "head"]}])
-def test_load_weights(trained_path, components):
-    nlp, other = spacy.load(trained_path), spacy.load(trained_path)
-    callback = make("callbacks", "spacy_weakner.LoadWeights.v1", path=str(trained_path), components=components)
-    assert callback(other) is other
-    example = make_example(nlp, "Bob", [(0, 1, "PER")])
-    assert nlp.evaluate([example])["ents_f"] == other.evaluate([example])["ents_f"] == 1.0
 
 
 def test_drop_vectors():

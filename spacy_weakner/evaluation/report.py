@@ -11,7 +11,7 @@ from ..corpus.case import CASES, has_case
 from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold
 from ..corpus.weak import doc_entities, doc_ids
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output, write_text
 from ..pipelines import load_pipeline
 from ..runtime.devices import on_device
@@ -94,6 +94,8 @@ def report(
         raise WeaknerError(Errors.WK109.format(path=output))
     inputs = [Path(path) for path in (test, labels) if path is not None]
     parsed = {candidate.name: candidate for candidate in make_candidates(candidates)} if test is not None else {}
+    if selected is not None:
+        check_choice("selected", selected, parsed)
     check_output([*inputs, *(candidate.path for candidate in parsed.values())], [output])
     sections = list(first)
     rows: List[Comparison] = []

@@ -1,5 +1,6 @@
 """Trains candidates, compares them on one corpus, and selects the best."""
 
+import shlex
 from pathlib import Path
 from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
@@ -366,5 +367,5 @@ def _suggest_command(corpora: Corpora, facts: Facts, pipeline: Path, is_list: bo
     """The command that suggests sentences to annotate next. A list alone has no uncertainty."""
     if not facts.text or is_list:
         return ""
-    gold = f" --exclude {corpora.annotated}" if has_docs(corpora.annotated) else ""
-    return f"spacy weakner suggest {corpora.text} next.jsonl --model {pipeline}{gold}"
+    command = ["spacy", "weakner", "suggest", str(corpora.text), "next.jsonl", "--model", str(pipeline)]
+    return shlex.join([*command, *(["--exclude", str(corpora.annotated)] if has_docs(corpora.annotated) else [])])

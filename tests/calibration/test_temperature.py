@@ -14,7 +14,7 @@ from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import log_softmax
 
-from ..util import SENTENCES, head_pipeline, make_example, make_examples, train
+from ..util import SENTENCES, head_pipeline, make_example, make_examples
 
 NLP = spacy.blank("xx")
 # What no model trained on the others can know.
@@ -41,17 +41,6 @@ def test_the_gold_becomes_as_likely_as_it_can_and_predictions_stay(tmp_path, tra
         loss(report.temperature.value) <= loss(report.temperature.value * factor) + 1e-9
         for factor in (0.8, 0.95, 1.05, 1.2)
     )
-
-
-def test_the_arithmetic_stays_the_same(tmp_path, gold):
-    """Numbers as they were when temperature and bias were commands of their own."""
-    nlp = head_pipeline("crf_ner")
-    train(nlp, make_examples(nlp), steps=15)
-    nlp.to_disk(tmp_path / "model")
-    args = (tmp_path / "model", gold([*SENTENCES, *WRONG]), tmp_path / "out")
-    report = calibrate(*args, fit=["temperature", "bias"])
-    assert report.temperature[:3] == pytest.approx((3.4596868, 4.3225585, 1.6702992), rel=1e-4)
-    assert report.bias[:3] == pytest.approx((0.0, 500 / 7, 500 / 7))
 
 
 def test_loss_of_spans_is_that_of_all_spans_one_by_one():
@@ -88,16 +77,3 @@ def test_unusable_input(tmp_path, trained, gold, fit):
     (tmp_path / "out").mkdir()
     with pytest.raises(WeaknerError, match="WK314"):
         calibrate(trained, gold(SENTENCES), tmp_path / "out", fit=[fit])
-
-
-@pytest.mark.parametrize("temperature", [0.05, 0.5, 2.0, 20.0])
-def test_temperature_changes_no_entity_of_an_untrained_model(temperature):
-    nlp = head_pipeline("span_ner")
-    ner = nlp.get_pipe("span_ner")
-    head = ner.model.get_ref("head")
-    head.set_param("W", head.get_param("W") * 3)
-    texts = ["Anna went to New York and back again", "Bob Smith likes Paris more than Rome", "a b c d e f g"]
-    before = [doc_entities(nlp(text)) for text in texts]
-    ner.set_temperature(temperature)
-    assert [doc_entities(nlp(text)) for text in texts] == before
-    assert any(before)

@@ -235,6 +235,7 @@ def test_bad_input_is_refused_before_anything_is_written(corpus, tmp_path):
     candidates = {"x": corpus}
     for message, settings in [
         ("WK411.*nothing to report", {}),
+        ("WK005.*selected", {"test": corpus, "candidates": candidates, "selected": "none"}),
         ("WK411.*no test set", {"candidates": candidates, "labels": corpus}),
         ("WK401", {"test": corpus}),
         ("WK005.*examples", {"labels": corpus, "examples": -1}),

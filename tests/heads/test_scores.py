@@ -43,7 +43,7 @@ def test_temperature_changes_scores_but_not_entities(load, head):
     assert entities_of(nlp, TEXTS) == GOLD
 
 
-@pytest.mark.parametrize("temperature", [0.05, 20.0])
+@pytest.mark.parametrize("temperature", [0.05, 0.5, 2.0, 20.0])
 def test_temperature_changes_no_entity_of_an_untrained_head(nlp, ner, head, temperature):
     stir(nlp, head)
     texts = ["Anna went to New York and back again", "Bob Smith likes Paris more than Rome", "a b c d e f g"]

@@ -285,35 +285,6 @@ def test_folds_are_found_again(tmp_path, gold, trainings):
         read_folds(tmp_path)
 
 
-def test_folds_do_not_depend_on_the_order(tmp_path, gold, trainings):
-    def texts(name):
-        return [
-            {doc.text for doc in read_docs(fold.corpus, Vocab())} for fold in train_folds(CONFIG, gold, tmp_path / name)
-        ]
-
-    one = texts("one")
-    write_docs(gold, list(reversed(list(read_docs(gold, Vocab())))))
-    assert texts("two") == one
-
-
-def test_copies_of_a_sentence_share_a_fold(tmp_path, trainings):
-    docs = [make_doc(NLP, f"{text} {i}", entities) for i in range(5) for text, entities in SENTENCES]
-    write_docs(tmp_path / "gold.spacy", [*docs, *docs])
-    found = train_folds(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
-    texts = [{doc.text for doc in read_docs(fold.corpus, Vocab())} for fold in found]
-    assert sum(map(len, texts)) == len(docs) and sum(fold.docs for fold in found) == 2 * len(docs)
-
-
-def test_a_document_shares_a_fold(tmp_path, trainings):
-    docs = [make_doc(NLP, f"{text} {i}", entities) for i in range(5) for text, entities in SENTENCES]
-    for i, doc in enumerate(docs):
-        weak.set_id(doc, f"d{i // 4}.{i % 4}")
-    write_docs(tmp_path / "gold.spacy", docs)
-    found = train_folds(CONFIG, tmp_path / "gold.spacy", tmp_path / "out", folds=3)
-    names = [{weak.get_id(doc).split(".")[0] for doc in read_docs(fold.corpus, Vocab())} for fold in found]
-    assert sorted(map(len, names)) == [1, 2, 2] and len(set.union(*names)) == 5
-
-
 def test_labels_in_one_sentence_alone(tmp_path, trainings):
     docs = [make_doc(NLP, f"sentence {i}", [(0, 1, "X")] if i == 0 else []) for i in range(9)]
     write_docs(tmp_path / "gold.spacy", docs)

@@ -23,14 +23,6 @@ from .util import (
 )
 
 
-def test_the_loss_is_the_mean_over_docs_also_without_a_category(nlp):
-    pipe, examples = nlp.get_pipe(NAME), category_examples(nlp)
-    losses = nlp.update([*examples, category_example(nlp, "anything")], sgd=False)
-    single = [pipe.get_loss([eg])[0] for eg in examples]
-    assert losses[NAME] == pytest.approx(sum(single) / (len(single) + 1), rel=1e-5)
-    assert type(losses[NAME]) is float
-
-
 @pytest.mark.parametrize("weight", [0.0, 0.5, 3.0])
 def test_the_weight_scales_loss_and_gradient(weight):
     found = {}

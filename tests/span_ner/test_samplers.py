@@ -188,15 +188,6 @@ def test_without_a_number_of_epochs_it_is_that_of_the_training():
     assert WeightedNegativeSampler(n_epochs=9.0).temperature(Tick(0, 0, 0.0, n_epochs=100.0)) == 3.0
 
 
-def test_the_drawing_gets_sharper():
-    # The most probable of the five is drawn with 0.777 in the beginning, with 0.999748 in the end.
-    sampler = WeightedNegativeSampler(ratio=0.25, include_outside=False)
-    for tick, column in ((BEGIN, 2), (END, 3)):
-        first = [sampler(5, 4, numpy.log(Z), tick)[0] for _ in range(DRAWS)]
-        counts = numpy.bincount(first, minlength=5)
-        assert_frequencies(counts, ORACLE[False][column], DRAWS)
-
-
 @pytest.mark.parametrize("sampler", SAMPLERS[1:])
 def test_probabilities_zero_and_one(sampler):
     certain = numpy.asarray([(1, 0, 0), (0, 1, 0), (0.5, 0.5, 0), (0, 0.5, 0.5)], dtype="float64")
