@@ -134,9 +134,9 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     this = this._replace(weak=texts)
     for row in () if arguments.alone else rows:
         method = "match" if row.name == TERM_LIST else row.name
-        add(evidence, this._replace(method=method), row, Cost(), ece=row.scores().ece)
+        add(evidence, this._replace(method=method), row, Cost(), ece=row.ece)
     best = next(row for row in rows if row.name == selection.best)
-    more = {"ece": best.scores().ece, **chosen}
+    more = {"ece": best.ece, **chosen}
     add(evidence, this, best, cost, **more)
 
 

@@ -108,7 +108,7 @@ def train(folder: Path, files: Dict[str, Path], lists: List[Path], tokens: Dict[
     selection = Selection.load(folder / "training" / "selection.json")
     paths = {each.name: folder / each.path for each in selection.candidates}
     names = {"list": TERM_LIST, "packaged": selection.best}
-    rows = {row.name: row.counts.f1 for row in compare(test, {name: paths[name] for name in {*names.values()}})}
+    rows = {row.name: row.f1 for row in compare(test, {name: paths[name] for name in {*names.values()}})}
     return Trained(paths[selection.best], {what: round(rows[name], 2) for what, name in names.items()})
 
 

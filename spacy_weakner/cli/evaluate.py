@@ -6,7 +6,7 @@ from typing import Annotated, Any, List, Optional, Sequence
 from wasabi import msg
 
 from ..evaluation.candidates import parse_candidates, split_source
-from ..evaluation.compare import Comparison, compare
+from ..evaluation.compare import CandidateScores, compare
 from ..evaluation.report import report
 from ..evaluation.tables import comparison_table
 from ..project.selection import Selection
@@ -27,7 +27,7 @@ def evaluate(
     labels: Optional[Path] = None,
     title: str = "Report",
     **settings: Any,
-) -> List[Comparison]:
+) -> List[CandidateScores]:
     """Score pipelines and labels on one test set, in one table; --html writes a report with plots and errors.
 
     test (Path): Gold corpus: a .spacy file or a folder of them; with --selection it may be missing.
@@ -65,7 +65,7 @@ def _check(given: Any) -> None:
     before=_check,
     output=Annotated[Optional[Path], shared("output")],
 )
-def show(rows: List[Comparison], given: Any) -> None:
+def show(rows: List[CandidateScores], given: Any) -> None:
     output: Optional[Path] = given.output
     if rows:
         table = comparison_table(rows)
@@ -73,7 +73,7 @@ def show(rows: List[Comparison], given: Any) -> None:
     else:
         say("info", f"{given.test} is no test set: the report has only the scores that the selection was made by.")
     if output is not None and rows:
-        write_json(output, [row.scores().model_dump() for row in rows])
+        write_json(output, [row.model_dump() for row in rows])
         say("good", "Scores", output)
     elif output is not None:
         output.unlink(missing_ok=True)  # those of an earlier run belong to another test set

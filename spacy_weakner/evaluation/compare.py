@@ -1,14 +1,14 @@
 """One test set, many candidates: trained pipelines and sets of weak labels in one table."""
 
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..calibration.reliability import CalibrationCounter, Reliability
+from ..calibration.reliability import CalibrationCounter
 from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold, missing_tokens
 from ..corpus.weak import doc_entities, is_weak
@@ -28,23 +28,30 @@ Observer = Callable[[Candidate, Doc, Doc], None]
 
 
 class CandidateScores(Strict):
-    """Scores of one candidate as JSON: "p", "r" and "f1" in [0, 100]; for the others see `Comparison`."""
+    """Scores of one candidate, rounded as they are stored: "p", "r" and "f1" in [0, 100]."""
 
     name: str
     p: float
     r: float
     f1: float
+    # Exact matches over all labels.
     tp: int
     fp: int
     fn: int
+    # In [0, 100]; see `scores.Accuracy`.
     token_accuracy: float = 0.0
     sentence_accuracy: float = 0.0
-    words_per_second: Optional[int] = None
-    ece: Optional[float] = None
-    interval: Optional[Interval] = None
-    difference: Optional[Difference] = None
-    links: Optional[Dict[str, Optional[float]]] = None
-    per_label: Dict[str, Any] = {}
+    words_per_second: Optional[int] = None  # speed of prediction; None for label sets
+    ece: Optional[float] = None  # calibration error of the scores of entities, in [0, 1]; None if they have none
+    interval: Optional[Interval] = None  # of F1; None without bootstrap
+    difference: Optional[Difference] = None  # in F1 to the baseline; None without bootstrap, and for the baseline
+    links: Optional[Dict[str, Optional[float]]] = None  # ids of concepts, in [0, 100]; None if the gold has none
+    per_label: Dict[str, Any] = {}  # the same counts and scores per label
+
+    @property
+    def counts(self) -> Counts:
+        """The counts of exact matches."""
+        return Counts(self.tp, self.fp, self.fn)
 
     @property
     def bounds(self) -> str:
@@ -57,41 +64,6 @@ class CandidateScores(Strict):
         return f"F1 {self.f1:.1f}{bounds}, P {self.p:.1f}, R {self.r:.1f}"
 
 
-class Comparison(NamedTuple):
-    """Scores of one candidate."""
-
-    name: str
-    counts: Counts  # exact matches over all labels
-    per_label: Dict[str, Counts]
-    words_per_second: Optional[float]  # speed of prediction; None for label sets
-    accuracy: Accuracy
-    interval: Optional[Interval] = None  # of F1; None without bootstrap
-    difference: Optional[Difference] = None  # in F1 to the baseline; None without bootstrap, and for the baseline
-    reliability: Optional[Reliability] = None  # of the scores of entities; None if they have none
-    links: Optional[LinkCounts] = None  # ids of concepts; None if the gold has none
-
-    @property
-    def ece(self) -> Optional[float]:
-        """Calibration error of the scores of entities, in [0, 1]; None if they have none."""
-        return self.reliability.error if self.reliability is not None and self.reliability.spans else None
-
-    def scores(self) -> CandidateScores:
-        """The scores as JSON can hold them, rounded."""
-        links = self.links and {k: None if v is None else round(v, 2) for k, v in self.links.scores.items()}
-        return CandidateScores(
-            name=self.name,
-            **as_json(self.counts),
-            token_accuracy=round(self.accuracy.of_tokens, 2),
-            sentence_accuracy=round(self.accuracy.of_sentences, 2),
-            words_per_second=None if self.words_per_second is None else round(self.words_per_second),
-            ece=as_json(self.ece),
-            interval=None if self.interval is None else Interval(**as_json(self.interval)),
-            difference=None if self.difference is None else Difference(**as_json(self.difference)),
-            links=links,
-            per_label=as_json(self.per_label),
-        )
-
-
 def compare(
     test: Path,
     candidates: Mapping[str, Union[Path, str]],
@@ -102,7 +74,7 @@ def compare(
     observe: Optional[Observer] = None,
     gpu_id: int = -1,
     progress: bool = False,
-) -> List[Comparison]:
+) -> List[CandidateScores]:
     """Score candidates on one test set.
 
     test (Path): Corpus with complete gold in `doc.ents`.
@@ -115,7 +87,7 @@ def compare(
     observe (Optional[Observer]): Called with every candidate and sentence.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show how far it has come.
-    RETURNS (List[Comparison]): In the order of the candidates.
+    RETURNS (List[CandidateScores]): In the order of the candidates.
     RAISES (WeaknerError): For a missing path, a test set without complete gold, a candidate that is neither a pipeline
         nor a corpus, a label set that does not hold the test set's sentences, and unusable settings.
     """
@@ -132,14 +104,13 @@ def compare(
         return list(rows)
     resampled = Bootstrap(numpy.stack(sentences), bootstrap, seed)
     names = [row.name for row in rows]
-    best = max(range(len(rows)), key=lambda i: rows[i].counts.f1) if baseline is None else names.index(baseline)
-    return [
-        row._replace(
-            interval=resampled.interval(i),
-            difference=None if i == best else resampled.difference(i, best, names[best]),
-        )
-        for i, row in enumerate(rows)
-    ]
+    best = max(range(len(rows)), key=lambda i: rows[i].f1) if baseline is None else names.index(baseline)
+    found = []
+    for i, row in enumerate(rows):
+        interval = Interval(**as_json(resampled.interval(i)))
+        difference = None if i == best else Difference(**as_json(resampled.difference(i, best, names[best])))
+        found.append(row.model_copy(update={"interval": interval, "difference": difference}))
+    return found
 
 
 def _check_gold(test: Path) -> None:
@@ -156,7 +127,7 @@ def _check_gold(test: Path) -> None:
 
 def _compare(
     candidate: Candidate, test: Path, observe: Optional[Observer]
-) -> Tuple[Comparison, "NDArray[numpy.int64]"]:
+) -> Tuple[CandidateScores, "NDArray[numpy.int64]"]:
     """Scores of a candidate, and tp, fp and fn of every sentence."""
     accuracy, calibration, links = Accuracy(), CalibrationCounter(), LinkCounts()
     pairs: List[Tuple[Entities, Entities]] = []
@@ -170,13 +141,17 @@ def _compare(
         calibration.add(found, candidate.scores(doc), Gold(frozenset(wanted)))
         if observe is not None:
             observe(candidate, gold, doc)
-    row = Comparison(
-        candidate.name,
-        *count_matches(pairs),
-        predictions.words_per_second,
-        accuracy,
-        reliability=calibration.result(),
-        links=links if links.gold else None,
+    counts, per_label = count_matches(pairs)
+    reliability, speed = calibration.result(), predictions.words_per_second
+    row = CandidateScores(
+        name=candidate.name,
+        **as_json(counts),
+        token_accuracy=round(accuracy.of_tokens, 2),
+        sentence_accuracy=round(accuracy.of_sentences, 2),
+        words_per_second=None if speed is None else round(speed),
+        ece=as_json(reliability.error) if reliability is not None and reliability.spans else None,
+        links={k: None if v is None else round(v, 2) for k, v in links.scores.items()} if links.gold else None,
+        per_label=as_json(per_label),
     )
     sentences = [count_matches([pair])[0] for pair in pairs]
     return row, numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))

@@ -6,7 +6,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tup
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..calibration.reliability import Reliability
+from ..calibration.reliability import CalibrationCounter, Reliability
 from ..corpus.case import CASES, has_case
 from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold
@@ -18,7 +18,7 @@ from ..runtime.devices import on_device
 from ..scores import count_matches
 from .analyze import Analysis, analyze
 from .candidates import Candidate, Predictions, make_candidates
-from .compare import SAMPLES, Comparison, compare
+from .compare import SAMPLES, CandidateScores, compare
 from .evaluate import Evaluation
 from .examples import Example, WorstSentences, label_colors, render
 from .links import WrongLink, WrongLinks, preferred_names
@@ -66,7 +66,7 @@ def report(
     seed: int = 0,
     gpu_id: int = -1,
     progress: bool = False,
-) -> List[Comparison]:
+) -> List[CandidateScores]:
     """Write a comparison of candidates on a test set, an audit of weak labels, or both.
 
     output (Path): The HTML file.
@@ -78,7 +78,7 @@ def report(
     top (int): Number of phrases in the lists of frequent errors.
     examples (int): Number of sentences with errors that are shown of each candidate.
     progress (bool): Show how far it has come.
-    RETURNS (List[Comparison]): The comparison; empty without a test set.
+    RETURNS (List[CandidateScores]): The comparison; empty without a test set.
     RAISES (WeaknerError): For what `compare` and `analyze` refuse, an output that is a folder or belongs to an input,
         and nothing to report on.
     """
@@ -94,11 +94,11 @@ def report(
         raise WeaknerError(Errors.WK109.format(path=output))
     inputs = [Path(path) for path in (test, labels) if path is not None]
     parsed = {candidate.name: candidate for candidate in make_candidates(candidates)} if test is not None else {}
-    if selected is not None:
+    if test is not None and selected is not None:
         check_choice("selected", selected, parsed)
     check_output([*inputs, *(candidate.path for candidate in parsed.values())], [output])
     sections = list(first)
-    rows: List[Comparison] = []
+    rows: List[CandidateScores] = []
     worst: Dict[str, List[Example]] = {}
     if test is not None:
         observers = {name: _Observer(candidate, examples) for name, candidate in parsed.items()}
@@ -114,7 +114,7 @@ def report(
         )
         wrong = {name: observer.links.most_frequent(top) for name, observer in observers.items()}
         section = _comparison_section(Path(test), rows, observers, wrong, top)
-        name = selected or max(rows, key=lambda row: row.counts.f1).name
+        name = selected or max(rows, key=lambda row: row.f1).name
         with on_device(gpu_id):
             section.tables[1:1] = _case_tables(Path(test), parsed[name], rows)
             section.tables.extend(_name_tables(parsed[name], wrong))
@@ -134,6 +134,7 @@ class _Observer:
         self.worst = WorstSentences(examples)
         self.links = WrongLinks()
         self.evaluation = Evaluation()
+        self.calibration = CalibrationCounter()
         self._candidate = candidate
 
     def add(self, gold_doc: Doc, doc: Doc) -> None:
@@ -143,32 +144,34 @@ class _Observer:
         self.worst.add(gold_doc, sorted(gold.entities), entities, shown)
         self.links.add(gold_doc, ids, entities)
         self.evaluation.add(gold_doc, entities, gold)
+        self.calibration.add(entities, self._candidate.scores(doc), gold)
 
 
 def _comparison_section(
     test: Path,
-    rows: List[Comparison],
+    rows: List[CandidateScores],
     observers: Mapping[str, _Observer],
     wrong: Mapping[str, Sequence[WrongLink]],
     top: int,
 ) -> Section:
     evaluations = {name: observer.evaluation.result(top) for name, observer in observers.items()}
-    calibration = {row.name: row.reliability for row in rows if row.reliability is not None}
+    measured = {name: observer.calibration.result() for name, observer in observers.items()}
+    calibration = {name: reliability for name, reliability in measured.items() if reliability is not None}
     # All candidates are scored on the same gold.
     first, counts = next(iter(evaluations.values())), rows[0].counts
     evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
     tables = [comparison_table(rows), *evaluated, *link_tables(wrong), *calibration_tables(calibration)]
     lines = [f"Test set: {test}", f"{first.docs:,} documents with {counts.tp + counts.fn:,} gold entities."]
-    plots = [f1_plot([row.scores() for row in rows]), *_plots(calibration)]
+    plots = [f1_plot(rows), *_plots(calibration)]
     return Section("Comparison of candidates", "candidates", lines, plots, tables)
 
 
-def _case_tables(test: Path, candidate: Candidate, rows: List[Comparison]) -> List[Table]:
+def _case_tables(test: Path, candidate: Candidate, rows: List[CandidateScores]) -> List[Table]:
     """F1 of a pipeline on the test set as it is, in lower case and in capitals; none for labels, nor for text without
     case."""
     if not candidate.is_pipeline or not any(has_case(doc.text) for doc in read_docs(test, Vocab())):
         return []
-    cells = [f"{row.counts.f1:.1f}" for row in rows if row.name == candidate.name]
+    cells = [f"{row.f1:.1f}" for row in rows if row.name == candidate.name]
     for case in CASES:
         pairs = ((doc_entities(gold), candidate.entities(doc)) for gold, doc in Predictions(candidate, test, case))
         cells.append(f"{count_matches(pairs)[0].f1:.1f}")

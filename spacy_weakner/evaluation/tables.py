@@ -5,7 +5,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 from ..calibration.reliability import Reliability
 from ..scores import Counts
 from .analyze import Analysis
-from .compare import Comparison
+from .compare import CandidateScores
 from .evaluate import GoldScores, LengthRecall
 from .links import WrongLink
 from .terms.proposal import Proposal
@@ -82,13 +82,12 @@ def analysis_tables(analysis: Analysis) -> List[Table]:
     return [*_tables(*tables), *calibration_tables(analysis.calibration)]
 
 
-def comparison_table(rows: Sequence[Comparison]) -> Table:
+def comparison_table(rows: Sequence[CandidateScores]) -> Table:
     """The candidates over all labels, the best F1 first, without columns in which no candidate has a value."""
-    rows = sorted(rows, key=lambda row: -row.counts.f1)
+    rows = sorted(rows, key=lambda row: -row.f1)
     differences = [row.difference for row in rows]
     baseline = next((difference.baseline for difference in differences if difference), None)
     scores = zip(*(_scores(row.counts) for row in rows), strict=True)
-    links = [row.links and row.links.scores for row in rows]
     columns: Dict[str, Sequence[Optional[str]]] = {
         "Candidate": [row.name for row in rows],
         **dict(zip(_SCORES, scores, strict=True)),
@@ -96,10 +95,10 @@ def comparison_table(rows: Sequence[Comparison]) -> Table:
         f"vs {baseline}": [f"{d.f1:+.1f} ({d.low:+.1f} to {d.high:+.1f})" if d else None for d in differences],
         "p": [f"{d.p:.3f}" if d else None for d in differences],
         "ECE": [None if row.ece is None else f"{row.ece:.3f}" for row in rows],
-        **{name: [_number(found[key], 1) if found else None for found in links] for name, key in _LINKS.items()},
-        "tokens": [f"{row.accuracy.of_tokens:.1f}" for row in rows],
-        "sentences": [f"{row.accuracy.of_sentences:.1f}" for row in rows],
-        "words/s": [UNKNOWN if row.words_per_second is None else f"{row.words_per_second:,.0f}" for row in rows],
+        **{name: [_number(row.links[key], 1) if row.links else None for row in rows] for name, key in _LINKS.items()},
+        "tokens": [f"{row.token_accuracy:.1f}" for row in rows],
+        "sentences": [f"{row.sentence_accuracy:.1f}" for row in rows],
+        "words/s": [UNKNOWN if row.words_per_second is None else f"{row.words_per_second:,}" for row in rows],
     }
     shown = {name: cells for name, cells in columns.items() if any(cells)}
     lines = [[cell or UNKNOWN for cell in line] for line in zip(*shown.values(), strict=True)]

@@ -12,7 +12,7 @@ from ..corpus.docbin import corpus_files, read_bin, read_docs, write_docs
 from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..evaluation.candidates import Candidate, Predictions
-from ..evaluation.compare import SAMPLES, Comparison, compare
+from ..evaluation.compare import SAMPLES, CandidateScores, compare
 from ..evaluation.terms.collected import Collected, Key, find_collected
 from ..files import existing, parse_json, reading_made
 from ..progress import Progress
@@ -68,7 +68,7 @@ class LabelAnalysis(Strict):
 class _Result(NamedTuple):
     pipelines: Dict[str, Path]
     best: str
-    rows: Sequence[Comparison] = ()
+    rows: Sequence[CandidateScores] = ()
     reason: str = ""
     rules: Sequence[Rule] = ()
     curve: Curve = Curve([])
@@ -174,8 +174,7 @@ def fit(
 
     rules += result.rules
     whys = {rule.name: rule.why for rule in rules}
-    scores = {row.name: row.scores() for row in result.rows}
-    f1 = {row.name: row.counts.f1 for row in result.rows}
+    scores = {row.name: row for row in result.rows}
     titles = [term_list.title for term_list in lists]
     selection = Selection(
         best=result.best,
@@ -195,8 +194,8 @@ def fit(
         recommendations=recommend(
             facts,
             result.curve,
-            {name: value for name, value in f1.items() if name in titles},
-            {name: value for name, value in f1.items() if name not in titles},
+            {name: row.f1 for name, row in scores.items() if name in titles},
+            {name: row.f1 for name, row in scores.items() if name not in titles},
             _suggest_command(folders, facts, result.pipelines[result.best], result.best in titles),
         ),
         code=code_version(),
@@ -251,7 +250,7 @@ def _with_gold(
         found = (doc for _, doc in Predictions(Candidate(name, pipeline), corpus)) if docs is None else docs
         write_docs(predicted[name], found)
 
-    def score(baseline: Optional[str]) -> List[Comparison]:
+    def score(baseline: Optional[str]) -> List[CandidateScores]:
         return compare(corpus, predicted, bootstrap=SAMPLES, baseline=baseline, seed=context.seed)
 
     on_folds: Dict[str, List[Predicted]] = {}

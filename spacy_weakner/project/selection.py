@@ -6,7 +6,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from pydantic import model_validator
 
-from ..evaluation.compare import CandidateScores, Comparison
+from ..evaluation.compare import CandidateScores
 from ..files import existing, parse_json, reading_made, write_text
 from ..scores import Strict
 from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
@@ -132,17 +132,17 @@ def read_scores(path: Optional[Path]) -> Dict[str, CandidateScores]:
         return {row.name: row for row in scores}
 
 
-def choose(rows: Sequence[Comparison], combined: Optional[str] = None) -> str:
+def choose(rows: Sequence[CandidateScores], combined: Optional[str] = None) -> str:
     """Select a candidate: the combination of the others, unless one of them is better by more than chance and by more
     than `CLEARLY`. A few hundred sentences are too few to choose between candidates by F1 alone.
     Without combination the best F1 wins, of equal ones the first."""
     if combined is None or combined not in [row.name for row in rows]:
-        return max(rows, key=lambda row: row.counts.f1).name
+        return max(rows, key=lambda row: row.f1).name
     better = [row for row in rows if row.difference and row.difference.low > 0 and row.difference.f1 > CLEARLY]
-    return max(better, key=lambda row: row.counts.f1).name if better else combined
+    return max(better, key=lambda row: row.f1).name if better else combined
 
 
-def cost_of_speed(rows: Sequence[Comparison], best: str) -> str:
+def cost_of_speed(rows: Sequence[CandidateScores], best: str) -> str:
     """What it costs to select a single head where the combination was measured, too."""
     found = [row.difference for row in rows if row.name == COMBINED and row.difference]
     if best == COMBINED or not found:

@@ -4,7 +4,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, List, Mapping, Optional, Union
 
-from ..evaluation.compare import Comparison
+from ..evaluation.compare import CandidateScores
 from ..evaluation.plots import Plot, curve_plot, f1_plot
 from ..evaluation.report import Section, report
 from ..evaluation.tables import Table
@@ -20,7 +20,7 @@ def evaluate_selection(
     labels: Optional[Path] = None,
     more: Mapping[str, Union[Path, str]] = MappingProxyType({}),
     **settings: Any,
-) -> List[Comparison]:
+) -> List[CandidateScores]:
     """Score all candidates and some more on test, which does not change the selection, and write a report. Test may be
     missing, and `labels`, a corpus of weak labels with gold. For the settings see `report`."""
     candidates = {**{candidate.name: candidate.path for candidate in selection.candidates}, **more}

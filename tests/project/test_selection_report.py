@@ -38,7 +38,7 @@ def test_a_report_with_test(tmp_path, project):
     rows = evaluate_selection(selection, corpora.test, tmp_path / "report.html", **how)
     assert [row.name for row in rows] == [selection.best, "gold alone"]
     # What was selected on dev stays selected: test has its own best.
-    assert rows[1].counts.f1 == 100.0 and rows[0].counts.f1 < 100.0 and selection.best == rows[0].name
+    assert rows[1].f1 == 100.0 and rows[0].f1 < 100.0 and selection.best == rows[0].name
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<script" not in html and html.count("&lt;script&gt;") > 5
     headings = re.findall(r"<h2[^>]*>(.*?)</h2>", html, flags=re.S)
@@ -46,7 +46,7 @@ def test_a_report_with_test(tmp_path, project):
     assert "What would help next" in html and "Gold alone, by the amount of gold" in html
     # The list of names has no case; short ones in capitals have.
     (cells,) = re.findall(r"F1 on text without case.*?<tbody>(.*?)</tbody>", html, flags=re.S)
-    assert re.findall(r">(\d+\.\d)<", cells) == [f"{rows[0].counts.f1:.1f}"] * 3
+    assert re.findall(r">(\d+\.\d)<", cells) == [f"{rows[0].f1:.1f}"] * 3
 
 
 def test_a_report_without_test(tmp_path, project):
