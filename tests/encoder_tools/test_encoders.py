@@ -24,7 +24,7 @@ pytestmark = needs_accelerate
 
 
 def test_the_loss_falls_and_nothing_is_printed(model, text, out, capfd, monkeypatch):
-    monkeypatch.setattr("spacy_weakner.progress._QUIET_SECONDS", float("inf"))  # progress is, of what takes long
+    monkeypatch.setattr("spacy_weakner.progress._LINE_SECONDS", float("inf"))  # progress is, of what takes long
     report = run(text, out, model, max_steps=20, progress=True)
     assert report.loss_after < 0.9 * report.loss_before
     assert report.perplexity_before == pytest.approx(numpy.exp(report.loss_before))
