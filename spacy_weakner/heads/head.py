@@ -119,7 +119,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """
         with reading_stored(self.name):
             super().from_bytes(bytes_data, exclude=exclude)
-        self._check_stored()
+        if "cfg" not in exclude:
+            self._check_stored()
         return self
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "TrainableHead":
@@ -129,7 +130,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """
         with reading_stored(self.name):
             super().from_disk(path, exclude=exclude)
-        self._check_stored()
+        if "cfg" not in exclude:
+            self._check_stored()
         return self
 
     def _check_stored(self) -> None:

@@ -14,6 +14,7 @@ from thinc.types import Floats3d
 from ..corpus.tags import BoolMask
 from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..files import is_text
 from ..heads.entities import EntityHead, Prediction
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss, TrainingBatch
@@ -135,6 +136,14 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
     def queries(self) -> Dict[str, str]:
         """RETURNS (Dict[str, str]): The question of each label."""
         return dict(self.cfg["queries"])
+
+    def _check_stored(self) -> None:
+        super()._check_stored()
+        queries: Any = self.cfg.get("queries")
+        asked = [label for label, query in queries.items() if is_text(query)] if isinstance(queries, dict) else []
+        if self.is_initialized and not {*self.labels} <= {*asked}:
+            reason = "its questions in 'cfg' are no texts by label"
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason))
 
     def ask(self, label: str, query: str) -> None:
         """Add a label with its question, or give one another question. Also possible after training.

@@ -3,6 +3,8 @@
 import pytest
 import spacy
 
+from spacy_weakner.errors import WeaknerError
+
 from ..util import (
     GOLD,
     HEADS,
@@ -62,6 +64,20 @@ def test_a_pipeline_that_is_not_initialized_is_stored(head, tmp_path):
     other = reload_disk(nlp, tmp_path).get_pipe(head)
     assert other.labels == ("X",)
     assert not other.is_initialized
+
+
+def test_weights_are_taken_over_without_labels(load, head):
+    _, ner = empty_pipeline(head)
+    ner.from_bytes(load().get_pipe(head).to_bytes(), exclude=["cfg", "vocab"])
+    assert ner.labels == () and ner.is_initialized
+
+
+@pytest.mark.parametrize("queries", [None, [], {}, {"LOC": "places"}, {"LOC": 1, "PER": "people"}])
+def test_damaged_questions_are_refused(paths, queries):
+    ner = spacy.load(paths / "mrc_ner").get_pipe("mrc_ner")
+    ner.cfg["queries"] = queries
+    with pytest.raises(WeaknerError, match=r"WK800.*mrc_ner.*questions"):
+        ner.from_bytes(ner.to_bytes())
 
 
 @pytest.mark.slow
