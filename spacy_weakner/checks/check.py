@@ -21,7 +21,7 @@ from .findings import Finding, Findings
 from .labels import Column, check_labels
 from .language import check_language
 from .matching import Seen
-from .settings import check_configs, check_gpu, check_learn_rate, check_pipeline, check_size, check_transformer
+from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
 from .sources import check_sources
 from .terms import check_terms
 from .text import read_text, tell_size
@@ -115,8 +115,7 @@ def examine(files: CheckedFiles, settings: CheckedSettings = CheckedSettings()) 
     nlp = check_pipeline(lang, settings.tokenizer, findings)
     check_size(settings.size, findings)
     if settings.configs is not None:
-        check_configs(settings.configs, lang, settings.tokenizer, settings.size, findings)
-        check_learn_rate(settings.configs, settings.transformer, findings)
+        check_configs(settings.configs, lang, settings.tokenizer, settings.size, settings.transformer, findings)
     check_gpu(settings.gpu_id, settings.size, findings)
     check_transformer(settings.transformer, settings.size, findings)
     text = None

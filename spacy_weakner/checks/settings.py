@@ -53,33 +53,45 @@ def check_size(size: Optional[str], findings: Findings) -> None:
         findings.error(f"--size {size}", message, f'pip install "spacy_weakner[{extra}]", or --size linear.')
 
 
-def check_configs(folder: Path, lang: str, tokenizer: Optional[str], size: Optional[str], findings: Findings) -> None:
+def check_configs(
+    folder: Path,
+    lang: str,
+    tokenizer: Optional[str],
+    size: Optional[str],
+    transformer: Optional[str],
+    findings: Findings,
+) -> None:
     """Check that the configs of a project belong to its settings."""
     options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
     if size and folder.is_dir() and not (folder / size).is_dir():
         cure = f"spacy weakner init config crf_ner,best.gold {shlex.quote(str(folder / size))} --size {size} {options}"
         findings.error(f"--configs {folder}", f"There are none of the size '{size}'.", cure)
+    width = _width(transformer, findings)
     for path in sorted(folder.glob("*/*.cfg")):
-        with findings.guard(f"--configs {path}"):
+        where = f"--configs {path}"
+        with findings.guard(where):
             made_for = path.parent.name
             differences = config_differences(path, lang=lang, tokenizer=tokenizer, size=made_for)
             if differences:
                 command = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --overwrite"
-                findings.error(f"--configs {path}", f"{listed(differences)}.", f"{command} {options} --size {made_for}")
+                findings.error(where, f"{listed(differences)}.", f"{command} {options} --size {made_for}")
+            rate = flat_config(path, {}).get(_RATE)
+            if made_for == "transformer" and width > _WIDE and isinstance(rate, float) and rate > _FAST:
+                message = (
+                    f"A learning rate of {rate:g} is for small Transformers; this one has {width} numbers per token."
+                )
+                findings.warning(where, message, f"Set initial_rate = 5e-5 in {path}.")
 
 
-def check_learn_rate(folder: Path, transformer: Optional[str], findings: Findings) -> None:
-    """Check that configs for small Transformers do not train a large one."""
+def _width(transformer: Optional[str], findings: Findings) -> int:
+    """How many numbers a Transformer in a folder has per token; 0: unknown."""
+    width = None
     described = expand_home(transformer or "") / _CONFIG
-    if transformer is None or not described.is_file():
-        return
-    with findings.guard(f"--transformer {transformer}"):
-        width = read_object(described, "a config of Hugging Face").get("hidden_size", 0)
-    for path in sorted(folder.glob("transformer/*.cfg")):
-        rate = flat_config(path, {}).get(_RATE)
-        if isinstance(rate, float) and rate > _FAST and width > _WIDE:
-            message = f"A learning rate of {rate:g} is for small Transformers; this one has {width} numbers per token."
-            findings.warning(f"--configs {path}", message, f"Set initial_rate = 5e-5 in {path}.")
+    if transformer is not None and described.is_file():
+        with findings.guard(f"--transformer {transformer}"):
+            found = read_object(described, "a config of Hugging Face")
+            width = found.get("hidden_size") if isinstance(found, dict) else None
+    return width if isinstance(width, int) else 0
 
 
 def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:

@@ -90,20 +90,46 @@ def test_a_transformer_that_is_there(check, installed, tmp_path):
     assert not check({"size": "transformer", "transformer": "org/model"}).findings
 
 
-@pytest.mark.parametrize(
-    "width, size, is_warned", [(768, "transformer", True), (384, "transformer", False), (768, "gpu", False)]
-)
-def test_learning_rates_of_small_transformers(check, installed, tmp_path, width, size, is_warned):
+@pytest.fixture
+def check_transformer(check, installed, tmp_path):
+    """Checks a Transformer in a folder, by its config.json, with a config of a size."""
     installed()
     bert, configs = tmp_path / "bert", tmp_path / "configs"
     bert.mkdir()
     for name in ("model.safetensors", "tokenizer.json"):
         (bert / name).touch()
-    (bert / "config.json").write_text(json.dumps({"hidden_size": width}))
-    (configs / size).mkdir(parents=True)
-    (configs / size / "best.gold.cfg").write_text(render_config("best.gold", size, lang="xx"))
-    settings = {"size": size, "transformer": str(bert), "configs": configs}
-    assert any("768 numbers per token" in text for text in found(check(settings), "warning")) is is_warned
+
+    def check_transformer(described, size="transformer", config=None):
+        (bert / "config.json").write_text(described)
+        (configs / size).mkdir(parents=True)
+        (configs / size / "best.gold.cfg").write_text(config or render_config("best.gold", size, lang="xx"))
+        return check({"size": size, "transformer": str(bert), "configs": configs}, gold=GOLD)
+
+    return check_transformer
+
+
+@pytest.mark.parametrize(
+    "width, size, is_warned", [(768, "transformer", True), (384, "transformer", False), (768, "gpu", False)]
+)
+def test_learning_rates_of_small_transformers(check_transformer, width, size, is_warned):
+    warnings = found(check_transformer(json.dumps({"hidden_size": width}), size), "warning")
+    assert any("768 numbers per token" in text for text in warnings) is is_warned
+
+
+@pytest.mark.parametrize(
+    "described, config, errors",
+    [
+        ("{", None, [r"--transformer .*WK206.*config\.json"]),
+        ("[]", None, []),
+        ('{"hidden_size": null}', None, []),
+        ('{"hidden_size": 768}', "[training", [r"--configs .*best\.gold\.cfg: .WK108"]),
+    ],
+)
+def test_damaged_configs_end_no_check(check_transformer, described, config, errors):
+    report = check_transformer(described, config=config)
+    for error, expected in zip(found(report, "error"), errors, strict=True):
+        assert re.search(expected, error)
+    assert report.labels[0].counts == {"PER": 60, "DRUG": 60}  # everything else was looked at
 
 
 def test_a_name_without_network(check, installed):
