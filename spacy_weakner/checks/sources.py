@@ -10,6 +10,7 @@ from ..corpus.counts import RowError, at_line
 from ..corpus.formats.reading import file_format
 from ..corpus.jsonl import DEFAULT_SOURCE, Row, read_rows, weak_lists
 from ..corpus.sampling import SampledLines
+from ..errors import Errors, WeaknerError
 from ..files import read_object
 from ..labeling.alignment import read_mentions
 from ..labeling.sources import (
@@ -91,10 +92,17 @@ def _pipeline_labels(source: Source) -> Optional[Dict[str, Optional[int]]]:
     found = next(iter(sorted(folder.glob("**/meta.json"), key=lambda p: len(p.parts))), None)
     if found is None:
         return None
-    meta: Dict[str, Any] = read_object(found, "a pipeline's meta data")
-    by_pipe: Dict[str, Iterable[str]] = meta.get("labels", {})
+    meta = read_object(found, "a pipeline's meta data")
+    by_pipe = meta.get("labels", {}) if isinstance(meta, dict) else None
+    if not isinstance(by_pipe, dict) or not all(map(_are_labels, by_pipe.values())):
+        reason = "'labels' has no list of labels for each component"
+        raise WeaknerError(Errors.WK206.format(path=found, reason=reason, cure="Save or download the pipeline again"))
     labels = {label for pipe, given in by_pipe.items() if pipe not in _NO_ENTITIES for label in given}
     return dict.fromkeys(sorted(labels), None) or None
+
+
+def _are_labels(given: Any) -> bool:
+    return isinstance(given, list) and all(isinstance(label, str) for label in given)
 
 
 class _Counted(NamedTuple):

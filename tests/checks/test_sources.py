@@ -45,6 +45,15 @@ def test_labels_of_all_kinds(declare, findings, tmp_path):
     assert not findings.sorted()
 
 
+@pytest.mark.parametrize("meta", ["[]", '{"labels": null}', '{"labels": {"ner": 5}}', '{"labels": {"ner": [[]]}}'])
+def test_a_pipeline_with_damaged_meta_data(declare, findings, tmp_path, meta):
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "meta.json").write_text(meta)
+    columns = declare(model=['pipeline = "model"'], llm=['file = "answers.jsonl"'])
+    (error,) = found(findings, "error")
+    assert re.search(r"sources.model\]: .WK206.*meta.json", error) and [column.name for column in columns] == ["llm"]
+
+
 def test_labels_are_renamed(declare, findings):
     (column,) = declare(llm=['file = "answers.jsonl"', 'labels = {"PERSON": "PER", "DRUG": "DRUG"}'])
     assert column.counts == {"PER": 1}
