@@ -53,8 +53,9 @@ ITEMS = [{"text": "Anna", "label": [[0, 4, "PER"]]}, {"text": "x", "label": [[0,
         ("a.jsonl", [GOLD[0], "{", {"tokens": ["a"], "ents": 1}, GOLD[1]], [2, 3], 2),
         ("a.conll", CONLL, [7, 12], 3),
         ("a.jsonl", ITEMS, [2, 4], 2),
-        ("a.jsonl", [PRODIGY, {**PRODIGY, "_input_hash": 2, "spans": 3}], [2], 1),
-        ("a.jsonl", [{"tokens": ["a"], "ner_tags": ["O"]}, {"tokens": ["a"], "ner_tags": ["B", "O"]}], [2], 1),
+        ("a.jsonl", ["{broken", *ITEMS, "{"], [1, 3, 5, 6], 2),
+        ("a.jsonl", [PRODIGY, "{", {**PRODIGY, "_input_hash": 2, "spans": 3}], [2, 3], 1),
+        ("a.jsonl", [{"tokens": ["a"], "ner_tags": ["O"]}, "{", {"tokens": ["a"], "ner_tags": ["B", "O"]}], [2, 3], 1),
     ],
 )
 def test_readers_of_all_formats_go_on_after_an_error(write, nlp, findings, name, lines, places, read):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Optional, Tuple
 
 from ...files import open_packed, parse_integer, read_lines
-from ..counts import Place, RowError, at_line
+from ..counts import Place, RowCounts, RowError, at_line
 from ..foreign import tool_of, wrapped
 from ..jsonl import json_errors, parse_value, refuse_constant
 from ..records import Item
@@ -17,25 +17,26 @@ _BLOCK = 1 << 20  # bytes that are read to tell the layout
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_int=parse_integer)
 
 
-def read_items(path: Path, lines: Optional[Iterable[Tuple[Place, str]]] = None) -> Iterator[Item]:
+def read_items(
+    path: Path, lines: Optional[Iterable[Tuple[Place, str]]] = None, counts: Optional[RowCounts] = None
+) -> Iterator[Item]:
     """Read the records of a file, also of one that wraps them in an object (`{"data": [...]}`). `lines` are JSON lines
-    that have been read already."""
-    for place, value in _values(path, lines):
+    that have been read already; `counts` is as in `read_corpus`."""
+    for place, value in _values(path, lines, counts):
         inside = wrapped(value)
         yield from [(place, value)] if inside is None else _numbered("item", inside)
 
 
-def _values(path: Path, lines: Optional[Iterable[Tuple[Place, str]]]) -> Iterator[Item]:
+def _values(path: Path, lines: Optional[Iterable[Tuple[Place, str]]], counts: Optional[RowCounts]) -> Iterator[Item]:
     if lines is None and path.suffix.lower() == PARQUET:
         yield from _numbered("row", read_table(path))
     elif lines is None and not in_lines(path):
-        yield from _numbered("item", _parse(path))
+        yield from _numbered("item", _parse(path, counts))
     else:
         for number, line in enumerate(read_lines(path), start=1) if lines is None else lines:
             if line.strip():
-                with at_line(path, number):
-                    row = parse_value(line)
-                yield number, row
+                with at_line(path, number, counts):
+                    yield number, parse_value(line)
 
 
 def _numbered(what: str, values: Iterable[Any]) -> Iterator[Item]:
@@ -61,11 +62,11 @@ def in_lines(path: Path) -> bool:
     return tool_of(row) is not None if isinstance(row, list) else wrapped(row) is None
 
 
-def _parse(path: Path) -> List[Any]:
+def _parse(path: Path, counts: Optional[RowCounts]) -> List[Any]:
     """The records of a file of JSON over several lines."""
     text, end = "\n".join(read_lines(path)).strip(), 0
     values: List[Any] = []
-    with at_line(path, "its JSON"), json_errors():
+    with at_line(path, "its JSON", counts), json_errors():
         while end < len(text):
             if values and isinstance(values[0], list):
                 raise RowError("something follows the array")
@@ -73,4 +74,4 @@ def _parse(path: Path) -> List[Any]:
             values.append(value)
             while text[end : end + 1].isspace():
                 end += 1
-    return values[0] if isinstance(values[0], list) else values
+    return values[0] if values and isinstance(values[0], list) else values

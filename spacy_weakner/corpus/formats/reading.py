@@ -61,6 +61,13 @@ class Reading:
     spans_key: Optional[str] = None
 
 
+class _Lenient(RowCounts):
+    """Passes over rows that cannot be read. They are refused where the whole file is read."""
+
+    def refuse(self, path: Path, place: str, reason: str, error: Exception) -> None:
+        pass
+
+
 def file_format(path: Path) -> Optional[str]:
     """Tell the format of a file: from its name, and of JSON from its first records."""
     name = path.name.lower()
@@ -71,7 +78,8 @@ def file_format(path: Path) -> Optional[str]:
     if plain.suffix not in (".json", ".jsonl") or not path.is_file():
         return format_
     with suppress(WeaknerError):  # raised again where the whole file is read
-        return next(filter(None, (tool_of(row) for _, row in islice(read_items(path), _LOOKED_AT))), "jsonl")
+        rows = islice(read_items(path, counts=_Lenient()), _LOOKED_AT)
+        return next(filter(None, (tool_of(row) for _, row in rows)), "jsonl")
     return "jsonl"
 
 
@@ -193,11 +201,11 @@ class FileReader:
                 self.labels = huggingface.table_names(path)
             if unit == AUTO:
                 # What is counted now is counted again when the Docs are made.
-                format_, records = FORMATS[self.format], self._records(self._items(), type(counts)())
-                unit = find_unit(path, records, format_.unit, format_.sure, counts)
-            yield from self._tool_docs(self._items(), unit)
+                own, format_ = type(counts)(), FORMATS[self.format]
+                unit = find_unit(path, self._records(self._items(own), own), format_.unit, format_.sure, counts)
+            yield from self._tool_docs(self._items(counts), unit)
         elif self.format == "jsonl" and not in_lines(path):
-            yield from self._row_docs(read_items(path))
+            yield from self._row_docs(read_items(path, counts=counts))
         else:
             yield from self.of_lines(enumerate(read_lines(path), start=1))
 
@@ -222,7 +230,7 @@ class FileReader:
         path, nlp, reading, counts = self.path, self.nlp, self.reading, self.counts
         if self.format in READERS:
             unit = FORMATS[self.format].unit if reading.offsets == AUTO else reading.offsets
-            yield from self._tool_docs(read_items(path, lines), unit)
+            yield from self._tool_docs(read_items(path, lines, counts), unit)
         elif self.format == "conll":
             columns, labels = reading.columns, reading.labels
             yield from read_conll(path, nlp, lines=lines, columns=columns, width=width, labels=labels, counts=counts)
@@ -232,8 +240,8 @@ class FileReader:
         else:
             yield from self._row_docs(read_rows(path, lines, counts))
 
-    def _items(self) -> Iterator[Item]:
-        return brat.items(self.path) if self.format == "brat" else read_items(self.path)
+    def _items(self, counts: RowCounts) -> Iterator[Item]:
+        return brat.items(self.path) if self.format == "brat" else read_items(self.path, counts=counts)
 
     def _row_docs(self, rows: Iterable[Item]) -> Iterator[Doc]:
         for place, row in rows:
