@@ -21,12 +21,12 @@ class SampledLines:
 
     def __iter__(self) -> Iterator[Tuple[Place, str]]:
         size, position = self.path.stat().st_size, 0
-        is_packed = self.path.suffix.lower() in (".gz", ".bz2")
         with open_packed(self.path) as file_:
             for number, raw in enumerate(file_):
                 if number == self.limit:
                     self.note = f"looked at the first {number:,} lines"
-                    self._share = 1.0 if is_packed else position / size
+                    # Of a packed file, what was unpacked.
+                    self._share = getattr(file_, "fileobj", file_).tell() / size
                     return
                 yield number + 1, decode_line(raw, self.path, number + 1, position)
                 position += len(raw)
