@@ -128,7 +128,7 @@ WAYS: Dict[str, Way] = {
         ("$ <1>", "convert a-utf8.txt b.spacy"),
     ),
     "an unknown suffix": Way(
-        {"a.data": [ROW]}, "convert a.data b.spacy", r"WK105.*pass the format", ("again --format doccano",)
+        {"a.data": [ROW]}, "convert a.data b.spacy", r"WK105.*or --format", ("again --format doccano",)
     ),
     "a misspelt path": Way(
         {"gold.jsonl": GOLD}, "check --gold gold.json", r"WK100.*did you mean '(\S+)'", ("check --gold <1>",)

@@ -53,7 +53,7 @@ def test_all_formats(write, nlp, findings, tmp_path):
             "line 2: neither 'tokens' nor 'text', only: body",
         ),
         ("a.jsonl", [{"text": "a b", "label": [[0, 9, "X"]]}], "error", "WK742.*line 1.*codepoints"),
-        ("a.csv", ["a"], "error", "WK105"),
+        ("a.csv", ["a"], "error", "WK105.*or --format .if a command lacks it, 'convert'"),
     ],
 )
 def test_bad_files(write, nlp, findings, name, content, level, expected):

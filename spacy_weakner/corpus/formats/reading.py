@@ -102,7 +102,7 @@ def input_files(
     if not files and path.is_dir():
         raise WeaknerError(Errors.WK101.format(path=path))
     if not files:
-        cure = f"Use one of {', '.join(suffixes)}, or pass the format"
+        cure = f"Use one of {', '.join(suffixes)}, or --format (if a command lacks it, 'convert' the file first)"
         raise WeaknerError(Errors.WK105.format(path=path, cure=cure))
     return files
 
