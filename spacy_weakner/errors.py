@@ -130,10 +130,6 @@ class Errors:
         "[WK746] {path}: the token {token} with the tag {tag} (in {text}) could not be read back from columns. Rename "
         "the label, remove the token, or write .jsonl."
     )
-    WK748 = (
-        "[WK748] {path} holds files of several formats ({names}), which cannot be converted in parts together. Convert "
-        "one folder for each, or leave out 'workers' and 'ray'."
-    )
     # Pipelines, encoders and devices
     WK108 = "[WK108] Cannot load {what}: {reason}."
     WK350 = "[WK350] {package} is not installed. Install the extra '{extra}': pip install \"spacy_weakner[{extra}]\"."

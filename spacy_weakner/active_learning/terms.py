@@ -112,7 +112,7 @@ def suggest_terms(
         nlp = load_pipeline(model)
         rulers: List[GazetteerRuler] = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, GazetteerRuler)]
         found, n_docs, rows_read = Found([weak_group(ruler.source) for ruler in rulers]), 0, RowCounts()
-        blocks = corpus_inputs(input_path, nlp, reading=Reading(sentences=False))
+        blocks = corpus_inputs(input_path, nlp, Reading(sentences=False))
         for block in Progress(blocks, desc="suggest", unit="block", enabled=progress):
             with nlp.memory_zone():
                 docs, _ = block.read(nlp.vocab, rows_read)

@@ -9,7 +9,7 @@ from wasabi import msg
 from ..conversion.convert import ConvertReport, convert
 from ..corpus.formats.names import OUTPUTS, SUFFIXES
 from ._command import command
-from ._util import listing, new_app, show_remarks, show_shards
+from ._util import listing, new_app, show_remarks
 
 app = new_app()
 
@@ -48,4 +48,3 @@ def show(report: ConvertReport, given: Any) -> None:
     if report.lost:
         lost = ", ".join(f"{what} ({n})" for what, n in report.lost.items())
         msg.warn(f"Lost, since {given.output_path.name} cannot hold it: {lost}")
-    show_shards(report.skipped, report.replaced)

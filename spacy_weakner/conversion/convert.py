@@ -1,11 +1,10 @@
-"""Converts corpora from any format of `corpus.formats` to any of them, in one go or shard by shard."""
+"""Converts corpora from any format of `corpus.formats` to any of them."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Iterable, Iterator, NamedTuple, Optional, Sequence, Tuple
+from typing import Iterable, Iterator, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
@@ -19,33 +18,28 @@ from ..corpus.formats.reading import Reading, input_files, read_corpus
 from ..corpus.formats.tools import READERS
 from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.jsonl import DEFAULT_SOURCE
-from ..corpus.language import CorpusLanguage, corpus_language, record_language
+from ..corpus.language import corpus_language, record_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..progress import Progress
-from ..runtime.blocks import corpus_inputs
-from ..runtime.executor import Executor
 from ..runtime.lock import holding
 from ..runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
-from ..runtime.shards import WHOLE, Part, Shards
-from ..runtime.stage import Report, Stage
+from ..runtime.stage import Statistics
 
 _SHARDS = "spacy"
 
 
 @dataclass
-class ConvertReport(RowCounts, Report):
-    """What was converted, beside the counts of `RowCounts` and `Report`."""
+class ConvertReport(RowCounts, Statistics):
+    """What was converted, beside the counts of `RowCounts`."""
 
+    docs: int = 0  # Docs written
+    files: int = 0  # files written
     tokens: int = 0  # tokens of the Docs written
     unknown: int = 0  # Docs without any entity annotation
     entities: "Counter[str]" = field(default_factory=Counter)  # entities of `doc.ents` per label
     weak: "Counter[str]" = field(default_factory=Counter)  # weak spans per source
     lost: "Counter[str]" = field(default_factory=Counter)  # what the format of the output cannot hold, in words
-
-    @property
-    def files(self) -> int:
-        return self.written + self.skipped
 
     def counting(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         """Count Docs that pass by."""
@@ -76,15 +70,9 @@ def convert(
     spans_key: Optional[str] = None,
     shard_size: int = SHARD_SIZE,
     overwrite: bool = False,
-    workers: int = 1,
-    ray: Optional[str] = None,
     progress: bool = False,
 ) -> ConvertReport:
     """Convert a corpus. The output is written whole or not at all.
-
-    With `workers` or `ray` others make it, shard by shard: each of `shard_size` lines of a file, or of a `.spacy` file.
-    The Docs are the same, in the same order. Finished shards stay if the run fails, in a folder that is marked until
-    all are there; they are skipped when the same command runs again, and replaced when input or settings are others.
 
     input_path (Path): A file or a folder, in any of the formats in docs/formats.md.
     output_path (Path): A file, or a folder (no suffix) that takes `.spacy` shards.
@@ -98,14 +86,12 @@ def convert(
     misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
         "contract".
     offsets, labels, columns, spans_key: See `corpus.formats.reading.Reading`.
-    shard_size (int): Docs per shard, if the output is a folder; in parts lines of the input.
+    shard_size (int): Docs per shard, if the output is a folder.
     overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
-    workers, ray: See `runtime.executor.Executor`.
     progress (bool): Show how far it has come.
     RETURNS (ConvertReport): What was converted.
     RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if the output would
-        overwrite the input, or anything at all without `overwrite`. In parts also for formats of which no blocks of
-        lines can be read, for files of several formats, and for `limit` and `overwrite`.
+        overwrite the input, or anything at all without `overwrite`.
     """
     for setting, value in (("limit", limit), ("shard_size", shard_size)):
         if value is not None:
@@ -127,28 +113,18 @@ def convert(
         raise WeaknerError(Errors.WK331.format(setting=f"offsets = {offsets}", where=where, instead=""))
     reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
     language = corpus_language(Path(input_path), lang, tokenizer)
-    executor, in_parts = Executor(workers, ray), workers > 1 or ray is not None
-    if in_parts:
-        if not as_folder:
-            raise WeaknerError(Errors.WK312.format(path=output_path))
-        for setting in (*(["limit"] if limit else []), *(["overwrite"] if overwrite else [])):
-            where, instead = "for a corpus that is converted as a whole", ", or 'workers' and 'ray'"
-            raise WeaknerError(Errors.WK331.format(setting=setting, where=where, instead=instead))
-        config = ConvertConfig(str(input_path), str(output_path), format, language, reading, shard_size)
-        return _convert_in_parts(config, executor, progress)
     check_there(output_path, overwrite)
     report = ConvertReport()
     docs = read_corpus(input_path, language.blank(), reading, format=format, counts=report)
     docs = report.counting(_some(islice(docs, limit), Path(input_path), report))
     docs = iter(Progress(docs, desc=f"convert {output_path.name}", unit="doc", enabled=progress))
     if as_folder:
-        report.written = write_shards(docs, output_path, shard_size)
+        report.files = write_shards(docs, output_path, shard_size)
     else:
-        report.written = 1
+        report.files = 1
         report.lost = write_corpus(output_path, docs, to).lost
     if as_folder or output_path.suffix == SUFFIX:
         record_language(output_path, language)
-    report.docs_in = report.docs
     report.add(ConvertReport())  # sorts all that is counted by name
     return report
 
@@ -160,53 +136,3 @@ def _some(docs: Iterable[Doc], path: Path, report: ConvertReport) -> Iterator[Do
     # Raised where the writers still hold a temporary file, so that no empty one is left.
     if not report.docs:
         raise WeaknerError(Errors.WK101.format(path=path))
-
-
-# Shard by shard
-
-
-class ConvertConfig(NamedTuple):
-    """What to convert, and how; see `convert`."""
-
-    input_path: str
-    output_path: str
-    format: Optional[str]
-    language: CorpusLanguage
-    reading: Reading
-    shard_size: int
-
-
-class Convert(Stage[ConvertReport]):
-    """The stage."""
-
-    name = "convert"
-    report = ConvertReport
-
-    def __init__(self, config: ConvertConfig) -> None:
-        self.nlp = config.language.blank()
-        super().__init__({**config.language._asdict(), **asdict(config.reading)}, self.nlp.vocab)
-        self.language = config.language
-        self.config = config
-
-    def shards(self, part: Part = WHOLE) -> Shards:
-        path, format_, reading = Path(self.config.input_path), self.config.format, self.config.reading
-        size = self.config.shard_size
-        inputs = corpus_inputs(path, self.nlp, format=format_, reading=reading, shard_size=size, gold=True)
-        return Shards(self.name, path, Path(self.config.output_path), inputs, part)
-
-    def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        return self.stats.counting(docs)
-
-
-def _convert_in_parts(config: ConvertConfig, executor: Executor, progress: bool) -> ConvertReport:
-    path = Path(config.input_path)
-    formats = {format_ for _, format_ in input_files(path, config.format)}
-    if "spacy" in formats and len(formats) > 1:
-        raise WeaknerError(Errors.WK748.format(path=path, names=", ".join(sorted(formats))))
-    stage = Convert(config)
-    return executor.run(stage.shards(), stage, lambda _: partial(_make_part, config), progress=progress)
-
-
-def _make_part(config: ConvertConfig, part: Part) -> None:
-    stage = Convert(config)
-    stage.shards(part).run(stage)

@@ -180,7 +180,7 @@ class LabelConfig:
     def inputs(self, nlp: Language) -> List[ShardInput]:
         """What the shards are made from."""
         reading = Reading(sentences=self.sentences)
-        return corpus_inputs(self.input_path, nlp, reading=reading, shard_size=self.shard_size)
+        return corpus_inputs(self.input_path, nlp, reading, shard_size=self.shard_size)
 
     def shards(self, nlp: Language, part: Part = WHOLE) -> Shards:
         return Shards(Label.name, self.input_path, self.output_path, self.inputs(nlp), part)

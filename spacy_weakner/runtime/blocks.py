@@ -3,7 +3,6 @@ formats would become part of the code of every stage.)"""
 
 import shlex
 from dataclasses import dataclass
-from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Iterable, Iterator, List, Optional, Tuple
@@ -15,7 +14,7 @@ from spacy.vocab import Vocab
 from ..corpus.conll import find_width
 from ..corpus.counts import RowCounts
 from ..corpus.docbin import SUFFIX
-from ..corpus.formats.reading import FileReader, Reading, in_blocks, input_files, read_groups
+from ..corpus.formats.reading import FileReader, Reading, in_blocks, input_files
 from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from .hashes import hash_text
@@ -24,23 +23,13 @@ from .inputs import ShardInput, spacy_inputs
 _NAME = "part-{:05d}" + SUFFIX
 
 
-def corpus_inputs(
-    path: Path,
-    nlp: Language,
-    *,
-    format: Optional[str] = None,
-    reading: Optional[Reading] = None,
-    shard_size: int = 5000,
-    gold: bool = False,
-) -> List[ShardInput]:
+def corpus_inputs(path: Path, nlp: Language, reading: Reading, *, shard_size: int = 5000) -> List[ShardInput]:
     """What the shards of a corpus in any format are made from, in its order. If there are `.spacy` files, each is one
     shard, and other files are passed over; all others are cut into blocks of `shard_size` lines (a sentence of a CoNLL
-    file is not cut). With `gold` the span groups of `.spacy` files are counted, and one is read as `reading` says."""
-    files, reading = input_files(path, format), reading or Reading()
+    file is not cut)."""
+    files = input_files(path)
     if any(format_ == "spacy" for _, format_ in files):
-        for file_ in (file_ for file_, format_ in files if format_ == "spacy" and file_.suffix != SUFFIX):
-            raise _as_a_whole(file_, "spacy")  # its shard would have another name
-        return spacy_inputs(path, partial(read_groups, key=reading.spans_key) if gold else None)
+        return spacy_inputs(path)
     blocks: List[ShardInput] = []
     for file_, format_ in files:
         if not in_blocks(file_, format_):

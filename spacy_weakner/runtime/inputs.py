@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Iterable, List, Optional, Tuple
+from typing import Iterable, List, Optional, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -11,9 +11,6 @@ from spacy.vocab import Vocab
 from ..corpus.counts import RowCounts
 from ..corpus.docbin import bin_docs, corpus_files, read_bin
 from .hashes import hash_file
-
-# Done to Docs as they are read; counts what it finds.
-Change = Callable[[Iterable[Doc], RowCounts], Iterable[Doc]]
 
 
 @dataclass
@@ -38,21 +35,17 @@ class ShardInput(ABC):
 
 @dataclass
 class SpacyFile(ShardInput):
-    """A `.spacy` file as the input of one shard. `change` is done to its Docs when they are read."""
-
-    change: Optional[Change] = None
+    """A `.spacy` file as the input of one shard."""
 
     def key(self) -> str:
         return hash_file(self.path)
 
     def read(self, vocab: Vocab, counts: Optional[RowCounts] = None) -> Tuple[Iterable[Doc], Optional[int]]:
         bin_ = read_bin(self.path)
-        docs = bin_docs(bin_, vocab, self.path)
-        return docs if self.change is None else self.change(docs, counts or RowCounts()), len(bin_)
+        return bin_docs(bin_, vocab, self.path), len(bin_)
 
 
-def spacy_inputs(path: Path, change: Optional[Change] = None) -> List[ShardInput]:
-    """The `.spacy` files of a corpus, each as the input of one shard of the same name. `change` is done to the Docs
-    when they are read."""
+def spacy_inputs(path: Path) -> List[ShardInput]:
+    """The `.spacy` files of a corpus, each as the input of one shard of the same name."""
     root = path if path.is_dir() else path.parent
-    return [SpacyFile(file_.relative_to(root).as_posix(), file_, change) for file_ in corpus_files(path)]
+    return [SpacyFile(file_.relative_to(root).as_posix(), file_) for file_ in corpus_files(path)]

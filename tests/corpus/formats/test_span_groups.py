@@ -6,12 +6,10 @@ import pytest
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_weakner.checks.check import CheckedFiles, CheckedSettings, examine
-from spacy_weakner.conversion.convert import Convert, ConvertConfig, convert
+from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import overlaps, weak
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.formats import reading
-from spacy_weakner.corpus.formats.reading import Reading
-from spacy_weakner.corpus.language import CorpusLanguage
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project.new import init_project
 from spacy_weakner.project.prepare import prepare
@@ -49,14 +47,6 @@ def test_a_group_is_read_as_gold(tmp_path, spans, tags, notes):
     (doc,), report = converted(path, spans_key="sc")
     assert (iob(doc), report.notes, report.groups) == (tags, notes, {"other": 1})
     assert [*doc.spans] == ["other"]
-    # The same in parts.
-    config = ConvertConfig(
-        str(path), str(tmp_path / "parts"), None, CorpusLanguage.make("xx"), Reading(spans_key="sc"), 5000
-    )
-    stage = Convert(config)
-    report = stage.shards().run(stage)
-    (doc,) = read_docs(tmp_path / "parts", NLP.vocab)
-    assert (iob(doc), report.notes, report.groups) == (tags, notes, {"other": 1})
 
 
 def test_other_groups_are_counted_and_named(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import overlaps, records, weak
 from spacy_weakner.corpus.formats import brat, tools
-from spacy_weakner.corpus.formats.reading import file_format
+from spacy_weakner.corpus.formats.reading import Reading, file_format
 from spacy_weakner.corpus.records import EMPTY
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.runtime.blocks import corpus_inputs
@@ -219,7 +219,7 @@ def test_the_first_rows_tell_the_format(tmp_path):
 
 def test_label_reads_lines_and_refuses_wholes(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", [{"tokens": ["Anna", "ran"], "ner_tags": ["B-PER", "O"]}] * 3)
-    blocks = corpus_inputs(path, NLP, shard_size=2)
+    blocks = corpus_inputs(path, NLP, Reading(), shard_size=2)
     assert [[ents(doc) for doc in block.read(NLP.vocab)[0]] for block in blocks] == [
         [[("Anna", "PER")]] * 2,
         [[("Anna", "PER")]],
@@ -233,7 +233,7 @@ def test_label_reads_lines_and_refuses_wholes(tmp_path):
         write_lines(tmp_path / "p.jsonl", [{"text": TEXT, "_input_hash": 1, "answer": "accept"}]),
     ):
         with pytest.raises(WeaknerError, match=r"WK740.*spacy weakner convert .*json"):
-            corpus_inputs(path, NLP)
+            corpus_inputs(path, NLP, Reading())
 
 
 def test_formats_of_the_output_are_checked(tmp_path):
