@@ -117,10 +117,6 @@ class Errors:
         "[WK372] No document {place} has the span group '{key}' (groups there: {groups}). Correct 'spans_key' (command "
         "line: --spans-key), or leave it out to take the entities."
     )
-    WK740 = (
-        "[WK740] {path} has the format '{name}', which can only be read as a whole. Convert it first: spacy weakner "
-        "convert {file} NEW.spacy"
-    )
     WK742 = (
         "[WK742] {path}, {place}: the span {span} should cover {expected}, but there is {found}. No unit of offsets "
         "fits all of {n} records (misfits: {misfits}). Correct them, or take one (nothing is known about its misfits "

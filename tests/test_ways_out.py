@@ -169,12 +169,6 @@ WAYS: Dict[str, Way] = {
         ("convert a.jsonl b<1>",),
     ),
     # Labeling
-    "what is to be read as a whole": Way(
-        {"my export.jsonl": [ROW], "t.csv": TERMS},
-        "label 'my export.jsonl' out --terms t.csv",
-        r"WK740.*spacy weakner (convert .*)",
-        ("<1>", "label NEW.spacy out --terms t.csv"),
-    ),
     "no section": Way(
         {"a.txt": TEXTS, "drugs.csv": TERMS, "s.cfg": ""},
         "label a.txt out --sources s.cfg",

@@ -6,7 +6,7 @@ tags ("B-PER,B-LOC"): nothing is known where their entities overlap.
 """
 
 import re
-from itertools import chain, islice, pairwise, tee
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from ..ty import Entity
-from .counts import Place, RowCounts, RowError, at_line, show
+from .counts import RowCounts, RowError, at_line, show
 from .entities import known_tokens, set_entities
 from .overlaps import drop_overlaps
 from .records import BLANK_TOKENS, Record, is_blank, record_of
@@ -38,12 +38,12 @@ _NO_WORD = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
 # Sentences that tell if the first column only numbers the words.
 _ENOUGH = 100
 # Where a line stands, and its cells.
-_Line = Tuple[Place, List[str]]
+_Line = Tuple[int, List[str]]
 
 
-def find_width(path: Path, lines: Iterable[str]) -> Optional[int]:
+def _find_width(path: Path) -> Optional[int]:
     """How many columns a file has: as many as its first line of a token that can be nothing else."""
-    for raw in lines:
+    for raw in read_lines(path):
         if raw.startswith(_WEBANNO):
             raise WeaknerError(Errors.WK371.format(path=path))
         cells = _split(raw)
@@ -56,9 +56,7 @@ def read_conll(
     path: Path,
     nlp: Language,
     *,
-    lines: Optional[Iterable[Tuple[Place, str]]] = None,
     columns: Tuple[int, int] = COLUMNS,
-    width: Optional[int] = None,
     labels: Sequence[str] = (),
     counts: Optional[RowCounts] = None,
 ) -> Iterator[Doc]:
@@ -68,12 +66,8 @@ def read_conll(
     if 0 in columns:
         raise WeaknerError(Errors.WK005.format(setting="columns", value=columns, expected="columns from 1 on, or -1"))
     counts = RowCounts() if counts is None else counts
-    numbered: Iterable[Tuple[Place, str]] = enumerate(read_lines(path), start=1) if lines is None else lines
-    if width is None:
-        numbered, ahead = tee(numbered)
-        width = find_width(path, (raw for _, raw in ahead))
-        del ahead  # it would keep all lines
-    sentences = _sentences(numbered, columns, width)
+    width = _find_width(path)
+    sentences = _sentences(enumerate(read_lines(path), start=1), columns, width)
     for sentence in _refuse_numbers(path, sentences) if columns[0] == 1 else sentences:
         words, tags = _read_sentence(path, sentence, columns, width, labels, counts)
         if words:
@@ -85,7 +79,7 @@ def read_conll(
 
 
 def _sentences(
-    lines: Iterable[Tuple[Place, str]], columns: Tuple[int, int], width: Optional[int]
+    lines: Iterable[Tuple[int, str]], columns: Tuple[int, int], width: Optional[int]
 ) -> Iterator[List[_Line]]:
     sentence: List[_Line] = []
     for number, raw in chain(lines, [(0, "")]):

@@ -79,7 +79,8 @@ def label(
     Finished shards are skipped when the same command runs again. The result does not depend on how many workers and
     parts made it.
 
-    input_path (Path): A corpus in any format: a file or a folder. Raw text, JSONL and CoNLL are cut into shards.
+    input_path (Path): A corpus in any format: a file or a folder. Raw text and rows are cut into shards; what
+        is neither and no `.spacy` file is one shard.
     output_path (Path): A `.spacy` file, or a folder where every `.spacy` shard keeps its name.
     sources (Optional[Union[Path, str, Mapping[str, Any]]]): Declarations of sources: a file in spaCy's config syntax,
         or settings by name, like {"drugs": {"terms": "drugs.csv"}}; see `sources.Source`.
@@ -93,7 +94,7 @@ def label(
     exclude (Sequence[Path]): Corpora in any format, such as dev and test, whose sentences are to be left out.
         Sentences are equal if they differ only in case and white space.
     only_matched (bool): Leave out Docs without a match of any source.
-    shard_size (int): Lines per shard, where the input is no `.spacy` file.
+    shard_size (int): Lines of raw text or rows per shard.
     shard (Optional[str]): "i/n": make only every n-th shard, from the i-th (counted from 1) on. Run all parts, on one
         machine or several; then once without `shard`, which checks the whole and sums up.
     workers (int): Number of processes on this machine.

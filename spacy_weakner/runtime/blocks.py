@@ -1,7 +1,6 @@
-"""Raw text, JSONL and CoNLL files in blocks of lines, each the input of one shard. (Not beside `inputs`: what reads
-formats would become part of the code of every stage.)"""
+"""What the shards of a corpus in any format are made from: blocks of lines of raw text and rows, or all of another
+corpus. (Not beside `inputs`: what reads formats would become part of the code of every stage.)"""
 
-import shlex
 from dataclasses import dataclass
 from itertools import count, islice
 from pathlib import Path
@@ -11,34 +10,32 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..corpus.conll import find_width
 from ..corpus.counts import RowCounts
 from ..corpus.docbin import SUFFIX
-from ..corpus.formats.reading import FileReader, Reading, in_blocks, input_files
-from ..errors import Errors, WeaknerError
+from ..corpus.formats import brat
+from ..corpus.formats.reading import FileReader, Reading, by_lines, input_files, read_corpus
 from ..files import read_lines
-from .hashes import hash_text
+from .hashes import hash_path, hash_text
 from .inputs import ShardInput, spacy_inputs
+from .output import SHARD_SIZE
 
 _NAME = "part-{:05d}" + SUFFIX
 
 
-def corpus_inputs(path: Path, nlp: Language, reading: Reading, *, shard_size: int = 5000) -> List[ShardInput]:
-    """What the shards of a corpus in any format are made from, in its order. If there are `.spacy` files, each is one
-    shard, and other files are passed over; all others are cut into blocks of `shard_size` lines (a sentence of a CoNLL
-    file is not cut)."""
+def corpus_inputs(path: Path, nlp: Language, reading: Reading, *, shard_size: int = SHARD_SIZE) -> List[ShardInput]:
+    """What the shards of a corpus are made from, in its order. If there are `.spacy` files, each is one shard, and
+    other files are passed over. Raw text and rows are cut into blocks of `shard_size` lines. A corpus that holds
+    anything else is one shard, since much of it has to be read as a whole."""
     files = input_files(path)
-    if any(format_ == "spacy" for _, format_ in files):
+    if any(file_.suffix == SUFFIX for file_, _ in files):
         return spacy_inputs(path)
+    if not all(by_lines(file_, format_) for file_, format_ in files):
+        return [WholeCorpus(_NAME.format(0), path, nlp, reading)]
     blocks: List[ShardInput] = []
     for file_, format_ in files:
-        if not in_blocks(file_, format_):
-            raise _as_a_whole(file_, format_)
         lines = BlockLines(file_)
-        width = find_width(file_, read_lines(file_)) if format_ == "conll" else None
-        for first, n in _cut(file_, format_, shard_size):
-            name = _NAME.format(len(blocks))
-            blocks.append(Block(name, file_, lines, first, n, format_, nlp, reading, width))
+        for first, n in _cut(file_, shard_size):
+            blocks.append(Block(_NAME.format(len(blocks)), file_, lines, first, n, format_, nlp, reading))
     return blocks
 
 
@@ -64,8 +61,7 @@ class BlockLines:
 
 @dataclass
 class Block(ShardInput):
-    """`n` lines of a file, from number `first` on, as the input of one shard. `width` is how many columns the file has,
-    if it has columns."""
+    """`n` lines of a file, from number `first` on, as the input of one shard."""
 
     lines: BlockLines
     first: int
@@ -73,28 +69,34 @@ class Block(ShardInput):
     format: str
     nlp: Language
     reading: Reading
-    width: Optional[int] = None
 
     def key(self) -> str:
-        kind = self.format if self.width is None else f"{self.format} {self.width}"
-        return hash_text("\n".join([kind, *self.lines.read(self.first, self.n)]))
+        return hash_text("\n".join([self.format, *self.lines.read(self.first, self.n)]))
 
     def read(self, vocab: Vocab, counts: Optional[RowCounts] = None) -> Tuple[Iterable[Doc], Optional[int]]:
         numbered = zip(count(self.first), self.lines.read(self.first, self.n), strict=False)
         reader = FileReader(self.path, self.format, self.nlp, self.reading, counts or RowCounts(), counts is None)
-        return reader.of_lines(numbered, self.width), None
+        return reader.of_lines(numbered), None
 
 
-def _as_a_whole(path: Path, format: str) -> WeaknerError:
-    return WeaknerError(Errors.WK740.format(path=path, name=format, file=shlex.quote(str(path))))
+@dataclass
+class WholeCorpus(ShardInput):
+    """A file or folder of any format as the input of one shard."""
+
+    nlp: Language
+    reading: Reading
+
+    def key(self) -> str:
+        text = self.path.with_suffix(brat.TEXT_SUFFIX)
+        beside = [text] if self.path.suffix == brat.SUFFIX and text.is_file() else []
+        return hash_text("\n".join(map(hash_path, [self.path, *beside])))
+
+    def read(self, vocab: Vocab, counts: Optional[RowCounts] = None) -> Tuple[Iterable[Doc], Optional[int]]:
+        return read_corpus(self.path, self.nlp, self.reading, counts=counts), None
 
 
-def _cut(path: Path, format: str, size: int) -> Iterator[Tuple[int, int]]:
+def _cut(path: Path, size: int) -> Iterator[Tuple[int, int]]:
     """First line and number of lines of each block."""
-    first, last = 1, 0
-    for last, line in enumerate(read_lines(path), start=1):
-        if last - first + 1 >= size and (format != "conll" or not line.strip()):
-            yield first, last - first + 1
-            first = last + 1
-    if last >= first:
-        yield first, last - first + 1
+    n = sum(1 for _ in read_lines(path))
+    for first in range(0, n, size):
+        yield first + 1, min(size, n - first)

@@ -18,7 +18,7 @@ class ShardInput(ABC):
     """What one shard is made from.
 
     name (str): Name of the shard within the output folder, which ends in `.spacy`.
-    path (Path): The file that is read.
+    path (Path): The file or folder that is read.
     """
 
     name: str

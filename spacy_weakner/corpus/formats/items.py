@@ -4,10 +4,10 @@ all else is parsed as a whole."""
 import codecs
 import json
 from pathlib import Path
-from typing import Any, Iterable, Iterator, List, Optional, Tuple
+from typing import Any, Iterable, Iterator, List, Optional
 
 from ...files import open_packed, parse_integer, read_lines
-from ..counts import Place, RowCounts, RowError, at_line
+from ..counts import RowCounts, RowError, at_line
 from ..foreign import tool_of, wrapped
 from ..jsonl import json_errors, parse_value, refuse_constant
 from ..records import Item
@@ -17,23 +17,21 @@ _BLOCK = 1 << 20  # bytes that are read to tell the layout
 _DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_int=parse_integer)
 
 
-def read_items(
-    path: Path, lines: Optional[Iterable[Tuple[Place, str]]] = None, counts: Optional[RowCounts] = None
-) -> Iterator[Item]:
-    """Read the records of a file, also of one that wraps them in an object (`{"data": [...]}`). `lines` are JSON lines
-    that have been read already; `counts` is as in `read_corpus`."""
-    for place, value in _values(path, lines, counts):
+def read_items(path: Path, counts: Optional[RowCounts] = None) -> Iterator[Item]:
+    """Read the records of a file, also of one that wraps them in an object (`{"data": [...]}`). `counts` is as in
+    `read_corpus`."""
+    for place, value in _values(path, counts):
         inside = wrapped(value)
         yield from [(place, value)] if inside is None else _numbered("item", inside)
 
 
-def _values(path: Path, lines: Optional[Iterable[Tuple[Place, str]]], counts: Optional[RowCounts]) -> Iterator[Item]:
-    if lines is None and path.suffix.lower() == PARQUET:
+def _values(path: Path, counts: Optional[RowCounts]) -> Iterator[Item]:
+    if path.suffix.lower() == PARQUET:
         yield from _numbered("row", read_table(path))
-    elif lines is None and not in_lines(path):
+    elif not in_lines(path):
         yield from _numbered("item", _parse(path, counts))
     else:
-        for number, line in enumerate(read_lines(path), start=1) if lines is None else lines:
+        for number, line in enumerate(read_lines(path), start=1):
             if line.strip():
                 with at_line(path, number, counts):
                     yield number, parse_value(line)

@@ -19,24 +19,23 @@ CODE_POINTS, UTF16 = "codepoints", "utf16"
 
 class Format(NamedTuple):
     """A format: its name in `--format` and `--to`, the tool or layout, the endings of files that are read and of those
-    that are written, what it can hold when it is written, if some lines of a file can be read without the rest, what
-    offsets count unless the file shows otherwise, and if the tool always counts so."""
+    that are written, what it can hold when it is written, what offsets count unless the file shows otherwise, and if
+    the tool always counts so."""
 
     name: str
     title: str
     inputs: Tuple[str, ...]
     outputs: Tuple[str, ...] = ()
     holds: FrozenSet[str] = frozenset()
-    blocks: bool = False
     unit: str = CODE_POINTS
     sure: bool = True
 
 
 _LINES, _JSON, _COLUMNS = (".jsonl",), (".json", ".jsonl"), (".conll", ".iob", ".bio", ".tsv")
 _FORMATS = (
-    Format("jsonl", "our own rows", _LINES, _LINES, EVERYTHING, blocks=True),
-    Format("conll", "columns of tokens and tags", _COLUMNS, _COLUMNS, frozenset([UNKNOWN, MISSING]), blocks=True),
-    Format("text", "raw text, one a line", (".txt",), blocks=True),
+    Format("jsonl", "our own rows", _LINES, _LINES, EVERYTHING),
+    Format("conll", "columns of tokens and tags", _COLUMNS, _COLUMNS, frozenset([UNKNOWN, MISSING])),
+    Format("text", "raw text, one a line", (".txt",)),
     Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
     Format("prodigy", "Prodigy", (".jsonl", ".json"), _LINES, frozenset([UNKNOWN, MISSING, WRONG, WEAK, IDS, META])),
     Format(
@@ -50,7 +49,6 @@ _FORMATS = (
         (".parquet", ".jsonl", ".json"),
         _LINES,
         frozenset([UNKNOWN, MISSING, DOC_IDS]),
-        blocks=True,
     ),
     Format("gliner", "GLiNER", _JSON, _JSON),
     Format("spacy-json", "spaCy's (text, annotations)", _JSON),

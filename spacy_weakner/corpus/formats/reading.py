@@ -78,7 +78,7 @@ def file_format(path: Path) -> Optional[str]:
     if plain.suffix not in (".json", ".jsonl") or not path.is_file():
         return format_
     with suppress(WeaknerError):  # raised again where the whole file is read
-        rows = islice(read_items(path, counts=_Lenient()), _LOOKED_AT)
+        rows = islice(read_items(path, _Lenient()), _LOOKED_AT)
         return next(filter(None, (tool_of(row) for _, row in rows)), "jsonl")
     return "jsonl"
 
@@ -123,10 +123,9 @@ def has_span_groups(path: Path) -> bool:
     return any(format_ == "spacy" for _, format_ in input_files(path))
 
 
-def in_blocks(path: Path, format: str) -> bool:
-    """True if a file can be read in blocks of lines."""
-    is_table = path.suffix.lower() == huggingface.PARQUET
-    return FORMATS[format].blocks and not is_table and (format in ("conll", "text") or in_lines(path))
+def by_lines(path: Path, format: str) -> bool:
+    """True if each line of a file can be read without the others."""
+    return format == "text" or (format == "jsonl" and in_lines(path))
 
 
 def read_corpus(
@@ -204,15 +203,18 @@ class FileReader:
                 own, format_ = type(counts)(), FORMATS[self.format]
                 unit = find_unit(path, self._records(self._items(own), own), format_.unit, format_.sure, counts)
             yield from self._tool_docs(self._items(counts), unit)
-        elif self.format == "jsonl" and not in_lines(path):
-            yield from self._row_docs(read_items(path, counts=counts))
-        else:
+        elif self.format == "conll":
+            columns, labels = self.reading.columns, self.reading.labels
+            yield from read_conll(path, self.nlp, columns=columns, labels=labels, counts=counts)
+        elif by_lines(path, self.format):
             yield from self.of_lines(enumerate(read_lines(path), start=1))
+        else:
+            yield from self._row_docs(read_items(path, counts))
 
     def sample(self, limit: int) -> Iterator[Doc]:
         """The first of them, and how many there are, perhaps estimated."""
         n, counts = 0, self.counts
-        if self.format == "text" or (self.format == "jsonl" and in_lines(self.path)):
+        if by_lines(self.path, self.format):
             lines = SampledLines(self.path, limit)
             for doc in self.of_lines(lines):
                 n += 1
@@ -226,22 +228,16 @@ class FileReader:
         counts.total = n + sum(1 for _ in docs)
         counts.sampled = f"looked at the first {n:,} documents" if counts.total > n else ""
 
-    def of_lines(self, lines: Iterable[Tuple[Place, str]], width: Optional[int] = None) -> Iterator[Doc]:
-        path, nlp, reading, counts = self.path, self.nlp, self.reading, self.counts
-        if self.format in READERS:
-            unit = FORMATS[self.format].unit if reading.offsets == AUTO else reading.offsets
-            yield from self._tool_docs(read_items(path, lines, counts), unit)
-        elif self.format == "conll":
-            columns, labels = reading.columns, reading.labels
-            yield from read_conll(path, nlp, lines=lines, columns=columns, width=width, labels=labels, counts=counts)
-        elif self.format == "text":
+    def of_lines(self, lines: Iterable[Tuple[Place, str]]) -> Iterator[Doc]:
+        """Read lines of raw text or rows."""
+        if self.format == "jsonl":
+            yield from self._row_docs(read_rows(self.path, lines, self.counts))
+        else:
             for number, line in lines:
                 yield from self._text_docs(number, line)
-        else:
-            yield from self._row_docs(read_rows(path, lines, counts))
 
     def _items(self, counts: RowCounts) -> Iterator[Item]:
-        return brat.items(self.path) if self.format == "brat" else read_items(self.path, counts=counts)
+        return brat.items(self.path) if self.format == "brat" else read_items(self.path, counts)
 
     def _row_docs(self, rows: Iterable[Item]) -> Iterator[Doc]:
         for place, row in rows:

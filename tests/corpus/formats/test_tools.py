@@ -7,7 +7,7 @@ import pytest
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import overlaps, records, weak
 from spacy_weakner.corpus.formats import brat, tools
-from spacy_weakner.corpus.formats.reading import Reading, file_format
+from spacy_weakner.corpus.formats.reading import Reading, file_format, read_corpus
 from spacy_weakner.corpus.records import EMPTY
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.runtime.blocks import corpus_inputs
@@ -217,23 +217,36 @@ def test_the_first_rows_tell_the_format(tmp_path):
         converted(write_lines(tmp_path / "c.jsonl", rows))
 
 
-def test_label_reads_lines_and_refuses_wholes(tmp_path):
-    path = write_lines(tmp_path / "a.jsonl", [{"tokens": ["Anna", "ran"], "ner_tags": ["B-PER", "O"]}] * 3)
-    blocks = corpus_inputs(path, NLP, Reading(), shard_size=2)
-    assert [[ents(doc) for doc in block.read(NLP.vocab)[0]] for block in blocks] == [
-        [[("Anna", "PER")]] * 2,
-        [[("Anna", "PER")]],
-    ]
-    for path in (
-        write_array(tmp_path / "a.json", [task()]),
-        write_array(tmp_path / "b.json", [{"tokenized_text": ["a"]}]),
-        write_array(tmp_path / "c.json", [{"tokens": ["a"]}]),
+def test_what_shards_are_made_from(tmp_path):
+    def found(path):
+        blocks = corpus_inputs(path, NLP, Reading(), shard_size=2)
+        return [[doc.text for doc in block.read(NLP.vocab)[0]] for block in blocks]
+
+    write_lines(tmp_path / "rows.jsonl", [{"text": name} for name in "abc"])
+    assert found(tmp_path / "rows.jsonl") == [["a", "b"], ["c"]]
+    wholes = {
+        "tags.jsonl": [{"tokens": ["a", "b"], "ner_tags": ["B-PER", "O"]}] * 3,
+        "tool.json": [task()],
+        "array.json": [{"tokens": ["a"]}],
         # What its offsets count may stand in the last line.
-        write_lines(tmp_path / "d.jsonl", [{"text": "\U0001f60a a b c", "label": [[5, 6, "X"]]}]),
-        write_lines(tmp_path / "p.jsonl", [{"text": TEXT, "_input_hash": 1, "answer": "accept"}]),
-    ):
-        with pytest.raises(WeaknerError, match=r"WK740.*spacy weakner convert .*json"):
-            corpus_inputs(path, NLP, Reading())
+        "offsets.jsonl": [{"text": "a b", "label": []}] * 2 + [{"text": "\U0001f60a a b c", "label": [[5, 7, "X"]]}],
+    }
+    for name, rows in wholes.items():
+        path = (write_lines if name.endswith(".jsonl") else write_array)(tmp_path / name, rows)
+        (docs,) = found(path)
+        assert docs == [doc.text for doc in read_corpus(path, NLP, Reading())] and len(docs) == len(rows)
+    (everything,) = found(tmp_path)
+    assert len(everything) == 3 + sum(map(len, wholes.values()))
+
+
+def test_the_text_beside_annotations_tells_a_shard_of_brat(tmp_path):
+    (tmp_path / "a.ann").write_text("T1\tPER 0 4\tAnna\n")
+    keys = set()
+    for text in ("Anna ran", "Anna left"):
+        (tmp_path / "a.txt").write_text(text)
+        for path in (tmp_path, tmp_path / "a.ann"):
+            keys |= {shard.key() for shard in corpus_inputs(path, NLP, Reading())}
+    assert len(keys) == 4
 
 
 def test_formats_of_the_output_are_checked(tmp_path):
