@@ -130,7 +130,7 @@ def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
         if _HALVES.search(text):
             json.dumps(value, ensure_ascii=False).encode("utf-8")
         if _DIGITS.search(text):
-            json.loads(text, **{**hooks, "parse_int": parse_integer})
+            json.loads(text, **{**hooks, "parse_int": _parse_integer})
     except json.JSONDecodeError:
         raise
     except RecursionError as error:
@@ -191,13 +191,6 @@ def _unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     return found
 
 
-def parse_integer(digits: str) -> int:
-    """Read an integer of JSON that can be made a float."""
-    if len(digits) > _MOST_DIGITS:
-        raise ValueError("a number has too many digits")
-    return int(digits)
-
-
 def is_text(value: Any) -> bool:
     """True for a string that a Doc can hold: one without halves of surrogate pairs."""
     return isinstance(value, str) and _HALF.search(value) is None
@@ -214,6 +207,13 @@ _MOST_DIGITS = 300
 _DIGITS = re.compile(rf"[0-9]{{{_MOST_DIGITS}}}")
 _HALF = re.compile("[\ud800-\udfff]")
 _UNPACKERS: Dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+
+
+def _parse_integer(digits: str) -> int:
+    """Read an integer of JSON that can be made a float."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError("a number has too many digits")
+    return int(digits)
 
 
 def _parse_toml(text: str) -> Any:

@@ -23,13 +23,12 @@ Other keys are ignored, and counted; rows in which other tools keep labels are r
 """
 
 import json
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.tokens import Doc
 
-from ..errors import WeaknerError, shorten
+from ..errors import shorten
 from ..files import parse_json, read_lines
 from . import weak
 from .counts import Place, RowCounts, RowError, at_line, show
@@ -66,29 +65,17 @@ def parse_row(line: str) -> Row:
     return row
 
 
-def parse_value(line: str) -> Any:
-    with json_errors():
-        return parse_json(line, parse_constant=refuse_constant)
-
-
-@contextmanager
-def json_errors() -> Iterator[None]:
-    """Turn errors of JSON parsers into a `RowError`."""
+def parse_value(text: str) -> Any:
     try:
-        yield
-    except RecursionError as error:
-        raise RowError("nested too deeply") from error
+        return parse_json(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
         place = f" ({line}column {error.colno})" if error.doc else ""
-        raise RowError(f"not JSON: {error.msg}{place}") from error
-    except WeaknerError:
-        raise
-    except ValueError as error:  # Python refuses to read integers of thousands of digits
-        raise RowError("a number has too many digits") from error
+        cure = ". Of several values each needs a line of its own (jq -c .)" if error.msg == "Extra data" else ""
+        raise RowError(f"not JSON: {error.msg}{place}{cure}") from error
 
 
-def refuse_constant(name: str) -> float:
+def _refuse_constant(name: str) -> float:
     """Refuse NaN and the like, which are no JSON."""
     raise RowError(f"not JSON: {name} is not a number")
 

@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Optional
 
-from ...files import open_packed, parse_integer, read_lines
-from ..counts import RowCounts, RowError, at_line
+from ...files import open_packed, read_lines
+from ..counts import RowCounts, at_line
 from ..foreign import tool_of, wrapped
-from ..jsonl import json_errors, parse_value, refuse_constant
+from ..jsonl import parse_value
 from ..records import Item
 from .huggingface import PARQUET, read_table
 
 _BLOCK = 1 << 20  # bytes that are read to tell the layout
-_DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_int=parse_integer)
 
 
 def read_items(path: Path, counts: Optional[RowCounts] = None) -> Iterator[Item]:
@@ -62,14 +61,7 @@ def in_lines(path: Path) -> bool:
 
 def _parse(path: Path, counts: Optional[RowCounts]) -> List[Any]:
     """The records of a file of JSON over several lines."""
-    text, end = "\n".join(read_lines(path)).strip(), 0
-    values: List[Any] = []
-    with at_line(path, "its JSON", counts), json_errors():
-        while end < len(text):
-            if values and isinstance(values[0], list):
-                raise RowError("something follows the array")
-            value, end = _DECODER.raw_decode(text, end)
-            values.append(value)
-            while text[end : end + 1].isspace():
-                end += 1
-    return values[0] if values and isinstance(values[0], list) else values
+    value: Any = []
+    with at_line(path, "its JSON", counts):
+        value = parse_value("\n".join(read_lines(path)))
+    return value if isinstance(value, list) else [value]

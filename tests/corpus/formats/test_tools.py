@@ -164,11 +164,11 @@ def test_wrappers_and_objects_over_several_lines(tmp_path, content, format, null
     assert report.notes == ({tools.NULLS: nulls} if nulls else {}) and not report.ignored
 
 
-def test_objects_over_several_lines_may_follow_each_other(tmp_path):
+def test_an_object_over_several_lines(tmp_path):
     path = tmp_path / "a.json"
-    path.write_text("".join(json.dumps({"text": TEXT, "label": [span]}, indent=1) + "\n" for span in (ANNA, PARIS)))
-    docs, _ = converted(path)
-    assert [ents(doc) for doc in docs] == [[("Anna", "PER")], [("Paris", "LOC")]]
+    path.write_text(json.dumps({"text": TEXT, "label": [ANNA]}, indent=1))
+    (doc,), _ = converted(path)
+    assert ents(doc) == [("Anna", "PER")]
 
 
 # All of them
@@ -191,14 +191,15 @@ def test_overlaps_are_not_guessed_at_and_white_space_is_no_part(tmp_path, spans,
     [
         ('[{"tokenized_text": ["a"], "ner": []}, {"tokenized_text": ["a"]', r"its JSON: not JSON.*column 64"),
         ('[{"tokenized_text": ["a"]} {"tokenized_text": ["b"]}]', r"its JSON: not JSON: .*','.*column 28"),
-        ('[{"tokenized_text": ["a"]}] []', r"its JSON: something follows"),
+        ('[{"tokenized_text": ["a"]}] []', r"its JSON: not JSON: Extra data.*jq -c \."),
         ('[{"tokenized_text": ["a"], "n": NaN}]', r"its JSON: not JSON"),
-        ('[{"tokenized_text": ["a"], "n": ' + "[" * 100_000 + "]", r"its JSON: nested too deeply"),
+        ('[{"tokenized_text": ["a"], "n": ' + "[" * 100_000 + "]", r"its JSON: not JSON: nested too deeply"),
         ('[{"tokenized_text": ["a"], "ner": [[0, 0, 1]]}]', r"item 1: the label"),
         ('[{"tokenized_text": ["a"], "ner": [[0, 5, "X"]]}]', r"item 1.*\[0, 6"),
-        ('[{"tokenized_text": ["\\ud800"], "ner": [[0, 0, "X"]]}]', r"item 1: half of a surrogate"),
+        ('[{"tokenized_text": ["\\ud800"], "ner": [[0, 0, "X"]]}]', r"its JSON: not JSON: .*half of a surrogate"),
         ('{"text": "a",\n "label": [[0, 1, "X"]', "its JSON: not JSON.*line 2, column 23"),
         ('{"text": "a", "label": [}\n{"text": "b"}', "line 1: not JSON"),
+        ('{"text":\n"a"}\n{"text":\n"b"}', r"its JSON: not JSON: Extra data \(line 3, column 1\).*jq -c \."),
     ],
 )
 def test_malformed_json(tmp_path, text, expected):
