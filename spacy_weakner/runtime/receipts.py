@@ -1,9 +1,11 @@
 """Receipts: what an output was made from, by which a later run knows that it need not be made again."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Dict, List, Optional
+
+from pydantic.dataclasses import dataclass
 
 from ..files import parse_json, write_text
 from .hashes import hash_file
@@ -29,13 +31,10 @@ class Receipt:
         if not isinstance(data, dict):
             return cls({})
         files, report = data.pop("files", None), data.pop("report", None)
-        if (
-            isinstance(files, dict)
-            and isinstance(report, dict)
-            and all(isinstance(digest, str) for digest in files.values())
-        ):
+        try:
             return cls(data, files, report)
-        return cls(data)  # of an earlier version, or damaged: nothing is known of what was made
+        except ValueError:  # of an earlier version, or damaged: nothing is known of what was made
+            return cls(data)
 
     def write(self, path: Path) -> None:
         """Write it, whole or not at all."""
