@@ -62,15 +62,7 @@ def corpus_language(path: Path, lang: Optional[str] = None, tokenizer: Optional[
 
     RAISES (WeaknerError): If another one is given than is recorded, or there is no such language.
     """
-    recorded = recorded_language(path)
-    if recorded is None:
-        return CorpusLanguage.make(lang or "en", tokenizer)
-    for setting, given in (("lang", lang), ("tokenizer", tokenizer)):
-        known = getattr(recorded, setting)
-        if given not in (None, known):
-            expected = f"'{known}', with which {path} was made, or no --{setting}"
-            raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(given), expected=expected))
-    return recorded
+    return CorpusLanguage.make(*find_language([path], lang, tokenizer))
 
 
 def find_language(
@@ -83,13 +75,18 @@ def find_language(
     """
     first: Optional[Path] = None
     for path in paths:
-        if not path.exists() or recorded_language(path) is None:
+        recorded = recorded_language(path)
+        if recorded is None:
             continue
-        found = corpus_language(path, *((lang, tokenizer) if first is None else ()))
-        if first is not None and found != (lang, tokenizer):
+        if first is not None and recorded != (lang, tokenizer):
             expected = f"that of {first}. Convert one of them anew"
-            raise WeaknerError(Errors.WK005.format(setting="lang", value=f"{found} of {path}", expected=expected))
-        first, (lang, tokenizer) = path, found
+            raise WeaknerError(Errors.WK005.format(setting="lang", value=f"{recorded} of {path}", expected=expected))
+        for setting, given in (("lang", lang), ("tokenizer", tokenizer)):
+            known = getattr(recorded, setting)
+            if given not in (None, known):
+                expected = f"'{known}', with which {path} was made, or no --{setting}"
+                raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(given), expected=expected))
+        first, (lang, tokenizer) = path, recorded
     return lang or "en", tokenizer
 
 
