@@ -6,7 +6,7 @@ from typing import Annotated, Any, List, Optional
 import typer
 from wasabi.util import locale_escape
 
-from ..checks.check import CheckedFiles, CheckedSettings, CheckReport, examine
+from ..checks.check import CheckReport, check
 from ..checks.findings import Finding
 from ..checks.labels import label_table
 from ..project.inputs import stamp_inputs
@@ -14,7 +14,7 @@ from ._command import command
 from ._util import check_json, given_path, given_text, new_app, say, shared, show_table, write_json
 
 app = new_app()
-_FILES = tuple(vars(CheckedFiles()))
+_FILES = ("text", "terms", "sources", "gold", "dev", "test")
 _TEXTS: Any = dict.fromkeys((*_FILES, "configs"), Annotated[Optional[str], typer.Option()])
 
 
@@ -28,16 +28,9 @@ def _read(given: Any) -> None:
         check_json(output, [path for path in (getattr(given, name) for name in _FILES) if path is not None])
 
 
-def check(**settings: Any) -> CheckReport:
-    """Check files and settings before a training, all at once. An empty option, or "null", counts as missing."""
-    files = CheckedFiles(**{name: settings.pop(name, None) for name in _FILES})
-    return examine(files, CheckedSettings(**settings))
-
-
 @command(
     app,
     check,
-    settings={CheckedFiles: _FILES, CheckedSettings: tuple(vars(CheckedSettings()))},
     before=_read,
     **_TEXTS,
     labels=Annotated[Optional[List[str]], typer.Option("--label")],

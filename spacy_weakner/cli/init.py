@@ -9,7 +9,7 @@ from typing import Annotated, Any, Dict, List, Optional
 import typer
 from wasabi import msg
 
-from ..checks.check import CheckedFiles, CheckedSettings, examine
+from ..checks.check import check
 from ..configs import recipes, render_config
 from ..configs.recipes import SIZES, find_recipe, sizes_of
 from ..errors import Errors, WeaknerError, check_choice
@@ -96,18 +96,22 @@ def _remember(given: Any) -> None:
 def show_project(made: Project, given: Any) -> None:
     """Check the files, since what is wrong is better known before anything is trained, and print what was written."""
     sources = made.folder / SOURCES if made.sources else None
-    files = CheckedFiles(text=given.text, sources=sources, gold=given.gold, dev=given.dev, test=given.test)
-    settings = CheckedSettings(
-        lang=made.lang,
-        tokenizer=made.tokenizer,
-        size=given.size or usual_size(given.transformer),
-        transformer=given.transformer,
-        term_label=given.term_label,
-        spans_key=given.spans_key,
-        columns=given.columns,
-    )
     try:
-        show_report(examine(files, settings))
+        report = check(
+            text=given.text,
+            sources=sources,
+            gold=given.gold,
+            dev=given.dev,
+            test=given.test,
+            lang=made.lang,
+            tokenizer=made.tokenizer,
+            size=given.size or usual_size(given.transformer),
+            transformer=given.transformer,
+            term_label=given.term_label,
+            spans_key=given.spans_key,
+            columns=given.columns,
+        )
+        show_report(report)
     except BaseException:
         # It was made here, and the same command is to work once the files are corrected.
         _remove(made.folder, given.new)

@@ -3,7 +3,7 @@ import json
 import pytest
 import spacy
 
-from spacy_weakner.checks.check import CheckedFiles, CheckedSettings, examine
+from spacy_weakner.checks.check import check as run_checks
 from spacy_weakner.checks.findings import Findings
 
 GOLD = [
@@ -49,7 +49,7 @@ def check(write):
             else content
             for name, content in files.items()
         }
-        return examine(CheckedFiles(**paths), CheckedSettings(**{"lang": "xx", **(settings or {})}))
+        return run_checks(**paths, **{"lang": "xx", **(settings or {})})
 
     return check
 

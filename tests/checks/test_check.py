@@ -6,8 +6,7 @@ import re
 import pytest
 
 from spacy_weakner.checks import check as module
-from spacy_weakner.checks.check import CheckedFiles, CheckedSettings, examine
-from spacy_weakner.cli import check as command
+from spacy_weakner.checks.check import check as run_checks
 from spacy_weakner.configs import render_config
 from spacy_weakner.files import write_text
 
@@ -57,7 +56,7 @@ def test_a_span_group_of_files_without_any(check):
 
 
 def test_nothing_to_check():
-    assert examine(CheckedFiles()).findings == []
+    assert run_checks().findings == []
 
 
 def test_the_command(write, tmp_path):
@@ -87,11 +86,11 @@ def test_the_output_is_no_input(write):
 def test_every_option_is_passed_on(monkeypatch):
     seen = {}
 
-    def fake(files, settings):
-        seen.update(vars(files), **vars(settings))
+    def fake(**given):
+        seen.update(given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(command, "examine", fake)
+    monkeypatch.setattr(module, "check", fake)
     options = "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size gpu --gpu-id 0 "
     options += "--transformer m --term-label L --misaligned drop --spans-key sc --configs g"
     assert invoke(*options.split(), *["--label", "A", "--label", "B", "--columns", "2", "3"]).exit_code == 130
@@ -110,7 +109,7 @@ def about_configs(tmp_path):
     def about_configs(made_for, **settings):
         write_text(tmp_path / "linear" / "crf_ner.cfg", render_config("crf_ner", made_for, lang="de"))
         given = {"lang": "de", "size": "linear", "tokenizer": "spacy.Tokenizer.v1", "configs": tmp_path, **settings}
-        return [f for f in examine(CheckedFiles(), CheckedSettings(**given)).findings if f.where.startswith("--conf")]
+        return [f for f in run_checks(**given).findings if f.where.startswith("--conf")]
 
     return about_configs
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import pytest
 
-from spacy_weakner.checks.check import CheckedFiles, examine
+from spacy_weakner.checks.check import check
 from spacy_weakner.corpus import overlaps, records, weak
 from spacy_weakner.corpus.formats import reading
 from spacy_weakner.errors import WeaknerError
@@ -105,7 +105,7 @@ def test_tokens_of_white_space(tmp_path, blank):
     path = write_lines(tmp_path / "d.jsonl", [{"tokens": row["tokens"], "ents": [[0, 1, "PER"]]}])
     (doc,), report = converted(path)
     assert weak.doc_entities(doc) == [(0, 1, "PER")] and report.notes == {records.BLANK_TOKENS: 1}
-    messages = [finding.message for finding in examine(CheckedFiles(gold=path)).findings]
+    messages = [finding.message for finding in check(gold=path).findings]
     assert any(f"{records.BLANK_TOKENS}: 1" in message for message in messages)
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_weakner.checks.check import CheckedFiles, CheckedSettings, examine
+from spacy_weakner.checks.check import check
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import overlaps, weak
 from spacy_weakner.corpus.docbin import read_docs
@@ -78,20 +78,16 @@ def test_weak_entities_give_way(tmp_path):
     assert ents(doc) == [("Anna", "PER"), ("Paris", "LOC")] and not weak.is_weak(doc)
 
 
-def check(spans_key=None, **files):
-    return examine(CheckedFiles(**files), CheckedSettings(lang="xx", spans_key=spans_key))
-
-
 def test_check_names_the_group_and_reads_it(tmp_path):
     path = write(tmp_path / "a.spacy", {"sc": SPANS}, n=60)
-    error = next(each for each in check(gold=path).findings if each.level == "error")
+    error = next(each for each in check(gold=path, lang="xx").findings if each.level == "error")
     assert re.search("None of its 60 sentences is annotated", error.message) and "--spans-key sc" in error.cure
-    report = check("sc", gold=path)
+    report = check(gold=path, lang="xx", spans_key="sc")
     assert report.errors == 0 and report.labels[0].counts == {"PER": 60, "LOC": 60}
     dev = write_lines(tmp_path / "dev.jsonl", [{"tokens": ["Anna", str(i)], "ents": [[0, 1, "PER"]]} for i in range(9)])
-    assert check("sc", gold=path, dev=dev).errors == 0
+    assert check(gold=path, dev=dev, lang="xx", spans_key="sc").errors == 0
     for files, expected in (({"gold": path}, "WK372"), ({"dev": dev}, "is a .spacy file")):
-        errors = [f for f in check("ruler", **files).findings if f.level == "error"]
+        errors = [f for f in check(**files, lang="xx", spans_key="ruler").findings if f.level == "error"]
         assert len(errors) == 1 and expected in errors[0].message
 
 
