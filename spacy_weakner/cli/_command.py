@@ -46,7 +46,6 @@ def command(
     settings: Mapping[Any, Iterable[str]] = MappingProxyType({}),
     before: Callable[[Any], None] = lambda given: None,
     hidden: bool = False,
-    context_settings: Optional[Dict[str, Any]] = None,
     **declared: Any,
 ) -> Callable[[Callable[[R, Any], None]], Callable[..., None]]:
     """Make a command of a function. It decorates what shows the result.
@@ -59,7 +58,6 @@ def command(
     before (Callable[[Any], None]): Called before the function, with all that was given (`given.input_path`, and
         `given.ctx` of typer), to check or change it.
     hidden (bool): Leave it out of `--help`.
-    context_settings (Optional[Dict[str, Any]]): Those of typer.
     **declared (Any): Types for parameters that need others, such as `Annotated[str, typer.Option("--name")]`; or for
         options that the function does not have. What is no type is passed to the function as it is.
     RETURNS (Callable): Decorates a function that takes the result, and all that was given.
@@ -99,7 +97,7 @@ def command(
         context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         run.__annotations__ = {option.name: option.annotation for option in (context, *options)}
         run.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
-        app.command(name or function.__name__, hidden=hidden, context_settings=context_settings)(run)
+        app.command(name or function.__name__, hidden=hidden)(run)
         return run
 
     return decorate

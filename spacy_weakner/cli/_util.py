@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Callable, Dict, Iterable, Iterator, Mapping, Optional, Sequence, TypeVar
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence
 
 import typer
 from wasabi import color, msg
@@ -19,8 +19,6 @@ from ..files import check_output, write_text
 from ..scratch import remove_leftovers
 
 INTERRUPTED = 130
-AUTO = "auto"
-T = TypeVar("T", int, float)
 # Help texts of what is the same in several commands, by the name of the parameter: for commands that are made of a
 # function whose docstring refers to another one, and by `shared` for the others.
 HELP = {
@@ -135,17 +133,6 @@ def given_text(value: Optional[str]) -> Optional[str]:
 def given_path(value: Optional[str]) -> Optional[Path]:
     """The same for a path."""
     return None if given_text(value) is None else Path(str(value))
-
-
-def number(setting: str, value: Optional[str], kind: Callable[[str], T]) -> Optional[T]:
-    """The same for a number, which "auto" leaves open."""
-    if value in (None, AUTO):
-        return None
-    try:
-        return kind(str(value))
-    except ValueError:
-        expected = f"a number, or '{AUTO}'"
-        raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected)) from None
 
 
 def listing(counts: Dict[str, int]) -> str:

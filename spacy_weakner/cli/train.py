@@ -11,9 +11,10 @@ from ..files import parse_json
 from ..runs.config import flat_config, train_corpus
 from ..runs.train import train, train_folds, train_grid, train_members
 from ..runs.training import BEST, LAST, Trained
-from ._util import AUTO, config_overrides, new_app, number, only_with, reporting, say, shared
+from ._util import config_overrides, new_app, only_with, reporting, say, shared
 
 app = new_app()
+_AUTO = "auto"
 # What it does not know goes to the config, as with `spacy train`.
 _OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -39,7 +40,7 @@ def train_cli(
     ] = None,
     passes: Annotated[
         str, typer.Option(help="Number of passes over the corpus --paths.train; auto: as the config says")
-    ] = AUTO,
+    ] = _AUTO,
     seed: Annotated[int, typer.Option(help="Seed of the split into folds, or of the first member")] = 0,
     processes: Annotated[int, shared("processes")] = 1,
     gpu_id: Annotated[int, shared("gpu_id")] = -1,
@@ -56,8 +57,7 @@ def train_cli(
         if mode == "folds":
             _train_folds(config, output, overrides, folds=folds, seed=seed, processes=processes, **how)
         elif mode == "members":
-            length = number("passes", passes, float)
-            how.update(members=members, passes=length, seed=seed, processes=processes)
+            how.update(members=members, passes=_passes(passes), seed=seed, processes=processes)
             for trained in train_members(config, output, overrides=overrides, **how):
                 _show(trained)
         elif mode == "grid":
@@ -66,7 +66,17 @@ def train_cli(
                 values.setdefault(key, []).extend(more)
             _train_grid(config, output, values, overrides, processes=processes, **how)
         else:
-            _show(train(config, output, passes=number("passes", passes, float), overrides=overrides, **how))
+            _show(train(config, output, passes=_passes(passes), overrides=overrides, **how))
+
+
+def _passes(text: str) -> Optional[float]:
+    if text == _AUTO:
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        expected = f"a number, or '{_AUTO}'"
+        raise WeaknerError(Errors.WK005.format(setting="passes", value=repr(text), expected=expected)) from None
 
 
 def _show(trained: Trained) -> None:
