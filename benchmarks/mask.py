@@ -14,7 +14,7 @@ from spacy_weakner.corpus.gold import find_gold, keep_gold
 from spacy_weakner.errors import check_choice, check_range
 from spacy_weakner.runtime.hashes import hash_text
 from spacy_weakner.runtime.lock import holding
-from spacy_weakner.runtime.shards import run_stage
+from spacy_weakner.runtime.shards import Shards
 from spacy_weakner.runtime.stage import Report, Stage
 from spacy_weakner.ty import Entity
 
@@ -61,7 +61,7 @@ def mask(
     RETURNS (MaskReport): What was done.
     RAISES (WeaknerError): For missing input and unusable settings.
     """
-    return run_stage(Mask(probability, unmatched, seed), input_path, output_path, progress=progress)
+    return Shards(Mask.name, input_path, output_path).run(Mask(probability, unmatched, seed), progress=progress)
 
 
 class Mask(Stage[MaskReport]):

@@ -28,6 +28,7 @@ from ..runtime.executor import Executor, MakePart
 from ..runtime.hashes import check_regular, hash_path
 from ..runtime.inputs import ShardInput
 from ..runtime.lock import locked
+from ..runtime.output import SHARD_SIZE
 from ..runtime.shards import WHOLE, Part, Shards
 from ..runtime.stage import Stage
 from ..scratch import scratch_folder
@@ -37,7 +38,6 @@ from .report import LabelCounts, LabelReport, make_report
 from .sources import SettingError, Source, defaults, make_source, read_sources
 
 TERMS_SOURCE = "gazetteer"
-SHARD_SIZE = 5000
 BATCH_SIZE = 1000
 # By kind of source; see `sources.KINDS`.
 LABELERS: Dict[str, Type[Labeler[Any]]] = {

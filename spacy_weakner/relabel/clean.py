@@ -19,7 +19,7 @@ from ..files import atomic_path, check_output
 from ..runtime.devices import on_device
 from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
-from ..runtime.shards import run_stage
+from ..runtime.shards import Shards
 from ..runtime.stage import Report, Stage, Statistics, memory_zones
 from ..scratch import scratch_folder
 from ..ty import Entity
@@ -139,7 +139,8 @@ def clean(
             "outside": outside,
             "gold": gold,
         }
-        report = run_stage(Clean(models, settings, input_path, folder), input_path, output_path, progress=progress)
+        stage = Clean(models, settings, input_path, folder)
+        report = Shards(stage.name, input_path, output_path).run(stage, progress=progress)
     if list_path is not None:
         write_list(Path(list_path), output_path)
     return report

@@ -18,7 +18,7 @@ from ..runtime.devices import on_device
 from ..runtime.hashes import hash_model
 from ..runtime.lock import holding
 from ..runtime.predictions import TagPredictor
-from ..runtime.shards import run_stage
+from ..runtime.shards import Shards
 from ..runtime.stage import Report, Stage
 
 BATCH_SIZE = 256
@@ -68,7 +68,8 @@ def predict_soft_labels(
         tags.
     """
     with on_device(gpu_id):
-        return run_stage(Soft(models, component), Path(input_path), Path(output_path), progress=progress)
+        stage = Soft(models, component)
+        return Shards(stage.name, input_path, output_path).run(stage, progress=progress)
 
 
 class Soft(Stage[SoftReport]):

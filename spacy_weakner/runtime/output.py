@@ -8,9 +8,7 @@ from typing import Iterable, List, Set
 from spacy.tokens import Doc
 
 from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
-from ..corpus.language import RECORD
 from ..errors import Errors, WeaknerError
-from ..files import replace
 from ..scratch import scratch_folder
 
 SHARD_SIZE = 5000
@@ -51,7 +49,7 @@ def check_folder(output_path: Path, overwrite: bool, made: str) -> None:
 
 
 def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
-    """Write a folder of shards, whole or not at all. Those of an earlier run are replaced."""
+    """Write a folder of shards. Those of an earlier run are replaced when all are there."""
     folder = folder.resolve()
     with scratch_folder(folder) as scratch:
         aside = scratch / folder.name
@@ -60,25 +58,21 @@ def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
         for first in rest:
             names.append(_SHARD_NAME.format(len(names)))
             write_docs(aside / names[-1], chain([first], islice(rest, shard_size - 1)))
-        if not folder.exists() or not (_others(folder) or os.path.ismount(folder)):
-            replace(aside, folder, scratch)
-        else:
+        if folder.exists():
             _fill(folder, aside, names)
+        else:
+            os.replace(aside, folder)
         return len(names)
 
 
 def _fill(folder: Path, aside: Path, names: List[str]) -> None:
-    """Move shards into a folder that has to stay, since it holds other things as well. It is marked meanwhile."""
+    """Move shards into a folder, which may hold other things as well. It is marked meanwhile."""
     (folder / UNFINISHED).touch()
     for path in _shards(folder):
         path.unlink()
     for name in names:
         os.replace(aside / name, folder / name)
     (folder / UNFINISHED).unlink()
-
-
-def _others(folder: Path) -> Set[Path]:
-    return set(folder.iterdir()) - _shards(folder) - {folder / RECORD}
 
 
 def _shards(folder: Path) -> Set[Path]:

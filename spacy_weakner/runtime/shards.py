@@ -60,11 +60,6 @@ class _Job(NamedTuple):
         return keys[0] if len(keys) == 1 else hash_text("\n".join(keys))
 
 
-def run_stage(stage: Stage[R], input_path: Path, output_path: Path, *, progress: bool = False) -> R:
-    """Run a stage over every `.spacy` file of a corpus, in this process."""
-    return Shards(stage.name, input_path, output_path).run(stage, progress=progress)
-
-
 class Shards:
     """The shards of the output of a stage, and what each is made from: `inputs`, one per shard, or the `.spacy` files
     of the input. Shards of another part than that of this process are neither looked at nor touched."""

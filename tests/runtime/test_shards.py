@@ -11,7 +11,7 @@ from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, receipt_path, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.runtime.inputs import SpacyFile
-from spacy_weakner.runtime.shards import Shards, run_stage
+from spacy_weakner.runtime.shards import Shards
 from spacy_weakner.runtime.stage import Report, Stage
 
 from ..util import contents
@@ -54,7 +54,7 @@ class Transform(Stage[Words]):
 
 
 def run(source, target, transform=mark, settings=None, stage="test", vocab=NLP.vocab):
-    return run_stage(Transform(stage, transform, settings or {"a": 1}, vocab), source, target)
+    return Shards(stage, source, target).run(Transform(stage, transform, settings or {"a": 1}, vocab))
 
 
 def test_every_shard_keeps_its_name(corpus, tmp_path):
