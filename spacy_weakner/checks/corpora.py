@@ -126,13 +126,12 @@ def _add_file(
     corpus.groups += counts.groups
     corpus.misaligned += counts.moved + counts.misaligned
     corpus.misaligned_spans += [f"{file_}{span}" for span in counts.misaligned_spans]
-    remarks = counts.remarks + (counts.suspicion if counts.places else [])
-    if counts.suspects and not counts.places:
-        keys = f"these unknown keys hold lists or objects: {', '.join(counts.suspects)}"
-        cure = "If they are the annotations, rename them to 'ents' ([start, end, label])."
-        findings.error(corpus.where, f"No row of {path} has 'ents', but {keys}.", cure)
-    for remark in remarks:
+    for remark in counts.remarks:
         findings.warning(corpus.where, f"{path}: {remark}.")
+    # The rows that cannot be read may be those with annotations.
+    tell = findings.warning if counts.places else findings.error
+    for suspicion in counts.suspicion:
+        tell(corpus.where, f"{path}: {suspicion}.")
 
 
 def _sentence(doc: Doc, place: str) -> Sentence:
