@@ -4,8 +4,10 @@ import copy
 import io
 import json
 import os
+import pickle
 import subprocess
 import sys
+from concurrent.futures import Future
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,7 +25,7 @@ from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train as run_training
 from spacy.util import fix_random_seed, load_model_from_config
-from thinc.api import Config, Model, NumpyOps
+from thinc.api import Config, Model, NumpyOps, use_ops
 
 from spacy_weakner.corpus import records
 from spacy_weakner.corpus.counts import RowCounts
@@ -34,10 +36,12 @@ from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 from spacy_weakner.crf_ner.model import build_crf_tagger
 from spacy_weakner.encoders.conditioned import build_conditioned_encoder
+from spacy_weakner.errors import WeaknerError
 from spacy_weakner.heads.head import TrainableHead
 from spacy_weakner.losses import CategoricalCrossentropy
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.model import build_mrc_extractor
+from spacy_weakner.runtime.pool import Pool
 from spacy_weakner.sentence_category.component import SentenceCategory
 from spacy_weakner.sentence_category.model import build_sentence_category
 from spacy_weakner.span_ner.component import SpanNer
@@ -102,6 +106,29 @@ needs_spacy_transformers = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
 needs_transformers = pytest.mark.skipif(find_spec("transformers") is None, reason="needs the extra 'transformers'")
+
+
+class InThisProcess(Pool):
+    """A pool without processes. It pickles what it calls, as the others do, and a call begins without a GPU."""
+
+    parts = 2
+
+    def __init__(self) -> None:
+        self.done: List[Any] = []
+
+    def submit(self, function: Any, argument: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        function, argument = pickle.loads(pickle.dumps((function, argument)))
+        try:
+            with use_ops("numpy"):
+                future.set_result(function(argument))
+            self.done.append(argument)
+        except WeaknerError as error:
+            future.set_exception(error)
+        return future
+
+    def failure(self, error: Exception, what: str) -> Exception:
+        return error
 
 
 def fix_seed(seed: int = 0) -> None:

@@ -1,14 +1,13 @@
 """What stages predict on. The GPU of these tests is the CPU under another name, and its number is 1."""
 
 import shutil
-from concurrent.futures import Future
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 import spacy
 from spacy.language import Language
-from thinc.api import NumpyOps, get_current_ops, set_current_ops, use_ops
+from thinc.api import NumpyOps, get_current_ops, set_current_ops
 from thinc.compat import has_gpu
 
 import spacy_weakner
@@ -26,11 +25,10 @@ from spacy_weakner.relabel.pick import pick
 from spacy_weakner.relabel.soft import predict_soft_labels
 from spacy_weakner.runtime.devices import on_device
 from spacy_weakner.runtime.executor import Executor
-from spacy_weakner.runtime.pool import Pool
 
 from ..command_line import trainings_by
 from ..mrc_ner.util import mrc_pipeline
-from ..util import SENTENCES, crf_pipeline, make_doc
+from ..util import SENTENCES, InThisProcess, crf_pipeline, make_doc
 
 CONFIG = Path(spacy_weakner.__file__).parent.parent / "configs" / "crf_ner.cfg"
 # Each from a folder, as `folder` makes it, to "out" in it.
@@ -89,18 +87,6 @@ def pipelines(tmp_path_factory):
 @pytest.fixture
 def folder(tmp_path, pipelines, monkeypatch):
     """Corpora and pipelines; workers and trainings run in this process."""
-
-    class InThisProcess(Pool):
-        parts = 2
-
-        def submit(self, function, argument):
-            future = Future()
-            with use_ops("numpy"):
-                future.set_result(function(argument))
-            return future
-
-        def failure(self, error, what):
-            return error
 
     def train(config, output, overrides, gpu_id):
         shutil.copytree(tmp_path / "crf", output / "model-last")

@@ -2,7 +2,6 @@
 
 import pickle
 import random
-from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -22,37 +21,14 @@ from spacy_weakner.relabel.augment import augment
 from spacy_weakner.relabel.complete import complete
 from spacy_weakner.relabel.pick import pick
 from spacy_weakner.runtime.executor import Executor
-from spacy_weakner.runtime.pool import Pool
 
 from ..mrc_ner.util import mrc_pipeline
-from ..util import SENTENCES, contents, crf_pipeline, make_doc, make_examples, needs_transformers
+from ..util import SENTENCES, InThisProcess, contents, crf_pipeline, make_doc, make_examples, needs_transformers
 
 pytestmark = pytest.mark.slow
 
 NLP = spacy.blank("xx")
 N = 5
-
-
-class InThisProcess(Pool):
-    """Pickles what it calls, as the others do, without their seconds."""
-
-    parts = 2
-
-    def __init__(self):
-        self.done = []
-
-    def submit(self, function, argument):
-        future = Future()
-        function, argument = pickle.loads(pickle.dumps((function, argument)))
-        try:
-            future.set_result(function(argument))
-            self.done.append(argument)
-        except WeaknerError as error:
-            future.set_exception(error)
-        return future
-
-    def failure(self, error, what):
-        return error
 
 
 @pytest.fixture
