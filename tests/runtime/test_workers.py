@@ -1,12 +1,9 @@
 import gzip
 import json
-import multiprocessing
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import replace
 
@@ -198,102 +195,6 @@ def test_other_inputs(folder):
     write_docs(folder / "many" / "x.spacy", [Doc(NLP.vocab, words=["alpha"])])
     report = label(folder / "many", folder / "m2", terms=folder / "terms.csv")
     assert (report.docs, report.spans) == (1, {"A": 1})
-
-
-# Kills
-
-
-def children(pid):
-    """Process ids of the workers of a process."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/stat", encoding="utf-8") as file_:
-                    fields = file_.read().rpartition(")")[2].split()
-            except (FileNotFoundError, ProcessLookupError):
-                continue
-            if int(fields[1]) == pid and fields[0] != "Z":
-                found.append(int(entry))
-    return found
-
-
-def wait_for(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8") as file_:
-            return file_.read().rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
-@pytest.fixture
-def long(folder):
-    """Enough to do that a kill comes in the middle."""
-    text = (folder / "in.txt").read_text()
-    (folder / "in.txt").write_text("".join(text.replace("number", f"number{i}x") for i in range(60)))
-    return folder
-
-
-def label_in_a_process(folder):
-    """Label with two workers; gives the process id of the parent. (Forked, since everything is imported here.)"""
-    pid = os.fork()
-    if pid:
-        return pid
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as the command line does
-    try:
-        run(folder, "out", workers=2)
-        os._exit(0)
-    except KeyboardInterrupt:
-        os._exit(130)
-    finally:
-        os._exit(1)
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="finds workers through /proc")
-def test_kills_leave_nothing_behind_and_a_rerun_gives_the_same_bytes(long):
-    out = long / "out"
-    for signal_ in (signal.SIGTERM, signal.SIGKILL):
-        goal = len(list(out.glob("*.spacy"))) + 3
-        parent = label_in_a_process(long)
-        wait_for(lambda goal=goal: len(list(out.glob("*.spacy"))) >= goal)
-        pids = children(parent)
-        assert pids
-        os.kill(parent, signal_)
-        status = os.waitstatus_to_exitcode(os.waitpid(parent, 0)[1])
-        wait_for(lambda pids=pids: not any(map(is_alive, pids)), 20)
-        assert status == (130 if signal_ == signal.SIGTERM else -signal.SIGKILL)
-        # Only who is killed outright cannot tidy up; the next run does it.
-        assert bool(leftovers(long)) == (signal_ == signal.SIGKILL)
-    done = len(list(out.glob("*.spacy")))
-    killer = threading.Thread(target=kill_a_worker, args=(out, done + 3))
-    killer.start()
-    with pytest.raises(WeaknerError, match="WK313"):
-        run(long, "out", workers=2)
-    killer.join()
-    assert not [f for f in leftovers(long) if f.parent == long]
-    for name in (".part-00001.spacy.0123abcd.tmp", ".part-00001.spacy.json.0123abcd.tmp", ".mine.tmp"):
-        (out / name / ".deep.01234567.tmp").mkdir(parents=True)
-        for folder in (out / name, out / name / ".deep.01234567.tmp"):
-            (folder / ".lock").touch()
-            (folder / "part-00001.spacy").write_bytes(b"half")
-    report = run(long, "out", workers=2)
-    assert 0 < report.skipped < 330 and replace(report, skipped=0) == run(long, "again")
-    assert [*out.glob(".*")] == [out / ".mine.tmp"]
-    shutil.rmtree(out / ".mine.tmp")
-    assert contents(out) == contents(long / "again")
-
-
-def kill_a_worker(out, goal):
-    wait_for(lambda: len(list(out.glob("*.spacy"))) >= goal)
-    os.kill(multiprocessing.active_children()[0].pid, signal.SIGKILL)
 
 
 def test_scratch_folders_where_only_the_output_can_be_written_to(tmp_path, monkeypatch):

@@ -1,5 +1,5 @@
-"""Kills commands at random moments, runs them again, and compares what they have made with that of an undisturbed run:
-the same files with the same bytes, and nothing else.
+"""Kills or interrupts commands at random moments, runs them again, and compares what they have made with that of an
+undisturbed run: the same files with the same bytes, and nothing else.
 
     python -m tools.fuzz.kills --n 200 --seed 0 [--stages label fit-package] [--folder kept/]
 
@@ -25,7 +25,9 @@ from typing import Any, Dict, List, Optional
 
 from typer.main import get_command
 
+from spacy_weakner.cli._util import INTERRUPTED
 from spacy_weakner.cli.app import app
+from spacy_weakner.corpus.docbin import UNFINISHED
 from spacy_weakner.runs import training
 from tests.command_line import PoolHere, train_here
 
@@ -67,14 +69,20 @@ class Killer:
             time.sleep(draw.uniform(0, 1.05) * self._seconds[name])
             # What has a folder of its own in /proc, as seen before its parent goes.
             group = _descendants(pid)
-            os.kill(pid, signal.SIGKILL) if stage.alone else os.killpg(pid, signal.SIGKILL)
-            if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL:
-                self.kills[name] += 1
+            if stage.alone:
+                os.kill(pid, draw.choice((signal.SIGKILL, signal.SIGTERM)))
+            else:
+                os.killpg(pid, signal.SIGKILL)
+            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            self.kills[name] += code in (-signal.SIGKILL, -signal.SIGTERM, INTERRUPTED)
             deadline = time.monotonic() + _ORPHANS
             while any(map(_is_alive, group)):
                 if time.monotonic() > deadline:
                     return f"processes outlive their parent: {group}"
                 time.sleep(0.02)
+            hidden = [path.name for path in work.rglob(".*") if path.name != UNFINISHED]
+            if code == INTERRUPTED and hidden:
+                return f"an interrupted run leaves behind: {hidden}"
         code = self._wait(self._start(stage, work), _PATIENCE)
         if code != 0:
             return f"the next run ended with {code}: {self._log()}"

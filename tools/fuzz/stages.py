@@ -29,7 +29,7 @@ class Stage(NamedTuple):
     commands: List[Command]
     before: Callable[[Path], None] = lambda folder: None
     trains: bool = False  # trainings run in this very process, so that none imports everything anew
-    alone: bool = False  # only the process itself is killed, and those that it has started have to end
+    alone: bool = False  # only the process itself is killed or interrupted, and those that it has started have to end
 
 
 def make_inputs(folder: Path) -> None:
