@@ -7,7 +7,6 @@ import errno
 import os
 import re
 import shutil
-import sys
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Dict, Iterator, List, Optional
@@ -24,27 +23,16 @@ _own: Dict[Path, int] = {}
 # What can only be said of writing, and that no other file would change.
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file_: IO[Any]) -> None:
-        file_.seek(1 << 30)  # what is locked cannot be read, so it is not the contents
-        msvcrt.locking(file_.fileno(), msvcrt.LK_NBLCK, 1)
-else:
-    import fcntl
-
-    def _lock(file_: IO[Any]) -> None:
-        fcntl.flock(file_, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
 
 def try_lock(file_: IO[Any]) -> Optional[bool]:
     """Lock an open file as long as it is open, without waiting: True if it is locked now, False if another has locked
     it, None if the file system has no locks."""
+    from filelock import lock_descriptor  # which a pipeline does without
+
     try:
-        _lock(file_)
-    except OSError as error:
-        return False if error.errno in (errno.EAGAIN, errno.EACCES, errno.EDEADLK) else None
-    return True
+        return lock_descriptor(file_.fileno(), blocking=False)
+    except OSError:
+        return None
 
 
 def is_at(file_: IO[Any], path: Path) -> bool:
