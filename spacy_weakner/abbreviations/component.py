@@ -63,10 +63,10 @@ class Abbreviations(Pipe):
         found = [(span.start, span.end, span.label_) for span in spans]
         (expansion,) = expand([doc], [found], self.min_length, self.max_length)
         set_definitions(doc, [(*definition.short, *definition.long) for definition in expansion.definitions])
-        if expansion.short and group is not None:
-            self._extend_group(doc, group, spans, expansion.short)
-        elif expansion.short:
+        if group is None:
             self._extend_ents(doc, spans, expansion.short)
+        elif group in doc.spans and expansion.short:
+            self._extend_group(doc, group, spans, expansion.short)
         return doc
 
     def _extend_group(self, doc: Doc, group: str, spans: List[Span], short: Dict[Bounds, List[Origin]]) -> None:

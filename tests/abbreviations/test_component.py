@@ -148,3 +148,10 @@ def test_an_entity_without_an_id_gets_that_of_its_long_form():
     assert group_ids(doc, weak_group("list")) == {(0, 2, "D"): ("H1",), (3, 4, "D"): ("H1",)}
     set_id(doc, "a.1")
     assert expand_documents([doc], [{(0, 2, "D"): ("H1",), (3, 4, "D"): ()}])[0][3, 4, "D"] == ("H1",)
+
+
+def test_a_doc_without_the_source_stays_as_it_is():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("abbreviations", config={"source": "list"})
+    doc = nlp(Doc(nlp.vocab, words=["congestive", "heart", "failure", "(", "CHF", ")", "and", "CHF"]))
+    assert len(doc._.abbreviations) == 1 and not doc.spans
