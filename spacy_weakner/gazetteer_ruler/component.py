@@ -164,8 +164,9 @@ class GazetteerRuler(BatchPipe):
         values = numpy.concatenate([numpy.zeros((0, 3), dtype="uint64"), *map(self._values, docs)])
         if self.attr == FORM and len(values):
             words, places = numpy.unique(values[:, 1], return_inverse=True)
+            stores = {doc.vocab.strings for doc in docs}
             for column, forms in enumerate([self._forms, *[self._cased] * self._table.has_exact]):
-                values[:, column] = forms(words, docs[0].vocab.strings)[places]
+                values[:, column] = forms(words, *stores)[places]
         elif len(values) and not values[: begins[begins > 0][0], 0].any():
             raise ValueError(
                 f"'{self.name}' compares {self.attr}, which the vocabulary of a Doc does not have: nothing would ever "

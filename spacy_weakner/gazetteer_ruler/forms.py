@@ -76,8 +76,9 @@ class Forms:
         self.cased = cased
         self._known: Dict[int, int] = {}
 
-    def __call__(self, orths: Ids, strings: StringStore) -> Ids:
-        """The hashes of the forms of words, given by their ORTH; 0 if nothing of a word is visible."""
+    def __call__(self, orths: Ids, *stores: StringStore) -> Ids:
+        """The hashes of the forms of words, given by their ORTH, which one of the stores has; 0 if nothing of a word is
+        visible."""
         keys = orths.tolist()
         known = self._known
         missing = {key for key in keys if key not in known}
@@ -85,7 +86,8 @@ class Forms:
             known = self._known = {}
             missing = {*keys}
         for key in missing:
-            form = _plain(strings[key]) if self.cased else normal_form(strings[key], self.lang)
+            text = next(store[key] for store in stores if key in store)
+            form = _plain(text) if self.cased else normal_form(text, self.lang)
             known[key] = get_string_id(form) if form.strip() else 0
         result: Ids = numpy.fromiter((known[key] for key in keys), dtype="uint64", count=len(keys))
         return result

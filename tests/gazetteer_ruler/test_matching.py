@@ -305,6 +305,12 @@ def test_vocabulary_without_attributes():
     assert matches(nlp) == EXPECTED
 
 
+def test_docs_of_several_vocabularies():
+    ruler = make_nlp().get_pipe("gazetteer_ruler")
+    docs = [doc for text in TEXTS for doc in (spacy.blank("en").make_doc(text), spacy.blank("en").make_doc(text))]
+    assert list(ruler.match_docs(docs)) == [found for found in EXPECTED for _ in range(2)]
+
+
 def test_equal_words_may_differ_in_their_norm():
     nlp = spacy.blank("xx")
     nlp.tokenizer.add_special_case("dose", [{ORTH: "dose", "NORM": "amount"}])
