@@ -2,7 +2,7 @@
 
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Optional, Set
@@ -89,12 +89,14 @@ def ask(
     check_regular(existing(texts))
     named = [settings.get("prompt"), settings.get("labels")]
     check_output([texts, *(Path(path) for path in named if isinstance(path, (str, Path)))], [answers])
-    client = None
-    if not dry_run:
-        from .client import Client
+    with ExitStack() as stack:
+        client = None
+        if not dry_run:
+            from .client import Client
 
-        client = Client(config)
-    with nullcontext() if dry_run else locked(answers), closing(Cache(answers, config, write=not dry_run)) as cache:
+            client = stack.enter_context(closing(Client(config)))
+            stack.enter_context(locked(answers))
+        cache = stack.enter_context(closing(Cache(answers, config, write=not dry_run)))
         report = AskReport(config.asked, cache.counts, cache.torn)
         nlp = corpus_language(texts, lang, tokenizer).blank()
 
@@ -107,8 +109,7 @@ def ask(
         if not report.texts:
             raise WeaknerError(Errors.WK101.format(path=texts))
         if client is not None:
-            with closing(client):
-                _Run(report, config, client, cache, progress).send(different())
+            _Run(report, config, client, cache, progress).send(different())
     if config.has_prices:
         report.spent = config.cost(cache.counts.tokens_in, cache.counts.tokens_out)
         report.budget_left = None if config.budget is None else max(0.0, config.budget - report.spent)

@@ -279,10 +279,13 @@ def test_a_row_that_cannot_be_written_leaves_nothing(server, run, tmp_path, monk
     assert run(["a", "b"])[0].answered == 1
 
 
-def test_two_runs_at_once_are_refused(run, tmp_path):
+def test_two_runs_at_once_are_refused(run, tmp_path, monkeypatch):
+    closed = []
+    monkeypatch.setattr(Client, "close", lambda self: closed.append(self._client.close()))
     with locked(tmp_path / "answers.jsonl"):
         with pytest.raises(WeaknerError, match="WK787"):
             run()
+        assert len(closed) == 1  # connections are given back here, too
         run(dry_run=True)
     assert run()[0].answered == 3
 
