@@ -83,7 +83,7 @@ class TermTable:
     @property
     def labels(self) -> List[str]:
         """Labels of the phrases that are looked up, sorted."""
-        return self.concepts.used_names(numpy.concatenate([self.plain.labels(), self.exact.labels()]))
+        return self.concepts.used_names(numpy.concatenate([self.plain.used_labels(), self.exact.used_labels()]))
 
     def find(self, sequences: Sequence[Ids]) -> Matches:
         """Find all terms, those that overlap included.

@@ -119,7 +119,7 @@ def test_folder_is_not_needed_after_loading(tmp_path):
     folder = stored(tmp_path)
     nlp = spacy.load(folder.parent)
     table = nlp.get_pipe("gazetteer_ruler")._table
-    for array in (table.plain.edges.keys, table.plain.label_sets, table.exact.tokens.keys, table.columns.text.values):
+    for array in (table.plain.edges.keys, table.plain.labels, table.exact.tokens.keys, table.columns.text.values):
         assert not array.flags.owndata and not array.flags.writeable
     docs = list(nlp.pipe(TEXTS, n_process=2, batch_size=2))
     assert [group_entities(doc, "weak:gazetteer") for doc in docs] == EXPECTED

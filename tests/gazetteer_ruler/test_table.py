@@ -150,7 +150,7 @@ def test_stored_table_is_mapped(tmp_path):
     assert file_.meta["more"] == 1
     loaded = TermTable.from_file(file_, table.settings)
     assert copy.deepcopy(loaded) is loaded
-    for array in (loaded.plain.edges.keys, loaded.exact.label_sets, loaded.columns.ids.values):
+    for array in (loaded.plain.edges.keys, loaded.exact.labels, loaded.columns.ids.values):
         assert not array.flags.owndata and not array.flags.writeable
     for other in (loaded, pickle.loads(pickle.dumps(loaded))):  # as to another process
         assert find(other, TEXTS) == find(table, TEXTS)
