@@ -19,7 +19,7 @@ gold can avoid that.
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 import numpy
 
@@ -66,15 +66,6 @@ class LabelModel:
                 result[i][:, 0] += states[:, -1]
         return result
 
-    def to_json(self) -> Dict[str, Any]:
-        return {
-            "labels": list(self.labels),
-            "states": [*TagScheme("BIO", self.labels).tags, "distractor"],
-            "start": self.start.tolist(),
-            "transitions": self.transitions.tolist(),
-            "sources": {name: s.to_json() for name, s in zip(self.names, self.sources, strict=True)},
-        }
-
     def _parameters(self) -> CRFParameters:
         with numpy.errstate(divide="ignore"):
             return CRFParameters(numpy.log(self.start), numpy.log(self.transitions), numpy.zeros(len(self.start)))
@@ -101,11 +92,6 @@ class FittedModel(NamedTuple):
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         return self.model.distributions(docs)
-
-    def to_json(self) -> Dict[str, Any]:
-        how = {key: value for key, value in self._asdict().items() if key != "model"}
-        how["source_accuracies"] = [accuracy._asdict() for accuracy in self.source_accuracies]
-        return {"fit": how, "model": self.model.to_json()}
 
 
 def fit(

@@ -57,9 +57,6 @@ class Method(Protocol):
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         """Per Doc (n_tokens, n_tags), of (n_tokens, n_sources); rows sum to 1, or are 0 where nothing is known."""
 
-    def to_json(self) -> Dict[str, Any]:
-        """What was learned, as JSON can hold it."""
-
 
 class _Voting:
     """Base of the methods that need no iterations."""
@@ -92,9 +89,6 @@ class Majority(_Voting):
     def source_accuracies(self) -> List[SourceAccuracy]:
         return []
 
-    def to_json(self) -> Dict[str, Any]:
-        return {}
-
 
 @dataclass(frozen=True)
 class Weighted(_Voting):
@@ -118,10 +112,6 @@ class Weighted(_Voting):
     @property
     def source_accuracies(self) -> List[SourceAccuracy]:
         return [counts.accuracy for of_source in self.counts for counts in of_source]
-
-    def to_json(self) -> Dict[str, Any]:
-        accuracies = [counts._asdict() for of_source in self.counts for counts in of_source]
-        return {"accuracies": accuracies, "outside_accuracy": self.outside_accuracy}
 
 
 def combine(method: Method, docs: Sequence[Doc]) -> List[Optional[Combined]]:

@@ -16,8 +16,8 @@ The tables have few parameters, tied as in `SourceParameters`. Free tables have 
 they lose their meaning: they explain whatever the sources share.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any, Dict, List, Tuple
+from dataclasses import dataclass
+from typing import Any, List, Tuple
 
 import numpy
 
@@ -55,9 +55,6 @@ class SourceParameters:
     wrong: float
     inside: float  # probability that it opens an entity inside one of its labels; `shares` give the label
     continues: Floats  # shape (5,): probability that it continues its entity, by kind of state
-
-    def to_json(self) -> Dict[str, Any]:
-        return {k: v.tolist() if isinstance(v, numpy.ndarray) else v for k, v in asdict(self).items()}
 
     def tables(self) -> Tuple[Floats, Floats]:
         """o, shape (n_states, 1 + n_labels), and g, shape (n_states, n_labels)."""

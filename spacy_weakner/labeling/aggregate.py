@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Set, Tuple
 
-import srsly
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
@@ -20,9 +19,8 @@ from ..corpus.docbin import corpus_files, read_docs
 from ..corpus.entities import set_entities
 from ..corpus.gold import keep_gold, missing_tokens
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..files import check_output, write_text
 from ..runtime.executor import Executor, MakePart
-from ..runtime.hashes import hash_file, hash_settings, hash_text
+from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
 from ..runtime.shards import Part, Shards
 from ..runtime.stage import Report, Stage
@@ -77,7 +75,7 @@ class AggregateReport(AggregateCounts):
         return tuple(source for source, n in self.answers.items() if not n)
 
 
-@holding("output_path", "model_output")
+@holding("output_path")
 def aggregate(
     input_path: Path,
     output_path: Path,
@@ -92,7 +90,6 @@ def aggregate(
     fit_on: Optional[Path] = None,
     max_docs: int = MAX_DOCS,
     seed: int = 0,
-    model_output: Optional[Path] = None,
     workers: int = 1,
     ray: Optional[str] = None,
     progress: bool = False,
@@ -129,7 +126,6 @@ def aggregate(
         not used, and sources that are in it need not have looked at the input: see `AggregateReport.answers`.
     max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labeled.
     seed (int): Seed of that draw.
-    model_output (Optional[Path]): JSON file for what "weighted" and "label_model" have learned about the sources.
     workers, ray: See `runtime.executor.Executor`. What the method has to learn is learned here.
     progress (bool): Show how far it has come.
     RETURNS (AggregateReport): The counts, and what was learned.
@@ -137,7 +133,7 @@ def aggregate(
     """
     input_path = Path(input_path)
     executor = Executor(workers, ray)
-    _check_method(method, policy=policy, soft=soft, unmatched=unmatched, model_output=model_output)
+    _check_method(method, policy=policy, soft=soft, unmatched=unmatched)
     check_range("min_probability", min_probability, 0.0, 1.0)
     check_range("max_docs", max_docs, 1, None)
     _check_sources(input_path if fit_on is None or method != "label_model" else Path(fit_on), sources)
@@ -157,21 +153,11 @@ def aggregate(
         if fit_on is not None:
             settings["fit_on"] = _hash_corpus(fit_on)
         stage = Distributions(settings, partial(prepare, input_path, method, sources, gold, max_docs, seed, fit_on))
-    # All outputs are checked before the work begins.
     shards = Shards(stage.name, input_path, output_path)
-    executor.check(shards)
-    if model_output is not None:
-        check_output([input_path, *(path for path in (gold, fit_on) if path is not None)], [Path(model_output)])
-        made_from = hash_settings(settings)
-        if not _is_from(Path(model_output), made_from):
-            stage.open()
     counts = executor.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
-    if stage.method is None:
-        return AggregateReport(**vars(counts))
     fitted = stage.method
-    if model_output is not None:
-        text = srsly.json_dumps({"method": method, **fitted.to_json(), "made_from": made_from}, indent=2)
-        write_text(Path(model_output), text + "\n")
+    if fitted is None:
+        return AggregateReport(**vars(counts))
     return AggregateReport(
         **vars(counts),
         source_accuracies=tuple(fitted.source_accuracies),
@@ -179,16 +165,6 @@ def aggregate(
         iterations=fitted.iterations,
         converged=fitted.converged,
     )
-
-
-def _is_from(model: Path, made_from: str) -> bool:
-    """True if a file holds what was learned about the sources by the same settings from the same corpus."""
-    if not model.exists():
-        return False
-    try:
-        return bool(srsly.read_json(model)["made_from"] == made_from)
-    except (ValueError, KeyError, TypeError):
-        return False
 
 
 def _make_part(
@@ -220,7 +196,6 @@ def _check_method(method: str, **settings: Any) -> None:
         "policy": (UNION,),
         "soft": voting,
         "unmatched": METHODS if settings["unmatched"] != "confident" else voting,
-        "model_output": ("weighted", "label_model"),
     }
     for setting, value in settings.items():
         if value not in (None, False) and method not in belongs[setting]:

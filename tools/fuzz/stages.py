@@ -121,7 +121,7 @@ STAGES: Dict[str, Stage] = {
     ),
     "label": Stage([_LABEL]),
     "label-workers": Stage([[*_LABEL, "--workers", "2"]], alone=True),
-    "aggregate": Stage([["aggregate", "../in/weak", "out", "--method", "label_model", "--model-output", "model.json"]]),
+    "aggregate": Stage([["aggregate", "../in/weak", "out", "--method", "label_model"]]),
     "calibrate": Stage([["calibrate", "../in/pipeline", "../in/gold.spacy", "out", "--fit", "bias,temperature"]]),
     "complete": Stage([["relabel", "complete", "../in/weak", "out", "../in/pipeline", "--soft"]]),
     "clean": Stage([["relabel", "clean", "../in/weak", "out", "../in/pipeline", "--outside", "--list", "list.jsonl"]]),
