@@ -13,7 +13,7 @@ from ..corpus.tags import TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
 from .label_model import fit
 from .methods import SCHEME, Majority, Method, Weighted
-from .observations import Source, SourceSurvey, all_labels, survey
+from .observations import Source, SourceSurvey, all_labels
 from .sample import Sample
 from .votes import GoldCounts
 
@@ -66,19 +66,29 @@ def learn(
     known = tuple(sorted({*proposed, *labels}))
     scheme = make_scheme(SCHEME, known)
     if method == "majority":
-        return Majority(scheme, tuple(sources))
+        return Majority(scheme=scheme, sources=tuple(sources))
     if method == "weighted":
         counts = _count_gold(gold, sources, scheme)
         if gold_place is not None and not counts.votes.any():
             raise WeaknerError(Errors.WK332.format(path=gold_place, sources=", ".join(used)))
         by_source = tuple(map(tuple, counts.by_source()))
-        return Weighted(scheme, tuple(sources), by_source, counts.outside_accuracy(), counts.docs)
+        return Weighted(
+            scheme=scheme,
+            sources=tuple(sources),
+            docs=counts.docs,
+            source_accuracies=tuple(count.accuracy for of_source in by_source for count in of_source),
+            counts=by_source,
+            outside_accuracy=counts.outside_accuracy(),
+        )
     return fit(sample.observations(used, scheme), sources, known)
 
 
 def labels_of(docs: Iterable[Doc], names: Optional[Sequence[str]]) -> Tuple[str, ...]:
     """Labels that sources give to Docs, sorted."""
-    return all_labels(survey(docs, names))
+    seen = SourceSurvey(names)
+    for doc in docs:
+        seen.add(doc)
+    return all_labels(seen.sources())
 
 
 def _count_gold(docs: Iterable[Doc], sources: Sequence[Source], scheme: TagScheme) -> GoldCounts:

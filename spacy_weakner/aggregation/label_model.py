@@ -19,14 +19,15 @@ gold can avoid that.
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Iterator, List, NamedTuple, Sequence, Tuple
+from typing import Iterator, List, Sequence, Tuple
 
 import numpy
 
 from ..batching import group_by_length
-from ..corpus.tags import IntTags, TagScheme, make_scheme
+from ..corpus.tags import IntTags, make_scheme
 from ..crf.kernel import Batch, CRFParameters, pad
 from ..crf.scaled import partition
+from .methods import SCHEME, Method
 from .observations import Floats, Source, SourceAccuracy
 from .source_model import DEFAULT_RELIABILITY, HIT, SourceParameters, events, log_prior, maximize, prior
 
@@ -46,7 +47,6 @@ class LabelModel:
     """The parameters of the model."""
 
     labels: Tuple[str, ...]
-    names: Tuple[str, ...]
     start: Floats  # shape (n_states,): the tags of the BIO scheme, and the distractor
     transitions: Floats  # shape (n_states, n_states), from row to column; 0 where the scheme forbids it
     sources: Tuple[SourceParameters, ...]
@@ -71,24 +71,12 @@ class LabelModel:
             return CRFParameters(numpy.log(self.start), numpy.log(self.transitions), numpy.zeros(len(self.start)))
 
 
-class FittedModel(NamedTuple):
-    """A label model and how it was fitted."""
+@dataclass(frozen=True, kw_only=True)
+class FittedModel(Method):
+    """A label model and how it was fitted. It has converged if the last iteration gained almost nothing."""
 
     model: LabelModel
-    docs: int
-    tokens: int
-    iterations: int
-    converged: bool  # True if the last iteration gained almost nothing
     objective: Tuple[float, ...]  # log-likelihood plus log-prior before every iteration, and at the end
-    source_accuracies: Tuple[SourceAccuracy, ...]
-
-    @property
-    def names(self) -> Tuple[str, ...]:
-        return self.model.names
-
-    @property
-    def scheme(self) -> TagScheme:
-        return make_scheme("BIO", self.model.labels)
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         return self.model.distributions(docs)
@@ -122,13 +110,21 @@ def fit(
             break
         model = LabelModel(
             model.labels,
-            model.names,
             _normalized(start + strength * means.start),
             _normalized(transitions + strength * means.transitions),
             tuple(maximize(c, m, strength) for c, m in zip(counts, means.sources, strict=True)),
         )
     accuracies = tuple(_accuracies(model, sources, counts))
-    return FittedModel(model, len(docs), data.tokens, len(objective) - 1, converged, tuple(objective), accuracies)
+    return FittedModel(
+        scheme=make_scheme(SCHEME, tuple(labels)),
+        sources=tuple(sources),
+        docs=len(docs),
+        iterations=len(objective) - 1,
+        converged=converged,
+        source_accuracies=accuracies,
+        model=model,
+        objective=tuple(objective),
+    )
 
 
 def prior_model(rates: Floats, sources: Sequence[Source], labels: Sequence[str]) -> LabelModel:
@@ -155,7 +151,7 @@ def prior_model(rates: Floats, sources: Sequence[Source], labels: Sequence[str])
         transitions[state] *= 1 - STAYS
         transitions[state, stays] += STAYS
     given = [prior(row, r, s.complete) for row, r, s in zip(rates, reliability, sources, strict=True)]
-    return LabelModel(tuple(labels), tuple(s.name for s in sources), fresh, transitions, tuple(given))
+    return LabelModel(tuple(labels), fresh, transitions, tuple(given))
 
 
 class _Data:

@@ -1,7 +1,8 @@
 """The methods that combine sources token by token, as one interface, and the choice of entities by their results."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Protocol, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -26,58 +27,30 @@ class Combined(NamedTuple):
     probabilities: Floats  # shape (n_tokens, n_tags); rows sum to 1, or are 0 where nothing is known
 
 
-class Method(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Method(ABC):
     """A method that is ready to combine sources: it makes one distribution over tags per token of all their votes. The
     third one is `label_model.FittedModel`."""
 
+    scheme: TagScheme
+    sources: Tuple[Source, ...]  # in the order of the columns, the most trusted first
+    docs: int = 0  # that the method was fitted to
+    iterations: int = 0  # of EM
+    converged: bool = True  # True if these were enough
+    source_accuracies: Tuple[SourceAccuracy, ...] = ()  # as estimated
+
     @property
     def names(self) -> Tuple[str, ...]:
-        """The sources in the order of the columns, the most trusted first."""
+        """Names of the sources."""
+        return tuple(source.name for source in self.sources)
 
-    @property
-    def scheme(self) -> TagScheme:
-        """The tags."""
-
-    @property
-    def docs(self) -> int:
-        """Docs that the method was fitted to."""
-
-    @property
-    def iterations(self) -> int:
-        """Iterations of EM."""
-
-    @property
-    def converged(self) -> bool:
-        """True if these were enough."""
-
-    @property
-    def source_accuracies(self) -> Sequence[SourceAccuracy]:
-        """Estimated accuracies of the sources."""
-
+    @abstractmethod
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         """Per Doc (n_tokens, n_tags), of (n_tokens, n_sources); rows sum to 1, or are 0 where nothing is known."""
 
 
-class _Voting:
-    """Base of the methods that need no iterations."""
-
-    scheme: TagScheme
-    sources: Tuple[Source, ...]
-    iterations = 0
-    converged = True
-
-    @property
-    def names(self) -> Tuple[str, ...]:
-        return tuple(source.name for source in self.sources)
-
-
-@dataclass(frozen=True)
-class Majority(_Voting):
+class Majority(Method):
     """One source, one vote; see `votes.majority_shares`."""
-
-    scheme: TagScheme
-    sources: Tuple[Source, ...]
-    docs: int = 0
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         def shares(votes: IntTags) -> Floats:
@@ -85,20 +58,13 @@ class Majority(_Voting):
 
         return _at_once(shares, docs)
 
-    @property
-    def source_accuracies(self) -> List[SourceAccuracy]:
-        return []
 
-
-@dataclass(frozen=True)
-class Weighted(_Voting):
+@dataclass(frozen=True, kw_only=True)
+class Weighted(Method):
     """Votes weighted by accuracy; see `votes.weighted_shares`."""
 
-    scheme: TagScheme
-    sources: Tuple[Source, ...]
     counts: Tuple[Tuple[VoteCounts, ...], ...]  # per source, in the order of the columns
     outside_accuracy: Optional[float] = None  # probability of "O" where all votes are "O"; None if it is not known
-    docs: int = 0
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         weights = log_odds(self.counts, self.scheme)
@@ -108,10 +74,6 @@ class Weighted(_Voting):
             return weighted_shares(votes, weights, self.scheme, self.outside_accuracy)
 
         return _at_once(shares, docs)
-
-    @property
-    def source_accuracies(self) -> List[SourceAccuracy]:
-        return [counts.accuracy for of_source in self.counts for counts in of_source]
 
 
 def combine(method: Method, docs: Sequence[Doc]) -> List[Optional[Combined]]:

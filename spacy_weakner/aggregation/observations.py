@@ -93,14 +93,6 @@ class SourceSurvey:
         ]
 
 
-def survey(docs: Iterable[Doc], names: Optional[Sequence[str]] = None) -> List[Source]:
-    """The sources of a corpus; see `SourceSurvey`."""
-    found = SourceSurvey(names)
-    for doc in docs:
-        found.add(doc)
-    return found.sources()
-
-
 def all_labels(sources: Sequence[Source]) -> Tuple[str, ...]:
     """The labels of all sources together, sorted."""
     return tuple(sorted({label for source in sources for label in source.labels}))

@@ -160,7 +160,7 @@ def aggregate(
         return AggregateReport(**vars(counts))
     return AggregateReport(
         **vars(counts),
-        source_accuracies=tuple(fitted.source_accuracies),
+        source_accuracies=fitted.source_accuracies,
         fitted_docs=fitted.docs,
         iterations=fitted.iterations,
         converged=fitted.converged,

@@ -4,10 +4,10 @@ import pytest
 from spacy_weakner.aggregation.observations import (
     ABSTAIN,
     UNSEEN,
+    SourceSurvey,
     abstain_on_unknown_labels,
     all_labels,
     observe,
-    survey,
     tally,
 )
 from spacy_weakner.corpus.tags import TagScheme
@@ -39,6 +39,13 @@ def test_three_ways_to_say_nothing():
 )
 def test_overlapping_candidates(entities, expected):
     assert observe(make_doc("a b c d", {"s": entities}), ["s"], BIO)[:, 0].tolist() == expected
+
+
+def survey(docs, names=None):
+    seen = SourceSurvey(names)
+    for doc in docs:
+        seen.add(doc)
+    return seen.sources()
 
 
 def test_survey():
