@@ -40,9 +40,9 @@ def _details(report: SourceReport) -> str:
         "scores too low": report.low_scores,
         "misaligned": report.misaligned,
         "phrases not found": report.not_found,
+        "documents with a row": report.docs_with_row,
         "documents without a row": report.docs_without_row,
         "rows of the same id with another text": report.other_text,
-        "rows without a document": report.rows_without_doc or 0,
         "repeated rows": report.repeated_rows,
     }
     named = {"labels left out": f" ({', '.join(f'{label} {n}' for label, n in report.left_out.items())})"}

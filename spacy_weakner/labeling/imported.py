@@ -40,8 +40,7 @@ _FIND = "SELECT line, row FROM keys JOIN rows USING (line) WHERE key = ? ORDER B
 class Lookup(NamedTuple):
     """The row of a Doc."""
 
-    line: int  # from 1; 0: there is none
-    found: Optional[Alignment]
+    found: Optional[Alignment]  # None: there is none
     other_text: bool = False  # the row with the Doc's id was passed over because it has another text
 
 
@@ -84,7 +83,7 @@ class FileLabeler(Labeler[F]):
             lookup = self.look_up(doc)
             stats.other_text += lookup.other_text
             if lookup.found is not None:
-                stats.used_rows.update([lookup.line])
+                stats.docs_with_row += 1
                 stats.misaligned += lookup.found.misaligned
                 stats.not_found += lookup.found.not_found
             yield lookup.found
@@ -96,7 +95,7 @@ class FileLabeler(Labeler[F]):
         other_text = found is not None and row_text(found[1]) not in (None, text)
         if found is None or other_text:
             found = next(self._rows_of(_text_key(text)), None)
-        return Lookup(0, None, other_text) if found is None else Lookup(found[0], self._align(doc, *found), other_text)
+        return Lookup(None if found is None else self._align(doc, *found), other_text)
 
     def _rows_of(self, key: str) -> Iterator[Tuple[int, Row]]:
         for line, row in self._rows.execute(_FIND, (_hash(key),)):
@@ -142,9 +141,8 @@ class AnswersLabeler(FileLabeler[AnswersSource]):
         return super().row_keys(source, row) if source.asked in (None, row[ASKED]) else []
 
     def look_up(self, doc: Doc) -> Lookup:
-        rows = [*self._rows_of(_text_key(sentence_key(doc.text)))]
-        samples = [self._align(doc, line, row) for line, row in rows]
-        return Lookup(rows[0][0], _agreement(samples)) if samples else Lookup(0, None)
+        samples = [self._align(doc, *row) for row in self._rows_of(_text_key(sentence_key(doc.text)))]
+        return Lookup(_agreement(samples) if samples else None)
 
     def counts(self) -> SourceCounts:
         return SourceCounts(rows=super().counts().rows)  # the samples of a text are no repetition

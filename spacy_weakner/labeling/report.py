@@ -2,9 +2,9 @@
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, DefaultDict, Iterable, List, Optional, Sequence, Set, Tuple
+from typing import Annotated, DefaultDict, List, Sequence
 
-from pydantic import Field, PlainSerializer, PlainValidator
+from pydantic import Field
 from spacy.tokens import Doc
 
 from ..corpus.counts import RowCounts
@@ -13,59 +13,6 @@ from ..pipelines import load_pipeline
 from ..runtime.shards import WHOLE, Part
 from ..runtime.stage import Report, Statistics
 from .sources import PipelineSource, Source
-
-Range = Tuple[int, int]
-
-
-class Lines:
-    """Line numbers, kept as ranges of a first and a last line, as which receipts have them: "1-5000,7001". Those of
-    thousands of shards are summed up."""
-
-    def __init__(self, ranges: Iterable[Range] = ()) -> None:
-        self._ranges = [*ranges]
-        self._new: Set[int] = set()
-
-    def update(self, lines: Iterable[int]) -> None:
-        self._new.update(lines)
-
-    @property
-    def ranges(self) -> List[Range]:
-        """In ascending order, none next to another."""
-        ranges, self._ranges = sorted([*self._ranges, *((line, line) for line in self._new)]), []
-        self._new.clear()
-        for first, last in ranges:
-            if self._ranges and first <= self._ranges[-1][1] + 1:
-                first, before = self._ranges.pop()
-                last = max(last, before)
-            self._ranges.append((first, last))
-        return self._ranges
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Lines) and self.ranges == other.ranges
-
-    def __len__(self) -> int:
-        return sum(last - first + 1 for first, last in self.ranges)
-
-    def __iadd__(self, other: "Lines") -> "Lines":
-        # They are sorted when they are read: those of thousands of shards once.
-        self._ranges += other._ranges
-        self._new |= other._new
-        return self
-
-    def to_json(self) -> str:
-        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
-
-    @classmethod
-    def from_json(cls, given: Any) -> "Lines":
-        if isinstance(given, Lines):
-            return given
-        if not isinstance(given, str):
-            raise ValueError("rows are ranges in a string")
-        pairs = (part.partition("-") for part in given.split(",") if part)
-        return cls((int(first), int(last or first)) for first, _, last in pairs)
-
-
-_Lines = Annotated[Lines, PlainValidator(Lines.from_json), PlainSerializer(Lines.to_json)]
 
 
 @dataclass
@@ -77,11 +24,11 @@ class SourceCounts(Statistics):
     low_scores: int = 0  # spans left out since their score is lower than `min_score`
     misaligned: int = 0  # imported spans left out since they do not fit the tokens
     not_found: int = 0  # imported phrases that are not in their Docs
+    docs_with_row: int = 0  # of its file
     docs_without_row: int = 0  # they have no group of this source
     other_text: int = 0  # Docs that share their identifier with a row of another text, which was passed over
     # Docs with spans in another group than the one to take, per group; for labels of the corpus those of other sources.
     groups: "Counter[str]" = field(default_factory=Counter)
-    used_rows: _Lines = field(default_factory=Lines)  # lines that belong to a Doc
     repeated_rows: int = 0  # with the identifier (or, without one, the text) of an earlier row, which counts
     rows: int = 0  # without repeated ones
 
@@ -112,15 +59,9 @@ class SourceReport(SourceCounts):
     kind: str = ""
 
     @property
-    def rows_without_doc(self) -> Optional[int]:
-        """Rows of the file that belong to no Doc; None if only a part was labeled."""
-        # Not below 0: a repeated row can still be found by its text.
-        return max(0, self.rows - len(self.used_rows)) if self.part == WHOLE else None
-
-    @property
     def met_no_doc(self) -> bool:
         """True if the file has rows, none of which belongs to any Doc; False if only a part was labeled."""
-        return self.docs_without_row > 0 and self.rows > 0 and self.rows_without_doc == self.rows
+        return self.part == WHOLE and self.rows > 0 and self.docs_without_row > 0 and not self.docs_with_row
 
 
 @dataclass

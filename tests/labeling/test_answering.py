@@ -121,7 +121,7 @@ def test_scores_and_silence(tmp_path):
     assert weak.group_scores(docs[0], "weak:llm") == [1.0]
     assert [weak.is_complete(docs[i], "llm") for i in (0, 1, 4)] == [True, True, True]
     assert (report.low_scores, report.not_found, report.docs_without_row, report.repeated_rows) == (1, 1, 2, 0)
-    assert report.rows == 3 and report.rows_without_doc == 0
+    assert (report.rows, report.docs_with_row) == (3, 3)
     docs, labeled, _ = run(tmp_path, texts, rows, min_score=0.0, labels={"PER": "NAME"}, complete=False)
     assert labeled[0] == [("Anna", "NAME"), ("Bob", "NAME")]
     assert weak.group_scores(docs[0], "weak:llm") == pytest.approx([1.0, 1 / 3])

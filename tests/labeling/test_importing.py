@@ -12,7 +12,6 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.alignment import align, align_mentions, letter_borders, read_mentions
 from spacy_weakner.labeling.imported import FileLabeler
 from spacy_weakner.labeling.label import label
-from spacy_weakner.labeling.report import Lines
 from spacy_weakner.labeling.sources import FileSource
 
 NLP = spacy.blank("xx")
@@ -231,9 +230,9 @@ def test_a_row_of_the_same_id_with_another_text_is_passed_over(tmp_path):
     rows = [{"id": "1", "text": "old text", "ents": [[0, 3, "X"]]}, {"text": "new text", "ents": [[0, 3, "Y"]]}]
     file_ = open_labels(tmp_path, rows)
     lookup = file_.look_up(make_doc("new|text", "1"))
-    assert (lookup.line, lookup.other_text) == (2, True)
+    assert lookup.found is not None and lookup.other_text
     lookup = file_.look_up(make_doc("newest|text", "1"))
-    assert lookup == (0, None, True)
+    assert lookup == (None, True)
     file_.close()
 
 
@@ -243,17 +242,6 @@ def test_of_repeated_rows_the_first_counts(tmp_path):
     file_ = open_labels(tmp_path, rows)
     assert (file_.counts().rows, file_.counts().repeated_rows) == (2, 3)
     assert look_up(file_, [make_doc("A"), make_doc("a"), make_doc("a", "1")]) == [["A"], ["A"], ["D"]]
-
-
-def test_lines_as_ranges():
-    lines = Lines()
-    assert lines.to_json() == "" and len(lines) == 0
-    lines.update({5, 1, 2, 3})
-    lines.update([7, 8, 2])
-    assert lines.to_json() == "1-3,5,7-8" and len(lines) == 6
-    for other in map(Lines.from_json, ["2-5", "", "100"]):
-        lines += other
-    assert lines.to_json() == "1-5,7-8,100" and len(lines) == 8
 
 
 def test_not_utf8_and_damaged(tmp_path):
@@ -289,7 +277,7 @@ def test_report(tmp_path):
         own = report.sources[0]
         assert (own.kind, own.name, own.spans, own.left_out, own.low_scores) == ("file", "llm", {"X": 3}, {"C": 2}, 1)
         assert (own.misaligned, own.not_found, own.docs_without_row, own.other_text) == (2, 2, 1, 0)
-        assert (own.rows_without_doc, own.repeated_rows, own.rows) == (2, 1, 5)
+        assert (own.docs_with_row, own.repeated_rows, own.rows) == (4, 1, 5)
     docs = list(read_docs(tmp_path / "out", NLP.vocab))
     x = [(0, 1, "X")]
     assert [weak.group_entities(doc, "weak:llm") for doc in docs] == [x, [], x, [], x]
@@ -297,5 +285,3 @@ def test_report(tmp_path):
     assert ["weak:llm" in doc.spans for doc in docs] == [True, True, True, False, True]
     # Where an answer was lost, silence is none.
     assert [weak.is_complete(docs[i], "llm") for i in (0, 1, 4)] == [False, True, True]
-    part = label(tmp_path / "in", tmp_path / "part", sources=sources, lang="xx", shard="1/2")
-    assert part.sources[0].rows_without_doc is None

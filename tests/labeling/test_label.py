@@ -156,7 +156,7 @@ def test_what_readers_leave_out_is_counted(terms, tmp_path, suffix):
 def test_a_file_is_known_where_all_its_docs_are_excluded(corpus, tmp_path):
     (tmp_path / "llm.jsonl").write_text('{"text": "a", "ents": []}\n{"text": "b", "ents": []}\n')
     report = label(corpus, tmp_path / "out", sources={"llm": {"file": tmp_path / "llm.jsonl"}}, exclude=[corpus])
-    assert (report.docs, report.sources[0].rows, report.sources[0].rows_without_doc) == (0, 2, 2)
+    assert (report.docs, report.sources[0].rows, report.sources[0].docs_with_row) == (0, 2, 0)
 
 
 def test_rerun_skips_until_something_changes(corpus, terms, pipeline, tmp_path):

@@ -5,7 +5,7 @@ from typing import Annotated, DefaultDict
 
 from pydantic import Field
 
-from spacy_weakner.labeling.report import LabelCounts, Lines, SourceCounts, _Lines
+from spacy_weakner.labeling.report import LabelCounts, SourceCounts
 from spacy_weakner.runtime.stage import Report, Statistics
 
 
@@ -19,11 +19,10 @@ class Own(Statistics):
 @dataclass
 class Whole(Report):
     own: DefaultDict[str, Annotated[Own, Field(default_factory=Own)]] = field(default_factory=lambda: defaultdict(Own))
-    lines: _Lines = field(default_factory=Lines)
 
 
 def make(n, *labels):
-    whole = Whole(docs=n, lines=Lines([(n, n)]))
+    whole = Whole(docs=n)
     whole.own["a"] = Own(n, n / 2, Counter(labels))
     return whole
 
@@ -32,7 +31,7 @@ def test_fields_are_summed_up_each_in_its_way():
     total = Whole()
     for part in (make(1, "y", "x"), make(2, "x"), Whole(own=defaultdict(Own, b=Own(7)))):
         total.add(part)
-    assert (total.docs, total.lines) == (3, Lines([(1, 2)]))
+    assert total.docs == 3
     assert total.own == {"a": Own(3, 1.5, Counter(x=2, y=1)), "b": Own(7)}
     assert list(total.own["a"].labels) == ["x", "y"]
 
@@ -51,10 +50,9 @@ def test_json_there_and_back():
 
 def test_what_all_shards_tell_of_a_file_is_not_summed_up():
     total = LabelCounts()
-    for lines in ([1, 2], [2, 5]):
+    for n in (1, 2):
         part = LabelCounts()
-        part.by_source["s"] = SourceCounts(rows=9, repeated_rows=1, misaligned=1)
-        part.by_source["s"].used_rows.update(lines)
+        part.by_source["s"] = SourceCounts(rows=9, repeated_rows=1, misaligned=1, docs_with_row=n)
         total.add(LabelCounts.from_json(part.to_json()))
     own = total.by_source["s"]
-    assert (own.rows, own.repeated_rows, own.misaligned, len(own.used_rows)) == (9, 1, 2, 3)
+    assert (own.rows, own.repeated_rows, own.misaligned, own.docs_with_row) == (9, 1, 2, 3)

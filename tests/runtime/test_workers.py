@@ -60,7 +60,7 @@ def test_parts_give_the_same_bytes(folder):
     whole = run(folder, "one")
     assert whole.docs == N - 1 and whole.excluded == 1 and whole.skipped == 0
     assert [sum(source.spans.values()) for source in whole.sources] == [31, 11, 21, 12]
-    assert (whole.sources[1].docs_without_row, whole.sources[1].rows_without_doc) == (10, 0)
+    assert (whole.sources[1].docs_without_row, whole.sources[1].docs_with_row) == (10, N - 11)
     run(folder, "parts", shard="2/2")
     names = ["part-00001.spacy", "part-00003.spacy", "part-00005.spacy"]
     assert sorted(contents(folder / "parts")) == sorted(
