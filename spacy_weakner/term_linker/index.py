@@ -42,38 +42,25 @@ def _singular(word: str) -> str:
 class TermIndex:
     """Finds the terms of one label that are nearest to a mention.
 
-    grams (n_grams,): the 3-grams that occur, as numbers, ascending; weights (n_grams,): their inverse document
-    frequencies; matrix, sparse (n_grams, n_forms): normalized weights of the 3-grams of `forms`, each once.
+    matrix: sparse, shape (N_FEATURES, n_forms): normalized weights of the 3-grams of `forms`, each once.
     """
 
-    def __init__(
-        self, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], grams: Ints1d, weights: Floats1d, matrix: Any
-    ) -> None:
+    def __init__(self, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], matrix: Any) -> None:
         self.ids = list(ids)
-        self.grams = grams
-        self.weights = weights
         self.matrix = matrix
         self.numbers: Dict[str, int] = {form: number for number, form in enumerate(forms)}
 
     @classmethod
     def build(cls, terms: Iterable[Tuple[str, str]], lang: str) -> "TermIndex":
         """Make the index of terms with their ids; terms of punctuation alone are left out."""
-        from scipy.sparse import csr_matrix
-
         ids: Dict[str, Dict[str, None]] = {}
         for term, identifier in terms:
             form = compared_form(term, lang)
             if form:
                 ids.setdefault(form, {}).setdefault(identifier)
         counts = _counts(list(ids))
-        grams, columns = numpy.unique(counts.indices, return_inverse=True)
-        weights = _idf(len(ids), numpy.bincount(columns, minlength=len(grams)))
-        data = counts.data * weights[columns]
-        data /= _lengths(data, counts.indptr)
-        matrix = csr_matrix((data, columns, counts.indptr), shape=(len(ids), len(grams)))
-        return cls(
-            list(ids), [tuple(concepts) for concepts in ids.values()], grams.astype("int32"), weights, matrix.T.tocsr()
-        )
+        matrix = _weighted(counts, len(ids), numpy.bincount(counts.indices, minlength=N_FEATURES)).T.tocsr()
+        return cls(list(ids), [tuple(concepts) for concepts in ids.values()], matrix)
 
     @property
     def forms(self) -> List[str]:
@@ -82,23 +69,12 @@ class TermIndex:
     def nearest(self, mentions: Sequence[str], limit: int) -> List[List[Candidate]]:
         """The terms nearest to each mention (a compared form), the best first; equally near ones in the order of the
         list."""
-        from scipy.sparse import csr_matrix
-
         found: List[List[Candidate]] = []
+        frequencies = numpy.diff(self.matrix.indptr)
         for begin in range(0, len(mentions), BATCH):
             some = mentions[begin : begin + BATCH]
-            counts = _counts(some)
-            columns = numpy.searchsorted(self.grams, counts.indices)
-            columns[columns == len(self.grams)] = 0
-            is_known = (self.grams[columns] == counts.indices) if len(self.grams) else numpy.zeros(len(columns), bool)
             # A 3-gram that no term has makes a mention longer, and no term nearer.
-            weights = numpy.full(len(columns), _idf(len(self.ids), numpy.zeros(1))[0])
-            weights[is_known] = self.weights[columns[is_known]]
-            data = counts.data * weights
-            data /= _lengths(data, counts.indptr)
-            rows = numpy.repeat(numpy.arange(len(some)), numpy.diff(counts.indptr))[is_known]
-            known = csr_matrix((data[is_known], (rows, columns[is_known])), shape=(len(some), len(self.grams)))
-            scores = (known @ self.matrix).tocsr()
+            scores = _weighted(_counts(some), len(self.ids), frequencies) @ self.matrix
             for row, mention in enumerate(some):
                 span = slice(scores.indptr[row], scores.indptr[row + 1])
                 found.append(self._candidates(mention, scores.indices[span], scores.data[span], limit))
@@ -122,14 +98,9 @@ class TermIndex:
     # Storage
 
     def to_arrays(self) -> Dict[str, NDArray[Any]]:
-        """The numbers of the index, as `from_parts` takes them."""
-        return {
-            "grams": self.grams,
-            "weights": self.weights,
-            "data": self.matrix.data,
-            "indices": self.matrix.indices,
-            "indptr": self.matrix.indptr,
-        }
+        """The matrix, as `from_parts` takes it: by forms, which are fewer than 3-grams."""
+        rows = self.matrix.T.tocsr()
+        return {name: getattr(rows, name) for name in ("data", "indices", "indptr")}
 
     @classmethod
     def from_parts(
@@ -138,12 +109,11 @@ class TermIndex:
         """Put a stored index together. Raises `ValueError` if its parts do not fit."""
         from scipy.sparse import csr_matrix
 
-        grams = arrays["grams"]
-        matrix = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(grams), len(forms)))
-        matrix.check_format()
-        if len(arrays["weights"]) != len(grams) or len(forms) != len(ids):
+        rows = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(forms), N_FEATURES))
+        rows.check_format()
+        if len(forms) != len(ids):
             raise ValueError("the parts of the index are of different sizes")
-        return cls(forms, ids, grams, arrays["weights"], matrix)
+        return cls(forms, ids, rows.T.tocsr())
 
 
 def _counts(forms: Sequence[str]) -> Any:
@@ -162,14 +132,11 @@ def _counts(forms: Sequence[str]) -> Any:
     return vectorizer.transform(forms)
 
 
-def _idf(n_forms: int, frequencies: Any) -> Floats1d:
-    """Inverse document frequencies of 3-grams that so many forms have, smoothed as scikit-learn does it."""
-    weights: Floats1d = (numpy.log((1 + n_forms) / (1 + frequencies)) + 1).astype("float32")
-    return weights
+def _weighted(counts: Any, n_forms: int, frequencies: Any) -> Any:
+    """Normalized weights of counts. The inverse document frequencies, of 3-grams that so many of the forms have, are
+    smoothed as scikit-learn does it."""
+    from sklearn.preprocessing import normalize
 
-
-def _lengths(data: Floats1d, indptr: Any) -> Floats1d:
-    """Of each value the length of its row."""
-    rows = numpy.repeat(numpy.arange(len(indptr) - 1), numpy.diff(indptr))
-    lengths: Floats1d = numpy.sqrt(numpy.bincount(rows, data**2, minlength=len(indptr) - 1))[rows].astype("float32")
-    return lengths
+    weights = numpy.log((1 + n_forms) / (1 + frequencies[counts.indices])) + 1
+    counts.data *= weights.astype("float32")
+    return normalize(counts, copy=False)

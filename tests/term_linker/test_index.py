@@ -3,10 +3,9 @@
 import math
 from collections import Counter
 
-import numpy
 import pytest
 
-from spacy_weakner.term_linker.index import TermIndex, compared_form
+from spacy_weakner.term_linker.index import N_FEATURES, TermIndex, compared_form
 
 TERMS = [
     ("Anemia, Hemolytic", "D1"),
@@ -92,6 +91,9 @@ def test_storage():
     assert TermIndex.from_parts(index.forms, index.ids, arrays).nearest(["heart failur"], 3) == index.nearest(
         ["heart failur"], 3
     )
-    for forms, given in ((index.forms[:-1], arrays), (index.forms, {**arrays, "weights": numpy.zeros(3, "float32")})):
+    for forms, given in (
+        (index.forms[:-1], arrays),
+        (index.forms, {**arrays, "indices": arrays["indices"] + N_FEATURES}),
+    ):
         with pytest.raises(ValueError):
             TermIndex.from_parts(forms, index.ids, given)
