@@ -189,10 +189,6 @@ class Errors:
         "[WK204] '{name}' skipped all {count} terms (stop list: {stop}, shorter than 'min_length': {short}, "
         "without tokens: {empty}). Relax these settings, or check the terms."
     )
-    WK208 = (
-        "[WK208] The terms of '{name}' have the label '{label}', which is not among the labels given to it "
-        "({labels}). Correct the term list, or the setting 'labels'."
-    )
     WK671 = (
         "[WK671] The terms of '{name}' have to be a list (of strings, of pairs (label, term), or of rows "
         '{{"label", "term"}}), a dictionary from labels to lists of terms, or a reader: {reason}. Files are read by '

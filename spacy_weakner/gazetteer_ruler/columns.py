@@ -87,11 +87,6 @@ class TermColumns:
         ids = list(self.concepts.ids.texts())
         return {ids[n]: n for n in numbers[numpy.lexsort((first, nameless))][::-1].tolist() if ids[n]}
 
-    @cached_property
-    def used_names(self) -> List[str]:
-        """The labels that terms have, sorted."""
-        return self.concepts.used_names(self.concept_of)
-
     def plus(self, other: "TermColumns") -> "TermColumns":
         """These terms, then others that are not among them; each once."""
         concepts, numbers = Concepts.of([*self.concepts, *other.concepts])

@@ -14,11 +14,10 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from ..aggregation.policies import POLICIES
 from ..corpus.parts import blank_lines
 from ..corpus.weak import set_spans, source_attrs, weak_group
-from ..errors import Errors, WeaknerError, check_choice
-from ..files import atomic_path, existing, is_text, parse_json
+from ..errors import Errors, WeaknerError
+from ..files import atomic_path, existing, parse_json
 from ..heads.factories import default_config, takes_settings_of
 from ..progress import Progress
 from ..training.batches import BatchPipe
@@ -70,10 +69,8 @@ class GazetteerRuler(BatchPipe):
         are to have; None: all as they are. Matches of other labels are left out after `ambiguity` was settled.
     reliability (Optional[float]): Estimated probability that a match is right; stored with the span group for the
         stages that combine sources.
-    annotate_ents (bool): Write `doc.ents` too. A term list is then a pipeline that finds entities; what weak labels are
-        made for does not want it.
-    policy (str): Which of the matches that overlap are entities, as in `aggregate --method union`: the "longest" first,
-        or none of them ("drop"). ("priority" and "agreement" tell sources apart; here there is one.)
+    annotate_ents (bool): Write `doc.ents` too: of matches that overlap the longest. A term list is then a pipeline that
+        finds entities; what weak labels are made for does not want it.
     overwrite (Union[bool, str]): Whether entities that stand in `doc.ents` already are replaced. If not they are kept,
         and matches fill the rest. "shorter": the longest of both are kept; of equally long ones, the match.
     scorer (Optional[Callable]): The scoring method, used where entities are written.
@@ -95,7 +92,6 @@ class GazetteerRuler(BatchPipe):
         label_names: Optional[Dict[str, str]] = None,
         reliability: Optional[float] = None,
         annotate_ents: bool = False,
-        policy: str = "longest",
         overwrite: Union[bool, str] = False,
         scorer: Optional[Callable] = None,
         nlp: Optional[Language] = None,
@@ -106,7 +102,6 @@ class GazetteerRuler(BatchPipe):
         _check("min_length", min_length, min_length >= 1, "1 or more characters")
         _check("ambiguity", ambiguity, ambiguity in AMBIGUITY, f"one of {', '.join(AMBIGUITY)}")
         _check("reliability", reliability, reliability is None or 0 < reliability <= 1, "none, or more than 0, up to 1")
-        check_choice("policy", policy, POLICIES)
         _check("overwrite", repr(overwrite), overwrite in (True, False, SHORTER), f"true, false or '{SHORTER}'")
         self.vocab = vocab
         self.name = name
@@ -119,12 +114,10 @@ class GazetteerRuler(BatchPipe):
         self.label_names = label_names
         self.reliability = reliability
         self.annotate_ents = annotate_ents
-        self.policy = policy
         self.overwrite = overwrite
         self.scorer = scorer if annotate_ents else None
         self._pipeline = PipelineReference(nlp)
         self._forms, self._cased = Forms(vocab.lang), Forms(vocab.lang, cased=True)
-        self._given_labels: List[str] = []
         self._table = TermTable.build(ColumnBuilder().columns(), self._settings())
 
     # Matching
@@ -203,22 +196,17 @@ class GazetteerRuler(BatchPipe):
             listed = {"ids": list(islice(ids, n))} if self.has_ids else {}
             set_spans(doc, group, spans, {**attrs, **listed})
             if self.annotate_ents:
-                annotate_entities(doc, spans, self.policy, self.overwrite)
+                annotate_entities(doc, spans, self.overwrite)
 
     # Terms
 
     @property
     def labels(self) -> Tuple[str, ...]:
-        """The labels given to `initialize`, and those of the terms that the settings leave, sorted."""
+        """The labels of the terms that the settings leave, sorted."""
         labels = self._table.labels
         if self.label_names is not None:
             labels = [self.label_names[label] for label in labels if label in self.label_names]
-        return tuple(sorted({*self._given_labels, *labels}))
-
-    @property
-    def label_data(self) -> List[str]:
-        """The labels in the form that `initialize` takes."""
-        return list(self.labels)
+        return tuple(sorted({*labels}))
 
     @property
     def terms(self) -> List[Term]:
@@ -240,7 +228,6 @@ class GazetteerRuler(BatchPipe):
         *,
         nlp: Optional[Language] = None,
         terms: Optional[TermSource] = None,
-        labels: Optional[List[str]] = None,
         label: Optional[str] = None,
     ) -> None:
         """Read the terms, in place of any from before. Without `terms`, those that were added before stay.
@@ -250,20 +237,13 @@ class GazetteerRuler(BatchPipe):
             created in.
         terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or what `add_terms`
             takes.
-        labels (Optional[List[str]]): The labels that terms may have; by default any.
         label (Optional[str]): Label of the terms that come without one.
-        RAISES (WeaknerError): If there are no terms, one is malformed or has another label, or the settings
-            rule out all of them.
+        RAISES (WeaknerError): If there are no terms, one is malformed, or the settings rule out all of them.
         """
         columns = self._table.columns if terms is None else self._tokenized(terms, label, nlp)
         if not len(columns):
             raise WeaknerError(Errors.WK202.format(name=self.name))
-        unknown = [] if labels is None else sorted(set(columns.used_names) - set(labels))
-        if unknown:
-            known = ", ".join(labels or ())
-            raise WeaknerError(Errors.WK208.format(name=self.name, label=unknown[0], labels=known))
         self._use(self._compiled(columns))
-        self._given_labels = list(labels or ())
 
     def add_terms(self, terms: TermSource, nlp: Optional[Language] = None, *, label: Optional[str] = None) -> None:
         """Add terms to those that are there. The table is compiled anew.
@@ -331,7 +311,7 @@ class GazetteerRuler(BatchPipe):
     # Serialization. Settings are not stored here: they belong to the config, which may be changed at load.
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize the terms, their table and the labels; `exclude` may name "cfg" and "terms"."""
+        """Serialize the terms and their table; `exclude` may name "cfg" and "terms"."""
         serializers = {
             "cfg": lambda: srsly.json_dumps(self._cfg()),
             "terms": lambda: self._table.to_bytes(),
@@ -351,8 +331,7 @@ class GazetteerRuler(BatchPipe):
         return self._load(**loaded)
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Write a folder with the compiled table, the terms as a list, and the labels; `exclude` may name "cfg" and
-        "terms"."""
+        """Write a folder with the compiled table and the terms as a list; `exclude` may name "cfg" and "terms"."""
         serializers = {"cfg": lambda p: srsly.write_json(p, self._cfg()), TABLE_FILE: self._write_terms}
         util.to_disk(path, serializers, exclude)
 
@@ -391,16 +370,15 @@ class GazetteerRuler(BatchPipe):
 
     def _cfg(self) -> Dict[str, Any]:
         # attr describes the stored tokens.
-        return {"attr": self.attr, "labels": self.label_data}
+        return {"attr": self.attr}
 
     def _parsed(self, data: bytes) -> Any:
         try:
             cfg = parse_json(data)
         except ValueError as error:
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=f"'cfg' is no JSON ({error})")) from error
-        labels = cfg.get("labels") if isinstance(cfg, dict) else None
-        if not (isinstance(labels, list) and all(map(is_text, labels)) and "attr" in cfg):
-            raise WeaknerError(Errors.WK800.format(name=self.name, reason="'cfg' holds other things than its labels"))
+        if not (isinstance(cfg, dict) and "attr" in cfg):
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason="'cfg' does not name what is compared"))
         return cfg
 
     def _load(self, cfg: Optional[Dict[str, Any]] = None, table: Optional[ArrayFile] = None) -> "GazetteerRuler":
@@ -411,8 +389,6 @@ class GazetteerRuler(BatchPipe):
             self._use(TermTable.from_file(table, self._settings()))
             if self._table.is_empty:
                 self._check_selection(self._table.columns)
-        if cfg is not None:
-            self._given_labels = cfg["labels"]
         return self
 
 

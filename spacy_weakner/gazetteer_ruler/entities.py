@@ -11,8 +11,8 @@ SHORTER = "shorter"
 _SOURCE, _PRESET, _SCORE = "terms", "preset", "weakner_score"
 
 
-def annotate_entities(doc: Doc, spans: Sequence[Span], policy: str, overwrite: Union[bool, str]) -> None:
-    """Write matches to `doc.ents`, without overlaps (see `policies.resolve`); all other tokens are outside.
+def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, str]) -> None:
+    """Write matches to `doc.ents`, of those that overlap the longest; all other tokens are outside.
 
     Overwrite replaces the entities that are there; "shorter": where a match that overlaps them is at least as long;
     else they stay. Blocked tokens stay unless all are replaced.
@@ -26,7 +26,7 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], policy: str, overwrite: U
                 taken[ent.start : ent.end] = False
         spans = [span for span in spans if not taken[span.start : span.end].any()]
     given = {(span.start, span.end, span.label_): span for span in spans}
-    found = [given[entity] for entity in resolve([Candidate.of(s, _SOURCE) for s in spans], policy, [_SOURCE])]
+    found = [given[entity] for entity in resolve([Candidate.of(s, _SOURCE) for s in spans], "longest", [_SOURCE])]
     if overwrite == SHORTER:
         there, found = _longest(there, found)
     doc.set_ents(sorted([*there, *found], key=lambda ent: ent.start), blocked=blocked)

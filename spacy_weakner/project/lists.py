@@ -79,7 +79,7 @@ def matched_docs(term_list: TermList, docs: Iterable[Doc]) -> Iterator[Doc]:
     group = weak_group(term_list.source)
     for doc in docs:
         copy = copy_with_groups(doc, [group])
-        annotate_entities(copy, list(copy.spans.get(group, ())), "longest", True)
+        annotate_entities(copy, list(copy.spans.get(group, ())), True)
         yield copy
 
 

@@ -53,7 +53,6 @@ def test_builder_keeps_each_term_once_in_order(terms, exact):
         ids = [ids_of(term.text, salt).tolist() for salt in (1, 2)]
         expected.append((term, len(term.text), ids[0], ids[1] if cased else []))
     assert rows(columns) == expected and len(columns) == len(expected)
-    assert columns.used_names == sorted({term.label for term in terms})
     file_ = ArrayFile(dump_arrays({}, columns.to_arrays()), "x")
     assert rows(TermColumns.from_arrays(file_, columns.concepts)) == expected
 
@@ -68,7 +67,6 @@ def test_plus_and_take(terms, others, data):
     picked = sorted(data.draw(st.sets(st.integers(0, len(both) - 1)))) if len(both) else []
     taken = both.take(numpy.asarray(picked, dtype="int64"))
     assert rows(taken) == [rows(both)[i] for i in picked]
-    assert taken.used_names == sorted({rows(both)[i][0].label for i in picked})
 
 
 def test_terms_that_look_alike_are_kept_apart():

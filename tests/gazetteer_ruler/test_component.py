@@ -21,7 +21,7 @@ from .util import EXPECTED, TERMS, TEXTS, make_nlp, matched, matches
 def test_labels_are_sorted_and_those_of_terms_that_count():
     for terms in (TERMS, TERMS[::-1]):
         ruler = make_nlp(terms=terms).get_pipe("gazetteer_ruler")
-        assert ruler.labels == ("Chemical", "Disease", "Drug", "Measure", "Symptom") == tuple(ruler.label_data)
+        assert ruler.labels == ("Chemical", "Disease", "Drug", "Measure", "Symptom")
     ruler = make_nlp(stop=["ph"], acronym_length=0, ambiguity="first").get_pipe("gazetteer_ruler")
     assert ruler.labels == ("Chemical", "Disease", "Symptom")
     assert ruler.terms == TERMS
@@ -30,19 +30,6 @@ def test_labels_are_sorted_and_those_of_terms_that_count():
 def test_odd_labels():
     terms = [Term(label, "aspirin") for label in ("a b", "Ä:1", "品牌", "\U0001f48a", "x\0y", "weak:x", "O", "NOUN")]
     assert matched(make_nlp(terms=terms), "aspirin") == [("aspirin", label) for label in sorted(t.label for t in terms)]
-
-
-def test_given_labels():
-    nlp = make_nlp()
-    ruler = nlp.get_pipe("gazetteer_ruler")
-    labels = ruler.label_data + ["Unseen"]
-    ruler.initialize(lambda: [], nlp=nlp, terms=TERMS, labels=labels)
-    assert ruler.labels == tuple(sorted(labels))
-    with pytest.raises(WeaknerError, match=r"WK208.*label 'Chemical'.*\(Disease, Drug\)"):
-        ruler.initialize(lambda: [], nlp=nlp, terms=TERMS, labels=["Disease", "Drug"])
-    with pytest.raises(WeaknerError, match="WK208"):
-        ruler.initialize(lambda: [], nlp=nlp, labels=["Disease", "Drug"])
-    assert matches(nlp) == EXPECTED
 
 
 def test_initialize_replaces_and_add_terms_adds():
@@ -127,7 +114,7 @@ def test_two_rulers():
 def test_factory_passes_every_setting():
     settings = {
         **{"source": "a", "attr": "NORM", "acronym_length": 3, "stop": ["x"], "min_length": 2},
-        **{"ambiguity": "drop", "reliability": 0.5, "annotate_ents": True, "policy": "drop", "overwrite": True},
+        **{"ambiguity": "drop", "reliability": 0.5, "annotate_ents": True, "overwrite": True},
         "label_names": {"A": "B"},
         "scorer": print,
     }
@@ -151,7 +138,6 @@ def test_factory_passes_every_setting():
         ("ambiguity", "none"),
         ("reliability", 0),
         ("reliability", 1.1),
-        ("policy", "shortest"),
         ("overwrite", "longer"),
     ],
 )
@@ -224,7 +210,7 @@ def test_forms_of_terms_in_a_config(tmp_path, block):
         block = {"terms": {"@readers": "spacy_weakner.TermList.v1", "path": path, "label": block["label"]}}
     nlp = spacy.blank("xx")
     nlp.add_pipe("gazetteer_ruler")
-    nlp.config["initialize"]["components"]["gazetteer_ruler"] = {**block, "labels": ["A"]}
+    nlp.config["initialize"]["components"]["gazetteer_ruler"] = block
     nlp = spacy.util.load_model_from_config(nlp.config)
     nlp.initialize()
     assert matched(nlp, "Aspirin x y") == [("Aspirin", "A"), ("x y", "A")]

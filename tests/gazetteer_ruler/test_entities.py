@@ -5,7 +5,6 @@ import random
 import pytest
 from spacy.tokens import Span
 
-from spacy_weakner.aggregation.policies import POLICIES
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import doc_entities, group_entities
 from spacy_weakner.gazetteer_ruler.terms import Term
@@ -24,21 +23,20 @@ def draw_terms(rng):
     return [Term(rng.choice("XYZ"), text) for text in texts]
 
 
-@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("seed", range(5))
-def test_entities_are_those_of_aggregate(tmp_path, policy, seed):
+def test_entities_are_those_of_aggregate(tmp_path, seed):
     rng = random.Random(seed)
     terms = draw_terms(rng)
     words = [*["a", "bb", "ccc", "dddd", "e"], "\n"]
     lines = [" ".join(rng.choice(words) for _ in range(12)) for _ in range(20)]
-    plain, nlp = make_nlp(terms=terms), make_nlp(terms=terms, annotate_ents=True, policy=policy)
+    plain, nlp = make_nlp(terms=terms), make_nlp(terms=terms, annotate_ents=True)
     write_docs(tmp_path / "labeled.spacy", list(plain.pipe(lines)))
-    aggregate(tmp_path / "labeled.spacy", tmp_path / "out.spacy", method="union", policy=policy, unmatched="outside")
+    aggregate(tmp_path / "labeled.spacy", tmp_path / "out.spacy", method="union", unmatched="outside")
     expected = [doc_entities(doc) for doc in read_docs(tmp_path / "out.spacy", nlp.vocab)]
     found = list(nlp.pipe(lines))
     assert [doc_entities(doc) for doc in found] == expected
     assert [group_entities(doc, "weak:gazetteer") for doc in found] == matches(plain, lines)
-    assert any(expected) or policy == "drop"
+    assert any(expected)
     assert all(token.ent_iob for doc in found for token in doc)
 
 
@@ -99,10 +97,10 @@ def test_blocked_tokens(overwrite):
 
 @pytest.mark.parametrize("reload", [reload_bytes, reload_disk, reload_copy])
 def test_storage(tmp_path, reload):
-    nlp = make_nlp(annotate_ents=True, policy="drop", overwrite=True)
+    nlp = make_nlp(annotate_ents=True, overwrite=True)
     other = reload(nlp, tmp_path)
     ruler = other.get_pipe("gazetteer_ruler")
-    assert (ruler.annotate_ents, ruler.policy, ruler.overwrite) == (True, "drop", True)
+    assert (ruler.annotate_ents, ruler.overwrite) == (True, True)
     docs = [other(text) for text in TEXTS]
     assert [doc_entities(doc) for doc in docs] == [doc_entities(nlp(text)) for text in TEXTS]
     # Twice is as once.
