@@ -2,7 +2,8 @@
 
 import heapq
 import re
-from collections import Counter, defaultdict
+from collections import Counter
+from operator import itemgetter
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
@@ -17,8 +18,8 @@ NEAR = 0.8
 # Of what is chosen, so much is shared out between the labels in equal parts before the best of all are taken.
 SHARED = 0.5
 _DIGIT = re.compile(r"\d")
-# Score, tie-breaker and key of a sentence.
-_Ranked = Tuple[float, str, str]
+# Sentences that a pool holds before it looks for the first time which ones are the best.
+_LEAST = 1000
 
 
 class Sentence(NamedTuple):
@@ -55,39 +56,26 @@ class Pool:
         self._size = size
         self._size_of_label = size_of_label
         self._seed = seed
-        self._best: List[_Ranked] = []
-        self._best_of: Dict[str, List[_Ranked]] = defaultdict(list)
         self._sentences: Dict[str, Sentence] = {}
-        self._held: Counter[str] = Counter()
+        self._limit = _LEAST
 
     def add(self, sentence: Sentence) -> None:
         if sentence.key in self._sentences:
             self.copies += 1
             return
-        chance = self._chance(sentence)
-        self._push(self._best, self._size, (sentence.score, chance, sentence.key), sentence)
-        for label, score in sentence.by_label.items():
-            self._push(self._best_of[label], self._size_of_label, (score, chance, sentence.key), sentence)
+        self._sentences[sentence.key] = sentence
+        if len(self._sentences) > self._limit:
+            self._sentences = {best.key: best for best in self.sentences()}
+            self._limit = max(_LEAST, 2 * len(self._sentences))
 
     def sentences(self) -> List[Sentence]:
         """The best first."""
-        return sorted(self._sentences.values(), key=lambda sentence: (-sentence.score, self._chance(sentence)))
-
-    def _chance(self, sentence: Sentence) -> str:
-        return hash_text(f"{self._seed} {sentence.key}")
-
-    def _push(self, heap: List[_Ranked], size: int, item: _Ranked, sentence: Sentence) -> None:
-        out = heapq.heappushpop(heap, item) if len(heap) >= size else None
-        if out is None:
-            heapq.heappush(heap, item)
-        if out == item:
-            return
-        self._sentences[item[2]] = sentence
-        self._held[item[2]] += 1
-        if out is not None:
-            self._held[out[2]] -= 1
-            if not self._held[out[2]]:
-                del self._held[out[2]], self._sentences[out[2]]
+        ranked = sorted(self._sentences.values(), key=lambda s: (-s.score, hash_text(f"{self._seed} {s.key}")))
+        kept = {sentence.key for sentence in ranked[: self._size]}
+        for label in {label for sentence in ranked for label in sentence.by_label}:
+            scores = [(sentence.by_label[label], sentence.key) for sentence in ranked if label in sentence.by_label]
+            kept.update(key for _, key in heapq.nlargest(self._size_of_label, scores, key=itemgetter(0)))
+        return [sentence for sentence in ranked if sentence.key in kept]
 
 
 class Choice(NamedTuple):

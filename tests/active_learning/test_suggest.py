@@ -139,7 +139,9 @@ def test_typical_sentences_come_before_strange_ones():
     assert choose([strange, *typical], 1).sentences == [typical[0]]
 
 
-def test_a_pool_keeps_the_best_of_all_and_of_labels():
+@pytest.mark.parametrize("least", [4, 1000])
+def test_a_pool_keeps_the_best_of_all_and_of_labels(monkeypatch, least):
+    monkeypatch.setattr("spacy_weakner.active_learning.choosing._LEAST", least)
     pool = Pool(3, 1, seed=0)
     for i in range(50):
         pool.add(sentence(f"w{i}", i / 100, "COMMON"))
