@@ -13,8 +13,6 @@ from ..heads.factories import default_config, takes_settings_of
 from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds
 from .expansion import Origin, expand
 
-_SCORE = "weakner_score"
-
 
 def _abbreviations(doc: Doc) -> List[Tuple[Span, Span]]:
     """The short forms that a Doc defines, each with its long form."""
@@ -101,8 +99,7 @@ class Abbreviations(Pipe):
             for i in [i for other in touched for i in range(other.start, other.end)]:
                 at.pop(i, None)
             ent = Span(doc, start, end, label=long.label, kb_id=long.kb_id)
-            if ent.has_extension(_SCORE):
-                ent._.set(_SCORE, long._.get(_SCORE))
+            ent._.weakner_score = long._.weakner_score
             added.append(ent)
         entities = sorted([*dict.fromkeys(at.values()), *added], key=lambda ent: ent.start)
         if entities != ents:

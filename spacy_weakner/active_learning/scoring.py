@@ -12,7 +12,6 @@ from ..corpus.sentences import sentence_key
 from ..corpus.weak import (
     PREDICTED_PREFIX,
     WEAK_PREFIX,
-    doc_entities,
     get_id,
     group_entities,
     group_scores,
@@ -59,9 +58,7 @@ class Model:
         """Per Doc its entities with their probabilities; None where there is none."""
         result = []
         for doc in self.nlp.pipe([self._copy(doc) for doc in docs]):
-            known = doc.ents and doc.ents[0].has_extension("weakner_score")
-            scores = [ent._.weakner_score if known else None for ent in doc.ents]
-            result.append(list(zip(doc_entities(doc), scores, strict=True)))
+            result.append([((ent.start, ent.end, ent.label_), ent._.weakner_score) for ent in doc.ents])
         return result
 
     def _copy(self, doc: Doc) -> Doc:

@@ -197,7 +197,7 @@ class Found:
                 continue  # no term
             phrase = _add(self.phrases, doc, (ent.start, ent.end, ent.label_))
             self.labels.add(ent.label_)
-            score = ent._.weakner_score if ent.has_extension("weakner_score") else None
+            score = ent._.weakner_score
             phrase.scored += score is not None
             phrase.score += score or 0.0
             phrase.ids.update([ent.kb_id_] if ent.kb_id_ else [])

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
@@ -180,8 +180,7 @@ def _fit_thresholds(
             n_docs += 1
             for _, _, label in known.entities:
                 scored.setdefault(label, [])
-            has_scores = Span.has_extension("weakner_score")
-            scores = {(e.start, e.end, e.label_): e._.weakner_score if has_scores else None for e in predicted.ents}
+            scores = {(ent.start, ent.end, ent.label_): ent._.weakner_score for ent in predicted.ents}
             for entity in known.scorable(doc_entities(predicted)):
                 score = scores[entity]
                 if score is None or not numpy.isfinite(score):

@@ -12,7 +12,8 @@ This is the only module that knows the names. Every source writes one span group
 
 Scores live in `SpanGroup.attrs["scores"]`, in the order of the spans, since two spans with equal bounds would
 share `span._`. What a source declares about itself lives in the same `attrs`: its reliability, whether its silence
-means "O", and, if it is a term list, by which token attribute its terms are compared.
+means "O", and, if it is a term list, by which token attribute its terms are compared. Entities, which do not overlap,
+have `span._.weakner_score`, and of `term_linker` `span._.weakner_ids`.
 """
 
 import math
@@ -44,6 +45,10 @@ _DEFINITIONS = "weakner.definitions"
 PER_SPAN = ("scores", "ids")
 # Ids of concepts by entity, the best first.
 Ids = Mapping[Entity, Sequence[str]]
+
+for _extension in ("weakner_score", "weakner_ids"):
+    if not Span.has_extension(_extension):
+        Span.set_extension(_extension, default=None)
 
 
 class SoftLabels(NamedTuple):

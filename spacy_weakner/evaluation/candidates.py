@@ -5,7 +5,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.case import change_case
@@ -51,7 +51,7 @@ class Candidate(NamedTuple):
     def known(self, doc: Doc) -> Set[Entity]:
         """The spans that a term list knows with an id: matches, and what `term_linker` found to be a term."""
         known = {entity for source in weak_sources(doc) for entity in group_ids(doc, weak_group(source))}
-        for ent in doc.ents if Span.has_extension("weakner_ids") else ():
+        for ent in doc.ents:
             if ent._.weakner_ids and ent._.weakner_ids[0][1] == 1.0:
                 known.add((ent.start, ent.end, ent.label_))
         return known
@@ -60,8 +60,7 @@ class Candidate(NamedTuple):
         """The scores of these entities; None where there is none."""
         if self.source is not None:
             return group_scores(doc, weak_group(self.source))
-        known = Span.has_extension("weakner_score")
-        return [ent._.weakner_score if known else None for ent in doc.ents]
+        return [ent._.weakner_score for ent in doc.ents]
 
 
 def make_candidates(paths: Mapping[str, Union[Path, str]]) -> List[Candidate]:

@@ -8,7 +8,7 @@ from ..aggregation.policies import Candidate, resolve
 from ..corpus.entities import blocked_tokens, preset_tokens
 
 SHORTER = "shorter"
-_SOURCE, _PRESET, _SCORE = "terms", "preset", "weakner_score"
+_SOURCE, _PRESET = "terms", "preset"
 
 
 def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, str]) -> None:
@@ -38,9 +38,9 @@ def _longest(there: List[Span], found: List[Span]) -> Tuple[List[Span], List[Spa
     longest = set(resolve(candidates, "longest", [_SOURCE, _PRESET]))
     kept = {(ent.start, ent.end, ent.label_) for ent in there} & longest
     for ent in there:
-        if (ent.start, ent.end, ent.label_) not in kept and ent._.has(_SCORE):
+        if (ent.start, ent.end, ent.label_) not in kept:
             # It belongs to the span: one with another label would have it.
-            ent._.set(_SCORE, None)
+            ent._.weakner_score = None
     return (
         [ent for ent in there if (ent.start, ent.end, ent.label_) in kept],
         [ent for ent in found if (ent.start, ent.end, ent.label_) in longest - kept],

@@ -26,9 +26,6 @@ from .layers import to_host
 
 _LARGEST_BIAS = 1e6
 
-if not Span.has_extension("weakner_score"):
-    Span.set_extension("weakner_score", default=None)
-
 
 class Prediction(NamedTuple):
     """What a head predicts for one Doc.

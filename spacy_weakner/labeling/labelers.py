@@ -6,7 +6,7 @@ from typing import Any, Dict, Generic, Iterable, Iterator, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.matcher import Matcher
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from ..abbreviations.expansion import expand_documents
 from ..corpus.docbin import bare_copy
@@ -222,9 +222,7 @@ class PipelineLabeler(Labeler[PipelineSource]):
                 scores = [None if score is None else float(score) for score in group_scores(doc, wanted)]
                 yield Alignment(group_entities(doc, wanted), scores, ids=group_ids(doc, wanted))
                 continue
-            has_scores = Span.has_extension("weakner_score")
-            scores = [ent._.weakner_score if has_scores else None for ent in doc.ents]
-            yield Alignment(doc_entities(doc), scores, ids=doc_ids(doc))
+            yield Alignment(doc_entities(doc), [ent._.weakner_score for ent in doc.ents], ids=doc_ids(doc))
 
 
 class CorpusLabeler(Labeler[CorpusSource]):

@@ -26,9 +26,6 @@ CAPACITY = 100_000
 # Entities with ids from which on a threshold is fitted.
 MIN_LINKS = 20
 
-if not Span.has_extension("weakner_ids"):
-    Span.set_extension("weakner_ids", default=None)
-
 
 @Language.factory(
     "term_linker",

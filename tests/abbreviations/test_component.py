@@ -49,8 +49,6 @@ def test_label_id_and_score_are_those_of_the_long_form():
     nlp.add_pipe("abbreviations")
     doc = nlp.make_doc("heart failure (HF), so HF")
     doc.ents = [Span(doc, 0, 2, "DISEASE", kb_id="D6333")]
-    if not Span.has_extension("weakner_score"):
-        Span.set_extension("weakner_score", default=None)
     doc.ents[0]._.weakner_score = 0.75
     doc = nlp(doc)
     assert [(e.text, e.label_, e.kb_id_, e._.weakner_score) for e in doc.ents] == [

@@ -46,8 +46,6 @@ def save_pipeline(path, component, **config):
 
 @spacy.Language.component("scored_ents")
 def scored_ents(doc):
-    if not Span.has_extension("weakner_score"):
-        Span.set_extension("weakner_score", default=None)
     doc.set_ents([Span(doc, 0, 1, label="PER"), *([Span(doc, 1, 2, label="X")] if len(doc) > 1 else [])])
     doc.ents[0]._.weakner_score = 0.25
     return doc
