@@ -13,9 +13,8 @@ from ..ty import Entity
 
 # Biases that are tried, and then those around the best of them.
 WIDEST_BIAS, STEP, FINE_STEP = 8.0, 0.5, 0.1
-# Where temperatures are sought, and how often the interval shrinks.
-LOWEST, HIGHEST, ROUNDS = 0.05, 20.0, 20
-_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+# Where temperatures are sought.
+LOWEST, HIGHEST = 0.05, 20.0
 
 
 class Fitted(NamedTuple):
@@ -70,21 +69,8 @@ def fit_temperature(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
 
 def find_temperature(loss: Callable[[float], float]) -> float:
     """The temperature with the lowest loss, from `LOWEST` to `HIGHEST`; see `EntityHead.held_out_loss`."""
-    return math.exp(minimize(lambda x: loss(math.exp(x)), math.log(LOWEST), math.log(HIGHEST), ROUNDS))
+    from scipy.optimize import minimize_scalar
 
-
-def minimize(function: Callable[[float], float], low: float, high: float, rounds: int) -> float:
-    """Golden-section search for the minimum of a function that falls and then rises. In every round the interval
-    shrinks by 0.62; the middle of the last one is returned."""
-    left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
-    at_left, at_right = function(left), function(right)
-    for _ in range(rounds):
-        if at_left <= at_right:
-            high, right, at_right = right, left, at_left
-            left = high - _GOLDEN * (high - low)
-            at_left = function(left)
-        else:
-            low, left, at_left = left, right, at_right
-            right = low + _GOLDEN * (high - low)
-            at_right = function(right)
-    return (low + high) / 2.0
+    bounds = (math.log(LOWEST), math.log(HIGHEST))
+    found = minimize_scalar(lambda x: loss(math.exp(x)), bounds=bounds, method="bounded", options={"xatol": 1e-4})
+    return math.exp(found.x)

@@ -76,22 +76,14 @@ def bin_means(scores: Floats, hits: Floats, edges: Floats) -> Steps:
 
 
 def isotonic(scores: Floats, hits: Floats) -> Steps:
-    """Isotonic regression: the step function that never falls and is closest to the hits (least squares), by pooling
-    adjacent violators (Ayer et al. 1955).
+    """Isotonic regression: the step function that never falls and is closest to the hits (least squares).
 
     scores (Floats): Shape (n,), finite, n > 0.
     hits (Floats): Shape (n,): how far each was right, in [0, 1].
     RETURNS (Steps): One step per pool.
     """
-    values, inverse, n_equal = numpy.unique(scores, return_inverse=True, return_counts=True)
-    sums = numpy.bincount(inverse, hits)
-    pools: list[list[float]] = []  # lowest score, sum, count
-    for score, total, count in zip(values.tolist(), sums.tolist(), n_equal.tolist(), strict=True):
-        pools.append([score, total, count])
-        # mean of the pool before >= mean of this one
-        while len(pools) > 1 and pools[-2][1] * pools[-1][2] >= pools[-1][1] * pools[-2][2]:
-            _, total_above, count_above = pools.pop()
-            pools[-1][1] += total_above
-            pools[-1][2] += count_above
-    lowest, totals, counts = (numpy.asarray(column) for column in zip(*pools, strict=True))
-    return Steps(lowest[1:], totals / counts, counts.astype("int64"))
+    from sklearn.isotonic import isotonic_regression
+
+    ascending, places, counts = numpy.unique(scores, return_inverse=True, return_counts=True)
+    fitted = isotonic_regression(numpy.bincount(places, hits) / counts, sample_weight=counts)
+    return bin_means(scores, hits, ascending[1:][numpy.diff(fitted) > 1e-12])
