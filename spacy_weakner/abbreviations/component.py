@@ -8,9 +8,8 @@ from spacy.tokens import Doc, Span
 
 from ..corpus.entities import blocked_tokens
 from ..corpus.weak import get_definitions, select_attrs, set_definitions, set_spans, weak_group
-from ..errors import check_range
 from ..heads.factories import default_config, takes_settings_of
-from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds
+from .definitions import Bounds
 from .expansion import Origin, expand
 
 
@@ -34,32 +33,18 @@ class Abbreviations(Pipe):
 
     name (str): Name of the component.
     source (Optional[str]): The weak source whose span group `weak:<source>` is read and extended; None: `doc.ents`.
-    min_length (int): Characters of the shortest short form.
-    max_length (int): Characters of the longest one.
-    RAISES (WeaknerError): If a length is out of range.
     """
 
-    def __init__(
-        self,
-        name: str = "abbreviations",
-        *,
-        source: Optional[str] = None,
-        min_length: int = MIN_LENGTH,
-        max_length: int = MAX_LENGTH,
-    ) -> None:
-        check_range("min_length", min_length, 1, None)
-        check_range("max_length", max_length, min_length, None)
+    def __init__(self, name: str = "abbreviations", *, source: Optional[str] = None) -> None:
         self.name = name
         self.source = source
-        self.min_length = min_length
-        self.max_length = max_length
 
     def __call__(self, doc: Doc) -> Doc:
         """Write the definitions and short forms of a Doc."""
         group = None if self.source is None else weak_group(self.source)
         spans = list(doc.ents if group is None else doc.spans.get(group, ()))
         found = [(span.start, span.end, span.label_) for span in spans]
-        (expansion,) = expand([doc], [found], self.min_length, self.max_length)
+        (expansion,) = expand([doc], [found])
         set_definitions(doc, [(*definition.short, *definition.long) for definition in expansion.definitions])
         if group is None:
             self._extend_ents(doc, spans, expansion.short)

@@ -6,7 +6,8 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from spacy.tokens import Doc
 
-MIN_LENGTH, MAX_LENGTH = 2, 10
+# Characters of a short form.
+_MIN_LENGTH, _MAX_LENGTH = 2, 10
 _BRACKETS = {")": "(", "]": "["}
 # Behind these, brackets hold something else: "(MTX; 10 mg)", "(HF, n = 20)".
 _SEPARATORS = frozenset(";,:=")
@@ -24,10 +25,10 @@ class Definition(NamedTuple):
     long: Bounds
 
 
-def find_definitions(doc: Doc, min_length: int = MIN_LENGTH, max_length: int = MAX_LENGTH) -> List[Definition]:
+def find_definitions(doc: Doc) -> List[Definition]:
     """Find what a Doc defines: "long form (SF)" and "SF (long form)"."""
     # As far as a long form may reach: twice as many words as the short form has characters, and signs between them.
-    reach = 8 * max_length
+    reach = 8 * _MAX_LENGTH
     found = []
     for first, last in _brackets(doc):
         if last - first > reach:
@@ -35,13 +36,13 @@ def find_definitions(doc: Doc, min_length: int = MIN_LENGTH, max_length: int = M
         end = next((i for i in range(first, last) if doc[i].text in _SEPARATORS), last)
         inside = _trimmed(doc, first, end)
         before = _trimmed(doc, _sentence_start(doc, first - 1, reach), first - 1)
-        if is_short_form(doc, inside, min_length, max_length):
+        if is_short_form(doc, inside):
             long = _long_form(doc, inside, before)
             if long is not None:
                 found.append(Definition(inside, long))
                 continue
         short = (_word_start(doc, *before), before[1])
-        if is_short_form(doc, short, min_length, max_length):
+        if is_short_form(doc, short):
             long = _long_form(doc, short, inside)
             # All of what the brackets hold: else they tell more than what the short form stands for.
             if long == inside:
@@ -60,13 +61,13 @@ def short_forms(doc: Doc, definition: Definition) -> Iterator[Tuple[str, ...]]:
         yield (*words[:-1], last[:-1])
 
 
-def is_short_form(doc: Doc, bounds: Bounds, min_length: int, max_length: int) -> bool:
+def is_short_form(doc: Doc, bounds: Bounds) -> bool:
     """True if some tokens may be a short form: few characters, one of them in upper case, and no two joined forms."""
     words = _words(doc, bounds)
     text = "".join(words)
     return (
         0 < len(words) <= _MAX_TOKENS
-        and min_length <= len(text) <= max_length
+        and _MIN_LENGTH <= len(text) <= _MAX_LENGTH
         and text[0].isalnum()
         and any(map(str.isupper, text))
         and not _JOINED.intersection(words)

@@ -6,7 +6,7 @@ from spacy.tokens import Doc
 
 from ..corpus.documents import group_documents
 from ..ty import Entity
-from .definitions import MAX_LENGTH, MIN_LENGTH, Bounds, Definition, find_definitions, short_forms
+from .definitions import Bounds, Definition, find_definitions, short_forms
 
 Form = Tuple[str, ...]
 T = TypeVar("T")
@@ -26,15 +26,10 @@ class Expansion(NamedTuple):
     short: Dict[Bounds, List[Origin]]  # short forms, each with the entities that it stands for
 
 
-def expand(
-    docs: Sequence[Doc],
-    entities: Sequence[Sequence[Entity]],
-    min_length: int = MIN_LENGTH,
-    max_length: int = MAX_LENGTH,
-) -> List[Expansion]:
+def expand(docs: Sequence[Doc], entities: Sequence[Sequence[Entity]]) -> List[Expansion]:
     """Find the short forms of a document, in its sentences or in one Doc. `entities` are what is found in each Doc
     without definitions; a short form whose long form is none of them stands for nothing."""
-    definitions = [find_definitions(doc, min_length, max_length) for doc in docs]
+    definitions = [find_definitions(doc) for doc in docs]
     if not any(definitions):
         return [Expansion([], {}) for _ in docs]
     forms: Dict[Form, List[Origin]] = {}

@@ -1,6 +1,5 @@
 """The component: what it writes to Docs, its settings, and how it is stored."""
 
-import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
@@ -14,17 +13,16 @@ from spacy_weakner.corpus.weak import (
     set_source,
     weak_group,
 )
-from spacy_weakner.errors import WeaknerError
 
 TEXT = "Congestive heart failure (CHF) was seen. CHF and MTX (methotrexate). CHFs, MTX and the CG (control group)."
 TERMS = [("DISEASE", "heart failure"), ("DRUG", "methotrexate"), ("GENE", "CG")]
 SHORT = ["CHF", "CHF", "MTX", "CHFs", "MTX"]
 
 
-def make_nlp(annotate_ents=True, **settings):
+def make_nlp(annotate_ents=True):
     nlp = spacy.blank("en")  # it has stop words
     nlp.add_pipe("gazetteer_ruler", config={"annotate_ents": annotate_ents}).add_terms(TERMS)
-    nlp.add_pipe("abbreviations", config=settings)
+    nlp.add_pipe("abbreviations")
     return nlp
 
 
@@ -105,20 +103,14 @@ def test_pipe_equals_one_by_one_and_empty_docs_are_no_trouble():
 
 
 def test_it_returns_from_bytes_and_disk(tmp_path):
-    nlp = make_nlp(min_length=3)
+    nlp = make_nlp()
     nlp.to_disk(tmp_path)
     expected = doc_entities(nlp(TEXT))
-    for again in (spacy.load(tmp_path), make_nlp(min_length=3).from_bytes(nlp.to_bytes())):
+    for again in (spacy.load(tmp_path), make_nlp().from_bytes(nlp.to_bytes())):
         assert doc_entities(again(TEXT)) == expected
     doc = nlp(TEXT)
     copy = Doc(nlp.vocab).from_bytes(doc.to_bytes())
     assert [(a.text, b.text) for a, b in copy._.abbreviations] == [(a.text, b.text) for a, b in doc._.abbreviations]
-
-
-@pytest.mark.parametrize("settings", [{"min_length": 0}, {"min_length": 5, "max_length": 4}])
-def test_lengths_out_of_range(settings):
-    with pytest.raises(WeaknerError):
-        make_nlp(**settings)
 
 
 def test_sentences_of_a_document_share_its_definitions():

@@ -45,8 +45,8 @@ NOT_FOUND = [
 ]
 
 
-def found(doc, **lengths):
-    pairs = find_definitions(doc, **lengths)
+def found(doc):
+    pairs = find_definitions(doc)
     return [(doc[slice(*pair.short)].text, doc[slice(*pair.long)].text) for pair in pairs]
 
 
@@ -71,13 +71,11 @@ def test_a_long_form_stays_in_its_sentence():
     assert found(Doc(NLP.vocab, words=words, sent_starts=[True, False, True, *[False] * 3])) == []
 
 
-@pytest.mark.parametrize(
-    "lengths, expected",
-    [({"min_length": 3}, []), ({"max_length": 1}, []), ({"min_length": 2, "max_length": 2}, ["HF"])],
-)
-def test_lengths(lengths, expected):
-    lengths = {"min_length": 1, **lengths}
-    assert [short for short, _ in found(NLP("He had heart failure (HF)."), **lengths)] == expected
+@pytest.mark.parametrize("length, is_found", [(1, False), (2, True), (10, True), (11, False)])
+def test_lengths(length, is_found):
+    words = [f"{letter}ords" for letter in "abcdefghijk"[:length]]
+    short = "ABCDEFGHIJK"[:length]
+    assert found(Doc(NLP.vocab, words=[*words, "(", short, ")"])) == [(short, " ".join(words))] * is_found
 
 
 @pytest.mark.parametrize(
