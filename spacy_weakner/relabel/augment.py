@@ -53,7 +53,6 @@ def augment(
     *,
     mask_rate: float = 0.15,
     top_k: int = 5,
-    masked_only: bool = False,
     batch_size: int = BATCH_SIZE,
     gpu_id: int = -1,
     seed: int = 0,
@@ -79,7 +78,6 @@ def augment(
         with weights as safetensors. "none": there is none; the corpus is copied without augmented forms.
     mask_rate (float): Probability of a word to be masked.
     top_k (int): How many of the best predictions to draw from.
-    masked_only (bool): Replace words only where they were masked.
     batch_size (int): Sentences that the model reads together, at most.
     gpu_id (int): The GPU; -1 is the CPU.
     seed (int): Seed of all draws.
@@ -94,7 +92,7 @@ def augment(
         check_range(setting, value, 1, None)
     begin = time.monotonic()
     executor = Executor(workers, ray, gpu_id)
-    options = {"mask_rate": mask_rate, "top_k": top_k, "masked_only": masked_only, "seed": seed}
+    options = {"mask_rate": mask_rate, "top_k": top_k, "seed": seed}
     make: Callable[[], Stage[AugmentReport]] = WithoutModel
     if str(model) != NO_MODEL:
         make = partial(Augment, str(model), options, batch_size, executor.gpu_there)
@@ -124,7 +122,7 @@ class WithoutModel(Stage[AugmentReport]):
 
 
 class Augment(Stage[AugmentReport]):
-    """The stage that replaces words, with the options of `augment`: mask_rate, top_k, masked_only and seed."""
+    """The stage that replaces words, with the options of `augment`: mask_rate, top_k and seed."""
 
     name = "augment"
     report = AugmentReport
@@ -175,13 +173,12 @@ class Augment(Stage[AugmentReport]):
         return numpy.random.default_rng(int(digest, 16)).random((2, len(doc)))
 
     def _mask(self, window: Window, masked: NDArray[numpy.bool_]) -> Window:
-        """Mask words, and leave only those as places that are to be replaced."""
+        """Mask words."""
         ids = list(window.ids)
         for place in window.places:
             if masked[place.token]:
                 ids[place.position] = self.reader.mask
-        wanted = [place for place in window.places if masked[place.token] or not self.settings["masked_only"]]
-        return Window(ids, wanted)
+        return Window(ids, window.places)
 
     def _batches(self, windows: List[_Masked]) -> Iterator[List[_Masked]]:
         """Batches of similar length, and of no more places than memory is for. Windows without places are left out."""

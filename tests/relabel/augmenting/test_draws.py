@@ -50,21 +50,6 @@ def test_masks(tmp_path, model, monkeypatch):
     masked = {(i, j) for i, window in enumerate(seen) for j, id_ in enumerate(window.ids) if id_ == 4}
     assert tokenizer.mask_token_id == 4 and masked < firsts
     assert len(firsts) == 6 * len(docs) and len(masked) / len(firsts) == pytest.approx(0.15, abs=0.02)
-    seen.clear()
-    report, _ = run(tmp_path, docs, model, "masked", mask_rate=0.15, masked_only=True)
-    places = {(i, place.position) for i, window in enumerate(seen) for place in window.places}
-    assert places == {(i, j) for i, window in enumerate(seen) for j, id_ in enumerate(window.ids) if id_ == 4}
-    assert len(places) == len(masked) and 0 < report.substituted <= len(masked)
-
-
-@pytest.mark.parametrize("mask_rate, share", [(0.0, 0.0), (0.3, 0.3), (1.0, 1.0)])
-def test_masked_only(tmp_path, to_here, mask_rate, share):
-    docs = [make_doc(NLP, "anna went to new york")] + [
-        make_doc(NLP, f"anna went {a} {b}") for a in WORDS for b in WORDS
-    ]
-    report, _ = run(tmp_path, docs, to_here, mask_rate=mask_rate, masked_only=True)
-    n = sum(token.text != "here" for doc in docs for token in doc)
-    assert report.substituted == pytest.approx(share * n, abs=4 * (n * share * (1 - share)) ** 0.5)
 
 
 def test_draws_depend_on_seed_and_sentence_only(tmp_path, model):
@@ -76,7 +61,7 @@ def test_draws_depend_on_seed_and_sentence_only(tmp_path, model):
     assert forms("b", many()[::-1]) == first
     assert forms("c", many()[:20], batch_size=7).items() <= first.items()
     assert forms("d", many(), batch_size=1) == first
-    others = [forms("e", many(), seed=1), forms("f", many(), mask_rate=0.5), forms("g", many(), masked_only=True)]
+    others = [forms("e", many(), seed=1), forms("f", many(), mask_rate=0.5)]
     assert all(other != first for other in others)
 
 
