@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from ..corpus.parts import blank_lines
 from ..corpus.weak import set_spans, source_attrs, weak_group
 from ..errors import Errors, WeaknerError
-from ..files import atomic_path, existing, parse_json
+from ..files import atomic_path, existing, parse_json, reading_stored
 from ..heads.factories import default_config, takes_settings_of
 from ..progress import Progress
 from ..training.batches import BatchPipe
@@ -322,13 +322,12 @@ class GazetteerRuler(BatchPipe):
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "GazetteerRuler":
         """Load what `to_bytes` gave, in place of any terms from before; data that are damaged, or were made for another
         `attr`, are an error."""
-        loaded: Dict[str, Any] = {}
-        deserializers = {
-            "cfg": lambda data: loaded.update(cfg=self._parsed(data)),
-            "terms": lambda data: loaded.update(table=ArrayFile(data, f"the table of '{self.name}'")),
-        }
-        util.from_bytes(bytes_data, deserializers, exclude)
-        return self._load(**loaded)
+
+        def load(data: bytes) -> None:
+            self._load(ArrayFile(data, f"the table of '{self.name}'"))
+
+        util.from_bytes(bytes_data, {"cfg": self._check_cfg, "terms": load}, exclude)
+        return self
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
         """Write a folder with the compiled table and the terms as a list; `exclude` may name "cfg" and "terms"."""
@@ -341,13 +340,12 @@ class GazetteerRuler(BatchPipe):
         RAISES (WeaknerError): If a file is missing or damaged, the list of terms was changed since the table was
             compiled, or the terms were tokenized for another `attr`.
         """
-        loaded: Dict[str, Any] = {}
-        deserializers = {
-            "cfg": lambda p: loaded.update(cfg=self._parsed(existing(p).read_bytes())),
-            TABLE_FILE: lambda p: loaded.update(table=self._open_terms(p)),
+        deserializers: Dict[str, Callable[[Path], Any]] = {
+            "cfg": lambda p: self._check_cfg(existing(p).read_bytes()),
+            TABLE_FILE: lambda p: self._load(self._open_terms(p)),
         }
         util.from_disk(path, deserializers, exclude)
-        return self._load(**loaded)
+        return self
 
     def _write_terms(self, path: Path) -> None:
         crc = 0
@@ -372,24 +370,17 @@ class GazetteerRuler(BatchPipe):
         # attr describes the stored tokens.
         return {"attr": self.attr}
 
-    def _parsed(self, data: bytes) -> Any:
-        try:
-            cfg = parse_json(data)
-        except ValueError as error:
-            raise WeaknerError(Errors.WK800.format(name=self.name, reason=f"'cfg' is no JSON ({error})")) from error
-        if not (isinstance(cfg, dict) and "attr" in cfg):
-            raise WeaknerError(Errors.WK800.format(name=self.name, reason="'cfg' does not name what is compared"))
-        return cfg
-
-    def _load(self, cfg: Optional[Dict[str, Any]] = None, table: Optional[ArrayFile] = None) -> "GazetteerRuler":
-        if cfg is not None and cfg["attr"] != self.attr:
-            what, there = f"The terms of '{self.name}' were tokenized", f"attr = {cfg['attr']}"
+    def _check_cfg(self, data: bytes) -> None:
+        with reading_stored(self.name):
+            attr = parse_json(data)["attr"]
+        if attr != self.attr:
+            what, there = f"The terms of '{self.name}' were tokenized", f"attr = {attr}"
             raise WeaknerError(Errors.WK020.format(what=what, there=there, here=f"attr = {self.attr}"))
-        if table is not None:
-            self._use(TermTable.from_file(table, self._settings()))
-            if self._table.is_empty:
-                self._check_selection(self._table.columns)
-        return self
+
+    def _load(self, table: ArrayFile) -> None:
+        self._use(TermTable.from_file(table, self._settings()))
+        if self._table.is_empty:
+            self._check_selection(self._table.columns)
 
 
 def _compared_tokens(docs: Sequence[Doc], begins: Index, values: Ids) -> Index:

@@ -1,9 +1,8 @@
 """The component that links entities to the ids of a term list."""
 
-from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple, Union
 
 import srsly
 from spacy import util
@@ -14,7 +13,7 @@ from spacy.training import Example
 from ..abbreviations.definitions import Definition, find_definitions, short_forms
 from ..corpus.weak import get_definitions, is_weak
 from ..errors import Errors, WeaknerError, check_range
-from ..files import existing
+from ..files import existing, reading_stored
 from ..gazetteer_ruler.terms import TermSource, iter_terms
 from ..training.batches import BatchPipe
 from .index import Candidate, TermIndex, compared_form
@@ -227,36 +226,24 @@ class TermLinker(BatchPipe):
         return srsly.json_dumps({"threshold": self._fitted}).encode("utf-8")
 
     def _load_cfg(self, data: bytes) -> None:
-        with self._reading():
+        with reading_stored(self.name):
             self._fitted = float(srsly.json_loads(data.decode("utf-8"))["threshold"])
 
     def _dump_index(self) -> bytes:
-        from safetensors.numpy import save
-
-        terms = {label: {"forms": index.forms, "ids": index.ids} for label, index in self._indices.items()}
-        arrays = {label: save(index.to_arrays()) for label, index in self._indices.items()}
-        data: bytes = srsly.msgpack_dumps({"terms": terms, "arrays": arrays, "names": self._names})
+        terms = {
+            label: {"forms": index.forms, "ids": index.ids, "arrays": index.to_arrays()}
+            for label, index in self._indices.items()
+        }
+        data: bytes = srsly.msgpack_dumps({"terms": terms, "names": self._names})
         return data
 
     def _load_index(self, data: bytes) -> None:
-        from safetensors.numpy import load
-
-        with self._reading():
+        with reading_stored(self.name):
             stored = srsly.msgpack_loads(data)
-            indices: Dict[str, TermIndex] = {}
-            for label, terms in sorted(stored["terms"].items()):
-                ids, arrays = list(map(tuple, terms["ids"])), load(stored["arrays"][label])
-                indices[label] = TermIndex.from_parts(terms["forms"], ids, arrays)
+            indices = {
+                label: TermIndex.from_parts(terms["forms"], list(map(tuple, terms["ids"])), terms["arrays"])
+                for label, terms in sorted(stored["terms"].items())
+            }
             self._names = dict(stored["names"])
-            self._indices = indices
-            self._known = {}
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Whatever is wrong with stored data is one kind of error."""
-        from safetensors import SafetensorError
-
-        try:
-            yield
-        except (ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
-            raise WeaknerError(Errors.WK800.format(name=self.name, reason=f"{error}")) from error
+        self._indices = indices
+        self._known = {}
