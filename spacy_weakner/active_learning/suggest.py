@@ -12,7 +12,7 @@ from ..corpus.docbin import SUFFIX
 from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.gold import find_gold
 from ..corpus.language import corpus_language, record_language
-from ..corpus.overlaps import without_overlaps
+from ..corpus.overlaps import highest_ranked
 from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, set_group, set_id, set_meta, set_source
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
@@ -227,7 +227,4 @@ def _majority(groups: Mapping[str, _Scored]) -> _Scored:
         if name.startswith(WEAK_PREFIX):
             votes.update({entity for entity, _ in entities})
     ranked: Dict[Entity, float] = probable or {entity: float(n) for entity, n in votes.items()}
-    order = sorted(ranked)
-    end = max((end for _, end, _ in order), default=0)
-    kept = without_overlaps([entity[:2] for entity in order], [ranked[entity] for entity in order], end)
-    return [(order[i], probable.get(order[i])) for i in kept]
+    return [(entity, probable.get(entity)) for entity in highest_ranked(ranked)]

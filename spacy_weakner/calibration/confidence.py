@@ -14,7 +14,7 @@ from spacy.util import minibatch
 from ..corpus.docbin import read_docs
 from ..corpus.entities import trim_whitespace
 from ..corpus.gold import find_gold
-from ..corpus.overlaps import without_overlaps
+from ..corpus.overlaps import highest_ranked
 from ..corpus.tags import IntTags
 from ..corpus.weak import group_entities, weak_group, weak_sources
 from ..errors import Errors, WeaknerError, check_choice, check_range
@@ -138,11 +138,10 @@ class _Counts:
             scheme = predictor.scheme([*gold.entities, *chain.from_iterable(weak.values())])
             tags = scheme.encode(sorted(gold.entities), numpy.ones(len(doc), dtype=bool))
             value = score_per_word(path, self.score)
-            if not numpy.isfinite(value):
-                raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=predictor.model))
             predicted = scheme.tag_ids(path.tags)
             if weak:  # or no source has read it
-                given: IntTags = scheme.encode(_together(weak, len(doc)), numpy.ones(len(doc), dtype=bool))
+                together = highest_ranked(Counter(chain.from_iterable(weak.values())))
+                given: IntTags = scheme.encode(together, numpy.ones(len(doc), dtype=bool))
                 self._given.append(self._share(given == tags))
                 for rule, made in self._pairs.items():
                     found = trim_whitespace(doc, scheme.decode(decide(given, predicted, rule).tolist()))
@@ -157,11 +156,3 @@ class _Counts:
 
     def _share(self, same: NDArray[numpy.bool_]) -> float:
         return float(same.all() if self.unit == "sentence" else same.mean())
-
-
-def _together(weak: Dict[str, List[Entity]], n_tokens: int) -> List[Entity]:
-    """Labels of all sources together: of entities that overlap those that most of them name."""
-    named = Counter(entity for entities in weak.values() for entity in entities)
-    entities = sorted(named)
-    chosen = without_overlaps([entity[:2] for entity in entities], [named[entity] for entity in entities], n_tokens)
-    return [entities[i] for i in chosen]

@@ -1,6 +1,6 @@
 """Choosing among spans that overlap."""
 
-from typing import Any, Dict, Iterable, List, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
 import numpy
 from spacy.tokens import Span
@@ -22,6 +22,14 @@ def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int
             free[start:end] = False
             chosen.append(i)
     return sorted(chosen, key=lambda i: spans[i][0])
+
+
+def highest_ranked(ranks: Mapping[Entity, float]) -> List[Entity]:
+    """Of entities that overlap those of the highest rank, by start."""
+    entities = sorted(ranks)
+    n_tokens = max((end for _, end, _ in entities), default=0)
+    chosen = without_overlaps([entity[:2] for entity in entities], [ranks[entity] for entity in entities], n_tokens)
+    return [entities[i] for i in chosen]
 
 
 def drop_overlaps(entities: Iterable[Entity], counts: RowCounts) -> Tuple[List[Entity], List[Tuple[int, int]]]:

@@ -158,8 +158,6 @@ class Complete(Stage[CompleteReport]):
         for batch in minibatch(docs, BATCH_SIZE):
             schemes = [self.predictor.scheme(_weak_entities(doc)) for doc in batch]
             for doc, scheme, (path, probabilities) in zip(batch, schemes, self._predict(batch, schemes), strict=True):
-                if not numpy.isfinite(path.score):
-                    raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=self.predictor.model))
                 if self._complete(doc, scheme, path, probabilities):
                     yield doc
 

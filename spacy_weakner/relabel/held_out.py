@@ -54,8 +54,6 @@ class HeldOutModels:
         for number, predictor in enumerate(self.predictors):
             chosen = [i for i, fold in enumerate(numbers) if fold == number]
             for i, rows in zip(chosen, predictor.distributions([docs[i] for i in chosen]), strict=True):
-                if not numpy.isfinite(rows).all():
-                    raise WeaknerError(Errors.WK343.format(text=docs[i].text[:50], pipeline=predictor.model))
                 result[i] = self._merge(rows, predictor.labels)
         return result
 

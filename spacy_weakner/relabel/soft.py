@@ -113,13 +113,8 @@ class Soft(Stage[SoftReport]):
                 yield doc
 
     def _predict(self, number: int, docs: List[Doc]) -> List[NDArray[numpy.float64]]:
-        predictor = self.predictors[number]
-        result = []
-        for doc, rows in zip(docs, predictor.distributions(docs), strict=True):
-            if not numpy.isfinite(rows).all():
-                raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=predictor.model))
-            result.append(rows[:, self._columns[number]])
-        return result
+        columns = self._columns[number]
+        return [rows[:, columns] for rows in self.predictors[number].distributions(docs)]
 
     def _count(self, stacked: NDArray[numpy.float64], outside: int) -> None:
         best = stacked.argmax(axis=2)

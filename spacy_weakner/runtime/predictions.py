@@ -12,7 +12,7 @@ from ..corpus.tags import TagScheme, make_scheme
 from ..corpus.weak import weak_group
 from ..errors import Errors, WeaknerError
 from ..pipelines import default_component, load_pipeline, run_before
-from ..ty import Entity, PathScore, TagScorer
+from ..ty import Entity, PathScore, TagScorer, TagScores
 
 
 class Predictor:
@@ -50,7 +50,8 @@ class Predictor:
 
 
 class TagPredictor(Predictor):
-    """A component that scores tags: whole sequences, and those of each token."""
+    """A component that scores tags: whole sequences, and those of each token. Probabilities that are no numbers
+    are an error."""
 
     def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
         super().__init__(model, component, lambda pipe: isinstance(pipe, TagScorer), "scores tags")
@@ -62,22 +63,29 @@ class TagPredictor(Predictor):
 
     def paths(self, docs: List[Doc]) -> List[PathScore]:
         """Per Doc the best sequence."""
-        return [path for path, _ in self.pipe.score_tags(self.bare(docs))]
+        return [path for path, _ in self._scored(docs)]
 
     def distributions(self, docs: List[Doc]) -> List[NDArray[numpy.float64]]:
         """Per Doc (n_tokens, n_labels); rows sum to 1."""
-        return [rows.astype("float64") for _, rows in self.pipe.score_tags(self.bare(docs))]
+        return [rows.astype("float64") for _, rows in self._scored(docs)]
 
     def with_distributions(
         self, docs: List[Doc], schemes: List[TagScheme]
     ) -> List[Tuple[PathScore, NDArray[numpy.float64]]]:
         """Per Doc the best sequence, and distributions over the tags of a scheme; see `scheme`."""
         result = []
-        for (path, given), scheme in zip(self.pipe.score_tags(self.bare(docs)), schemes, strict=True):
+        for (path, given), scheme in zip(self._scored(docs), schemes, strict=True):
             rows = numpy.zeros((len(given), len(scheme.tags)))
             rows[:, [scheme.index[tag] for tag in self.labels]] = given
             result.append((path, rows))
         return result
+
+    def _scored(self, docs: List[Doc]) -> List[TagScores]:
+        scored: List[TagScores] = self.pipe.score_tags(self.bare(docs))
+        for doc, (_, rows) in zip(docs, scored, strict=True):
+            if not numpy.isfinite(rows).all():
+                raise WeaknerError(Errors.WK343.format(text=doc.text[:50], pipeline=self.model))
+        return scored
 
     def scheme(self, entities: Iterable[Entity]) -> TagScheme:
         """The tag scheme over the labels of the model, and those that it does not know of some entities."""

@@ -19,6 +19,7 @@ from spacy.vocab import Vocab
 import spacy_weakner
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.relabel import soft as soft_module
 from spacy_weakner.relabel.soft import predict_soft_labels
@@ -297,8 +298,12 @@ def test_tags_in_another_order(tmp_path, corpus, trainings, monkeypatch):
 
 
 def test_probabilities_that_are_no_numbers(tmp_path, corpus, trainings, monkeypatch):
-    nothing = [numpy.full((len(text.split()), 5), numpy.nan) for text in TEXTS]
-    monkeypatch.setattr(TagPredictor, "distributions", lambda self, docs: nothing)
+    score_tags = CRFNer.score_tags
+
+    def broken(self, docs):
+        return [(path, rows * numpy.nan) for path, rows in score_tags(self, docs)]
+
+    monkeypatch.setattr(CRFNer, "score_tags", broken)
     with pytest.raises(WeaknerError, match=r"WK343.*Anna went.*member-0"):
         run(tmp_path)
 
