@@ -52,7 +52,7 @@ aggregate many label-model --method label_model
 COMPLETE = f"""
 relabel complete weak completed {MODEL} {{by_sentence}} --soft
 relabel complete weak completed-all {MODEL} --rule all --broken repair {{by_token}} --soft
-relabel complete agreement completed-many {MODEL} --broken drop {{by_token}} --estimate-accuracy
+relabel complete agreement completed-many {MODEL} --broken repair {{by_token}}
 """
 _BY_SENTENCE, _BY_TOKEN = "--score log_probability --method isotonic", "--unit token --n-bins 5"
 _FOLDS = f"--folds {MODEL}=gold-many.spacy"

@@ -34,7 +34,7 @@ BATCH_SIZE = 256
 class ConfidenceReport(NamedTuple):
     """What was learned."""
 
-    calibration: Calibration  # from scores to probabilities; also of the sources
+    calibration: Calibration  # from scores to probabilities
     sentences: int  # sentences that it was learned from
     left_out: int  # sentences without tokens, or without complete gold
     accuracy: float  # share of the sentences or tokens that the models got right, by the unit
@@ -52,8 +52,7 @@ def calibrate_confidence(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> ConfidenceReport:
-    """Estimate how likely a model's best tag sequence is to be right, given its score (Jiang et al. 2021, Appendix A),
-    and how likely the labels of each weak source are.
+    """Estimate how likely a model's best tag sequence is to be right, given its score (Jiang et al. 2021, Appendix A).
 
     The sentences must be ones that the model was not trained on. Where there is little gold, give several models, each
     with the part of the gold that it has not seen (see `train_folds`): all sentences are then used together. These
@@ -61,9 +60,9 @@ def calibrate_confidence(
     models differ in scale, which log-probabilities do not.
 
     folds (Sequence[Tuple[Union[str, Path], Path]]): Pipelines, each with a corpus of gold that it was not trained on:
-        in `doc.ents`, or in the span group "gold". The labels of weak sources in it show how good they are, and which
-        rule of `complete` makes the best labels of them: of several sources, of the entities that most of them name,
-        however `aggregate` combines them.
+        in `doc.ents`, or in the span group "gold". The labels of weak sources in it show which rule of `complete` makes
+        the best labels of them: of several sources, of the entities that most of them name, however `aggregate`
+        combines them.
     component (Optional[str]): Name of the component; None: the last that scores tag sequences.
     score (str): "viterbi" or "log_probability", each per word.
     unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of right
@@ -94,12 +93,12 @@ def calibrate_confidence(
         raise WeaknerError(Errors.WK407.format(path=path, what="sentence with complete gold", cure=cure))
     scores, hits = numpy.asarray(counts.scores), numpy.asarray(counts.hits)
     steps = isotonic(scores, hits) if method == "isotonic" else histogram(scores, hits, n_bins, min_per_bin)
-    calibration = Calibration(score, unit, steps, counts.sources, counts.rules, counts.given)
+    calibration = Calibration(score, unit, steps, counts.rules, counts.given)
     return ConfidenceReport(calibration, len(scores), counts.left_out, float(numpy.mean(hits)))
 
 
 class _Counts:
-    """Scores of models on gold, and counts of what models and sources got right."""
+    """Scores of models on gold, and what models and rules got right."""
 
     def __init__(self, score: str, unit: str) -> None:
         self.score = score
@@ -108,14 +107,7 @@ class _Counts:
         self.hits: List[float] = []
         self._given: List[float] = []
         self.left_out = 0
-        self._right: Counter[str] = Counter()
-        self._proposed: Counter[str] = Counter()
         self._pairs: Dict[str, List[Tuple[List[Entity], List[Entity]]]] = {rule: [] for rule in RULES}
-
-    @property
-    def sources(self) -> Dict[str, float]:
-        """Share of right tokens among those that a source labels."""
-        return {source: self._right[source] / n for source, n in sorted(self._proposed.items()) if n}
 
     @property
     def rules(self) -> Dict[str, float]:
@@ -148,11 +140,6 @@ class _Counts:
                     made.append((sorted(gold.entities), found))
             self.scores.append(value)
             self.hits.append(self._share(predicted == tags))
-            for source, entities in weak.items():
-                for start, end, label in entities:
-                    named = numpy.asarray(scheme.span_tags(label, end - start))
-                    self._proposed[source] += end - start
-                    self._right[source] += int((named == tags[start:end]).sum())
 
     def _share(self, same: NDArray[numpy.bool_]) -> float:
         return float(same.all() if self.unit == "sentence" else same.mean())

@@ -20,7 +20,7 @@ from ._util import HELP, listing, new_app, show_shards
 app = new_app("relabel", "Change the labels of a corpus with models.")
 _CALIBRATION = ("score", "unit", "method", "n_bins", "min_per_bin")
 _COMPLETION = (
-    *("component", "rule", "broken", "weak_accuracy", "estimate_accuracy", "cap", "soft", "bfloat16"),
+    *("component", "rule", "broken", "soft", "bfloat16"),
     *("gpu_id", "workers", "ray"),
 )
 
@@ -67,14 +67,12 @@ def show(completed: _Completed, given: Any) -> None:
     msg.info(f"Rule: {report.rule}")
     msg.info(f"Entities: {listing(report.entities)}")
     msg.info(f"Tokens: {report.tokens}; with their weak label: {report.matched}; completed: {report.completed}")
-    share = 100 * report.broken / max(1, report.docs + report.dropped)
-    msg.info(f"Documents that break the tag scheme: {report.broken} ({share:.2f} %); left out: {report.dropped}")
+    share = 100 * report.broken / max(1, report.docs)
+    msg.info(f"Documents that break the tag scheme: {report.broken} ({share:.2f} %)")
     if completed.calibrated is None:
         msg.info("No confidences were set, since there are no --folds")
     elif report.confidence is not None:
         msg.info(f"Mean confidence: {report.confidence:.3f}")
-    if report.unestimated:
-        msg.warn(f"Entities of no source with a known accuracy (the mean of the sources counts): {report.unestimated}")
     show_shards(report.skipped, report.replaced)
 
 
@@ -86,8 +84,6 @@ def _show(report: ConfidenceReport) -> None:
         msg.warn("One step: every sentence gets the same probability. Give more gold, or a lower --min-per-bin.")
     if report.left_out:
         msg.info(f"Sentences left out, empty or without complete gold: {report.left_out}")
-    for source, accuracy in report.calibration.sources.items():
-        msg.info(f"Tokens labeled by '{source}' that are right: {100 * accuracy:.1f} %")
     if report.calibration.rules:
         msg.info(
             f"F1 of the labels by rule: {', '.join(f'{r} {f1:.1f}' for r, f1 in report.calibration.rules.items())}"

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from ..corpus.tags import BoolMask, IntTags, TagScheme
 
-BROKEN = ("keep", "repair", "drop")
+BROKEN = ("keep", "repair")
 # Where the model decides: nowhere, where there is no weak entity (the paper), or everywhere (self-training).
 NONE, UNMATCHED, ALL = "none", "unmatched", "all"
 RULES = (UNMATCHED, ALL, NONE)
@@ -45,21 +45,15 @@ def matched(weak: IntTags) -> BoolMask:
     return result
 
 
-def mix(weak: IntTags, predicted: NDArray[numpy.float64], right: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
-    """Complete the weak labels of a sentence by probabilities, our variant of Equation 2: a token has its weak label
-    with the probability that this is right, and else what the model thinks of it,
-
-        q_i = c_i 1[y^w_i] + (1 - c_i) p_i
-
-    with c_i = 0 where no weak entity is.
+def mix(weak: IntTags, predicted: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
+    """Complete the weak labels of a sentence by probabilities, our variant of Equation 2: a token in a weak entity has
+    its weak label, another one what the model thinks of it.
 
     weak (IntTags): Shape (n_tokens,): as in `complete`.
     predicted (NDArray[numpy.float64]): Shape (n_tokens, n_tags): the model's distribution.
-    right (NDArray[numpy.float64]): Shape (n_tokens,): the probability that the weak label is right.
     RETURNS (NDArray[numpy.float64]): Shape (n_tokens, n_tags).
     """
-    trust = numpy.where(matched(weak), right, 0.0)[:, None]
-    return trust * (weak[:, None] == numpy.arange(predicted.shape[1])) + (1.0 - trust) * predicted
+    return numpy.where(matched(weak)[:, None], weak[:, None] == numpy.arange(predicted.shape[1]), predicted)
 
 
 def is_broken(tags: IntTags, scheme: TagScheme) -> bool:

@@ -1,7 +1,6 @@
 """Confidence of completed labels (Jiang et al. 2021, Appendix A): how likely they are to be right."""
 
-import math
-from typing import Any, Dict, NamedTuple, Optional, Sequence
+from typing import Any, Dict, NamedTuple, Optional
 
 from ..ty import PathScore
 from .binning import Steps
@@ -13,14 +12,12 @@ CAP = 0.95
 
 
 class Calibration(NamedTuple):
-    """What held-out sentences say about a model's scores, and about the weak sources.
+    """What held-out sentences say about a model's scores, and about weak labels.
 
     score (str): The score of a sentence, per word: "viterbi" (its Viterbi score, as in the paper), or
         "log_probability" (the same, less log Z).
     unit (str): What is right or wrong: the tags of a whole "sentence" (as in the paper), or each "token".
     steps (Steps): From score to chance of being right.
-    sources (Dict[str, float]): For each weak source, the share of right tokens among those that it labels; empty if the
-        held-out sentences had no weak labels.
     rules (Dict[str, float]): For each rule of `complete`, F1 in [0, 100] of the labels that it makes of what sources
         say of the held-out sentences, those together that most name; empty if none has looked at any.
     given (Optional[float]): The chance that weak labels are right as they are, where what they do not name is "O";
@@ -30,7 +27,6 @@ class Calibration(NamedTuple):
     score: str
     unit: str
     steps: Steps
-    sources: Dict[str, float]
     rules: Dict[str, float] = {}
     given: Optional[float] = None
 
@@ -58,18 +54,16 @@ def score_per_word(path: PathScore, score: str) -> float:
     return (path.score if score == "viterbi" else path.log_probability) / len(path.tags)
 
 
-def confidence(matched: Sequence[float], n_tokens: int, predicted: float, cap: float = CAP) -> float:
+def confidence(n_matched: int, n_tokens: int, predicted: float) -> float:
     """Confidence of a completed sentence (Appendix A):
 
-        P(Y^c = Y) = m/n P(Y^w = Y) + (1 - m/n) P(Y^p = Y),  and at most `cap`
+        P(Y^c = Y) = m/n + (1 - m/n) P(Y^p = Y),  and at most `CAP`
 
-    with m of n tokens matched. The paper takes P(Y^w = Y) = 1; here it is the mean over the matched tokens, so that
-    each can have the accuracy of its source.
+    with m of n tokens matched, whose weak labels are taken to be right.
 
-    matched (Sequence[float]): For each matched token, the chance that its weak label is right.
+    n_matched (int): Number of tokens that keep their weak label.
     n_tokens (int): Number of tokens, at least 1.
     predicted (float): The chance that the model's tags are right.
-    cap (float): Upper bound.
-    RETURNS (float): In [0, cap].
+    RETURNS (float): In [0, CAP].
     """
-    return min(cap, (math.fsum(matched) + (n_tokens - len(matched)) * predicted) / n_tokens)
+    return min(CAP, (n_matched + (n_tokens - n_matched) * predicted) / n_tokens)

@@ -16,7 +16,7 @@ from ..corpus import weak
 from ..corpus.entities import set_entities, trim_whitespace
 from ..corpus.tags import IntTags, TagScheme
 from ..encoders.bfloat16 import use_bfloat16
-from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..errors import Errors, WeaknerError, check_choice
 from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, mix
 from ..needle.confidence import CAP, Calibration, confidence
 from ..runtime.executor import Executor
@@ -38,13 +38,9 @@ class CompleteReport(Report):
     matched: int = 0  # tokens that kept their weak label
     completed: int = 0  # tokens that were in no weak entity, and are in one now
     broken: int = 0  # Docs whose completed tags broke the tag scheme
-    dropped: int = 0  # those of them that were left out
     entities: "Counter[str]" = field(default_factory=Counter)
     confident: int = 0  # Docs with a confidence
     total_confidence: float = 0.0
-    # With `estimate_accuracy`, entities of no source whose accuracy is known, so that the mean of all sources was
-    # taken.
-    unestimated: int = 0
     rule: str = ""
 
     @property
@@ -63,9 +59,6 @@ def complete(
     rule: str = "unmatched",
     broken: str = "keep",
     calibration: Optional[Calibration] = None,
-    weak_accuracy: float = 1.0,
-    estimate_accuracy: bool = False,
-    cap: float = CAP,
     soft: bool = False,
     bfloat16: bool = False,
     gpu_id: int = -1,
@@ -88,17 +81,12 @@ def complete(
         "unmatched" or "none", whichever labels had the better F1 on the gold of the calibration. ("all" is never
         chosen: a model learns nothing from its own labels alone.)
     broken (str): What becomes of sentences whose tags, decided token by token, break the tag scheme: "keep" (the paper;
-        they are stored beside the entities, and need a component with `constrain = "decoding"` to learn from), "repair"
-        (read leniently: a tag that cannot continue the entity before it begins a new one), or "drop".
-    calibration (Optional[Calibration]): From `calibrate_confidence`; without it no confidence is set.
-    weak_accuracy (float): Chance that a matched token's weak label is right. The paper takes 1. (This, and
-        `estimate_accuracy`, say nothing where labels stay as they are: there the confidence is the share of the gold
-        that such labels had right.)
-    estimate_accuracy (bool): Take instead the estimate of the calibration for each source.
-    cap (float): Upper bound of the confidence.
+        they are stored beside the entities, and need a component with `constrain = "decoding"` to learn from), or
+        "repair" (read leniently: a tag that cannot continue the entity before it begins a new one).
+    calibration (Optional[Calibration]): From `calibrate_confidence`; without it no confidence is set. Where labels stay
+        as they are it is the share of the gold that such labels had right.
     soft (bool): Write soft labels too, with the model's probabilities instead of its decisions, for `SoftLabelCRF`; a
-        matched token has its weak label with the chance that it is right (to which `cap` does not apply). Our
-        variant.
+        matched token has its weak label. Our variant.
     bfloat16 (bool): Compute the model's Transformer in bfloat16; see `encoders.bfloat16.use_bfloat16`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     workers, ray: See `runtime.executor.Executor`.
@@ -108,8 +96,6 @@ def complete(
     """
     for setting, value, choices in (("rule", rule, (*RULES, AUTO)), ("broken", broken, BROKEN)):
         check_choice(setting, value, choices)
-    for setting, share in (("weak_accuracy", weak_accuracy), ("cap", cap)):
-        check_range(setting, share, 0.0, 1.0)
     if rule == AUTO:
         rule = _best_rule(calibration)
     if rule == NONE and soft:
@@ -117,10 +103,7 @@ def complete(
         raise WeaknerError(Errors.WK331.format(setting="soft", where=where, instead=", or give another rule"))
     if rule == NONE and calibration is not None and calibration.given is None:
         raise WeaknerError(Errors.WK701.format(what=f"The rule '{rule}'", instead="another rule"))
-    if estimate_accuracy and (calibration is None or not calibration.sources):
-        raise WeaknerError(Errors.WK701.format(what="'estimate_accuracy'", instead="'weak_accuracy'"))
-    options = {"rule": rule, "broken": broken, "cap": cap, "soft": soft, "bfloat16": bfloat16}
-    options["weak_accuracy"] = None if estimate_accuracy else weak_accuracy
+    options = {"rule": rule, "broken": broken, "soft": soft, "bfloat16": bfloat16}
     make = partial(Complete, str(model), component, calibration, Path(input_path), options)
     report = Executor(workers, ray, gpu_id).run_on_corpus(make, input_path, output_path, progress=progress)
     report.rule = rule
@@ -128,8 +111,8 @@ def complete(
 
 
 class Complete(Stage[CompleteReport]):
-    """The stage, with the options of `complete`: rule, broken, weak_accuracy (None: that of each source), cap, soft and
-    bfloat16. The path is that of the corpus, for messages."""
+    """The stage, with the options of `complete`: rule, broken, soft and bfloat16. The path is that of the corpus, for
+    messages."""
 
     name = "complete"
     report = CompleteReport
@@ -158,8 +141,8 @@ class Complete(Stage[CompleteReport]):
         for batch in minibatch(docs, BATCH_SIZE):
             schemes = [self.predictor.scheme(_weak_entities(doc)) for doc in batch]
             for doc, scheme, (path, probabilities) in zip(batch, schemes, self._predict(batch, schemes), strict=True):
-                if self._complete(doc, scheme, path, probabilities):
-                    yield doc
+                self._complete(doc, scheme, path, probabilities)
+                yield doc
 
     def _predict(
         self, docs: List[Doc], schemes: List[TagScheme]
@@ -170,8 +153,7 @@ class Complete(Stage[CompleteReport]):
 
     def _complete(
         self, doc: Doc, scheme: TagScheme, path: PathScore, probabilities: Optional[NDArray[numpy.float64]]
-    ) -> bool:
-        """Complete one Doc; False if it is to be left out."""
+    ) -> None:
         if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
             raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
         given = _weak_entities(doc)
@@ -182,9 +164,6 @@ class Complete(Stage[CompleteReport]):
         tags = numpy.maximum(decide(labeled, predicted, rule), 0)
         broken = is_broken(tags, scheme)
         self.stats.broken += broken
-        if broken and self.settings["broken"] == "drop":
-            self.stats.dropped += 1
-            return False
         entities = scheme.decode(tags.tolist())
         weak.set_group(doc, weak.MATCHED_GROUP, given)
         weak.set_group(doc, weak.PREDICTED_PREFIX + self.predictor.name, scheme.decode(predicted.tolist()))
@@ -192,53 +171,29 @@ class Complete(Stage[CompleteReport]):
         weak.add_ids(doc)
         weak.set_weak(doc)
         weak.set_tags(doc, [scheme.tags[tag] for tag in tags] if broken and self.settings["broken"] == "keep" else None)
-        accuracies = self._accuracies(doc, kept)
         soft = None
         if probabilities is not None:
-            mixed: Any = mix(labeled, probabilities, accuracies).astype("float32")
+            mixed: Any = mix(labeled, probabilities).astype("float32")
             soft = weak.SoftLabels(scheme.tags, scheme.name, mixed)
         weak.set_soft_labels(doc, soft)
-        self._set_confidence(doc, accuracies, path)
+        n_matched = int(matched(labeled).sum())
+        self._set_confidence(doc, n_matched, path)
         self.stats.tokens += len(doc)
-        self.stats.matched += int(matched(labeled).sum())
+        self.stats.matched += n_matched
         self.stats.completed += int((~matched(labeled) & (tags > 0)).sum())
         self.stats.entities.update(label for _, _, label in entities)
-        return True
 
-    def _set_confidence(self, doc: Doc, accuracies: NDArray[numpy.float64], path: PathScore) -> None:
+    def _set_confidence(self, doc: Doc, n_matched: int, path: PathScore) -> None:
         if self.calibration is None:
             weak.set_confidence(doc, None, None)
             return
-        known = accuracies[~numpy.isnan(accuracies)].tolist()
-        cap = self.settings["cap"]
         if self.settings["rule"] == NONE:
-            value = min(cap, self.calibration.given or 0.0)
+            value = min(CAP, self.calibration.given or 0.0)
         else:
-            value = confidence(known, len(doc), self.calibration.predicted(path), cap) if len(doc) else cap
+            value = confidence(n_matched, len(doc), self.calibration.predicted(path)) if len(doc) else CAP
         weak.set_confidence(doc, value, self.calibration.unit)
         self.stats.confident += 1
         self.stats.total_confidence += value
-
-    def _accuracies(self, doc: Doc, entities: List[Entity]) -> NDArray[numpy.float64]:
-        """Per token the probability that its weak label is right; NaN outside of the entities."""
-        result = numpy.full(len(doc), numpy.nan)
-        for entity in entities:
-            result[entity[0] : entity[1]] = self._accuracy(doc, entity)
-        return result
-
-    def _accuracy(self, doc: Doc, entity: Entity) -> float:
-        given: Optional[float] = self.settings["weak_accuracy"]
-        if given is not None or self.calibration is None:
-            return 1.0 if given is None else given
-        # The best of the sources that propose it; they may be too alike to count as witnesses for each other.
-        known = self.calibration.sources
-        proposing = [s for s in weak.weak_sources(doc) if entity in weak.group_entities(doc, weak.weak_group(s))]
-        found = [known[s] for s in proposing if s in known]
-        if not found:
-            # Combined from parts of several sources, or of one that labeled nothing in the gold.
-            self.stats.unestimated += 1
-            return sum(known.values()) / len(known)
-        return max(found)
 
 
 def _best_rule(calibration: Optional[Calibration]) -> str:

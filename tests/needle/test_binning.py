@@ -113,15 +113,7 @@ STEPS = bin_means(SCORES, HITS, numpy.array([1.2, 2.2]))
     [(0, 0, 0.333333), (1.4, 0.25, 0.5), (2.2, 0.5, 0.916667), (3.6, 0.2, 0.866667), (9.9, 0.9, 0.95)],
 )
 def test_oracle(score, share, expected):
-    assert confidence([1.0] * round(share * 20), 20, STEPS(score)) == pytest.approx(expected, abs=1e-5)
-
-
-def test_the_cap_can_be_lifted():
-    assert confidence([1.0] * 18, 20, 5 / 6, cap=1.0) == pytest.approx(0.983333, abs=1e-5)
-
-
-def test_matched_tokens_count_as_their_sources_do():
-    assert confidence([0.5, 0.9], 4, 0.2) == pytest.approx((0.5 + 0.9 + 0.2 + 0.2) / 4)
+    assert confidence(round(share * 20), 20, STEPS(score)) == pytest.approx(expected, abs=1e-5)
 
 
 def test_score_per_word():
@@ -133,7 +125,7 @@ def test_score_per_word():
 
 
 def test_it_can_be_stored_as_json():
-    calibration = Calibration("log_probability", "token", STEPS, {"terms": 0.9}, {"none": 71.5}, 0.25)
+    calibration = Calibration("log_probability", "token", STEPS, {"none": 71.5}, 0.25)
     stored = json.loads(json.dumps(calibration.to_json()))
     assert stored.pop("steps") == {name: values.tolist() for name, values in STEPS._asdict().items()}
     assert Calibration(**stored, steps=STEPS) == calibration
@@ -169,9 +161,8 @@ def test_equation_2(weak, predicted, expected):
 def test_soft_completion():
     weak = numpy.asarray([MISSING, 0, 1, 2])
     predicted = numpy.asarray([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [1.0, 0.0, 0.0]])
-    soft = mix(weak, predicted, numpy.asarray([numpy.nan, 0.7, 1.0, 0.75]))
-    expected = [[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.25, 0.0, 0.75]]
-    numpy.testing.assert_allclose(soft, expected)
+    expected = [[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    numpy.testing.assert_allclose(mix(weak, predicted), expected)
 
 
 def test_matched_tokens_are_those_of_weak_entities():
