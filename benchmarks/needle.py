@@ -77,8 +77,15 @@ METHODS = {
     "needle_token": Method("completed-token", TOKEN, "supervised", finetune=True),
     "needle_soft": Method("completed-soft", SOFT, "supervised", finetune=True),
     "needle_auto": Method("completed-auto", None, "supervised", finetune=True),
+    "needle_workflow": Method("completed-workflow", None, "supervised", finetune=True),
     "needle_twice": Method("completed-again", None, "needle", finetune=True),
 }
+# How the confidences of weak corpora are calibrated that are not calibrated as in the paper.
+CALIBRATIONS = {
+    "completed-token": {"unit": "token"},
+    "completed-workflow": {"score": "log_probability", "method": "isotonic"},
+}
+BY_FOLDS = ("completed-auto", "completed-workflow")
 AGAIN = "needle_twice"
 # The term list and a model together: its labels, completed by the model.
 TOGETHER = {"supervised_and_match": "supervised", "needle_and_match": "needle"}
@@ -181,23 +188,23 @@ class Needle(Experiment):
         if name == "self-labeled":
             report = complete(weak_corpus, path, initial, rule="all")
         else:
-            calibration = self.calibration({"completed-token": "token"}.get(name, "sentence"))
+            calibration = self.calibration(**CALIBRATIONS.get(name, {}))
             if name == "completed-again":
                 # Dev selects nothing in the second round, so that it can calibrate.
                 calibration = calibrate_confidence([(initial, self.corpus("dev"))]).calibration
             soft = name == "completed-soft"
-            how: Dict[str, Any] = {"rule": "auto" if name == "completed-auto" else "unmatched"}
+            how: Dict[str, Any] = {"rule": "auto" if name in BY_FOLDS else "unmatched"}
             how.update(calibration=calibration, soft=soft)
             report = complete(weak_corpus, path, initial, **how)
         print(name, report, flush=True)
         return path
 
-    def calibration(self, unit: str) -> Calibration:
-        """Out-of-fold calibration on the strong sentences."""
+    def calibration(self, **how: str) -> Calibration:
+        """Out-of-fold calibration on the strong sentences; see `calibrate_confidence`."""
         config = config_file("crf_ner", self.size)
         values = {**self.settings(), "system.seed": self.seed, "training.eval_frequency": 10_000, **self.tuned}
         folds = train_folds(config, self.corpus("strong"), self.models / "folds", folds=FOLDS, overrides=values)
-        report = calibrate_confidence([(fold.model, fold.corpus) for fold in folds], unit=unit)
+        report = calibrate_confidence([(fold.model, fold.corpus) for fold in folds], **how)
         print(report, flush=True)
         return report.calibration
 
