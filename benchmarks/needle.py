@@ -81,7 +81,7 @@ METHODS = {
     "needle_twice": Method("completed-again", None, "needle", finetune=True),
 }
 # How the confidences of weak corpora are calibrated that are not calibrated as in the paper.
-CALIBRATIONS = {
+CALIBRATIONS: Dict[str, Dict[str, Any]] = {
     "completed-token": {"unit": "token"},
     "completed-workflow": {"score": "log_probability", "method": "isotonic"},
 }
@@ -199,7 +199,7 @@ class Needle(Experiment):
         print(name, report, flush=True)
         return path
 
-    def calibration(self, **how: str) -> Calibration:
+    def calibration(self, **how: Any) -> Calibration:
         """Out-of-fold calibration on the strong sentences; see `calibrate_confidence`."""
         config = config_file("crf_ner", self.size)
         values = {**self.settings(), "system.seed": self.seed, "training.eval_frequency": 10_000, **self.tuned}
