@@ -37,7 +37,7 @@ PATTERNS = (
     '{"label": "CITY", "pattern": [{"LOWER": {"IN": ["new"]}}, {"TEXT": {"REGEX": "^Y"}, "OP": "?"}]}\n'
 )
 SOURCES = (
-    '[paths]\nhere = "terms.csv"\n\n[sources.drugs]\nterms = ${paths.here}\nreliability = 0.9  # so\nmin_length = 2\n'
+    '[paths]\nhere = "terms.csv"\n\n[sources.drugs]\nterms = ${paths.here}\n# so\nreliability = 0.9\nmin_length = 2\n'
     'stop = ["x"]\nlabels = {"DRUG": "MED"}\n\n[sources.file]\nfile = "answers.jsonl"\nmisaligned = "drop"\n'
     'complete = true\nmin_score = 0.1\n\n[sources.rules]\npatterns = "patterns.jsonl"\nattr = "LOWER"\n'
 )
