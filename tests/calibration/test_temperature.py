@@ -8,7 +8,7 @@ import pytest
 import spacy
 
 from spacy_weakner.calibration.calibrate import calibrate
-from spacy_weakner.calibration.fitting import minimize
+from spacy_weakner.calibration.fitting import HIGHEST, LOWEST, find_temperature
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
@@ -59,9 +59,11 @@ def test_loss_of_spans_is_that_of_all_spans_one_by_one():
     assert ner.held_out_loss(examples)(2.0) == pytest.approx(total / n, rel=1e-4)
 
 
-def test_minimize():
-    assert minimize(lambda x: (x - 1.3) ** 2, -5.0, 5.0, 60) == pytest.approx(1.3, abs=1e-6)
-    assert minimize(math.exp, 0.0, 1.0, 60) == pytest.approx(0.0, abs=1e-6)
+@pytest.mark.parametrize("best", [0.1, 1.0, 1.3, 15.0])
+def test_the_temperature_with_the_lowest_loss(best):
+    assert find_temperature(lambda t: math.log(t / best) ** 2) == pytest.approx(best, rel=1e-3)
+    assert find_temperature(lambda t: t) == pytest.approx(LOWEST, rel=1e-3)
+    assert find_temperature(lambda t: -t) == pytest.approx(HIGHEST, rel=1e-3)
 
 
 @pytest.mark.parametrize("fit", ["temperature", "bias"])

@@ -2,7 +2,6 @@
 
 import bz2
 import gzip
-import time
 
 import pytest
 
@@ -74,8 +73,6 @@ LAUGHS = '<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">' + "".join(
     ],
 )
 def test_dumps_that_cannot_be_read(tmp_path, text, message):
-    begin = time.monotonic()
     with pytest.raises(WeaknerError, match=rf"WK206.*a\.xml.*{message}"):
         run(tmp_path, {"a.xml": text})
-    assert time.monotonic() - begin < 10
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
