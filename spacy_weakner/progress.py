@@ -1,24 +1,22 @@
 """How far a long piece of work has come: a bar in terminals and notebooks, lines in logs. Both are tqdm's."""
 
 import sys
+from threading import RLock
 from types import TracebackType
 from typing import Any, Callable, Generic, Iterable, Iterator, Optional, Sized, Type, TypeVar
 
-from tqdm.auto import tqdm as Bar
 from tqdm.std import tqdm
 
 T = TypeVar("T")
 # What is done sooner shows no bar, or no line.
 _BAR_SECONDS, _LINE_SECONDS = 1.0, 5.0
-_KNOWN = "{desc}: {percentage:.0f} % ({n:,.0f} of {total:,.0f} {unit}s), {elapsed}, {remaining} to go"
-_UNKNOWN = "{desc}: {n:,.0f} {unit}s, {elapsed}"
 
 
 class Progress(Generic[T]):
     """Shows how much of something is done. Go through it as through the items, or say by `update` what is done.
 
-    In a terminal or a notebook it is a bar. In a log it is a line on stderr at every 10 %, from 5 seconds on; if nobody
-    knows how much there is to do, a line every half minute.
+    In a terminal or a notebook it is a bar. In a log it is a line on stderr each time that 10 % more are done, from 5
+    seconds on; if nobody knows how much there is to do, a line every half minute.
 
     items (Optional[Iterable[T]]): What to go through.
     total (Optional[float]): How much there is to do; None: the number of items, if they have one.
@@ -42,11 +40,9 @@ class Progress(Generic[T]):
             total = len(items)
         self.items = items
         self.done = initial
-        how = {"desc": desc, "unit": unit, "total": total, "initial": initial, "disable": not enabled}
-        if _is_interactive():
-            self._bar = Bar(leave=False, delay=_BAR_SECONDS, file=sys.stderr, **how)
-        else:
-            self._bar = _Lines(delay=_LINE_SECONDS, file=sys.stderr, **_line_settings(total), **how)
+        self._bar: Any = None
+        if enabled and sys.stderr is not None:
+            self._bar = _bar(total, file=sys.stderr, desc=desc, unit=unit, initial=initial)
 
     def __iter__(self) -> Iterator[T]:
         try:
@@ -59,15 +55,18 @@ class Progress(Generic[T]):
     def update(self, n: float = 1) -> None:
         """Count `n` more as done."""
         self.done += n
-        self._bar.update(round(self.done, 1) - self._bar.n)
+        if self._bar is not None:
+            self._bar.update(round(self.done, 1) - self._bar.n)
 
     def note(self, **values: Any) -> None:
         """Show values beside a bar."""
-        self._bar.set_postfix(values, refresh=False)
+        if self._bar is not None:
+            self._bar.set_postfix(values, refresh=False)
 
     def close(self) -> None:
         """Remove a bar; the end of what was shown in lines is shown, too."""
-        self._bar.close()
+        if self._bar is not None:
+            self._bar.close()
 
     def __enter__(self) -> "Progress[T]":
         return self
@@ -78,10 +77,14 @@ class Progress(Generic[T]):
         self.close()
 
 
-def _line_settings(total: Optional[float]) -> Any:
-    if not total:
-        return {"bar_format": _UNKNOWN, "mininterval": 30.0}
-    return {"bar_format": _KNOWN, "mininterval": 0.0, "miniters": total / 10 - 1e-6}
+def _bar(total: Optional[float], **how: Any) -> Any:
+    if _is_interactive():
+        from tqdm.auto import tqdm as bar
+
+        return bar(total=total, leave=False, delay=_BAR_SECONDS, **how)
+    # Of what is known how much it is, a line at each tenth; else one every half minute.
+    when = {"mininterval": 0.0, "miniters": total / 10 - 1e-6} if total else {"mininterval": 30.0}
+    return _Lines(total=total, delay=_LINE_SECONDS, **when, **how)
 
 
 class _Lines(tqdm):
@@ -89,6 +92,15 @@ class _Lines(tqdm):
 
     monitor_interval = 0  # nobody has to wake up to print
     disable: bool
+
+    def __str__(self) -> str:
+        seconds = self.format_dict["elapsed"]
+        done, elapsed = f"{int(self.n + 1e-9):,}", self.format_interval(seconds)
+        if not self.total:
+            return f"{self.desc}: {done} {self.unit}s, {elapsed}"
+        share = f"{100 * self.n / self.total:.0f} % ({done} of {self.total:,.0f} {self.unit}s)"
+        left = self.format_interval(seconds * (self.total - self.n) / max(self.n - self.initial, 1e-9))
+        return f"{self.desc}: {share}, {elapsed}" + (f", {left} to go" if self.n < self.total else "")
 
     @staticmethod
     def status_printer(file: Any) -> Callable[[str], None]:
@@ -103,6 +115,9 @@ class _Lines(tqdm):
                 self.refresh()
             self.disable = True
             self._decr_instances(self)
+
+
+_Lines.set_lock(RLock())  # tqdm's own lock would decide how this program starts processes
 
 
 def _is_interactive() -> bool:

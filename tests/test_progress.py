@@ -1,6 +1,7 @@
 """How far work has come, as logs and terminals show it."""
 
 import io
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -63,7 +64,7 @@ def test_updates_by_hand_and_what_was_done_before(clock, capsys):
         clock.seconds += 10
         bar.update(50)
         assert bar.done == 1000
-    assert [line.partition(",")[0] for line in lines(capsys)] == ["adapt: 100 % (1"]
+    assert lines(capsys) == ["adapt: 100 % (1,000 of 1,000 steps), 00:20"]
     # An error shows how far it came, and parts of one count.
     with pytest.raises(KeyError), Progress(total=100, desc="x", unit="doc") as bar:
         clock.seconds += 10
@@ -71,6 +72,28 @@ def test_updates_by_hand_and_what_was_done_before(clock, capsys):
         bar.update(4.5)
         raise KeyError
     assert [line.split()[1] for line in lines(capsys)] == ["10", "14"]
+
+
+def test_what_is_done_is_never_rounded_up_and_may_be_more_than_expected(clock, capsys):
+    with Progress(total=4, desc="train", unit="training") as bar:
+        for n in (2.6, 2.4):
+            clock.seconds += 10
+            bar.update(n)
+    assert lines(capsys) == [
+        "train: 65 % (2 of 4 trainings), 00:10, 00:05 to go",
+        "train: 125 % (5 of 4 trainings), 00:20",
+    ]
+
+
+def test_nothing_is_shown_where_there_is_nowhere_to_show_it(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    assert [list(Progress(range(3), enabled=enabled)) for enabled in (False, True)] == [[0, 1, 2]] * 2
+
+
+def test_it_does_not_choose_how_processes_are_started():
+    code = "import multiprocessing as m\nfrom spacy_weakner.progress import Progress\n"
+    code += "list(Progress(range(3), desc='x'))\nm.set_start_method('spawn')"
+    subprocess.run([sys.executable, "-c", code], check=True, stderr=subprocess.PIPE)
 
 
 def test_a_bar_in_a_terminal(monkeypatch):

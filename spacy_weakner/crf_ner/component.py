@@ -16,7 +16,7 @@ from ..corpus.tags import make_scheme
 from ..corpus.weak import is_weak, weak_group
 from ..crf.decoding import entity_log_probabilities, probable_spans, viterbi
 from ..crf.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
-from ..errors import Errors, Warnings, WeaknerError
+from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..heads.entities import Prediction, make_predictions
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss, TrainingBatch
@@ -52,12 +52,14 @@ class CRFNer(TaggingHead[Target]):
         which exactly this entity stands. Off, it is None, which saves a pass of forward-backward.
     nested (bool): Write all entities with a probability of at least 0.05, also overlapping ones, to the span group
         `pred:<name>`, with their marginal probabilities in `attrs["scores"]`.
+    threshold (float): Entities whose probability (calibrated, if it is) is lower are not written, also without
+        `scores`.
     head_learn_rate (float): Factor on the learning rate of the emission layer and the transitions.
     overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
     annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
         probabilities, for a component that decides about it.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For an unknown scheme, or an unusable `constrain`.
+    RAISES (WeaknerError): For an unknown scheme, an unusable `constrain`, or a `threshold` that is no probability.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class CRFNer(TaggingHead[Target]):
         constrain: Union[bool, str] = True,
         scores: bool = False,
         nested: bool = False,
+        threshold: float = 0.0,
         head_learn_rate: float = 1.0,
         overwrite: bool = False,
         annotate_ents: bool = True,
@@ -82,10 +85,12 @@ class CRFNer(TaggingHead[Target]):
         if constrain not in (True, False, DECODING):
             expected = f"true, false or '{DECODING}'"
             raise WeaknerError(Errors.WK005.format(setting="constrain", value=repr(constrain), expected=expected))
+        check_range("threshold", threshold, 0.0, 1.0)
         self.loss = loss
         self.constrain = constrain
         self.scores = scores
         self.nested = nested
+        self.threshold = threshold
         self._sources_checked = False
 
     # What sources say
@@ -184,11 +189,12 @@ class CRFNer(TaggingHead[Target]):
         parameters, batch = self._parameters(), self._restrict_to_free_tokens(docs, pad(self._biased(outputs, bias)))
         best = self.scheme.decode_all([path.tags for path in viterbi(parameters, batch)])
         wanted = self.scores or not self.annotate_ents
-        if not (wanted or self.nested):
+        if not (wanted or self.threshold or self.nested):
             return make_predictions(len(docs), best, self.labels)
         lattice = self._lattice(parameters, batch)
         probabilities = self._probabilities(lattice, best)
-        result = make_predictions(len(docs), best, self.labels, probabilities if wanted else None)
+        kept = probabilities >= self.threshold
+        result = make_predictions(len(docs), best[kept], self.labels, probabilities[kept] if wanted else None)
         if not self.nested:
             return result
         tags = numpy.array(

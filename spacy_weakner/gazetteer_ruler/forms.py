@@ -86,7 +86,7 @@ class Forms:
             known = self._known = {}
             missing = {*keys}
         for key in missing:
-            text = next(store[key] for store in stores if key in store)
+            text = next((store for store in stores if key in store), stores[0])[key]
             form = _plain(text) if self.cased else normal_form(text, self.lang)
             known[key] = get_string_id(form) if form.strip() else 0
         result: Ids = numpy.fromiter((known[key] for key in keys), dtype="uint64", count=len(keys))

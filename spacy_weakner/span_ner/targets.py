@@ -25,7 +25,7 @@ class SpanTarget(NamedTuple):
     wrong_spans (Spans): Shape (m, 2): spans that are known not to be of a label.
     wrong_labels (Labels): Shape (m,): that label; 0: they are no entity at all.
     unclear (Labels): Tokens of entities that do not align with the predicted Doc's: no span with them is a negative.
-    doc (Doc): The predicted Doc, for what sources say of it.
+    doc (Doc): The predicted Doc, for the oracle.
     """
 
     n_tokens: int

@@ -42,25 +42,31 @@ def _singular(word: str) -> str:
 class TermIndex:
     """Finds the terms of one label that are nearest to a mention.
 
-    matrix: sparse, shape (N_FEATURES, n_forms): normalized weights of the 3-grams of `forms`, each once.
+    grams (n_grams,): the 3-grams that occur, as numbers, ascending; matrix, sparse (n_grams, n_forms): normalized
+    weights of the 3-grams of `forms`, each once.
     """
 
-    def __init__(self, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], matrix: Any) -> None:
+    def __init__(self, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], grams: Ints1d, matrix: Any) -> None:
         self.ids = list(ids)
+        self.grams = grams
         self.matrix = matrix
         self.numbers: Dict[str, int] = {form: number for number, form in enumerate(forms)}
 
     @classmethod
     def build(cls, terms: Iterable[Tuple[str, str]], lang: str) -> "TermIndex":
         """Make the index of terms with their ids; terms of punctuation alone are left out."""
+        from scipy.sparse import csr_matrix
+
         ids: Dict[str, Dict[str, None]] = {}
         for term, identifier in terms:
             form = compared_form(term, lang)
             if form:
                 ids.setdefault(form, {}).setdefault(identifier)
         counts = _counts(list(ids))
-        matrix = _weighted(counts, len(ids), numpy.bincount(counts.indices, minlength=N_FEATURES)).T.tocsr()
-        return cls(list(ids), [tuple(concepts) for concepts in ids.values()], matrix)
+        grams, columns, frequencies = numpy.unique(counts.indices, return_inverse=True, return_counts=True)
+        _weight(counts, len(ids), frequencies[columns])
+        matrix = csr_matrix((counts.data, columns, counts.indptr), shape=(len(ids), len(grams))).T.tocsr()
+        return cls(list(ids), [tuple(concepts) for concepts in ids.values()], grams.astype("int32"), matrix)
 
     @property
     def forms(self) -> List[str]:
@@ -69,12 +75,20 @@ class TermIndex:
     def nearest(self, mentions: Sequence[str], limit: int) -> List[List[Candidate]]:
         """The terms nearest to each mention (a compared form), the best first; equally near ones in the order of the
         list."""
+        from scipy.sparse import csr_matrix
+
+        if not len(self.grams):
+            return [[] for _ in mentions]
         found: List[List[Candidate]] = []
-        frequencies = numpy.diff(self.matrix.indptr)
         for begin in range(0, len(mentions), BATCH):
             some = mentions[begin : begin + BATCH]
+            counts = _counts(some)
+            columns = numpy.searchsorted(self.grams[:-1], counts.indices)
+            is_known = self.grams[columns] == counts.indices
+            _weight(counts, len(self.ids), numpy.diff(self.matrix.indptr)[columns] * is_known)
             # A 3-gram that no term has makes a mention longer, and no term nearer.
-            scores = _weighted(_counts(some), len(self.ids), frequencies) @ self.matrix
+            known = csr_matrix((counts.data * is_known, columns, counts.indptr), shape=(len(some), len(self.grams)))
+            scores = known @ self.matrix
             for row, mention in enumerate(some):
                 span = slice(scores.indptr[row], scores.indptr[row + 1])
                 found.append(self._candidates(mention, scores.indices[span], scores.data[span], limit))
@@ -98,9 +112,8 @@ class TermIndex:
     # Storage
 
     def to_arrays(self) -> Dict[str, NDArray[Any]]:
-        """The matrix, as `from_parts` takes it: by forms, which are fewer than 3-grams."""
-        rows = self.matrix.T.tocsr()
-        return {name: getattr(rows, name) for name in ("data", "indices", "indptr")}
+        """The numbers of the index, as `from_parts` takes them."""
+        return {"grams": self.grams, **{name: getattr(self.matrix, name) for name in ("data", "indices", "indptr")}}
 
     @classmethod
     def from_parts(
@@ -109,17 +122,21 @@ class TermIndex:
         """Put a stored index together. Raises `ValueError` if its parts do not fit."""
         from scipy.sparse import csr_matrix
 
-        rows = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=(len(forms), N_FEATURES))
-        rows.check_format()
+        shape = (len(arrays["grams"]), len(forms))
+        matrix = csr_matrix((arrays["data"], arrays["indices"], arrays["indptr"]), shape=shape)
+        matrix.check_format()
         if len(forms) != len(ids):
             raise ValueError("the parts of the index are of different sizes")
-        return cls(forms, ids, rows.T.tocsr())
+        return cls(forms, ids, arrays["grams"], matrix)
 
 
 def _counts(forms: Sequence[str]) -> Any:
     """How often each form has each 3-gram of its words: sparse, shape (n_forms, N_FEATURES)."""
+    from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import HashingVectorizer
 
+    if not forms:
+        return csr_matrix((0, N_FEATURES), dtype="float32")
     vectorizer = HashingVectorizer(
         analyzer="char_wb",
         ngram_range=(3, 3),
@@ -132,11 +149,11 @@ def _counts(forms: Sequence[str]) -> Any:
     return vectorizer.transform(forms)
 
 
-def _weighted(counts: Any, n_forms: int, frequencies: Any) -> Any:
-    """Normalized weights of counts. The inverse document frequencies, of 3-grams that so many of the forms have, are
-    smoothed as scikit-learn does it."""
+def _weight(counts: Any, n_forms: int, frequencies: Any) -> None:
+    """Turn counts into normalized weights. The inverse document frequencies, of 3-grams that so many of the forms have,
+    one for each count, are smoothed as scikit-learn does it."""
     from sklearn.preprocessing import normalize
 
-    weights = numpy.log((1 + n_forms) / (1 + frequencies[counts.indices])) + 1
-    counts.data *= weights.astype("float32")
-    return normalize(counts, copy=False)
+    counts.data *= (numpy.log((1 + n_forms) / (1 + frequencies)) + 1).astype("float32")
+    if counts.shape[0]:
+        normalize(counts, copy=False)

@@ -109,6 +109,15 @@ def test_a_score_of_an_earlier_run_does_not_stay(trained):
     assert [ent._.weakner_score for ent in ner(doc).ents] == [None, None]
 
 
+def test_what_is_less_probable_than_the_threshold_is_not_written(trained_path):
+    nlp = load(trained_path, scores=True)
+    found = [(ent._.weakner_score, ent.text) for ent in nlp(make_doc(nlp, TEXTS[0], annotated=False)).ents]
+    (low, _), (high, name) = sorted(found)
+    nlp = load(trained_path, threshold=(low + high) / 2)
+    (ent,) = nlp(make_doc(nlp, TEXTS[0], annotated=False)).ents
+    assert low < high and ent.text == name and ent._.weakner_score is None
+
+
 def test_nested_writes_the_candidates(trained_path):
     nlp = load(trained_path, nested=True)
     nlp.get_pipe("crf_ner").cfg["temperature"] = 3.0

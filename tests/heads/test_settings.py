@@ -49,7 +49,7 @@ OBJECTIVES = {
 # Settings that cannot be.
 REFUSED = [
     *((name, {"head_learn_rate": -1.0}) for name in HEADS),
-    *(("crf_ner", setting) for setting in ({"scheme": "BILOU"}, {"constrain": "training"})),
+    *(("crf_ner", setting) for setting in ({"scheme": "BILOU"}, {"constrain": "training"}, {"threshold": 1.1})),
     *(("span_ner", setting) for setting in ({"max_width": 0}, {"max_width": -2})),
     ("token_ner", {"scheme": "BILUO"}),
     *(("mrc_ner", setting) for setting in ({"threshold": -0.1}, {"threshold": 1.1}, {"positive_weight": -1.0})),

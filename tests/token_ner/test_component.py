@@ -15,9 +15,11 @@ from ..util import (
     GOLD,
     LISTENER,
     TEXTS,
+    all_zero,
     distributions,
     entities_of,
     head_config,
+    loss_with,
     make_example,
     make_examples,
     paths,
@@ -45,6 +47,14 @@ def test_adjacent_entities_of_one_label_are_kept_apart_but_by_io(scheme, expecte
 
 
 # Training
+
+
+def test_missing_tokens_have_exactly_no_gradient(nlp):
+    ner = nlp.get_pipe("token_ner")
+    example = make_example(nlp, "Anna went to New York", [(0, 1, "PER")], missing=[1, 2, 3, 4])
+    _, (gradient,) = loss_with(ner, [example], ner.token_outputs([example.predicted]))
+    assert gradient[0].all()
+    assert all_zero([gradient[1:]])
 
 
 def test_soft_labels_are_learned_and_name_the_labels():
