@@ -101,7 +101,7 @@ def test_folders_of_users_that_do_not_exist(tmp_path):
         read_sources(tmp_path / "s.cfg")
 
 
-@pytest.mark.parametrize("cfg", [[], {}, *({"labels": own, "attr": "LOWER"} for own in ("AB", [1], ["\ud800"]))])
+@pytest.mark.parametrize("cfg", [[], {}, {"attr": "\ud800"}])
 def test_damaged_settings_of_a_stored_component(tmp_path, cfg):
     nlp = spacy.blank("xx")
     nlp.add_pipe("gazetteer_ruler").add_terms(["aspirin"], label="DRUG")
