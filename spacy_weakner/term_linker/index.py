@@ -50,6 +50,7 @@ class TermIndex:
         self.ids = list(ids)
         self.grams = grams
         self.matrix = matrix
+        self._frequencies = numpy.diff(matrix.indptr)
         self.numbers: Dict[str, int] = {form: number for number, form in enumerate(forms)}
 
     @classmethod
@@ -85,7 +86,7 @@ class TermIndex:
             counts = _counts(some)
             columns = numpy.searchsorted(self.grams[:-1], counts.indices)
             is_known = self.grams[columns] == counts.indices
-            _weight(counts, len(self.ids), numpy.diff(self.matrix.indptr)[columns] * is_known)
+            _weight(counts, len(self.ids), self._frequencies[columns] * is_known)
             # A 3-gram that no term has makes a mention longer, and no term nearer.
             known = csr_matrix((counts.data * is_known, columns, counts.indptr), shape=(len(some), len(self.grams)))
             scores = known @ self.matrix

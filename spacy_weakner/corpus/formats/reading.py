@@ -200,8 +200,9 @@ class FileReader:
                 self.labels = huggingface.table_names(path)
             if unit == AUTO:
                 # What is counted now is counted again when the Docs are made.
-                own, format_ = type(counts)(), FORMATS[self.format]
-                unit = find_unit(path, self._records(self._items(own), own), format_.unit, format_.sure, counts)
+                looked_at, format_ = type(counts)(), FORMATS[self.format]
+                records = self._records(self._items(looked_at), looked_at)
+                unit = find_unit(path, records, format_.unit, format_.sure, counts)
             yield from self._tool_docs(self._items(counts), unit)
         elif self.format == "conll":
             columns, labels = self.reading.columns, self.reading.labels
