@@ -44,19 +44,13 @@ def _language_errors(lang: str) -> Iterator[None]:
         raise WeaknerError(Errors.WK108.format(what=f"the language '{lang}'", reason=error)) from error
 
 
-def config_text(name: Union[str, Path]) -> str:
-    """The text of the config of a pipeline (a folder or an installed package), which is not loaded; empty if there is
-    none."""
+def asks_language_model(name: Union[str, Path]) -> bool:
+    """True if a pipeline (a folder or an installed package) has a component of spacy-llm. The pipeline is not loaded."""
     folder = Path(name)
     if not folder.is_dir() and is_package(str(name)):
         folder = get_package_path(str(name))
     found = min(folder.glob("**/config.cfg"), key=lambda path: len(path.parts), default=None)
-    return "" if found is None else found.read_text(encoding="utf-8", errors="replace")
-
-
-def asks_language_model(name: Union[str, Path]) -> bool:
-    """True if a pipeline has a component of spacy-llm. The pipeline is not loaded."""
-    return _LANGUAGE_MODEL.search(config_text(name)) is not None
+    return found is not None and _LANGUAGE_MODEL.search(found.read_text(encoding="utf-8", errors="replace")) is not None
 
 
 def default_component(nlp: Language, is_able: Callable[[Any], bool]) -> Optional[Tuple[str, Any]]:

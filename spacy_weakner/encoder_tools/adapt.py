@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Set, Union
 
-from ..code_version import code_of
+from ..code_version import code_version
 from ..corpus.formats.reading import Reading, input_files, read_corpus
 from ..corpus.language import corpus_language
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, save_encoder
@@ -129,7 +129,7 @@ def adapt(
     files = [file_ for path in inputs for file_, _ in input_files(path)]
     made_from = {
         "stage": "adapt",
-        "code": code_of([__name__]),
+        "code": code_version(),
         "model": f"{model} {encoder_key(model)}" if folder is None else hash_path(folder.resolve()),
         "inputs": [hash_path(path) for path in inputs],
         **options,

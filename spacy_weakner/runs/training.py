@@ -16,10 +16,9 @@ from uuid import uuid4
 
 from spacy.util import load_config
 
-from ..code_version import code_of, names_in
+from ..code_version import code_version
 from ..errors import Errors, WeaknerError, check_range, require
 from ..files import existing, parse_json
-from ..pipelines import config_text
 from ..progress import Progress
 from ..runtime.cluster import connected
 from ..runtime.hashes import hash_path, hash_settings
@@ -184,10 +183,7 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
     single = [(key, item) for key, value in every for item in (value if isinstance(value, list) else [value])]
     contents = {path: hash_path(Path(path)) for path in {value for key, value in single if _names_input(key, value)}}
     settings = {k: repr(v) for k, v in values.items()}
-    # Components and functions that the config names, and components that it takes from other pipelines.
-    sourced = (name for path in contents for name in names_in(config_text(path)))
-    code = code_of([__name__], [*(value for _, value in every), *sourced])
-    return hash_settings({"values": settings, "contents": contents, "code": code})
+    return hash_settings({"values": settings, "contents": contents, "code": code_version()})
 
 
 def _names_input(key: str, value: object) -> bool:

@@ -7,9 +7,7 @@ from typing import Any, Dict, Union
 
 from spacy.util import get_package_version
 
-from ..code_version import code_of, names_in
 from ..errors import Errors, WeaknerError
-from ..pipelines import config_text
 
 _CHUNK = 1 << 20
 
@@ -47,11 +45,9 @@ def check_regular(path: Path) -> None:
 
 def hash_model(name: Union[str, Path]) -> str:
     """What tells one pipeline (or other model) from another: a hash of its folder, or name and version of an installed
-    package; and the code of those of its components that are of this package."""
+    package."""
     path = Path(name)
-    key = hash_path(path) if path.exists() else f"{name} {get_package_version(str(name))}"
-    code = code_of([], names_in(config_text(name)))
-    return f"{key} {code}".rstrip()
+    return hash_path(path) if path.exists() else f"{name} {get_package_version(str(name))}"
 
 
 def hash_settings(settings: Dict[str, Any]) -> str:

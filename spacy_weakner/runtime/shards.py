@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Se
 
 from spacy.tokens import Doc
 
-from ..code_version import code_of
+from ..code_version import code_version
 from ..corpus.counts import RowCounts
 from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
 from ..corpus.language import record_language, recorded_language
@@ -184,8 +184,7 @@ class Shards:
         return set(found_files(self.output_path)) - {job.output for job in self._jobs}
 
     def _made_from(self, job: _Job, stage: Stage[Any]) -> Dict[str, Any]:
-        code = code_of([type(stage).__module__], stage.settings.values())
-        found = {"stage": self.stage, "code": code, "settings": hash_settings(stage.settings)}
+        found = {"stage": self.stage, "code": code_version(), "settings": hash_settings(stage.settings)}
         return {**found, "shard": job.shard, "input": job.key()}
 
     def _finished(self, job: _Job, stage: Stage[Any]) -> Optional[Receipt]:

@@ -210,7 +210,7 @@ def test_results_of_another_stage_are_never_overwritten(corpus, tmp_path):
 
 def test_another_version_redoes(corpus, tmp_path, monkeypatch):
     run(corpus, tmp_path / "out")
-    monkeypatch.setattr("spacy_weakner.runtime.shards.code_of", lambda *_: "99.0")
+    monkeypatch.setattr("spacy_weakner.runtime.shards.code_version", lambda: "99.0")
     assert run(corpus, tmp_path / "out").written == 3
     assert run(corpus, tmp_path / "out").skipped == 3
 
