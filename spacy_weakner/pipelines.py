@@ -45,7 +45,7 @@ def _language_errors(lang: str) -> Iterator[None]:
 
 
 def asks_language_model(name: Union[str, Path]) -> bool:
-    """True if a pipeline (a folder or an installed package) has a component of spacy-llm. The pipeline is not loaded."""
+    """True if a pipeline (a folder or a package) has a component of spacy-llm. The pipeline is not loaded."""
     folder = Path(name)
     if not folder.is_dir() and is_package(str(name)):
         folder = get_package_path(str(name))
