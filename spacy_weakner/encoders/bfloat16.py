@@ -9,6 +9,7 @@ from typing import Any, Iterator, Set
 from spacy.language import Language
 from thinc.api import Model
 
+from .._compat import limit_shape_caches
 from ..errors import Errors, WeaknerError
 
 
@@ -36,6 +37,7 @@ def use_bfloat16(nlp: Language) -> int:
             raise WeaknerError(
                 Errors.WK358.format(what="bfloat16", reason=f"the Transformer is on {module.device}. {cure}")
             )
+    limit_shape_caches()
     for module in found:
         if not isinstance(module.forward, _Forward):
             module.forward = _Forward(module.forward)

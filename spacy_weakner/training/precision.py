@@ -1,14 +1,12 @@
 """How exactly torch multiplies matrices in a process that trains."""
 
-import os
 from typing import Callable, Optional
 
 from spacy.language import Language
 
+from .._compat import limit_shape_caches
 from ..errors import check_choice
 from ..ty import PRECISIONS
-
-CACHE_CAPACITY = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"
 
 
 def make_matmul_precision(precision: Optional[str] = None) -> Callable[[Language], Language]:
@@ -16,11 +14,8 @@ def make_matmul_precision(precision: Optional[str] = None) -> Callable[[Language
 
     All of torch's matrix products in this process get that precision, those of scores on dev too: with "high" and
     "medium" recent GPUs round factors to TF32, with "medium" CPUs that have units for it (AMX) round them to bfloat16.
-    Sums, weights and all else stay float32. Pipelines that are loaded predict as exactly as ever.
-
-    On CPUs scratch memory is kept for every shape of matrix that was seen, gigabytes for the 1,024 shapes that are
-    usual. Unless the variable ONEDNN_PRIMITIVE_CACHE_CAPACITY says otherwise, "high" and "medium" set it to 64; that
-    has no effect once torch has multiplied in the process.
+    Sums, weights and all else stay float32. Pipelines that are loaded predict as exactly as ever. With "high" and
+    "medium", `limit_shape_caches` bounds the memory on a CPU.
 
     precision (Optional[str]): "highest", "high" or "medium", as in `torch.set_float32_matmul_precision`; None: nothing
         is set.
@@ -32,7 +27,7 @@ def make_matmul_precision(precision: Optional[str] = None) -> Callable[[Language
 
     def set_precision(nlp: Language) -> Language:
         if precision in ("high", "medium"):
-            os.environ.setdefault(CACHE_CAPACITY, "64")
+            limit_shape_caches()
         if precision is not None:
             import torch
 

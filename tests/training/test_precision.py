@@ -6,14 +6,16 @@ import pytest
 import spacy
 import torch
 
+from spacy_weakner._compat import SHAPE_CACHES
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.training.precision import CACHE_CAPACITY, PRECISIONS
+from spacy_weakner.training.precision import PRECISIONS
 
 
 @pytest.fixture(autouse=True)
 def default_afterwards(monkeypatch):
-    monkeypatch.setenv(CACHE_CAPACITY, "")
-    monkeypatch.delenv(CACHE_CAPACITY)
+    for name in SHAPE_CACHES:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
     yield
     torch.set_float32_matmul_precision("highest")
 
@@ -37,19 +39,20 @@ def test_training_sets_the_precision_and_loading_does_not(precision, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "given, precision, expected", [(None, "medium", "64"), ("7", "medium", "7"), (None, "highest", None)]
+    "given, precision, expected",
+    [(None, "medium", ["16"] * 2), ("7", "medium", ["7", "16"]), (None, "highest", [None] * 2)],
 )
 def test_scratch_memory_is_bounded(monkeypatch, given, precision, expected):
     if given:
-        monkeypatch.setenv(CACHE_CAPACITY, given)
+        monkeypatch.setenv(SHAPE_CACHES[0], given)
     pipeline(precision).initialize()
-    assert os.environ.get(CACHE_CAPACITY) == expected
+    assert [os.environ.get(name) for name in SHAPE_CACHES] == expected
 
 
 def test_without_one_torch_is_left_alone():
     torch.set_float32_matmul_precision("medium")
     pipeline(None).initialize()
-    assert torch.get_float32_matmul_precision() == "medium" and CACHE_CAPACITY not in os.environ
+    assert torch.get_float32_matmul_precision() == "medium" and not any(name in os.environ for name in SHAPE_CACHES)
 
 
 def test_another_precision():
