@@ -109,14 +109,17 @@ def made(rows: Rows) -> str:
     if not old:
         return ""
     return (
-        f"{old} of the rows below are of projects made before ({OLDER} in the last table): their candidates are "
-        "the same but for students, and what would be packaged now was chosen anew from their scores."
+        f'{old} of the rows below come from earlier projects ("{OLDER}" in the last table). Their candidates are the '
+        "same except for the students; the candidate that would be packaged now was chosen again from their scores."
     )
 
 
 def without(rows: Rows, columns: Sequence[str]) -> str:
     """A table: without word vectors and copies in other case, and with them."""
-    lines = ["| data | gold alone: without | with | packaged: without | with |", "|---|---|---|---|---|"]
+    lines = [
+        "| data | gold alone: without | gold alone: with | packaged: without | packaged: with |",
+        "|---|---|---|---|---|",
+    ]
     for column in columns:
         cells = []
         for method in (GOLD_ALONE, BEST):
@@ -158,8 +161,9 @@ def scores(rows: Rows, encoder: str, gold: int, columns: List[str]) -> str:
 
 def chosen(rows: Rows) -> str:
     """What was packaged, how sure it says it is, and how long it took."""
-    heads = ("data", "size", "gold", "seed", "chosen", "F1 where chosen", "F1 on test", "calibration error", "words/s")
-    lines = [f"| {' | '.join([*heads, 'minutes', 'CPU minutes'])} |", "|---" * (len(heads) + 2) + "|"]
+    heads = ["data", "size", "gold", "seed", "chosen", "F1 in cross-validation", "F1 on test", "calibration error"]
+    heads += ["words/s", "minutes", "CPU minutes"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for row in sorted(packaged(rows), key=lambda row: (row["encoder"], row["strong"], row["dataset"], row["seed"])):
         error = "-" if row["ece"] is None else f"{row['ece']:.3f}"
         name = row["dataset"] + (f" ({OLDER})" if row.get("older") else "")

@@ -44,10 +44,10 @@ def unless_better(project: Project, margin: float) -> str:
 
 RULES: Dict[str, Callable[[Project], str]] = {
     "highest F1 in cross-validation": by_f1,
-    "highest F1, but the combination where it is less than one point behind": lambda project: project.packaged,
-    "highest F1, students left out": lambda project: by_f1(project, students=False),
-    'always "combined"': lambda project: COMBINED,
-    "combined, unless another is 3 points above it": lambda project: unless_better(project, CLEARLY),
+    "highest F1, but the combination if it is less than one point behind": lambda project: project.packaged,
+    "highest F1, without students": lambda project: by_f1(project, students=False),
+    "always the combination": lambda project: COMBINED,
+    "the combination, unless another is more than 3 points better": lambda project: unless_better(project, CLEARLY),
 }
 
 
@@ -67,8 +67,8 @@ def table(rows: List[Dict[str, Any]]) -> str:
     """RETURNS (str): A line per rule."""
     found = list(projects(rows))
     lines = [
-        "| rule | mean F1 on test | mean regret (best candidate - packaged) | largest | "
-        f"worse than the best by more than {WORSE} |",
+        "| rule | mean F1 on test | mean regret (best candidate - packaged) | largest regret | "
+        f"projects with a regret of more than {WORSE} |",
         "|---" * 5 + "|",
     ]
     for name, rule in RULES.items():

@@ -123,7 +123,7 @@ def link_rows(data: Path) -> Iterator[str]:
     for threshold in THRESHOLDS:
         given = [right for score, right in linked if score >= threshold]
         yield f"| {threshold} | {len(given)} | {sum(given)} | {100 * sum(given) / len(given):.1f} |"
-    yield f"\n{len(linked)} mentions, {len(terms):,} terms, {speed:.0f} mentions a second."
+    yield f"\n{len(linked)} mentions, {len(terms):,} terms, {speed:.0f} mentions per second."
 
 
 def pipeline(terms: Rows, lang: str) -> Language:
@@ -177,11 +177,12 @@ PAGE = """# Abbreviations and ids
 
 ## Abbreviations
 
-Precision, recall and F1 of a term list alone, without and with the component `abbreviations`, and how many of the
-entities that it adds are right. `bc5cdr-linking` are 50 whole abstracts with a list of 80,378 terms; the other data
-sets do not tell which sentences belong to one document: every {block} consecutive ones are taken for one. `half`: every
-second term of the list; `gazetteer-bio`: MeSH, DrugBank and Disease Ontology, which nobody made from the corpus.
-`linear with list`, `list and head`: candidates of a project with half of the list and 250 gold sentences.
+Precision, recall and F1 of a term list without and with the component `abbreviations`, the number of entities that the
+component adds, and how many of them are right. `bc5cdr-linking` has 50 whole abstracts and a list of 80,378 terms. The
+other data sets do not record which sentences belong to one document, so every {block} consecutive sentences are treated
+as one document. `half`: every second term of the list; `gazetteer-bio`: MeSH, DrugBank and Disease Ontology, which were
+not compiled from the corpus. `linear with list` and `list and head` are candidates of a project with half of the list
+and 250 gold sentences.
 
 | data, list | without | with | added | right |
 |---|---|---|---|---|
@@ -189,10 +190,11 @@ second term of the list; `gazetteer-bio`: MeSH, DrugBank and Disease Ontology, w
 
 ## Ids
 
-`bc5cdr-linking`: mentions of 50 abstracts, their borders and labels given; to which of them `term_linker` gives the
-right MeSH id, over its threshold. 98 of the 925 mentions have ids that the list lacks, or none.
+`bc5cdr-linking`: the mentions of 50 abstracts, with their boundaries and labels given. The table shows, for each
+threshold of `term_linker`, to how many mentions it gives an id, and how many of these MeSH ids are right. 98 of the 925
+mentions have ids that the list lacks, or no id.
 
-| threshold | given | right | precision |
+| threshold | ids given | right | precision |
 |---|---|---|---|
 {links}
 """

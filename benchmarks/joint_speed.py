@@ -25,7 +25,7 @@ CATEGORIES = ("tea", "shoes", "vitamins")
 PAGE = """# Where the time of joint labeling goes
 
 `OMP_NUM_THREADS={threads} python benchmarks/joint_speed.py --write`: {n_docs} titles of {title_words} random words, in
-batches of {batch}. Passes go through the encoder alone, forward and backward; updates are those of whole pipelines.
+batches of {batch}. Passes run forward and backward through the encoder alone; updates are those of whole pipelines.
 
 {table}
 

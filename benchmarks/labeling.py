@@ -41,17 +41,17 @@ FEW = [("Drug", "aspirin"), ("Place", "London"), ("Color", "black")]
 INPUTS = ("tokens", "text", "text, split", "rows of text, split")
 PAGE = """# Speed of `label`
 
-`OMP_NUM_THREADS=1 python benchmarks/labeling.py --data DIR --write`. Words per CPU second of one process, {n}
-sentences of each corpus. Floor: spaCy's tokenizer, and a `DocBin` that is written. `label` reads and looks up terms
-besides, and writes groups, shards and receipts. In brackets: its share of the floor (asked: 0.75). Inputs: JSONL with
-tokens; raw text; the same, split into sentences (which the floor does not do); JSONL with text, split.
+`OMP_NUM_THREADS=1 python benchmarks/labeling.py --data DIR --write`. Words per CPU second of one process, {n} sentences
+of each corpus. Floor: spaCy's tokenizer, and writing a `DocBin`. `label` also reads the input and looks up terms, and
+writes span groups, shards and receipts. In brackets: its share of the floor (target: 0.75). Inputs: JSONL with tokens;
+raw text; raw text that is split into sentences (which the floor does not do); JSONL with text that is split.
 
 {table}
 
-The list is compiled in every run, which is not counted here ([how long](gazetteer.md)).
+Every run compiles the term list; this time is not included here ([how long it takes](gazetteer.md)).
 
-What comes on top of the floor is per document: reading a row, making the Doc, its span group and what is stored of it.
-So short texts (OA-Mine: ten words) cost more. In rows of text every row is checked besides.
+The costs above the floor are per document: reading a row, and making the Doc, its span group and its stored data.
+Short texts (OA-Mine: ten words) therefore cost more. In rows of text, each row is also checked.
 
 {memory}
 

@@ -51,10 +51,10 @@ QUESTIONS = (
 PAGE = """# What questions cost
 
 `OMP_NUM_THREADS=1 python benchmarks/mrc_cost.py --data FILE --transformer FOLDER --write`. Words per second of
-`mrc_ner` and of `crf_ner` on the same encoder. A label is a question, of {question_words:.0f} words on the average.
-`ConditionedEncoder` encodes the text once, and what is done for each question comes after; `QueryContextEncoder` reads
-the text anew with every question, so that its cost grows with their number. Sentences of {dataset}, updates of about
-{update_words} words; their entities are given to the labels in turn.
+`mrc_ner` and of `crf_ner` on the same encoder. Each label is a question of {question_words:.0f} words on average.
+`ConditionedEncoder` encodes the text once and adds a step per question; `QueryContextEncoder` reads the text anew with
+every question, so its cost grows with the number of questions. Sentences of {dataset}, updates of about {update_words}
+words; the labels are assigned to the entities in turn.
 
 {tables}
 

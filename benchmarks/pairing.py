@@ -21,9 +21,9 @@ from spacy_weakner.ty import PAIRINGS
 THRESHOLDS = (0.5, 0.3, 0.1)
 INTRODUCTION = """# Pairing starts and ends
 
-`mrc_ner` on the weak labels of CoNLL-2003 (`mrc` of [cofee](cofee.md)), F1 on 300 sentences of dev: each start with its
-nearest end, or the entities with the largest sum of probabilities. The pipelines are the same; only `threshold` and
-`pairing` differ. Reproduce, after cofee.py, with
+`mrc_ner` on the weak labels of CoNLL-2003 (`mrc` of [cofee](cofee.md)), F1 on 300 sentences of dev. "nearest" pairs
+each start with its nearest end; "probable" takes the entities with the largest sum of probabilities. The pipelines are
+the same; only `threshold` and `pairing` differ. Reproduce, after cofee.py, with
 
     python benchmarks/pairing.py --write --gold WORK/conll03-2000/seed0/dev.spacy NAME=WORK/.../mrc/model-best ...
 """

@@ -32,7 +32,7 @@ PAGE = """# How fast pipelines predict
 
 `OMP_NUM_THREADS=1 python benchmarks/prediction.py --data DIR --transformer MINILM_FOLDER --write`. Words per CPU second
 of `nlp.pipe` with batches of {batch} Docs on tokenized sentences of BC5CDR's test ({n_small} for the CNN, {n_large} for
-the Transformer), two labels; all trained a little, all in turn.
+the Transformer), with two labels. All pipelines are trained briefly, and take turns.
 
 ## A convolutional network
 
@@ -43,15 +43,15 @@ Spans have up to {width} tokens. Ratios are to spaCy's `ner`.
 
 ## A Transformer
 
-MiniLM. The plain loop tokenizes, sorts by length, pads batches of 32, and takes the best tag of each first piece: no
-Docs, no decoding. Ratios are to it.
+MiniLM. The plain loop tokenizes, sorts by length, pads batches of 32, and takes the best tag of each first piece,
+without Docs and without decoding. Ratios are to this loop.
 
 {transformer}
 
 ## bfloat16
 
 `use_bfloat16(nlp)`, or `spacy weakner relabel complete --bfloat16`: a `crf_ner` on MiniLM, {updates} updates on gold;
-{scored} sentences of test. bfloat16 is faster only where the CPU multiplies it by itself ({units} here).
+{scored} sentences of test. bfloat16 is faster only on CPUs with instructions for it ({units} here).
 
 {bfloat16}
 

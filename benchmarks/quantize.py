@@ -35,10 +35,10 @@ PAGE = """# A Transformer in int8
 
 `OMP_NUM_THREADS=1 python benchmarks/quantize.py --data DIR --transformer MINILM_FOLDER --gold 250,2000`.
 
-A CRF (recipe `crf_ner`, sizes `transformer` and `linear`), trained with sentences of BC5CDR that the seed draws;
-checkpoints by {dev} sentences of dev. All sentences of test, predicted by `nlp.pipe` with batches of {batch} Docs, all
-pipelines of a row's gold in turn every {in_turn} sentences. int8: `spacy weakner encoder quantize`; bfloat16:
-`use_bfloat16(nlp)`. Same entities: F1 of what is found, taking what float32 finds for gold.
+A CRF (recipe `crf_ner`, sizes `transformer` and `linear`), trained on sentences of BC5CDR that are drawn with the seed;
+the checkpoint is the best on {dev} sentences of dev. `nlp.pipe` predicts all sentences of test in batches of {batch}
+Docs; pipelines with the same gold take turns every {in_turn} sentences. int8: `spacy weakner encoder quantize`;
+bfloat16: `use_bfloat16(nlp)`. Same entities: F1 of the predictions, with those of float32 as gold.
 
 {table}
 

@@ -44,18 +44,18 @@ PAGE = """# Training speed of `token_ner`
 
 `OMP_NUM_THREADS=1 python benchmarks/roster_speed.py --encoder MINILM_FOLDER --write`. Updates on {n} sentences of
 {words} random words with MiniLM: forward, loss, gradients, optimizer. The plain loop has the same encoder and batch,
-and reads its words in the same way. Repetitions are interleaved, medians, in CPU seconds. Asked: at least 0.8 times the
-plain loop.
+and tokenizes its words in the same way. Medians of interleaved repetitions, in CPU seconds. Target: at least 0.8 times
+the speed of the plain loop.
 
 {table}
 
-What a teacher says of a sentence holds until its next renewal, at which it reads the corpus once (not in the figures):
-an update looks it up. An augmented sentence is a second one (the words of these are not counted).
+A teacher's predictions for a sentence are kept, and updates look them up, until the teacher is renewed. It then reads
+the corpus once (not in the figures). An augmented sentence is an additional sentence (its words are not counted).
 
-A pass over {n_pass} sentences of 1 to {longest} words, {mean} on average, in CPU seconds. The plain loop takes 32
-sentences as they come; "like lengths" is the batcher of the recipes; precision "medium" lets the CPU multiply in
-bfloat16 where it has units for that. Batches as they come are {n_come} updates, those of like length {n_alike}.
-Asked: twice the plain loop.
+A pass over {n_pass} sentences of 1 to {longest} words, {mean} on average, in CPU seconds. "As they come": 32 sentences
+per batch, in their order; "like lengths": the batcher of the recipes. With precision "medium" the CPU multiplies in
+bfloat16 if it has units for it. Batches as they come are {n_come} updates, batches of like lengths {n_alike}.
+Target: twice the speed of the plain loop.
 
 {passes}
 

@@ -242,12 +242,13 @@ def with_losses(cluster: Cluster, n_shards: int, seconds: float, share: float, r
 def page(rates: List[Rate]) -> str:
     """RETURNS (str): Markdown."""
     n_shards = SENTENCES // SHARD
-    rows = header("stage", "words/s of a core", "sentences/s of a core", "bytes a sentence", "MB of a process")
+    rows = header("stage", "words/s per core", "sentences/s per core", "bytes per sentence", "MB per process")
     for rate in rates:
         per_second = 1 / rate.core_seconds
         cells = [rate.stage, f"{per_second * rate.words / rate.n:,.0f}", f"{per_second:,.0f}"]
         rows.append(f"| {' | '.join([*cells, f'{rate.bytes / rate.n:,.0f}', f'{rate.memory:,}'])} |")
-    hours = header("stage", "1 core", "1 machine", "16 machines", "16, each lost with 1 %: mean", "95 %", "disk")
+    losing = ("16, each lost with a chance of 1 %: mean", "95th percentile")
+    hours = header("stage", "1 core", "1 machine", "16 machines", *losing, "disk")
     for rate in rates:
         seconds = rate.core_seconds * SHARD
         times = [makespan(Cluster(nodes), n_shards, seconds, {}) for nodes in (1, 16)]

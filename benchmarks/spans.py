@@ -34,15 +34,16 @@ MAX_WIDTH = 8
 NAMES = ("uniform", "weighted", "full table")
 PAGE = """# Speed of the classifier of spans
 
-`OMP_NUM_THREADS=1 python benchmarks/spans.py --write`. Training: an update of the scorer for 16 sentences, from token
-vectors of width 384, two entities each, five labels, spans of any width. "uniform" and "weighted" are the samplers of
-this package (weighted scores all spans first); "full table" scores all n x n pairs from their concatenated features, in
-torch. Repetitions are interleaved, medians; memory is the peak of a process of its own above its start.
+`OMP_NUM_THREADS=1 python benchmarks/spans.py --write`. Training: an update of the scorer for 16 sentences of n tokens,
+from token vectors of width 384, with two entities per sentence, five labels, and spans of any width. "uniform" and
+"weighted" are the samplers of this package (weighted scores all spans first); "full table" scores all n x n pairs from
+their concatenated features, in torch. Medians of interleaved repetitions; memory is the peak of a separate process
+above its start.
 
 {training}
 
 Prediction: pipelines with the same encoder (`spacy.HashEmbedCNN.v2`, width 96, depth 4), spans of up to 8 tokens,
-random words, sentences of 10 to 40 tokens; `spancat` with its default model and ngram suggester. Asked: twice as fast.
+random words, sentences of 10 to 40 tokens; `spancat` with its default model and ngram suggester. Target: twice as fast.
 
 {prediction}
 

@@ -141,14 +141,15 @@ PAGE = """# Terms to add
 
     nice -n 10 python benchmarks/terms.py --data DIR
 
-F1 on test of the term list alone and of what a project packages (linear, 250 gold sentences, one sample). Each round
-the packaged pipeline suggests up to 200 terms that the list lacks, and terms of the list that it overrules
-(`suggest --terms`); the text's hidden gold answers yes, if the phrase is an entity of that label somewhere in the text.
-"sentences": instead, 200 sentences that the first pipeline suggests are annotated and added to the gold. An answer to
-a term takes seconds, a sentence a minute. (`ec` has no hidden gold for most of its text.)
+F1 on test of the term list alone and of the packaged pipeline of a project (linear, 250 gold sentences, one sample). In
+each round, the packaged pipeline suggests up to 200 terms that the list lacks, and terms of the list that it overrules
+(`suggest --terms`). The hidden gold of the text answers "yes" if the phrase is an entity of that label somewhere in the
+text. "sentences": instead of terms, 200 sentences that the first pipeline suggests are annotated and added to the gold.
+Answering a term takes seconds, annotating a sentence takes a minute. (`ec` has no hidden gold for most of its text.)
 
-So answered terms help the list, and whatever else is made of it. The package found nearly all of them before: with them
-it has 0.8 points less to 0.3 more. What it lacks are sentences.
+Answered terms improve the list, and everything else that is built from it. The packaged pipeline found nearly all of
+these terms before: with them, its F1 is between 0.8 points lower and 0.3 points higher. Annotated sentences improve it
+more.
 
 | data | answered | answers | yes | term list | packaged |
 |---|---|---|---|---|---|

@@ -40,16 +40,16 @@ Reading {docs} Docs of {words} random words with two span groups each, as exampl
 
 {reading}
 
-srsly looks for converters among all that is registered and all entry points of the environment, several times per Doc;
-`spacy_weakner.Corpus.v1` lets it look once.
+srsly searches all registered functions and all entry points of the environment for converters, several times per Doc;
+with `spacy_weakner.Corpus.v1` it searches once.
 
-Updates of `token_ner` with {encoder} under `spacy_weakner.MatmulPrecision.v1`, each setting in a process of its own:
+Updates of `token_ner` with {encoder} under `spacy_weakner.MatmulPrecision.v1`, each setting in a separate process:
 {batches} batches of about {words_in_batch} words, in sentences of 8 to 60 words. Memory is the peak above that of the
 loaded pipeline.
 
 {precision}
 
-Each was measured once. Units for bfloat16: {units}.
+Each setting was measured once. The CPU has units for bfloat16: {units}.
 
 {conditions}
 """

@@ -40,21 +40,21 @@ PAGE = """# A Transformer as encoder
 ## Speed
 
 Words per CPU second of a `crf_ner` on MiniLM: in training (updates with the batches of the size's config), in
-prediction (`nlp.pipe`, {sentences} sentences of BC5CDR's test), and of the encoder alone that gets the same sentences
+prediction (`nlp.pipe`, {sentences} sentences of BC5CDR's test), and of the encoder alone, which gets the same sentences
 at once. The plain loop tokenizes, sorts all sentences by length, pads batches of 32, and takes the best tag of each
-first piece: no Docs, no decoding. Ratios are to spacy-transformers, and in the last column to the loop.
+first piece, without Docs and without decoding. Ratios are to spacy-transformers, in the last column to the loop.
 
 {speed}
 
-`TransformerEncoder` sorts what it is given by length and reads some 700 pieces at a time on a CPU, whose caches hold
-what comes of these. spacy-transformers reads what it is given at once, padded to the longest: the heads give it small
-batches of like length in prediction, and so do the configs in training.
+`TransformerEncoder` sorts its input by length. On a CPU it reads about 700 pieces at a time, so that intermediate
+results stay in the CPU's caches. spacy-transformers reads its whole input at once, padded to the longest sentence; it
+gets small batches of like length from the heads in prediction, and from the configs in training.
 
 {conditions}
 
 ## F1
 
-BC5CDR, {gold} sentences of gold drawn with the seed, checkpoints by {dev} sentences of dev, test.
+BC5CDR, {gold} gold sentences drawn with the seed; the best checkpoint on {dev} sentences of dev, scored on test.
 
 {f1}
 """

@@ -158,21 +158,22 @@ PAGE = """# Word vectors of text
 
     python benchmarks/vectors.py --data DIR --transformer MINILM_FOLDER
 
-A linear CRF (size `linear`) without vectors, and with clusters of vectors that `encoder vectors` makes of text. Own
+A linear CRF (size `linear`) without vectors, and with clusters of vectors that `encoder vectors` makes from text. Own
 text: 4,500 sentences of train, without their labels. More text: these and 129,130 PubMed sentences for BC5CDR, all
-14,041 sentences of train for CoNLL-2003. Pieces: subword vectors that `encoder distill` makes of MiniLM (22 million
-weights) beside the features, size `linear-static`. F1 on 2,000 sentences of dev, mean and standard deviation of the
-samples. `list`: the head reads the matches of a term list as well, half of that of BC5CDR, all of that of CoNLL-2003.
+14,041 sentences of train for CoNLL-2003. Pieces: subword vectors that `encoder distill` makes from MiniLM (23 million
+weights), used in addition to the features (size `linear-static`). F1 on 2,000 sentences of dev, mean and standard
+deviation over the samples. `list`: the head also reads the matches of a term list: half of BC5CDR's list, all of
+CoNLL-2003's.
 
 {table}
 
-Pieces bring more than own text, and own text brings something beside them: 0.7 points on average of these twelve rows,
-and nowhere 0.2 less than pieces alone. So a project of the size `linear-static` reads both.
+On average, pieces gain more than own text. Own text adds to pieces: 0.7 points on average over these twelve rows,
+and in no row are both together 0.2 below pieces alone. So a project of the size `linear-static` uses both.
 
 ## Settings that were compared
 
-The same heads on the same sentences of dev, gold alone, mean F1 of 100 and two samples of 250 sentences of both data
-sets, vectors of all of train; once, by a script that is not kept:
+The same heads on the same sentences of dev, gold alone, mean F1 of one sample of 100 and two samples of 250 sentences
+of both data sets, vectors of all of train; measured once, by a script that is not kept:
 
 | | F1 |
 |---|---|
@@ -180,23 +181,24 @@ sets, vectors of all of train; once, by a script that is not kept:
 | singular vectors | 64.7 |
 | singular vectors times roots of the singular values | 65.2 |
 | singular vectors times singular values | 65.4 |
-| the same roots, k-means until it converges | 65.1 |
-| times singular values, and words without a vector have their shape as cluster | 65.6 |
+| times roots of the singular values, k-means until it converges | 65.1 |
+| times singular values; words without a vector get their shape as cluster | 65.6 |
 
-Levels of clusters, mean of five samples of 50 to 1,000 sentences of each: 32, 128, 512 and 1,000: 64.6; 64 and 500:
-64.0; 128: 62.7; none: 60.1.
+Clusters per level, mean F1 of five samples of 50 to 1,000 sentences of each data set: 32, 128, 512 and 1,000: 64.6;
+64 and 500: 64.0; 128: 62.7; none: 60.1.
 
-Own text holds nearly all of BC5CDR's train, so the gold's own sentences too: rare words of the gold then have clusters
-more often than those of dev. Without these sentences (gold alone, first sample) 1,000 gold sentences have 75.7 in the
-place of 74.5, which is still less than without vectors (76.2), 250 have 63.7 (63.3); CoNLL-2003 with 250 70.6 (70.6).
-So projects make vectors of the text alone.
+Own text holds nearly all of BC5CDR's train, and thus also the gold sentences: rare words of the gold then have clusters
+more often than rare words of dev. Without these sentences in the text (gold alone, first sample), 1,000 gold sentences
+have 75.7 instead of 74.5, which is still less than without vectors (76.2); 250 have 63.7 (with them 63.3); for
+CoNLL-2003, 250 have 70.6 (70.6). So projects make vectors from the text alone.
 
-A project with nothing but text (4,000 sentences) and 100 gold sentences, no list, packaged (`init project` without
-`--terms`; without vectors: its stage `vectors` taken out of project.yml), F1 on test, first sample, once: CoNLL-2003
-62.9 with vectors and 56.8 without, BC5CDR 57.1 and 52.4.
+A project with only text (4,000 sentences) and 100 gold sentences, without a list, packaged (`init project` without
+`--terms`; for the figures without vectors, the stage `vectors` was removed from its project.yml), F1 on test, first
+sample, measured once: CoNLL-2003 62.9 with vectors and 56.8 without, BC5CDR 57.1 and 52.4.
 
-A project with half of BC5CDR's list, 100 gold sentences and the 129,130 PubMed sentences beside the 4,000 of its text,
-F1 on test, first sample, once: packaged 71.4, with the 4,000 alone 70.3; gold alone 57.3 and 51.7; 5.2 CPU minutes.
+A project with half of BC5CDR's list, 100 gold sentences, and the 129,130 PubMed sentences added to the 4,000 of its
+text, F1 on test, first sample, measured once: packaged 71.4, with the 4,000 alone 70.3; gold alone 57.3 and 51.7; 5.2
+CPU minutes.
 
 A head on weak labels alone (2,000 sentences of train with the list's matches; vectors of all of train): 62.1 without
 and 62.6 with vectors on BC5CDR, 43.5 and 45.1 on CoNLL-2003.
@@ -204,9 +206,9 @@ and 62.6 with vectors on BC5CDR, 43.5 and 45.1 on CoNLL-2003.
 ## Cost
 
 `benchmarks/package_speed.py` on CoNLL-2003's dev, one thread, two runs each on a busy machine: 134,000 and 153,000
-words per CPU second without vectors, 133,000 and 137,000 with clusters. A head stores 0.1 MB more (4,500 sentences).
-Vectors of 133,690 sentences (3.9 million tokens): 40 s on a busy machine, and 645 MB. In CPU seconds 14 go to the
-reading of 129,130 of them as JSONL; counting eight times as many and the decomposition take 8, in 747 MB.
+words per CPU second without vectors, 133,000 and 137,000 with clusters. Clusters add 0.1 MB to a head (4,500
+sentences). Vectors of 133,690 sentences (3.9 million tokens) take 40 s on a busy machine, and 645 MB. Reading 129,130
+of these sentences as JSONL takes 14 CPU seconds; counting eight times as many and the decomposition take 8, and 747 MB.
 """
 
 if __name__ == "__main__":

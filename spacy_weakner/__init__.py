@@ -1,7 +1,7 @@
 """Train spaCy entity recognizers from raw text, term lists, noisy labels and a little gold.
 
-Everything registers itself through entry points: after installation, configs can name the components,
-architectures, losses, readers and callbacks of this package without `--code`.
+Everything is registered through entry points: after installation, configs can name the components, architectures,
+losses, readers and callbacks of this package without `--code`.
 """
 
 from .about import __version__

@@ -1,4 +1,4 @@
-"""What the code is: what everything made by it depends on, besides input and settings."""
+"""The version of the code, which all outputs depend on, besides input and settings."""
 
 import hashlib
 import sys
@@ -14,26 +14,25 @@ _HERE = Path(__file__).parent
 
 
 def code_version() -> str:
-    """Tell one state of the whole package, and of the own file of a user, from another."""
+    """Return an identifier of the state of the whole package, and of the user's own code file."""
     return f"{__version__} {_package_hash()}{_own_hash()}"
 
 
 def stamp(path: Path) -> None:
-    """Write the version to a file that workflows depend on, unless the file has it already."""
+    """Write the version to a file that workflows depend on, unless the file already has it."""
     text = code_version() + "\n"
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)
 
 
 def hash_sources(folder: Path) -> str:
-    """SHA-256 of all sources in the folder of a package, with their relative names; not of the byte code that Python
-    writes beside them."""
+    """Return the SHA-256 of all sources in the folder of a package, with their relative names, without byte code."""
     digest = hashlib.sha256()
     sources = (path for path in folder.rglob("*") if path.suffix in (".py", ".cfg", ".jinja") and path.is_file())
     for path in sorted(sources):
         name = path.relative_to(folder).as_posix().encode("utf-8")
         data = path.read_bytes()
-        # Lengths keep the border between name and contents, and between files, apart.
+        # Lengths separate names from contents, and files from each other.
         digest.update(b"%d %d\n" % (len(name), len(data)) + name + data)
     return digest.hexdigest()
 
@@ -48,7 +47,7 @@ def _own_hash() -> str:
     return f" {hashlib.sha256(path.read_bytes()).hexdigest()[:16]}" if path is not None and path.is_file() else ""
 
 
-# No command: to import all that commands need takes seconds.
+# Not a command: the imports that commands need take seconds.
 if __name__ == "__main__":
     try:
         stamp(Path(sys.argv[1]))

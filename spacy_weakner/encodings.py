@@ -1,4 +1,4 @@
-"""Text that is not UTF-8: which encoding it has, and how to convert it."""
+"""Text that is not UTF-8: detection of its encoding, and how to convert it."""
 
 import re
 import shlex
@@ -7,7 +7,7 @@ from typing import Optional
 
 from .errors import Errors, WeaknerError
 
-SAMPLE = 1 << 16  # bytes from the beginning of a file that tell its encoding
+SAMPLE = 1 << 16  # bytes from the start of a file used to detect its encoding
 _MARKS = (
     (b"\xff\xfe\x00\x00", "UTF-32"),
     (b"\x00\x00\xfe\xff", "UTF-32"),
@@ -18,12 +18,12 @@ _HIGH = re.compile(rb"[\x80-\xff]+")
 
 
 def guess_encoding(sample: bytes) -> Optional[str]:
-    """The encoding of text that is not plain UTF-8, as iconv names it; "UTF-8" if only some bytes do not belong to it;
-    None if it cannot be told."""
+    """Return the encoding of text that is not valid UTF-8, as named by iconv; "UTF-8" if only some bytes are invalid;
+    None if it cannot be detected."""
     for mark, name in _MARKS:
         if sample.startswith(mark):
             return name
-    # Half of the bytes of European text in UTF-16 are zero, all on the same side.
+    # Half of the bytes of European text in UTF-16 are zero, all at even or all at odd positions.
     zeros = (sample[::2].count(0), sample[1::2].count(0))
     if sum(zeros) > len(sample) / 5:
         return "UTF-16LE" if zeros[1] > zeros[0] else "UTF-16BE"
@@ -32,15 +32,15 @@ def guess_encoding(sample: bytes) -> Optional[str]:
     if sum(character > "\x7f" for character in text) > 2 * strays:
         return "UTF-8"
     runs = _HIGH.findall(sample)
-    # In languages with Latin letters, letters beyond ASCII rarely stand together.
+    # In languages with the Latin script, non-ASCII letters rarely stand together.
     if not runs or sum(map(len, runs)) > 2.5 * len(runs):
         return None
     return "WINDOWS-1252"
 
 
 def wrong_encoding(path: Path, sample: bytes, line: int, position: int, reason: str) -> WeaknerError:
-    """What to raise for a file that is not UTF-8: `sample` is its beginning, unpacked, with the line (from 1) that
-    cannot be read at a byte (from 0)."""
+    """Return the error for a file that is not UTF-8. `sample` is its beginning, unpacked, followed by the invalid line.
+    `line` (from 1) and the byte `position` (from 0) locate the error."""
     encoding = guess_encoding(sample)
     name, out = shlex.quote(str(path)), shlex.quote(_beside(path))
     if encoding is None and reason == NULS:
@@ -64,7 +64,7 @@ NULS = "a zero byte"
 
 
 def convert_command(path: Path, encoding: str, options: str = "") -> str:
-    """The command that converts a file to UTF-8; `.gz` and `.bz2` are unpacked and packed again."""
+    """Return the command that converts a file to UTF-8; `.gz` and `.bz2` are unpacked and packed again."""
     name, out = shlex.quote(str(path)), shlex.quote(_beside(path))
     packer = {".gz": "gzip", ".bz2": "bzip2"}.get(path.suffix.lower())
     if packer is not None:

@@ -52,75 +52,79 @@ class Errors:
     WK331 = "[WK331] '{setting}' works only {where}. Leave it out{instead}."
     WK364 = "[WK364] The config {config} has {reason}."
     WK369 = (
-        "[WK369] {reason} See '--help' for the options; settings of the config have a dot, as in "
-        "--training.max_steps 100."
+        "[WK369] {reason} Run the command with '--help' to list its options. To override a setting of the config, "
+        "write its dotted name, for example --training.max_steps 100."
     )
     WK020 = (
-        "[WK020] {what} with {there}, but the config says {here}. Set it back in the config, or make the former anew."
+        "[WK020] {what} with {there}, but the config has {here}. Change the config back to that value, or create the "
+        "corpus or pipeline again with the new one."
     )
-    WK303 = "[WK303] Give exactly one of: a term list (terms), a pipeline, or a declaration of sources (sources)."
-    WK401 = "[WK401] Give candidates as NAME=PATH, at least one, and each with a name of its own ({reason})."
+    WK303 = (
+        "[WK303] Give exactly one of these: a term list (terms), a pipeline (pipeline), or a file that declares "
+        "sources (sources)."
+    )
+    WK401 = "[WK401] Give at least one candidate as NAME=PATH, each with a different name ({reason})."
     WK411 = (
         "[WK411] {what}. Give a test set with candidates to compare (test, candidates), or a corpus of weak labels to "
         "analyze (labels), or both."
     )
     WK602 = (
-        "[WK602] The size '{size}' has no Transformer, so neither its name nor its precision can be set. Leave them "
-        "out, or choose another size. Those of '{recipe}' with a Transformer: {sizes}."
+        "[WK602] The size '{size}' has no Transformer, so the name and the precision of a Transformer cannot be set. "
+        "Remove these settings, or choose a size with a Transformer. For '{recipe}', these are: {sizes}."
     )
     # Files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
-    WK109 = "[WK109] {path} is a folder, but a file is needed here. Give the file itself."
+    WK109 = "[WK109] {path} is a folder, but a file is needed here. Give the path of a file."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
     WK103 = "[WK103] {path}, {place}: {reason}"
     WK104 = "[WK104] {path} {found} (line {line}, byte {position}: {reason}). {cure}"
     WK620 = (
-        "[WK620] {path} holds zero bytes (line {line}, byte {position}), so it is no plain text, or damaged. Write it "
-        "again as UTF-8, or remove them: tr -d '\\000' < {file} > {out}"
+        "[WK620] {path} contains zero bytes (line {line}, byte {position}), so it is not plain text or is damaged. "
+        "Save it again as UTF-8, or remove the zero bytes: tr -d '\\000' < {file} > {out}"
     )
-    WK105 = "[WK105] Cannot tell the format of {path}. {cure}."
+    WK105 = "[WK105] Cannot determine the format of {path}. {cure}."
     WK206 = "[WK206] {path} cannot be read ({reason}). {cure}."
     WK304 = (
-        "[WK304] The output {path} is, lies in, or holds a part of the input {input}. "
-        "Nothing ever overwrites its input: choose another output."
+        "[WK304] The output {path} is the same as the input {input}, lies in it, or contains a part of it. Inputs are "
+        "never overwritten: choose another output."
     )
     WK305 = "[WK305] The output {path} must be {expected}."
     WK300 = (
-        "[WK300] {path} exists and is no earlier result of the same command for this output, so it is neither "
-        "overwritten nor removed. Remove it, or choose another output."
+        "[WK300] {path} exists, but it is not the result of an earlier run of this command with this output, so it is "
+        "neither overwritten nor removed. Remove it, or choose another output."
     )
     WK314 = (
         "[WK314] {path} {exists}. Choose another output, or set 'overwrite' (command line: --overwrite) to replace it."
     )
     WK785 = (
-        "[WK785] {path} could not be written: {reason}. Make room, or choose another place, and run the same command "
-        "again."
+        "[WK785] {path} could not be written: {reason}. Free some space or choose another location, and run the same "
+        "command again."
     )
     WK786 = (
-        "[WK786] {path} is no file but a pipe or a device, which can be read only once; here it has to be read again. "
-        "Write its contents to a file first, and give that."
+        "[WK786] {path} is a pipe or a device, which can be read only once, but it has to be read several times here. "
+        "Write its contents to a file first, and give that file."
     )
     WK787 = (
-        "[WK787] {path} is being written by another run, which holds {lock}. Two runs never share an output: wait for "
-        "that one, end it, or choose another output."
+        "[WK787] {path} is being written by another run, which holds the lock {lock}. Two runs cannot share an output: "
+        "wait for the other run, stop it, or choose another output."
     )
     WK789 = (
-        "[WK789] The corpus in {path} is not whole: the run that was writing it has ended before, or goes on. Run the "
-        "same command again; after parts of it (--shard), once without them."
+        "[WK789] The corpus in {path} is incomplete: the run that writes it was interrupted or is still running. Run "
+        "the same command again. If you wrote the corpus in parts (--shard), run the command once without --shard."
     )
     # Formats of other tools
     WK371 = (
         "[WK371] {path} is WebAnno TSV, whose columns are not tokens and tags. Export the documents from INCEpTION as "
-        "'CoNLL 2002', or as 'UIMA CAS XMI', which a script of ours reads (docs/formats.md#inception)."
+        "'CoNLL 2002', or as 'UIMA CAS XMI' and convert them with the script in docs/formats.md#inception."
     )
     WK372 = (
         "[WK372] No document {place} has the span group '{key}' (groups there: {groups}). Correct 'spans_key' (command "
-        "line: --spans-key), or leave it out to take the entities."
+        "line: --spans-key), or remove it to use the entities."
     )
     WK742 = (
-        "[WK742] {path}, {place}: the span {span} should cover {expected}, but there is {found}. No unit of offsets "
-        "fits all of {n} records (misfits: {misfits}). Correct them, or take one (nothing is known about its misfits "
-        "then): spacy weakner convert {file} NEW.spacy --offsets {unit}"
+        "[WK742] {path}, {place}: the span {span} should cover {expected}, but the text there is {found}. No unit of "
+        "offsets fits all {n} records (records that do not fit, by unit: {misfits}). Correct the offsets, or choose a "
+        "unit (spans that do not fit it then count as unknown): spacy weakner convert {file} NEW.spacy --offsets {unit}"
     )
     WK746 = (
         "[WK746] {path}: the token {token} with the tag {tag} (in {text}) could not be read back from columns. Rename "
@@ -134,64 +138,66 @@ class Errors:
         "one that can be downloaded or is in the cache."
     )
     WK352 = (
-        "[WK352] The encoder '{name}' has no weights as safetensors, and others are not read, since pickles can "
-        "execute code. Load it where you trust it, and store it with save_pretrained(folder, safe_serialization=True)."
+        "[WK352] The encoder '{name}' has no safetensors weights. Weights in other formats are not read, because "
+        "pickles can execute code. If you trust the encoder, load it yourself and save it with save_pretrained(folder, "
+        "safe_serialization=True)."
     )
     WK353 = "[WK353] '{name}' cannot be used: {reason}."
     WK354 = (
-        "[WK354] The checkpoint '{name}' has no head for masked-language modeling (not there: {missing}). Choose one "
-        "that has, or train a new head with 'spacy weakner encoder adapt --train-head'."
+        "[WK354] The checkpoint '{name}' has no head for masked-language modeling (missing weights: {missing}). Choose "
+        "a checkpoint with such a head, or train a new head with 'spacy weakner encoder adapt --train-head'."
     )
     WK358 = "[WK358] {what} cannot be used: {reason}."
-    WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another, or the CPU: --gpu-id -1."
+    WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another GPU, or use the CPU (--gpu-id -1)."
     WK731 = (
-        "[WK731] The encoder has no table of word pieces. Give its folder: --paths.pieces FOLDER, which 'spacy weakner "
-        "encoder distill' makes."
+        "[WK731] The encoder has no table of word pieces. Create a table with 'spacy weakner encoder distill', and "
+        "give its folder: --paths.pieces FOLDER"
     )
     WK800 = (
-        "[WK800] What is stored of '{name}' is damaged: {reason}. Copy the pipeline again from where it was made, or "
-        "train it anew."
+        "[WK800] The stored data of '{name}' is damaged: {reason}. Copy the pipeline again from its original location, "
+        "or train it again."
     )
     # Components
     WK001 = (
         "[WK001] '{name}' has no labels. Give labels in [initialize.components.{name}.labels], call add_label(), or "
-        "train on a corpus that holds {kind} labels."
+        "train on a corpus that contains {kind} labels."
     )
     WK003 = (
-        "[WK003] '{name}' found the {kind} label '{label}', which it was not initialized with (labels: {labels}). Fix "
-        "the corpus, or list the label in [initialize.components.{name}.labels]."
+        "[WK003] '{name}' found the {kind} label '{label}', which it was not initialized with (labels: {labels}). "
+        "Correct the corpus, or add the label to [initialize.components.{name}.labels]."
     )
     WK008 = "[WK008] '{name}' is not initialized: run nlp.initialize() or load a trained pipeline first."
     WK032 = (
-        "[WK032] The question '{query}' leaves no room for text within {max_length} pieces. Shorten it, or raise "
-        "the encoder's max_length."
+        "[WK032] The question '{query}' leaves no room for text within {max_length} word pieces. Shorten the question, "
+        "or raise the encoder's max_length."
     )
-    WK036 = "[WK036] {where}: no question for the labels {labels}. Give one for each, a text with at least one word."
+    WK036 = "[WK036] {where}: no question for the labels {labels}. Give each label a question with at least one word."
     WK041 = (
-        "[WK041] '{text}' has the categories {cats}, but for '{name}' a sentence has one category: one value is 1, all "
-        "others are 0. Correct the corpus, or set 'exclusive_classes = false'."
+        "[WK041] '{text}' has the categories {cats}, but '{name}' needs exactly one category per sentence: one value "
+        "is 1, and all others are 0. Correct the corpus, or set 'exclusive_classes = false'."
     )
     WK042 = (
-        "[WK042] '{name}' has one category, '{label}', and none to tell it from. Give it another one, or set "
-        "'exclusive_classes = false'."
+        "[WK042] '{name}' has only one category, '{label}', so there is nothing to choose between. Add another "
+        "category, or set 'exclusive_classes = false'."
     )
     WK715 = "[WK715] '{name}' cannot be fitted: {reason}."
     # Term lists
-    WK200 = "[WK200] {path} holds no terms."
+    WK200 = "[WK200] {path} contains no terms."
     WK202 = (
-        "[WK202] '{name}' has no terms: nothing to match. Give them in [initialize.components.{name}.terms] "
-        '(for example with @readers = "spacy_weakner.TermList.v1"), or call add_terms().'
+        "[WK202] '{name}' has no terms to match. Give terms in [initialize.components.{name}.terms] (for example with "
+        '@readers = "spacy_weakner.TermList.v1"), or call add_terms().'
     )
     WK203 = (
-        "[WK203] '{name}' matches on LEMMA, but the tokens have no lemmas. Put a component that sets them before it."
+        "[WK203] '{name}' matches on LEMMA, but the tokens have no lemmas. Add a component that sets lemmas before "
+        "'{name}'."
     )
     WK204 = (
         "[WK204] '{name}' skipped all {count} terms (stop list: {stop}, shorter than 'min_length': {short}, "
         "without tokens: {empty}). Relax these settings, or check the terms."
     )
     WK671 = (
-        "[WK671] The terms of '{name}' have to be a list (of strings, of pairs (label, term), or of rows "
-        '{{"label", "term"}}), a dictionary from labels to lists of terms, or a reader: {reason}. Files are read by '
+        "[WK671] The terms of '{name}' must be a list (of strings, of pairs (label, term), or of rows {{\"label\", "
+        '"term"}}), a dictionary from labels to lists of terms, or a reader: {reason}. To read a file, use '
         "make_term_list(path)."
     )
     WK810 = (
@@ -200,10 +206,10 @@ class Errors:
     )
     # Training
     WK004 = (
-        "[WK004] '{name}' needs the training clock. Add to the config, in the section [training.before_update]: "
-        '@callbacks = "spacy_weakner.TrainingClock.v1"'
+        "[WK004] '{name}' needs the training clock. Add this line to the section [training.before_update] of the "
+        'config: @callbacks = "spacy_weakner.TrainingClock.v1"'
     )
-    WK006 = "[WK006] The loss of '{name}' is {loss} (not a number). Lower the learning rate or check the corpus."
+    WK006 = "[WK006] The loss of '{name}' is {loss} (not a number). Lower the learning rate, or check the corpus."
     WK007 = (
         "[WK007] Sentence {index} of the batch has no tag sequence that satisfies both its annotations and the "
         "constraints of the tag scheme. Check the annotations, or set 'constrain = \"decoding\"', which allows such "
@@ -214,28 +220,28 @@ class Errors:
         "The architecture and its sizes must be the same in both configs."
     )
     WK018 = (
-        "[WK018] The reader of the {which} corpus uses '{setting}' = {value}, which would lose what weak labels "
-        "need (splitting drops the stored confidences and tags). Remove the setting; split texts with "
-        "'spacy weakner convert' instead."
+        "[WK018] The reader of the {which} corpus uses '{setting}' = {value}, which splits documents and so drops the "
+        "confidences and tags that weak labels need. Remove the setting, and split texts with 'spacy weakner convert' "
+        "instead."
     )
     WK021 = (
-        "[WK021] The pipeline splits '{text}' into other tokens than the corpus has, so that its {what} have no "
-        "place. Use the corpus' tokenizer ([nlp.tokenizer])."
+        "[WK021] The pipeline tokenizes '{text}' differently from the corpus, so its {what} cannot be assigned to "
+        "tokens. Use the tokenizer of the corpus in [nlp.tokenizer]."
     )
     WK022 = (
-        "[WK022] Soft labels must be probabilities that sum to 1 for every token, or all 0. Make them again "
-        "('aggregate')."
+        "[WK022] The soft labels of a token must be probabilities that sum to 1, or all be 0. Create them again with "
+        "the command that wrote them, such as 'spacy weakner aggregate'."
     )
     WK023 = (
-        "[WK023] '{text}' is weakly labeled and has no confidence, which this loss needs. Complete the weak corpus "
-        "with 'spacy weakner relabel complete --folds', or use a loss that needs none."
+        "[WK023] '{text}' is weakly labeled but has no confidence, which this loss needs. Complete the weak corpus "
+        "with 'spacy weakner relabel complete --folds', or use a loss without confidences."
     )
     WK025 = (
-        "[WK025] No example has annotated entities, so '{name}' cannot be calibrated. Give gold (in the span group "
-        "that it learns from, if its 'spans_key' names one)."
+        "[WK025] No example has annotated entities, so '{name}' cannot be calibrated. Give gold with entities; if "
+        "'{name}' has a 'spans_key', the entities must be in that span group."
     )
     WK026 = (
-        "[WK026] In the span group '{key}' the span '{text}' has several labels ({labels}), but it can have one only. "
+        "[WK026] The span '{text}' in the span group '{key}' has several labels ({labels}), but only one is allowed. "
         "Keep one of them."
     )
     WK360 = "[WK360] The training in {output} failed with exit code {code}. The end of {log}: {tail}"
@@ -245,213 +251,221 @@ class Errors:
         "training.eval_frequency."
     )
     WK367 = (
-        "[WK367] {path} has changed since its pipeline was trained without it, or a later training of folds was "
-        "interrupted. Run 'spacy weakner train --folds' again."
+        "[WK367] {path} has changed since the pipeline that does not use it was trained, or a later training of folds "
+        "was interrupted. Run 'spacy weakner train --folds' again."
     )
     WK430 = (
         "[WK430] The members of an ensemble must have the same tags, but '{model}' has {labels}, and '{first}' has "
-        "{other}. List the labels in the config ([initialize.components.NAME.labels]), and use one tag scheme."
+        "{other}. List the labels in the config ([initialize.components.NAME.labels]), and use the same tag scheme for "
+        "all members."
     )
     WK725 = (
-        "[WK725] The folds in {folder} were made on another corpus: none of them holds this document with these labels "
-        "('{text}'). Train folds of this corpus ('spacy weakner train --folds'), or give a pipeline that was trained "
-        "on other data."
+        "[WK725] The folds in {folder} were made from another corpus: none of them contains this document with these "
+        "labels ('{text}'). Train folds on this corpus ('spacy weakner train --folds'), or give a pipeline that was "
+        "trained on other data."
     )
     # Labeling
     WK301 = (
-        "[WK301] No document in {path} has weak labels (span groups that begin with 'weak:', or the entities of "
-        "'aggregate'). Run 'label' first; if it wrote none, all are in the corpora that it excludes."
+        "[WK301] No document in {path} has weak labels (span groups that begin with 'weak:', or entities that "
+        "'aggregate' has written). Run 'spacy weakner label' first. If it wrote no documents, the excluded corpora "
+        "contain all of them."
     )
-    WK302 = "[WK302] {path}: no source '{source}' (sources there: {sources}). Correct 'sources' (--source)."
+    WK302 = (
+        "[WK302] {path} has no source '{source}' (sources there: {sources}). Correct 'sources' (command line: "
+        "--source)."
+    )
     WK306 = (
-        "[WK306] The pipeline '{pipeline}' found no {what} in the whole corpus, but it wrote the span groups: "
-        "{groups}. Choose one of them (label: spans_key, command line: --spans-key)."
+        "[WK306] The pipeline '{pipeline}' found no {what} in the whole corpus, but it wrote these span groups: "
+        "{groups}. Choose one of them with 'spans_key' (command line: --spans-key)."
     )
     WK307 = "[WK307] {path} cannot be read as a sources file: {reason}"
-    WK308 = "[WK308] {place}, [sources.{name}]: '{key}' = {value}, but expected {expected}."
+    WK308 = "[WK308] {place}, [sources.{name}]: '{key}' = {value} is invalid: expected {expected}."
     WK310 = (
-        "[WK310] {path}, used by the source '{source}': {reason}. Correct the pattern; patterns that need more than "
-        "tokens (tags, lemmas) belong into a pipeline with a 'span_ruler', as a source of the kind 'pipeline'."
+        "[WK310] {path}, used by the source '{source}': {reason}. Correct the pattern. For patterns that need tags or "
+        "lemmas, use a source of the kind 'pipeline': a pipeline with a 'span_ruler'."
     )
     WK311 = '[WK311] {place} declares no sources. Add a section like [sources.drugs] with terms = "drugs.csv".'
     WK441 = (
-        "[WK441] No sentence is left of {path} (pages: {pages}). Left out, for too few anchors: {few}, for their "
-        "length: {long}. Lower 'min_anchors', or raise 'max_length'."
+        "[WK441] No sentence of {path} is left (pages: {pages}). Sentences left out for too few anchors: {few}, for "
+        "their length: {long}. Lower 'min_anchors', or raise 'max_length'."
     )
     WK772 = (
-        "[WK772] {path}, used by the source '{source}', holds answers to {found}. Choose one of these prompts: asked "
-        '= "..." in [sources.{source}].'
+        "[WK772] {path}, used by the source '{source}', contains answers to {found}. Choose one of these prompts: "
+        'asked = "..." in [sources.{source}].'
     )
     WK773 = (
-        "[WK773] {path} ends in the middle of a row: 'spacy weakner ask' was killed there, or still runs. Run the same "
-        "'ask' again, which removes it."
+        "[WK773] {path} ends in the middle of a row: 'spacy weakner ask' was interrupted there, or is still running. "
+        "Run the same 'ask' command again: it removes the incomplete row."
     )
     # Language models
     WK443 = (
-        "[WK443] The key would go to {host} without encryption (http://). Give an address with https:// (--url), or "
-        "send it all the same with --insecure."
+        "[WK443] The API key would be sent to {host} without encryption (http://). Give an address with https:// "
+        "(--url), or set --insecure to send it anyway."
     )
     WK764 = "[WK764] Cannot reach {where}: {reason}. {cure}."
     WK765 = (
-        "[WK765] {url} refuses the request about '{text}': {reason}. All answers so far are kept: correct the settings "
-        "(or leave this text out), and run the same command again."
+        "[WK765] {url} rejects the request for '{text}': {reason}. All answers so far are kept: correct the settings "
+        "(or remove this text), and run the same command again."
     )
-    WK766 = "[WK766] The environment variable '{name}' (--key-env) holds no key: it {reason}."
+    WK766 = "[WK766] The environment variable '{name}' (--key-env) contains no API key: it {reason}."
     WK767 = (
-        "[WK767] The address of the endpoint (--url) must begin with http:// or https:// and hold no user or password. "
-        "Keys are read from an environment variable (--key-env)."
+        "[WK767] The address of the endpoint (--url) must begin with http:// or https:// and must not contain a user "
+        "name or password. API keys are read from an environment variable (--key-env)."
     )
     WK769 = (
-        "[WK769] Requests failed, {n} one after the other ({reason}). All answers so far are kept: run the same "
-        "command again later."
+        "[WK769] {n} requests failed in a row ({reason}). All answers so far are kept: run the same command again "
+        "later."
     )
     # Aggregation, completion and calibration
     WK330 = (
         "[WK330] The accuracy of the source '{source}' is unknown: it declares no reliability, and there is no gold "
-        "with its labels. Declare its reliability when labeling, give gold that it has labeled ('gold', on the command "
-        "line --gold), or use the method 'label_model', which needs neither."
+        "with its labels. Declare its reliability when labeling, give gold that it has labeled ('gold'; command line: "
+        "--gold), or use the method 'label_model', which needs neither."
     )
     WK332 = (
         "[WK332] No document in {path} has both gold entities and labels of the sources {sources}. Label the gold "
         "corpus with the same sources first ('spacy weakner label')."
     )
     WK333 = (
-        "[WK333] The sources {sources} propose no entity in {path}, so there is nothing to combine. Check the term "
-        "lists and pipelines that they come from."
+        "[WK333] The sources {sources} propose no entity in {path}, so there is nothing to combine. Check their term "
+        "lists and pipelines."
     )
     WK341 = (
         "[WK341] The pipeline '{pipeline}' has no component that {what}{named} (its components: {names}). Give a "
         "pipeline with {heads}, or the name of the component (--component)."
     )
-    WK343 = "[WK343] The prediction for '{text}' by '{pipeline}' is not a number. Train or adapt that again."
+    WK343 = "[WK343] The prediction for '{text}' by '{pipeline}' is not a number. Train or adapt the pipeline again."
     WK344 = (
-        "[WK344] {path}: '{text}' has entities that are not weak, and they would be overwritten. Give a corpus "
-        "that 'spacy weakner aggregate' has made."
+        "[WK344] {path}: '{text}' has entities that are not weak labels and would be overwritten. Give a corpus that "
+        "'spacy weakner aggregate' has written."
     )
     WK701 = (
         "[WK701] {what} needs an estimate of how good the weak labels are. Calibrate on held-out gold that the weak "
-        "sources have labeled too (command line: --folds), or give {instead}."
+        "sources have also labeled (command line: --folds), or give {instead}."
     )
     WK703 = (
-        "[WK703] '{name}' writes no entities (annotate_ents = false): another component decides on its candidates, and "
-        "was fitted to them. Give another component (--component), or set annotate_ents."
+        "[WK703] '{name}' writes no entities (annotate_ents = false): another component, which was fitted to its "
+        "candidates, chooses among them. Give another component (--component), or set annotate_ents."
     )
     WK727 = (
-        "[WK727] No entity that {pipeline} predicts in {path} has a score (ent._.weakner_score). With crf_ner set "
-        "'scores = true'; or give a pipeline that ends with ent_combiner."
+        "[WK727] No entity that {pipeline} predicts in {path} has a score (ent._.weakner_score). Set 'scores = true' "
+        "for crf_ner, or give a pipeline that ends with ent_combiner."
     )
     # Evaluation
     WK400 = (
-        "[WK400] {path} does not hold the sentences of {other} (they differ from document {number} on). Give the same "
-        "sentences, in the same order and with the same tokens."
+        "[WK400] {path} does not contain the same sentences as {other} (they differ from document {number} on). Give "
+        "the same sentences, in the same order and with the same tokens."
     )
     WK402 = (
         "[WK402] Document {number} of {path} {what}, so scores would be meaningless. Give a test set with complete "
         "gold."
     )
     WK403 = (
-        "[WK403] {path} is neither a pipeline (it has no config.cfg) nor a corpus (it holds no .spacy file). "
+        "[WK403] {path} is neither a pipeline (it has no config.cfg) nor a corpus (it contains no .spacy file). "
         "Correct the path."
     )
     WK407 = "[WK407] {path} has no {what}. {cure}."
     WK409 = (
-        "[WK409] The source '{source}' has not labeled document {number} of {path} (sources there: {sources}). "
-        "Correct the name after '#', or let the source label the whole test set."
+        "[WK409] The source '{source}' has not labeled document {number} of {path} (sources there: {sources}). Correct "
+        "the name after '#', or label the whole test set with this source."
     )
     # Projects
     WK680 = (
         "[WK680] There is nothing to learn from{where}. Give gold (--gold), or text (--text) with a term list or other "
-        "sources that label it, or whose rows hold labels themselves ('weak_ents')."
+        "sources that label it. The rows of the text can also contain labels ('weak_ents')."
     )
     WK687 = "[WK687] The wheel could not be built: {reason}"
-    WK689 = "[WK689] The path {path} holds a quote, '$' or backslash, which project files cannot. Rename it."
-    WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Give it another name there."
+    WK689 = "[WK689] The path {path} contains a quote, '$' or backslash, which project files cannot contain. Rename it."
+    WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Rename the source in {path}."
     WK691 = (
-        "[WK691] {path} has a source {name!r}, which is no valid name: no dot, quote, '$', backslash or control "
-        "character, nor white space at the ends. Rename it, under 'weak_ents' or in [sources]."
+        "[WK691] {path} has a source {name!r}, which is not a valid name. A name must not contain a dot, quote, '$', "
+        "backslash or control character, or begin or end with white space. Rename it, under 'weak_ents' or in "
+        "[sources]."
     )
     WK692 = (
-        "[WK692] {path} does not fit the settings of the project: {differences}. Write it anew: 'spacy weakner init "
-        "config {recipe} {file} --overwrite' with --lang, --tokenizer and --size."
+        "[WK692] {path} does not fit the settings of the project: {differences}. Write it again with --lang, "
+        "--tokenizer and --size of the project: 'spacy weakner init config {recipe} {file} --overwrite'"
     )
     WK695 = (
-        "[WK695] {path} has labels of a source '{name}', and the source '{source}' reads the same file: "
-        "they would count twice. Leave out '{source}'."
+        "[WK695] {path} has labels of a source '{name}', and the source '{source}' reads the same file, so these "
+        "labels would count twice. Remove the source '{source}'."
     )
     # Suggestions
     WK775 = (
         "[WK775] No sentence of {path} has an uncertainty.{asked} Give a pipeline with probabilities (--model; "
-        "crf_ner, span_ner, token_ner, mrc_ner, ent_combiner), or at least two voters: sources (--sources), pipelines, "
-        "or a corpus with the span groups of two sources."
+        "crf_ner, span_ner, token_ner, mrc_ner, ent_combiner), or at least two of these, which can disagree: sources "
+        "(--sources), pipelines, or span groups of sources in the corpus."
     )
     WK776 = (
-        "[WK776] {path} has no sentence to suggest: of {read} sentences {excluded} are excluded, and the others are "
-        "empty or annotated. Give more text."
+        "[WK776] {path} has no sentence to suggest: {excluded} of its {read} sentences are excluded, and the others "
+        "are empty or annotated. Give more text."
     )
     WK777 = (
-        "[WK777] {path} has no term to suggest: of {found} phrases that the pipeline finds its lists have {known}, and "
-        "gold refutes {refuted}. Give more text, or another pipeline."
+        "[WK777] {path} has no term to suggest: of the {found} phrases that the pipeline finds, {known} are already in "
+        "its lists, and {refuted} are not entities according to gold. Give more text, or another pipeline."
     )
     # Shards and clusters
     WK312 = (
-        "[WK312] The output {path} is one file, which cannot be made in parts. Choose a folder (a name without suffix) "
-        "for several workers, or for a part of the shards."
+        "[WK312] The output {path} is a single file, which cannot be written in parts. For several workers, or for a "
+        "part of the shards, choose a folder (a name without suffix)."
     )
     WK313 = (
-        "[WK313] A process ended before it had done {what}, perhaps because memory ran out (fewer need less). "
-        "What is finished is kept: run the same command again to continue."
+        "[WK313] A process ended before it finished {what}, perhaps because memory ran out (fewer processes need less "
+        "memory). Finished work is kept: run the same command again to continue."
     )
     WK714 = (
-        "[WK714] The cluster has not made all shards of {path}: its machines do not see the same input and sources. "
-        "Give all of them the same files, and run the same command again."
+        "[WK714] The cluster has not written all shards of {path}, because its machines do not see the same input and "
+        "sources. Make the same files available on all machines, and run the same command again."
     )
     WK723 = (
-        "[WK723] The cluster could not do {what} ({reason}). Finished shards are kept: run the same command again to "
-        "continue."
+        "[WK723] The cluster could not finish {what} ({reason}). Finished shards are kept: run the same command again "
+        "to continue."
     )
-    WK719 = "[WK719] The Ray cluster has no {kind}. Add a machine that has one, or run without it."
+    WK719 = "[WK719] The Ray cluster has no {kind}. Add a machine with a {kind}, or run the command without one."
     WK722 = (
-        "[WK722] The machine {host} has another {what}: {its}, and not {mine}. All machines of a cluster must see "
-        "input, sources and output under the same paths, and have the same Python and the same package."
+        "[WK722] The machine {host} has a different {what}: {its} instead of {mine}. All machines of a cluster must "
+        "see input, sources and output under the same paths, and must have the same versions of Python and of "
+        "spacy_weakner."
     )
 
 
 class Warnings:
     WK906 = (
         "[WK906] '{name}' has source features, but no gold sentence of the first batch has any of the span groups "
-        "{groups}: they will have no effect. Put what writes them before it in the pipeline and into [training] "
-        "annotating_components, or list the sources in 'sources' of the corpus."
+        "{groups}, so these features have no effect. Add the component that writes these groups to the pipeline before "
+        "'{name}' and to 'annotating_components' in [training], or list the sources in 'sources' of the corpus."
     )
     WK907 = (
-        "[WK907] '{name}' was fitted with the predictions of {missing}, and the Docs have none: its entities are "
-        "others now, and their scores no longer calibrated. Leave all components on that it was fitted with, or fit it "
-        "anew without them ('predictions')."
+        "[WK907] '{name}' was fitted with the predictions of {missing}, but the Docs have none: its entities differ, "
+        "and their scores are no longer calibrated. Enable all components that it was fitted with, or fit it again "
+        "without them ('predictions')."
     )
     WK908 = (
-        "[WK908] '{name}' was fitted without the labels {labels}, which weak sources give: such matches are never "
-        "entities. Correct the labels of the terms (a term is a pair of label and term), or fit it anew with gold "
-        "that has them."
+        "[WK908] '{name}' was fitted without the labels {labels}, which weak sources assign: their matches with these "
+        "labels never become entities. Correct the labels of the terms (a term is a pair of label and term), or fit it "
+        "again with gold that has these labels."
     )
     WK900 = (
-        "[WK900] No example that '{name}' was initialized with has any entity annotation ('O' is one): there is "
-        "nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or check the training corpus."
+        "[WK900] None of the examples that '{name}' was initialized with has entity annotation ('O' counts as "
+        "annotation), so there is nothing to learn. Write weak labels to doc.ents with 'spacy weakner aggregate', or "
+        "check the training corpus."
     )
     WK904 = (
-        "[WK904] No example that '{name}' was initialized with has a category that is known to apply (doc.cats, 'cats' "
-        "in JSONL): there is nothing to learn. Check the training corpus."
+        "[WK904] None of the examples that '{name}' was initialized with has a category that is known to apply "
+        "(doc.cats, 'cats' in JSONL), so there is nothing to learn. Check the training corpus."
     )
     WK903 = (
-        "[WK903] The training clock renews every {interval} steps, and the training has only {total_steps}: there will "
-        "be no renewal after the start. Lower 'interval' in [training.before_update], or train longer."
+        "[WK903] The training clock triggers a renewal every {interval} steps, but the training has only {total_steps} "
+        "steps, so nothing is renewed after the start. Lower 'interval' in [training.before_update], or train longer."
     )
     WK902 = (
-        "[WK902] No example that '{name}' was initialized with has the span group '{key}' (spans_key): there is "
-        "nothing to learn. Correct the name of the group, or give a corpus that has it."
+        "[WK902] None of the examples that '{name}' was initialized with has the span group '{key}' (spans_key), so "
+        "there is nothing to learn. Correct the name of the group, or give a corpus that has it."
     )
     WK901 = (
-        "[WK901] {n} of the {total} entities that '{name}' was initialized with are wider than max_width = {max_width} "
-        "tokens (the widest has {widest}): they are left out, and such entities are never found. Raise max_width if "
-        "they matter."
+        "[WK901] {n} of the {total} entities that '{name}' was initialized with are longer than max_width = "
+        "{max_width} tokens (the longest has {widest}). They are left out, and entities of this length are never "
+        "found. Raise max_width if they matter."
     )
 
 

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all."""
+"""Reading and writing of files. Files are written whole or not at all."""
 
 import bz2
 import gzip
@@ -19,9 +19,9 @@ from .scratch import ASIDE, scratch_folder
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a temporary path for a file or a folder, of the same name, and put it in the place of the wanted one when
-    the block ends well. What stands there already is replaced; links are followed. On an error or an interrupt nothing
-    stays behind; what a killed process leaves is found by `scratch.remove_leftovers`."""
+    """Yield a temporary path with the same name, and move the file or folder there to the target path if the block ends
+    without an error. Existing targets are replaced; links are followed. After an error or an interrupt, nothing is left
+    behind; `scratch.remove_leftovers` finds the leftovers of a killed process."""
     path = Path(path).resolve()
     with scratch_folder(path) as folder:
         temporary = folder / path.name
@@ -30,20 +30,20 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def replace(new: Path, path: Path, folder: Path) -> None:
-    """Put a file or a folder in the place of another, which is not seen half removed: it goes into a scratch folder."""
+    """Replace a path. A former folder is moved to the scratch folder first, so that it is never seen half removed."""
     if new.is_dir() and path.exists():
         os.rename(path, folder / f"{path.name}{ASIDE}")
     os.replace(new, path)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all, the same bytes on every system."""
+    """Write a text file, whole or not at all, with the same bytes on all systems."""
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def existing(path: Path, hint: str = "") -> Path:
-    """Check that a path exists. `hint` is what may help to correct it."""
+    """Check that a path exists. `hint` may help to correct it."""
     path = Path(path)
     if not path.exists():
         raise WeaknerError(Errors.WK100.format(path=path, hint=f" ({hint})" if hint else ""))
@@ -51,8 +51,8 @@ def existing(path: Path, hint: str = "") -> Path:
 
 
 def visible_files(folder: Path, suffix: str = "") -> List[Path]:
-    """List files. As in spaCy, what begins with a dot or lies in a folder that does is passed over: another run may be
-    writing it, or was killed while it did."""
+    """Return files, sorted. As in spaCy, files and folders whose name begins with a dot are skipped: another run may be
+    writing them, or was killed while writing."""
     found: List[Path] = []
     for root, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name[0] != "."]
@@ -61,7 +61,7 @@ def visible_files(folder: Path, suffix: str = "") -> List[Path]:
 
 
 def expand_home(path: str) -> Path:
-    """Put the folder of a user in the place of `~` or `~user`, if such a user is known."""
+    """Expand `~` and `~user` to the user's home folder, if there is such a user."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -69,7 +69,7 @@ def expand_home(path: str) -> Path:
 
 
 def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
-    """Check that no output is an input, lies in one, or holds one."""
+    """Check that no output is an input, lies in one, or contains one."""
     sources = {path.resolve(): path for path in inputs}
     above = {parent: path for source, path in sources.items() for parent in source.parents}
     for output in outputs:
@@ -81,7 +81,7 @@ def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
 
 @contextmanager
 def open_packed(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to read; `.gz` and `.bz2` are unpacked on the way."""
+    """Open a file for reading; `.gz` and `.bz2` are unpacked on the fly."""
     path = existing(path)
     if path.is_dir():
         raise WeaknerError(Errors.WK109.format(path=path))
@@ -92,15 +92,15 @@ def open_packed(path: Path) -> Iterator[IO[bytes]]:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure="Make or download it again")) from error
     except OSError as error:
-        # Others (no permission, a broken disk) name the path and say nothing about the contents. Of damaged contents
-        # bz2 raises the class itself, without a number.
+        # Other errors (no permission, a broken disk) name the path and are not about the contents. For damaged
+        # contents, bz2 raises an OSError itself, without an error number.
         if type(error) is not OSError or error.errno is not None:
             raise
         raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure="Make or download it again")) from error
 
 
 def read_lines(path: Path) -> Iterator[str]:
-    """Stream the lines of a UTF-8 text file without their line ends; `.gz` and `.bz2` are unpacked on the way."""
+    """Stream the lines of a UTF-8 text file without line ends; `.gz` and `.bz2` are unpacked on the fly."""
     position = 0
     with open_packed(path) as file_:
         for number, raw in enumerate(file_, start=1):
@@ -109,20 +109,20 @@ def read_lines(path: Path) -> Iterator[str]:
 
 
 def decode_line(raw: bytes, path: Path, number: int, position: int) -> str:
-    """Decode a line of a UTF-8 text file, whose number (from 1) and position are for the message."""
+    """Decode a line of a UTF-8 text file. Its number (from 1) and position are for the message."""
     try:
         line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         offset, reason = error.start, error.reason
         raise wrong_encoding(path, _sample(path, raw), number, position + offset, reason) from error
-    if "\0" in line:  # text in UTF-16 without a mark can be valid UTF-8
+    if "\0" in line:  # text in UTF-16 without a byte order mark can be valid UTF-8
         raise wrong_encoding(path, _sample(path, raw), number, position + raw.index(0), NULS)
     return line.rstrip("\r\n")
 
 
 def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
-    """Parse JSON. Whatever is wrong with it is a `json.JSONDecodeError`; also too deep nesting, numbers of hundreds of
-    digits, and halves of surrogate pairs, which JSON can spell. (All strings can be encoded, and all integers be made
+    """Parse JSON. Any error raises a `json.JSONDecodeError`, including too deep nesting, numbers of hundreds of digits,
+    and halves of surrogate pairs, which JSON can represent. (All strings can be encoded, and all integers converted to
     floats.)"""
     try:
         text = text if isinstance(text, str) else text.decode("utf-8-sig")
@@ -140,7 +140,7 @@ def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
         raise json.JSONDecodeError(reason, "", 0) from error
     except WeaknerError:
         raise
-    except ValueError as error:  # Python refuses to read integers of thousands of digits
+    except ValueError as error:  # Python refuses to parse integers with thousands of digits
         hooked = bool(hooks) and "digits" not in str(error)
         raise json.JSONDecodeError(str(error) if hooked else "a number has too many digits", "", 0) from error
     return value
@@ -153,7 +153,7 @@ def _decoder(hooks: Tuple[Tuple[str, Any], ...]) -> json.JSONDecoder:
 
 @contextmanager
 def reading_stored(name: str) -> Iterator[None]:
-    """Tell of which component it is that something stored is damaged."""
+    """Name the component in errors about damaged stored data."""
     try:
         yield
     except WeaknerError:
@@ -164,7 +164,7 @@ def reading_stored(name: str) -> Iterator[None]:
 
 @contextmanager
 def reading_made(path: Path, command: str) -> Iterator[None]:
-    """Name the file, and the command that makes it, if its JSON has other contents."""
+    """Name the file, and the command that makes it, if its JSON has an unexpected form."""
     try:
         yield
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -173,7 +173,7 @@ def reading_made(path: Path, command: str) -> Iterator[None]:
 
 
 def read_object(path: Path, what: str) -> Any:
-    """Read a JSON or TOML file. `what` it should hold is for the message; no object of JSON may have a name twice."""
+    """Read a JSON or TOML file without duplicate names in JSON objects. `what` is the expected contents, for errors."""
     text = "\n".join(read_lines(path))
     try:
         if path.suffix not in (".json", ".toml"):
@@ -192,7 +192,7 @@ def _unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
 
 
 def is_text(value: Any) -> bool:
-    """True for a string that a Doc can hold: one without halves of surrogate pairs."""
+    """Return True for a string that a Doc can hold: one without halves of surrogate pairs."""
     return isinstance(value, str) and _HALF.search(value) is None
 
 
@@ -201,7 +201,7 @@ def _sample(path: Path, line: bytes) -> bytes:
         return file_.read(SAMPLE) + line
 
 
-# Only then can a string hold a half.
+# Only with such an escape can a string hold a half.
 _HALVES = re.compile(r"\\u[dD][89a-fA-F]")
 _MOST_DIGITS = 300
 _DIGITS = re.compile(rf"[0-9]{{{_MOST_DIGITS}}}")
@@ -210,14 +210,14 @@ _UNPACKERS: Dict[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.op
 
 
 def _parse_integer(digits: str) -> int:
-    """Read an integer of JSON that can be made a float."""
+    """Parse a JSON integer that can be converted to a float."""
     if len(digits) > _MOST_DIGITS:
         raise ValueError("a number has too many digits")
     return int(digits)
 
 
 def _parse_toml(text: str) -> Any:
-    # Imported here: for Python 3.10 it is another package.
+    # Imported here: for Python 3.10, it is a separate package.
     if sys.version_info >= (3, 11):
         import tomllib
     else:

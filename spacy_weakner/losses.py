@@ -1,4 +1,4 @@
-"""Losses on probabilities, one row a token. They take log-probabilities, so that none of them fails at 0 or 1."""
+"""Losses on probabilities, with one row per token. They take log-probabilities, so that none fails at 0 or 1."""
 
 import inspect
 from dataclasses import dataclass
@@ -20,15 +20,15 @@ class ProbabilityLoss(Protocol):
         """Compute the loss.
 
         log_probabilities (Array): Shape (n_tokens, n_classes): log p of the model.
-        truths (Array): Same shape: the wanted probabilities y.
-        RETURNS (Tuple[Array, Array]): Loss of every token, shape (n_tokens,); and its gradient with respect to the
-            log-probabilities, which is finite also where a probability is 0.
+        truths (Array): Same shape: the target probabilities y.
+        RETURNS (Tuple[Array, Array]): Loss of each token, shape (n_tokens,); and its gradient with respect to the
+            log-probabilities, which is finite even where a probability is 0.
         """
 
 
 def loss_of_tokens(loss: ProbabilityLoss, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
-    """Compute a loss, which may be anybody's, and check the form of what it gives: numpy would spread a gradient of a
-    wrong shape over all tokens."""
+    """Compute a loss, which may be user-defined, and check the form of its result: numpy would broadcast a gradient of
+    a wrong shape over all tokens."""
     shape = tuple(truths.shape)
     try:
         result = loss(log_probabilities, truths)
@@ -62,7 +62,7 @@ class CategoricalCrossentropy:
 
         L = -sum_k y_k log p_k
 
-    It converges best of all, and a wrong label pulls without limit.
+    It converges best, but the gradient of a wrong label is not bounded.
     """
 
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
@@ -71,11 +71,11 @@ class CategoricalCrossentropy:
 
 @dataclass(frozen=True)
 class KLDivergence:
-    """The divergence of probabilities from soft labels: the cross-entropy less what no model can avoid.
+    """The divergence of probabilities from soft labels: the cross-entropy minus the entropy of the labels.
 
         L = KL(y || p) = sum_k y_k (log y_k - log p_k)
 
-    It is 0 where both are equal, and for a hard label it is the cross-entropy.
+    It is 0 if both are equal, and equals the cross-entropy for a hard label.
     """
 
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
@@ -85,11 +85,11 @@ class KLDivergence:
 
 @dataclass(frozen=True)
 class MeanAbsoluteError:
-    """Absolute distance between probabilities and labels, halved (Ghosh et al. 2017):
+    """The absolute distance between probabilities and labels, halved (Ghosh et al. 2017):
 
         L = 1/2 sum_k |p_k - y_k|,  which is 1 - p_y for a hard label
 
-    Every wrong label pulls alike, however sure the model is that it is wrong; but it converges slowly.
+    All wrong labels have the same influence, however certain the model is that they are wrong; but it converges slowly.
     """
 
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
@@ -100,11 +100,11 @@ class MeanAbsoluteError:
 
 @dataclass(frozen=True)
 class MeanSquaredError:
-    """Squared distance between probabilities and labels (Ghosh et al. 2017, Section 3.3):
+    """The squared distance between probabilities and labels (Ghosh et al. 2017, Section 3.3):
 
         L = sum_k (p_k - y_k)^2
 
-    It is bounded by 2, so that no wrong label pulls without limit, as it does under cross-entropy.
+    It is bounded by 2, so that no wrong label has unlimited influence, as under cross-entropy.
     """
 
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
@@ -115,8 +115,8 @@ class MeanSquaredError:
 
 @dataclass(frozen=True)
 class GeneralizedCrossEntropy:
-    """Between cross-entropy, which converges well, and mean absolute error, which is robust to wrong labels (Zhang and
-    Sabuncu 2018; Meng et al. 2021, Equation 3):
+    """A loss between cross-entropy, which converges well, and mean absolute error, which is robust to wrong labels
+    (Zhang and Sabuncu 2018; Meng et al. 2021, Equation 3):
 
         L = sum_k y_k (1 - p_k^q) / q
 
@@ -132,33 +132,33 @@ class GeneralizedCrossEntropy:
     def __call__(self, log_probabilities: Array, truths: Array) -> Tuple[Array, Array]:
         if self.q == 0.0:
             return CategoricalCrossentropy()(log_probabilities, truths)
-        # (1 - p^q) / q, also where q is next to 0
+        # (1 - p^q) / q, also for q near 0
         values = -numpy.expm1(self.q * log_probabilities) / self.q
         return _expected(truths, values), -truths * numpy.exp(self.q * log_probabilities)
 
 
 def log_softmax(scores: Array, temperature: float = 1.0) -> Array:
-    """Log-probabilities of each row of scores, which are divided by the temperature; float64."""
+    """Return the log-probabilities of each row of scores, divided by the temperature; float64."""
     cooled = numpy.asarray(scores, dtype="float64") / temperature
     shifted = cooled - cooled.max(-1, keepdims=True)
     return shifted - numpy.log(numpy.exp(shifted).sum(-1, keepdims=True))
 
 
 def log_softmax_gradient(log_probabilities: Array, gradient: Array) -> Array:
-    """Take a gradient with respect to log-probabilities back to the scores of their softmax."""
+    """Convert a gradient with respect to log-probabilities to one with respect to the scores of their softmax."""
     return gradient - numpy.exp(log_probabilities) * gradient.sum(-1, keepdims=True)
 
 
 def sigmoid(scores: Array) -> Array:
-    """Probabilities of log-odds, none of which overflows."""
+    """Return the probabilities of log-odds, without overflow."""
     return numpy.exp(-numpy.logaddexp(0.0, -scores))
 
 
 def binary_cross_entropy(scores: Array, truths: Array) -> Tuple[Array, Array]:
-    """-y log p - (1 - y) log(1 - p), where p is the sigmoid of a score; and its gradient with respect to the scores, of
-    the same shape, float64."""
+    """Return -y log p - (1 - y) log(1 - p), where p is the sigmoid of a score, and its gradient with respect to the
+    scores, of the same shape, in float64."""
     wide = numpy.asarray(scores, dtype="float64")
-    # log(1 + exp(s)) - y s, in parts that are all at least 0 where y is 0 or 1, so that nothing cancels.
+    # log(1 + exp(s)) - y s, in terms that are not negative if y is 0 or 1, so that nothing cancels.
     values = numpy.logaddexp(0.0, -numpy.abs(wide)) + (numpy.maximum(wide, 0.0) - truths * wide)
     return values, sigmoid(wide) - truths
 

@@ -1,4 +1,4 @@
-"""A Python file of the user's own, with registered functions that configs and pipelines name."""
+"""A Python file of the user with registered functions that configs and pipelines name."""
 
 import importlib.util
 import os
@@ -9,26 +9,26 @@ from typing import Optional
 from .errors import Errors, WeaknerError
 from .files import existing
 
-# Environment variable: the file, for the processes that a command starts, too.
+# Environment variable with the file, which is also set for the processes that a command starts.
 OWN_CODE = "WEAKNER_CODE"
 _NAME = "weakner_own_code"
 
 
 def own_code() -> Optional[Path]:
-    """The file, if there is one."""
+    """Return the file, or None."""
     path = os.environ.get(OWN_CODE)
     return Path(path) if path else None
 
 
 def import_own_code() -> None:
-    """Import the file, if there is one, so that what it registers is known."""
+    """Import the file, if there is one, so that its functions are registered."""
     path = own_code()
     if path is None:
         return
     spec = importlib.util.spec_from_file_location(_NAME, existing(path))
     if spec is None or spec.loader is None:
         raise WeaknerError(Errors.WK108.format(what=f"{path} (--code)", reason="it is no Python file"))
-    # Dataclasses look for the module of their class.
+    # Dataclasses look up the module of their class.
     module = sys.modules[_NAME] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""Pipelines: blank ones to read corpora with, trained ones, and parts of these."""
+"""Pipelines: blank ones to read corpora with, trained ones, and their parts."""
 
 import re
 from contextlib import contextmanager
@@ -14,20 +14,20 @@ from .errors import Errors, WeaknerError, check_choice
 
 # Factories of spacy-llm: "llm", "llm_ner", ...
 _LANGUAGE_MODEL = re.compile(r'^\s*factory\s*=\s*"llm(_\w+)?"', re.M)
-# spaCy's codes for an unknown factory or function.
+# spaCy's error codes for an unknown factory or function.
 _NOT_REGISTERED = ("[E002]", "[E893]")
 
 
 def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Language:
-    """A pipeline without components; the tokenizer is a registered one, or None for that of the language."""
+    """Return a pipeline without components. The tokenizer is a registered one; None is that of the language."""
     config = {"nlp": {"tokenizer": {"@tokenizers": tokenizer_name(lang, tokenizer)}}}
     with _language_errors(lang):
         return spacy.blank(lang, config=config)
 
 
 def tokenizer_name(lang: str, tokenizer: Optional[str] = None) -> str:
-    """The registered name of a tokenizer; None is that of the language. No pipeline is made, which takes a tenth of a
-    second for some languages."""
+    """Return the registered name of a tokenizer; None is that of the language. No pipeline is created, which takes a
+    tenth of a second for some languages."""
     with _language_errors(lang):
         default = get_lang_class(lang).default_config["nlp"]["tokenizer"]["@tokenizers"]
     if tokenizer is not None and not spacy.registry.has("tokenizers", tokenizer):
@@ -39,13 +39,13 @@ def tokenizer_name(lang: str, tokenizer: Optional[str] = None) -> str:
 def _language_errors(lang: str) -> Iterator[None]:
     try:
         yield
-    # Also raised where a language needs a package for its tokenizer, or another module of spaCy has its name.
+    # Also raised if a language needs a package for its tokenizer, or if another module of spaCy has its name.
     except (ImportError, AttributeError) as error:
         raise WeaknerError(Errors.WK108.format(what=f"the language '{lang}'", reason=error)) from error
 
 
 def asks_language_model(name: Union[str, Path]) -> bool:
-    """True if a pipeline (a folder or a package) has a component of spacy-llm. The pipeline is not loaded."""
+    """Return True if a pipeline (a folder or a package) has a component of spacy-llm. The pipeline is not loaded."""
     folder = Path(name)
     if not folder.is_dir() and is_package(str(name)):
         folder = get_package_path(str(name))
@@ -54,21 +54,21 @@ def asks_language_model(name: Union[str, Path]) -> bool:
 
 
 def default_component(nlp: Language, is_able: Callable[[Any], bool]) -> Optional[Tuple[str, Any]]:
-    """The component that is used where none is named: the last one that is able to and writes entities, since a
-    combination stands behind what it combines; if none writes any, the last one that is able to."""
+    """Return the component to use if none is named: the last suitable one that writes entities, since a combiner comes
+    after the components that it combines; if none writes entities, the last suitable one."""
     found = [(name, pipe) for name, pipe in nlp.pipeline if is_able(pipe)]
     writing = [(name, pipe) for name, pipe in found if getattr(pipe, "annotate_ents", True)]
     return next(reversed(writing or found), None)
 
 
 def add_sentences(nlp: Language) -> None:
-    """Let a pipeline split texts into sentences as corpora are split, since components learn from sentences."""
+    """Make a pipeline split texts into sentences as corpora are split, since components are trained on sentences."""
     if not any("token.is_sent_start" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names):
         nlp.add_pipe("sentencizer", first=True)
 
 
 def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:
-    """Run the components that stand before another one: encoders that it listens to may be among them."""
+    """Run the components before another one, which may include encoders that it listens to."""
     names = [other for other, _ in nlp.pipeline]
     before = names[: names.index(name)]
     if not before:
@@ -77,12 +77,12 @@ def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:
         return list(nlp.pipe(docs))
 
 
-# What a pipeline that only reads Docs does without. English alone has 1,400 exceptions, made anew at each load.
+# Parts not needed by a pipeline that only reads Docs. English has 1,400 exceptions, created at each load.
 TOKENIZER = ("tokenizer",)
 
 
 def load_pipeline(name: Union[str, Path], exclude: Sequence[str] = ()) -> Language:
-    """Load a trained pipeline, perhaps without some of its parts."""
+    """Load a trained pipeline, optionally without some of its parts."""
     try:
         return spacy.load(name, exclude=exclude)
     except WeaknerError:
@@ -90,7 +90,7 @@ def load_pipeline(name: Union[str, Path], exclude: Sequence[str] = ()) -> Langua
     except Exception as error:  # of many kinds, if a file of the pipeline is damaged
         reason = " ".join(str(error).split()) or type(error).__name__
         if any(code in reason for code in _NOT_REGISTERED):
-            # What is registered is long, and would hide the advice.
+            # The list of registered names is long, and would hide the advice.
             reason = reason.split(" Available names: ")[0].split(" Available factories: ")[0]
             reason = f"{reason} If a file of your own registers it, give the file: --code FILE"
         raise WeaknerError(Errors.WK108.format(what=f"the pipeline '{name}'", reason=reason.rstrip("."))) from error

@@ -1,4 +1,4 @@
-"""How far a long piece of work has come: a bar in terminals and notebooks, lines in logs. Both are tqdm's."""
+"""Progress of long operations: a bar in terminals and notebooks, lines in logs. Both are tqdm's."""
 
 import sys
 from threading import RLock
@@ -8,22 +8,22 @@ from typing import Any, Callable, Generic, Iterable, Iterator, Optional, Sized, 
 from tqdm.std import tqdm
 
 T = TypeVar("T")
-# What is done sooner shows no bar, or no line.
+# Operations that take less time show no bar, or no line.
 _BAR_SECONDS, _LINE_SECONDS = 1.0, 5.0
 
 
 class Progress(Generic[T]):
-    """Shows how much of something is done. Go through it as through the items, or say by `update` what is done.
+    """A display of progress. Iterate over it in place of the items, or call `update`.
 
-    In a terminal or a notebook it is a bar. In a log it is a line on stderr each time that 10 % more are done, from 5
-    seconds on; if nobody knows how much there is to do, a line every half minute.
+    In a terminal or a notebook, it is a bar. In a log, it is a line on stderr after each further 10 %, once 5 seconds
+    have passed; if the total is unknown, one line every half minute.
 
-    items (Optional[Iterable[T]]): What to go through.
-    total (Optional[float]): How much there is to do; None: the number of items, if they have one.
-    desc (str): What is done.
-    unit (str): One of what is counted.
+    items (Optional[Iterable[T]]): Items to iterate over.
+    total (Optional[float]): Total amount; None: the number of items, if they have one.
+    desc (str): Name of the operation.
+    unit (str): Unit of the counts, in the singular.
     enabled (bool): Show anything at all.
-    initial (float): What was done before.
+    initial (float): Amount that was done before.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Progress(Generic[T]):
             self._bar.set_postfix(values, refresh=False)
 
     def close(self) -> None:
-        """Remove a bar; the end of what was shown in lines is shown, too."""
+        """Remove a bar; in a log, print the final state."""
         if self._bar is not None:
             self._bar.close()
 
@@ -82,15 +82,15 @@ def _bar(total: Optional[float], **how: Any) -> Any:
         from tqdm.auto import tqdm as bar
 
         return bar(total=total, leave=False, delay=_BAR_SECONDS, **how)
-    # Of what is known how much it is, a line at each tenth; else one every half minute.
+    # With a known total, one line per tenth; else one line every half minute.
     when = {"mininterval": 0.0, "miniters": total / 10 - 1e-6} if total else {"mininterval": 30.0}
     return _Lines(total=total, delay=_LINE_SECONDS, **when, **how)
 
 
 class _Lines(tqdm):
-    """Prints lines in the place of a bar."""
+    """A tqdm that prints lines instead of a bar."""
 
-    monitor_interval = 0  # nobody has to wake up to print
+    monitor_interval = 0  # no thread has to wake up to print
     disable: bool
 
     def __str__(self) -> str:
@@ -107,7 +107,7 @@ class _Lines(tqdm):
         return lambda text: print(text, file=file, flush=True)
 
     def moveto(self, n: int) -> None:
-        """Lines stand below each other."""
+        """Do nothing: lines are printed below each other."""
 
     def close(self) -> None:
         if not self.disable:
@@ -117,7 +117,7 @@ class _Lines(tqdm):
             self._decr_instances(self)
 
 
-_Lines.set_lock(RLock())  # tqdm's own lock would decide how this program starts processes
+_Lines.set_lock(RLock())  # tqdm's own lock would set how this program starts processes
 
 
 def _is_interactive() -> bool:

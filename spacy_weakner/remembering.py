@@ -1,7 +1,7 @@
-"""What layers read of Docs, remembered while the same Docs are read again and again.
+"""Cache of the values that layers read from Docs, for repeated reading of the same Docs.
 
-Features of words, what sources say, and targets are the same at every evaluation of an objective; making them takes
-longer than all arithmetic.
+Features of words, labels of sources, and targets are the same at each evaluation of an objective, and computing them
+takes longer than all arithmetic.
 """
 
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ _MEMORY = "memory"
 
 @contextmanager
 def remembered(model: Model) -> Iterator[None]:
-    """Let all layers that read by `read_once` remember what they have read. Nothing may be random in it, nor change."""
+    """Make all layers that read by `read_once` cache the results. These must be deterministic and must not change."""
     layers = list(model.walk())
     for layer in layers:
         layer.attrs[_MEMORY] = {}
@@ -27,12 +27,12 @@ def remembered(model: Model) -> Iterator[None]:
 
 
 def read_once(layer: Model, docs: Sequence[Any], read: Callable[[], T]) -> T:
-    """What a function reads of some Docs for a layer, now or before."""
+    """Return the result of a function that reads Docs for a layer, from the cache if possible."""
     memory: Any = layer.attrs.get(_MEMORY)
     if memory is None:
         return read()
     key = (*map(id, docs),)
     if key not in memory:
-        memory[key] = (docs, read())  # the Docs are kept, so that no other object gets their identities
+        memory[key] = (docs, read())  # the Docs are kept, so that no other object gets their ids
     found: T = memory[key][1]
     return found

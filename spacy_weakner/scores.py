@@ -10,7 +10,7 @@ from .ty import Entities, Entity
 
 
 class Strict(BaseModel):
-    """Base of what is stored as JSON: no other keys, no other types, finite numbers, nothing changed later."""
+    """Base of data stored as JSON: no other keys or types, finite numbers, immutable."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
 
@@ -24,41 +24,41 @@ class Counts(NamedTuple):
 
     @property
     def precision(self) -> float:
-        """RETURNS (float): In [0, 100]; 0 if nothing was predicted."""
+        """RETURNS (float): Precision in [0, 100]; 0 if nothing was predicted."""
         return 100.0 * self.tp / max(1, self.tp + self.fp)
 
     @property
     def recall(self) -> float:
-        """RETURNS (float): In [0, 100]; 0 if there is no gold."""
+        """RETURNS (float): Recall in [0, 100]; 0 if there is no gold."""
         return 100.0 * self.tp / max(1, self.tp + self.fn)
 
     @property
     def f1(self) -> float:
-        """RETURNS (float): In [0, 100]."""
+        """RETURNS (float): F1 in [0, 100]."""
         return 100.0 * 2 * self.tp / max(1, 2 * self.tp + self.fp + self.fn)
 
 
 class Accuracy(NamedTuple):
-    """How many tokens and sentences are right, as query understanding counts them (Jiang et al. 2021, Table 7; the
-    share of gold spans that are found is the recall)."""
+    """Numbers of right tokens and sentences, as defined for query understanding (Jiang et al. 2021, Table 7; its share
+    of gold spans found is the recall)."""
 
     tokens: int = 0
-    right_tokens: int = 0  # with the right label, which begin an entity, or do not, as in gold
+    right_tokens: int = 0  # with the right label and the right position (at the start of an entity, or not)
     sentences: int = 0
-    right_sentences: int = 0  # with all entities of gold, and no other
+    right_sentences: int = 0  # with all gold entities, and no others
 
     @property
     def of_tokens(self) -> float:
-        """RETURNS (float): In [0, 100]."""
+        """RETURNS (float): Token accuracy in [0, 100]."""
         return 100.0 * self.right_tokens / max(1, self.tokens)
 
     @property
     def of_sentences(self) -> float:
-        """RETURNS (float): In [0, 100]."""
+        """RETURNS (float): Sentence accuracy in [0, 100]."""
         return 100.0 * self.right_sentences / max(1, self.sentences)
 
     def with_sentence(self, gold: Entities, predicted: Entities, length: int) -> "Accuracy":
-        """RETURNS (Accuracy): The same with one sentence more, of so many tokens."""
+        """Return the accuracy with one more sentence, of `length` tokens."""
         wanted, found = _tags(gold), _tags(predicted)
         wrong = sum(wanted.get(i) != found.get(i) for i in wanted.keys() | found.keys())
         right = set(gold) == set(predicted)
@@ -93,10 +93,10 @@ def count_matches(
 
 
 def as_json(value: Any) -> Any:
-    """Write results as JSON can hold them: a NamedTuple or dataclass becomes a dict of its fields and properties, and
-    `Counts` have the keys "p", "r" and "f1" beside their own.
+    """Convert results to JSON-compatible values: a NamedTuple or dataclass becomes a dict of its fields and properties,
+    and `Counts` also get the keys "p", "r" and "f1".
 
-    value (Any): NamedTuples, dataclasses, dicts, lists, tuples and plain values, nested as one likes.
+    value (Any): NamedTuples, dataclasses, dicts, lists, tuples and plain values, arbitrarily nested.
     RETURNS (Any): The same as dicts, lists and plain values.
     """
     if isinstance(value, Counts):

@@ -1,5 +1,5 @@
-"""Temporary folders that live as long as a run does. Each holds a file that its run has locked: the system frees that
-however the process ends, so that what killed runs have left is told from what is in use.
+"""Temporary folders that exist only during a run. Each holds a file that its run has locked. The system releases the
+lock however the process ends, which distinguishes leftovers of killed runs from folders in use.
 """
 
 import atexit
@@ -15,19 +15,19 @@ from uuid import uuid4
 from .errors import Errors, WeaknerError
 
 _LOCK = ".lock"
-# How the name of an output ends that was moved aside, into a scratch folder, to be replaced.
+# Suffix of an output that was moved into a scratch folder, to be replaced.
 ASIDE = ".old"
 _NAME = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
-# Folders that are in use, and the process that has made them: a forked one inherits the names.
+# Folders in use, and the process that created each: a forked process inherits the names.
 _own: Dict[Path, int] = {}
-# What can only be said of writing, and that no other file would change.
+# Errors that only concern writing, and that no other file would change.
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
 
 
 def try_lock(file_: IO[Any]) -> Optional[bool]:
-    """Lock an open file as long as it is open, without waiting: True if it is locked now, False if another has locked
-    it, None if the file system has no locks."""
-    from filelock import lock_descriptor  # which a pipeline does without
+    """Lock an open file for as long as it is open, without waiting. Return True if it is locked now, False if another
+    process has locked it, None if the file system has no locks."""
+    from filelock import lock_descriptor  # imported here, since pipelines do not need it
 
     try:
         return lock_descriptor(file_.fileno(), blocking=False)
@@ -36,7 +36,7 @@ def try_lock(file_: IO[Any]) -> Optional[bool]:
 
 
 def is_at(file_: IO[Any], path: Path) -> bool:
-    """True if an open file still is the one at a path."""
+    """Return True if an open file is still the file at a path."""
     try:
         there = os.stat(path)
     except FileNotFoundError:
@@ -45,16 +45,16 @@ def is_at(file_: IO[Any], path: Path) -> bool:
 
 
 def place_beside(output: Path) -> Path:
-    """Where temporary files of an output go: beside it; or in it, if it is a folder that is mounted, or within one that
-    cannot be written to."""
+    """Return the folder for temporary files of an output: beside it; or in it, if it is a mounted folder, or a folder
+    whose parent is not writable."""
     inside = output.is_dir() and (os.path.ismount(output) or not os.access(output.parent, os.W_OK))
     return output if inside else output.parent
 
 
 @contextmanager
 def scratch_folder(output: Path) -> Iterator[Path]:
-    """Make a folder beside an output, and remove it at the end; an error names the output if that cannot be made, or
-    the disk is full."""
+    """Create a folder beside an output, and remove it at the end. If it cannot be created, or the disk is full, the
+    error names the output."""
     output = Path(output).resolve()  # "." has no name
     with writing(output, every=True):
         folder, lock = _make(place_beside(output), output.name)
@@ -66,11 +66,11 @@ def scratch_folder(output: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(output: Path) -> None:
-    """Remove what killed runs have left beside an output and in it."""
+    """Remove the leftovers of killed runs beside and in an output."""
     output = Path(output).resolve()
     found = [path for path in _listed(output.parent) if _wanted_name(path.name) == output.name]
     if output.is_dir():
-        # (Unlike rglob, it does not mind what others remove meanwhile.)
+        # Unlike rglob, os.walk is not affected by concurrent deletions.
         for root, folders, _ in os.walk(output):
             temporary = [name for name in folders if _NAME.fullmatch(name)]
             found += [Path(root, name) for name in temporary]
@@ -81,7 +81,7 @@ def remove_leftovers(output: Path) -> None:
 
 @contextmanager
 def writing(path: Path, *, every: bool = False) -> Iterator[None]:
-    """Name what was written when a full disk was met; with `every`, at any error of the system."""
+    """Name the output in errors about a full disk; with `every`, in any OSError."""
     try:
         yield
     except OSError as error:
@@ -91,12 +91,12 @@ def writing(path: Path, *, every: bool = False) -> Iterator[None]:
 
 
 def disk_error(path: Path, error: OSError) -> WeaknerError:
-    """What a user is told of an error in writing."""
+    """Return the user's error for a failed write."""
     return WeaknerError(Errors.WK785.format(path=wanted(path), reason=error.strerror or error))
 
 
 def wanted(path: Path) -> Path:
-    """What a path is called in the end, without the temporary folders on the way to it."""
+    """Return the final form of a path, without temporary folders."""
     return Path(*(part for part in path.parts if not _NAME.fullmatch(part)))
 
 
@@ -120,7 +120,7 @@ def _make(place: Path, name: str) -> "tuple[Path, IO[str]]":
         folder.mkdir()
         try:
             lock = (folder / _LOCK).open("x", encoding="utf-8")
-        except FileNotFoundError:  # another run has just taken it for a leftover
+        except FileNotFoundError:  # another run has just removed it as a leftover
             continue
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
@@ -136,7 +136,7 @@ def _make(place: Path, name: str) -> "tuple[Path, IO[str]]":
 
 def _remove(folder: Path) -> None:
     _put_back(folder)
-    # The lock goes last: without it, what is left where this is killed would be nobody's.
+    # The lock is removed last: without it, the remains after a kill here would belong to no run.
     for path in _listed(folder):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
@@ -148,7 +148,7 @@ def _remove(folder: Path) -> None:
 
 
 def _put_back(folder: Path) -> None:
-    """Put an output back that was moved aside, if its run ended before another one was in its place."""
+    """Restore an output that was moved aside, if the run ended before the new output was in place."""
     name = _wanted_name(folder.name)
     aside, output = folder / f"{name}{ASIDE}", folder.parent / str(name)
     if aside.exists() and not output.exists():
@@ -157,8 +157,8 @@ def _put_back(folder: Path) -> None:
 
 @atexit.register
 def remove_own() -> None:
-    """Remove what this process still has: an interrupt may come while a folder is made or removed. It is called when
-    the process ends."""
+    """Remove the remaining scratch folders of this process: an interrupt may occur while one is created or removed.
+    This is called when the process ends."""
     for folder, process in list(_own.items()):
         if process == os.getpid():
             _remove(folder)
@@ -169,13 +169,13 @@ def _remove_if_dead(folder: Path) -> None:
         with (folder / _LOCK).open("r+", encoding="utf-8") as lock:
             if not try_lock(lock):
                 return
-            _remove(folder)  # locked, or a run that is about to lock it would take it for its own
-        _remove(folder)  # where what is open cannot be removed
+            _remove(folder)  # while locked: otherwise, a run that is about to lock it would take it for its own
+        _remove(folder)  # for systems on which open files cannot be removed
     except FileNotFoundError:
-        # Its run ended between two lines; or is in between, and then makes another.
+        # Its run ended between creating folder and lock, or is still between them, and then creates another folder.
         try:
             folder.rmdir()
-        except OSError:  # it is gone, or holds something: no folder of a run
+        except OSError:  # it is gone, or holds files and belongs to no run
             return
     except OSError:
         return

@@ -1,4 +1,4 @@
-"""A tokenizer for corpora that come split at every punctuation mark."""
+"""A tokenizer for corpora that are split at each punctuation mark."""
 
 import re
 import unicodedata
@@ -10,12 +10,12 @@ from spacy.tokenizer import Tokenizer
 
 
 def make_word_tokenizer() -> Callable[[Language], Tokenizer]:
-    """Create a tokenizer that splits at white space and makes every punctuation mark a token of its own.
+    """Create a tokenizer that splits at white space and makes each punctuation mark a separate token.
 
-    Many published corpora are split this way ("L-dopa" is three tokens). A pipeline trained on them should read
-    raw text and term lists in the same manner. It is an ordinary spaCy Tokenizer and is saved as one.
+    Many published corpora are split this way ("L-dopa" is three tokens). A pipeline trained on them should tokenize raw
+    text and term lists in the same way. The tokenizer is an ordinary spaCy Tokenizer and is saved as one.
 
-    RETURNS (Callable[[Language], Tokenizer]): Maker of the tokenizer.
+    RETURNS (Callable[[Language], Tokenizer]): A function that creates the tokenizer.
     """
     return create_word_tokenizer
 
@@ -33,7 +33,7 @@ def create_word_tokenizer(nlp: Language) -> Tokenizer:
 
 @lru_cache(maxsize=1)
 def _inseparable() -> str:
-    # What belongs to the character before it and is no letter to `re`: vowel signs and accents, joiners, skin tones.
+    # Parts of the preceding character that are not letters for `re`: vowel signs and accents, joiners, skin tones.
     tags_and_selectors = range(0xE0000, 0xE0200)
     codes = [
         c for c in (*range(0x20000), *tags_and_selectors) if unicodedata.category(chr(c)) in ("Mn", "Mc", "Me", "Cf")

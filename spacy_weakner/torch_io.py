@@ -1,4 +1,4 @@
-"""Torch modules in Thinc's models, and as bytes: safetensors instead of `torch.save`, which would pickle."""
+"""Torch modules in Thinc models, and their serialization: safetensors instead of `torch.save`, which uses pickle."""
 
 from typing import Any, Callable, Dict, Optional
 
@@ -7,24 +7,24 @@ from thinc.api import ArgsKwargs, PyTorchShim
 
 
 class TorchShim(PyTorchShim):
-    """Thinc's shim, but threads may predict beside each other."""
+    """Thinc's shim, with thread-safe prediction."""
 
     def predict(self, inputs: ArgsKwargs) -> Any:
         import torch
 
-        # Thinc's goes back to training mode, dropout and all, while another thread may still be predicting.
+        # Thinc's shim returns to training mode, including dropout, while another thread may still be predicting.
         self._model.eval()
         with torch.no_grad():
             return self._model(*inputs.args)
 
 
 def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None) -> bytes:
-    """Serialize a torch module with the kwargs that build it again (None: its attribute `kwargs`); empty for None."""
+    """Serialize a torch module with the kwargs that rebuild it (None: its attribute `kwargs`); None gives no bytes."""
     if module is None:
         return b""
     from safetensors.torch import save
 
-    # Clones, since tensors that share memory are refused.
+    # Clones, since safetensors refuses tensors that share memory.
     state = save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in module.state_dict().items()})
     return srsly.msgpack_dumps({"kwargs": module.kwargs if kwargs is None else kwargs, "state": state})
 
@@ -32,8 +32,8 @@ def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None) -> byt
 def module_from_bytes(
     data: bytes, make: Callable[..., Any], device: Any, expected: Optional[Dict[str, Any]] = None
 ) -> Any:
-    """Rebuild a torch module with a function that takes its kwargs; a `ValueError` if it was built with other kwargs
-    than expected."""
+    """Rebuild a torch module with a function that takes its kwargs. Raise a `ValueError` if it was built with other
+    kwargs than expected."""
     if not data:
         return None
     from safetensors.torch import load
@@ -42,6 +42,6 @@ def module_from_bytes(
     if expected is not None and stored["kwargs"] != expected:
         raise ValueError(f"sizes differ: {expected} here, {stored['kwargs']} there")
     module = make(**stored["kwargs"])
-    # Of the stored type, which may be another than a new module's.
+    # With the stored dtype, which may differ from that of a new module.
     module.load_state_dict(load(stored["state"]), assign=True)
     return module.to(device)

@@ -1,4 +1,4 @@
-"""Structural types: what stages may ask of any pipe, and small types that several rooms share."""
+"""Structural types: interfaces of pipes for stages, and small types that several packages share."""
 
 from typing import Iterable, List, Mapping, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
 
@@ -9,21 +9,21 @@ from spacy.tokens import Doc
 # (start, end, label): token offsets, end exclusive.
 Entity = Tuple[int, int, str]
 Entities = Sequence[Entity]
-# Which ends a start of an entity is tried with: the nearest one, or all, of which the most probable ones stay.
+# Ends that a start of an entity is paired with: the nearest one, or all, of which the most probable are kept.
 NEAREST, PROBABLE = PAIRINGS = ("nearest", "probable")
-# How exactly torch multiplies matrices of 32 bits.
+# Precision of float32 matrix multiplication in torch.
 PRECISIONS = ("highest", "high", "medium")
 
 
 class Tick(NamedTuple):
-    """What the training clock tells at every step.
+    """The state of the training clock at a step.
 
     step (int): Steps done so far.
     epoch (int): Epochs done so far; stays 0 while a corpus streams.
     progress (float): Share of the training done, in [0, 1].
-    interval (int): Steps between renewals; 0: there are none.
-    n_epochs (float): How many epochs the training will have, as far as is known: while the first one lasts, as many as
-        if it ended now.
+    interval (int): Steps between renewals; 0: no renewals.
+    n_epochs (float): Number of epochs of the training, as far as known: during the first epoch, as if the training
+        ended now.
     """
 
     step: int
@@ -46,13 +46,13 @@ class PathScore(NamedTuple):
     log_probability: float
 
 
-# The best tag sequence of a Doc; and float32 (n_tokens, n_tags), on the host: a distribution over tags for each token.
+# The best tag sequence of a Doc, and float32 (n_tokens, n_tags), on the host: a distribution over tags for each token.
 TagScores = Tuple[PathScore, NDArray[numpy.float32]]
 
 
 @runtime_checkable
 class TagScorer(Protocol):
-    """A pipe that scores tags: whole sequences, and those of each token."""
+    """A pipe that scores whole tag sequences, and the tags of each token."""
 
     @property
     def labels(self) -> Tuple[str, ...]:
@@ -60,27 +60,27 @@ class TagScorer(Protocol):
 
     @property
     def tag_scheme(self) -> str:
-        """Name of the scheme that its tags are written in."""
+        """The name of the scheme of its tags."""
 
     @property
     def distribution_labels(self) -> Tuple[str, ...]:
-        """The columns of the distributions: contains "O"."""
+        """The columns of the distributions, including "O"."""
 
     def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
-        """Per Doc the best sequence with its score and log-probability, and the distributions. The Docs are not
-        changed."""
+        """Return the best sequence of each Doc with its score and log-probability, and the distributions. The Docs are
+        not changed."""
 
 
 @runtime_checkable
 class CandidateScorer(Protocol):
-    """A pipe that knows the probability of what may be an entity, whether or not it writes it."""
+    """A pipe that gives the probabilities of possible entities, whether or not it writes them."""
 
     @property
     def labels(self) -> Tuple[str, ...]:
         """The labels of its candidates."""
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
-        """Per Doc the candidates, which may overlap, with their probabilities. The Docs are not changed."""
+        """Return the candidates of each Doc, which may overlap, with their probabilities. The Docs are not changed."""
 
 
 @runtime_checkable
@@ -92,4 +92,4 @@ class EntityThresholds(Protocol):
         """The labels of its entities."""
 
     def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
-        """Change the thresholds, each in [0, 1]; they are saved with the pipe."""
+        """Set the thresholds, each in [0, 1]; they are saved with the pipe."""

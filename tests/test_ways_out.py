@@ -124,7 +124,7 @@ WAYS: Dict[str, Way] = {
     "zero bytes": Way(
         {"a.txt": b"one\0 line\nmore\n" * 9},
         "convert a.txt b.spacy",
-        r"WK620.*remove them: (.*)",
+        r"WK620.*remove the zero bytes: (.*)",
         ("$ <1>", "convert a-utf8.txt b.spacy"),
     ),
     "an unknown suffix": Way(
@@ -196,7 +196,7 @@ WAYS: Dict[str, Way] = {
     "not labeled": Way(
         {"a.jsonl": GOLD, "t.csv": TERMS},
         "aggregate a.spacy out",
-        r"WK301.*Run 'label' first",
+        r"WK301.*Run 'spacy weakner label' first",
         ("label a.spacy b.spacy --terms t.csv", "aggregate b.spacy out"),
     ),
     "nothing is known of a source": Way(
@@ -255,7 +255,7 @@ WAYS: Dict[str, Way] = {
     "a source of that name": Way(
         {"a.txt": TEXTS, "t.csv": TERMS, "s.cfg": '[sources.gazetteer]\nterms = "t.csv"\n'},
         "init project new --text a.txt --terms t.csv --sources s.cfg",
-        r"WK690.*'(\w+)'.*another name there",
+        r"WK690.*'(\w+)'.*Rename the source in s\.cfg",
         (lambda folder: write_file(folder / "s.cfg", '[sources.other]\nterms = "t.csv"\n'), "again"),
     ),
     "gold under another key": Way(
@@ -286,7 +286,7 @@ WAYS: Dict[str, Way] = {
     "terms of one letter": Way(
         {"t.csv": "label,term\nX,a\nX,bcd\n", "s.cfg": '[sources.list]\nterms = "t.csv"\n'},
         "check --sources s.cfg",
-        r'of one character.*leave out: (stop = \["a"\])',
+        r'of one character.*match wrongly, set (stop = \["a"\])',
         (edit("s.cfg", "terms", 'stop = ["a"]\nterms'), "again"),
     ),
     "terms with several labels": Way(

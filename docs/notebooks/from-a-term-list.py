@@ -13,11 +13,12 @@
 # %% [markdown]
 # # From a term list to a pipeline
 #
-# You have text, a term list with ids, and a few hundred annotated sentences. After this notebook you know what each of
-# them is worth, and have a spaCy pipeline that finds the names, also those that the list lacks, and gives their ids.
+# You have text, a term list with ids, and a few hundred annotated sentences. This notebook shows what each of them is
+# worth, and trains a spaCy pipeline that finds names, including names that are not in the list, and assigns their ids.
 #
-# The text is the reference manual of Python, which Python brings along (`pydoc_data`). The task is to find names of the
-# language in prose: is "with" a keyword here, or an English word? Nothing is downloaded, and no GPU is needed.
+# The text is the Python reference manual, which is part of Python (`pydoc_data`). The task is to find names of the
+# language in prose, for example to decide whether "with" is a keyword or an English word. Nothing is downloaded, and no
+# GPU is needed.
 
 # %%
 import builtins
@@ -48,9 +49,9 @@ folder = Path(tempfile.mkdtemp())
 # %% [markdown]
 # ## Text and gold
 #
-# The manual puts names in quotation marks: "ValueError", "with", "len()". That is the annotation. The marks are taken
-# out, so that a name has to be found by its words and those around it. 300 sentences are gold, 700 are the test, and of
-# the rest the labels are thrown away: it is text that nobody has read.
+# The manual puts names in quotation marks: "ValueError", "with", "len()". These marks are the annotation. They are
+# removed from the text, so that a name has to be recognized from the name itself and its context. 300 sentences are
+# gold and 700 are the test set. The labels of the other sentences are discarded: they are the unlabeled text.
 
 
 # %%
@@ -94,8 +95,9 @@ print(f"{len(rows)} sentences; {sum(len(row['spans']) for row in rows[:300])} na
 # %% [markdown]
 # ## A term list with ids
 #
-# Keywords, and what the module `builtins` holds, with the address of its documentation as id. The list is complete for
-# keywords and exceptions, and lacks the methods. It is wrong wherever "in" or "for" is plain English.
+# The list contains the keywords and the names of the module `builtins`. The id of a name in `builtins` is the address
+# of its documentation. The list is complete for keywords and exceptions, but lacks methods. It is wrong wherever "in"
+# or "for" is an English word.
 
 # %%
 LIBRARY = "https://docs.python.org/3/library"
@@ -110,7 +112,7 @@ srsly.write_jsonl(folder / "terms.jsonl", terms)
 # %% [markdown]
 # ## What the list finds
 #
-# `label` writes the matches to a span group of their own, `weak:gazetteer`, and leaves gold as it is.
+# `label` writes the matches to a separate span group, `weak:gazetteer`, and does not change the gold.
 
 # %%
 convert(folder / "gold.jsonl", folder / "gold.spacy")
@@ -130,7 +132,8 @@ for doc in [doc for doc in docs if len(doc.ents) > 1][:3]:
     display(HTML("".join(picture(doc, [*spans], title) for title, spans in groups.items())))
 
 # %% [markdown]
-# `analyze` counts what the list finds, and how often it is right on gold: what it is worth before anything is trained.
+# `analyze` shows, before anything is trained, how many gold entities the list finds and how often its matches are
+# right.
 
 
 # %%
@@ -149,8 +152,8 @@ for table in analysis_tables(analyze(folder / "labeled.spacy")):
 # %% [markdown]
 # ## A project
 #
-# `init project` checks the files and writes a project; `weasel run all` trains on gold and on the list's labels of the
-# text, combines what was trained, and packages it. It takes about a minute.
+# `init project` checks the files and writes a project; `weasel run all` trains models on the gold and on the list's
+# labels in the text, combines them, and packages the result. It takes about a minute.
 
 # %%
 files = {name: folder / f"{name}.jsonl" for name in ("gold", "text", "terms")}
@@ -161,7 +164,7 @@ print("\n".join(done.stdout.splitlines()[-12:]))
 # %% [markdown]
 # ## The table
 #
-# The project has not seen the test. The interval tells how far F1 would move on other sentences of this kind.
+# The project has not used the test set. The interval shows how much F1 would vary on other sentences of this kind.
 
 # %%
 training = folder / "names" / "training"
@@ -176,8 +179,8 @@ show(comparison_table(compare(folder / "test.spacy", candidates)))
 # %% [markdown]
 # ## The pipeline
 #
-# It is a spaCy pipeline like any other. An entity has a score, the probability that it is right, and the id from the
-# list; `__lookup__` stands in no list.
+# The result is an ordinary spaCy pipeline. Each entity has a score, the probability that it is right, and, if the list
+# has one, an id; `__lookup__` is not in the list.
 
 # %%
 nlp = spacy.load(training / "combined")

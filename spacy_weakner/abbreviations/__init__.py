@@ -1,1 +1,1 @@
-"""Abbreviations that a text defines itself."""
+"""Detects abbreviations that a text defines."""

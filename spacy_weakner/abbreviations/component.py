@@ -1,4 +1,4 @@
-"""The component that finds abbreviations which a text defines, and gives them the entities that they stand for."""
+"""The component that finds the abbreviations defined in a text, and labels them like the entities they stand for."""
 
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -14,7 +14,7 @@ from .expansion import Origin, expand
 
 
 def _abbreviations(doc: Doc) -> List[Tuple[Span, Span]]:
-    """The short forms that a Doc defines, each with its long form."""
+    """Return the short forms that a Doc defines, each with its long form."""
     return [(doc[a:b], doc[c:d]) for a, b, c, d in get_definitions(doc)]
 
 
@@ -23,13 +23,13 @@ if not Doc.has_extension("abbreviations"):
 
 
 class Abbreviations(Pipe):
-    """Find the abbreviations that a Doc defines: "long form (SF)" and "SF (long form)", as Schwartz and Hearst (2003)
-    do. Where the long form is an entity, or ends with one, the short form becomes one too, there and in the rest of the
-    Doc, with its label, id and score.
+    """A component that finds the abbreviations that a Doc defines as "long form (SF)" or "SF (long form)", with the
+    algorithm of Schwartz and Hearst (2003). If the long form is an entity, or ends with one, all occurrences of the
+    short form in the Doc become entities with the same label, id and score.
 
-    `doc._.abbreviations` holds all definitions: pairs of a short form and a long form.
+    `doc._.abbreviations` has all definitions as pairs of a short form and a long form.
 
-    It reads the whole Doc, so it belongs behind whatever finds entities in a document, not in one of its sentences.
+    It uses the whole Doc, so Docs should be documents, not sentences. Add it after the components that find entities.
 
     name (str): Name of the component.
     source (Optional[str]): The weak source whose span group `weak:<source>` is read and extended; None: `doc.ents`.
@@ -40,7 +40,7 @@ class Abbreviations(Pipe):
         self.source = source
 
     def __call__(self, doc: Doc) -> Doc:
-        """Write the definitions and short forms of a Doc."""
+        """Set the definitions of a Doc, and add entities for its short forms."""
         group = None if self.source is None else weak_group(self.source)
         spans = list(doc.ents if group is None else doc.spans.get(group, ()))
         found = [(span.start, span.end, span.label_) for span in spans]
@@ -53,7 +53,7 @@ class Abbreviations(Pipe):
         return doc
 
     def _extend_group(self, doc: Doc, group: str, spans: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
-        # Each span, and the number of the one whose score and ids it has.
+        # Each span, and the index of the span whose score and ids it has.
         kept = [(span, i) for i, span in enumerate(spans)]
         places = {(span.start, span.end, span.label_): place for place, (span, _) in enumerate(kept)}
         for bounds, origins in short.items():
@@ -69,7 +69,7 @@ class Abbreviations(Pipe):
         set_spans(doc, group, [span for span, _ in kept], attrs)
 
     def _extend_ents(self, doc: Doc, ents: List[Span], short: Dict[Bounds, List[Origin]]) -> None:
-        """A short form replaces shorter entities, and one of another label; a longer one stays."""
+        """Add short forms as entities, replacing shorter entities and those with another label, but not longer ones."""
         at = {i: ent for ent in ents for i in range(ent.start, ent.end)}
         blocked = blocked_tokens(doc)
         is_blocked = {span.start for span in blocked}
@@ -100,5 +100,5 @@ class Abbreviations(Pipe):
 )
 @takes_settings_of(Abbreviations)
 def make_abbreviations(nlp: Language, name: str, **settings: Any) -> Abbreviations:
-    """Create the component; the settings are those of `Abbreviations`."""
+    """Create the component with the settings of `Abbreviations`."""
     return Abbreviations(name, **settings)

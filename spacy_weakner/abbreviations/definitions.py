@@ -1,33 +1,33 @@
-"""Definitions of abbreviations in a text, found as by Schwartz and Hearst, "A simple algorithm for identifying
-abbreviation definitions in biomedical text" (2003): each character of the short form stands in the long form, in order,
-and the first one begins a word."""
+"""Finds definitions of abbreviations in a text, as Schwartz and Hearst do, "A simple algorithm for identifying
+abbreviation definitions in biomedical text" (2003): the characters of the short form occur in the long form in the same
+order, and the first one begins a word."""
 
 from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from spacy.tokens import Doc
 
-# Characters of a short form.
+# Minimum and maximum number of characters of a short form.
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
 _BRACKETS = {")": "(", "]": "["}
-# Behind these, brackets hold something else: "(MTX; 10 mg)", "(HF, n = 20)".
+# After these, text in brackets is not part of a short form: "(MTX; 10 mg)", "(HF, n = 20)".
 _SEPARATORS = frozenset(";,:=")
-# Two short forms: "CPA / EE".
+# These join two short forms: "CPA / EE".
 _JOINED = frozenset("/+&")
-# More tokens are a phrase. ("5-FU" has three where hyphens are tokens.)
+# More tokens are a phrase. ("5-FU" has three if hyphens are tokens.)
 _MAX_TOKENS = 5
 Bounds = Tuple[int, int]
 
 
 class Definition(NamedTuple):
-    """A short form and its long form: first token, and the token behind the last."""
+    """A short form and its long form: start and end (exclusive) token of each."""
 
     short: Bounds
     long: Bounds
 
 
 def find_definitions(doc: Doc) -> List[Definition]:
-    """Find what a Doc defines: "long form (SF)" and "SF (long form)"."""
-    # As far as a long form may reach: twice as many words as the short form has characters, and signs between them.
+    """Find the definitions in a Doc: "long form (SF)" and "SF (long form)"."""
+    # Maximum tokens of a long form: twice as many words as the short form has characters, and punctuation between them.
     reach = 8 * _MAX_LENGTH
     found = []
     for first, last in _brackets(doc):
@@ -44,14 +44,14 @@ def find_definitions(doc: Doc) -> List[Definition]:
         short = (_word_start(doc, *before), before[1])
         if is_short_form(doc, short):
             long = _long_form(doc, short, inside)
-            # All of what the brackets hold: else they tell more than what the short form stands for.
+            # The long form must be all of the text in brackets: otherwise this is not a definition.
             if long == inside:
                 found.append(Definition(short, long))
     return sorted(found)
 
 
 def short_forms(doc: Doc, definition: Definition) -> Iterator[Tuple[str, ...]]:
-    """The ways in which a text may write a short form: its visible tokens, in the singular and in the plural."""
+    """Yield the spellings of a short form in a text: its visible tokens, in the singular and in the plural."""
     words = _words(doc, definition.short)
     yield words
     last = words[-1]
@@ -62,7 +62,7 @@ def short_forms(doc: Doc, definition: Definition) -> Iterator[Tuple[str, ...]]:
 
 
 def is_short_form(doc: Doc, bounds: Bounds) -> bool:
-    """True if some tokens may be a short form: few characters, one of them in upper case, and no two joined forms."""
+    """Return True if tokens may be a short form: few characters, one of them upper case, and no joined short forms."""
     words = _words(doc, bounds)
     text = "".join(words)
     return (
@@ -75,7 +75,7 @@ def is_short_form(doc: Doc, bounds: Bounds) -> bool:
 
 
 def _brackets(doc: Doc) -> Iterator[Bounds]:
-    """What stands in brackets, inner ones too: its first token, and the closing bracket."""
+    """Yield the contents of brackets, including nested ones: the first token, and the closing bracket."""
     opened: List[Tuple[str, int]] = []
     for token in doc:
         if token.text in _BRACKETS.values():
@@ -87,7 +87,7 @@ def _brackets(doc: Doc) -> Iterator[Bounds]:
 
 
 def _trimmed(doc: Doc, start: int, end: int) -> Bounds:
-    """Tokens without white space at their ends."""
+    """Return the bounds without white space tokens at the ends."""
     while start < end and doc[start].is_space:
         start += 1
     while start < end and doc[end - 1].is_space:
@@ -96,7 +96,7 @@ def _trimmed(doc: Doc, start: int, end: int) -> Bounds:
 
 
 def _sentence_start(doc: Doc, i: int, reach: int) -> int:
-    """The first token of the sentence, or of the brackets, that a token stands in; at most `reach` tokens before it."""
+    """Return the first token of the sentence or brackets that contain a token; at most `reach` tokens before it."""
     depth, least = 0, max(i - reach, 0)
     while i > least:
         text = doc[i - 1].text
@@ -108,7 +108,7 @@ def _sentence_start(doc: Doc, i: int, reach: int) -> int:
 
 
 def _word_start(doc: Doc, start: int, end: int) -> int:
-    """The first token of the word that ends before `end`: tokens without white space between them."""
+    """Return the first token of the word that ends before `end`: tokens without white space between them."""
     i = max(end - 1, start)
     while i > start and not doc[i - 1].whitespace_ and not doc[i - 1].is_space:
         i -= 1
@@ -120,10 +120,10 @@ def _words(doc: Doc, bounds: Bounds) -> Tuple[str, ...]:
 
 
 def _long_form(doc: Doc, short: Bounds, within: Bounds) -> Optional[Bounds]:
-    """The shortest long form that ends where `within` ends."""
+    """Return the shortest long form that ends where `within` ends."""
     text = "".join(_words(doc, short))
     if text.endswith("s") and text[:-1].isupper():
-        text = text[:-1]  # a plural; its "s" need not stand in the long form
+        text = text[:-1]  # a plural, whose "s" need not occur in the long form
     letters = [character.casefold() for character in text if character.isalnum()]
     n_words = min(len(letters) + 5, 2 * len(letters))
     i, words = within[1], 0
@@ -141,7 +141,7 @@ def _long_form(doc: Doc, short: Bounds, within: Bounds) -> Optional[Bounds]:
             return None
         place = len(word)
         while left:
-            # The first letter begins a word, the others stand anywhere.
+            # The first letter must begin a word, the others may occur anywhere.
             place = word.rfind(left[-1], 0, place) if len(left) > 1 else (0 if place and word[0] == left[0] else -1)
             if place < 0:
                 break

@@ -1,1 +1,1 @@
-"""Which sentences to annotate next: uncertainty, disagreement, diversity."""
+"""Selection of sentences to annotate next: uncertainty, disagreement, diversity."""

@@ -1,4 +1,4 @@
-"""Chooses sentences of a stream that are uncertain, unlike each other, and about all labels."""
+"""Chooses sentences of a stream that are uncertain, diverse, and cover all labels."""
 
 import heapq
 import re
@@ -13,30 +13,30 @@ from ..runtime.hashes import hash_text
 from ..ty import Entity
 from .uncertainty import UncertainSpan
 
-# Cosine of words from which on one of two sentences teaches hardly anything that the other does not.
+# Minimum cosine of the words of two sentences that count as nearly the same.
 NEAR = 0.8
-# Of what is chosen, so much is shared out between the labels in equal parts before the best of all are taken.
+# Share of the choice that is divided equally between the labels, before the best remaining sentences are chosen.
 SHARED = 0.5
 _DIGIT = re.compile(r"\d")
-# Sentences that a pool holds before it looks for the first time which ones are the best.
+# Sentences that a pool holds before it first discards any.
 _LEAST = 1000
 
 
 class Sentence(NamedTuple):
     """A sentence that may be suggested. It outlives the Doc that it was read from."""
 
-    key: str  # that of equal sentences; see `sentence_key`
+    key: str  # equal for equal sentences; see `sentence_key`
     words: Tuple[str, ...]
     spaces: Tuple[bool, ...]
     id: Optional[str]
     score: float
     by_label: Dict[str, float]  # the share of each label in the score
-    span: Optional[UncertainSpan]  # the most uncertain one
+    span: Optional[UncertainSpan]  # the most uncertain span
     groups: Dict[str, List[Tuple[Entity, Optional[float]]]]  # labels of weak sources and candidates
 
     @property
     def text(self) -> str:
-        """The sentence."""
+        """The text of the sentence."""
         return _join(self.words, self.spaces)
 
     @property
@@ -49,7 +49,7 @@ class Sentence(NamedTuple):
 
 
 class Pool:
-    """Keeps the best sentences, and of each label the best ones; the seed decides between equally good ones."""
+    """A pool of the best sentences, overall and per label. The seed decides between equally good sentences."""
 
     def __init__(self, size: int, size_of_label: int, seed: int) -> None:
         self.copies = 0
@@ -69,7 +69,7 @@ class Pool:
             self._limit = max(_LEAST, 2 * len(self._sentences))
 
     def sentences(self) -> List[Sentence]:
-        """The best first."""
+        """Return the sentences, the best first."""
         ranked = sorted(self._sentences.values(), key=lambda s: (-s.score, hash_text(f"{self._seed} {s.key}")))
         kept = {sentence.key for sentence in ranked[: self._size]}
         for label in {label for sentence in ranked for label in sentence.by_label}:
@@ -79,17 +79,17 @@ class Pool:
 
 
 class Choice(NamedTuple):
-    """Chosen sentences, in their order, and how many were passed over as nearly the same as one of them."""
+    """Chosen sentences, in order, and the number skipped because they are nearly the same as a chosen one."""
 
     sentences: List[Sentence]
     near: int
 
 
 def choose(sentences: Sequence[Sentence], n: int) -> Choice:
-    """Choose greedily. At first each label has its turn, the rarest first, until it has its share; then the best of all
-    follow. A sentence counts the more, the more it resembles the others that there are, since what is learnt from it
-    holds for them; and the less, the more it resembles one that was chosen. Those that are nearly the same as such a
-    one are passed over."""
+    """Choose sentences greedily. First, each label, starting with the rarest, is given its share; then the best
+    remaining sentences follow. The score of a sentence is multiplied by its mean similarity to all sentences, since
+    similar sentences benefit from its annotation, and reduced by its similarity to chosen sentences. Sentences that are
+    nearly the same as a chosen one are skipped."""
     if not sentences:
         return Choice([], 0)
     likeness = Likeness([sentence.words for sentence in sentences])
@@ -105,7 +105,7 @@ def choose(sentences: Sequence[Sentence], n: int) -> Choice:
         if not open_.any():
             return False
         worth = numpy.where(open_, by * typical * (1.0 - likeness.most), -1.0)
-        best = int(worth.argmax())  # of equally good ones the first, which is the better by itself
+        best = int(worth.argmax())  # of equally good sentences the first, which has the best score by itself
         chosen.append(best)
         free[best] = False
         likeness.add(best)
@@ -126,15 +126,15 @@ def choose(sentences: Sequence[Sentence], n: int) -> Choice:
 
 
 def _shares(sentences: Sequence[Sentence], n: int) -> Dict[str, int]:
-    """How many sentences each label has a right to, the rarest label first."""
+    """Return the number of sentences reserved for each label, the rarest label first."""
     counts = Counter(label for sentence in sentences for label in sentence.by_label)
     order = sorted(counts, key=lambda label: (counts[label], label))
     return {label: max(1, int(SHARED * n / len(order))) for label in order}
 
 
 class Likeness:
-    """How much each sentence resembles those that were taken: the cosine of their words, rare ones counting most.
-    Upper case and digits make no difference."""
+    """The similarity of sentences to chosen ones: the cosine of their words, with higher weights for rare words. Case
+    and digits are ignored."""
 
     def __init__(self, texts: Sequence[Tuple[str, ...]]) -> None:
         from sklearn.feature_extraction.text import TfidfVectorizer
@@ -144,16 +144,16 @@ class Likeness:
 
         # shape: (n_sentences, n_words): rows of length 1
         self._vectors = TfidfVectorizer(analyzer=analyze, smooth_idf=False, sublinear_tf=True).fit_transform(texts)
-        # shape: (n_sentences,): the greatest cosine with one that was taken, in [0, 1]
+        # shape: (n_sentences,): the maximum cosine with a chosen sentence, in [0, 1]
         self.most = numpy.zeros(len(texts))
 
     def to_all(self) -> NDArray[numpy.float64]:
-        """Shape (n_sentences,): the mean cosine with all of them, in (0, 1]."""
+        """Return the mean cosine with all sentences, in (0, 1], shape (n_sentences,)."""
         cosines: NDArray[numpy.float64] = self._vectors @ numpy.asarray(self._vectors.mean(axis=0)).ravel()
         return cosines
 
     def add(self, i: int) -> None:
-        """Take a sentence."""
+        """Add a chosen sentence."""
         cosines = (self._vectors @ self._vectors[[i]].T).toarray().ravel()
         numpy.minimum(numpy.maximum(self.most, cosines), 1.0, out=self.most)
 

@@ -1,4 +1,4 @@
-"""Scores sentences by their uncertain spans: those of pipelines, and of weak sources."""
+"""Scores sentences by their uncertain spans, from pipelines and from weak sources."""
 
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
@@ -25,14 +25,14 @@ from .choosing import Sentence
 from .uncertainty import UncertainSpan, Vote, spans_of_candidates, spans_of_tokens, spans_of_votes, sum_by_label
 
 BATCH_SIZE = 256
-# The uncertainties of a sentence are summed up and divided by this power of its length: 0 would choose the longest
-# sentences, and 1 fragments such as the lines of tables.
+# The uncertainties of a sentence are added up and divided by this power of its length: 0 would select the longest
+# sentences, and 1 fragments such as lines of tables.
 LENGTH_POWER = 0.75
 
 
 class Model:
-    """A trained pipeline: a folder, or the name of an installed package. Of the Docs that it gets, which may have any
-    vocabulary, it reads words and the labels of weak sources."""
+    """A trained pipeline: a folder, or the name of an installed package. It reads the words and the weak labels of
+    Docs, which may have any vocabulary."""
 
     def __init__(self, model: Union[str, Path]) -> None:
         self.name = Path(model).name
@@ -41,11 +41,11 @@ class Model:
 
     @property
     def gives_probabilities(self) -> bool:
-        """True if one of its components does."""
+        """True if one of its components gives probabilities."""
         return self._pipe is not None
 
     def uncertain_spans(self, docs: List[Doc]) -> List[List[UncertainSpan]]:
-        """Per Doc its uncertain spans; none without probabilities."""
+        """Return the uncertain spans of each Doc; none without probabilities."""
         if self._pipe is None:
             return [[] for _ in docs]
         name, pipe = self._pipe
@@ -55,7 +55,7 @@ class Model:
         return [spans_of_tokens(rows, pipe.distribution_labels) for _, rows in pipe.score_tags(copies)]
 
     def entities(self, docs: List[Doc]) -> List[List[Tuple[Entity, Optional[float]]]]:
-        """Per Doc its entities with their probabilities; None where there is none."""
+        """Return the entities of each Doc with their probabilities (None if there is none)."""
         result = []
         for doc in self.nlp.pipe([self._copy(doc) for doc in docs]):
             result.append([((ent.start, ent.end, ent.label_), ent._.weakner_score) for ent in doc.ents])
@@ -66,7 +66,7 @@ class Model:
 
 
 class Scorer:
-    """Scores sentences, which may have labels of weak sources, and candidates with probabilities."""
+    """A scorer of sentences, which may have labels of weak sources, and candidates with probabilities."""
 
     def __init__(self, models: Sequence[Model]) -> None:
         self.models = models
@@ -75,7 +75,7 @@ class Scorer:
 
     @property
     def no_signal(self) -> bool:
-        """True if sentences were read, but no probabilities, and no two voters on a sentence."""
+        """True if sentences were read, but there were no probabilities, and no sentence had two voters."""
         return self._read > 0 and not self._has_signal
 
     def score(self, docs: Iterator[Doc]) -> Iterator[Sentence]:
@@ -103,7 +103,7 @@ class Scorer:
 
 
 def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[UncertainSpan]) -> Sentence:
-    """The sentence of a Doc. Uncertainties of several models count once, on average."""
+    """Return the sentence of a Doc. The uncertainties of several models are averaged."""
     scale = len(doc) ** LENGTH_POWER
     by_label = sum_by_label(disputed)
     for spans in uncertain:

@@ -1,5 +1,5 @@
-"""Suggests sentences to annotate next: those on which sources disagree or a pipeline is uncertain, unlike each other,
-and about all labels."""
+"""Suggests diverse sentences to annotate next, for all labels: those on which sources disagree or a pipeline is
+uncertain."""
 
 from collections import Counter
 from pathlib import Path
@@ -28,12 +28,12 @@ from .scoring import Model, Scorer
 from .terms import N_TERMS, TermReport, suggest_terms
 
 SOURCE = "suggested"
-# Lines of a file of which sentences are in memory at once.
+# Lines of a file whose sentences are in memory at a time.
 BLOCK = 5000
 N_SENTENCES = 50
-# So many times as many sentences as are wanted are kept to choose from.
+# Number of sentences kept to choose from, per wanted sentence.
 POOL = 50
-# Probability from which on a candidate is shown to annotators.
+# Minimum probability of candidates shown to annotators.
 _LIKELY = 0.5
 _Scored = List[Tuple[Entity, Optional[float]]]
 
@@ -43,20 +43,20 @@ class Suggestion(NamedTuple):
 
     text: str
     id: Optional[str]
-    score: float  # its uncertainty, for its length
+    score: float  # its uncertainty, normalized by its length
     why: str  # the most uncertain span; empty if there is none
-    labels: List[str]  # uncertain ones
+    labels: List[str]  # labels of uncertain spans
 
 
 class SuggestReport(NamedTuple):
-    """Suggested sentences, in the order in which they were chosen, and numbers of others."""
+    """Suggested sentences, in the order in which they were chosen, and numbers of the others."""
 
     read: int
     empty: int  # without a visible token
-    annotated: int  # with complete gold of their own, left out
+    annotated: int  # with complete gold, left out
     excluded: int  # in an excluded corpus, left out
-    copies: int  # of others, left out
-    near: int  # nearly the same as one that was chosen, left out
+    copies: int  # duplicates, left out
+    near: int  # nearly the same as a chosen one, left out
     certain: int  # suggested although nothing is uncertain: there were no others
     labels: Dict[str, int]  # suggested sentences in which each label is uncertain
     lost: Dict[str, int]  # what the format of the output cannot hold
@@ -80,31 +80,31 @@ def suggest(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> Union[SuggestReport, TermReport]:
-    """Write the sentences that are worth annotating next, with probable entities in the span group "weak:suggested",
-    and why they were chosen in the row's "meta". They have no gold. With --terms, write terms to review instead: those
-    that a pipeline finds and its lists lack.
+    """Write the sentences that are most useful to annotate next, with probable entities in the span group
+    "weak:suggested", and the reason in the row's "meta". They have no gold. With --terms, write terms to review
+    instead: those that a pipeline finds but that its lists lack.
 
     input_path (Path): A corpus in any format: a file or a folder. It may have span groups `weak:<source>`, and
         `pred:<component>` with probabilities.
     output_path (Path): The file to write.
     terms (bool): Write terms, as CSV; see `terms.suggest_terms`.
-    n (Optional[int]): How many; None: 50 sentences, or 200 terms.
-    model (Sequence[str]): Pipelines, folders or names, whose uncertainty counts, and the disagreement of several with
-        each other or with sources. The first one annotates.
+    n (Optional[int]): Number of sentences or terms; None: 50 sentences, or 200 terms.
+    model (Sequence[str]): Pipelines (folders or names) whose uncertainty is used, and, with several, their disagreement
+        with each other or with sources. The first one annotates.
     sources (Optional[Union[Path, str, Mapping[str, Any]]]): Declarations of sources, as for `label`; they label the
-        corpus on the way.
+        corpus during this run.
     exclude (Sequence[Path]): Corpora in any format, such as all gold, whose sentences are not suggested. Sentences are
-        equal if they differ only in case and white space. With `terms`: gold, and phrases that stand there as
-        non-entities are not suggested.
-    to (Optional[str]): Format of the output; None: its ending tells.
+        equal if they differ only in case and white space. With `terms`: gold; phrases that are non-entities in it are
+        not suggested.
+    to (Optional[str]): Format of the output; None: given by its suffix.
     lang: See `convert`.
     seed (int): Decides between sentences with equal scores.
-    overwrite (bool): Replace an output that exists.
+    overwrite (bool): Replace an existing output.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show how far it has come.
-    RETURNS (Union[SuggestReport, TermReport]): The sentences or terms, and why.
-    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if neither
-        probabilities nor two sources tell what is uncertain.
+    progress (bool): Show progress.
+    RETURNS (Union[SuggestReport, TermReport]): The sentences or terms, with reasons.
+    RAISES (WeaknerError): For malformed, empty or missing input, for invalid settings, and if there are neither
+        probabilities nor two sources to show what is uncertain.
     """
     if terms:
         if len(model) != 1 or sources is not None or to is not None:
@@ -195,8 +195,8 @@ def _without_gold(docs: Iterable[Doc], counts: "Counter[str]") -> Iterator[Doc]:
 
 
 def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Language) -> Iterator[Doc]:
-    """Make Docs without gold. The group "weak:suggested" holds the entities of the first model; without one, probable
-    candidates, or what most sources agree on."""
+    """Yield Docs without gold. The group "weak:suggested" holds the entities of the first model; without a model, it
+    holds probable candidates, or else the sources' entities (see `_majority`)."""
     docs = [_doc(sentence, nlp) for sentence in sentences]
     found = models[0].entities(docs) if models else [_majority(sentence.groups) for sentence in sentences]
     for sentence, doc, entities in zip(sentences, docs, found, strict=True):
@@ -217,7 +217,7 @@ def _doc(sentence: Sentence, nlp: Language) -> Doc:
 
 
 def _majority(groups: Mapping[str, _Scored]) -> _Scored:
-    """Probable candidates; if there are none with probabilities, the entities of most sources."""
+    """Return probable candidates; if there are none, the sources' entities, the most proposed of overlapping ones."""
     probable: Dict[Entity, float] = {}
     for name, entities in groups.items():
         if name.startswith(PREDICTED_PREFIX):

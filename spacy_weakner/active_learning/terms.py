@@ -1,4 +1,4 @@
-"""Suggests terms to add to a list, which a pipeline finds and its lists lack, and terms of them that it overrules."""
+"""Suggests terms that a pipeline finds but that its lists lack, and list terms that the pipeline overrules."""
 
 import csv
 from collections import Counter
@@ -28,7 +28,7 @@ from ..runtime.output import check_there
 from ..ty import Entity
 
 N_TERMS = 200
-# So many times as many phrases as are wanted are looked up in the text.
+# Number of phrases looked up in the text, per wanted phrase.
 _POOL = 4
 # Tokens around a mention in its example.
 _CONTEXT = 8
@@ -44,7 +44,7 @@ class Phrase:
     spellings: "Counter[str]" = field(default_factory=Counter)
     ids: "Counter[str]" = field(default_factory=Counter)
     scored: int = 0  # mentions with a score
-    score: float = 0.0  # the sum of theirs
+    score: float = 0.0  # sum of these scores
 
     @property
     def mentions(self) -> int:
@@ -52,37 +52,37 @@ class Phrase:
 
     @property
     def text(self) -> str:
-        """As it is written most often."""
+        """Its most frequent spelling."""
         return self.spellings.most_common(1)[0][0]
 
     @property
     def weight(self) -> float:
-        """The sum of the scores of its mentions; their number if they have none."""
+        """The sum of the scores of its mentions, or their number if they have no scores."""
         return self.score if self.scored else float(self.mentions)
 
 
 class SuggestedTerm(NamedTuple):
-    """A row of the list to be reviewed: a phrase, as it is written most often, and its label, as the list calls it."""
+    """A row of the list to review: a phrase in its most frequent spelling, and its label as named in the list."""
 
     label: str
     term: str
-    id: str  # that its mentions were linked to most often; empty if none was
-    mentions: int  # how often it was found with this label; of a term of the list, how often it was overruled
-    mean_score: Optional[float]  # of its mentions; None without calibrated scores
-    in_list: str  # "yes": a list of the pipeline has it, and the pipeline overrules it; "no": none has it
-    against: str  # what speaks against it as a term
-    example: str  # a mention in its text
-    accept: str = ""  # to be answered with yes or no
+    id: str  # the id to which its mentions were linked most often; empty if none was
+    mentions: int  # how often it was found with this label; for a list term, how often it was overruled
+    mean_score: Optional[float]  # mean score of its mentions; None without calibrated scores
+    in_list: str  # "yes": a list of the pipeline has it, but the pipeline overrules it; "no": no list has it
+    against: str  # evidence against it as a term
+    example: str  # a mention in context
+    accept: str = ""  # for the reviewer: yes or no
 
 
 class TermReport(NamedTuple):
-    """The terms, the best to add first and then those of the list that are overruled, and numbers of others."""
+    """The terms, the best additions first, then overruled terms of the list; and numbers of other phrases."""
 
     docs: int
     found: int  # phrases that the pipeline found
-    known: int  # those that its lists have
-    refuted: int  # those that stand in gold as non-entities at least as often as with their label
-    remarks: List[str]  # on what was read
+    known: int  # of these, phrases in its lists
+    refuted: int  # of these, phrases that are non-entities in gold at least as often as they have their label
+    remarks: List[str]  # on the input
     terms: List[SuggestedTerm]
 
 
@@ -97,10 +97,10 @@ def suggest_terms(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> TermReport:
-    """Write the phrases that a pipeline finds in a text and its term lists lack, to be reviewed: with "yes" in the
-    column `accept` they are terms of the file, with "no" neither this list nor others beside it have them. They are
-    ranked by the sum of the scores of their mentions. Behind them stand the terms of its lists that the pipeline
-    overrules most often. For the parameters see `suggest`."""
+    """Write the phrases that a pipeline finds in a text and its term lists lack, for review: with "yes" in the column
+    `accept`, they are terms of the file; with "no", they are terms neither of this list nor of other lists used with
+    it. They are ranked by the sum of the scores of their mentions. The list terms that the pipeline overrules most
+    often come last. For the parameters, see `suggest`."""
     check_range("n", n, 1, None)
     input_path, output_path = existing(Path(input_path)), Path(output_path)
     golds = [existing(Path(path)) for path in exclude]
@@ -163,7 +163,7 @@ def _row(key: Key, phrase: Phrase, in_list: str, against: Sequence[str]) -> Sugg
 
 
 def _refuted(nlp: Language, phrases: Mapping[Key, str], docs: Iterable[Doc]) -> Set[Key]:
-    """The phrases, given as they are written, that stand in gold as non-entities at least as often as with their label,
+    """Return the phrases (given as written) that are non-entities in gold at least as often as they have their label,
     where a term list would match them."""
     ruler: Any = nlp.create_pipe("gazetteer_ruler")
     ruler.initialize(lambda: [], nlp=nlp, terms=[Term(key[0], text) for key, text in phrases.items()])
@@ -181,20 +181,20 @@ def _refuted(nlp: Language, phrases: Mapping[Key, str], docs: Iterable[Doc]) -> 
 
 
 class Found:
-    """Phrases that a pipeline has found in some Docs, and matches of its term lists in their span groups."""
+    """Phrases that a pipeline has found in Docs, and the matches of its term lists in their span groups."""
 
     def __init__(self, groups: Sequence[str]) -> None:
         self.groups = list(groups)
         self.phrases: Dict[Key, Phrase] = {}
         self.listed: Dict[Key, Phrase] = {}  # overruled matches
-        self.matches: Counter[Key] = Counter()  # all of them
-        self.labels: Set[str] = set()  # of phrases
+        self.matches: Counter[Key] = Counter()  # all matches
+        self.labels: Set[str] = set()  # labels of phrases
 
     def add(self, doc: Doc) -> None:
-        """Count the entities of a Doc, and the matches of lists that are none."""
+        """Count the entities of a Doc, and the matches of lists that are not entities."""
         for ent in doc.ents:
             if not ent.text.strip() or len(ent.text) > MAX_LENGTH:
-                continue  # no term
+                continue  # not a term
             phrase = _add(self.phrases, doc, (ent.start, ent.end, ent.label_))
             self.labels.add(ent.label_)
             score = ent._.weakner_score
@@ -211,16 +211,16 @@ class Found:
                 _add(self.listed, doc, entity)
 
     def ranked(self) -> List[Key]:
-        """All phrases, the most certain and frequent ones first."""
+        """Return all phrases, by decreasing weight."""
         return sorted(self.phrases, key=lambda key: (-self.phrases[key].weight, key))
 
     def most_overruled(self, n: int) -> List[Key]:
-        """Terms of lists that are overruled more often than not."""
+        """Return the list terms that are overruled more often than not."""
         net = {key: 2 * phrase.mentions - self.matches[key] for key, phrase in self.listed.items()}
         return sorted((key for key in net if net[key] > 0), key=lambda key: (-net[key], key))[:n]
 
     def other_labels(self, key: Key) -> List[str]:
-        """How often a phrase was found with other labels."""
+        """Return how often a phrase was found with other labels."""
         others = {
             label: self.phrases[label, key[1]].mentions for label in self.labels if (label, key[1]) in self.phrases
         }
@@ -229,13 +229,13 @@ class Found:
 
 
 def _by_token(entities: Iterable[Entity]) -> Dict[int, Entity]:
-    """The longest of some entities at each token."""
+    """Return the longest of some entities at each token."""
     ordered = sorted(entities, key=lambda entity: entity[1] - entity[0])
     return {i: entity for entity in ordered for i in range(entity[0], entity[1])}
 
 
 def _is_inside(entity: Entity, others: Mapping[int, Entity]) -> bool:
-    """True if an entity is a part of another, longer one."""
+    """Return True if an entity is a part of a longer one."""
     start, end, _ = entity
     low, high, _ = others.get(start, entity)
     return end <= high and high - low > end - start

@@ -1,4 +1,4 @@
-"""Uncertain spans of a sentence: by the probabilities of a model, and by the disagreement of voters."""
+"""Uncertain spans of a sentence, by the probabilities of a model or by the disagreement of voters."""
 
 from collections import Counter
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from ..ty import Entity
 
-# From this probability on something may be an entity.
+# Minimum probability of a possible entity.
 LEAST = 0.1
-# Weight of the silence of a voter that does not find all entities, such as a term list.
+# Weight of a voter without entities in a span if it does not find all entities, such as a term list.
 SILENCE = 0.25
 
 
@@ -19,21 +19,21 @@ class UncertainSpan(NamedTuple):
 
     start: int
     end: int
-    label: str  # the most probable one, whether or not they are an entity
+    label: str  # the most probable label, even if the tokens are no entity
     uncertainty: float
-    why: str  # what is uncertain, without the tokens
+    why: str  # the reason of the uncertainty, without the tokens
 
 
 class Vote(NamedTuple):
-    """Entities of a source or pipeline; `complete` if it finds all entities."""
+    """The entities of a source or pipeline. `complete` is True if it finds all entities."""
 
     entities: List[Entity]
     complete: bool
 
 
 def spans_of_tokens(rows: NDArray[numpy.floating], tags: Sequence[str]) -> List[UncertainSpan]:
-    """Uncertain spans by distributions over tags (the columns; rows sum to 1), from left to right: runs of tokens that
-    may belong to entities. The least certain token of a run decides."""
+    """Return uncertain spans from distributions over tags (the columns; rows sum to 1), from left to right: runs of
+    tokens that may belong to entities. The least certain token of a run determines its uncertainty."""
     outside = tags.index("O")
     labels = sorted({tag[2:] for tag in tags if tag != "O"})
     if not len(rows) or not labels:
@@ -53,8 +53,8 @@ def spans_of_tokens(rows: NDArray[numpy.floating], tags: Sequence[str]) -> List[
 
 
 def spans_of_candidates(candidates: Iterable[Tuple[Entity, Optional[float]]]) -> List[UncertainSpan]:
-    """Uncertain spans by candidates with probabilities, from left to right: those that overlap are one span. The rest
-    of the probability is that of no entity. Candidates without probability are passed over."""
+    """Return uncertain spans from candidates with probabilities, from left to right; overlapping candidates form one
+    span. The remaining probability is that of no entity. Candidates without a probability are skipped."""
     scores: Dict[Entity, float] = {}
     for entity, score in candidates:
         if score is not None and score >= LEAST:
@@ -69,7 +69,7 @@ def spans_of_candidates(candidates: Iterable[Tuple[Entity, Optional[float]]]) ->
 
 
 def spans_of_votes(votes: Mapping[str, Vote]) -> List[UncertainSpan]:
-    """Spans on which voters disagree, from left to right. Uncertain is the share of voters against the majority."""
+    """Return spans on which voters disagree, from left to right, with the share of votes against the majority."""
     if len(votes) < 2:
         return []
     spans = []
@@ -92,7 +92,7 @@ def spans_of_votes(votes: Mapping[str, Vote]) -> List[UncertainSpan]:
 
 
 def overlapping(entities: Iterable[Entity]) -> List[List[Entity]]:
-    """Group entities so that those of two groups do not overlap, from left to right."""
+    """Group entities, from left to right, so that entities of different groups do not overlap."""
     groups: List[List[Entity]] = []
     reach = -1
     for entity in sorted(set(entities)):
@@ -104,7 +104,7 @@ def overlapping(entities: Iterable[Entity]) -> List[List[Entity]]:
 
 
 def sum_by_label(spans: Iterable[UncertainSpan]) -> Dict[str, float]:
-    """Uncertainties of the spans of each label, summed up."""
+    """Return the sum of the uncertainties of the spans of each label."""
     result: Dict[str, float] = {}
     for span in spans:
         result[span.label] = result.get(span.label, 0.0) + span.uncertainty

@@ -1,1 +1,1 @@
-"""Combining sources: conflict policies, votes, and a label model. Docs in, arrays and entities out; no files."""
+"""Combination of sources: conflict policies, votes, and a label model. From Docs to arrays and entities; no files."""

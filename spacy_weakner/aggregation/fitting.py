@@ -1,4 +1,4 @@
-"""What the methods of `aggregate` learn from a corpus before they can label it."""
+"""Fitting of the methods of `aggregate` on a corpus."""
 
 from pathlib import Path
 from typing import Iterable, Optional, Sequence, Tuple
@@ -29,7 +29,7 @@ def prepare(
     seed: int,
     fit_on: Optional[Path] = None,
 ) -> Method:
-    """Fit a method to a corpus. Arguments as in `aggregate`; `path` is what is to be labeled."""
+    """Fit a method to a corpus. Arguments are those of `aggregate`; `path` is the corpus to label."""
     place = fit_on or path
     labels = labels_of(stream_docs(path), names) if fit_on else ()
     gold_docs = stream_docs(gold) if gold else ()
@@ -49,8 +49,8 @@ def learn(
     gold_place: Optional[Path] = None,
     labels: Sequence[str] = (),
 ) -> Method:
-    """Fit a method to Docs; "weighted" needs gold. `place` and `gold_place` are named in errors: without `gold_place`,
-    gold that teaches nothing is no error. `labels` are those of Docs that are to be labeled; sources may not give them
+    """Fit a method to Docs; "weighted" needs gold. `place` and `gold_place` are named in errors; without `gold_place`,
+    gold without usable votes is no error. `labels` are labels of the Docs to be labeled, which sources may not use
     here."""
     seen = SourceSurvey(names)
     sample = Sample(max_docs, seed, names or ())
@@ -84,7 +84,7 @@ def learn(
 
 
 def labels_of(docs: Iterable[Doc], names: Optional[Sequence[str]]) -> Tuple[str, ...]:
-    """Labels that sources give to Docs, sorted."""
+    """Return the labels that sources give to Docs, sorted."""
     seen = SourceSurvey(names)
     for doc in docs:
         seen.add(doc)

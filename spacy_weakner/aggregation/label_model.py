@@ -1,20 +1,19 @@
-"""A label model: combines sources without gold, by how they agree.
+"""A label model that combines sources without gold, based on their agreement.
 
-A hidden Markov model (Rabiner 1989) over the sources, as in Lison et al. (2020) and skweak (2021), which are Dawid and
-Skene (1979) for sequences. The states are the true BIO tags and a distractor state, which is "O" as well; given the
+A hidden Markov model (Rabiner 1989) over the sources, as in Lison et al. (2020) and skweak (2021), which extend Dawid
+and Skene (1979) to sequences. The states are the true BIO tags and a distractor state, which is also "O"; given the
 states, the sources are independent, each as in `source_model`:
 
     p(z, votes) = start(z_1) prod_t transition(z_t, z_t+1) prod_t prod_s p_s(votes_t,s | z_t)
 
 A source that has not labeled a Doc contributes no factor. The parameters maximize the posterior density (EM, Baum et
 al. 1970). Only the prior gives a state its meaning, so EM starts from the prior, in which every source is better than
-chance, and the prior keeps the weight of `strength` observations of each parameter.
+chance, and the prior has the weight of `strength` observations of each parameter.
 
-At least three sources with independent errors are needed to estimate accuracies (with fewer, agreement can be
-explained in many ways); with one source the result is nearly its labels. The same holds label by label: the accuracy
-at a label that only one source ever gives follows from the prior, and is marked as not identified
-(`SourceAccuracy.identified`). Sources that make the same mistakes are taken to be right together: no method without
-gold can avoid that.
+At least three sources with independent errors are needed to estimate accuracies (with fewer, agreement can be explained
+in many ways). With one source, the result is nearly its labels. The same holds per label: the accuracy at a label that
+only one source uses follows from the prior, and is marked as not identified (`SourceAccuracy.identified`). Sources that
+make the same mistakes are assumed to be right together, which no method without gold can avoid.
 """
 
 from collections import Counter
@@ -31,14 +30,14 @@ from .methods import SCHEME, Method
 from .observations import Floats, Source, SourceAccuracy
 from .source_model import DEFAULT_RELIABILITY, HIT, SourceParameters, events, log_prior, maximize, prior
 
-# Observations that the prior of each parameter is worth: little to any corpus that can teach the model something.
+# Weight of the prior of each parameter, in observations: small for any corpus that can teach the model something.
 STRENGTH = 100.0
 MAX_ITERATIONS = 100
 # EM ends when an iteration gains less than this per token.
 TOLERANCE = 1e-4
 # Tokens of a batch, padding included.
 BATCH_TOKENS = 20_000
-# Prior probability that an entity, or a distractor, goes on with the next token.
+# Prior probability that an entity, or a distractor, continues with the next token.
 STAYS = 0.5
 
 
@@ -52,8 +51,8 @@ class LabelModel:
     sources: Tuple[SourceParameters, ...]
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
-        """Per Doc the probability of each tag at each token, (n_tokens, n_tags), given the votes of all sources on the
-        whole Doc, (n_tokens, n_sources)."""
+        """Return the probability of each tag at each token of each Doc, (n_tokens, n_tags), given the votes of all
+        sources on the whole Doc, (n_tokens, n_sources)."""
         n_tags = 1 + 2 * len(self.labels)
         result = [numpy.zeros((len(votes), n_tags)) for votes in docs]
         log_events = [source.log_events() for source in self.sources]
@@ -73,7 +72,7 @@ class LabelModel:
 
 @dataclass(frozen=True, kw_only=True)
 class FittedModel(Method):
-    """A label model and how it was fitted. It has converged if the last iteration gained almost nothing."""
+    """A label model with its fit. It has converged if the last iteration gained almost nothing."""
 
     model: LabelModel
     objective: Tuple[float, ...]  # log-likelihood plus log-prior before every iteration, and at the end
@@ -93,8 +92,8 @@ def fit(
 ) -> FittedModel:
     """Fit a label model by EM. The order of the Docs does not matter, up to rounding.
 
-    Votes of a Doc: (n_tokens, n_sources), see `observations.observe`. The prior of each parameter is worth `strength`
-    observations; EM ends when it gains less than `tolerance` per token.
+    The votes of a Doc have shape (n_tokens, n_sources), see `observations.observe`. The prior of each parameter has the
+    weight of `strength` observations; EM ends when an iteration gains less than `tolerance` per token.
     """
     data = _Data([votes for votes in docs if len(votes)], len(labels), len(sources))
     means = prior_model(data.rates(), sources, labels)
@@ -128,17 +127,17 @@ def fit(
 
 
 def prior_model(rates: Floats, sources: Sequence[Source], labels: Sequence[str]) -> LabelModel:
-    """The model before EM: the means of the prior. The numbers of entities and distractors follow from the rates of the
-    sources, entities per token, shape (n_sources, n_labels): a source with the rate R, reliability r and hit rate h
-    implies R r / h entities per token, and R distractors, each of which it labels with the probability 1 - r."""
+    """Return the model before EM: the means of the prior. The numbers of entities and distractors follow from the rates
+    of the sources (entities per token, shape (n_sources, n_labels)). A source with rate R, reliability r and hit rate h
+    implies R r / h entities per token, and R distractors, each of which it labels with probability 1 - r."""
     reliability = numpy.array([DEFAULT_RELIABILITY if s.reliability is None else s.reliability for s in sources])
     hit = numpy.array([HIT[s.complete] for s in sources])
     uses = rates > 0
     implied = rates * (reliability / hit)[:, None]
-    # Sources that do not use a label do not show how frequent it is.
+    # The frequency of a label is estimated only from sources that use it.
     entities = implied.sum(0) / numpy.maximum(uses.sum(0), 1)
     distractors = rates.sum() / max(1, uses.any(1).sum())
-    # Estimates of dense sources that overlap could leave no share for "O".
+    # Estimates from dense, overlapping sources could leave no share for "O".
     share = min(1.0, 0.5 / max(entities.sum() + distractors, 1e-12))
     n_states = 2 * len(labels) + 2
     fresh = numpy.zeros(n_states)
@@ -146,7 +145,7 @@ def prior_model(rates: Floats, sources: Sequence[Source], labels: Sequence[str])
     fresh[0] = 1 - fresh.sum()
     transitions = numpy.tile(fresh, (n_states, 1))
     for state in range(1, n_states):
-        # Any tag of an entity may be followed by the inner tag of its label.
+        # Any tag of an entity may be followed by the inside tag of its label.
         stays = state if state == n_states - 1 else state + state % 2
         transitions[state] *= 1 - STAYS
         transitions[state, stays] += STAYS
@@ -169,14 +168,14 @@ class _Data:
         self.repeats = numpy.bincount(ids.reshape(-1), minlength=len(self.patterns))
 
     def rates(self) -> Floats:
-        """Shape (n_sources, n_labels): entities per token that a source has labeled."""
+        """Return the entities per token that a source has labeled, shape (n_sources, n_labels)."""
         what = self.patterns % (self.n_labels + 2)
         opened = [(self.repeats[:, None] * (what == label)).sum(0) for label in range(1, self.n_labels + 1)]
         return numpy.array(opened).T.reshape(len(self.seen), -1) / numpy.maximum(self.seen, 1)[:, None]
 
     def expect(self, model: LabelModel) -> Tuple[float, Floats, Floats, List[Floats]]:
-        """The E-step: log-likelihood; expected numbers of starts, of transitions, and per source of each event in each
-        state (n_events, n_states)."""
+        """Compute the E-step: log-likelihood; expected numbers of starts, of transitions, and, per source, of each
+        event in each state (n_events, n_states)."""
         n_states = len(model.start)
         log_events = [source.log_events() for source in model.sources]
         emissions = _emissions(log_events, self.patterns)
@@ -192,7 +191,7 @@ class _Data:
             start += used.start
             transitions += used.transitions
             ids = batch.pad_like([self.docs[i] for i in members], 0, "int64")
-            # The probabilities of the padding are 0.
+            # The probabilities of padding are 0.
             places = ids[:, :, None] * n_states + numpy.arange(n_states)
             met += numpy.bincount(places.ravel(), tokens.ravel(), minlength=len(met))
         counts = []

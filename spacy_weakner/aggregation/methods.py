@@ -1,4 +1,4 @@
-"""The methods that combine sources token by token, as one interface, and the choice of entities by their results."""
+"""The interface of methods that combine sources token by token, and the selection of entities from results."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ from .observations import Floats, Source, SourceAccuracy, abstain_on_unknown_lab
 from .votes import VoteCounts, break_ties, log_odds, majority_shares, weighted_shares
 
 SCHEME = "BIO"
-# Gains below this are rounding errors.
+# Smaller gains are rounding errors.
 SMALLEST_GAIN = 1e-12
 
 
 class Combined(NamedTuple):
-    """What is known about a Doc after its sources were combined."""
+    """The result of combining the sources of a Doc."""
 
     entities: List[Entity]
-    candidates: int  # different proposals that the entities were chosen from
-    probabilities: Floats  # shape (n_tokens, n_tags); rows sum to 1, or are 0 where nothing is known
+    candidates: int  # number of distinct proposals
+    probabilities: Floats  # shape (n_tokens, n_tags); rows sum to 1, or to 0 without votes
 
 
 @dataclass(frozen=True, kw_only=True)
 class Method(ABC):
-    """A method that is ready to combine sources: it makes one distribution over tags per token of all their votes. The
-    third one is `label_model.FittedModel`."""
+    """Base of fitted methods, which compute one distribution over tags per token from the votes of sources. The third
+    one is `label_model.FittedModel`."""
 
     scheme: TagScheme
     sources: Tuple[Source, ...]  # in the order of the columns, the most trusted first
-    docs: int = 0  # that the method was fitted to
+    docs: int = 0  # Docs used for the fit
     iterations: int = 0  # of EM
-    converged: bool = True  # True if these were enough
-    source_accuracies: Tuple[SourceAccuracy, ...] = ()  # as estimated
+    converged: bool = True  # True if EM has converged
+    source_accuracies: Tuple[SourceAccuracy, ...] = ()  # estimated accuracies
 
     @property
     def names(self) -> Tuple[str, ...]:
@@ -46,11 +46,11 @@ class Method(ABC):
 
     @abstractmethod
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
-        """Per Doc (n_tokens, n_tags), of (n_tokens, n_sources); rows sum to 1, or are 0 where nothing is known."""
+        """Map votes (n_tokens, n_sources) to distributions (n_tokens, n_tags); rows sum to 1, or to 0 without votes."""
 
 
 class Majority(Method):
-    """One source, one vote; see `votes.majority_shares`."""
+    """One vote per source; see `votes.majority_shares`."""
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         def shares(votes: IntTags) -> Floats:
@@ -64,7 +64,7 @@ class Weighted(Method):
     """Votes weighted by accuracy; see `votes.weighted_shares`."""
 
     counts: Tuple[Tuple[VoteCounts, ...], ...]  # per source, in the order of the columns
-    outside_accuracy: Optional[float] = None  # probability of "O" where all votes are "O"; None if it is not known
+    outside_accuracy: Optional[float] = None  # probability of "O" where all votes are "O"; None if unknown
 
     def distributions(self, docs: Sequence[IntTags]) -> List[Floats]:
         weights = log_odds(self.counts, self.scheme)
@@ -77,7 +77,7 @@ class Weighted(Method):
 
 
 def combine(method: Method, docs: Sequence[Doc]) -> List[Optional[Combined]]:
-    """Combine the sources of Docs; None for a Doc that none of the sources has labeled."""
+    """Combine the sources of Docs; None for a Doc that no source has labeled."""
     votes = [observe(doc, method.names, method.scheme) for doc in docs]
     results: List[Optional[Combined]] = []
     distributions = method.distributions(votes)
@@ -93,19 +93,19 @@ def combine(method: Method, docs: Sequence[Doc]) -> List[Optional[Combined]]:
 
 
 def proposals(doc: Doc, names: Sequence[str]) -> List[Entity]:
-    """The different entities that sources propose, sorted; they may overlap."""
+    """Return the distinct entities that sources propose, sorted; they may overlap."""
     return sorted({entity for name in names for entity in weak.group_entities(doc, weak.weak_group(name))})
 
 
 def best_entities(probabilities: Floats, candidates: Collection[Entity], scheme: TagScheme) -> List[Entity]:
-    """Choose, among proposed entities without overlaps, those whose tags are right for the largest expected number of
-    tokens: posterior decoding, where only whole proposals can be chosen.
+    """Select the non-overlapping proposed entities whose tags are right for the largest expected number of tokens:
+    posterior decoding that only selects whole proposals.
 
-    If any legal tag sequence were admitted, sources that differ about a boundary would often be combined to an entity
+    If any legal tag sequence were allowed, sources that disagree on a boundary would often be combined into an entity
     that none of them has proposed, and that is nearly always wrong.
 
-    Choosing an entity instead of "O" gains sum_t p_t(tag of t) - p_t(O); see `best_without_overlaps`. Of equal
-    choices it takes the one with fewer, earlier entities. Probabilities: (n_tokens, n_tags).
+    The gain of an entity over "O" is sum_t p_t(tag of t) - p_t(O); see `best_without_overlaps`. Of equally good
+    selections, the one with fewer, earlier entities is taken. Probabilities: (n_tokens, n_tags).
     """
     outside = numpy.concatenate([[0.0], numpy.cumsum(probabilities[:, 0])])
     gains: Dict[Entity, float] = {}
@@ -120,7 +120,7 @@ def best_entities(probabilities: Floats, candidates: Collection[Entity], scheme:
 
 
 def _at_once(function: Callable[..., Floats], *docs: Sequence[Any]) -> List[Floats]:
-    """Apply a function of single tokens to those of all Docs together, which is faster than Doc by Doc."""
+    """Apply a token-wise function to all Docs together, which is faster than Doc by Doc."""
     lengths = [len(rows) for rows in docs[0]]
     if not lengths:
         return []

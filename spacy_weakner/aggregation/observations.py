@@ -1,6 +1,6 @@
-"""The vote of every source on every token, as numbers.
+"""Votes of sources on tokens, as numbers.
 
-Abstention is not disagreement, so three kinds of tokens without an entity are distinguished:
+Abstention is not disagreement, so there are three kinds of tokens without an entity:
 
 | a source that               | votes outside its entities         | here     |
 |-----------------------------|------------------------------------|----------|
@@ -8,7 +8,7 @@ Abstention is not disagreement, so three kinds of tokens without an entity are d
 | is not complete (a list)    | nothing: the list may have a hole  | `ABSTAIN`|
 | has not labeled the Doc     | nothing                            | `UNSEEN` |
 
-A source that gives a span several labels is `UNSEEN` there as well.
+A source that gives a span several labels is also `UNSEEN` there.
 """
 
 from collections import Counter
@@ -33,10 +33,10 @@ class Source(NamedTuple):
 
     name: str
     reliability: Optional[float]  # declared probability that one of its entities is right
-    complete: bool  # True if tokens outside its entities are "O" to it
-    labels: Tuple[str, ...]  # of its entities, sorted
-    docs: int  # that it has labeled
-    entities: int  # candidates, those that overlap included
+    complete: bool  # True if tokens outside its entities are "O"
+    labels: Tuple[str, ...]  # labels of its entities, sorted
+    docs: int  # Docs that it has labeled
+    entities: int  # candidates, including overlapping ones
 
 
 class SourceAccuracy(NamedTuple):
@@ -44,15 +44,15 @@ class SourceAccuracy(NamedTuple):
 
     source: str
     label: str
-    precision: float  # probability that it is right where it gives this label
-    recall: Optional[float]  # probability that it gives this label where that is right; None if it is not known
-    # False if the estimate is little more than the prior: it is learned from agreement, and no other source ever gives
-    # the label.
+    precision: float  # probability that the source is right where it gives this label
+    recall: Optional[float]  # probability that the source gives this label where it is right; None if unknown
+    # False if the estimate is little more than the prior: it is learned from agreement, and no other source uses the
+    # label.
     identified: bool = True
 
 
 class SourceSurvey:
-    """Collects the sources of a stream of Docs; with names only these, the most trusted first."""
+    """A collector of the sources in a stream of Docs. With `names`, only these are used, the most trusted first."""
 
     def __init__(self, names: Optional[Sequence[str]] = None) -> None:
         self.names = None if names is None else list(names)
@@ -60,7 +60,7 @@ class SourceSurvey:
         self.entities: Counter[str] = Counter()
         self.labels: Dict[str, Set[str]] = {}
         self.complete: Set[str] = set()
-        # How often each value was declared: the sum of a Counter does not depend on the order of the Docs.
+        # The count of each declared value: the sum of a Counter does not depend on the order of the Docs.
         self.declared: Dict[str, Counter[float]] = {}
 
     def add(self, doc: Doc) -> None:
@@ -78,7 +78,7 @@ class SourceSurvey:
                 self.declared.setdefault(name, Counter())[reliability] += 1
 
     def sources(self) -> List[Source]:
-        """The sources found, the most trusted first; by name if no order was given."""
+        """Return the sources found, the most trusted first, or by name if no order was given."""
         order = sorted(self.docs) if self.names is None else [name for name in self.names if name in self.docs]
         return [
             Source(
@@ -94,21 +94,21 @@ class SourceSurvey:
 
 
 def all_labels(sources: Sequence[Source]) -> Tuple[str, ...]:
-    """The labels of all sources together, sorted."""
+    """Return the labels of all sources, sorted."""
     return tuple(sorted({label for source in sources for label in source.labels}))
 
 
 class Answer(NamedTuple):
-    """How a source labels a Doc."""
+    """The labels of a source on a Doc."""
 
     entities: Tuple[Entity, ...]  # without overlaps, from left to right
-    complete: bool  # True if all other tokens are "O" to it
-    unclear: Tuple[Tuple[int, int], ...] = ()  # spans with several labels, none of which most other sources give
+    complete: bool  # True if all other tokens are "O"
+    unclear: Tuple[Tuple[int, int], ...] = ()  # spans whose several labels have equal support of other sources
 
 
 def answers(doc: Doc, names: Iterable[str]) -> Dict[str, Answer]:
-    """The answers of those sources that have labeled a Doc. Of candidates that overlap the longest counts. Of several
-    labels of a span the one counts that most other sources give it; if there is none, the source abstains.
+    """Return the answers of the sources that have labeled a Doc. Of overlapping candidates, the longest is used. Of
+    several labels of a span, the one that most other sources give is used; in a tie, the source abstains.
     """
     proposed = {name: candidates_of(doc, name) for name in names if weak.weak_group(name) in doc.spans}
     support: Counter[Entity] = Counter(e for found in proposed.values() for e in {c.entity for c in found})
@@ -123,7 +123,7 @@ def _answer(candidates: List[Candidate], name: str, support: "Counter[Entity]", 
         by_span.setdefault((c.start, c.end), {})[c.label] = c
     chosen, unclear = [], set()
     for span, by_label in by_span.items():
-        # The source supports each of its labels equally, so all counts are one too high.
+        # The source supports each of its labels equally, so all counts are too high by one.
         (label, most), *others = Counter({label: support[c.entity] for label, c in by_label.items()}).most_common()
         if others and others[0][1] == most:
             unclear.add(span)
@@ -137,11 +137,11 @@ def _answer(candidates: List[Candidate], name: str, support: "Counter[Entity]", 
 
 
 def encode_answers(given: Dict[str, Answer], length: int, names: Sequence[str], scheme: TagScheme) -> IntTags:
-    """Answers as numbers, shape (n_tokens, n_sources): a tag id, `ABSTAIN` or `UNSEEN`."""
+    """Return answers as numbers, shape (n_tokens, n_sources): a tag id, `ABSTAIN` or `UNSEEN`."""
     votes = numpy.full((length, len(names)), UNSEEN, dtype="int64")
     for column, name in enumerate(names):
         if name in given:
-            # `encode` marks what is not known by -1, which is ABSTAIN.
+            # `encode` marks missing tokens by -1, which is ABSTAIN.
             votes[:, column] = scheme.encode(given[name].entities, numpy.full(length, given[name].complete))
             for start, end in given[name].unclear:
                 votes[start:end, column] = UNSEEN
@@ -149,12 +149,12 @@ def encode_answers(given: Dict[str, Answer], length: int, names: Sequence[str], 
 
 
 def observe(doc: Doc, names: Sequence[str], scheme: TagScheme) -> IntTags:
-    """The votes of the sources on the tokens of a Doc: `answers` as numbers."""
+    """Return the votes of the sources on the tokens of a Doc: `answers` as numbers."""
     return encode_answers(answers(doc, names), len(doc), names, scheme)
 
 
 def tally(votes: IntTags, weights: Floats) -> Floats:
-    """Add up votes, with the weight of each source's vote for each tag; shape (n_tokens, n_tags)."""
+    """Return the sums of votes, with a weight for each source and tag, shape (n_tokens, n_tags)."""
     total: Floats = numpy.zeros((len(votes), weights.shape[1]))
     for column, weight in zip(votes.T, weights, strict=True):
         voters = numpy.flatnonzero(column >= 0)
@@ -163,8 +163,8 @@ def tally(votes: IntTags, weights: Floats) -> Floats:
 
 
 def abstain_on_unknown_labels(votes: IntTags, sources: Sequence[Source], scheme: TagScheme) -> IntTags:
-    """Turn a vote for "O" into `ABSTAIN` where another source proposes a label that the source never uses: a model that
-    does not know drugs is no evidence against one."""
+    """Turn a vote for "O" into `ABSTAIN` where another source proposes a label that the source never uses: a model
+    without a label for drugs is no evidence against a drug."""
     unknown = numpy.array([[tag != "O" and tag[2:] not in s.labels for tag in scheme.tags] for s in sources])
     if not unknown.any():
         return votes

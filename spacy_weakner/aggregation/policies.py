@@ -1,4 +1,4 @@
-"""Chooses among overlapping candidates of all sources."""
+"""Selection among overlapping candidates of all sources."""
 
 from collections import Counter
 from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
@@ -31,17 +31,17 @@ class Candidate(NamedTuple):
 
 
 def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str]) -> List[Entity]:
-    """Choose entities without overlaps.
+    """Select entities without overlaps.
 
-    Longer means: more characters, then more tokens, then further left, then a source earlier in `priority`,
-    then the label that is first in the alphabet. Policies:
+    Longer means: more characters, then more tokens, then further left, then a source earlier in `priority`, then the
+    alphabetically first label. Policies:
 
-    - longest: the longest candidate first, then the longest that does not overlap, and so on;
-    - priority: the same, but those of earlier sources go before all others;
-    - agreement: the same, but spans with a label that more sources agree on go before;
+    - longest: the longest candidate first, then the longest that does not overlap it, and so on;
+    - priority: the same, but candidates of earlier sources come before all others;
+    - agreement: the same, but candidates that more sources agree on come first;
     - drop: all candidates that overlap another span or label are dropped.
 
-    `priority` has all sources, the most trusted first.
+    `priority` lists all sources, the most trusted first.
     """
     check_choice("policy", policy, POLICIES)
     if policy == "drop":
@@ -67,12 +67,12 @@ def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str
 
 
 def contested(candidates: Sequence[Candidate]) -> List[Candidate]:
-    """Those candidates that overlap a candidate with another span or another label."""
+    """Return the candidates that overlap a candidate with another span or another label."""
     entities = {c.entity for c in candidates}
     users: Counter[int] = Counter(i for start, end, _ in entities for i in range(start, end))
     return [c for c in candidates if any(users[i] > 1 for i in range(c.start, c.end))]
 
 
 def candidates_of(doc: Doc, source: str) -> List[Candidate]:
-    """The candidates of a source that has labeled a Doc, in the order of the span group."""
+    """Return the candidates of a source that has labeled a Doc, in the order of the span group."""
     return [Candidate.of(span, source) for span in doc.spans[weak.weak_group(source)]]

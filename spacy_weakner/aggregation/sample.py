@@ -1,4 +1,4 @@
-"""A sample of a corpus that depends on its contents alone."""
+"""A sample of a corpus that depends only on its contents."""
 
 import hashlib
 import heapq
@@ -12,23 +12,23 @@ from .observations import Answer, answers, encode_answers
 
 
 class Sample:
-    """Keeps the Docs with the smallest hashes of their contents: the same ones in any order, and however the corpus is
-    cut into shards. Docs that no source has labeled are not kept. Of a corpus that is larger than the sample, Docs with
-    the same words and answers are kept once: otherwise the sample might be full of copies of a sentence, or have none.
+    """A sample of the Docs with the smallest hashes of their contents, regardless of their order and of the shards.
+    Docs that no source has labeled are left out. If the corpus is larger than the sample, Docs with the same words and
+    answers are kept once: otherwise the sample could consist of copies of one sentence, or have none of them.
     """
 
     def __init__(self, size: int, seed: int = 0, names: Sequence[str] = ()) -> None:
         self.size = size
         self.seed = seed
         self.names = names
-        # The largest hash first.
+        # A heap with the largest hash first.
         self._heap: List[Tuple[int, int, Dict[str, Answer]]] = []
-        # Copies of the Docs in the heap. Its bound only falls, so what is there at the end came with its first copy.
+        # Copies of the Docs in the heap. Its bound only falls, so a Doc kept to the end was added with its first copy.
         self._copies: Dict[int, int] = {}
         self._seen = 0
 
     def add(self, doc: Doc) -> None:
-        """Keep a Doc, if its hash is small enough."""
+        """Keep a Doc if its hash is small enough."""
         given = answers(doc, self.names or weak.weak_sources(doc))
         if not given or not len(doc):
             return
@@ -45,7 +45,7 @@ class Sample:
             del self._copies[-heapq.heappushpop(self._heap, item)[0]]
 
     def observations(self, names: Sequence[str], scheme: TagScheme) -> List[IntTags]:
-        """Per Doc kept, in the order of the hashes, the votes of the sources, as `observations.observe` gives them."""
+        """Return the votes of the sources on each Doc kept, in the order of hashes; see `observations.observe`."""
         everything = self._seen <= self.size
         result = []
         for negated, length, given in sorted(self._heap, key=lambda item: -item[0]):

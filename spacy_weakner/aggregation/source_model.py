@@ -1,19 +1,19 @@
-"""The votes of a source, given the true tags.
+"""The distribution of a source's votes, given the true tags.
 
-A source is read from left to right. Where it has opened an entity before, it continues it or not; where it does not,
-it opens an entity of some label or none. Both depend on the state z of the token, which is its true tag, or a
-distractor: no entity, but something that looks like one. So the likelihood of the vote of a source on a token is
+The votes of a source are modeled from left to right. If it has an open entity, it continues it or not; if not, it opens
+an entity of some label or none. Both depend on the state z of the token, which is its true tag or a distractor: not an
+entity, but something similar. The likelihood of the vote of a source on a token is therefore
 
     p(vote | z, within y) = g(z, y)                              if it continues its entity of label y
                             (1 - g(z, y)) * o(z, label or none)  if it does not (without the first factor if no entity
                                                                  is open)
 
 This differs in two ways from one independent table per token, as in most label models. Whether a source continues its
-own entity is weak evidence, and is not counted as new evidence at every token. And sources label the same distractors;
-without a state for them, the best explanation of such agreement is one more entity.
+own entity is weak evidence, and is not counted as new evidence at each token. And sources label the same distractors;
+without a state for distractors, the best explanation of such agreement is an additional entity.
 
 The tables have few parameters, tied as in `SourceParameters`. Free tables have a higher likelihood, but without gold
-they lose their meaning: they explain whatever the sources share.
+they lose their meaning: they explain whatever the sources have in common.
 """
 
 from dataclasses import dataclass
@@ -24,40 +24,40 @@ import numpy
 from ..corpus.tags import IntTags
 from .observations import UNSEEN, Floats
 
-# Kinds of state in which a source may continue its entity: outside, at the first token of a new entity, inside an
+# Kinds of states in which a source may continue its entity: outside, at the first token of a new entity, inside an
 # entity of the same label, inside one of another label, at a distractor.
 OUTSIDE, BEGINS, SAME, OTHER, DISTRACTOR = range(5)
-# The prior. The reliability r of a source is declared, or DEFAULT_RELIABILITY.
+# The prior. The reliability r of a source is declared, or else DEFAULT_RELIABILITY.
 DEFAULT_RELIABILITY = 0.7
-# Chance that a source opens a true entity with its label, by completeness: a term list has holes.
+# Probability that a source opens a true entity with its label, by completeness: a term list is incomplete.
 HIT = {True: 0.7, False: 0.5}
 WRONG_LABEL = 0.1
 OPENS_INSIDE = 0.05
 CONTINUES = (0.2, 0.1, 0.9, 0.5, 0.7)
-# Share of a source's entities that open outside entities and distractors.
+# Share of a source's entities that it opens outside entities and distractors.
 STRAY = 0.02
-# Probabilities of what a source never does are not quite 0, so that logarithms are finite.
+# Probabilities of impossible votes are slightly above 0, so that logarithms are finite.
 TINY = 1e-12
 
 
 @dataclass(frozen=True)
 class SourceParameters:
-    """The parameters of one source. "Its labels" are those that it uses anywhere; all states of other labels are like
-    "O" for it, so that it is not evidence against labels that it does not use."""
+    """The parameters of one source. "Its labels" are the labels that it uses anywhere. For the source, all states of
+    other labels are like "O", so that it is no evidence against labels that it does not use."""
 
-    shares: Floats  # shape (n_labels,): how its entities spread over the labels; fixed
+    shares: Floats  # distribution of its entities over the labels; fixed
     outside: Floats  # shape (1 + n_labels,): o(O, none), and o(O, label)
     distractor: Floats  # shape (1 + n_labels,): the same in the distractor state
-    # Shape (n_labels,): probability that it opens an entity of the right label where one of that label begins, unless
-    # it opens one of a wrong label.
+    # Shape (n_labels,): probability that it opens an entity of the right label where one begins, unless it opens one of
+    # a wrong label.
     hit: Floats
-    # Probability that it opens an entity of a wrong label where one of its labels begins; `shares` give the label.
+    # Probability that it opens an entity of a wrong label where one of its labels begins; `shares` determine the label.
     wrong: float
-    inside: float  # probability that it opens an entity inside one of its labels; `shares` give the label
+    inside: float  # probability that it opens an entity inside one of its labels; `shares` determine the label
     continues: Floats  # shape (5,): probability that it continues its entity, by kind of state
 
     def tables(self) -> Tuple[Floats, Floats]:
-        """o, shape (n_states, 1 + n_labels), and g, shape (n_states, n_labels)."""
+        """Return o, shape (n_states, 1 + n_labels), and g, shape (n_states, n_labels)."""
         n_labels = len(self.shares)
         opens = numpy.tile(self.outside, (2 * n_labels + 2, 1))
         opens[-1] = self.distractor
@@ -71,14 +71,14 @@ class SourceParameters:
         return opens, self.continues[kinds(self.shares)]
 
     def log_events(self) -> Floats:
-        """Log-likelihoods of all events, shape (n_events, n_states), see `events`; finite everywhere."""
+        """Return the log-likelihoods of all events, shape (n_events, n_states), see `events`; finite everywhere."""
         opens, continues = self.tables()
         n_labels = continues.shape[1]
         table = numpy.zeros((n_labels + 1, n_labels + 2, len(opens)))
         table[:, :-1] = _log(opens).T
         table[1:, :-1] += _log(1 - continues).T[:, None]
         table[1:, -1] = _log(continues).T
-        # Nothing can continue where nothing is open: this event stands for sources that have not labeled the Doc.
+        # Without an open entity, nothing can continue: this event represents sources that have not labeled the Doc.
         table[0, -1] = 0.0
         return table.reshape(-1, len(opens))
 
@@ -89,7 +89,7 @@ class SourceParameters:
 
 
 def kinds(shares: Floats) -> IntTags:
-    """Shape (n_states, n_labels): the kind of each state for an entity of each label."""
+    """Return the kind of each state for an entity of each label, shape (n_states, n_labels)."""
     n_labels = len(shares)
     result = numpy.full((2 * n_labels + 2, n_labels), OUTSIDE)
     for label in numpy.flatnonzero(shares).tolist():
@@ -101,9 +101,9 @@ def kinds(shares: Floats) -> IntTags:
 
 
 def events(votes: IntTags, n_labels: int) -> IntTags:
-    """The votes of every source on every token as one number each, its event: (n_labels + 2) * within + what, where
-    `within` is the label (from 1) of the entity it has open, or 0; and `what` is the label of the entity that it opens,
-    0 for none, or n_labels + 1 if it continues. Both shapes are (n_tokens, n_sources)."""
+    """Return the vote of each source on each token as one number, its event: (n_labels + 2) * within + what. `within`
+    is the label (from 1) of its open entity, or 0; `what` is the label of the entity that it opens, 0 for none, or
+    n_labels + 1 if it continues. Both shapes are (n_tokens, n_sources)."""
     tags = numpy.maximum(votes, 0)
     label = (tags + 1) // 2
     within = numpy.zeros_like(label)
@@ -115,8 +115,8 @@ def events(votes: IntTags, n_labels: int) -> IntTags:
 
 
 def prior(rates: Floats, reliability: float, complete: bool) -> SourceParameters:
-    """The means of the prior of a source, by its entities per token and label, its reliability, and whether it is
-    complete."""
+    """Return the means of a source's prior, given its entities per token and label, its reliability and its
+    completeness."""
     shares = rates / rates.sum() if rates.sum() > 0 else rates
     stray = STRAY * rates
     distracted = (1 - reliability) * shares
@@ -134,8 +134,8 @@ def prior(rates: Floats, reliability: float, complete: bool) -> SourceParameters
 
 
 def maximize(counts: Floats, means: SourceParameters, strength: float) -> SourceParameters:
-    """The M-step: the parameters of the highest posterior density, given the expected number of each event in each
-    state, shape (n_events, n_states). The Dirichlet parameters of the prior are 1 + strength * mean."""
+    """Compute the M-step: the parameters with the highest posterior density, given the expected number of each event in
+    each state, shape (n_events, n_states). The Dirichlet parameters of the prior are 1 + strength * mean."""
     n_labels = len(means.shares)
     table = counts.reshape(n_labels + 1, n_labels + 2, -1)
     opened = table[:, :-1].sum(0).T  # (n_states, 1 + n_labels)
@@ -161,7 +161,7 @@ def maximize(counts: Floats, means: SourceParameters, strength: float) -> Source
 
 
 def log_prior(parameters: SourceParameters, means: SourceParameters, strength: float) -> float:
-    """Log-density of the prior, up to a constant; see `maximize`."""
+    """Return the log-density of the prior, up to a constant; see `maximize`."""
     known = means.shares > 0
     pairs: List[Tuple[Any, Any]] = [
         (parameters.outside, means.outside),

@@ -1,7 +1,7 @@
-"""Voting, token by token.
+"""Token-level voting.
 
-A source votes for the tag that it gives a token: a complete source for "O" too, while others abstain outside their
-entities. Votes become one distribution over tags per token, by which `methods.best_entities` chooses whole proposals.
+A source votes for the tag that it gives a token: a complete source also for "O", while others abstain outside their
+entities. Votes become one distribution over tags per token, from which `methods.best_entities` selects whole proposals.
 """
 
 from typing import List, NamedTuple, Optional, Sequence
@@ -14,22 +14,22 @@ from ..errors import Errors, WeaknerError
 from ..ty import Entity
 from .observations import ABSTAIN, UNSEEN, Floats, Source, SourceAccuracy, abstain_on_unknown_labels, observe, tally
 
-# Breaks ties, and is too small to turn any other decision.
+# Breaks ties, and is too small to change any other decision.
 TIE = 1e-4
-# Gold of this many votes weighs as much as the prior.
+# Number of gold votes with the same weight as the prior.
 PRIOR_STRENGTH = 4.0
 LOWEST_ACCURACY, HIGHEST_ACCURACY = 0.01, 0.99
 
 
 class VoteCounts(NamedTuple):
-    """How often a source's votes for a label are right, token by token."""
+    """The number of right votes of a source for a label, token by token."""
 
     source: str
     label: str  # or "O"
     right: int  # votes that agree with gold
     votes: int  # votes on gold
     gold: int  # gold tokens of the label, in Docs that the source has labeled
-    estimate: float  # the smoothed share of right votes
+    estimate: float  # smoothed share of right votes
 
     @property
     def accuracy(self) -> SourceAccuracy:
@@ -38,23 +38,23 @@ class VoteCounts(NamedTuple):
 
 
 def majority_shares(votes: IntTags, n_tags: int) -> Floats:
-    """The share of the votes that each tag gets, shape (n_tokens, n_tags); 0 where nobody votes."""
+    """Return the share of votes for each tag, shape (n_tokens, n_tags); 0 without votes."""
     return _shares(tally(votes, numpy.ones((votes.shape[1], n_tags))))
 
 
 def weighted_shares(
     votes: IntTags, weights: Floats, scheme: TagScheme, outside_accuracy: Optional[float] = None
 ) -> Floats:
-    """The probability of each tag if sources err independently: the softmax of the summed log-odds.
+    """Return the probability of each tag if sources err independently: the softmax of the summed log-odds.
 
     If a source is right with probability p, and gives each of the n - 1 wrong answers with (1 - p) / (n - 1), its vote
     multiplies the odds of its tag by p (n - 1) / (1 - p) (the rule of Nitzan and Paroush 1982 for two answers; Dawid
     and Skene 1979 with one rate per source and label). The n answers are the labels and "O": where all votes begin
-    entities, none of the tags inside of one can be right. Where all votes are "O", as most are, sources do not err
-    independently: there "O" has the probability `outside_accuracy`, if it is given.
+    entities, no inside tag can be right. Where all votes are "O", as on most tokens, sources do not err independently:
+    there, "O" has the probability `outside_accuracy`, if given.
 
-    Votes: (n_tokens, n_sources), see `observe`; weights, the log-odds of each source's vote for each tag: (n_sources,
-    n_tags); result: (n_tokens, n_tags), rows that sum to 1, or are 0 where nobody votes.
+    Shapes: votes (n_tokens, n_sources), see `observe`; weights, the log-odds of each source's vote for each tag,
+    (n_sources, n_tags); result (n_tokens, n_tags), with rows that sum to 1, or to 0 without votes.
     """
     scores = tally(votes, weights)
     cast = tally(votes, numpy.ones(weights.shape)) > 0
@@ -69,8 +69,8 @@ def weighted_shares(
 
 
 def break_ties(shares: Floats, votes: IntTags) -> Floats:
-    """Shares plus so little that it decides only ties: they go to the tag of the more trusted source, the first one."""
-    # A source outweighs all that are less trusted: 1/2 > 1/4 + 1/8 + ...
+    """Return shares plus small terms that decide only ties, in favor of the more trusted (earlier) source."""
+    # The vote of a source outweighs those of all less trusted ones: 1/2 > 1/4 + 1/8 + ...
     trust = 0.5 ** numpy.arange(1, votes.shape[1] + 1)
     weights = numpy.broadcast_to(trust[:, None], (len(trust), shares.shape[1]))
     scores: Floats = shares + TIE * tally(votes, weights)
@@ -81,23 +81,23 @@ def break_ties(shares: Floats, votes: IntTags) -> Floats:
 
 
 class GoldCounts:
-    """Counts how often the votes of every source are right on Docs with gold. Only tokens count for which some source
-    proposes an entity: all others do not show who is right where sources disagree."""
+    """A counter of right votes of each source on Docs with gold. Only tokens in a proposed entity are counted: all
+    others do not show which source is right in a disagreement."""
 
     def __init__(self, sources: Sequence[Source], scheme: TagScheme) -> None:
         self.sources = sources
         self.scheme = scheme
         self.docs = 0
-        # The label of each tag: 0 for "O"; the last is that of gold labels that no source knows.
+        # The label of each tag: 0 for "O"; the last is for gold labels that no source has.
         self.label_of = numpy.array([0, *(1 + i for i in range(len(scheme.labels)) for _ in scheme.prefixes), 0])
         self.label_of[-1] = 1 + len(scheme.labels)
         shape = (len(sources), 2 + len(scheme.labels))
         self.right, self.votes, self.gold = (numpy.zeros(shape, dtype="int64") for _ in range(3))
-        # Tokens where all votes are "O": those where that is right, and all of them.
+        # Numbers of tokens where all votes are "O": those where "O" is right, and all.
         self.outside = numpy.zeros(2, dtype="int64")
 
     def add(self, doc: Doc, gold: Sequence[Entity], known: BoolMask) -> None:
-        """Count the votes on a Doc; `known` is False where its gold is missing."""
+        """Count the votes on a Doc. `known` is False where gold is missing."""
         votes = observe(doc, [source.name for source in self.sources], self.scheme)
         votes = abstain_on_unknown_labels(votes, self.sources, self.scheme)
         truth = self.scheme.encode([entity for entity in gold if entity[2] in self.scheme.labels], known)
@@ -118,9 +118,9 @@ class GoldCounts:
             self.gold[column] += self._by_label(truth[seen])
 
     def by_source(self) -> List[List[VoteCounts]]:
-        """Per source the counts for "O", if it votes for that, and for its labels. The share of right votes for a label
-        is shrunk towards that of the source as a whole, which is shrunk towards its declared reliability (0.5 without
-        one), each with the weight of `PRIOR_STRENGTH` votes."""
+        """Return, per source, the counts for "O", if it votes for "O", and for its labels. The share of right votes for
+        a label is shrunk towards the source's overall share, which is shrunk towards its declared reliability (0.5
+        without one), each with the weight of `PRIOR_STRENGTH` votes."""
         result = []
         names = ("O", *self.scheme.labels)
         for i, source in enumerate(self.sources):
@@ -140,7 +140,7 @@ class GoldCounts:
         return result
 
     def outside_accuracy(self) -> Optional[float]:
-        """Smoothed share of "O" where all votes are "O"; None without such tokens in the gold."""
+        """Return the smoothed share of "O" where all votes are "O"; None if gold has no such tokens."""
         right, total = self.outside.tolist()
         return (right + 1) / (total + 2) if total else None
 
@@ -149,8 +149,8 @@ class GoldCounts:
 
 
 def log_odds(counts: Sequence[Sequence[VoteCounts]], scheme: TagScheme) -> Floats:
-    """Weights of the votes of each source for each tag, shape (n_sources, n_tags): log(p (n - 1) / (1 - p)) with
-    n = labels and "O"; 0 for votes that the source never casts."""
+    """Return the weight of each source's vote for each tag, shape (n_sources, n_tags): log(p (n - 1) / (1 - p)), where
+    n is the number of labels including "O"; 0 for votes that the source never casts."""
     weights = numpy.zeros((len(counts), len(scheme)))
     for row, of_source in zip(weights, counts, strict=True):
         for label_counts in of_source:
@@ -166,7 +166,7 @@ def _smoothed(right: float, n: float, prior: float) -> float:
 
 
 def _answers(cast: BoolMask, scheme: TagScheme) -> BoolMask:
-    # (n_tokens, n_tags): "O", and the tags with a prefix that some vote has; where none has any, with the first one.
+    # (n_tokens, n_tags): "O", and the tags with the prefix of any vote, or else with the first prefix.
     prefix = numpy.array([-1, *(i for _ in scheme.labels for i in range(len(scheme.prefixes)))])
     used = numpy.stack([cast[:, prefix == i].any(1) for i in range(len(scheme.prefixes))], axis=1)
     used[~used.any(1), 0] = True

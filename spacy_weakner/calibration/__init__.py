@@ -1,1 +1,1 @@
-"""Scores that mean probabilities: temperature, outside bias, thresholds, confidence of weak labels."""
+"""Calibration of scores as probabilities: temperature, outside bias, thresholds, confidence of weak labels."""

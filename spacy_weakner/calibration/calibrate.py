@@ -28,7 +28,7 @@ TEMPERATURE, BIAS, THRESHOLD = "temperature", "bias", "threshold"
 FITS = (TEMPERATURE, BIAS, THRESHOLD)
 PRECISION, DELTA, MIN_ENTITIES = 0.95, 0.1, 50
 BATCH_SIZE = 256
-# The highest that components take: of a label without threshold only what is certain is still predicted.
+# The highest threshold of components: for a label without a threshold, only certain entities are still predicted.
 NEVER = 1.0
 
 
@@ -36,19 +36,19 @@ class ThresholdReport(NamedTuple):
     """Thresholds of a pipeline."""
 
     docs: int  # Docs with gold
-    left_out: int  # Docs without
+    left_out: int  # Docs without gold
     unscored: int  # entities without a score
     labels: Dict[str, Threshold]  # per label, sorted
-    others: Threshold  # for labels that were never predicted here, and those with too few entities
+    others: Threshold  # for labels that were never predicted here, and labels with too few entities
 
 
 class CalibrateReport(NamedTuple):
-    """What was fitted; None: it was not asked for."""
+    """The fitted settings; None if not requested."""
 
     component: str
-    docs: int  # Docs with complete gold that temperature and bias were fitted on
+    docs: int  # Docs with complete gold on which temperature and bias were fitted
     temperature: Optional[Fitted]  # with the mean negative log-likelihood of the gold
-    bias: Optional[Fitted]  # with F1 in [0, 100] on the gold; as it was chosen by this gold, a little too good
+    bias: Optional[Fitted]  # with F1 in [0, 100] on the gold; slightly too high, as the bias was chosen on it
     thresholds: Optional[ThresholdReport]
 
 
@@ -67,35 +67,35 @@ def calibrate(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> CalibrateReport:
-    """Fit settings of a component on held-out gold, and write the pipeline with them. In this order:
+    """Fit settings of a component on held-out gold, and write the pipeline with these settings. In this order:
 
-    - "bias" is added to the scores of "O", so that F1 is best. A model that was trained on labels with holes, or on few
-      negatives, has learned another share of entities than there are. Entities that are in a Doc before, and stay,
-      count as found. A bias that is no better than none, or than the present one, is not taken.
-    - "temperature" divides all scores, so that the gold is most likely (Guo et al. 2017). It changes no prediction,
-      unless a `crf_ner` has a `threshold`.
-    - "threshold": per label the lowest threshold of `ent._.weakner_score` from which on entities are right as often as
-      wanted, but for a chance of `delta`; `thresholds` states the guarantee. It holds for gold that nothing else was
-      fitted on: together with another fit, each gets half of the documents. Of labels that cannot be that precise,
-      only what is certain is still predicted.
+    - "bias" is added to the scores of "O" to maximize F1. A model that was trained on incomplete labels, or on few
+      negatives, has learned a wrong share of entities. Preset entities of a Doc that are kept count as found. A bias is
+      only used if it improves on no bias and on the present one.
+    - "temperature" divides all scores, and maximizes the likelihood of the gold (Guo et al. 2017). It changes no
+      prediction, unless a `crf_ner` has a `threshold`.
+    - "threshold": per label, the lowest threshold of `ent._.weakner_score` at which entities have the wanted precision,
+      except with a probability of `delta`; `thresholds` states the guarantee. It requires gold that nothing else was
+      fitted on: together with another fit, each gets half of the documents. For labels that cannot be that precise,
+      only certain entities are still predicted.
 
-    Thresholds that the component had before are removed, since they fit its former scores.
+    Previous thresholds of the component are removed, since they belong to its former scores.
 
     model (Union[str, Path]): The pipeline: its folder, or the name of an installed package.
-    gold (Path): Gold that it was neither trained on nor chosen by: a `.spacy` file or a folder of them. It is held in
-        memory.
+    gold (Path): Gold that was used neither to train the pipeline nor to choose it: a `.spacy` file or a folder of them.
+        It is held in memory.
     output_path (Path): Folder for the calibrated pipeline.
-    fit (Sequence[str]): What to fit, of `FITS`.
+    fit (Sequence[str]): The settings to fit, of `FITS`.
     precision (float): The wanted precision, in (0, 1).
-    delta (float): The chance that the threshold of a label promises too much, in (0, 0.25].
-    min_entities (int): Labels of which fewer entities are predicted in the gold are taken together.
-    component (Optional[str]): Name of the component; None: the last one that is able to.
-    overwrite (bool): Replace a folder that exists.
+    delta (float): The probability that the precision at a label's threshold is lower than wanted, in (0, 0.25].
+    min_entities (int): Labels with fewer predicted entities in the gold are pooled.
+    component (Optional[str]): Name of the component; None: the last one that supports the fit.
+    overwrite (bool): Replace an existing folder.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.
-    RETURNS (CalibrateReport): What was fitted.
-    RAISES (WeaknerError): For unusable settings, missing input, a pipeline without such a component, one in which
-        another component decides on the entities of its heads, and no usable gold.
+    RETURNS (CalibrateReport): The fitted settings.
+    RAISES (WeaknerError): For invalid settings, missing input, a pipeline without such a component, a pipeline in which
+        another component decides on the entities of its heads, and gold that cannot be used.
     """
     for name in fit or [""]:
         check_choice("fit", name, FITS)
@@ -137,14 +137,14 @@ def _predictor(model: Union[str, Path], component: Optional[str], fit: Sequence[
     what, heads = "can be calibrated so", "a head for entities" + " or an ent_combiner" * ({*fit} == {THRESHOLD})
     predictor = Predictor(model, component, lambda pipe: isinstance(pipe, kind), what, heads)
     decides = getattr(predictor.pipe, "annotate_ents", True)
-    # A temperature alone is of use to what reads the head's probabilities.
+    # A temperature alone is useful for components that read the head's probabilities.
     if not decides and (component is None or {*fit} != {TEMPERATURE}):
         raise WeaknerError(Errors.WK703.format(name=predictor.name))
     return predictor
 
 
 def make_complete(doc: Doc) -> bool:
-    """Make the gold of a Doc its `doc.ents`. False if the Doc has no tokens, or gold is missing for some of them."""
+    """Copy the gold of a Doc to `doc.ents`. Return False if it has no tokens, or some of them have no gold."""
     found = find_gold(doc)
     if not len(doc) or found is None or found.missing:
         return False
@@ -153,7 +153,7 @@ def make_complete(doc: Doc) -> bool:
 
 
 def _complete_examples(predictor: Predictor, docs: Iterable[Doc], gold: Path) -> List[Example]:
-    """Docs with complete gold, and what the components before this one write."""
+    """Return examples of the Docs with complete gold, with the output of the components before this one."""
     complete = [doc for doc in docs if make_complete(doc)]
     if not complete:
         cure = "Give held-out gold that the model was not trained on"
@@ -198,7 +198,7 @@ def _fit_thresholds(
 
 
 def format_thresholds(report: ThresholdReport) -> Tuple[List[str], List[Tuple[str, ...]]]:
-    """Thresholds as a table: header and cells."""
+    """Return thresholds as a table: header and cells."""
     header = ["", "entities", "precision", "threshold", "kept", "their precision", "at least", "right ones kept"]
     rows = list(report.labels.items())
     if any(found.pooled for _, found in rows):

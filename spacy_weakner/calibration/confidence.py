@@ -1,5 +1,5 @@
-"""Learns from gold that models were not trained on how far the scores of the models, and the weak sources, are to be
-trusted (NEEDLE)."""
+"""Estimates, on gold that models were not trained on, the reliability of the models' scores and of weak sources
+(NEEDLE)."""
 
 from collections import Counter
 from itertools import chain
@@ -32,12 +32,12 @@ BATCH_SIZE = 256
 
 
 class ConfidenceReport(NamedTuple):
-    """What was learned."""
+    """The calibration, and its data."""
 
     calibration: Calibration  # from scores to probabilities
-    sentences: int  # sentences that it was learned from
+    sentences: int  # sentences used for calibration
     left_out: int  # sentences without tokens, or without complete gold
-    accuracy: float  # share of the sentences or tokens that the models got right, by the unit
+    accuracy: float  # share of the sentences or tokens (by `unit`) that the models got right
 
 
 def calibrate_confidence(
@@ -52,28 +52,28 @@ def calibrate_confidence(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> ConfidenceReport:
-    """Estimate how likely a model's best tag sequence is to be right, given its score (Jiang et al. 2021, Appendix A).
+    """Estimate the probability that a model's best tag sequence is right by its score (Jiang et al. 2021, Appendix A).
 
-    The sentences must be ones that the model was not trained on. Where there is little gold, give several models, each
-    with the part of the gold that it has not seen (see `train_folds`): all sentences are then used together. These
-    models have less gold than the final one, so the probabilities tend to be too low; and Viterbi scores of different
-    models differ in scale, which log-probabilities do not.
+    The sentences must be ones that the model was not trained on. If there is little gold, give several models, each
+    with the part of the gold that it was not trained on (see `train_folds`): all sentences are then used together.
+    These models are trained on less gold than the final one, so the probabilities tend to be too low; and Viterbi
+    scores of different models differ in scale, while log-probabilities do not.
 
-    folds (Sequence[Tuple[Union[str, Path], Path]]): Pipelines, each with a corpus of gold that it was not trained on:
-        in `doc.ents`, or in the span group "gold". The labels of weak sources in it show which rule of `complete` makes
-        the best labels of them: of several sources, of the entities that most of them name, however `aggregate`
-        combines them.
-    component (Optional[str]): Name of the component; None: the last that scores tag sequences.
+    folds (Sequence[Tuple[Union[str, Path], Path]]): Pipelines, each with a corpus of gold that it was not trained on,
+        in `doc.ents` or in the span group "gold". If the corpus has labels of weak sources, they show which rule of
+        `complete` makes the best labels. Of overlapping entities of several sources, the one that most sources propose
+        is used, however `aggregate` combines sources.
+    component (Optional[str]): Name of the component; None: the last one that scores tag sequences.
     score (str): "viterbi" or "log_probability", each per word.
     unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of right
-        tokens of a sentence, on average over sentences.
+        tokens in a sentence, averaged over sentences.
     method (str): "histogram" (the paper) or "isotonic".
-    n_bins (int): Bins of the histogram, at most.
-    min_per_bin (int): Sentences per bin, at least: with few sentences there are fewer bins.
+    n_bins (int): Maximum number of bins of the histogram.
+    min_per_bin (int): Minimum number of sentences per bin: with few sentences, there are fewer bins.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.
-    RETURNS (ConfidenceReport): What was learned.
-    RAISES (WeaknerError): For missing input, unusable settings, no complete gold, or scores that are not numbers.
+    RETURNS (ConfidenceReport): The calibration.
+    RAISES (WeaknerError): For missing input, invalid settings, no complete gold, or non-finite scores.
     """
     for setting, value, choices in (("score", score, SCORES), ("unit", unit, UNITS), ("method", method, METHODS)):
         check_choice(setting, value, choices)
@@ -98,7 +98,7 @@ def calibrate_confidence(
 
 
 class _Counts:
-    """Scores of models on gold, and what models and rules got right."""
+    """Scores of models on gold, and the results of models and rules."""
 
     def __init__(self, score: str, unit: str) -> None:
         self.score = score
@@ -111,14 +111,14 @@ class _Counts:
 
     @property
     def rules(self) -> Dict[str, float]:
-        """F1 of the labels that each rule makes; empty if no source has labeled any sentence."""
+        """F1 of the labels made by each rule; empty if no source has labeled any sentence."""
         if not self._given:
             return {}
         return {rule: count_matches(pairs)[0].f1 for rule, pairs in self._pairs.items()}
 
     @property
     def given(self) -> Optional[float]:
-        """The probability that weak labels are right as they are."""
+        """The probability that unchanged weak labels are right."""
         return float(numpy.mean(self._given)) if self._given else None
 
     def add(self, docs: List[Doc], predictor: TagPredictor) -> None:
@@ -131,7 +131,7 @@ class _Counts:
             tags = scheme.encode(sorted(gold.entities), numpy.ones(len(doc), dtype=bool))
             value = score_per_word(path, self.score)
             predicted = scheme.tag_ids(path.tags)
-            if weak:  # or no source has read it
+            if weak:  # otherwise no source has labeled it
                 together = highest_ranked(Counter(chain.from_iterable(weak.values())))
                 given: IntTags = scheme.encode(together, numpy.ones(len(doc), dtype=bool))
                 self._given.append(self._share(given == tags))

@@ -1,4 +1,4 @@
-"""The best outside bias and the best temperature of a head."""
+"""Fitting of the outside bias and the temperature of a head."""
 
 import math
 from typing import Callable, List, NamedTuple, Sequence, Tuple
@@ -11,9 +11,9 @@ from ..heads.entities import EntityHead
 from ..scores import count_matches
 from ..ty import Entity
 
-# Biases that are tried, and then those around the best of them.
+# Biases to try; those around the best one are then tried in finer steps.
 WIDEST_BIAS, STEP, FINE_STEP = 8.0, 0.5, 0.1
-# Where temperatures are sought.
+# Range of temperatures to search.
 LOWEST, HIGHEST = 0.05, 20.0
 
 
@@ -21,13 +21,13 @@ class Fitted(NamedTuple):
     """A fitted number."""
 
     value: float
-    before: float  # the criterion on the gold with the former number
-    after: float  # the same with this one
-    at_bound: bool  # True if it is at the end of the range that was searched
+    before: float  # the criterion on the gold with the former value
+    after: float  # the same with the new value
+    at_bound: bool  # True if the value is at the end of the search range
 
 
 def fit_bias(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
-    """Set the outside bias under which F1 is best."""
+    """Set the outside bias with the best F1."""
     docs = [example.predicted for example in examples]
     wanted = [doc_entities(example.reference) for example in examples]
     kept = [[] if pipe.overwrite else doc_entities(doc) for doc in docs]
@@ -48,18 +48,18 @@ def fit_bias(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
 
 
 def f1_under(wanted: Sequence[Sequence[Entity]], found: Sequence[Sequence[Sequence[Entity]]]) -> List[float]:
-    """F1 in [0, 100] per bias, of the entities per Doc and bias; 0 if there is neither gold nor anything found."""
+    """Return F1 in [0, 100] for each bias, given the entities per Doc and bias; 0 without gold and found entities."""
     return [count_matches(zip(wanted, of_bias, strict=True))[0].f1 for of_bias in zip(*found, strict=True)]
 
 
 def best_bias(biases: Sequence[float], scores: Sequence[float]) -> Tuple[float, float]:
-    """The bias with the best score, and its score; of equally good ones the one nearest to 0."""
+    """Return the bias with the best score, and its score; of equally good biases, the one nearest to 0."""
     best = max(range(len(biases)), key=lambda i: (scores[i], -abs(biases[i])))
     return biases[best], scores[best]
 
 
 def fit_temperature(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
-    """Set the temperature under which the gold is most likely."""
+    """Set the temperature that maximizes the likelihood of the gold."""
     loss = pipe.held_out_loss(examples)
     before = loss(pipe.temperature)
     best = find_temperature(loss)
@@ -68,7 +68,7 @@ def fit_temperature(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
 
 
 def find_temperature(loss: Callable[[float], float]) -> float:
-    """The temperature with the lowest loss, from `LOWEST` to `HIGHEST`; see `EntityHead.held_out_loss`."""
+    """Return the temperature with the lowest loss, from `LOWEST` to `HIGHEST`; see `EntityHead.held_out_loss`."""
     from scipy.optimize import minimize_scalar
 
     bounds = (math.log(LOWEST), math.log(HIGHEST))

@@ -1,4 +1,4 @@
-"""Calibration of scores: of the spans that got a score of about 0.8, are about 80 % right?"""
+"""Reliability of scores: whether about 80 % of the spans with a score of about 0.8 are right."""
 
 import math
 from typing import List, NamedTuple, Optional, Sequence
@@ -10,8 +10,8 @@ N_BINS = 10
 
 
 class ReliabilityBin(NamedTuple):
-    """Spans whose scores lie in [low, high), or [low, high] in the last bin: their number, their mean score and the
-    share of them that is right, None if there are none."""
+    """Spans with scores in [low, high), or [low, high] in the last bin: their number, their mean score and the share of
+    right ones, both None if there are no spans."""
 
     low: float
     high: float
@@ -21,26 +21,26 @@ class ReliabilityBin(NamedTuple):
 
 
 class Reliability(NamedTuple):
-    """Scores of spans against gold."""
+    """Scores of spans compared with gold."""
 
-    spans: int  # spans with a score, where gold is known
-    unscored: int  # spans without one
-    outside: int  # spans left out, since their score is no number in [0, 1]
-    # Expected calibration error (Naeini et al. 2015): the mean of |score - share that is right| over the bins, weighted
-    # by their numbers of spans; in [0, 1].
+    spans: int  # spans with a score, where gold is available
+    unscored: int  # spans without a score
+    outside: int  # spans left out because their score is not in [0, 1]
+    # Expected calibration error (Naeini et al. 2015): the mean of |score - share of right spans| over bins, weighted by
+    # their numbers of spans; in [0, 1].
     error: float
     bins: List[ReliabilityBin]
 
 
 class CalibrationCounter:
-    """Counts spans by their scores, in bins of equal width, while Docs pass by."""
+    """A counter of spans by score, in bins of equal width."""
 
     def __init__(self, n_bins: int = N_BINS) -> None:
         self.unscored = self.outside = 0
         self._spans, self._scores, self._right = [0] * n_bins, [0.0] * n_bins, [0] * n_bins
 
     def add(self, entities: Entities, scores: Sequence[Optional[float]], gold: Gold) -> None:
-        """Count the spans of one Doc with their scores; those that touch tokens without gold are left out."""
+        """Count the spans of a Doc with their scores; spans that contain tokens without gold are left out."""
         for entity, score in zip(entities, scores, strict=True):
             if not gold.scorable([entity]):
                 continue
@@ -55,7 +55,7 @@ class CalibrationCounter:
                 self._right[i] += entity in gold.entities
 
     def result(self) -> Optional[Reliability]:
-        """What was counted; None if no span had a score."""
+        """Return the counts; None if no span had a score."""
         n, width = sum(self._spans), len(self._spans)
         if not n + self.outside:
             return None

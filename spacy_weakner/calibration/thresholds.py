@@ -1,30 +1,31 @@
-"""Thresholds of scores from which on entities have a wanted precision.
+"""Score thresholds above which entities have a wanted precision.
 
-For each label, from the highest threshold downwards, the hypothesis is tested that the entities which reach the
-threshold are right less often than wanted (learn then test, Angelopoulos et al. 2021). Of n entities that reach it
-k are right; under the hypothesis that happens with a chance of at most
+For each label, from the highest threshold downwards, we test the hypothesis that the entities which reach the threshold
+are right less often than wanted (learn then test, Angelopoulos et al. 2021). If k of the n entities that reach it are
+right, the probability of this result under the hypothesis is at most
 
     p = P(X >= k)   where X is binomial with n trials and the wanted precision
 
-and the hypothesis is rejected if p is small enough. Tests go downwards until the first hypothesis that stands. As their
-order is fixed by the scores alone, and they end at the first failure, no correction for their number is needed. Four
-such sequences begin at different heights, since the highest scores are not always the best: the first one, which may
-use half of delta, at 20 entities, or twice as many as can be convincing at all, or half of them; the others, which
-share the rest, at all entities, half and a quarter of them. The lowest threshold that any of them accepts is taken. So
-the chance that a label's threshold promises too much is at most delta, for each label.
+and the hypothesis is rejected if p is small enough. The tests continue downwards until the first hypothesis that is not
+rejected. Since their order is fixed by the scores alone, and they end at the first failure, no correction for multiple
+tests is needed. Four such sequences start at different thresholds, since the highest scores are not always the most
+precise. The first one, which may use half of delta, starts at 20 entities, or at twice the minimum number that can be
+convincing, or at half of all entities; the others, which share the rest of delta, start at all entities, half and a
+quarter of them. The lowest threshold accepted by any sequence is used. For each label, the probability that its
+threshold does not have the wanted precision is thus at most delta.
 
-What is guaranteed, and on which conditions: given the scores of the held-out entities, with a chance of at least
-1 - delta, those that are kept have on average at least the wanted chance to be right (by Hoeffding 1956, for delta up
-to 0.25, though the chances differ). This carries over to new text as far as
+The guarantee and its conditions: given the scores of the held-out entities, with a probability of at least 1 - delta,
+the kept entities have on average at least the wanted probability of being right (by Hoeffding 1956, for delta up to
+0.25, even if the probabilities differ). This holds for new text if
 
-- the gold was not used to fit the pipeline, nor to choose it, nor its settings;
-- new text comes from where the gold comes from (the entities are exchangeable);
-- whether an entity is right does not depend on others. Many mentions of one name in a document are worth fewer, which
-  makes thresholds too low;
-- thresholds only take away what the pipeline predicts now. Where it then decides for something else, nothing is known
-  of that.
+- the gold was not used to fit the pipeline, or to choose it or its settings;
+- new text comes from the same distribution as the gold (the entities are exchangeable);
+- whether an entity is right does not depend on others. Many mentions of one name in a document carry less information,
+  which makes thresholds too low;
+- thresholds only remove present predictions of the pipeline. If it then decides on another entity, nothing is
+  guaranteed for that.
 
-Recall is promised nothing.
+Recall is not guaranteed.
 """
 
 import math
@@ -33,33 +34,32 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
-# The first sequence of tests begins with so many entities, if there are twice as many.
+# The first sequence of tests starts with this number of entities, if there are twice as many.
 FEWEST = 20
-# By how much a threshold lies below the score that it keeps, at most: the same text may get a slightly lower one in
-# another batch.
+# Maximum distance of a threshold below the score that it keeps: the same text may get a slightly lower score in another
+# batch.
 MARGIN = 1e-6
-# One entity: its score, and whether it is right.
+# An entity: its score, and whether it is right.
 Scored = Tuple[float, bool]
 
 
 class Threshold(NamedTuple):
-    """The threshold of a label, or of several together."""
+    """The threshold of a label, or of several pooled labels."""
 
-    threshold: Optional[float]  # from here on scores have the wanted precision; None if no score is known to have it
-    # True if the label had too few entities, so that it was taken together with others; the counts are those of all of
-    # them.
+    threshold: Optional[float]  # scores from here on have the wanted precision; None if no such score was found
+    # True if the label had too few entities, so that it was pooled with others; the counts are those of all pooled
+    # labels.
     pooled: bool
-    entities: int  # entities with a score that it was learned from
-    right: int  # those of them that are right
+    entities: int  # entities with a score used for the fit
+    right: int  # of these, entities that are right
     kept: int = 0  # entities that reach the threshold
-    kept_right: int = 0  # those of them that are right
-    # Exact lower bound of the precision of the kept ones, by the test that accepted the threshold; None if there is
-    # none.
+    kept_right: int = 0  # of these, entities that are right
+    # Exact lower bound of the precision of kept entities, from the test that accepted the threshold; None without one.
     bound: Optional[float] = None
 
     @property
     def precision(self) -> Optional[float]:
-        """That of the kept ones; None if nothing was kept."""
+        """Precision of the kept entities; None if none was kept."""
         return self.kept_right / self.kept if self.kept else None
 
     @property
@@ -69,8 +69,8 @@ class Threshold(NamedTuple):
 
 
 class Thresholds(NamedTuple):
-    """Thresholds per label, sorted, and for labels that were not seen: all that had too few entities together; if these
-    are too few, all labels."""
+    """Thresholds per label, sorted, and for labels that were not seen: those with too few entities, pooled; if these
+    are still too few, all labels pooled."""
 
     labels: Dict[str, Threshold]
     others: Threshold
@@ -79,8 +79,8 @@ class Thresholds(NamedTuple):
 def fit_thresholds(
     scored: Mapping[str, Sequence[Scored]], precision: float, delta: float, min_entities: int = 0
 ) -> Thresholds:
-    """Find a threshold for each label. Labels with fewer than `min_entities` entities, or with too few to be
-    convincing, are taken together."""
+    """Fit a threshold for each label. Labels with fewer than `min_entities` entities, or with too few to be convincing,
+    are pooled."""
     needed = max(min_entities, convincing(precision, delta))
     few = {label for label, entities in scored.items() if len(entities) < needed}
     together = [entity for label in sorted(few) for entity in scored[label]]
@@ -94,11 +94,11 @@ def fit_thresholds(
 
 
 def find_threshold(scored: Sequence[Scored], precision: float, delta: float) -> Threshold:
-    """Find the threshold of some entities; see the top of this module."""
+    """Return the threshold of some entities; see the top of this module."""
     ordered = sorted(scored, key=lambda entity: -entity[0])
     scores = [score for score, _ in ordered]
     hits = numpy.cumsum([right for _, right in ordered], dtype="int64").tolist()
-    # How many entities reach each threshold, the highest first: those of equal scores go together.
+    # The number of entities that reach each threshold, highest first; equal scores are counted together.
     numbers = [i for i in range(1, len(scores) + 1) if i == len(scores) or scores[i] < scores[i - 1]]
     kept, by = 0, delta
     for start, share in _sequences(len(scores), precision, delta):
@@ -116,12 +116,12 @@ def find_threshold(scored: Sequence[Scored], precision: float, delta: float) -> 
 
 
 def convincing(precision: float, delta: float) -> int:
-    """How many entities have to be right without exception to tell that their precision is as wanted."""
+    """Return the minimum number of entities, all right, that shows that the precision is as wanted."""
     return max(1, math.ceil(math.log(delta) / math.log(precision) - 1e-9))
 
 
 def _sequences(n: int, precision: float, delta: float) -> List[Tuple[int, float]]:
-    """Where sequences of tests begin, in numbers of entities, and the share of delta that each may use."""
+    """Return the starts of the sequences of tests, in numbers of entities, and the share of delta of each."""
     least = convincing(precision, delta / 2)
     first = max(least, min(max(2 * least, FEWEST), n // 2))
     later = [start for start in (n // 4, n // 2, n) if start > first]
@@ -134,15 +134,15 @@ def _sequences(n: int, precision: float, delta: float) -> List[Tuple[int, float]
 
 
 def upper_tail(k: int, n: int, p: float) -> float:
-    """P(X >= k) of a binomial X: the chance of at least k successes in n trials, each with the chance p."""
+    """Return P(X >= k) for a binomial X: the probability of at least k successes in n trials with probability p."""
     from scipy.special import betainc
 
     return 1.0 if k <= 0 else 0.0 if k > n else float(betainc(k, n - k + 1, p))
 
 
 def lower_bound(k: int, n: int, delta: float) -> float:
-    """The exact lower bound of a share (Clopper and Pearson 1934): the largest p under which at least k successes in n
-    trials have a chance of at most delta; 0 if k is 0."""
+    """Return the exact lower bound of a share (Clopper and Pearson 1934): the largest p for which at least k successes
+    in n trials have a probability of at most delta; 0 if k is 0."""
     from scipy.special import betaincinv
 
     return float(betaincinv(k, n - k + 1, delta)) if k > 0 else 0.0

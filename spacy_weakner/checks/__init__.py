@@ -1,1 +1,1 @@
-"""Finding mistakes in files and settings before anything is trained."""
+"""Checks of files and settings before training."""

@@ -1,4 +1,4 @@
-"""Gold, dev and test: do they hold what training and scoring need, and are they different sentences."""
+"""Checks of gold, dev and test: whether they hold what training and scoring need, and share no sentences."""
 
 import shlex
 from typing import Callable, Dict, List, Sequence
@@ -9,22 +9,22 @@ from ..runs.groups import SHORT
 from .corpora import CheckedCorpus, Sentence
 from .findings import Findings, listed, percent, plural
 
-FEW = 50  # gold sentences below which figures are rough
+FEW = 50  # gold sentences below which scores are imprecise
 _FEW_TEST = 100  # entities
-_SAME = 0.9  # share of common sentences above which one file is the other
+_SAME = 0.9  # share of common sentences above which two files count as the same
 _EXAMPLES = 5
 _WIDTH = 40
-_PARTLY = "in which nothing is known about some tokens ('missing')"
+_PARTLY = "with tokens whose labels are unknown ('missing')"
 
 
 def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
     where, sentences = corpus.where, corpus.sentences
     unknown = [s for s in sentences if not s.is_annotated]
     if len(unknown) == len(sentences):
-        if not corpus.broken:  # else other findings tell why
+        if not corpus.broken:  # otherwise other findings give the reason
             message = f"None of its {plural(len(unknown), 'sentence')} is annotated ('ents' is missing or null). "
             message += 'Annotated sentences without entities have "ents": [].'
-            empty = f"{corpus.path} is empty: there is no sentence in it."
+            empty = f"{corpus.path} is empty: it contains no sentences."
             findings.error(where, message if sentences else empty, _form(corpus))
         return
 
@@ -37,19 +37,19 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
     partly = [s for s in sentences if s.is_annotated and s.missing and not s.weak]
     n, n_entities = sum(bool(s.entities) for s in sentences), sum(len(s.entities) for s in sentences)
     if corpus.name == "gold":
-        what = "without annotation ('ents' missing or null), from which nothing is learned"
+        what = "without annotation ('ents' missing or null), which nothing can be learned from"
         cure = 'Write "ents": [] where there are no entities, or move such rows to --text.'
         report(findings.warning, unknown, what, cure)
-        cure = "Only what a person has annotated is gold; other labels are a source (file = ...) in --sources."
+        cure = "Gold is annotated by people. Declare other labels as a source (file = ...) in --sources."
         report(findings.warning, weak, "marked as weak labels", cure)
-        cure = "Annotate them completely, or give --dev: a project leaves them out of the gold that it compares on."
+        cure = "Annotate them completely, or give --dev: without it, a project leaves them out to compare on gold."
         report(findings.warning, partly, _PARTLY, cure)
         if 0 < n < FEW:
-            message = f"Only {plural(n, 'sentence')} with entities: whatever is chosen or measured on so few is "
-            message += "imprecise (confidences, which method is best, scores of a dev set split off it)."
+            message = f"Only {plural(n, 'sentence')} with entities: choices and scores based on so few are imprecise "
+            message += "(confidences, the choice of the method, scores on a dev set split off the gold)."
             findings.warning(where, message, "Annotate more: 100 to 200 are good.")
     else:
-        must = f", but {corpus.name} must be annotated completely to be scored on"
+        must = f", but {corpus.name} must be annotated completely for scoring"
         # A project leaves them out.
         is_left = len(unknown) + len(partly) < len(sentences)
         for add, found, what in (
@@ -60,7 +60,7 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
             report(add, found, what + must, "Annotate them, or remove these rows.")
         if 0 < n_entities < _FEW_TEST:
             entities = plural(n_entities, "entity", "entities")
-            findings.info(where, f"Only {entities}: differences of a few points of F1 may be chance.")
+            findings.info(where, f"Only {entities}: differences of a few points of F1 may be due to chance.")
     if not n:
         use = "no label can be learned" if corpus.name == "gold" else "every score would be 0"
         message = f"There is no entity in its {plural(len(sentences), 'sentence')} ('ents' is [] everywhere): {use}."
@@ -72,7 +72,7 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
 def _form(corpus: CheckedCorpus) -> str:
     if corpus.groups:
         key = shlex.quote(max(corpus.groups, key=corpus.groups.__getitem__))
-        return f"--spans-key {key} reads the spans of that group as gold."
+        return f"--spans-key {key} reads the spans of this group as gold."
     rows = f'Give --{corpus.name} rows {{"text": ..., "ents": [[start, end, "LABEL"]]}} with character offsets'
     return f'{rows} (or "tokens" and token offsets), and "ents": [] where there is no entity.'
 
@@ -96,32 +96,32 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
     count = f"{len(common):,} of {plural(n, 'sentence')} ({percent(len(common), n)})"
     pairs = [f"'{shorten(a.text, _WIDTH)}' ({corpus.name}: {a.place}, {other.name}: {b.place})" for a, b in common]
     shown = f"also in {other.name}: {listed(pairs, _EXAMPLES)}"
-    same = f"{corpus.name} is {other.name}: {count} are {shown}"
+    same = f"{corpus.name} is the same as {other.name}: {count} are {shown}"
     if len(common) < _SAME * n:
         message = f"{count} of {corpus.name} are {shown}"
         if all(len(sentence.words) <= SHORT for sentence, _ in common):
             findings.info(where, f"{message}; all of them are short.")
         else:
-            cure = f"Remove them from {other.name}, so that the scores on {corpus.name} are those of new text."
+            cure = f"Remove them from {other.name}, so that the scores on {corpus.name} are scores on new text."
             findings.warning(where, f"{message}.", cure)
     elif other.name == "gold":
-        test = "scores would be close to 100 and mean nothing"
+        test = "scores would be close to 100 and meaningless"
         what = test if corpus.name == "test" else "models would be chosen on their own training data"
-        cure = f"Give other sentences for --{corpus.name}, annotated in the same way: split them off the gold."
+        cure = f"Give other sentences for --{corpus.name}, annotated in the same way: split some off the gold."
         findings.error(where, f"{same}; {what}.", cure)
     else:
         findings.warning(where, f"{same}; scores will be too good.", "Give other sentences for one of the two.")
 
 
 def check_text(texts: Sequence[str], gold: Sequence[Sentence], where: str, findings: Findings) -> None:
-    """Look for gold sentences in the text without labels."""
+    """Check for gold sentences in the unlabeled text."""
     keys: List[str] = [sentence_key(sentence.text) for sentence in gold]
     whole = set(map(sentence_key, texts))
     n = sum(key in whole for key in keys)
     if whole <= {*keys}:
-        message = f"All {plural(len(texts), 'text')} also stand in the gold: no other is left to learn from."
-        findings.error(where, message, "Give other texts, or leave --text out.")
+        message = f"All {plural(len(texts), 'text')} also occur in the gold: no other text is left to learn from."
+        findings.error(where, message, "Give other texts, or leave out --text.")
     elif n:
-        message = f"{n:,} of {plural(len(keys), 'gold sentence')} also stand in the text."
-        cure = "Where only the others are to be labeled: spacy weakner label ... --exclude GOLD"
+        message = f"{n:,} of {plural(len(keys), 'gold sentence')} also occur in the text."
+        cure = "To label only the other texts: spacy weakner label ... --exclude GOLD"
         findings.info(where, message, cure)

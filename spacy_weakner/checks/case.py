@@ -1,15 +1,15 @@
-"""Do gold and text have the same case: who trains on one and reads the other finds little."""
+"""Check that gold and text have the same case: a model trained on one case finds little in the other."""
 
 from typing import Dict, Mapping, Sequence
 
 from .findings import Findings
 
-_FEW = 20  # texts with letters that have case; fewer tell nothing
-_DIFFERENT = 0.3  # difference between shares that is reported
+_FEW = 20  # texts with cased letters; fewer are not enough for a comparison
+_DIFFERENT = 0.3  # minimum difference between shares that is reported
 
 
 def check_case(files: Mapping[str, Sequence[str]], findings: Findings) -> None:
-    """Compare the shares of texts in lower case, and in capitals, of some files by their options."""
+    """Compare the shares of lower-case and all-capitals texts in some files, given by option."""
     shares: Dict[str, Dict[str, float]] = {"in lower case": {}, "in capitals": {}}
     for where, texts in files.items():
         lower = sum(text == text.lower() != text.upper() for text in texts)
@@ -20,6 +20,6 @@ def check_case(files: Mapping[str, Sequence[str]], findings: Findings) -> None:
     for name, found in shares.items():
         if found and max(found.values()) - min(found.values()) > _DIFFERENT:
             listed = ", ".join(f"{round(100 * share)} % of {where}" for where, share in found.items())
-            cure = "Annotate gold that looks like the text. Projects train on copies of the gold in other case "
-            cure += "(lower_case and upper_case in project.yml), but some labels hang on case alone."
-            findings.warning(next(iter(found)), f"The case of the files differs: {name} are {listed}.", cure)
+            cure = "Annotate gold that looks like the text. Projects also train on copies of the gold in other case "
+            cure += "(lower_case and upper_case in project.yml), but some labels depend on case alone."
+            findings.warning(next(iter(found)), f"The files differ in case. Texts {name}: {listed}.", cure)

@@ -1,4 +1,4 @@
-"""Everything that can be wrong with files and settings, found before anything is trained."""
+"""All checks of files and settings before training."""
 
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -27,7 +27,7 @@ from .text import read_text, tell_size
 from .tokens import check_misaligned, check_tokens
 
 _ANNOTATED = ("gold", "dev", "test")
-_TEXTS = 5_000  # in which matches of suspicious terms are counted
+_TEXTS = 5_000  # texts in which matches of suspicious terms are counted
 
 
 class CheckReport(NamedTuple):
@@ -67,10 +67,10 @@ def check(
     configs: Optional[Path] = None,
     columns: Tuple[int, int] = COLUMNS,
 ) -> CheckReport:
-    """Check files and settings before a training, all at once, and compare their labels. What is not given is not
-    checked; for the command, an empty option, or "null", is not given.
+    """Check files and settings before training, all at once, and compare their labels. Options that are not given are
+    not checked; on the command line, an empty value or "null" counts as not given.
 
-    text (Optional[Path]): Text without labels: .txt (one text a line), .jsonl, or a folder.
+    text (Optional[Path]): Unlabeled text: .txt (one text per line), .jsonl, or a folder.
     terms (Optional[Path]): Term list: .csv .tsv .jsonl .txt.
     sources (Optional[Path]): File that declares weak sources.
     gold (Optional[Path]): Annotated sentences to train with: .jsonl .conll .spacy.
@@ -81,9 +81,9 @@ def check(
     transformer (Optional[str]): Folder or name of the Transformer.
     gpu_id (int): See `convert`.
     labels (Sequence[str]): Label to learn; none: those of the gold.
-    term_label (Optional[str]): Label of terms that come without one.
+    term_label (Optional[str]): Label of terms that have none.
     misaligned, spans_key, columns: See `convert`.
-    configs (Optional[Path]): Folder of the project's configs, which have to fit these settings.
+    configs (Optional[Path]): Folder of the project's configs, which must match these settings.
     RETURNS (CheckReport): What was found.
     RAISES (WeaknerError): If a setting of the check itself is out of range.
     """
@@ -135,7 +135,7 @@ def _exists(name: str, path: Path, findings: Findings) -> bool:
     where = f"--{name} {path}"
     if path.exists():
         if path.is_dir() and name in ("terms", "sources"):
-            findings.error(where, f"{path} is a folder, but --{name} needs a file.", "Give the file itself.")
+            findings.error(where, f"{path} is a folder, but --{name} needs a file.", "Give the path of a file.")
             return False
         return True
     with findings.guard(where):
@@ -166,8 +166,8 @@ def _check_annotated(
     with findings.guard(f"--spans-key {spans_key}"):
         paths = [there[name] for name in _ANNOTATED if name in there]
         if spans_key is not None and paths and not any(map(has_span_groups, paths)):
-            message = "None of gold, dev and test is a .spacy file, and others have no span groups."
-            findings.error(f"--spans-key {spans_key}", message, "Leave it out.")
+            message = "None of gold, dev and test is a .spacy file, and other formats have no span groups."
+            findings.error(f"--spans-key {spans_key}", message, "Leave out this option.")
     for name in _ANNOTATED:
         if name not in there:
             continue

@@ -1,4 +1,4 @@
-"""Reading annotated corpora for checks: every row that can be read, and what is wrong with the others."""
+"""Reading of annotated corpora for checks: all readable rows, and the errors in the others."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -20,9 +20,8 @@ from .findings import Collected, Findings
 
 
 class Sentence(NamedTuple):
-    """A sentence of an annotated corpus: its place (line, and file in a folder), the number of tokens about which
-    nothing is known, if its entities are weak labels, if the spaces between its tokens are known, and the ids of its
-    entities."""
+    """A sentence of an annotated corpus: its place (line, and file in a folder), the number of missing tokens, whether
+    its entities are weak labels, whether the spaces between its tokens are given, and the ids of its entities."""
 
     place: str
     text: str
@@ -40,13 +39,13 @@ class Sentence(NamedTuple):
 
 @dataclass
 class CheckedCorpus:
-    """What was read of gold, dev or test.
+    """The contents of gold, dev or test.
 
     where (str): The option and the file: "--gold gold.jsonl".
-    misaligned (int): Spans that do not end at token borders; the first of them are `misaligned_spans`.
+    misaligned (int): Spans that do not end at token boundaries; the first of them are in `misaligned_spans`.
     broken (bool): True if something could not be read.
-    note (str): How much was looked at; empty: everything.
-    groups (Counter[str]): Spans of groups that are not read.
+    note (str): How much was read; empty: everything.
+    groups (Counter[str]): Spans per group that is not read.
     """
 
     where: str
@@ -73,7 +72,7 @@ def read_annotated(
     columns: Tuple[int, int] = COLUMNS,
     spans_key: Optional[str] = None,
 ) -> Optional[CheckedCorpus]:
-    """Read about `limit` sentences of gold, dev or test; None if there is nothing to read."""
+    """Read about `limit` sentences of gold, dev or test; return None if there is nothing to read."""
     corpus = CheckedCorpus(f"--{name} {path}", name, path)
     if path.is_file() and file_format(path) is None:
         message = Errors.WK105.format(path=path, cure=f"Use one of {', '.join(SUFFIXES)}")
@@ -83,7 +82,7 @@ def read_annotated(
     with findings.guard(corpus.where):
         for file_, format_ in input_files(path):
             if format_ == "text":
-                message = f"{file_} is plain text, which holds no entities."
+                message = f"{file_} is plain text, which contains no entities."
                 rows = 'JSONL rows {"text": ..., "ents": [[start, end, "LABEL"]]}'
                 findings.error(corpus.where, message, f"Give {rows}, CoNLL columns or .spacy.")
                 continue
@@ -98,14 +97,14 @@ def read_annotated(
             _add_file(corpus, file_, collect(file_, format_, nlp, reading, corpus.where, findings, left), findings)
             corpus.broken = corpus.broken or findings.errors > errors
     if corpus.note:
-        findings.info(corpus.where, f"Large, so it was sampled: {corpus.note}.")
+        findings.info(corpus.where, f"Large file, so only a sample was checked ({corpus.note}).")
     return corpus if was_read else None
 
 
 def collect(
     path: Path, format: str, nlp: Language, reading: Reading, where: str, findings: Findings, limit: int
 ) -> Tuple[List[Tuple[str, Doc]], Collected]:
-    """The Docs of a file that can be read, with their places; what is wrong with the others becomes findings."""
+    """Return the readable Docs of a file, with their places; errors in the others become findings."""
     counts = Collected()
     docs = []
     with findings.guard(where):
@@ -128,7 +127,7 @@ def _add_file(
     corpus.misaligned_spans += [f"{file_}{span}" for span in counts.misaligned_spans]
     for remark in counts.remarks:
         findings.warning(corpus.where, f"{path}: {remark}.")
-    # The rows that cannot be read may be those with annotations.
+    # The unreadable rows may be those with annotations.
     tell = findings.warning if counts.places else findings.error
     for suspicion in counts.suspicion:
         tell(corpus.where, f"{path}: {suspicion}.")
@@ -142,7 +141,7 @@ def _sentence(doc: Doc, place: str) -> Sentence:
 
 
 def _suffix_cure(path: Path) -> str:
-    """What to do with a file of unknown suffix, by how it begins."""
+    """Return advice on a file with an unknown suffix, based on its first characters."""
     with path.open("rb") as file_:
         start = file_.read(100).lstrip()[:1]
-    return "It seems to hold JSON: rename it to .json." if start in (b"[", b"{") else ""
+    return "It seems to contain JSON: rename it to .json." if start in (b"[", b"{") else ""

@@ -1,4 +1,4 @@
-"""What a check has found, collected without stopping at the first problem."""
+"""Findings of a check, collected without stopping at the first problem."""
 
 import re
 from contextlib import contextmanager
@@ -10,12 +10,12 @@ from ..corpus.counts import RowCounts, show
 from ..errors import Errors, WeaknerError
 
 LEVELS = ("error", "warning", "info")
-FIRST = 10  # examples that a message shows
+FIRST = 10  # examples shown in a message
 
 
 class Finding(NamedTuple):
-    """One thing that was found: an "error" is to be corrected before training, with a "warning" the result will suffer,
-    else it is "info". `where` is the file or setting as it was given: "--gold gold.jsonl"."""
+    """One finding: an "error" must be corrected before training, a "warning" makes the result worse, and the rest is
+    "info". `where` is the file or setting as given: "--gold gold.jsonl"."""
 
     level: str
     where: str
@@ -24,7 +24,7 @@ class Finding(NamedTuple):
 
 
 class Findings:
-    """Collects findings, each once."""
+    """A collection of distinct findings."""
 
     def __init__(self) -> None:
         self._found: Dict[Finding, None] = {}
@@ -40,7 +40,7 @@ class Findings:
 
     @contextmanager
     def guard(self, where: str) -> Iterator[None]:
-        """Turn an error of reading into a finding, so that the other checks still run."""
+        """Turn a reading error into a finding, so that the other checks still run."""
         try:
             yield
         except (WeaknerError, OSError) as error:
@@ -51,7 +51,7 @@ class Findings:
         return sum(finding.level == "error" for finding in self._found)
 
     def sorted(self) -> List[Finding]:
-        """All of them, errors first."""
+        """Return all findings, errors first."""
         return sorted(self._found, key=lambda finding: LEVELS.index(finding.level))
 
     def _add(self, finding: Finding) -> None:
@@ -60,8 +60,8 @@ class Findings:
 
 @dataclass
 class Collected(RowCounts):
-    """Counts of a reader that goes on after rows that it cannot read: their places, those with the same problem
-    together, the first message of each problem, and the first spans that do not end at token borders."""
+    """Counts of a reader that continues after unreadable rows: the places of these rows by problem, the first message
+    of each problem, and the first spans that do not end at token boundaries."""
 
     places: Dict[Tuple[str, Path], List[str]] = field(default_factory=dict)
     reasons: Dict[str, str] = field(default_factory=dict)
@@ -83,23 +83,23 @@ class Collected(RowCounts):
             if len(places) > 1:
                 numbers = [place.removeprefix("line ") for place in places]
                 lines = f"lines {listed(numbers)}" if all(map(str.isdigit, numbers)) else listed(places)
-                message += f". The same in {plural(len(places), 'row')}: {lines}"
+                message += f". The same problem occurs in {plural(len(places), 'row')}: {lines}"
             findings.error(where, f"{message}.")
 
 
 def listed(items: Sequence[str], first: int = FIRST) -> str:
-    """The first of some items: "a, b and 3 more"."""
+    """Return the first of some items: "a, b and 3 more"."""
     more = len(items) - first
     return ", ".join(items[:first]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def plural(n: int, one: str, many: str = "") -> str:
-    """A number with its noun: "1,234 sentences"."""
+    """Return a number with its noun: "1,234 sentences"."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
 def percent(part: int, whole: int) -> str:
-    """A share, never rounded to all or nothing: "12 %"."""
+    """Return a percentage that is never rounded to 0 % or 100 %: "12 %"."""
     share = 100 * part / whole if whole else 0.0
     if 0 < share < 1:
         return "less than 1 %"

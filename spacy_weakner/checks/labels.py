@@ -1,4 +1,4 @@
-"""Labels of all files side by side: those that are spelt differently would silently be learned as others."""
+"""Comparison of the labels of all files: different spellings would silently be learned as separate labels."""
 
 import re
 from difflib import get_close_matches
@@ -7,15 +7,15 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from .findings import Findings, listed, plural
 
 _EVALUATED = ("gold", "dev", "test")
-FEW = 5  # entities of a label below which hardly anything can be learned of it
+FEW = 5  # entities of a label below which it can hardly be learned
 _CLOSE = 0.85
 _SHORTEST = 3  # letters of an abbreviation
 _PREFIX = re.compile(r"^[BIESLU]-(?=.)")
 
 
 class Column(NamedTuple):
-    """Labels of one file ("gold", "dev", "test", "terms" or the name of a source), and how often each occurs; None: it
-    is declared, and was not counted. Of a file of which only a part was looked at, some may be lacking."""
+    """The labels of one file ("gold", "dev", "test", "terms" or the name of a source), and how often each occurs; None
+    if it is declared but was not counted. If only a part of the file was read, some labels may be missing."""
 
     name: str
     where: str
@@ -25,7 +25,7 @@ class Column(NamedTuple):
 
 
 def label_table(columns: Sequence[Column]) -> Tuple[List[str], List[List[str]]]:
-    """Lay the labels out."""
+    """Return the labels as a table: header and rows."""
     labels = sorted({label for column in columns for label in column.counts})
     rows = []
     for label in labels:
@@ -51,7 +51,7 @@ def check_labels(columns: Sequence[Column], wanted: Sequence[str], findings: Fin
 
 
 def nearest(label: str, others: Sequence[str]) -> Optional[str]:
-    """The label that another one probably means."""
+    """Return the label that another one probably refers to, or None."""
     folded = {_folded(other): other for other in reversed(others)}
     key = _folded(label)
     if key in folded:
@@ -63,7 +63,7 @@ def nearest(label: str, others: Sequence[str]) -> Optional[str]:
 
 
 def _is_short_for(short: str, label: str) -> bool:
-    """ "PER" for "Person", but not "Age" for "Age_range", which is another label."""
+    """Return True for "PER" and "Person", but not for "Age" and "Age_range", which is another label."""
     a, b = (_PREFIX.sub("", text).casefold() for text in (short, label))
     return _SHORTEST <= len(a) < len(b) and b.startswith(a) and b[len(a)].isalpha()
 
@@ -81,15 +81,15 @@ def _check_spellings(column: Column, findings: Findings) -> None:
         other = seen.setdefault(_folded(label), label)
         if other != label:
             message = f"The labels {_counted(column, label)} and {_counted(column, other)} differ only in spelling."
-            findings.warning(column.where, message, "If they mean the same, write them in one way.")
+            findings.warning(column.where, message, "If they mean the same, use one spelling.")
     prefixed = [label for label in column.counts if _PREFIX.match(label)]
     if prefixed:
-        message = f"Labels with the prefix of a tag: {listed(prefixed)}."
+        message = f"Labels with a tag prefix: {listed(prefixed)}."
         findings.warning(column.where, message, "Labels of spans have no prefix: write 'PER', not 'B-PER'.")
 
 
 def _unlike(column: Column, known: Column) -> Tuple[Dict[str, str], List[str]]:
-    """Labels that are probably called otherwise in another file, with their names there, and others that it lacks."""
+    """Return labels that probably have another name in a second file, with that name, and others that it lacks."""
     unknown = [label for label in column.counts if label not in known.counts]
     near = {label: nearest(label, list(known.counts)) for label in unknown}
     renamed = {label: other for label, other in near.items() if other is not None and other not in column.counts}
@@ -99,7 +99,7 @@ def _unlike(column: Column, known: Column) -> Tuple[Dict[str, str], List[str]]:
 def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
     renamed, others = _unlike(column, known)
     for label, near in renamed.items():
-        there = f"where {_counted(known, near)} is nearest: all of these would count as missed"
+        there = f"where the nearest label is {_counted(known, near)}: all these entities would count as missed"
         message = f"The label {_counted(column, label)} does not occur in {known.name}, {there}."
         findings.error(column.where, message, f"Spell it '{near}' in {column.name} as well.")
     if others:
@@ -108,16 +108,16 @@ def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
         findings.warning(column.where, message, f"Add examples to {known.name}, or leave these labels out.")
     absent = [label for label in known.counts if label not in column.counts]
     if absent and column.counts:
-        message = f"Labels of {known.name} that do not occur, so they are not scored: {listed(absent)}."
+        message = f"Labels of {known.name} that do not occur here, so they are not scored: {listed(absent)}."
         findings.info(column.where, message)
 
 
 def _check_against(column: Column, known: Column, findings: Findings) -> None:
-    """Labels that are to teach or to be taught."""
+    """Check labels of sources, or labels to learn, against known ones."""
     problem = findings.warning if known.is_part else findings.error
     renamed, others = _unlike(column, known)
     for label, near in renamed.items():
-        message = f"The label {_counted(column, label)} does not occur in {known.name}; nearest there: "
+        message = f"The label {_counted(column, label)} does not occur in {known.name}; the nearest label there is "
         problem(column.where, f"{message}{_counted(known, near)}.", _mapping(column, label, near))
     shown = listed([_counted(column, label) for label in others])
     if others and len(others) == len(column.counts):
@@ -125,25 +125,27 @@ def _check_against(column: Column, known: Column, findings: Findings) -> None:
         problem(column.where, message, _mapping(column, others[0], f"NAME IN {known.name.upper()}"))
     elif others:
         message = f"Labels that do not occur in {known.name}, so the packaged pipeline will hardly ever predict them: "
-        cure = f"If they are wanted, annotate some in {known.name}; a term list by itself still gives them."
+        cure = f"If you need them, annotate some in {known.name}; a term list alone still assigns them."
         findings.warning(column.where, f"{message}{shown}.", cure)
 
 
 def _mapping(column: Column, label: str, other: str) -> str:
-    """What to do about a label that has to be called otherwise."""
+    """Return advice for a label that must be renamed."""
     if column.name == "--label":
         return f"--label {other}"
     if column.name == "terms":
         declared = f'declare the list in a sources file (--sources) with labels = {{"{label}": "{other}"}}'
         return f"Write '{other}' in the list, or {declared}"
-    return f'In [sources.{column.name}]: labels = {{"{label}": "{other}", ...}} (those not named are left out)'
+    return (
+        f'In [sources.{column.name}]: labels = {{"{label}": "{other}", ...}} (labels that are not listed are left out)'
+    )
 
 
 def _check_coverage(columns: Sequence[Column], known: Column, findings: Findings) -> None:
     weak = [column for column in columns if column.name not in _EVALUATED]
     alone = [label for label in known.counts if not any(label in column.counts for column in weak)]
     if any(column.counts for column in weak) and alone and len(alone) < len(known.counts):
-        message = f"Labels that no term or source gives, so they are learned from gold alone: {listed(alone)}."
+        message = f"Labels that no term or source assigns, so they are learned from gold alone: {listed(alone)}."
         findings.info(known.where, message)
     few = sorted(label for label, n in known.counts.items() if n is not None and n < FEW)
     if few and known.name == "gold":
@@ -153,6 +155,6 @@ def _check_coverage(columns: Sequence[Column], known: Column, findings: Findings
 
 
 def _counted(column: Column, label: str) -> str:
-    """A label with how often it occurs: "'PER' (9 entities)"."""
+    """Return a label with its count: "'PER' (9 entities)"."""
     n, many = column.counts[label], "entities" if column.unit == "entity" else f"{column.unit}s"
     return f"'{label}' ({plural(n, column.unit, many)})" if n is not None else f"'{label}' (declared)"

@@ -1,4 +1,4 @@
-"""Matches of a term list in texts and gold: how many are right, and which terms only variants of characters find."""
+"""Matches of a term list in texts and gold: how many are right, and which terms match only as character variants."""
 
 import re
 from collections import Counter
@@ -16,13 +16,13 @@ from ..labeling.sources import TermSource
 from .corpora import Sentence
 from .findings import Findings, listed, plural
 
-SENTENCES = 1_000  # gold sentences that are looked at, evenly spread
+SENTENCES = 1_000  # gold sentences that are checked, evenly spread
 _SHOWN, _BATCH = 5, 1000
 _WORD = re.compile(r"\w+")
 
 
 class Seen(NamedTuple):
-    """Texts that a list will match: some without annotation, the gold, and the words of the longest (0: unknown)."""
+    """Texts to match with a term list: unannotated texts, gold, and the word count of the longest (0: unknown)."""
 
     nlp: Language
     longest: int = 0
@@ -30,13 +30,13 @@ class Seen(NamedTuple):
     texts: Sequence[str] = ()
 
     def judges(self) -> List[Sentence]:
-        """Completely annotated sentences, evenly spread: only they show what is wrong."""
+        """Return completely annotated sentences, evenly spread: only they show wrong matches."""
         whole = [sentence for sentence in self.gold if not sentence.missing and not sentence.weak]
         return whole[:: 1 + (len(whole) - 1) // SENTENCES] if whole else []
 
 
 class Counts(NamedTuple):
-    """Matches by the folded text of their terms: entities of the gold, and others."""
+    """Matches by the folded text of their terms: gold entities, and others."""
 
     right: "Counter[str]"
     wrong: "Counter[str]"
@@ -55,11 +55,11 @@ def count_in_texts(terms: Sequence[Term], source: TermSource, seen: Seen) -> "Co
 def count_in_gold(
     doubtful: Sequence[Term], terms: Sequence[Term], source: TermSource, gold: Sequence[Sentence], seen: Seen
 ) -> Counts:
-    """Count how often doubtful terms match right and wrong beside all others of the list, of which the longest match
-    counts. Matches with labels that the gold does not have are left out: it does not tell whether they are wrong."""
+    """Count the right and wrong matches of doubtful terms beside all other terms of the list, with the longest of
+    overlapping matches. Matches with labels that the gold lacks are left out, since they cannot be judged."""
     counts = Counts(Counter(), Counter())
     words: Set[str] = {word for sentence in gold for word in _words(sentence.text)}
-    # The others cannot match: a list of a million terms is not compiled for a thousand sentences.
+    # Other terms cannot match: a list of a million terms need not be compiled for a thousand sentences.
     there = [term for term in terms if source.attr == "LEMMA" or words.issuperset(_words(term.text))]
     wanted, names = {folded(term.text) for term in doubtful}, source.labels or {}
     labels = {label for sentence in gold for _, _, label in sentence.entities}
@@ -70,7 +70,7 @@ def count_in_gold(
     for doc, sentence, matches in zip(docs, gold, ruler.match_docs(docs), strict=True):
         kept = (match for match in matches if source.labels is None or match[2] in names)
         found = [(start, end, names.get(label, label)) for start, end, label in kept]
-        # Of a span with several labels each counts.
+        # If a span has several labels, each is counted.
         longest = {(span.start, span.end) for span in filter_spans([doc[start:end] for start, end, _ in found])}
         for start, end, label in found:
             key = folded(doc[start:end].text)
@@ -85,7 +85,7 @@ def _words(text: str) -> List[str]:
 
 
 def _ruler(terms: Sequence[Term], source: TermSource, seen: Seen) -> Optional[GazetteerRuler]:
-    """A ruler of the terms that have something visible; None if none has."""
+    """Return a ruler for the terms with a visible character; None if there are none."""
     visible = [term for term in terms if normal_form(term.text).strip()]
     if not visible:
         return None
@@ -98,8 +98,8 @@ def _ruler(terms: Sequence[Term], source: TermSource, seen: Seen) -> Optional[Ga
 def check_variants(
     terms: Sequence[Term], source: TermSource, where: str, nlp: Language, texts: Sequence[str], findings: Findings
 ) -> None:
-    """Count the terms that only a variant finds."""
-    # Looked up are only terms that have a variant on one of the two sides.
+    """Count the terms that match only as variants."""
+    # Only terms with a variant in the list or in the texts are looked up.
     words = {w for text in texts for chunk in text.split() if _is_variant(chunk) for w in _WORD.findall(folded(chunk))}
     visible = [t for t in terms if normal_form(t.text).strip()]
     wanted = [t for t in visible if _is_variant(t.text) or any(folded(w) in words for w in _WORD.findall(t.text))]
@@ -107,16 +107,16 @@ def check_variants(
     if not only:
         return
     shown = listed([f"{term} (in the text: {text})" for term, text in sorted(only.items())], _SHOWN)
-    message = f"{plural(len(only), 'term')} only with variants of characters in the text: {shown}."
+    message = f"{plural(len(only), 'term')} that occur in the text only with variant characters: {shown}."
     if source.attr == FORM:
-        findings.info(where, f"{message} They are found.")
+        findings.info(where, f"{message} They are matched.")
     else:
-        cure = f'Set attr = "{FORM}" (--attr {FORM}), for which variants are the same.'
-        findings.warning(where, f"{message} By {source.attr} few of them are found.", cure)
+        cure = f'Set attr = "{FORM}" (--attr {FORM}), which treats the variants as the same.'
+        findings.warning(where, f"{message} With {source.attr}, few of them are matched.", cure)
 
 
 def _only_variants(terms: Sequence[Term], nlp: Language, texts: Sequence[str]) -> Dict[str, str]:
-    """The terms that stand nowhere as they are spelled, each with a variant of it that does."""
+    """Return the terms that never occur as spelled, each with a variant that occurs."""
     ruler = GazetteerRuler(nlp.vocab, "check", nlp=nlp, attr=FORM, acronym_length=0)
     ruler.add_terms(list(terms))
     spelled = {sentence_key(term.text) for term in terms}

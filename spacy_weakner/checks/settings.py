@@ -1,4 +1,4 @@
-"""Settings, and whether what they need is there: extras, GPU, Transformer."""
+"""Checks of settings and their requirements: extras, GPU, Transformer."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from ..runs.config import config_differences, flat_config
 from ..runtime.devices import on_device
 from .findings import Findings, listed
 
-# What an encoder needs beside the base install: packages, and the extra that brings them.
+# Requirements of encoders beyond the base installation: packages, and the extra that installs them.
 _NEEDS: Dict[str, Tuple[Tuple[str, ...], str]] = {
     **dict.fromkeys(("static", "linear-static", "transformer", "gpu"), (("transformers",), "transformers")),
     "spacy-transformers": (("transformers", "spacy_transformers"), "spacy-transformers"),
@@ -25,12 +25,12 @@ _NEEDS: Dict[str, Tuple[Tuple[str, ...], str]] = {
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _CONFIG = "config.json"
 _WEIGHTS = "*.safetensors"
-# Encoders with more numbers per token than this learn badly at rates above that.
+# Encoders with more dimensions per token than this train badly at learning rates above that.
 _WIDE, _FAST, _RATE = 512, 1e-4, "training.optimizer.learn_rate.initial_rate"
 
 
 def check_pipeline(lang: str, tokenizer: Optional[str], findings: Findings) -> Language:
-    """Create what texts are tokenized with."""
+    """Create a pipeline to tokenize texts with."""
     nlp = None
     with findings.guard(f"--lang {lang}"):
         nlp = blank_pipeline(lang)
@@ -41,7 +41,7 @@ def check_pipeline(lang: str, tokenizer: Optional[str], findings: Findings) -> L
 
 
 def check_size(size: Optional[str], findings: Findings) -> None:
-    """Check that there is such an encoder, and what it needs."""
+    """Check that the encoder exists and that its packages are installed."""
     if size is None:
         return
     with findings.guard(f"--size {size}"):
@@ -49,7 +49,7 @@ def check_size(size: Optional[str], findings: Findings) -> None:
     packages, extra = _NEEDS.get(size, ((), ""))
     absent = [package for package in packages if find_spec(package) is None]
     if absent:
-        message = f"This encoder needs what is not installed: {listed(absent)}."
+        message = f"This encoder needs packages that are not installed: {listed(absent)}."
         findings.error(f"--size {size}", message, f'pip install "spacy_weakner[{extra}]", or --size linear.')
 
 
@@ -61,11 +61,11 @@ def check_configs(
     transformer: Optional[str],
     findings: Findings,
 ) -> None:
-    """Check that the configs of a project belong to its settings."""
+    """Check that the configs of a project match its settings."""
     options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
     if size and folder.is_dir() and not (folder / size).is_dir():
         cure = f"spacy weakner init config crf_ner,best.gold {shlex.quote(str(folder / size))} --size {size} {options}"
-        findings.error(f"--configs {folder}", f"There are none of the size '{size}'.", cure)
+        findings.error(f"--configs {folder}", f"The folder has no configs of the size '{size}'.", cure)
     width = _width(transformer, findings)
     for path in sorted(folder.glob("*/*.cfg")):
         where = f"--configs {path}"
@@ -78,13 +78,13 @@ def check_configs(
             rate = flat_config(path, {}).get(_RATE)
             if made_for == "transformer" and width > _WIDE and isinstance(rate, float) and rate > _FAST:
                 message = (
-                    f"A learning rate of {rate:g} is for small Transformers; this one has {width} numbers per token."
+                    f"A learning rate of {rate:g} is for small Transformers; this one has vectors of width {width}."
                 )
                 findings.warning(where, message, f"Set initial_rate = 5e-5 in {path}.")
 
 
 def _width(transformer: Optional[str], findings: Findings) -> int:
-    """How many numbers a Transformer in a folder has per token; 0: unknown."""
+    """Return the number of dimensions per token of a Transformer in a folder; 0: unknown."""
     width = None
     described = expand_home(transformer or "") / _CONFIG
     if transformer is not None and described.is_file():
@@ -95,7 +95,7 @@ def _width(transformer: Optional[str], findings: Findings) -> int:
 
 
 def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:
-    """Check that the GPU is there, and that one is used where it is needed."""
+    """Check that the GPU exists, and that one is used where it is needed."""
     where = f"--gpu-id {gpu_id}"
     try:
         with on_device(gpu_id):
@@ -104,7 +104,7 @@ def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:
         cure = 'CuPy comes with: pip install "spacy_weakner[cuda12x]" (or cuda13x).' if "CuPy" in str(error) else ""
         findings.error(where, str(error), cure)
     if gpu_id < 0 and size == "gpu":
-        findings.warning(where, "The size 'gpu' on a CPU takes hours.", "--gpu-id 0, or another size.")
+        findings.warning(where, "Training with the size 'gpu' on a CPU takes hours.", "--gpu-id 0, or another size.")
 
 
 def check_transformer(name: Optional[str], size: Optional[str], findings: Findings) -> None:
@@ -115,11 +115,15 @@ def check_transformer(name: Optional[str], size: Optional[str], findings: Findin
         absent = [what for what in (_CONFIG, _WEIGHTS) if not any(path.glob(what))]
         absent += [] if any(path.glob("*token*")) or any(path.glob("vocab*")) else ["a tokenizer"]
         if absent:
-            message = f"The folder is no Transformer of Hugging Face that can be loaded: it lacks {listed(absent)}."
-            findings.error(where, message, "Save model (safe_serialization=True) and tokenizer with save_pretrained.")
+            message = f"The folder is not a Hugging Face Transformer that can be loaded: it lacks {listed(absent)}."
+            findings.error(
+                where, message, "Save the model (safe_serialization=True) and its tokenizer with save_pretrained."
+            )
         return
     if path.exists():
-        findings.error(where, "This is a file.", "Give the folder of a Transformer, or its name.")
+        findings.error(
+            where, "This is a file, but a folder is needed.", "Give the folder of a Transformer, or its name."
+        )
         return
     looks_like_path = name[0] in "./~" or (len(path.parts) > 1 and path.parent.is_dir())
     if looks_like_path or _NAME.fullmatch(name) is None:
@@ -127,7 +131,7 @@ def check_transformer(name: Optional[str], size: Optional[str], findings: Findin
         return
     if (_cache() / f"models--{name.replace('/', '--')}").is_dir():
         return
-    message = f"There is no folder '{name}' here, so it is taken for a name and will be downloaded from Hugging Face."
+    message = f"There is no folder '{name}' here, so the model of this name will be downloaded from Hugging Face."
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         findings.error(where, f"{message[:-1]}, but HF_HUB_OFFLINE is set.", "Give a folder, or unset HF_HUB_OFFLINE.")
     else:

@@ -1,4 +1,4 @@
-"""The labels of declared sources, without running any of them."""
+"""Checks of the labels of declared sources, without running any of them."""
 
 from collections import Counter
 from pathlib import Path
@@ -28,12 +28,12 @@ from .matching import Seen
 from .terms import check_terms
 
 _UNITS = {TermSource: "term", PatternSource: "pattern"}
-# Labels of these are no entities.
+# Components whose labels are not entities.
 _NO_ENTITIES = ("tagger", "morphologizer", "parser", "senter", "lemmatizer", "textcat", "textcat_multilabel")
 
 
 def check_sources(path: Path, lang: str, seen: Seen, findings: Findings, text: Optional[Path] = None) -> List[Column]:
-    """Check a sources file, and collect the labels that its sources give."""
+    """Check a sources file, and collect the labels of its sources."""
     columns = []
     place, sections, folder = read_sections(path)
     for name, settings in sections.items():
@@ -70,18 +70,20 @@ def _renamed(
             near = nearest(label, list(counts))
             hint = f"did you mean '{near}'? " if near else ""
             given = f"{hint}it has: {listed(list(counts))}"
-            message = f"'labels' renames '{label}', which the source does not give ({given})."
-            findings.warning(where, message, "Correct the name in 'labels'; labels that it does not name are left out.")
+            message = f"'labels' renames '{label}', but the source has no such label ({given})."
+            findings.warning(
+                where, message, "Correct the name in 'labels'; labels that are not listed there are left out."
+            )
     left_out = [label for label in counts if label not in source.labels]
     if left_out:
-        findings.info(where, f"'labels' does not name these, so they are left out: {listed(left_out)}.")
+        findings.info(where, f"Labels that are not listed in 'labels', so they are left out: {listed(left_out)}.")
     renamed: Dict[str, Optional[int]] = {}
     for label, n in counts.items():
         name = source.labels.get(label)
         if name is not None:
             renamed[name] = None if n is None else n + (renamed.get(name) or 0)
     if not renamed:
-        message = f"'labels' names none of the labels that the source gives ({listed(list(counts))}): nothing is left."
+        message = f"'labels' lists none of the labels of the source ({listed(list(counts))}), so no label is left."
         findings.error(where, message, "Correct 'labels'.")
     return renamed
 
@@ -95,7 +97,7 @@ def _pipeline_labels(source: Source) -> Optional[Dict[str, Optional[int]]]:
     meta = read_object(found, "a pipeline's meta data")
     by_pipe = meta.get("labels", {}) if isinstance(meta, dict) else None
     if not isinstance(by_pipe, dict) or not all(map(_are_labels, by_pipe.values())):
-        reason = "'labels' has no list of labels for each component"
+        reason = "'labels' does not have a list of labels for each component"
         raise WeaknerError(Errors.WK206.format(path=found, reason=reason, cure="Save or download the pipeline again"))
     labels = {label for pipe, given in by_pipe.items() if pipe not in _NO_ENTITIES for label in given}
     return dict.fromkeys(sorted(labels), None) or None
@@ -107,13 +109,13 @@ def _are_labels(given: Any) -> bool:
 
 class _Counted(NamedTuple):
     labels: Dict[str, Optional[int]]
-    rows: int  # with any answer
+    rows: int  # rows that are not None
     sampled: str
     rejected: Collected
 
 
 def _count(path: Path, labels_of: Callable[[Row], Optional[Iterable[str]]]) -> _Counted:
-    """Count the labels of the rows of a file; None of a row is no answer."""
+    """Count the labels in the rows of a file; None means that a row has no answer."""
     labels: Counter[str] = Counter()
     n, counts, lines = 0, Collected(), SampledLines(path)
     for place, row in read_rows(path, lines, counts):
@@ -136,21 +138,23 @@ def _pattern_label(row: Row) -> List[str]:
 
 
 def _labels_in_file(source: Source, where: str, findings: Findings) -> Dict[str, Optional[int]]:
-    """Labels of patterns, or of answers."""
+    """Return the labels of patterns or of imported labels."""
     path, are_patterns = Path(source.path), isinstance(source, PatternSource)
     counted = _count(path, _pattern_label if are_patterns else lambda row: _mentioned(row, source))
     counted.rejected.report(where, findings)
     if counted.sampled:
-        findings.info(where, f"Large, so it was sampled: {counted.sampled}.")
+        findings.info(where, f"Large file, so only a sample was checked ({counted.sampled}).")
     if not (counted.labels or counted.rejected.places or are_patterns):
-        nothing = f"None of the {counted.rows:,} rows of {path} names anything."
-        message = nothing if counted.rows else f"{path} holds no answers."
-        findings.error(where, message, "Check how the file was made: docs/guides/sources.md has the forms of its rows.")
+        nothing = f"None of the {counted.rows:,} rows of {path} contains an entity."
+        message = nothing if counted.rows else f"{path} contains no answers."
+        findings.error(
+            where, message, "Check how the file was made: docs/guides/sources.md describes the format of its rows."
+        )
     return counted.labels
 
 
 def _labels_in_text(source: Source, text: Path, where: str, findings: Findings) -> Dict[str, Optional[int]]:
-    """Labels that the rows of the text have. What is wrong with the rows is found where the text is checked."""
+    """Return the labels in the rows of the text. Errors in the rows are found when the text is checked."""
 
     def labels_of(row: Row) -> Optional[List[str]]:
         spans = dict(weak_lists(row.get("weak_ents"), DEFAULT_SOURCE)).get(source.name)
@@ -158,9 +162,9 @@ def _labels_in_text(source: Source, text: Path, where: str, findings: Findings) 
 
     counted = _count(text, labels_of)
     if not counted.rows and not counted.sampled:
-        message = f"{text} has no labels called '{source.name}'."
-        cure = "Name the section after a key of its 'weak_ents', or 'imported' where these are plain lists."
+        message = f"{text} has no labels named '{source.name}'."
+        cure = "Name the section after a key of its 'weak_ents', or 'imported' if these are plain lists."
         findings.error(where, message, cure)
     elif not counted.labels:
-        findings.info(where, f"The part of {text} that was read has no labels of it.")
+        findings.info(where, f"The checked part of {text} has no labels of this source.")
     return counted.labels

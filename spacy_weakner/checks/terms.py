@@ -1,4 +1,4 @@
-"""Term lists: what will match nearly everything, nothing, or under several labels."""
+"""Checks of term lists: terms that match nearly everything, nothing, or with several labels."""
 
 import json
 import re
@@ -19,9 +19,9 @@ from .findings import Findings, listed, plural
 from .language import stop_words
 from .matching import Counts, Seen, check_variants, count_in_gold, count_in_texts
 
-LIMIT = 100_000  # terms that are looked at one by one; labels are counted of all
+LIMIT = 100_000  # terms that are checked one by one; labels are counted for all terms
 _SHOWN = 5
-_ENOUGH = 5  # matches by which a term is judged alone
+_ENOUGH = 5  # matches that are enough to judge a single term
 # Kinds of terms that may match too much.
 _DOUBTFUL = {
     "symbols": "without any letter or digit",
@@ -31,7 +31,7 @@ _DOUBTFUL = {
 }
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"[^\W_]")
-_LABELS = 0.2  # share of different values below which a column is one of labels
+_LABELS = 0.2  # maximum share of distinct values in a column of labels
 
 
 def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
@@ -51,7 +51,9 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
     except WeaknerError as error:
         findings.error(where, str(error), _guess_columns(Path(source.path)))
     if share > 1:
-        message = f"Large: labels are counted in all {labels.total():,} terms; {len(terms):,} of them were looked at."
+        message = (
+            f"Large list: labels are counted in all {labels.total():,} terms, but only {len(terms):,} were checked."
+        )
         findings.info(where, message)
     stop = {folded(term) for term in source.stop}
     used = [t for t in terms if len(t.text) >= source.min_length and folded(t.text) not in stop]
@@ -65,7 +67,7 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
 
 
 def _number(term: Term) -> int:
-    """The same for all terms of one text, so that a sample has all of them or none."""
+    """Return the same number for all terms with one text, so that a sample has all of them or none."""
     return crc32(folded(term.text).encode("utf-8", "surrogatepass"))
 
 
@@ -81,7 +83,9 @@ def _check_kinds(
     long = [term.text for term in kinds.pop("long", [])]
     if long:
         message = f"{plural(len(long), 'term')} with more words than any text: {_shown(long)}."
-        findings.warning(where, message, "They never match; descriptions in place of names? Shorten or remove them.")
+        findings.warning(
+            where, message, "They never match. If they are descriptions instead of names, shorten or remove them."
+        )
     doubtful = [term for kind in _DOUBTFUL for term in kinds.get(kind, [])]
     if not doubtful:
         return
@@ -97,8 +101,8 @@ def _check_kinds(
 
 
 def _report_by_gold(counts: Counts, findings: Findings, where: str, found: Sequence[str], what: str) -> None:
-    """Name the terms of a kind that match more often wrong than right; those with few matches by all of the kind."""
-    spellings: Dict[str, str] = {}  # of several that match the same, the first
+    """Report terms with more wrong than right matches; terms with few matches are judged by the whole kind."""
+    spellings: Dict[str, str] = {}  # of several spellings with the same matches, the first
     for text in found:
         spellings.setdefault(folded(text), text)
     right, wrong = ({key: matches[key] for key in spellings} for matches in counts)
@@ -110,7 +114,7 @@ def _report_by_gold(counts: Counts, findings: Findings, where: str, found: Seque
     ]
     if not bad:
         message = f"{plural(len(spellings), 'term')} {what}: {_shown([*spellings.values()])}."
-        every = f"Of their {plural(n_right + n_wrong, 'match', 'matches')} in gold {n_right:,} are right."
+        every = f"Right matches in gold: {n_right:,} of {n_right + n_wrong:,}."
         findings.info(where, f"{message} {every}")
         return
     shown = [f"{spellings[key]} ({right[key]} right, {wrong[key]} wrong)" for key in bad]
@@ -119,11 +123,11 @@ def _report_by_gold(counts: Counts, findings: Findings, where: str, found: Seque
 
 
 def _report_by_text(matches: "Counter[str]", findings: Findings, where: str, found: Sequence[str], what: str) -> None:
-    """Name the terms of a kind with their matches, which nothing condemns."""
+    """Report the terms of a kind with their matches, without a judgment."""
     often = sorted(found, key=lambda text: -matches[folded(text)])
     shown = [f"{text} ({plural(matches[folded(text)], 'match', 'matches')} in the text)" for text in often]
     message = f"{plural(len(often), 'term')} {what}: {_shown(shown)}."
-    cure = f"They may be right: look at their matches. Those that are not, leave out: {_stop(often)}."
+    cure = f"They may be right: check their matches. To exclude terms that match wrongly, set {_stop(often)}."
     findings.warning(where, message, cure)
 
 
@@ -135,7 +139,7 @@ def _stop(texts: Sequence[str]) -> str:
 def _kind(text: str, stops: AbstractSet[str], longest: int) -> str:
     if not _LETTER.search(text):
         return "digits" if _DIGIT.search(text) else "symbols"
-    # One ideogram may well be a name.
+    # A single ideogram may well be a name.
     if len(text) == 1 and text < "\u2e80":
         return "letter"
     if folded(text) in stops:
@@ -157,24 +161,24 @@ def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings:
     )
     if several and ambiguity == "all":
         message = f"{plural(len(several), 'term')} with several labels: {_shown(several)}."
-        cure = 'Decide for one, or set ambiguity = "first" (the order of the list) or "drop" (none).'
+        cure = 'Keep one label per term, or set ambiguity = "first" (the first in the list) or "drop" (no match).'
         findings.warning(where, message, cure)
     repeated = len(terms) - len({(_form(term), term.label, term.id) for term in terms})
     if repeated:
-        findings.info(where, f"{plural(repeated, 'term')} more than once (whatever case and signs); each counts once.")
+        findings.info(where, f"{plural(repeated, 'repeated term')} (ignoring case and punctuation); each counts once.")
     if several_of_id:
         message = f"{plural(len(several_of_id), 'id')} with several labels: {_shown(several_of_id)}."
-        findings.warning(where, message, "Decide for one label of each, unless its terms are to have both.")
+        findings.warning(where, message, "Use one label per id, unless its terms should have several labels.")
     ambiguous = [f"{text}: {', '.join(found)})" for text, found in ids.items() if len(found) > 1]
     if ambiguous:
         message = f"{plural(len(ambiguous), 'term')} with several ids: {_shown(ambiguous)}."
-        findings.info(where, f"{message} The first counts, unless the document names another one.")
+        findings.info(where, f"{message} The first id is used, unless the document names another one.")
 
 
 def _check_gold_ids(
     ids: AbstractSet[str], labels: AbstractSet[str], gold: Sequence[Sentence], where: str, findings: Findings
 ) -> None:
-    """Count the gold entities of the list's labels whose ids the list lacks."""
+    """Count the gold entities, with labels of the list, whose ids the list lacks."""
     n, lacking = 0, Counter[str]()
     for sentence in gold:
         for (start, end, label), gold_ids in sentence.ids.items():
@@ -185,11 +189,13 @@ def _check_gold_ids(
     if not lacking:
         return
     shown = _shown([phrase for phrase, _ in lacking.most_common()])
-    message = f"{lacking.total():,} of {n:,} gold entities with ids have ids that the list lacks: {shown}."
+    message = f"{lacking.total():,} of {n:,} gold entities with ids have ids that are not in the list: {shown}."
     if lacking.total() < n:
-        findings.info(where, f"{message} No pipeline with this list can find them.")
+        findings.info(where, f"{message} No pipeline with this list can assign these ids.")
     else:
-        findings.warning(where, message, "Write the ids of both in the same way, or give the list of these concepts.")
+        findings.warning(
+            where, message, "Use the same ids in gold and list, or give the list that contains these concepts."
+        )
 
 
 def _form(term: Term) -> str:
@@ -200,11 +206,11 @@ def _shown(found: Sequence[str]) -> str:
     return listed([shorten(text, 60) for text in found], _SHOWN)
 
 
-# A list whose columns have no names, or others
+# Lists without column names, or with other names
 
 
 def _guess_columns(path: Path) -> str:
-    """The first row that a CSV or TSV file probably needs; empty if its own are right."""
+    """Return advice on the first row that a CSV or TSV file probably needs; empty if its own is right."""
     delimiter = DELIMITERS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
     if delimiter is None:
         return ""
@@ -226,7 +232,7 @@ def _guess_columns(path: Path) -> str:
     if not body or (different[label] > max(2, _LABELS * len(body))):
         return ""
     header = ["label" if i == label else "term" if i == term else f"other{i}" for i in range(width)]
-    # A header names its column, so its label occurs nowhere else.
+    # A header names its columns, so its label occurs nowhere else.
     is_header = rows[0][label] not in {row[label] for row in body} and not re.search(r"\d", "".join(rows[0]))
     first = delimiter.join(header)
     shown = first.replace("\t", "<tab>")

@@ -1,4 +1,4 @@
-"""Text without labels: can it be read, and how much is it."""
+"""Checks of unlabeled text: whether it can be read, and its size."""
 
 import re
 import shlex
@@ -17,14 +17,14 @@ from .corpora import collect
 from .findings import Findings, listed, plural
 
 _TOKENIZED = 300  # texts that are tokenized to estimate the number of words
-_BATCH_WORDS = 500  # of a step, about
+_BATCH_WORDS = 500  # approximate number of words per step
 _MARK = "\ufeff"
 _COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLU]-\S+)")
 
 
 class CheckedText(NamedTuple):
-    """Text without labels: the texts that were looked at, and how many there are, perhaps estimated; the mean number of
-    tokens; the words of the longest, at white space; True if all were looked at."""
+    """Unlabeled text: the texts that were read; their total number, possibly estimated; the mean number of tokens; the
+    number of words of the longest text, split at white space; and whether all texts were read."""
 
     where: str
     texts: List[str]
@@ -37,7 +37,7 @@ class CheckedText(NamedTuple):
 def read_text(
     path: Path, nlp: Language, findings: Findings, limit: int = LIMIT, columns: Tuple[int, int] = COLUMNS
 ) -> Optional[CheckedText]:
-    """Read about `limit` texts, of which the tokenizer of `nlp` counts the words; None if there are none."""
+    """Read about `limit` texts, with words counted by the tokenizer of `nlp`; return None if there are no texts."""
     where, texts = f"--text {path}", []
     total, exact = 0, True
     plain = spacy.blank("xx")
@@ -57,10 +57,10 @@ def read_text(
             total += counts.total
             exact = exact and not counts.sampled
             if counts.sampled:
-                findings.info(where, f"Large, so it was sampled: {counts.sampled} of {file_}.")
+                findings.info(where, f"Large file, so only a sample was checked ({counts.sampled} of {file_}).")
         if not texts and not any(finding.where == where for finding in findings.sorted()):
             cure = 'Give one text a line (.txt), or rows with "text" (.jsonl).'
-            findings.error(where, f"{path} holds no text.", cure)
+            findings.error(where, f"{path} contains no text.", cure)
     if not texts:
         return None
     longest = max(len(text.split()) for text in texts)
@@ -70,23 +70,23 @@ def read_text(
 def _check_marks(path: Path, places: List[str], where: str, findings: Findings) -> None:
     if places:
         message = f"{path}: byte order marks within the text ({places[0]}, {plural(len(places), 'line')} in all)."
-        cure = f"Files were joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {shlex.quote(str(path))}"
+        cure = f"Files were probably joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {shlex.quote(str(path))}"
         findings.warning(where, message, cure)
 
 
 def _check_long(path: Path, places: List[str], where: str, findings: Findings) -> None:
     if places:
-        signs = f"more than {LONGEST_RUN:,} signs without white space"
+        signs = f"more than {LONGEST_RUN:,} characters without white space"
         message = f"{path}: {plural(len(places), 'text')} with {signs} ({listed(places)}) will be left out."
-        findings.warning(where, message, "Put blanks into what is to be read.")
+        findings.warning(where, message, "If these texts are needed, insert spaces.")
 
 
 def _check_content(path: Path, texts: List[str], where: str, findings: Findings) -> None:
     first = texts[:50]
     if first and all(text.lstrip().startswith("{") and text.rstrip().endswith("}") for text in first):
-        findings.error(where, f"{path} seems to hold JSON rows.", "Rename it to .jsonl, so that it is read as such.")
+        findings.error(where, f"{path} seems to contain JSON rows.", "Rename it to .jsonl.")
     elif len(first) > 4 and sum(_COLUMNS.fullmatch(text.strip()) is not None for text in first) > 0.8 * len(first):
-        findings.error(where, f"{path} seems to hold columns of tokens and tags.", "Rename it to .conll.")
+        findings.error(where, f"{path} seems to contain columns of tokens and tags.", "Rename it to .conll.")
 
 
 def _mean_words(texts: List[str], nlp: Language) -> float:
@@ -99,7 +99,7 @@ def _mean_words(texts: List[str], nlp: Language) -> float:
 
 
 def tell_size(text: CheckedText, findings: Findings) -> None:
-    """Tell how large the text is."""
+    """Report the size of the text."""
     words = round(text.total * text.words)
     about, steps = "" if text.exact else "about ", plural(-(-words // _BATCH_WORDS), "step")
     message = f"{about}{text.total:,} texts with about {words:,} words; one pass over them takes about {steps} of "

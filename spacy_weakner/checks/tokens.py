@@ -1,4 +1,4 @@
-"""Tokens of annotated files against the tokenizer: entities that begin or end within one cannot be found."""
+"""Comparison of annotated tokens with the tokenizer: entities that begin or end within a token cannot be found."""
 
 from typing import Callable, List, NamedTuple, Sequence, Tuple
 
@@ -12,14 +12,14 @@ from .findings import FIRST, Findings, listed, percent, plural
 
 LIMIT = 1000  # sentences that are tokenized again
 WORD_TOKENIZER = "spacy_weakner.WordTokenizer.v1"
-_MUCH = 0.05  # share of other sentences that is worth a warning
+_MUCH = 0.05  # share of differing sentences that is worth a warning
 _CLOSING = frozenset(".,;:!?)]}%")
 _OPENING = frozenset("([{")
 _JOINING = frozenset("-/")
 
 
 def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings) -> None:
-    """Report spans with character offsets that do not end at token borders."""
+    """Report spans with character offsets that do not end at token boundaries."""
     n = corpus.misaligned
     if not n:
         return
@@ -27,14 +27,14 @@ def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings)
     more = f" and {n - len(shown):,} more" if n > len(shown) else ""
     total = max(corpus.spans, n)
     count = f"{n:,} of {plural(total, 'span')} ({percent(n, total)})"
-    message = f"{count} do not begin and end at token borders: {', '.join(shown)}{more}."
-    shifted = "If all are shifted, the offsets count something else (bytes, UTF-16 units, or ends are inclusive)."
+    message = f"{count} do not begin and end at token boundaries: {', '.join(shown)}{more}."
+    shifted = "If all are shifted, the offsets count other units (bytes or UTF-16 units), or the ends are inclusive."
     if misaligned == "error":
         drop = "--misaligned drop (their tokens become unknown), expand (to whole tokens) or contract"
         findings.error(corpus.where, message, f"Correct them, try --tokenizer {WORD_TOKENIZER}, or {drop}. {shifted}")
     else:
-        how = "their tokens become unknown" if misaligned == "drop" else "they are changed"
-        findings.warning(corpus.where, f"{message} With --misaligned {misaligned} {how}.", shifted)
+        how = "their tokens become unknown" if misaligned == "drop" else "the spans are changed"
+        findings.warning(corpus.where, f"{message} With --misaligned {misaligned}, {how}.", shifted)
 
 
 class _Comparison(NamedTuple):
@@ -46,28 +46,32 @@ class _Comparison(NamedTuple):
 
 
 def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> None:
-    """Tokenize the text of some sentences again."""
+    """Tokenize the text of some sentences again, and compare the tokens."""
     sentences = corpus.sentences[:: max(1, -(-len(corpus.sentences) // LIMIT))]
     texts = [sentence.text if sentence.spaced else natural_text(sentence.words) for sentence in sentences]
     short = [(sentence, text) for sentence, text in zip(sentences, texts, strict=True) if not longest_run(text, nlp)]
     if len(short) < len(sentences):
-        message = f"{plural(len(sentences) - len(short), 'sentence')} with tokens of which a tokenizer takes very long"
-        findings.info(corpus.where, f"{message}: they were not compared with those that it would make.")
+        message = f"{plural(len(sentences) - len(short), 'sentence')} with tokens that take very long to tokenize"
+        findings.info(corpus.where, f"{message}: they were not compared with the tokens of the tokenizer.")
     here, words = (_compare(short, tokenizer) for tokenizer in (nlp.tokenizer, create_word_tokenizer(nlp)))
     if here.other <= _MUCH * here.sentences:
         return
     better = words.other < 0.7 * here.other
-    message = f"In {here.other:,} of {here.sentences:,} sentences looked at ({percent(here.other, here.sentences)}) "
-    message += f"the tokenizer would make other tokens of the text than the file has: {listed(here.shown, 5)}."
+    message = f"In {here.other:,} of {here.sentences:,} checked sentences ({percent(here.other, here.sentences)}), "
+    message += f"the tokenizer splits the text into other tokens than the file: {listed(here.shown, 5)}."
     if here.cut:
         message += f" {here.cut:,} of {plural(here.entities, 'entity', 'entities')} "
-        message += f"({percent(here.cut, here.entities)}) begin or end within its tokens, and could not be found in "
+        message += f"({percent(here.cut, here.entities)}) begin or end inside its tokens and could not be found in "
         message += "new text."
-    cure = "Prefer texts with character offsets, or a tokenizer that splits as the file does (--tokenizer). Text that "
-    cure += 'is split in this way already can be given as rows with "tokens".'
+    cure = (
+        "Give texts with character offsets, or use a tokenizer that splits like the file (--tokenizer). Text that is "
+    )
+    cure += 'already split like the file can be given as rows with "tokens".'
     if better:
-        cure = f"--tokenizer {WORD_TOKENIZER} (with it, {percent(words.other, words.sentences)} of them differ)."
-    # Training on tokens as they are does little harm as long as entities can be found.
+        cure = (
+            f"--tokenizer {WORD_TOKENIZER} (with it, {percent(words.other, words.sentences)} of the sentences differ)."
+        )
+    # Training on the given tokens does little harm as long as entities can be found.
     add = findings.warning if better or here.cut > _MUCH * here.entities / 5 else findings.info
     add(corpus.where, message, cure)
 
@@ -92,7 +96,7 @@ def _compare(pairs: Sequence[Tuple[Sentence, str]], tokenizer: Callable[[str], D
 
 
 def natural_text(words: Sequence[str]) -> str:
-    """The text that tokens were probably made of, where nothing says which of them blanks followed."""
+    """Return the probable text of some tokens if the spaces between them are unknown."""
     text, joined = "", True
     for i, word in enumerate(words):
         within = (
@@ -104,7 +108,7 @@ def natural_text(words: Sequence[str]) -> str:
 
 
 def find_borders(words: Sequence[str], text: str) -> List[Tuple[int, int]]:
-    """Where tokens begin and end in their text."""
+    """Return the start and the end of each token in the text."""
     borders, position = [], 0
     for word in words:
         start = text.index(word, position)
@@ -114,7 +118,7 @@ def find_borders(words: Sequence[str], text: str) -> List[Tuple[int, int]]:
 
 
 def _difference(words: Sequence[str], tokens: Sequence[str]) -> str:
-    """The first place at which two ways to split a text differ."""
+    """Return the first place at which two tokenizations of a text differ."""
     i = next((i for i, (a, b) in enumerate(zip(words, tokens, strict=False)) if a != b), 0)
     a, b = i + 1, i + 1
     while (ahead := len("".join(words[i:a])) - len("".join(tokens[i:b]))) != 0:

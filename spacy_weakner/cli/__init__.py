@@ -1,1 +1,1 @@
-"""The command line: one module per command. Each parses, calls one function, and prints."""
+"""The command line: one module per command. Each parses its arguments, calls one function, and prints the result."""

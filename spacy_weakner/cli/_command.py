@@ -1,7 +1,7 @@
-"""Makes commands of public functions: the signature says what can be given, the docstring what it means.
+"""Makes commands from public functions: the signature gives the parameters, the docstring the help texts.
 
-What stands before `*` in the signature is an argument, what stands behind it an option; the help text of a parameter is
-its line in the docstring. So nothing is declared twice, and the Python API takes what the command takes.
+Parameters before `*` in the signature become arguments, keyword-only parameters become options; the help text of a
+parameter is its line in the docstring. So nothing is declared twice, and the Python API has the same parameters.
 """
 
 import copy
@@ -48,19 +48,19 @@ def command(
     hidden: bool = False,
     **declared: Any,
 ) -> Callable[[Callable[[R, Any], None]], Callable[..., None]]:
-    """Make a command of a function. It decorates what shows the result.
+    """Make a command from a function. The result decorates the function that shows what the command returns.
 
-    app (typer.Typer): Gets the command.
+    app (typer.Typer): The application that gets the command.
     function (Callable[..., R]): A function with a docstring in the form of this package.
     name (Optional[str]): Name of the command; None: that of the function.
-    settings (Mapping[type, Iterable[str]]): Fields of classes that are options, too; the function takes them as
-        `**settings`.
-    before (Callable[[Any], None]): Called before the function, with all that was given (`given.input_path`, and
-        `given.ctx` of typer), to check or change it.
+    settings (Mapping[type, Iterable[str]]): Further options: names of fields, by the class that declares them. The
+        function takes them as `**settings`.
+    before (Callable[[Any], None]): Called before the function with all parsed values (`given.input_path`, and
+        typer's `given.ctx`), to check or change them.
     hidden (bool): Leave it out of `--help`.
-    **declared (Any): Types for parameters that need others, such as `Annotated[str, typer.Option("--name")]`; or for
-        options that the function does not have. What is no type is passed to the function as it is.
-    RETURNS (Callable): Decorates a function that takes the result, and all that was given.
+    **declared (Any): Types such as `Annotated[str, typer.Option("--name")]` that replace those of parameters, or
+        declare options that the function does not have. Other values are passed to the function unchanged.
+    RETURNS (Callable): Decorates a function that takes the result and all parsed values.
     """
     fixed = {key: value for key, value in declared.items() if get_origin(value) is not Annotated}
     declared = {key: value for key, value in declared.items() if key not in fixed}
@@ -84,15 +84,15 @@ def command(
             with reporting():
                 before(given)
                 passed = {name: getattr(given, name) for name in defaults}
-                # A list that is not given is None here, and empty there.
+                # For a list that is not given, typer passes None; the function expects its own, empty default.
                 passed = {name: value for name, value in passed.items() if value is not None or defaults[name] is None}
-                # Of the module, where a test may have put another.
+                # Look the function up in its module, where a test may have replaced it.
                 show(getattr(sys.modules[function.__module__], function.__name__)(**passed, **fixed), given)
 
-        # What introduces a list or formula is left out with it.
+        # The help has only the first paragraph, without a last sentence that introduces a list or formula.
         text = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].replace("`", "")
         run.__doc__ = re.sub(r"[^.]*:$", "", text).strip()
-        # Arguments come first, and what has no default before what has one.
+        # Arguments come first, and required parameters before optional ones.
         options.sort(key=lambda option: (_is_option(option), option.default is not option.empty))
         context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         run.__annotations__ = {option.name: option.annotation for option in (context, *options)}
@@ -104,7 +104,7 @@ def command(
 
 
 def parameter_docs(owner: Any) -> Dict[str, str]:
-    """What a docstring in the form of this package says of each parameter, on one line; "See ..." is left as it is."""
+    """Return the description of each parameter in a docstring, on one line; "See ..." is not followed."""
     found: Dict[str, str] = {}
     names: List[str] = []
     owners = reversed(inspect.getmro(owner)) if inspect.isclass(owner) else [owner]
@@ -153,7 +153,7 @@ def _is_option(parameter: inspect.Parameter) -> bool:
 
 
 def _simple_type(hint: Any) -> Any:
-    """The type that a command line can give, of those that a function takes."""
+    """Return the type to parse on the command line, given the type that the function takes."""
     members = [member for member in get_args(hint) if member is not type(None)]
     if get_origin(hint) is Union:
         simple = str if str in members else _simple_type(members[0])

@@ -1,4 +1,4 @@
-"""What all commands share. Nothing heavy is imported here: spaCy loads this package for each of its
+"""Helpers of all commands. Nothing heavy is imported here, since spaCy imports this package for each of its
 commands."""
 
 import errno
@@ -19,51 +19,51 @@ from ..files import check_output, write_text
 from ..scratch import remove_leftovers
 
 INTERRUPTED = 130
-# Help texts of what is the same in several commands, by the name of the parameter: for commands that are made of a
-# function whose docstring refers to another one, and by `shared` for the others.
+# Help texts of parameters that several commands share, by name. They are used where the docstring of a command's
+# function refers to another function, and by `shared`.
 HELP = {
     "corpus": "Corpus: a .spacy file or a folder of them",
-    "same_shards": "A .spacy file, or a folder where every shard keeps its name",
-    "gpu_id": "GPU; -1 is the CPU",
+    "same_shards": "Output: a .spacy file, or a folder in which every shard keeps its name",
+    "gpu_id": "GPU number; -1 is the CPU",
     "workers": "Number of processes",
-    "ray": "Address of a Ray cluster to run on; auto: RAY_ADDRESS, or this machine",
-    "processes": "Number of trainings at a time",
+    "ray": "Address of the Ray cluster to run on; auto: the address in RAY_ADDRESS, or else this machine",
+    "processes": "Number of trainings that run at the same time",
     "format": f"Format of the input: {', '.join(INPUTS)}",
-    "lang": "Code of the language; xx for several (default: that of the corpus, or en)",
-    "tokenizer": "Tokenizer (default: that of the corpus or language)",
+    "lang": "Language code; xx for several languages (default: the language of the corpus, or en)",
+    "tokenizer": "Name of a registered tokenizer (default: the tokenizer of the corpus or language)",
     "sentences": "Split text without annotations into sentences",
-    "misaligned": "Spans that do not end at token borders: error, drop, expand or contract",
-    "columns": "CoNLL: columns of token and tag, from 1 on; -1 is the last",
-    "spans_key": "Span group of .spacy files to read as the gold, instead of the entities",
-    "overwrite": "Replace an output that exists",
+    "misaligned": "What to do with spans that do not end at token boundaries: error, drop, expand or contract",
+    "columns": "CoNLL files: columns of the token and the tag, counted from 1; -1 is the last column",
+    "spans_key": "Span group of .spacy files to read as gold instead of the entities",
+    "overwrite": "Replace an existing output",
     "output": "Write the result to this JSON file",
 }
-# Errors that name no file, and are nobody's bug: a disk that is full, a closed pipe, no memory or network.
+# Errors without a file name that are not bugs: a full disk, a closed pipe, no memory or network.
 _OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ECONNREFUSED)
 _LOOKS = {"good": ("✔", "green"), "info": ("ℹ", "blue"), "warning": ("⚠", "yellow"), "error": ("✘", "red")}
 
 
 def new_app(name: Optional[str] = None, help: Optional[str] = None) -> typer.Typer:
-    """An application for one command, or for a group of them if it has a name."""
+    """Return an application for one command or, with a name, for a group of commands."""
     return typer.Typer(name=name, help=help, add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
 def shared(name: str, *flags: str) -> Any:
-    """An option that other commands have, too."""
+    """Return an option that several commands share."""
     return typer.Option(*flags, help=HELP[name])
 
 
 @contextmanager
 def reporting() -> Iterator[None]:
-    """Turn errors of users, Ctrl-C and SIGTERM into one line on stderr and an exit code."""
-    # As Ctrl-C, so that half-written files are removed. Only the main thread may set it.
+    """Turn user errors, Ctrl-C and SIGTERM into one line on stderr and an exit code."""
+    # Handle SIGTERM like Ctrl-C, so that half-written files are removed. Only the main thread may set a handler.
     is_main = current_thread() is main_thread()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler) if is_main else None
     try:
         yield
     except (WeaknerError, OSError) as error:
         if isinstance(error, OSError) and error.filename is None and error.errno not in _OF_THE_SYSTEM:
-            raise  # a bug, of which the traceback tells more
+            raise  # a bug: show the traceback
         _fail(str(error))
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
@@ -71,23 +71,23 @@ def reporting() -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     finally:
         if is_main:
-            # None: what stood there was not set by Python.
+            # None: the previous handler was not set from Python.
             signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def config_overrides(context: typer.Context) -> Dict[str, Any]:
-    """What a command does not know itself, as settings of the config by dotted name."""
+    """Parse the options that the command does not define as settings of the config, by dotted name."""
     from spacy.cli import _util
 
     try:
         return _util.parse_config_overrides(context.args)
-    except _util.NoSuchOption as error:  # of click, which is not always the one that typer has
+    except _util.NoSuchOption as error:  # from click, which may not be the copy that typer uses
         raise WeaknerError(Errors.WK369.format(reason=error.format_message())) from None
 
 
 def only_with(context: typer.Context, modes: Mapping[str, Sequence[str]]) -> str:
-    """The option that a command is given of some that exclude each other; empty if there is none. `modes` has for each
-    the options that belong to it, and under "" those of none."""
+    """Return which of several mutually exclusive options was given, or "". `modes` maps each of them to the options
+    that may accompany it, and "" to those that need none of them."""
 
     def is_given(name: str) -> bool:
         source = context.get_parameter_source(name)
@@ -110,8 +110,7 @@ def _misplaced(option: str, where: str) -> WeaknerError:
 
 
 def say(kind: str, text: str, path: object = None) -> None:
-    """Print a line as it is: what is to be copied may not be broken, as wasabi would. `path` stands in a line of its
-    own below."""
+    """Print a line without wrapping it as wasabi does, so that it can be copied; `path` follows on its own line."""
     sign, tint = _LOOKS[kind]
     line = locale_escape(f"{sign} {text}")
     typer.echo(color(line, fg=tint) if supports_ansi() and sys.stdout.isatty() else line)
@@ -120,37 +119,37 @@ def say(kind: str, text: str, path: object = None) -> None:
 
 
 def show_remarks(remarks: Iterable[str]) -> None:
-    """Print what users should know about what was read."""
+    """Print remarks on the input as warnings."""
     for remark in remarks:
         say("warning", remark[0].upper() + remark[1:])
 
 
 def given_text(value: Optional[str]) -> Optional[str]:
-    """What a workflow passes on, where "", "null" and "none" say that there is nothing."""
+    """Return a value that a workflow passes on, or None if it is "", "null" or "none"."""
     return None if value is None or value.strip().lower() in ("", "null", "none") else value
 
 
 def given_path(value: Optional[str]) -> Optional[Path]:
-    """The same for a path."""
+    """Return such a value as a path."""
     return None if given_text(value) is None else Path(str(value))
 
 
 def listing(counts: Dict[str, int]) -> str:
-    """Counts on one line: "12 (CITY 7, PER 5)"."""
+    """Format counts on one line: "12 (CITY 7, PER 5)"."""
     total = sum(counts.values())
     return f"{total} ({', '.join(f'{name} {n}' for name, n in counts.items())})" if counts else "0"
 
 
 def show_shards(skipped: int, replaced: int) -> None:
-    """What earlier runs of a stage have left: shards that were finished already, or made from something else."""
+    """Print how many shards of earlier runs were kept, and how many were replaced since their inputs have changed."""
     if skipped:
-        msg.info(f"Shards that were finished already: {skipped}")
+        msg.info(f"Shards that were already finished: {skipped}")
     if replaced:
         msg.info(f"Shards of an earlier run replaced: {replaced}")
 
 
 def check_json(output: Optional[Path], inputs: Iterable[Path]) -> None:
-    """Refuse a folder or an input as the path of a result, before the work that leads to it."""
+    """Raise an error before any work if the path of a result is a folder or one of the inputs."""
     if output is not None:
         if output.is_dir():
             raise WeaknerError(Errors.WK109.format(path=output))
@@ -165,12 +164,12 @@ def write_json(path: Path, value: object) -> None:
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> None:
-    """Print a table of numbers, the first columns of which name them."""
+    """Print a table of numbers; the first `names` columns are text."""
     aligns = ["l" if i < names else "r" for i in range(len(header))]
     msg.table(rows, header=header, divider=True, aligns=aligns, max_col=60)
 
 
 def _fail(text: str) -> None:
-    # Not wasabi's Printer, which writes to stdout and breaks lines.
+    # Not wasabi's Printer, which writes to stdout and wraps lines.
     text = locale_escape(f"✘ {one_line(text)}")
     typer.echo(color(text, fg="red") if supports_ansi() else text, err=True)

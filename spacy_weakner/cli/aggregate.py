@@ -13,7 +13,7 @@ from ._command import command
 from ._util import check_json, listing, new_app, show_shards, show_table, write_json
 
 app = new_app()
-# With two, their agreement leaves open which of them is right where they differ.
+# The agreement of two sources does not show which one is right where they differ.
 _ENOUGH_SOURCES = 3
 
 
@@ -31,7 +31,7 @@ def _check(given: Any) -> None:
         typer.Option("--report", help="Write a report of the sources and their answers to this JSON file"),
     ],
     if_answered=Annotated[
-        bool, typer.Option("--if-answered", help="Write nothing, and remove earlier output, if a source has no answers")
+        bool, typer.Option("--if-answered", help="If a source has no answers, write nothing and remove earlier output")
     ],
 )
 def show(report: AggregateReport, given: Any) -> None:
@@ -40,17 +40,17 @@ def show(report: AggregateReport, given: Any) -> None:
             path.unlink()
             receipt_path(path).unlink(missing_ok=True)
         msg.warn(
-            f"Sources without any answer here: {', '.join(report.unanswered)}. These labels would not be "
-            "those of all sources, so they are not kept"
+            f"Sources without answers for this corpus: {', '.join(report.unanswered)}. The combined labels would lack "
+            "these sources, so they are not kept"
         )
         return
     msg.good(f"{report.docs} documents", given.output_path)
     msg.info(f"Entities: {listing(report.entities)} from {report.candidates} candidates")
-    msg.info(f"Tokens about which nothing is known: {report.missing} of {report.tokens}")
+    msg.info(f"Tokens without a known label (missing): {report.missing} of {report.tokens}")
     if report.source_accuracies:
-        how = f"by {report.iterations} iterations on" if report.iterations else "by gold of"
+        how = f"{report.iterations} iterations on" if report.iterations else "the gold of"
         learned = f"{how} {report.fitted_docs} documents" if report.fitted_docs else "as declared"
-        msg.info(f"How good the sources seem, {learned}:")
+        msg.info(f"Estimated quality of the sources ({learned}):")
         rows = []
         for one in report.source_accuracies:
             precision, recall = ("-" if x is None else f"{100 * x:.1f}" for x in (one.precision, one.recall))
@@ -58,24 +58,24 @@ def show(report: AggregateReport, given: Any) -> None:
             rows.append((one.source, one.label, precision + mark, recall + mark))
         show_table(("source", "label", "precision", "recall"), rows, 2)
         if not all(accuracy.identified for accuracy in report.source_accuracies):
-            msg.info("*: no other source gives this label, so nothing tells how good it is: what was assumed before")
+            msg.info("*: no other source gives this label, so this is the value assumed beforehand, not an estimate")
     n_sources = len({accuracy.source for accuracy in report.source_accuracies})
     if given.method == "label_model" and 0 < n_sources < _ENOUGH_SOURCES:
         msg.warn(
-            "The label model needs at least three sources that err apart to learn whom to trust, and has only "
-            f"{n_sources}"
+            "The label model needs at least three sources with independent errors to estimate which of them are "
+            f"reliable, but it has only {n_sources}"
         )
     if not report.converged:
-        msg.warn("The label model has not quite converged; its result can be used")
+        msg.warn("The label model has not fully converged, but its result can be used")
     if report.gold:
         msg.info(f"Gold moved to the span group 'gold': {report.gold} documents")
     if report.unlabeled:
-        msg.warn(f"Documents that no source has looked at: {report.unlabeled}")
+        msg.warn(f"Documents that no source has labeled: {report.unlabeled}")
     if report.unanswered:
         names = ", ".join(report.unanswered)
         msg.warn(
-            f"Sources without any answer here: {names} (0 of {report.docs} documents). Do not compare these labels "
-            "with others that have their answers"
+            f"Sources without answers for this corpus: {names} (0 of {report.docs} documents). Do not compare these "
+            "labels with labels that include these sources"
         )
     show_shards(report.skipped, report.replaced)
     if given.report_output is not None:

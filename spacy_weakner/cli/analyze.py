@@ -21,8 +21,8 @@ _TUNING = ("method", "policy", "fit_on", "bootstrap", "seed")
 
 
 def analyze(corpus: Path, *, tune_terms: bool = False, **settings: Any) -> Union[Analysis, Tuning]:
-    """Analyze weak labels: coverage, conflicts between sources and, where gold is known, their errors. With
-    --tune-terms, measure on gold what the sources are worth together, and tune term lists.
+    """Analyze weak labels: coverage, conflicts between sources and, where there is gold, errors. With --tune-terms,
+    score the combined sources on gold and tune term lists.
 
     corpus (Path): Labeled corpus: a .spacy file or a folder of them.
     tune_terms (bool): Score the combined sources on the gold in CORPUS, list the worst terms, and propose better
@@ -52,12 +52,14 @@ def _check(given: Any) -> None:
         Optional[List[str]],
         typer.Option(
             "--source",
-            help="Source to analyze: a name, 'ents' or 'pred:PIPE' (repeatable; default: all). For --tune-terms: "
-            "names, the most trusted first",
+            help="Source to analyze: a name, 'ents' or 'pred:PIPE' (repeatable; default: all). With --tune-terms: "
+            "names of sources, the most trusted first",
         ),
     ],
     gold=Annotated[Optional[Path], typer.Option(help="Gold for the same sentences (default: the gold in CORPUS)")],
-    fit_on=Annotated[Optional[Path], typer.Option(help="For label_model: text to fit it on (default: CORPUS)")],
+    fit_on=Annotated[
+        Optional[Path], typer.Option(help="For the method label_model: labeled text to fit it on (default: CORPUS)")
+    ],
     output=Annotated[Optional[Path], shared("output")],
 )
 def show(result: Union[Analysis, Tuning], given: Any) -> None:
@@ -67,17 +69,17 @@ def show(result: Union[Analysis, Tuning], given: Any) -> None:
         _show_analysis(result)
     if given.output is not None:
         write_json(given.output, result.to_json() if isinstance(result, Tuning) else as_json(result))
-        say("good", "Figures", given.output)
+        say("good", "Results", given.output)
 
 
 def _show_analysis(analysis: Analysis) -> None:
     msg.info(f"{analysis.docs} documents, {analysis.tokens} tokens")
     if analysis.unlabeled:
-        msg.warn(f"Documents without labels of these sources: {analysis.unlabeled}")
+        msg.warn(f"Documents without labels from these sources: {analysis.unlabeled}")
     for table in analysis_tables(analysis):
         _print(table)
     if analysis.gold is None:
-        msg.warn("No gold is known here, so errors are not counted.")
+        msg.warn("The corpus has no gold, so errors are not counted.")
 
 
 def _print(table: Table) -> None:
@@ -94,8 +96,8 @@ def _show_tuning(result: Tuning) -> None:
         _print(table)
     for proposal in result.proposals:
         _print(proposal_table(proposal))
-        # Not by wasabi, which breaks lines: these are for pasting.
-        msg.info("Settings to add to those of this source:")
+        # Not by wasabi, which wraps lines: these settings are to be pasted.
+        msg.info("Add these settings to the source:")
         typer.echo(f"{proposal.config()}\n")
     for warning in result.warnings:
         msg.warn(warning.text)

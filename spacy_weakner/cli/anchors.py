@@ -14,10 +14,10 @@ app = new_app()
 @command(app, anchors)
 def show(report: AnchorsReport, given: Any) -> None:
     msg.good(f"{report.docs} sentences, {report.tokens} tokens, {report.anchors} anchors", given.output_path)
-    msg.info(f"Articles: {report.pages}; passed over: {report.redirects} redirects, {report.other} other pages")
+    msg.info(f"Articles: {report.pages}; skipped: {report.redirects} redirects, {report.other} other pages")
     left_out = f"{report.few} with too few anchors, {report.long} too long, {report.duplicates} duplicates"
     msg.info(f"Sentences left out: {left_out}")
     if report.misaligned:
-        msg.warn(f"Anchors dropped that do not end at token borders: {report.misaligned}")
+        msg.warn(f"Anchors dropped because they do not end at token boundaries: {report.misaligned}")
     if report.unreadable:
         msg.warn(f"Pages skipped: {listing(report.skipped)}; the first: {report.unreadable[0]}")

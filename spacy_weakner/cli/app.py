@@ -43,8 +43,8 @@ COMMANDS = (
 
 
 class _Commands(TyperGroup):
-    """Imports a command when it is called, since what it needs takes up to a second. `--code` may stand after the
-    command, too, where it does in `spacy train`."""
+    """A group that imports a command only when it is called, since its imports take up to a second. `--code` may also
+    follow the command, as in `spacy train`."""
 
     def list_commands(self, ctx: Any) -> List[str]:
         return [*COMMANDS]
@@ -56,12 +56,12 @@ class _Commands(TyperGroup):
 
     @property
     def commands(self) -> Any:
-        """All commands by name."""
+        """RETURNS (Dict[str, Command]): All commands by name."""
         return {name: self.get_command(None, name) for name in COMMANDS}
 
     @commands.setter
     def commands(self, value: Any) -> None:
-        """None are given."""
+        """Ignore the value: the base class assigns an empty one."""
 
     def parse_args(self, ctx: Any, args: List[str]) -> List[str]:
         return super().parse_args(ctx, _code_first(args))
@@ -86,11 +86,11 @@ def weakner_cli(
     code: Annotated[
         Optional[Path],
         typer.Option(
-            _CODE, envvar=OWN_CODE, help="Python file with registered functions of your own; also after COMMAND"
+            _CODE, envvar=OWN_CODE, help="Python file with your own registered functions; may also follow COMMAND"
         ),
     ] = None,
 ) -> None:
-    # Whoever calls this application from Python finds spaCy as it was.
+    # Undo the change to spaCy at the end, for callers of this application from Python.
     context.call_on_close(import_factories_by_name())
     if code is not None:
         context.call_on_close(partial(_put_back, os.environ.get(OWN_CODE, "")))
@@ -100,5 +100,5 @@ def weakner_cli(
 
 
 def _put_back(path: str) -> None:
-    # Whoever calls this application from Python may call it again.
+    # For callers from Python, which may run this application again.
     os.environ[OWN_CODE] = path

@@ -11,7 +11,7 @@ from ._command import command
 from ._util import new_app, show_table
 
 app = new_app()
-_FIT = "temperature: true probabilities; bias: the best F1; threshold: the wanted precision; or several, with commas"
+_FIT = "temperature: calibrated probabilities; bias: the best F1; threshold: the given precision; several with commas"
 
 
 def _read(given: Any) -> None:
@@ -28,7 +28,7 @@ def show(report: CalibrateReport, given: Any) -> None:
             before, after = (f"{x:.1f}" if name == "Bias" else f"{x:.4f}" for x in (fitted.before, fitted.after))
             msg.info(f"{name}: {value} ({what} on {report.docs} documents: {before} before, {after} after)")
             if fitted.at_bound:
-                msg.warn(f"{name}: this is the end of the range that was searched")
+                msg.warn(f"{name}: this value is at the end of the searched range")
     if report.thresholds is None:
         return
     found = report.thresholds
@@ -37,9 +37,11 @@ def show(report: CalibrateReport, given: Any) -> None:
     show_table(header, [(shorten(line[0]), *line[1:]) for line in cells])
     pooled = [label for label, threshold in found.labels.items() if threshold.pooled]
     if pooled:
-        msg.info(f"Too few entities, so taken together ('all others'): {', '.join(map(shorten, pooled))}")
+        msg.info(
+            f"Labels with too few entities, which share a threshold ('all others'): {', '.join(map(shorten, pooled))}"
+        )
     never = [label for label, threshold in found.labels.items() if threshold.threshold is None]
     if never:
-        msg.warn(f"No threshold is known to be that precise: {', '.join(map(shorten, never))}")
+        msg.warn(f"Labels for which no threshold is certain to be this precise: {', '.join(map(shorten, never))}")
     if found.unscored:
         msg.warn(f"Entities without a score: {found.unscored}")

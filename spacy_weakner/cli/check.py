@@ -36,7 +36,7 @@ def _read(given: Any) -> None:
     labels=Annotated[Optional[List[str]], typer.Option("--label")],
     output=Annotated[Optional[Path], shared("output")],
     stamp=Annotated[
-        Optional[Path], typer.Option(help="Write hashes of what the sources read, and of the Transformer, to this file")
+        Optional[Path], typer.Option(help="Write hashes of the sources' files and of the Transformer to this file")
     ],
 )
 def show(report: CheckReport, given: Any) -> None:
@@ -49,8 +49,7 @@ def show(report: CheckReport, given: Any) -> None:
 
 
 def show_report(report: CheckReport) -> None:
-    """Print what was found: errors first, the labels of all files side by side, and the number of errors, with which it
-    exits."""
+    """Print the findings, the labels of all files side by side, and the number of errors; exit if there are any."""
     for finding in report.findings:
         _show(finding)
     header, rows = label_table(report.labels)
@@ -58,13 +57,13 @@ def show_report(report: CheckReport) -> None:
         show_table(header, rows)
     warnings = sum(finding.level == "warning" for finding in report.findings)
     if report.errors:
-        say("error", f"Errors: {report.errors}, warnings: {warnings}. Correct the errors before anything is trained.")
+        say("error", f"Errors: {report.errors}, warnings: {warnings}. Correct the errors before training.")
         raise typer.Exit(1)
     say("good", f"No errors; warnings: {warnings}")
 
 
 def _show(finding: Finding) -> None:
-    # Not wasabi's Printer, which breaks lines: commands are to be copied.
+    # Not wasabi's Printer, which wraps lines: commands are to be copied.
     say(finding.level, finding.where)
     typer.echo(f"  {locale_escape(finding.message)}")
     if finding.cure:

@@ -16,7 +16,7 @@ from ..runtime.executor import Executor
 from ._command import command
 from ._util import HELP, listing, new_app, show_shards
 
-# With the other commands of the group, which `relabel` adds.
+# The application of the whole group: `cli/relabel.py` adds the other commands.
 app = new_app("relabel", "Change the labels of a corpus with models.")
 _CALIBRATION = ("score", "unit", "method", "n_bins", "min_per_bin")
 _COMPLETION = (
@@ -36,13 +36,13 @@ def complete(
     """Complete weak labels with the predictions of a model, and estimate the confidence of the result.
 
     model (str): Pipeline that was trained on gold: folder or name.
-    folds (Sequence[str]): Calibrate confidences on held-out gold: the folder of "train --folds"; or MODEL=CORPUS, a
-        pipeline and gold that it was not trained on.
+    folds (Sequence[str]): Held-out gold to calibrate confidences on: the folder that "train --folds" has written, or
+        MODEL=CORPUS, a pipeline and gold that it was not trained on.
     """
     how = {name: settings.pop(name) for name in _CALIBRATION}
     calibrated = None
     if folds:
-        # On a cluster this process needs no GPU.
+        # With a cluster, this process uses no GPU.
         here = Executor(settings["workers"], settings["ray"], settings["gpu_id"]).gpu_here
         pairs = [pair for text in folds for pair in _parse(text)]
         how.update(component=settings["component"], gpu_id=here, progress=True)
@@ -68,9 +68,9 @@ def show(completed: _Completed, given: Any) -> None:
     msg.info(f"Entities: {listing(report.entities)}")
     msg.info(f"Tokens: {report.tokens}; with their weak label: {report.matched}; completed: {report.completed}")
     share = 100 * report.broken / max(1, report.docs)
-    msg.info(f"Documents that break the tag scheme: {report.broken} ({share:.2f} %)")
+    msg.info(f"Documents that violate the tag scheme: {report.broken} ({share:.2f} %)")
     if completed.calibrated is None:
-        msg.info("No confidences were set, since there are no --folds")
+        msg.info("No confidences were set, because --folds was not given")
     elif report.confidence is not None:
         msg.info(f"Mean confidence: {report.confidence:.3f}")
     show_shards(report.skipped, report.replaced)
@@ -79,11 +79,16 @@ def show(completed: _Completed, given: Any) -> None:
 def _show(report: ConfidenceReport) -> None:
     steps, unit = report.calibration.steps, report.calibration.unit
     right = 100 * report.accuracy
-    msg.info(f"Calibrated on {report.sentences} sentences: {right:.1f} % right ({unit}s); steps: {len(steps.values)}")
+    msg.info(
+        f"Calibrated on {report.sentences} sentences: {right:.1f} % of the {unit}s are right; "
+        f"steps: {len(steps.values)}"
+    )
     if len(steps.values) == 1:
-        msg.warn("One step: every sentence gets the same probability. Give more gold, or a lower --min-per-bin.")
+        msg.warn(
+            "There is only one step: every sentence gets the same probability. Give more gold, or lower --min-per-bin."
+        )
     if report.left_out:
-        msg.info(f"Sentences left out, empty or without complete gold: {report.left_out}")
+        msg.info(f"Sentences left out, because they are empty or without complete gold: {report.left_out}")
     if report.calibration.rules:
         msg.info(
             f"F1 of the labels by rule: {', '.join(f'{r} {f1:.1f}' for r, f1 in report.calibration.rules.items())}"
@@ -91,7 +96,7 @@ def _show(report: ConfidenceReport) -> None:
 
 
 def _parse(text: str) -> List[Tuple[str, Path]]:
-    """One pipeline with its gold, or all folds of a folder."""
+    """Parse MODEL=CORPUS, or read all folds of a folder."""
     if Path(text).is_dir() or "=" not in text:
         return read_folds(Path(text))
     model, _, corpus = text.rpartition("=")

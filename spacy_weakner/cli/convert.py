@@ -18,8 +18,8 @@ def _read(given: Any) -> None:
     given.labels = None if given.labels is None else [name.strip() for name in given.labels.split(",")]
 
 
-_INPUT = f"File or folder: {' '.join(SUFFIXES)} (text and JSON also as .gz)"
-_TO = f"Format of the output: {', '.join(OUTPUTS)} (default: its suffix tells)"
+_INPUT = f"File or folder: {' '.join(SUFFIXES)} (text and JSON files also as .gz)"
+_TO = f"Format of the output: {', '.join(OUTPUTS)} (default: the format of its suffix)"
 
 
 @command(
@@ -41,10 +41,10 @@ def show(report: ConvertReport, given: Any) -> None:
     if report.empty:
         msg.info(f"Empty lines ignored: {report.empty}")
     if report.misaligned:
-        msg.warn(f"Spans dropped that do not end at token borders: {report.misaligned}")
+        msg.warn(f"Spans dropped because they do not end at token boundaries: {report.misaligned}")
     if report.moved:
-        msg.warn(f"Spans {given.misaligned}ed to token borders: {report.moved}")
+        msg.warn(f"Spans {given.misaligned}ed to token boundaries: {report.moved}")
     show_remarks(report.remarks + report.suspicion)
     if report.lost:
         lost = ", ".join(f"{what} ({n})" for what, n in report.lost.items())
-        msg.warn(f"Lost, since {given.output_path.name} cannot hold it: {lost}")
+        msg.warn(f"Lost, because {given.output_path.name} cannot store it: {lost}")

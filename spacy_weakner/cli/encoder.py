@@ -13,19 +13,19 @@ from ..encoder_tools.vectors import VectorsReport, vectors
 from ._command import command
 from ._util import new_app
 
-app = new_app("encoder", "Prepare encoders without labels, and make those of trained pipelines smaller.")
+app = new_app("encoder", "Prepare encoders without labels, and compress the encoders of trained pipelines.")
 
 
 @command(app, adapt, model=Annotated[str, typer.Option()])
 def show_adapt(report: AdaptReport, given: Any) -> None:
     if os.environ.get("RANK", "0") != "0":
-        return  # torchrun: one process speaks for all
+        return  # under torchrun, only one process prints
     if report.skipped:
-        msg.info("This encoder was finished already; nothing was done")
+        msg.info("This encoder was already finished; nothing was done")
     msg.good(f"{report.texts} texts", given.output_path)
-    msg.info(f"Held out: {report.held_out} texts; in all {report.words} tokens, {report.pieces} pieces")
+    msg.info(f"Held out: {report.held_out} texts; in total {report.words} tokens, {report.pieces} pieces")
     if report.split:
-        msg.info(f"Texts that were too long, and were split: {report.split}")
+        msg.info(f"Texts that were too long and were split: {report.split}")
     resumed = f", from step {report.resumed} on" if report.resumed else ""
     msg.info(f"Steps: {report.steps}{resumed}, in {report.seconds:.0f} s")
     if report.new_head:
@@ -41,11 +41,11 @@ def show_adapt(report: AdaptReport, given: Any) -> None:
 
 @command(app, distill, model=Annotated[str, typer.Option()])
 def show_distill(report: DistillReport, given: Any) -> None:
-    msg.good(f"{report.pieces} pieces, {report.width} numbers each", given.output_path)
-    msg.info(f"Words of the corpora: {report.words}; fitted to {report.cut} of several pieces")
+    msg.good(f"{report.pieces} word pieces, vectors of width {report.width}", given.output_path)
+    msg.info(f"Words of the corpora: {report.words}; vectors were fitted to {report.cut} words of several pieces")
     if report.held_out:
         msg.info(
-            f"Mean cosine with the Transformer's vectors of {report.held_out} held-out words: "
+            f"Mean cosine similarity to the Transformer's vectors of {report.held_out} held-out words: "
             f"{report.after:.2f} ({report.before:.2f} before the vectors were fitted)"
         )
 
@@ -53,7 +53,7 @@ def show_distill(report: DistillReport, given: Any) -> None:
 @command(app, vectors)
 def show_vectors(report: VectorsReport, given: Any) -> None:
     if report.words:
-        msg.good(f"{report.words} words, {report.width} numbers each", given.output_path)
+        msg.good(f"{report.words} words, vectors of width {report.width}", given.output_path)
     else:
         msg.warn("No word is frequent enough for a vector (--min-count)", given.output_path)
     msg.info(
@@ -66,8 +66,8 @@ def show_vectors(report: VectorsReport, given: Any) -> None:
 @command(app, quantize)
 def show_quantize(report: QuantizeReport, given: Any) -> None:
     before, after = (f"{size / 1e6:.0f} MB" for size in (report.before, report.after))
-    msg.good(f"{report.encoders} Transformer{'s' * (report.encoders > 1)} in int8: {after}, {before} before")
+    msg.good(f"{report.encoders} Transformer{'s' * (report.encoders > 1)} in int8: {after} ({before} before)")
     msg.info(
-        "Predictions differ a little. Compare both on gold: "
+        "Predictions differ slightly. Compare both pipelines on gold: "
         f"spacy weakner evaluate GOLD float32={given.model} int8={given.output_path}"
     )

@@ -1,5 +1,5 @@
-"""Entry point of the group `spacy_cli`. spaCy only loads it and calls nothing, so importing this module must
-add the commands to spaCy's own application: `spacy weakner ...`."""
+"""Entry point of the group `spacy_cli`. spaCy loads the entry point but does not call it, so importing this module
+adds the commands to spaCy's own application: `spacy weakner ...`."""
 
 import typer
 from spacy.cli._util import app as spacy_app

@@ -28,13 +28,13 @@ def evaluate(
     title: str = "Report",
     **settings: Any,
 ) -> List[CandidateScores]:
-    """Score pipelines and labels on one test set, in one table; --html writes a report with plots and errors.
+    """Score pipelines and labels on one test set, in one table. With --html, write a report with plots and errors.
 
     test (Path): Gold corpus: a .spacy file or a folder of them; with --selection it may be missing.
     candidates (Sequence[str]): NAME=PATH: a pipeline, or a .spacy corpus of the test sentences with labels.
         NAME=PATH#SOURCE: the span group 'weak:SOURCE' of either, instead of its entities.
-    optional (Sequence[str]): NAME=PATH: a further candidate, left out if it is missing.
-    selection (Optional[Path]): selection.json of 'fit': score its candidates, and open the report with it.
+    optional (Sequence[str]): NAME=PATH: an additional candidate, left out if it does not exist.
+    selection (Optional[Path]): selection.json of 'fit': score its candidates, and open the report with this selection.
     html (Optional[Path]): Write a report to this HTML file.
     labels (Optional[Path]): Corpus of weak labels to analyze in the report.
     title (str): Title of the report.
@@ -42,7 +42,7 @@ def evaluate(
     given = parse_candidates([*optional, *candidates])
     for name in parse_candidates(optional):
         if not split_source(given[name])[0].exists():
-            msg.info(f"Left out: '{name}', since there is no {given.pop(name)}")
+            msg.info(f"Left out: '{name}', because {given.pop(name)} does not exist")
     settings["progress"] = True
     if html is None:
         return compare(test, given, **settings)
@@ -71,11 +71,14 @@ def show(rows: List[CandidateScores], given: Any) -> None:
         table = comparison_table(rows)
         show_table(table.header, table.rows)
     else:
-        say("info", f"{given.test} is no test set: the report has only the scores that the selection was made by.")
+        say(
+            "info",
+            f"{given.test} is not a test set: the report contains only the scores that the selection is based on.",
+        )
     if output is not None and rows:
         write_json(output, [row.model_dump() for row in rows])
         say("good", "Scores", output)
     elif output is not None:
-        output.unlink(missing_ok=True)  # those of an earlier run belong to another test set
+        output.unlink(missing_ok=True)  # the scores of an earlier run belong to another test set
     if given.html is not None:
         say("good", "Report", given.html)

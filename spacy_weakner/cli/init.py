@@ -1,4 +1,4 @@
-"""`spacy weakner init config`; what `init` can write is listed here."""
+"""`spacy weakner init config` and `spacy weakner init project`"""
 
 import shlex
 import shutil
@@ -20,36 +20,40 @@ from ._util import new_app, reporting, say, shared
 from .check import show_report
 
 STDOUT = "-"
-app = new_app("init", "Write what a training begins with.")
+app = new_app("init", "Write configs, or the folder of a project.")
 
 
 @app.command("config")
 def init_config_cli(
     recipe: Annotated[
-        Optional[str], typer.Argument(help="Name of the recipe, several with commas, or 'all' (default: show them)")
+        Optional[str],
+        typer.Argument(help="Name of the recipe, several with commas, or 'all' (default: list the recipes)"),
     ] = None,
     output: Annotated[
         str,
-        typer.Argument(metavar="[OUT|-]", help="The file to write; a folder (no suffix): RECIPE.cfg in it; -: stdout"),
+        typer.Argument(
+            metavar="[OUT|-]", help="File to write; or a folder (no suffix), which gets RECIPE.cfg; or - for stdout"
+        ),
     ] = STDOUT,
     size: Annotated[
         Optional[str],
         typer.Option(
-            help="Encoder: linear, linear-static, cnn, static, bilstm, transformer, gpu (default: the recipe's first, "
-            "as for recipes in a folder that do not have it); several with commas: each in a folder of its own in OUT"
+            help="Encoder: linear, linear-static, cnn, static, bilstm, transformer, gpu (default: the recipe's first "
+            "size; in a folder also for recipes without the given size); several with commas: a folder for each in OUT"
         ),
     ] = None,
-    lang: Annotated[str, typer.Option(help="Code of the language; xx for several")] = "en",
+    lang: Annotated[str, typer.Option(help="Language code; xx for several languages")] = "en",
     tokenizer: Annotated[Optional[str], shared("tokenizer")] = None,
     transformer: Annotated[
-        Optional[str], typer.Option(help="Name or folder of the Transformer (default: the size's)")
+        Optional[str], typer.Option(help="Name or folder of the Transformer (default: the Transformer of the size)")
     ] = None,
     precision: Annotated[
-        Optional[str], typer.Option(help="How exactly a Transformer multiplies: highest (default), high or medium")
+        Optional[str],
+        typer.Option(help="Precision of a Transformer's matrix products: highest (default), high or medium"),
     ] = None,
     overwrite: Annotated[bool, shared("overwrite", "--overwrite")] = False,
 ) -> None:
-    """Write the config of a recipe, complete and with comments, as 'spacy train' takes it."""
+    """Write the config of a recipe, complete and with comments, for 'spacy train'."""
     with reporting():
         if recipe is None:
             rows = [(known.name, ", ".join(known.sizes), known.help) for known in recipes()]
@@ -65,7 +69,7 @@ def init_config_cli(
             for wanted, name in product(dict.fromkeys(sizes), _names(recipe)):
                 known = find_recipe(name)
                 usable = wanted if wanted in known.sizes else known.sizes[0]
-                # A Transformer belongs to the sizes that have one.
+                # Only sizes with a Transformer take its settings.
                 given = encoder if "transformer" in sizes_of(usable) else {}
                 folder = path / wanted if len(sizes) > 1 else path
                 write_text(_new(folder / f"{name}.cfg", overwrite), render_config(name, usable, **how, **given))
@@ -94,7 +98,7 @@ def _remember(given: Any) -> None:
 
 @command(app, init_project, "project", before=_remember, terms=Annotated[Optional[List[Path]], typer.Option()])
 def show_project(made: Project, given: Any) -> None:
-    """Check the files, since what is wrong is better known before anything is trained, and print what was written."""
+    """Check the input files before anything is trained, and print which files were written."""
     sources = made.folder / SOURCES if made.sources else None
     try:
         report = check(
@@ -113,9 +117,9 @@ def show_project(made: Project, given: Any) -> None:
         )
         show_report(report)
     except BaseException:
-        # It was made here, and the same command is to work once the files are corrected.
+        # Remove the new project, so that the same command works once the files are corrected.
         _remove(made.folder, given.new)
-        say("info", "No project was written: correct this, and give the same command again.")
+        say("info", "No project was written. Correct this, and run the same command again.")
         raise
     say("good", "Project", made.folder)
     for what, path in made.files.items():
@@ -126,7 +130,7 @@ def show_project(made: Project, given: Any) -> None:
 
 
 def _remove(folder: Path, new: List[Path]) -> None:
-    """Remove a project, and of the folder and those above it the new ones: a shell may stand in the others."""
+    """Empty the folder of a project, and remove it and its parents if they are new: a shell may be in the others."""
     for path in folder.iterdir():
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

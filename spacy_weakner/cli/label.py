@@ -11,7 +11,7 @@ from ._command import command
 from ._util import listing, new_app, show_remarks, show_shards
 
 app = new_app()
-# Settings of the source that --terms or --pipeline make.
+# Settings of the source that --terms or --pipeline makes.
 _SETTINGS = {
     TermSource: [
         *("attr", "acronym_length", "stop", "min_length", "ambiguity", "term_label", "reliability"),
@@ -34,7 +34,7 @@ def show(report: LabelReport, given: Any) -> None:
 
 
 def _details(report: SourceReport) -> str:
-    """All that was counted beside the spans."""
+    """Return all counts of a source except its spans."""
     counts = {
         "labels left out": sum(report.left_out.values()),
         "scores too low": report.low_scores,
@@ -50,23 +50,23 @@ def _details(report: SourceReport) -> str:
 
 
 def _warnings(report: LabelReport, sentences: bool) -> Iterator[str]:
-    """What is probably not meant."""
+    """Yield warnings about results that are probably unintended."""
     if report.excluded and not report.docs and not report.unmatched:
-        yield "No document was written: the excluded corpora hold all of them"
+        yield "No document was written: the excluded corpora contain all of them"
     for source in report.sources:
         if source.met_no_doc:
             why = "Compare their ids and texts with the corpus"
             if sentences:
                 why = (
-                    "Texts are split into sentences unless --no-sentences is given (here, or to 'convert' before): "
-                    "answers for whole texts need that option"
+                    "Texts are split into sentences unless --no-sentences is given (to 'label', or to 'convert' before "
+                    "it). Answers for whole texts need that option"
                 )
             yield f"No row of '{source.name}' belongs to a document. {why}"
         if source.kind == "corpus" and source.docs_without_row == report.docs_in - report.excluded > 0:
-            others = f"; it has labels of {', '.join(sorted(source.groups))}" if source.groups else ""
-            yield f"No document brings labels along that are called '{source.name}'{others}"
+            others = f"; the corpus has labels of {', '.join(sorted(source.groups))}" if source.groups else ""
+            yield f"No document has labels named '{source.name}'{others}"
         if source.left_out and not source.spans:
             yield (
-                f"'{source.name}' wrote no spans, since its setting 'labels' does not name what it found: "
-                f"{', '.join(source.left_out)}"
+                f"'{source.name}' wrote no spans, because its setting 'labels' does not contain the labels that it "
+                f"found: {', '.join(source.left_out)}"
             )

@@ -18,10 +18,11 @@ def package_cli(
     selection: Annotated[Path, typer.Argument(help="selection.json of 'fit'")],
     output: Annotated[Path, typer.Argument(help="Folder for the package")],
     name: Annotated[str, typer.Option(help="Name of the package, without the language")],
-    version: Annotated[str, typer.Option(help="Its version")] = "0.1.0",
+    version: Annotated[str, typer.Option(help="Version of the package")] = "0.1.0",
     scores: Annotated[Optional[Path], typer.Option(help="Scores on test, from 'evaluate'")] = None,
     data: Annotated[
-        Optional[List[str]], typer.Option(help="NAME=PATH: what it was made from, for the record (repeatable)")
+        Optional[List[str]],
+        typer.Option(help="NAME=PATH: a file that the pipeline was made from, for its description (repeatable)"),
     ] = None,
 ) -> None:
     """Package the selected pipeline as a wheel, and show how to use it."""
@@ -31,5 +32,5 @@ def package_cli(
         measured = f", on test {test[selected.best].text()}" if selected.best in test else ""
         say("good", f"Packaged: '{selected.best}'{measured}", selected.selected.path)
         for line in usage(made):
-            # As it is: nothing may break a line that is meant to be copied.
+            # Not by wasabi, which wraps lines: these are to be copied.
             typer.echo(f"  {line}")

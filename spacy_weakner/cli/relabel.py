@@ -28,7 +28,7 @@ def show_clean(report: CleanReport, given: Any) -> None:
     show_table(("", "entities", "suspect", "", "threshold"), rows)
     msg.info(f"Tokens made missing: {report.missing} of {report.tokens}")
     if report.gold:
-        msg.info(f"Documents with gold, which stays (--gold cleans it, too): {report.gold}")
+        msg.info(f"Documents with gold, which is unchanged (--gold cleans it too): {report.gold}")
     if given.list_path is not None:
         msg.good("Suspect labels", given.list_path)
     show_shards(report.skipped, report.replaced)
@@ -38,14 +38,14 @@ def show_clean(report: CleanReport, given: Any) -> None:
 def show_pick(report: PickReport, given: Any) -> None:
     msg.good(f"{report.docs} documents", given.output_path)
     new = sum(report.picked.values())
-    msg.info(f"Entities: {report.given} before, of which {report.kept} stay; new: {new} ({listing(report.picked)})")
+    msg.info(f"Entities: {report.given} before, {report.kept} of them kept; new: {new} ({listing(report.picked)})")
     show_shards(report.skipped, report.replaced)
 
 
 @command(app, predict_soft_labels, "soften")
 def show_soft(report: SoftReport, given: Any) -> None:
     msg.good(f"{report.docs} documents", given.output_path)
-    msg.info(f"Tokens: {report.tokens}; with the same most likely tag: {100 * report.agreement:.2f} %")
+    msg.info(f"Tokens: {report.tokens}; all pipelines agree on the most likely tag: {100 * report.agreement:.2f} %")
     msg.info(f"Mean standard deviation of P(entity) between the pipelines: {report.deviation:.4f}")
     show_shards(report.skipped, report.replaced)
 
@@ -56,9 +56,9 @@ def show_augment(report: AugmentReport, given: Any) -> None:
     if report.augmented:
         share = 100 * report.substituted / max(1, report.words)
         msg.info(f"Words: {report.words}; replaced: {report.substituted} ({share:.1f} %); in {report.seconds:.0f} s")
-        msg.info(f"Predictions that were refused, so that the word stays: {report.refused}")
+        msg.info(f"Rejected predictions, for which the word is kept: {report.refused}")
         if report.cut:
-            msg.info(f"Documents that were too long, and were read in parts: {report.cut}")
+            msg.info(f"Documents that were too long and were read in parts: {report.cut}")
     else:
         msg.warn("No masked language model: nothing is augmented")
     show_shards(report.skipped, report.replaced)

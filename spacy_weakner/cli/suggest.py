@@ -27,7 +27,7 @@ def _check(given: Any) -> None:
     suggest,
     before=_check,
     report_output=Annotated[
-        Optional[Path], typer.Option("--report", help="Write why each sentence was chosen to this JSON file")
+        Optional[Path], typer.Option("--report", help="Write the reason for each choice to this JSON file")
     ],
 )
 def show(report: Union[SuggestReport, TermReport], given: Any) -> None:
@@ -43,11 +43,11 @@ def show(report: Union[SuggestReport, TermReport], given: Any) -> None:
 
 def _show_terms(report: TermReport, given: Any) -> None:
     new = [term for term in report.terms if term.in_list == "no"]
-    msg.good(f"{len(new)} terms to add, and {len(report.terms) - len(new)} of the lists to check", given.output_path)
-    msg.info(f"Left out: {report.known} known to the lists, {report.refuted} non-entities in gold")
+    msg.good(f"{len(new)} terms to add, and {len(report.terms) - len(new)} in the lists to check", given.output_path)
+    msg.info(f"Left out: {report.known} already in the lists, {report.refuted} that are not entities in gold")
     rows = [(found.label, shorten(found.term), str(found.mentions), shorten(found.against)) for found in new[:_SHOWN]]
     msg.table(rows, header=("label", "term", "mentions", "against"), divider=True)
-    msg.info("Answer yes or no in its column 'accept', and give it as one more --terms.")
+    msg.info("Write yes or no into the column 'accept', and give the file as an additional --terms.")
 
 
 def _show_sentences(report: SuggestReport, given: Any) -> None:
@@ -67,8 +67,10 @@ def _show_sentences(report: SuggestReport, given: Any) -> None:
     ]
     msg.table(rows, header=("score", "uncertain", "sentence"), divider=True)
     if len(report.sentences) < (given.n or N_SENTENCES):
-        msg.warn(f"{given.n or N_SENTENCES} sentences were wanted; there are no more that differ")
+        msg.warn(f"{given.n or N_SENTENCES} sentences were requested, but there are no more that differ enough")
     if report.certain:
-        msg.warn(f"Sentences without uncertainty, since there were no others: {report.certain}")
+        msg.warn(f"Sentences without uncertainty, because there were no others: {report.certain}")
     if report.lost:
-        msg.warn(f"What the format cannot hold: {', '.join(f'{what} {k}' for what, k in report.lost.items())}")
+        msg.warn(
+            f"Lost, because the format cannot store it: {', '.join(f'{what} {k}' for what, k in report.lost.items())}"
+        )

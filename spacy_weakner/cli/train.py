@@ -15,7 +15,7 @@ from ._util import config_overrides, new_app, only_with, reporting, say, shared
 
 app = new_app()
 _AUTO = "auto"
-# What it does not know goes to the config, as with `spacy train`.
+# Unknown options override the config, as with `spacy train`.
 _OVERRIDES = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -26,27 +26,27 @@ def train_cli(
     output: Annotated[Path, typer.Argument(help="Folder for the pipelines")],
     folds: Annotated[
         Optional[int],
-        typer.Option(help="Split the corpus --paths.train into so many folds; train a pipeline without each of them"),
+        typer.Option(help="Number of folds of the corpus --paths.train; a pipeline is trained without each of them"),
     ] = None,
     members: Annotated[
-        Optional[int], typer.Option(help="Train so many pipelines with different seeds, for 'relabel soften'")
+        Optional[int], typer.Option(help="Number of pipelines to train with different seeds, for 'relabel soften'")
     ] = None,
     grid: Annotated[
         Optional[List[str]],
         typer.Option(
-            help="SETTING=VALUE,VALUE,... of the config (repeatable): train all combinations, and copy the best one on "
-            "dev to 'model-best'"
+            help="SETTING=VALUE,VALUE,... of the config (repeatable): train all combinations, and copy the best "
+            "pipeline on dev to 'model-best'"
         ),
     ] = None,
     passes: Annotated[
-        str, typer.Option(help="Number of passes over the corpus --paths.train; auto: as the config says")
+        str, typer.Option(help="Number of passes over the corpus --paths.train; auto: as set in the config")
     ] = _AUTO,
     seed: Annotated[int, typer.Option(help="Seed of the split into folds, or of the first member")] = 0,
     processes: Annotated[int, shared("processes")] = 1,
     gpu_id: Annotated[int, shared("gpu_id")] = -1,
     ray: Annotated[Optional[str], shared("ray")] = None,
 ) -> None:
-    """Train one pipeline as 'spacy train' does, or several of one config. Finished trainings are skipped. Further
+    """Train one pipeline as 'spacy train' does, or several with one config. Finished trainings are skipped. Other
     options override the config, for example --training.max_steps 100."""
     with reporting():
         several = {"folds": ["seed"], "members": ["seed", "passes"], "grid": []}
@@ -82,7 +82,7 @@ def _passes(text: str) -> Optional[float]:
 def _show(trained: Trained) -> None:
     if trained.score is not None:
         say("info", f"{BEST} has the score {100 * trained.score:.2f} on dev")
-    say("good", f"Pipeline{' (finished already)' if trained.skipped else ''}", trained.output / LAST)
+    say("good", f"Pipeline{' (already finished)' if trained.skipped else ''}", trained.output / LAST)
 
 
 def _train_folds(config: Path, output: Path, overrides: Dict[str, Any], **how: Any) -> None:
@@ -90,7 +90,7 @@ def _train_folds(config: Path, output: Path, overrides: Dict[str, Any], **how: A
     others = {key: value for key, value in overrides.items() if key not in ("paths.train", "paths.dev")}
     how["dev"] = Path(dev) if dev else None
     for fold in train_folds(config, gold, output, overrides=others, **how):
-        done = " (finished already)" if fold.skipped else ""
+        done = " (already finished)" if fold.skipped else ""
         msg.good(f"{fold.model}={fold.corpus}: {fold.docs} sentences{done}")
 
 
@@ -102,11 +102,11 @@ def _train_grid(config: Path, output: Path, grid: Dict[str, Any], overrides: Dic
         score = "-" if trial.trained.score is None else f"{100 * trial.trained.score:.2f}"
         rows.append((settings, score, "best" if trial is report.best else ""))
     msg.table(rows, header=("settings", "dev", ""), divider=True, aligns=("l", "r", "l"))
-    msg.good("The best", report.model)
+    msg.good("Best pipeline", report.model)
 
 
 def _parse(text: str) -> "tuple[str, List[Any]]":
-    """A setting and its values, each read as JSON or else as text."""
+    """Parse a setting and its values; values that are not JSON are text."""
     key, _, values = text.partition("=")
     whole = _value(values)
     if isinstance(whole, list):

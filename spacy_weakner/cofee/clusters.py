@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from ..errors import WeaknerError
 from ..losses import Array
 
-# Clusters of fewer entities are no types: a single one has no spread.
+# Smaller clusters are dropped: a single entity has no spread.
 MIN_SIZE = 2
 # Smallest spread: equal vectors would have infinite weight.
 MIN_SPREAD = 1e-3
 
 
 class Clusters(NamedTuple):
-    """What was found in a corpus.
+    """The clusters of the entities in a corpus.
 
     centers (Array): Shape (n_types, width): m_k.
     spreads (Array): Shape (n_types,): V_k; infinite for dropped clusters.
@@ -27,16 +27,16 @@ class Clusters(NamedTuple):
     weights: Array
 
     def ordered(self, numbers: List[int]) -> "Clusters":
-        """The same clusters with other numbers.
+        """Renumber the clusters.
 
-        numbers (List[int]): The number of each, every one once.
+        numbers (List[int]): The new number of each cluster, a permutation.
         RETURNS (Clusters): The clusters.
         """
         order = numpy.argsort(numbers)
         return Clusters(self.centers[order], self.spreads[order], self.weights[order])
 
     def assign(self, vectors: Array) -> NDArray[numpy.int64]:
-        """The nearest cluster of each entity.
+        """Find the nearest cluster of each entity.
 
         vectors (Array): Shape (n, width).
         RETURNS (NDArray[numpy.int64]): Shape (n,).
@@ -48,7 +48,7 @@ class Clusters(NamedTuple):
 
 
 def find_clusters(vectors: Array, n_types: int, seed: int) -> Clusters:
-    """Group entities by k-means.
+    """Cluster entities by k-means.
 
     vectors (Array): Shape (n, width): one per entity.
     n_types (int): Number of clusters.
@@ -73,9 +73,9 @@ def find_clusters(vectors: Array, n_types: int, seed: int) -> Clusters:
 
 
 def spread(members: Array) -> float:
-    """V_k: mean squared distance of a cluster's entities from its center, per dimension. (With the sum over entities
-    and dimensions, as the paper writes it, 1 / V is next to 0 for every cluster but single entities, and all weights
-    are equal.)
+    """Compute V_k: the mean squared distance of a cluster's entities from its center, per dimension. (With the sum over
+    entities and dimensions, as in the paper, 1 / V is nearly 0 for every cluster except single entities, and all
+    weights are equal.)
 
     members (Array): Shape (n, width).
     RETURNS (float): The spread.
@@ -85,10 +85,10 @@ def spread(members: Array) -> float:
 
 
 def cluster_weights(spreads: Array) -> Array:
-    """alpha_k, proportional to exp(1 / V_k) (Equation 10), with a mean of 1 over the clusters that are kept.
+    """Compute alpha_k, proportional to exp(1 / V_k) (Equation 10), with a mean of 1 over the clusters that are kept.
 
-    spreads (Array): Shape (n_types,): V_k; infinite where a cluster is dropped.
-    RETURNS (Array): Shape (n_types,); 0 where a cluster is dropped.
+    spreads (Array): Shape (n_types,): V_k; infinite for dropped clusters.
+    RETURNS (Array): Shape (n_types,); 0 for dropped clusters.
     """
     kept = numpy.isfinite(spreads)
     if not kept.any():
@@ -99,12 +99,12 @@ def cluster_weights(spreads: Array) -> Array:
 
 
 def match_clusters(old: Optional[Clusters], new: Clusters) -> List[int]:
-    """Which cluster of an earlier renewal each new one goes on from: k-means numbers them anew every time. The sum of
-    the distances of the centers is the smallest possible.
+    """Match new clusters to those of an earlier renewal, since the numbers of k-means clusters are arbitrary. The sum
+    of the squared distances of the centers is minimized.
 
-    old (Optional[Clusters]): The earlier ones; None: there are none.
-    new (Clusters): The new ones.
-    RETURNS (List[int]): For every new one an old one, each once.
+    old (Optional[Clusters]): The earlier clusters, if there are any.
+    new (Clusters): The new clusters.
+    RETURNS (List[int]): An old cluster for every new one, each used once.
     """
     if old is None:
         return list(range(len(new.centers)))

@@ -1,4 +1,4 @@
-"""Learning fine-grained types beside the labels (Xue et al. 2020, Section 4.3)."""
+"""Learning of fine-grained types in addition to the labels (Xue et al. 2020, Section 4.3)."""
 
 from dataclasses import dataclass, field
 from typing import Iterator, List, Optional, Tuple
@@ -12,24 +12,24 @@ from .clusters import Clusters, find_clusters, match_clusters
 
 @dataclass
 class FineTyping:
-    """Group the entities of the corpus by their vectors at every renewal, and teach a head which group each belongs
-    to (Xue et al. 2020, Section 4.3). The more compact a group is, the more its entities count (Equations 8 to 10):
+    """A method that clusters the corpus' entities by their vectors at every renewal, and trains a head to predict their
+    clusters (Xue et al. 2020, Section 4.3). Entities of compact clusters have more weight (Equations 8 to 10):
 
         L = L_MRC + gamma * mean over the sentence's entities of alpha_{y_i} (-log P(y_i | e_i))
 
-    where e_i is the sum of the vectors of an entity's tokens, and y_i its group by the teacher's vector: the model as
-    it was at the renewal. alpha_k is proportional to exp(1 / V_k), where V_k is the mean squared distance of a group's
-    entities from its center, per dimension. (The paper sums; the authors' code has another form.) The exponential can
-    give nearly all weight to one group: spreads of 0.05 and 0.06 have weights of 28 to 1.
+    where e_i is the sum of the vectors of an entity's tokens, and y_i its cluster by the vector of the teacher, the
+    model at the renewal. alpha_k is proportional to exp(1 / V_k), where V_k is the mean squared distance of a cluster's
+    entities from its center, per dimension. (The paper uses the sum; the authors' code has another form.) Due to the
+    exponential, one cluster can get nearly all weight: spreads of 0.05 and 0.06 have weights of 28 to 1.
 
-    n_types (int): The number of groups, K.
-    gamma (float): Weight of this loss beside that of the boundaries. The weights alpha have a mean of 1 here, where
-        those of Equation 10 sum up to 1: this is the paper's gamma divided by K.
-    realign (bool): At a renewal the new groups take the numbers of the old ones that they are nearest to. Else the
-        head begins anew, since the numbers of groups mean nothing.
-    max_entities (int): Entities that groups are found in, at most: drawn from the corpus.
-    seed (int): Seed of that draw, and of k-means.
-    RAISES (WeaknerError): For settings out of range.
+    n_types (int): The number of clusters, K.
+    gamma (float): Weight of this loss relative to that of the boundaries. The weights alpha have a mean of 1 here, but
+        sum to 1 in Equation 10: this is the paper's gamma divided by K.
+    realign (bool): At a renewal, give new clusters the numbers of the nearest old ones. Otherwise the head is
+        initialized again, since the numbers of clusters are arbitrary.
+    max_entities (int): Maximum number of entities to cluster, sampled from the corpus.
+    seed (int): Seed of the sampling and of k-means.
+    RAISES (WeaknerError): If a setting is out of range.
     """
 
     n_types: int = 10
@@ -45,15 +45,15 @@ class FineTyping:
         check_range("max_entities", self.max_entities, self.n_types, None)
 
     def reset(self) -> None:
-        """Forget the groups."""
+        """Remove the clusters."""
         self._clusters = None
 
     def renew(self, batches: Iterator[Array]) -> bool:
-        """Find groups.
+        """Find clusters.
 
-        batches (Iterator[Array]): Vectors of entities by the teacher, shape (n, width), by and by.
-        RETURNS (bool): Whether the numbers of the groups mean something else than before.
-        RAISES (WeaknerError): If there are fewer entities than groups.
+        batches (Iterator[Array]): The teacher's vectors of entities, shape (n, width), batch by batch.
+        RETURNS (bool): True if the numbers of the clusters have a new meaning.
+        RAISES (WeaknerError): If there are fewer entities than clusters.
         """
         vectors = self._draw(batches)
         new = find_clusters(vectors, self.n_types, self.seed)
@@ -63,12 +63,12 @@ class FineTyping:
         return not self.realign
 
     def __call__(self, scores: Array, vectors: Array) -> Tuple[Array, Array]:
-        """The loss of some entities.
+        """Compute the loss of some entities.
 
-        scores (Array): Shape (n, n_types): those of the head.
+        scores (Array): Shape (n, n_types): scores of the head.
         vectors (Array): Shape (n, width): the teacher's vectors of the same entities.
-        RETURNS (Tuple[Array, Array]): Loss of each entity, and its gradient, shape (n, n_types); 0 before there are
-            groups.
+        RETURNS (Tuple[Array, Array]): Loss of each entity, and its gradient, shape (n, n_types); 0 before the first
+            renewal.
         """
         if self._clusters is None or not len(scores):
             return numpy.zeros(len(scores)), numpy.zeros(scores.shape)
@@ -79,12 +79,12 @@ class FineTyping:
         return weights * values, weights[:, None] * log_softmax_gradient(found, slope)
 
     def _draw(self, batches: Iterator[Array]) -> Array:
-        # Each entity of the corpus has the same chance (Vitter's algorithm R).
+        # Each entity of the corpus has the same probability (Vitter's algorithm R).
         random = numpy.random.default_rng(self.seed)
         kept: List[Array] = []
         for seen, vector in enumerate(vector for batch in batches for vector in batch):
             if seen < self.max_entities:
-                kept.append(vector.copy())  # not a view, which would hold all of its batch
+                kept.append(vector.copy())  # not a view, which would keep its whole batch in memory
                 continue
             place = int(random.integers(seen + 1))
             if place < self.max_entities:

@@ -1,5 +1,5 @@
-"""Iterative self-picking (Xue et al. 2020, Section 4.2): a model that was trained on a gazetteer's labels finds what
-the gazetteer has missed."""
+"""Iterative self-picking (Xue et al. 2020, Section 4.2): a model that was trained on a gazetteer's labels finds
+entities that the gazetteer misses."""
 
 from dataclasses import dataclass
 from typing import Optional
@@ -17,23 +17,23 @@ from ..ty import NEAREST, PAIRINGS, PROBABLE
 
 @dataclass(frozen=True)
 class SelfPicking:
-    """Take as entities what begins and ends with a probability above a threshold (Xue et al. 2020, Section 4.2), each
-    start with its nearest end (`pairing`). The probabilities are those of the teacher: the model itself as it was at
-    the last renewal. Tokens without annotation teach nothing, whatever is picked there: give sentences whose other
-    tokens are "O".
+    """A relabeler that picks spans whose start and end have probabilities above a threshold as entities (Xue et al.
+    2020, Section 4.2), each start with its nearest end (`pairing`). The probabilities are those of the teacher, the
+    model at the last renewal. Tokens without annotation have no loss, even if they are picked: use sentences whose
+    unlabeled tokens are "O".
 
-    threshold (float): The picking rate delta. Below 0.5 it recalls more than the model would predict; the paper's best
-        is 0.1.
-    union (bool): Keep the given labels beside the picked ones. (In the paper they are replaced.)
-    pairing (str): "nearest": each start has the nearest end, for each label alone, as in the paper. "probable": all
-        ends within `max_width` are tried (64 if it is None), and of entities without overlaps, whatever their labels,
-        those are picked whose probabilities have the largest sum; none overlaps a given one that is kept. With a low
-        threshold the nearest end is often one that is hardly probable, and cuts an entity short.
-    max_width (Optional[int]): Tokens of an entity, at most.
-    at_start (bool): Whether the model that the training begins with picks, which must have learned the given labels
-        then. If not, the labels are the given ones until the first renewal after the start. A model that has not
-        learned them well yet picks far too much.
-    RAISES (WeaknerError): If the threshold is no probability, or the pairing unknown.
+    threshold (float): The picking rate delta. Below 0.5, more entities are picked than the model would predict; the
+        best value in the paper is 0.1.
+    union (bool): Keep the given labels in addition to the picked ones. (In the paper they are replaced.)
+    pairing (str): "nearest": each start is paired with the nearest end, for each label separately, as in the paper.
+        "probable": all ends within `max_width` are tried (64 if it is None), and the non-overlapping entities of all
+        labels with the largest sum of probabilities are picked; none overlaps a given entity that is kept. With a low
+        threshold, the nearest end is often an improbable one, which cuts an entity short.
+    max_width (Optional[int]): Maximum number of tokens of an entity.
+    at_start (bool): Whether to pick with the initial model, which must then have learned the given labels. If not, the
+        given labels are used until the first renewal after the start. A model that has not learned them well picks far
+        too many entities.
+    RAISES (WeaknerError): If the threshold or the maximum width is out of range, or the pairing is unknown.
     """
 
     threshold: float = 0.1
@@ -62,8 +62,8 @@ class SelfPicking:
 
 
 def most_expected(spans: Spans, probabilities: Array, given: Spans) -> Spans:
-    """Choose spans that overlap neither each other nor the given ones, with the largest sum of the probabilities of
-    start times end. Spans: shape (n, 3), start, end and label; probabilities: shape (n_tokens, n_labels, 2)."""
+    """Choose spans that overlap neither each other nor the given ones, with the largest sum of the products of start
+    and end probabilities. Spans: shape (n, 3), start, end and label; probabilities: shape (n_tokens, n_labels, 2)."""
     taken = numpy.zeros(len(probabilities), dtype=bool)
     for start, end, _ in given.tolist():
         taken[start:end] = True

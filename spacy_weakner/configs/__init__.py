@@ -1,4 +1,4 @@
-"""Configs of all recipes and sizes, made of parts: see docs/configs.md."""
+"""Configs of all recipes and sizes, composed of parts: see docs/configs.md."""
 
 from .compose import encoder_settings, make_config
 from .recipes import Recipe, recipes

@@ -1,4 +1,4 @@
-"""Configs made of parts: what all share, the size of the encoder, the head, the corpora, the recipe."""
+"""Composes configs of parts: the common base, the size of the encoder, the head, the corpora, the recipe."""
 
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -8,20 +8,20 @@ from ..errors import Errors, WeaknerError, check_choice
 from .reading import Entry, only_for, put_in_place, read_part, to_config
 from .recipes import Recipe, find_recipe, sizes_of
 
-# Sections that say how to compose, and are no part of the result.
+# Sections that control the composition, and are not part of the result.
 _PRIVATE = ("recipe", "size", "places")
 
 
 class Composition(NamedTuple):
-    """A config, and what its text shows beside the values."""
+    """A config, with the comments and the layout of its text."""
 
     recipe: Recipe
     size: str
     config: Config
-    title: List[str]  # comment on the whole
+    title: List[str]  # comment on the whole config
     comments: Dict[str, Tuple[str, ...]]  # comment by name of setting or section
     order: Dict[str, int]  # rank by name of setting or section
-    sections: Set[str]  # what is written as a section and not as a value
+    sections: Set[str]  # names that are written as a section, not as a value
 
 
 def make_config(
@@ -35,14 +35,14 @@ def make_config(
 ) -> Config:
     """Make the config of a recipe.
 
-    recipe (str): Its name, for example "crf_ner.strong_weak"; `recipes` lists them.
-    size (Optional[str]): Size of the encoder; None: the first that the recipe has.
+    recipe (str): Name of the recipe, for example "crf_ner.strong_weak"; `recipes` lists them.
+    size (Optional[str]): Size of the encoder; None: the first one of the recipe.
     lang (str): Code of the language.
     tokenizer (Optional[str]): A registered tokenizer; None or empty: that of the language.
     transformer (Optional[str]): Name or folder of the Transformer, for a size with one; None or empty: the size's.
-    precision (Optional[str]): How exactly torch multiplies matrices, for such a size; see `MatmulPrecision`. None or
-        empty: exactly.
-    RETURNS (Config): The config. Variables such as `${paths.train}` stay what they are.
+    precision (Optional[str]): Precision of torch's matrix products, for such a size; see `MatmulPrecision`. None or
+        empty: full precision.
+    RETURNS (Config): The config. Variables such as `${paths.train}` are not interpolated.
     RAISES (WeaknerError): If there is no such recipe, size, language, tokenizer or precision, or the size has no
         Transformer.
     """
@@ -50,7 +50,7 @@ def make_config(
 
 
 def encoder_settings(size: str) -> Dict[str, Any]:
-    """The encoder of a size, as the section of a component that has one to itself."""
+    """Return the encoder of a size, as a section for a component with its own encoder."""
     config = Config(is_interpolated=False)
     for name in sizes_of(size):
         config = config.merge(to_config(read_part(f"sizes/{name}").entries))
@@ -66,7 +66,7 @@ def compose(
     transformer: Optional[str] = None,
     precision: Optional[str] = None,
 ) -> Composition:
-    """Make a config, and keep what its text shows beside the values. Arguments as in `make_config`."""
+    """Make a config with its comments and layout. For the arguments see `make_config`."""
     found = find_recipe(recipe, size)
     chosen = size or found.sizes[0]
     made = _compose(found, chosen)
@@ -78,7 +78,7 @@ def compose(
     if transformer:
         made.config["paths"]["transformer"] = transformer
     if precision:
-        from ..ty import PRECISIONS  # which brings spaCy along, as below
+        from ..ty import PRECISIONS  # imports spaCy; see the comment below
 
         check_choice("precision", precision, PRECISIONS)
         made.config["initialize"]["before_init"]["precision"] = precision
@@ -90,7 +90,7 @@ def _compose(recipe: Recipe, size: str) -> Composition:
     layers = _layers(recipe, chain)
     config = Config(is_interpolated=False)
     comments: Dict[str, Tuple[str, ...]] = {}
-    # The encoder goes into what the parts have made for it, so it comes after them.
+    # The encoder is merged into sections of the parts, so it comes after them.
     for entries in (layers[name] for name in ("base", "sizes", "parts", "encoder", "recipe")):
         for layer in entries:
             config = config.merge(to_config(layer))
@@ -99,7 +99,7 @@ def _compose(recipe: Recipe, size: str) -> Composition:
         config.pop(name, None)
     order: Dict[str, int] = {}
     sections: Set[str] = set()
-    # What is of the size comes last where it stands beside others: settings of the head are more worth reading.
+    # Within a section, settings of the size come last: those of the head are more important for readers.
     for entries in (layers[name] for name in ("base", "parts", "recipe", "sizes", "encoder")):
         for entry in (entry for layer in entries for entry in layer):
             order.setdefault(entry.name, len(order))
@@ -136,7 +136,7 @@ def _is_encoder(entry: Entry) -> bool:
 def _tokenizer(lang: str, tokenizer: Optional[str]) -> Optional[Dict[str, Any]]:
     if lang == "en" and not tokenizer:
         return None
-    # Imported here, because spaCy loads our entry points when it is imported itself.
+    # Imported here, because spaCy loads our entry points while it is being imported.
     from .languages import language_tokenizer, named_tokenizer
 
     default = language_tokenizer(lang)

@@ -1,4 +1,4 @@
-"""What spaCy knows of languages and tokenizers. Imports spaCy, so it is imported only where it is needed."""
+"""Languages and tokenizers of spaCy. This module imports spaCy, so it is imported only where it is needed."""
 
 import pkgutil
 from typing import Any, Dict
@@ -10,7 +10,7 @@ from ..errors import Errors, WeaknerError, check_choice
 
 
 def language_tokenizer(lang: str) -> Dict[str, Any]:
-    """The section [nlp.tokenizer] of a language."""
+    """Return the section [nlp.tokenizer] of a language."""
     try:
         found = get_lang_class(lang)
     except ImportError as error:
@@ -22,7 +22,7 @@ def language_tokenizer(lang: str) -> Dict[str, Any]:
 
 
 def named_tokenizer(name: str) -> Dict[str, Any]:
-    """The section [nlp.tokenizer] of a registered tokenizer with its default settings."""
+    """Return the section [nlp.tokenizer] of a registered tokenizer with its default settings."""
     if not registry.has("tokenizers", name):
         check_choice("tokenizer", name, sorted(registry.tokenizers.get_all()))
     return {"@tokenizers": name}

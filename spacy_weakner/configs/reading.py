@@ -1,7 +1,7 @@
-"""Reading the parts that configs are made of, with their comments.
+"""Reads the parts of configs, with their comments.
 
-A part is a config with some sections of its own: what stands in `[only.SIZE.…]` is for one size of the encoder, and
-sections that begin with `HEAD` and `ENCODER` go where `[places]` says (null: nowhere).
+A part is a config with some special sections: those in `[only.SIZE.…]` are for one size of the encoder, and those that
+begin with `HEAD` and `ENCODER` are moved to the place given in `[places]` (null: removed).
 """
 
 import re
@@ -22,8 +22,8 @@ class Entry(NamedTuple):
 
     section: str
     key: str = ""  # the setting; empty: the line is the header of the section
-    value: str = ""  # what stands behind the "="
-    comment: Tuple[str, ...] = ()  # the lines of comment right above
+    value: str = ""  # the text after the "="
+    comment: Tuple[str, ...] = ()  # the lines of comment directly above
 
     @property
     def name(self) -> str:
@@ -31,10 +31,10 @@ class Entry(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A file."""
+    """The contents of a part's file."""
 
     title: Tuple[str, ...]
-    entries: Tuple[Entry, ...]  # its lines
+    entries: Tuple[Entry, ...]
 
 
 @cache
@@ -59,8 +59,8 @@ def read_part(name: str) -> Part:
 
 
 def only_for(entries: Iterable[Entry], size: Optional[str]) -> List[Entry]:
-    """Entries for a size under their real names, but for `[only.SIZE]`, which comments on the whole config; None: those
-    of all sizes."""
+    """Return the entries for a size, without the prefix `only.SIZE` (`[only.SIZE]` itself has a comment on the whole
+    config); None: those for all sizes."""
     if size is None:
         return [entry for entry in entries if entry.section.split(".")[0] != ONLY]
     prefix = f"{ONLY}.{size}."
@@ -69,7 +69,7 @@ def only_for(entries: Iterable[Entry], size: Optional[str]) -> List[Entry]:
 
 
 def put_in_place(entries: Iterable[Entry], places: Dict[str, Optional[str]]) -> List[Entry]:
-    """Give the sections of places their real names, and leave out those of places without one."""
+    """Rename sections to their places, and remove those whose place is null."""
     found = []
     for entry in entries:
         first, dot, rest = entry.section.partition(".")
@@ -80,7 +80,7 @@ def put_in_place(entries: Iterable[Entry], places: Dict[str, Optional[str]]) -> 
 
 
 def to_config(entries: Iterable[Entry]) -> Config:
-    """Make a config of entries; variables stay what they are."""
+    """Make a config of entries, without interpolating variables."""
     sections: Dict[str, List[str]] = {}
     for entry in entries:
         names = entry.section.split(".") if entry.section else []

@@ -1,4 +1,4 @@
-"""What configs there are."""
+"""The recipes and sizes of configs."""
 
 from functools import lru_cache
 from typing import List, NamedTuple, Optional, Tuple
@@ -10,22 +10,22 @@ SIZES = ("cnn", "static", "bilstm", "transformer", "gpu", "spacy-transformers", 
 
 
 class Recipe(NamedTuple):
-    """A config by its name."""
+    """A recipe of a config."""
 
     name: str
-    help: str  # what it is for, in one line
-    sizes: Tuple[str, ...]  # sizes of the encoder that make sense; the first is the default
-    parts: Tuple[str, ...]  # what it is made of
+    help: str  # its purpose, in one line
+    sizes: Tuple[str, ...]  # supported sizes of the encoder; the first is the default
+    parts: Tuple[str, ...]  # the parts that it is composed of
 
 
 @lru_cache(maxsize=1)
 def recipes() -> Tuple[Recipe, ...]:
-    """All recipes, by name."""
+    """Return all recipes, sorted by name."""
     return tuple(_read(path.name[: -len(".cfg")]) for path in sorted((FOLDER / "recipes").glob("*.cfg")))
 
 
 def find_recipe(name: str, size: Optional[str] = None) -> Recipe:
-    """Look up a recipe, which must have the size."""
+    """Look up a recipe; raises an error if it does not exist, or does not support the size."""
     known = {recipe.name: recipe for recipe in recipes()}
     check_choice("recipe", name, known)
     recipe = known[name]
@@ -35,7 +35,7 @@ def find_recipe(name: str, size: Optional[str] = None) -> Recipe:
 
 
 def sizes_of(size: str) -> List[str]:
-    """The sizes that a size builds on, then itself."""
+    """Return the sizes that a size extends, followed by the size itself."""
     base = to_config(read_part(f"sizes/{size}").entries).get("size", {}).get("base")
     return [size] if base is None else [*sizes_of(base), size]
 

@@ -1,4 +1,4 @@
-"""The text of a config, with its comments."""
+"""Renders a config as text with comments."""
 
 import json
 import re
@@ -7,7 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .compose import Composition, compose
 
-# As in spaCy's own configs.
+# Sections in the order of spaCy's own configs.
 SECTIONS = ("paths", "system", "nlp", "components", "corpora", "pretraining", "training", "initialize")
 _VARIABLE = re.compile(r"\$\{[^}]+\}")
 
@@ -21,7 +21,7 @@ def render_config(
     transformer: Optional[str] = None,
     precision: Optional[str] = None,
 ) -> str:
-    """Write the config of a recipe, with comments, as `spacy train` takes it. Arguments as in `make_config`."""
+    """Return the config of a recipe as text with comments, for `spacy train`. For the arguments see `make_config`."""
     made = compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer, precision=precision)
     options = {
         "--lang": lang if lang != "en" else None,
@@ -46,7 +46,7 @@ def _section(made: Composition, name: str, settings: Dict[str, Any]) -> List[str
     for key, value in _sorted(made, name, settings):
         if key not in values:
             inner = _section(made, f"{name}.{key}", value)
-            # No gap below a section that only holds others.
+            # No blank line after the header of a section that only contains other sections.
             lines += inner if len(lines) > 2 else inner[1:]
     return lines
 
@@ -59,7 +59,7 @@ def _is_section(made: Composition, name: str, value: Any) -> bool:
 
 def _sorted(made: Composition, name: str, settings: Dict[str, Any]) -> Iterator[Tuple[str, Any]]:
     def rank(item: Tuple[str, Any]) -> Tuple[bool, int]:
-        # The registered function first, then as in the parts.
+        # The registered function first, then in the order of the parts.
         return not item[0].startswith("@"), made.order.get(f"{name}.{item[0]}", len(made.order))
 
     yield from sorted(settings.items(), key=rank)

@@ -1,1 +1,1 @@
-"""From files of any format to corpora of rows or DocBin."""
+"""Conversion of files of any format to corpora of rows or DocBin."""

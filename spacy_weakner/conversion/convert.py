@@ -1,4 +1,4 @@
-"""Converts corpora from any format of `corpus.formats` to any of them."""
+"""Conversion of corpora between the formats of `corpus.formats`."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -39,10 +39,10 @@ class ConvertReport(RowCounts, Statistics):
     unknown: int = 0  # Docs without any entity annotation
     entities: "Counter[str]" = field(default_factory=Counter)  # entities of `doc.ents` per label
     weak: "Counter[str]" = field(default_factory=Counter)  # weak spans per source
-    lost: "Counter[str]" = field(default_factory=Counter)  # what the format of the output cannot hold, in words
+    lost: "Counter[str]" = field(default_factory=Counter)  # what the output format cannot hold, by description
 
     def counting(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        """Count Docs that pass by."""
+        """Count Docs while passing them on."""
         for doc in docs:
             self.tokens += len(doc)
             self.unknown += not doc.has_annotation("ENT_IOB")
@@ -75,23 +75,23 @@ def convert(
     """Convert a corpus. The output is written whole or not at all.
 
     input_path (Path): A file or a folder, in any of the formats in docs/formats.md.
-    output_path (Path): A file, or a folder (no suffix) that takes `.spacy` shards.
-    format (Optional[str]): Format of the input. None: the files tell.
-    to (Optional[str]): Format of the output. None: its suffix tells.
-    lang (Optional[str]): Code of the language, "xx" for several; None: as recorded with the input, or else "en".
-    tokenizer (Optional[str]): Registered name; None: as recorded with the input, or else that of the language.
+    output_path (Path): A file, or a folder (a name without suffix) for `.spacy` shards.
+    format (Optional[str]): Format of the input. None: detected from the files.
+    to (Optional[str]): Format of the output. None: given by its suffix.
+    lang (Optional[str]): Language code, "xx" for several; None: as recorded with the input, or else "en".
+    tokenizer (Optional[str]): Registered tokenizer; None: as recorded with the input, or else that of the language.
     sentences (bool): Split text without annotations into sentences.
-    source (str): Name of the weak source of "weak_ents" that are a plain list.
-    limit (Optional[int]): Write at most so many Docs.
-    misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
+    source (str): Name of the weak source for "weak_ents" given as a plain list.
+    limit (Optional[int]): Write at most this number of Docs.
+    misaligned (str): What to do with spans of text that do not end at token boundaries: "error", "drop", "expand" or
         "contract".
     offsets, labels, columns, spans_key: See `corpus.formats.reading.Reading`.
     shard_size (int): Docs per shard, if the output is a folder.
-    overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
-    progress (bool): Show how far it has come.
+    overwrite (bool): Replace an existing output: the file, or all shards in the folder.
+    progress (bool): Show progress.
     RETURNS (ConvertReport): What was converted.
-    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, and if the output would
-        overwrite the input, or anything at all without `overwrite`.
+    RAISES (WeaknerError): For malformed, empty or missing input, for invalid settings, and if the output would
+        overwrite the input, or an existing output without `overwrite`.
     """
     for setting, value in (("limit", limit), ("shard_size", shard_size)):
         if value is not None:
@@ -125,7 +125,7 @@ def convert(
         report.lost = write_corpus(output_path, docs, to).lost
     if as_folder or output_path.suffix == SUFFIX:
         record_language(output_path, language)
-    report.add(ConvertReport())  # sorts all that is counted by name
+    report.add(ConvertReport())  # sorts all counts by name
     return report
 
 
@@ -133,6 +133,6 @@ def _some(docs: Iterable[Doc], path: Path, report: ConvertReport) -> Iterator[Do
     for doc in docs:
         report.docs += 1
         yield doc
-    # Raised where the writers still hold a temporary file, so that no empty one is left.
+    # Raised while the writers still hold a temporary file, so that no empty output is left.
     if not report.docs:
         raise WeaknerError(Errors.WK101.format(path=path))

@@ -1,4 +1,4 @@
-"""Spans of a reference on the tokens of the predicted Doc."""
+"""Alignment of a reference's spans with the tokens of the predicted Doc."""
 
 from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
@@ -13,17 +13,17 @@ from .weak import copy_group, select_attrs, set_spans, weak_group
 
 
 def span_group(reference: Any, key: Optional[str]) -> Iterable[Span]:
-    """The spans of a group; none if the Doc does not have it."""
+    """Return the spans of a group, or none if the Doc does not have it."""
     return reference.spans[key] if key is not None and key in reference.spans else []
 
 
 def reference_spans(reference: Any, key: Optional[str]) -> Iterable[Span]:
-    """The spans of a reference that are to be learned: its entities, or those of a span group."""
+    """Return the spans to learn from: the entities of the reference, or the spans of a group."""
     return reference.ents if key is None else span_group(reference, key)
 
 
 def project(example: Example, spans: Iterable[Span], max_width: Optional[int] = None) -> List[Entity]:
-    """Spans of the reference on the tokens of the predicted Doc."""
+    """Return spans of the reference as entities on the tokens of the predicted Doc."""
     given = list(spans)
     if not given:
         return []
@@ -33,7 +33,7 @@ def project(example: Example, spans: Iterable[Span], max_width: Optional[int] = 
 
 
 def unclear_tokens(example: Example, spans: Iterable[Span]) -> NDArray[numpy.int64]:
-    """The tokens of the predicted Doc that belong to spans which do not align with its tokens."""
+    """Return the tokens of the predicted Doc that belong to spans which do not align with its tokens."""
     given = list(spans)
     if not given or len(example.get_aligned_spans_y2x(given, allow_overlap=True)) == len(given):
         return numpy.zeros(0, dtype="int64")
@@ -43,14 +43,14 @@ def unclear_tokens(example: Example, spans: Iterable[Span]) -> NDArray[numpy.int
 
 
 def unknown_tokens(example: Example) -> NDArray[numpy.bool_]:
-    """The tokens of the predicted Doc whose entity annotation is missing."""
+    """Return a mask of the tokens of the predicted Doc whose entity annotation is missing."""
     iob: Tuple[Any, ...] = tuple(example.get_aligned("ENT_IOB"))
     return numpy.asarray([value is None or value == 0 for value in iob], dtype=bool)
 
 
 def copy_sources(example: Example, sources: Sequence[str]) -> None:
-    """Copy what sources say of the annotated Doc to the predicted one, if that does not have it. Of other tokens, the
-    matches are copied that align."""
+    """Copy the span groups of sources from the reference to the predicted Doc, unless it has them. If the tokens
+    differ, only the matches that align are copied."""
     reference, predicted = example.reference, example.predicted
     for name in map(weak_group, sources):
         if name not in reference.spans or name in predicted.spans:

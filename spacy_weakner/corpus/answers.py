@@ -1,16 +1,16 @@
-"""Rows of answers of language models, as `ask` writes them and `label` reads them, one per request:
+"""Rows with the answers of language models, one per request, as `ask` writes and `label` reads them:
 
     {"key": "5f0c…", "asked": "1c9d2f60", "model": "small", "sample": 0, "text": "Anna met Bob",
      "ents": [{"text": "Anna", "label": "PER"}], "answer": "…", "tokens_in": 90, "tokens_out": 21}
 
-- "key": what tells the request from all others: text, prompt and sample number;
-- "asked": names the prompt: that without the text, model, labels and settings;
-- "ents": what the answer names, as phrases or as [start, end, label] in characters; null if it could not be read, so
-  that nobody has looked at the text;
-- "others": [phrase, label] of what is no label that was asked for;
-- "answer": the answer as it came;
-- "tokens_in", "tokens_out": what is paid for; "estimated": true if the server did not count;
-- "cut": the limit of tokens at which the answer broke off.
+- "key": identifies the request: text, prompt and sample number;
+- "asked": identifies the prompt: the request without the text, with model, labels and settings;
+- "ents": the mentions in the answer, as phrases or as [start, end, label] in characters; null if the answer could not
+  be parsed, so that the source abstains;
+- "others": [phrase, label] of mentions whose label was not requested;
+- "answer": the unparsed answer;
+- "tokens_in", "tokens_out": the billed tokens; "estimated": true if the server did not count them;
+- "cut": the token limit at which the answer was cut off.
 """
 
 from itertools import islice
@@ -26,12 +26,12 @@ KEY, ASKED = "key", "asked"
 
 
 def is_answer(row: Mapping[str, Any]) -> bool:
-    """True if a row is one of `ask`."""
+    """Return True if `ask` wrote the row."""
     return isinstance(row.get(KEY), str) and isinstance(row.get(ASKED), str)
 
 
 def is_torn(line: bytes) -> bool:
-    """True if a killed process has left the last line of a file unfinished: it does not end, and is no row."""
+    """Return True if a killed process left the last line of a file unfinished: it has no line end and is not a row."""
     if not line or line.endswith(b"\n"):
         return False
     try:
@@ -42,7 +42,7 @@ def is_torn(line: bytes) -> bool:
 
 
 def holds_answers(path: Path) -> bool:
-    """True if a file is one of `ask`: its first row tells."""
+    """Return True if `ask` wrote the file, judged by its first row."""
     try:
         return any(is_answer(parse_row(line)) for line in islice(read_lines(path), 1))
     except (RowError, WeaknerError):

@@ -1,4 +1,4 @@
-"""Sentences in other case."""
+"""Sentences in lower or upper case."""
 
 from typing import Any, Dict
 
@@ -14,13 +14,13 @@ _ATTRS = [*COPIED, SENT_START]
 
 
 def has_case(text: str) -> bool:
-    """True if a sentence has an upper-case letter: others are in lower case already, or of a script without case."""
+    """Return True if a sentence has an upper-case letter, so that it can be changed to lower case."""
     return text != text.lower()
 
 
 def change_case(doc: Doc, case: str) -> Doc:
-    """A copy of a sentence in "lower" or "upper" case: the same tokens with the same annotation. Words may get longer:
-    "Straße" becomes "STRASSE"."""
+    """Return a copy of a sentence in "lower" or "upper" case, with the same tokens and annotation. Words may get
+    longer: "Straße" becomes "STRASSE"."""
     change, strings = CASES[case], doc.vocab.strings
     values: Any = doc.to_array(_ATTRS)
     changed: Dict[int, str] = {key: change(strings[key]) for key in set(values[:, 0].tolist())}

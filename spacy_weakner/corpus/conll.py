@@ -1,8 +1,8 @@
-"""CoNLL columns: one token a line, its tag in another column, a blank line after every sentence.
+"""CoNLL columns: one token per line with its tag in another column, and a blank line after every sentence.
 
-IO, IOB1, BIO (IOB2), IOBES, BIOES and BILUO need no declaration, since one decoder reads them all: B, S and
-U begin an entity, and so does any tag after "O" or after another type; E, L, S and U end it. A cell may hold several
-tags ("B-PER,B-LOC"): nothing is known where their entities overlap.
+No scheme needs to be declared. One decoder reads IO, IOB1, BIO (IOB2), IOBES, BIOES and BILUO: B, S and U begin an
+entity, as does any tag after "O" or another type; E, L, S and U end it. A cell may hold several tags ("B-PER,B-LOC");
+tokens of overlapping entities are missing.
 """
 
 import re
@@ -27,7 +27,7 @@ DOC_START = "-DOCSTART-"
 NO_WORDS = "lines of CoNLL-U that are no single words (1-2, 1.1), dropped"
 _BYTE_ORDER_MARK = "\ufeff"
 _WEBANNO = "#FORMAT=WebAnno"
-# Where token and tag stand: from 1 on, or from the end.
+# Columns of token and tag: counted from 1, or from the end (-1).
 COLUMNS = (1, -1)
 # "# ...", or a key: "#begin document (1)", "#FORMAT=WebAnno TSV 3.3".
 _COMMENT = re.compile(r"#+(?:\s|$)|#(?:begin|end) document\b|#[\w.-]+\s*[=:]")
@@ -35,14 +35,14 @@ _BLANKS = re.compile(r" +")
 _SEPARATORS = re.compile(r"[ \t\r\n]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _NO_WORD = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
-# Sentences that tell if the first column only numbers the words.
+# Sentences that are enough to detect a first column that only numbers the words.
 _ENOUGH = 100
-# Where a line stands, and its cells.
+# A line number, and the cells of the line.
 _Line = Tuple[int, List[str]]
 
 
 def _find_width(path: Path) -> Optional[int]:
-    """How many columns a file has: as many as its first line of a token that can be nothing else."""
+    """Return the number of columns of a file: that of its first line that can only be a token."""
     for raw in read_lines(path):
         if raw.startswith(_WEBANNO):
             raise WeaknerError(Errors.WK371.format(path=path))
@@ -60,9 +60,9 @@ def read_conll(
     labels: Sequence[str] = (),
     counts: Optional[RowCounts] = None,
 ) -> Iterator[Doc]:
-    """Stream the sentences of a CoNLL file. Columns are split at tabs if the line has one, else at blanks: usually the
-    first holds the token, and the last its tag. "O" is outside; "-" and "?" are missing. Blank lines, `-DOCSTART-`
-    lines and comments ("# ...", "#key=...") end a sentence."""
+    """Stream the sentences of a CoNLL file. A line is split at tabs, or at blanks if it has no tab. By default, the
+    first column is the token, and the last one its tag. "O" is outside; "-" and "?" are missing. Blank lines,
+    `-DOCSTART-` lines and comments ("# ...", "#key=...") end a sentence."""
     if 0 in columns:
         raise WeaknerError(Errors.WK005.format(setting="columns", value=columns, expected="columns from 1 on, or -1"))
     counts = RowCounts() if counts is None else counts
@@ -104,7 +104,7 @@ def _refuse_numbers(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[Li
 
 
 def _is_numbered(sentence: Sequence[_Line]) -> bool:
-    """True if the first of several columns does nothing but count."""
+    """Return True if the first of several columns only counts the tokens."""
     words = [cells[0] for _, cells in sentence if not _NO_WORD.fullmatch(cells[0])]
     if len(sentence[0][1]) < 3 or not words or not all(map(_NUMBER.fullmatch, words)):
         return False
@@ -147,14 +147,14 @@ def _read_sentence(
 
 
 def conll_lines(path: Path, doc: Doc) -> Iterator[str]:
-    """The lines of a Doc: token, tab, BIO tag; missing tags as "-". White-space tokens are left out.
+    """Return the lines of a Doc: token, tab, BIO tag, with "-" for missing tags. White-space tokens are left out.
 
-    path (Path): The file that they are for.
-    RAISES (WeaknerError): If something would be read as something else, or not at all.
+    path (Path): The file that the lines are for, named in errors.
+    RAISES (WeaknerError): If a line could not be read back as it is.
     """
     record = record_of(doc, in_tokens=True)
     for token, tag in zip(record.tokens or (), bio_tags(record), strict=True):
-        # A tab within a token would be read as a column.
+        # A tab within a token would separate columns.
         token = _SEPARATORS.sub(" ", token).strip(" ")
         text = f"{token}\t{tag}"
         ok = (
@@ -184,10 +184,10 @@ def decode_tags(tags: Sequence[Optional[str]]) -> List[Entity]:
 
 
 def _decode(prefixes: Sequence[str]) -> Iterator[Tuple[int, int]]:
-    """The entities of one type."""
+    """Return the entities of one type."""
     start: Optional[int] = None
     for i, found in enumerate([*prefixes, ""]):
-        # Which of two entities of one type goes on here is not said: they are one, and another of this token alone.
+        # It is unknown which of two entities of one type continues here: they become one, plus one of this token alone.
         prefix = found if len(found) < 2 else "I"
         if len(found) > 1:
             yield i, i + 1
@@ -202,7 +202,7 @@ def _decode(prefixes: Sequence[str]) -> Iterator[Tuple[int, int]]:
 
 
 def bio_tags(record: Record) -> List[str]:
-    """The tags of a record's tokens; missing ones as "-"."""
+    """Return the tags of a record's tokens, with "-" for missing ones."""
     tags = ["O"] * len(record.tokens or ())
     for start, end in record.missing:
         tags[start:end] = ["-"] * (end - start)
@@ -212,12 +212,12 @@ def bio_tags(record: Record) -> List[str]:
 
 
 def check_tag(cell: str, names: Sequence[str] = ()) -> str:
-    """Check the tags of a cell."""
+    """Return the tags of a cell, with types. Raise a `RowError` if one is not a tag."""
     return ",".join(_with_type(tag, names) for tag in split_tags(cell))
 
 
 def is_readable(tag: str) -> bool:
-    """True if a tag that is to be written would be read as the same."""
+    """Return True if a tag can be read back as it is written."""
     return tag == OUTSIDE or (TAG.fullmatch(tag) is not None and len(split_tags(tag)) == 1)
 
 
@@ -245,7 +245,7 @@ def _split(raw: str) -> List[str]:
     line = raw.rstrip()
     if not line:
         return []
-    # Other white space, such as blanks that do not break, belongs to tokens.
+    # Other white space, such as no-break spaces, belongs to tokens.
     return line.split("\t") if "\t" in line else _BLANKS.split(line.strip(" "))
 
 
@@ -256,7 +256,7 @@ def _is_token(cells: Sequence[str]) -> bool:
 def _is_comment(raw: str, cells: Sequence[str], column: int, width: Optional[int]) -> bool:
     if not _COMMENT.match(raw):
         return False
-    # "#" is also a token. Such a line is one if it has the file's columns, and tags where they should stand.
+    # "#" is also a token. Such a line is a token if it has as many columns as the file, and tags in the tag column.
     if len(cells) < 2 or width not in (None, len(cells)) or abs(column) > len(cells):
         return True
     return not all(tag in MISSING_TAGS or is_tag(tag) for tag in split_tags(_cell(cells, column).strip()))

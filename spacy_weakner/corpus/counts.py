@@ -1,4 +1,4 @@
-"""What readers of corpora count, and what they do with a row that they cannot read."""
+"""Counts of corpus readers, and how readers handle a row that they cannot read."""
 
 import json
 import shlex
@@ -11,25 +11,25 @@ from typing import AbstractSet, Any, Dict, Iterator, List, Optional, Union
 from ..errors import Errors, WeaknerError, shorten
 from .foreign import with_names
 
-# Where something stands in a file: the number of a line, or text such as "item 3".
+# A place in a file: a line number, or text such as "item 3".
 Place = Union[int, str]
 
 
 class RowError(WeaknerError):
-    """What is wrong with a row; `at_line` adds the place."""
+    """An error in a row. `at_line` adds the place."""
 
 
 @dataclass
 class RowCounts:
-    """What readers count. Subclasses may collect what is wrong with rows: override `refuse` and `note_misaligned`.
+    """Counts of a reader. Subclasses may collect the errors of rows by overriding `refuse` and `note_misaligned`.
 
-    annotated (int): Rows with spans of the layout.
+    annotated (int): Rows with spans.
     empty (int): Lines without text.
-    misaligned, moved (int): Spans dropped because they do not end at token borders, or brought to some.
-    ignored, lists (Counter[str]): Rows per key that is not part of the layout; those where it holds a list or object.
-    notes (Counter[str]): What else happened to rows and spans, in words.
+    misaligned, moved (int): Spans that do not end at token boundaries and were dropped, or moved to such boundaries.
+    ignored, lists (Counter[str]): Rows per unknown key; rows in which the key holds a list or object.
+    notes (Counter[str]): Other events in rows and spans, by description.
     groups (Counter[str]): Spans per span group that is not read.
-    offsets (Counter[str]): Files per unit of their offsets, where it makes a difference.
+    offsets (Counter[str]): Files per unit of their offsets, if the unit makes a difference.
     """
 
     annotated: int = 0
@@ -42,18 +42,18 @@ class RowCounts:
     groups: Counter[str] = field(default_factory=Counter)
     offsets: Counter[str] = field(default_factory=Counter)
 
-    # No fields, since reports are stored and added up: where the last Doc stands, how much of the file was read (empty:
-    # all of it), and about how many Docs there are in it.
+    # No fields, since reports are stored and added up: the place of the last Doc, how much of the file was read (empty:
+    # all of it), and the approximate number of Docs in it.
     place = ""
     sampled = ""
     total = 0
 
     def refuse(self, path: Path, place: str, reason: str, error: Exception) -> None:
-        """Handle a row that cannot be read: raise an error, or note it and return, so that reading goes on."""
+        """Handle a row that cannot be read: raise an error, or record it and return, so that reading continues."""
         raise WeaknerError(Errors.WK103.format(path=path, place=place, reason=reason)) from error
 
     def note_misaligned(self, text: str, label: str, tokens: List[str]) -> None:
-        """Handle a span of the row at hand that does not end at the borders of the tokens that it touches."""
+        """Handle a span of the current row that does not end at the borders of the tokens that it touches."""
 
     def note(self, what: str, n: int = 1) -> None:
         if n:
@@ -68,7 +68,7 @@ class RowCounts:
 
     @property
     def remarks(self) -> List[str]:
-        """What users should know about what was read."""
+        """Return messages to users about what was read."""
         found = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
         found += [f"{what}: {n}" for what, n in self.notes.items()]
         found += [
@@ -82,7 +82,7 @@ class RowCounts:
 
     @property
     def suspicion(self) -> List[str]:
-        """What else they should know where annotations were to be read."""
+        """Return a message on unknown keys, for files that should have annotations but seem to have none."""
         if not self.suspects:
             return []
         return [
@@ -92,7 +92,7 @@ class RowCounts:
 
     @property
     def suspects(self) -> List[str]:
-        """Unknown keys that may hold annotations, if no row has annotations of the layout."""
+        """Return the unknown keys that may hold annotations, if no row has known annotations."""
         return [] if self.annotated else sorted(self.lists)
 
 
@@ -101,7 +101,7 @@ _RAISING = RowCounts()
 
 @contextmanager
 def at_line(path: Path, place: Place, counts: Optional[RowCounts] = None) -> Iterator[None]:
-    """Name file and place in a `RowError`, and let `counts` raise or collect it."""
+    """Add file and place to a `RowError`, and let `counts` raise or collect it."""
     counts = _RAISING if counts is None else counts
     counts.place = f"line {place}" if isinstance(place, int) else place
     try:
@@ -113,7 +113,7 @@ def at_line(path: Path, place: Place, counts: Optional[RowCounts] = None) -> Ite
 
 
 def show(value: Any) -> str:
-    """A value as JSON (else as Python), cut short for messages."""
+    """Return a value as JSON (or else as its repr), shortened for messages."""
     try:
         text = json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):

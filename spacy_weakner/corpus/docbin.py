@@ -1,4 +1,4 @@
-"""Reading and writing `.spacy` files: one file, or a folder of them (shards)."""
+"""Reading and writing of `.spacy` files: one file, or a folder of them (shards)."""
 
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Optional, Sequence, Set
@@ -15,21 +15,21 @@ from ..files import atomic_path, existing, visible_files
 from .weak import check_stored, copy_group, stored_user_data
 
 SUFFIX = ".spacy"
-# A folder is being filled, or was when its run ended.
+# Marks a folder that is being filled, or whose run ended before it was filled.
 UNFINISHED = ".unfinished"
-# What is copied of a token; of these, the first two make it.
+# Token attributes that are copied; the first two create the token.
 COPIED = [ORTH, SPACY, NORM, TAG, POS, MORPH, LEMMA, ENT_IOB, ENT_TYPE, ENT_ID, ENT_KB_ID]
-# What tokens have that are hashes of strings: two always, the others with some annotation.
+# Token attributes that are hashes of strings: the first two always exist, the others depend on the annotation.
 HASHES = (ORTH, NORM, LEMMA, TAG, DEP, ENT_TYPE, ENT_KB_ID, ENT_ID)
 
 
 def receipt_path(shard: Path) -> Path:
-    """The file in which a stage notes what it has made a `.spacy` file from."""
+    """Return the path of the file in which a stage records the inputs and settings of a `.spacy` file."""
     return shard.with_name(f"{shard.name}.json")
 
 
 def check_whole(path: Path) -> None:
-    """Check that a corpus is not being written."""
+    """Raise an error if a corpus is still being written."""
     if (path / UNFINISHED).exists():
         raise WeaknerError(Errors.WK789.format(path=path))
 
@@ -44,18 +44,19 @@ def corpus_files(path: Path) -> List[Path]:
 
 
 def found_files(folder: Path) -> List[Path]:
-    """The `.spacy` files of a folder and its subfolders, sorted by name, complete or not."""
+    """Return the `.spacy` files of a folder and its subfolders, sorted by name, whether or not the folder is
+    complete."""
     return visible_files(folder, SUFFIX)
 
 
 def read_docs(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Stream the Docs of a corpus; one file at a time is in memory."""
+    """Stream the Docs of a corpus, with one file at a time in memory."""
     for file_ in corpus_files(path):
         yield from bin_docs(read_bin(file_), vocab, file_)
 
 
 def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
-    """The Docs of a `.spacy` file: as `bin_.get_docs`, but many times as fast where Docs have span groups."""
+    """Stream the Docs of a `.spacy` file, like `bin_.get_docs`, but many times as fast if Docs have span groups."""
     labels: Set[int] = set()
     try:
         check_bin(bin_, vocab)
@@ -66,13 +67,13 @@ def bin_docs(bin_: DocBin, vocab: Vocab, path: Path) -> Iterator[Doc]:
             _check_spans(doc, labels)
             check_stored(doc)
             yield doc
-    except Exception as error:  # wrong contents can fail anywhere in spaCy
+    except Exception as error:  # invalid contents can fail anywhere in spaCy
         raise _damaged(path, error) from error
 
 
 def stream_docs(path: Path) -> Iterator[Doc]:
-    """Stream the Docs of a corpus with a vocabulary that does not grow from file to file. A Doc must not be used any
-    more when the next one is asked for."""
+    """Stream the Docs of a corpus with a vocabulary that does not grow from file to file. A Doc must not be used after
+    the next one was requested."""
     for file_ in corpus_files(path):
         vocab = Vocab()
         with vocab.memory_zone():
@@ -80,16 +81,16 @@ def stream_docs(path: Path) -> Iterator[Doc]:
 
 
 def bare_copy(doc: Doc, vocab: Optional[Vocab] = None) -> Doc:
-    """A Doc with the same words and nothing else: what a component may see of an annotated one."""
-    values: Any = doc.to_array([ORTH, SPACY])  # many times as fast as to ask every token
+    """Return a Doc with the same words and nothing else: the part of an annotated Doc that a component may see."""
+    values: Any = doc.to_array([ORTH, SPACY])  # many times as fast as token by token
     strings: Any = doc.vocab.strings
     words = [strings[key] for key in values[:, 0].tolist()]
     return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
 
 
 def doc_of_words(vocab: Vocab, words: Any, attrs: Sequence[int], values: Any) -> Doc:
-    """Make a Doc of words, or of their hashes, and set attributes of its tokens: `values` has shape (n_tokens,
-    n_attrs), with ORTH and SPACY first. Attributes that no token has are left alone."""
+    """Create a Doc from words, or from their hashes, and set token attributes. `values` has shape (n_tokens, n_attrs),
+    with ORTH and SPACY first. Attributes that no token has are not set."""
     doc = Doc(vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
     used = [i for i in range(2, len(attrs)) if values[:, i].any()]
     if used:
@@ -98,7 +99,7 @@ def doc_of_words(vocab: Vocab, words: Any, attrs: Sequence[int], values: Any) ->
 
 
 def copy_with_groups(doc: Doc, groups: Iterable[str], vocab: Optional[Vocab] = None) -> Doc:
-    """A Doc with the same words and some of the same span groups, and nothing else."""
+    """Return a Doc with the same words and the given span groups, and nothing else."""
     copy = bare_copy(doc, vocab)
     for group in groups:
         copy_group(doc, copy, group)
@@ -117,8 +118,7 @@ def read_bin(path: Path) -> DocBin:
 
 
 def write_docs(path: Path, docs: Iterable[Doc]) -> int:
-    """Write one `.spacy` file, whole or not at all. Of `doc.user_data` only the keys of `corpus.weak` are
-    kept."""
+    """Write one `.spacy` file, whole or not at all. Only the keys of `corpus.weak` are kept of `doc.user_data`."""
     bin_, converters = DocBin(), MsgpackConverters()
     for doc in docs:
         with converters:
@@ -131,12 +131,12 @@ def write_docs(path: Path, docs: Iterable[Doc]) -> int:
 
 
 def _check_spans(doc: Doc, seen: Set[int]) -> None:
-    """Check that all spans stand where tokens do, and their labels are those of strings; `seen` are labels that were
-    looked up before."""
+    """Check that all spans lie where their tokens do and that their labels are known strings. `seen` holds the labels
+    that were looked up before."""
     strings: Any = doc.vocab.strings
     for name, group in doc.spans.items():
         for span in group:
-            # Its places in the text are stored beside those among the tokens.
+            # Character offsets are stored beside token offsets.
             tokens = doc[span.start : span.end] if 0 <= span.start <= span.end <= len(doc) else None
             if tokens is None or (tokens.start_char, tokens.end_char) != (span.start_char, span.end_char):
                 raise ValueError(f"a span of the group '{name}' does not stand where its tokens do")
@@ -152,8 +152,8 @@ def _damaged(path: Path, error: Exception) -> WeaknerError:
 
 
 def check_bin(bin_: DocBin, vocab: Vocab) -> None:
-    """Check the tokens of a file: all at once, which takes a tenth of the time of a check per Doc."""
-    # A blank that is more than one moves the tokens behind it; the blanks are stored beside the attributes.
+    """Check the tokens of a file all at once, which takes a tenth of the time of a check per Doc."""
+    # A space with a value over 1 shifts the tokens after it; spaces are stored beside the attributes.
     if SPACY in bin_.attrs or any((spaces.view("uint8") > 1).any() for spaces in bin_.spaces):
         raise ValueError("tokens do not stand where their text does")
     strings: Any = vocab.strings

@@ -1,4 +1,4 @@
-"""Which sentences belong to one document, where only their identifiers tell."""
+"""Grouping of sentences by document, as far as their identifiers show it."""
 
 import re
 from typing import Iterable, Iterator, List, Optional, Tuple
@@ -7,21 +7,21 @@ from spacy.tokens import Doc
 
 from .weak import get_id
 
-# Sentences of the longest document. More of them under one name are a data set: "train.0", "train.1" and so on.
+# Sentences of the longest document. A name with more of them is a data set: "train.0", "train.1" and so on.
 LONGEST = 500
 _SENTENCE = re.compile(r"(.+)\.(\d{1,9})")
 
 
 def document_of(identifier: Optional[str]) -> Optional[str]:
-    """Identifier of the document that a sentence belongs to: the sentences of a text "a7" are called a7.1, a7.2 and so
-    on. None if the sentence's identifier does not tell."""
+    """Return the identifier of a sentence's document: the sentences of a text "a7" are named a7.1, a7.2 and so on.
+    Return None if the identifier of the sentence has another form."""
     place = _place(identifier)
     return None if place is None else place[0]
 
 
 def group_documents(docs: Iterable[Doc]) -> Iterator[List[Doc]]:
-    """Bring the sentences of documents together: those that follow each other, with one name and numbers that count up.
-    Those of which nothing is known stand alone, and those of a name with numbers over `LONGEST`."""
+    """Group consecutive sentences whose identifiers share a name and have increasing numbers. Sentences without such an
+    identifier stay alone, as do those of a name with numbers over `LONGEST`."""
     group: List[Doc] = []
     last: Optional[Tuple[str, int]] = None
     for doc in docs:

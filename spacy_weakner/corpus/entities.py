@@ -1,4 +1,4 @@
-"""Entities of a Doc: writing them, their white space, and those that stand there before a component writes its own."""
+"""Entities of a Doc: writing, white space at their ends, and preset entities that components respect."""
 
 from typing import Iterable, List, Sequence, Tuple
 
@@ -13,7 +13,7 @@ BEGINS = 3  # value of ENT_IOB
 
 
 def set_entities(doc: Doc, entities: Sequence[Entity], known: Sequence[bool]) -> None:
-    """Write `doc.ents`. `known` is False for tokens about which nothing is known; those of entities always are."""
+    """Write `doc.ents`. `known` is False for tokens without annotation; tokens of entities always count as known."""
     spans = [Span(doc, start, end, label=label) for start, end, label in entities]
     if not any(known):
         doc.set_ents(spans, default="missing")
@@ -24,13 +24,13 @@ def set_entities(doc: Doc, entities: Sequence[Entity], known: Sequence[bool]) ->
 
 
 def known_tokens(known: Sequence[bool], unknown: Iterable[Tuple[int, int]]) -> List[bool]:
-    """Which tokens are known, without those of some ranges."""
+    """Return `known`, with False for the tokens of some ranges."""
     without = {i for start, end in unknown for i in range(start, end)}
     return [is_known and i not in without for i, is_known in enumerate(known)]
 
 
 def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:
-    """Take white-space tokens off the ends of entities, and drop entities that consist of nothing else."""
+    """Remove white-space tokens from the ends of entities, and drop entities that consist of white space only."""
     result = []
     for start, end, label in entities:
         while start < end and doc[start].is_space:
@@ -43,14 +43,14 @@ def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:
 
 
 def preset_tokens(doc: Doc) -> BoolMask:
-    """Tokens of entities that stand in a Doc already, and blocked ones."""
+    """Return a mask of the tokens that already belong to an entity of the Doc, and of blocked tokens."""
     annotation = doc.to_array([ENT_IOB, ENT_TYPE])
     preset: BoolMask = (annotation[:, 1] != 0) | (annotation[:, 0] == BEGINS)
     return preset
 
 
 def blocked_tokens(doc: Doc) -> List[Span]:
-    """Tokens that must not be part of any entity: they begin one without a type."""
+    """Return tokens that no entity may contain: each is marked as the beginning of an entity without a type."""
     annotation = doc.to_array([ENT_IOB, ENT_TYPE])
     found = numpy.flatnonzero((annotation[:, 0] == BEGINS) & (annotation[:, 1] == 0)).tolist()
     return [doc[i : i + 1] for i in found]

@@ -1,5 +1,5 @@
-"""Rows of other annotation tools, told by their keys. In rows of ours, their labels would be ignored: the sentence
-would seem to be without annotation. The formats are read in `corpus.formats`."""
+"""Detection of rows of other annotation tools by their keys. As rows of this package, they would lose their labels and
+seem to have no annotation. `corpus.formats` reads these formats."""
 
 import shlex
 from pathlib import Path
@@ -7,22 +7,22 @@ from typing import Any, List, Optional
 
 from .tags import is_tag, split_tags
 
-# Where our rows keep labels; see `jsonl`.
+# Keys of labels in rows of this package; see `jsonl`.
 _OWN = ("ents", "spans", "weak_ents", "gold")
-# What rows have that are text alone: most of them, where there is much.
+# Keys of rows that hold only text, as most rows of large corpora do.
 BARE = {"id", "text", "tokens", "spaces"}
 _PRODIGY = ("_input_hash", "_task_hash", "_view_id")
 _ANSWERS = ("accept", "reject", "ignore")
 _TASK = ("annotations", "completions", "predictions")
-# What only a record has, and nothing that wraps records.
+# Keys that only a record has, and no object around records.
 _OF_RECORDS = ("text", "tokens", "tokenized_text")
-# Where others keep spans, and tags.
+# Keys of spans, and of tags, in other formats.
 SPANS = ("label", "labels", "entities", "annotations", "annotation")
 TAGS = ("ner_tags", "tags", "ner", "labels", "label")
 
 
 def tool_of(row: Any) -> Optional[str]:
-    """Recognize a row of another tool."""
+    """Return the format of a row of another tool, or None."""
     if isinstance(row, list):
         is_pair = len(row) == 2 and isinstance(row[0], str) and isinstance(row[1], dict)
         return "spacy-json" if is_pair else None
@@ -45,7 +45,7 @@ def tool_of(row: Any) -> Optional[str]:
 
 
 def wrapped(value: Any) -> Optional[List[Any]]:
-    """The records of a file in an object around them: `{"data": [...]}`; None of other objects."""
+    """Return the records of a file that wraps them in an object (`{"data": [...]}`); None for other objects."""
     if not isinstance(value, dict) or not value.keys().isdisjoint(_OF_RECORDS) or isinstance(value.get("data"), dict):
         return None
 
@@ -58,7 +58,7 @@ def wrapped(value: Any) -> Optional[List[Any]]:
 
 
 def is_prodigy(row: Any) -> bool:
-    """True if a row is one of Prodigy: it is answered, or knows its hash, or its tokens are objects beside the text."""
+    """Return True if a row is Prodigy's: it has an answer or a hash, or its tokens are objects beside the text."""
     if any(key in row for key in _PRODIGY) or row.get("answer") in _ANSWERS[1:]:
         return True
     tokens, spans = row.get("tokens"), row.get("spans")
@@ -68,23 +68,23 @@ def is_prodigy(row: Any) -> bool:
 
 
 def find_tags(row: Any) -> Optional[str]:
-    """The key under which a row has a tag for every token."""
+    """Return the key that holds one tag per token."""
     tokens = row.get("tokens")
     return next((key for key in TAGS if _are_tags(row.get(key), tokens)), None)
 
 
 def find_spans(row: Any) -> Optional[str]:
-    """The key under which a row with a text has spans."""
+    """Return the key that holds the spans of a row with a text."""
     return next((key for key in SPANS if _are_spans(row.get(key))), None)
 
 
 def is_labels(value: Any) -> bool:
-    """True if these are spans as Label Studio writes them."""
+    """Return True if a value is a list of spans in Label Studio's form."""
     return _are_spans(value) and all(isinstance(item, dict) and isinstance(item.get("labels"), list) for item in value)
 
 
 def with_names(message: str, path: Path) -> str:
-    """Put the name of the file into the command of a message."""
+    """Put the file name into the command of a message."""
     new = path.with_name(f"{path.name.partition('.')[0]}-new.spacy")
     return message.replace("convert FILE NEW", f"convert {shlex.quote(str(path))} {shlex.quote(str(new))}")
 

@@ -1,4 +1,4 @@
-"""Where the gold of a Doc is."""
+"""Access to the gold of a Doc."""
 
 from typing import FrozenSet, List, NamedTuple, Optional, Sequence
 
@@ -17,14 +17,14 @@ class Gold(NamedTuple):
     missing: FrozenSet[int] = frozenset()
 
     def scorable(self, entities: Entities) -> List[Entity]:
-        """Those that touch no missing token: the others may be right or wrong."""
+        """Return the entities that contain no missing token: only these can be scored."""
         if not self.missing:
             return list(entities)
         return [entity for entity in entities if self.missing.isdisjoint(range(entity[0], entity[1]))]
 
 
 def keep_gold(doc: Doc) -> bool:
-    """Move the gold of a Doc to the span group "gold", before weak labels are written to `doc.ents`."""
+    """Move the gold of a Doc, if any, to the span group "gold", before weak labels are written to `doc.ents`."""
     if is_weak(doc) or not doc.has_annotation("ENT_IOB"):
         return False
     set_gold(doc, doc_entities(doc), missing_tokens(doc), doc_ids(doc))
@@ -32,19 +32,19 @@ def keep_gold(doc: Doc) -> bool:
 
 
 def set_gold(doc: Doc, entities: Sequence[Entity], missing: Sequence[int] = (), ids: Optional[Ids] = None) -> None:
-    """Write gold beside weak labels, to the span group "gold"."""
+    """Write gold to the span group "gold", beside weak labels."""
     group = set_group(doc, GOLD_GROUP, entities, ids=ids)
     if missing:
         group.attrs["missing"] = list(missing)
 
 
 def missing_tokens(doc: Doc) -> List[int]:
-    """The tokens whose entity annotation is missing."""
-    return numpy.flatnonzero(doc.to_array([ENT_IOB]) == 0).tolist()  # many times as fast as to ask every token
+    """Return the tokens whose entity annotation is missing."""
+    return numpy.flatnonzero(doc.to_array([ENT_IOB]) == 0).tolist()  # many times as fast as token by token
 
 
 def find_gold(doc: Doc) -> Optional[Gold]:
-    """The gold of a Doc: the span group "gold", where `aggregate` has put it; else `doc.ents`, unless they are weak."""
+    """Return the gold of a Doc: the span group "gold" (see `aggregate`), or else `doc.ents`, unless they are weak."""
     if GOLD_GROUP in doc.spans:
         missing = doc.spans[GOLD_GROUP].attrs.get("missing", ())
         return Gold(frozenset(group_entities(doc, GOLD_GROUP)), frozenset(missing))

@@ -1,25 +1,25 @@
-"""Rows of JSONL files as Docs, and back. One row:
+"""Conversion between rows of JSONL files and Docs. One row:
 
     {"id": "s1", "tokens": ["New", "York", "rocks"], "ents": [[0, 2, "CITY"]],
      "weak_ents": {"terms": [[0, 1, "CITY", 0.7]]}, "cats": {"TRAVEL": 1.0}}
 
-- "tokens": words; offsets count tokens, the end is exclusive. "spaces" says which tokens a blank follows;
-  without it every token is followed by one. Tokens of white space, and empty ones, are dropped when all is read.
-- "text" instead: raw text for the tokenizer; offsets count characters.
-- "ents" (or "spans"): gold, as [start, end, label] or {"start", "end", "label"}, perhaps with the id of a concept
-  ([start, end, label, "ID"], or "kb_id"). A list is complete: all other tokens are outside. Null or no key: nothing is
-  known, every token is missing.
-- "missing": [start, end] ranges about which nothing is known, beside a list of "ents". "complete": false says that
-  nothing is known about any token that belongs to no entity.
-- "wrong": spans that are known to be wrong: not of their label, or no entities at all if it is "".
-- "weak_ents": what weak sources say: a list, or one list per source; overlaps are allowed, a further number (or
-  "score") is the score, null means that the source has not looked.
+- "tokens": words. Offsets count tokens, and the end is exclusive. "spaces" marks the tokens that are followed by a
+  blank; by default all are. White-space tokens and empty tokens are dropped after the row is read.
+- "text", instead of "tokens": raw text for the tokenizer. Offsets count characters.
+- "ents" (or "spans"): gold, as [start, end, label] or {"start", "end", "label"}, optionally with a concept id ([start,
+  end, label, "ID"], or "kb_id"). A list is complete: all other tokens are outside. If it is null or absent, every token
+  is missing.
+- "missing": [start, end] ranges without annotation, beside a list of "ents". "complete": false makes all tokens outside
+  entities missing.
+- "wrong": spans known to be wrong: not of their label, or no entities at all if the label is "".
+- "weak_ents": spans of weak sources: one list, or one list per source. Overlaps are allowed; an additional number (or
+  "score") is the score; null means that the source did not label the text.
 - "cats": sentence categories with numbers.
-- "weak": true says that "ents" are themselves weak labels, with their "confidence"; "gold" are gold entities
-  kept beside them, and "gold_missing" the ranges without annotation.
-- "meta": an object that annotators are shown, such as why the sentence was suggested.
+- "weak": if true, "ents" are themselves weak labels, with a "confidence"; "gold" are gold entities kept beside them,
+  and "gold_missing" the ranges without annotation.
+- "meta": an object shown to annotators, such as why the sentence was suggested.
 
-Other keys are ignored, and counted; rows in which other tools keep labels are refused (see `foreign`).
+Other keys are ignored and counted. Rows whose labels belong to another tool are refused (see `foreign`).
 """
 
 import json
@@ -48,7 +48,7 @@ _ANNOTATIONS = ("ents", "spans", "weak_ents", "wrong")
 def read_rows(
     path: Path, lines: Optional[Iterable[Tuple[Place, str]]] = None, counts: Optional[RowCounts] = None
 ) -> Iterator[Tuple[Place, Row]]:
-    """Stream the rows of a JSONL file with the numbers of their lines; blank lines are skipped."""
+    """Stream the rows of a JSONL file with their line numbers; blank lines are skipped."""
     for number, line in enumerate(read_lines(path), start=1) if lines is None else lines:
         if line.strip():
             row = None
@@ -76,12 +76,12 @@ def parse_value(text: str) -> Any:
 
 
 def _refuse_constant(name: str) -> float:
-    """Refuse NaN and the like, which are no JSON."""
+    """Refuse NaN and infinities, which are not valid JSON."""
     raise RowError(f"not JSON: {name} is not a number")
 
 
 def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Record:
-    """Make a record of one row; `source` is the name of weak labels that are a plain list."""
+    """Make a record of a row. `source` is the name of weak labels given as a plain list."""
     row = an_object(row, "a row")
     tool = tool_of(row)
     if tool is not None:
@@ -95,7 +95,7 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
         raise RowError(f"neither 'tokens' nor 'text', only: {shorten(', '.join(row) or 'nothing', 80)}")
     tokens = a_list(row["tokens"], "tokens") if "tokens" in row else None
     record = Record(text=row.get("text"), tokens=tokens, spaces=row.get("spaces"), id=row.get("id"))
-    if row.keys() <= BARE:  # most rows, where there is much text
+    if row.keys() <= BARE:  # most rows of large corpora
         return record
     if "ents" in row and "spans" in row:
         raise RowError("both 'ents' and 'spans' are given")
@@ -115,7 +115,7 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
             raise RowError(f"confidence must be between 0 and 1, got {show(row['confidence'])}")
     record.cats, meta = row.get("cats"), row.get("meta")
     unknown = row.keys() - KEYS
-    # Other tools keep anything there: what is no object, or cannot be shown, is none of ours.
+    # Other tools put anything here. A value that is not an object, or cannot be shown, is not from this package.
     if isinstance(meta, dict) and all(isinstance(item, (str, int, float, type(None))) for item in meta.values()):
         record.meta = meta or None
     elif meta:
@@ -127,7 +127,7 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
 
 
 def weak_lists(value: Any, source: str) -> List[Tuple[str, Any]]:
-    """What weak sources say, by their names."""
+    """Return the spans of weak sources by source name, unparsed."""
     if value is None:
         return []
     if not isinstance(value, dict):
@@ -149,7 +149,7 @@ def _mark(item: Any, scored: bool, unlabeled: bool) -> Mark:
         score, identifier = item.get("score") if scored else None, item.get("kb_id")
     elif isinstance(item, list) and 3 <= len(item) <= (5 if scored else 4):
         start, end, label, *rest = item
-        # A text is an id, and stands last.
+        # A string is an id, and comes last.
         identifier = rest.pop() if rest and isinstance(rest[-1], str) else None
         score = rest.pop() if rest else None
         if rest or (score is not None and not scored):
@@ -210,7 +210,7 @@ def _items(marks: Iterable[Mark]) -> List[List[Any]]:
 
 
 def _joined(ranges: Iterable[Range]) -> List[List[int]]:
-    """Neighbors among ranges as one."""
+    """Return ranges with adjacent ones merged."""
     joined: List[List[int]] = []
     for start, end in ranges:
         if joined and joined[-1][1] == start:

@@ -1,5 +1,5 @@
-"""The language and the tokenizer of a corpus, recorded beside its `.spacy` files: in `weakner.json` of a folder, in
-`gold.weakner.json` for `gold.spacy`. So they are given once, where text becomes tokens."""
+"""The language and the tokenizer of a corpus, recorded beside its `.spacy` files: in `weakner.json` for a folder, in
+`gold.weakner.json` for `gold.spacy`. They are thus given only once, when text is tokenized."""
 
 import json
 from pathlib import Path
@@ -17,24 +17,24 @@ _OBJECT = "an object with 'lang' and 'tokenizer'"
 
 
 class CorpusLanguage(NamedTuple):
-    """Code of the language, and registered name of the tokenizer."""
+    """The code of a language, and the registered name of a tokenizer."""
 
     lang: str
     tokenizer: str
 
     @classmethod
     def make(cls, lang: str, tokenizer: Optional[str] = None) -> "CorpusLanguage":
-        """With the language's own tokenizer, if none is given."""
+        """Create an instance, with the default tokenizer of the language if none is given."""
         return cls(lang, tokenizer_name(lang, tokenizer))
 
     def blank(self) -> Language:
-        """A pipeline without components."""
+        """Return a pipeline without components."""
         return blank_pipeline(self.lang, self.tokenizer)
 
 
 def recorded_language(path: Path) -> Optional[CorpusLanguage]:
-    """What is recorded for a corpus: for a file, perhaps in its folder, or for all files of a folder. None for raw text
-    and the corpora of other tools."""
+    """Return the record of a corpus: of a file (possibly in its folder), or of all files of a folder. Return None for
+    raw text and files of other tools."""
     path = Path(path)
     if not path.is_dir() and path.suffix != SUFFIX:
         return None
@@ -58,9 +58,9 @@ def _read(record: Path) -> CorpusLanguage:
 
 
 def corpus_language(path: Path, lang: Optional[str] = None, tokenizer: Optional[str] = None) -> CorpusLanguage:
-    """The language and the tokenizer of a corpus: those recorded, or else those given, or else English.
+    """Return the language and the tokenizer of a corpus: as recorded, or else as given, or else English.
 
-    RAISES (WeaknerError): If another one is given than is recorded, or there is no such language.
+    RAISES (WeaknerError): If the given values differ from the record, or the language does not exist.
     """
     return CorpusLanguage.make(*find_language([path], lang, tokenizer))
 
@@ -68,10 +68,10 @@ def corpus_language(path: Path, lang: Optional[str] = None, tokenizer: Optional[
 def find_language(
     paths: Iterable[Path], lang: Optional[str] = None, tokenizer: Optional[str] = None
 ) -> Tuple[str, Optional[str]]:
-    """The language and the tokenizer of several corpora: those given, or recorded with one of them, or else English
-    and (None) its own.
+    """Return the language and the tokenizer of several corpora: as given, or as recorded with one of them, or else
+    English and None (its default tokenizer).
 
-    RAISES (WeaknerError): If others are given than are recorded with one.
+    RAISES (WeaknerError): If a record differs from the given values or from another record.
     """
     first: Optional[Path] = None
     for path in paths:

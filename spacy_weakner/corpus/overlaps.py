@@ -1,4 +1,4 @@
-"""Choosing among spans that overlap."""
+"""Selection among overlapping spans."""
 
 from typing import Any, Dict, Iterable, List, Mapping, Sequence, Tuple
 
@@ -12,8 +12,8 @@ OVERLAPS = "overlapping spans; their tokens are missing"
 
 
 def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int) -> List[int]:
-    """Keep spans one after the other, the highest rank first, each if it overlaps none that is kept already. Indices,
-    by start."""
+    """Select spans greedily by rank, highest first, skipping each that overlaps a selected one. Return their indices,
+    sorted by start."""
     free = numpy.ones(n_tokens, dtype=bool)
     chosen: List[int] = []
     for i in numpy.argsort(-numpy.asarray(ranks), kind="stable").tolist():
@@ -25,7 +25,7 @@ def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int
 
 
 def highest_ranked(ranks: Mapping[Entity, float]) -> List[Entity]:
-    """Of entities that overlap those of the highest rank, by start."""
+    """Return the entities of the highest rank among overlapping ones, sorted by start."""
     entities = sorted(ranks)
     n_tokens = max((end for _, end, _ in entities), default=0)
     chosen = without_overlaps([entity[:2] for entity in entities], [ranks[entity] for entity in entities], n_tokens)
@@ -33,8 +33,8 @@ def highest_ranked(ranks: Mapping[Entity, float]) -> List[Entity]:
 
 
 def drop_overlaps(entities: Iterable[Entity], counts: RowCounts) -> Tuple[List[Entity], List[Tuple[int, int]]]:
-    """Separate entities that overlap no other from the ranges of those that do: a Doc can hold only one of them, and
-    which is not known."""
+    """Separate entities that overlap no other from the ranges of overlapping ones: a Doc can hold only one of these,
+    and the right one is unknown."""
     clusters: List[List[Entity]] = []
     end = 0
     for entity in sorted({*entities}):
@@ -49,8 +49,8 @@ def drop_overlaps(entities: Iterable[Entity], counts: RowCounts) -> Tuple[List[E
 
 
 def longest_first(spans: Sequence[Span]) -> List[int]:
-    """Choose among overlapping matches of a source: more characters first, then more tokens, then further left, then
-    the label that is first in the alphabet. Indices, by start."""
+    """Select among overlapping matches of a source: more characters first, then more tokens, then the leftmost, then
+    the alphabetically first label. Return their indices, sorted by start."""
     bounds = [(span.start, span.end) for span in spans]
     keys = [(span.start_char - span.end_char, span.start - span.end, span.start, span.label_) for span in spans]
     ranks = numpy.argsort(sorted(range(len(keys)), key=keys.__getitem__))
@@ -60,16 +60,16 @@ def longest_first(spans: Sequence[Span]) -> List[int]:
 def best_without_overlaps(
     spans: Sequence[Tuple[int, int]], weights: Any, n_tokens: int, least: float = 0.0
 ) -> List[int]:
-    """Choose the spans without overlaps whose weights have the largest sum. If the weights are probabilities of being
-    right, it is the choice that is expected to hold the most right ones: two neighbors beat the span over both unless
-    that is more probable than both together.
+    """Select the non-overlapping spans with the largest sum of weights. If the weights are probabilities of being
+    right, this selection has the largest expected number of right spans: two neighbors win over a span across both
+    unless that is more probable than both together.
 
         best(end) = max(best(end - 1), max_{spans that end there} best(start) + weight)
 
-    weights (Any): Shape (n,). What weighs nothing or less is not chosen. Of equal choices it is the one with the
-        earlier spans of the list.
-    least (float): What a span must gain to be chosen: smaller gains are rounding errors.
-    RETURNS (List[int]): Indices of those that are chosen, by start.
+    weights (Any): Shape (n,). Spans with a weight of 0 or less are not selected. Of equally good selections, the one
+        with the earlier spans of the list is taken.
+    least (float): Minimum gain of a selected span: smaller gains are rounding errors.
+    RETURNS (List[int]): Indices of the selected spans, sorted by start.
     """
     by_end: Dict[int, List[int]] = {}
     for i, (_, end) in enumerate(spans):

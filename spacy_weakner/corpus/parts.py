@@ -1,7 +1,7 @@
-"""What components read of a Doc: its sentences, each as a separate Doc, without white space.
+"""The parts of a Doc that components read: its sentences, each as a separate Doc without white space.
 
-White space is layout: "high blood pressure" is one phrase however it is wrapped, but a blank line ends a sentence. A
-Doc that is one sentence of visible tokens, as those of training corpora are, is its own only part.
+White space is layout: "high blood pressure" is one phrase regardless of line breaks, but a blank line ends a sentence.
+A Doc that is one sentence of visible tokens, as in training corpora, is itself its only part.
 """
 
 from itertools import islice
@@ -26,23 +26,23 @@ _INSIDE, _BEGINS = 1, 3
 
 
 class Part(NamedTuple):
-    """A sentence of a text: the Doc of its visible tokens, and which tokens of the text these are, ascending."""
+    """A sentence of a text: the Doc of its visible tokens, and the indices of these tokens in the text, ascending."""
 
     doc: Doc
     tokens: Tokens
 
     def entity(self, entity: Entity) -> Entity:
-        """An entity of the sentence on the tokens of the text, over the white space that is inside."""
+        """Return an entity of the sentence on the tokens of the text, including white space within it."""
         start, end, label = entity
         return int(self.tokens[start]), int(self.tokens[end - 1]) + 1, label
 
 
-# From a text, its parts and their results to the text's result.
+# Combines a text, its parts and their results into the result of the text.
 Merge = Callable[[Doc, List[Part], List[T]], T]
 
 
 class Parts:
-    """The parts of some texts, as `split_doc` gives them."""
+    """The parts of some texts, as `split_doc` returns them."""
 
     def __init__(self, texts: Sequence[Doc], parts: Sequence[List[Part]]) -> None:
         self.texts = list(texts)
@@ -56,20 +56,20 @@ class Parts:
 
     @property
     def are_whole(self) -> bool:
-        """True if every text is its own only part."""
+        """True if every text is itself its only part."""
         return all(map(_is_whole, self.texts, self._parts))
 
     @property
     def docs(self) -> List[Doc]:
-        """All parts, one text after the other."""
+        """All parts, text by text."""
         return [part.doc for parts in self._parts for part in parts]
 
     def select(self, rows: Sequence[Any]) -> List[Any]:
-        """The rows of each part."""
+        """Return the rows of each part."""
         return [text[part.tokens] for text, parts in zip(rows, self._parts, strict=True) for part in parts]
 
     def spread(self, rows: Sequence[Any], like: Sequence[Any]) -> List[Any]:
-        """The rows of each text: the inverse of `select`, with zeros for white space."""
+        """Return the rows of each text: the inverse of `select`, with zeros for white space."""
         result, given = [], iter(rows)
         for text, parts in zip(like, self._parts, strict=True):
             whole = text * 0
@@ -79,7 +79,7 @@ class Parts:
         return result
 
     def merge(self, results: Iterable[T], merge: Merge[T]) -> List[T]:
-        """Put the results of parts together."""
+        """Merge the results of parts into one result per text."""
         given, merged = iter(results), []
         for doc, parts in zip(self.texts, self._parts, strict=True):
             found = list(islice(given, len(parts)))
@@ -92,19 +92,19 @@ def _is_whole(doc: Doc, parts: List[Part]) -> bool:
 
 
 def merge_entities(parts: List[Part], entities: Iterable[Iterable[Entity]]) -> List[Entity]:
-    """The entities of all parts, on the tokens of the text."""
+    """Return the entities of all parts, on the tokens of the text."""
     return [part.entity(entity) for part, found in zip(parts, entities, strict=True) for entity in found]
 
 
 def split_doc(doc: Doc, sentences: bool = True) -> List[Part]:
-    """Split a Doc at the beginnings of its sentences and at blank lines, and leave white space out."""
+    """Split a Doc at sentence starts and at blank lines, and leave white space out."""
     places = _places(doc, sentences)
     return [Part(doc, numpy.arange(len(doc)))] if places is None else list(map(Part, _take(doc, places), places))
 
 
 def _places(doc: Doc, sentences: bool, joined: Optional[BoolMask] = None) -> Optional[List[Tokens]]:
-    """The tokens of each part, none of which begins with a token that is joined to the one before; None if the Doc is
-    its own only part."""
+    """Return the tokens of each part, so that no part begins with a `joined` token, which continues the token before
+    it. Return None if the Doc is itself its only part."""
     columns: Any = doc.to_array([IS_SPACE, SENT_START])
     is_space, starts = columns[:, 0] != 0, columns[:, 1] == 1
     starts[:1] = False
@@ -119,7 +119,7 @@ def _places(doc: Doc, sentences: bool, joined: Optional[BoolMask] = None) -> Opt
 
 
 def blank_lines(doc: Doc, is_space: BoolMask) -> List[int]:
-    """Find the blank lines of a Doc, which no phrase goes over."""
+    """Return the tokens that complete a blank line. No phrase extends across a blank line."""
     found, run, last = [], "", -1
     for i in numpy.flatnonzero(is_space).tolist():
         run, last = (run if i == last + 1 else "") + doc[i].text, i
@@ -129,7 +129,7 @@ def blank_lines(doc: Doc, is_space: BoolMask) -> List[int]:
 
 
 def split_examples(examples: Iterable[Example], sentences: bool = True) -> Tuple[Parts, List[Example]]:
-    """Split examples at the sentences of their predicted Docs. None begins inside an entity, or a token, of the
+    """Split examples at the sentences of their predicted Docs. No part begins inside an entity or a token of the
     reference."""
     texts, parts, split = [], [], []
     for example in examples:
@@ -147,14 +147,14 @@ def split_examples(examples: Iterable[Example], sentences: bool = True) -> Tuple
 
 
 def _example_places(example: Example, sentences: bool) -> Tuple[List[Tokens], List[Tokens]]:
-    """The tokens of the predicted Doc and of the reference that belong to each part."""
+    """Return the tokens of the predicted Doc and of the reference that belong to each part."""
     predicted, reference = example.predicted, example.reference
     inside = reference.to_array(ENT_IOB) == _INSIDE
     if same_tokens(predicted, reference):
         places = _places(predicted, sentences, inside) or []
         return places, places
     aligned = [example.alignment.x2y[i] for i in range(len(predicted))]
-    # The tokens that go on with a token or an entity of the reference.
+    # Tokens that continue a token or an entity of the reference.
     joined: BoolMask = numpy.zeros(len(aligned), dtype=bool)
     last = -1
     for i, tokens in enumerate(aligned):
@@ -168,10 +168,10 @@ def _example_places(example: Example, sentences: bool) -> Tuple[List[Tokens], Li
 
 
 def _take(doc: Doc, places: Sequence[Tokens]) -> List[Doc]:
-    """Docs of some tokens of a Doc each, none of which is in two."""
+    """Return one Doc for each set of tokens. The sets are disjoint."""
     values: Any = doc.to_array(COPIED)
     entity = (values[:, _IOB] == _INSIDE) | ((values[:, _IOB] == _BEGINS) & (values[:, _TYPE] != 0))
-    # The number of its entity says whether a token goes on with the one that stands before it now.
+    # The number of its entity shows whether a token continues the entity of the token that now precedes it.
     number = numpy.where(entity, numpy.cumsum(values[:, _IOB] == _BEGINS), 0)
     docs = []
     for tokens in places:
@@ -191,7 +191,7 @@ def _take(doc: Doc, places: Sequence[Tokens]) -> List[Doc]:
 def _take_groups(doc: Doc, parts: List[Doc], places: Sequence[Tokens]) -> None:
     if not doc.spans:
         return
-    # Of every token the part, and its place there.
+    # The part of each token, and the token's place in it.
     place = {int(i): (n, k) for n, tokens in enumerate(places) for k, i in enumerate(tokens)}
     for name, group in doc.spans.items():
         spans: List[List[Span]] = [[] for _ in parts]

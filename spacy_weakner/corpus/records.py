@@ -1,4 +1,4 @@
-"""Records, between the rows of files and Docs: a text or tokens, with annotation."""
+"""Records: the step between file rows and Docs. A record is a text or tokens, with annotation."""
 
 import math
 from dataclasses import dataclass, field
@@ -14,18 +14,18 @@ from .counts import Place, RowCounts, RowError, show
 from .entities import known_tokens, set_entities
 from .gold import find_gold, set_gold
 
-# Characters of the id of a concept.
+# Maximum length of a concept id, in characters.
 MAX_ID_LENGTH = 200
 BLANK = "spans of white space, dropped"
 BLANK_TOKENS = "tokens of white space, dropped"
 EMPTY = "texts without any span, read as complete gold (the file does not record if they were annotated)"
 Range = Tuple[int, int]
-# A row of a file, or several about one text, and where it stands.
+# A row of a file, or several rows about one text, and its place.
 Item = Tuple[Place, Any]
 
 
 class Mark(NamedTuple):
-    """A span of a record: [start, end), perhaps with a score, the text that it covers, and the id of a concept."""
+    """A span of a record: [start, end), optionally with a score, the text that it covers, and a concept id."""
 
     start: int
     end: int
@@ -39,11 +39,11 @@ class Mark(NamedTuple):
 class Record:
     """A text, or tokens, with its annotation. Offsets count characters of the text, or tokens.
 
-    borders (List[Range]): Start and end of the tokens of a text, if its tool has them.
-    ents (Optional[List[Mark]]): The entities; None: nothing is known.
-    complete (bool): True if all else is "O", False if it is missing.
-    missing (List[Range]): Ranges about which nothing is known.
-    wrong (List[Mark]): Spans that are known to be wrong.
+    borders (List[Range]): Start and end of the tokens of a text, if the tool stores them.
+    ents (Optional[List[Mark]]): The entities; None: no annotation.
+    complete (bool): True if all other tokens are "O", False if they are missing.
+    missing (List[Range]): Ranges without annotation.
+    wrong (List[Mark]): Spans known to be wrong.
     weak (Dict[str, List[Mark]]): Spans of each weak source.
     gold (Optional[List[Mark]]): Gold kept beside entities that are weak labels, with `gold_missing` ranges.
     """
@@ -74,7 +74,7 @@ class Record:
         return self.ents is None and self.gold is None and not (self.weak or self.wrong or self.cats)
 
 
-# What stands in rows
+# Values of rows
 
 
 def make_mark(
@@ -89,12 +89,11 @@ def make_mark(
     id: Any = None,
     unlabeled: bool = False,
 ) -> Mark:
-    """Make a span of what stands in a row.
+    """Make a span from values of a row.
 
-    item (Any): What stands there, for messages.
+    item (Any): The value of the row that holds the span, for messages.
     last (bool): True if the end is the last token or character of the span.
     unlabeled (bool): True if the label may be empty.
-    RETURNS (Mark): The span.
     RAISES (RowError): If it is malformed.
     """
     if type(start) is not int or type(end) is not int:
@@ -110,7 +109,7 @@ def make_mark(
 
 
 def triple_mark(item: Any, *, last: bool = False) -> Mark:
-    """Make a span of `[start, end, label]`; see `make_mark`."""
+    """Make a span from `[start, end, label]`; see `make_mark`."""
     if not isinstance(item, list) or len(item) != 3:
         raise RowError(f"expected [start, {'last' if last else 'end'}, label], got {show(item)}")
     start, end, label = item
@@ -124,7 +123,7 @@ def an_object(value: Any, what: str) -> Dict[str, Any]:
 
 
 def a_text(row: Dict[str, Any], *keys: str) -> str:
-    """The text of a row, under the first of some keys that holds one."""
+    """Return the text of a row: the first string among the values of some keys."""
     text = next((row[key] for key in keys if isinstance(row.get(key), str)), None)
     if text is None:
         raise RowError(f"no text: expected a string under '{keys[0]}', got {show(row)}")
@@ -138,12 +137,12 @@ def a_phrase(text: Any) -> str:
 
 
 def a_probability(value: Any) -> Optional[float]:
-    """A score; None if it is no probability."""
+    """Return a score as a float, or None if it is not a probability."""
     return float(value) if type(value) in (int, float) and 0.0 <= value <= 1.0 else None
 
 
 def a_list(value: Any, what: str) -> List[Any]:
-    """A list, where one is expected; null is an empty one."""
+    """Return a value that must be a list; null becomes an empty list."""
     if value is None:
         return []
     if not isinstance(value, list):
@@ -152,20 +151,20 @@ def a_list(value: Any, what: str) -> List[Any]:
 
 
 def a_number(value: Any, what: str) -> float:
-    """A number that a float can hold, where one is expected. Categories are often given as true and false."""
+    """Return a number that must fit into a float. Categories are often given as true and false."""
     if not isinstance(value, (int, float)):
         raise RowError(f"{what} must be a number, got {show(value)}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
-    if not math.isfinite(number):  # JSON can spell numbers that are too large, like 1e999
+    if not math.isfinite(number):  # JSON can represent numbers that are too large, like 1e999
         raise RowError(f"{what} is too large, got {show(value)}")
     return number
 
 
 def read_identifier(value: Any) -> Optional[str]:
-    """The identifier of a row, which may be a number."""
+    """Return the identifier of a row, which may be a number."""
     if value is None or isinstance(value, str):
         return value
     if type(value) is int:
@@ -174,7 +173,7 @@ def read_identifier(value: Any) -> Optional[str]:
 
 
 def ids_of(marks: Iterable[Mark]) -> Dict[Entity, List[str]]:
-    """Ids of concepts by entity, in the order of the row. A mark may have several, with "|" between them."""
+    """Return the concept ids of each entity, in the order of the row. A mark may have several ids, joined by "|"."""
     ids: Dict[Entity, Dict[str, None]] = {}
     for mark in marks:
         if mark.id:
@@ -186,15 +185,14 @@ def ids_of(marks: Iterable[Mark]) -> Dict[Entity, List[str]]:
 
 
 def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) -> Doc:
-    """Make a Doc of a record in code points.
+    """Make a Doc from a record in code points.
 
-    misaligned (str): What to do with spans of text that do not end at token borders; see `formats.reading.Reading`.
-    counts (RowCounts): Where to count those.
-    RETURNS (Doc): The Doc.
-    RAISES (RowError): If the record cannot be one.
+    misaligned (str): What to do with spans of text that do not end at token boundaries; see `formats.reading.Reading`.
+    counts (RowCounts): Where to count these spans.
+    RAISES (RowError): If the record is not valid.
     """
     if record.tokens is None:
-        # Not nlp.make_doc, which refuses long texts for the parser's sake.
+        # Not nlp.make_doc, which refuses long texts because of the parser.
         doc, borders = nlp.tokenizer(a_phrase(record.text)), None
     else:
         doc, borders = _tokens_doc(record, nlp, counts)
@@ -215,7 +213,7 @@ def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) 
 def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:
     entities = spans.entities(record.ents or [], "ents")
     known = known_tokens([record.ents is not None and record.complete] * len(doc), spans.unknown(record.missing))
-    if entities or any(known):  # of a new Doc nothing is known
+    if entities or any(known):  # a new Doc has no annotation
         set_entities(doc, [mark[:3] for mark in entities], known)
         weak.give_ids(doc, ids_of(entities))
     for name, marks in record.weak.items():
@@ -233,7 +231,7 @@ def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:
 
 
 def _tokens_doc(record: Record, nlp: Language, counts: RowCounts) -> Tuple[Doc, Sequence[int]]:
-    """The Doc of some tokens, and where in it each border between them is: tokens of white space are left out."""
+    """Return the Doc of some tokens without white-space tokens, and the position in the Doc of each token boundary."""
     words, spaces = a_list(record.tokens, "tokens"), record.spaces
     if not words:
         raise RowError("'tokens' is empty")
@@ -252,12 +250,12 @@ def _tokens_doc(record: Record, nlp: Language, counts: RowCounts) -> Tuple[Doc, 
 
 
 def is_blank(word: Any) -> bool:
-    """True if a token has no visible character."""
+    """Return True if a token has no visible character."""
     return isinstance(word, str) and not word.strip()
 
 
 def _visible(words: Sequence[str], spaces: Optional[Sequence[bool]]) -> Tuple[List[str], Optional[List[bool]]]:
-    """Words without white space, and whether there is some behind each of them."""
+    """Return the words without white-space ones, and whether white space follows each of them."""
     kept: List[str] = []
     behind: List[bool] = []
     for word, space in zip(words, spaces or [True] * len(words), strict=True):
@@ -270,8 +268,8 @@ def _visible(words: Sequence[str], spaces: Optional[Sequence[bool]]) -> Tuple[Li
 
 
 class _Aligner:
-    """Brings the spans of a record to the tokens of its Doc. `borders` are the places in the Doc of the borders between
-    the record's tokens; None: offsets count characters."""
+    """An aligner of a record's spans with the tokens of its Doc. `borders` are the positions in the Doc of the borders
+    between the record's tokens; None: offsets count characters."""
 
     def __init__(self, doc: Doc, borders: Optional[Sequence[int]], misaligned: str, counts: RowCounts) -> None:
         self.doc = doc
@@ -283,14 +281,14 @@ class _Aligner:
         self._dropped: List[Range] = []
 
     def unknown(self, ranges: Iterable[Range]) -> List[Range]:
-        """Ranges about which nothing is known, and the tokens of what was dropped since the last call. To know nothing
-        about a token of which a part is missing is right in any case."""
+        """Return the token ranges without annotation, and those of the spans dropped since the last call. A token
+        counts as missing if any part of it is."""
         found = [self._tokens(start, end, [start, end], expand=True) for start, end in ranges]
         dropped, self._dropped = self._dropped, []
         return [*dropped, *(place for place in found if place is not None)]
 
     def align(self, marks: Iterable[Mark]) -> List[Tuple[Mark, bool]]:
-        """Spans in tokens, and which of them were moved to token borders."""
+        """Return spans in tokens, each with True if it was moved to token boundaries."""
         found = []
         for mark in marks:
             moved = self.counts.moved
@@ -300,7 +298,7 @@ class _Aligner:
         return found
 
     def entities(self, marks: Iterable[Mark], what: str) -> List[Mark]:
-        """Spans without overlaps. What was expanded gives way to what it meets now."""
+        """Return spans without overlaps. An expanded span is dropped if it now overlaps another one."""
         kept: Dict[int, Mark] = {}  # by token
         for mark, moved in sorted(self.align(marks), key=lambda found: (found[1], () if found[1] else found[0][:3])):
             tokens = range(mark.start, mark.end)
@@ -337,7 +335,7 @@ class _Aligner:
         covered = self.text[start:end]
         if self.misaligned == "error":
             raise RowError(
-                f"{show(item)} ('{covered}') does not begin and end at token borders. "
+                f"{show(item)} ('{covered}') does not begin and end at token boundaries. "
                 "Choose another tokenizer, or drop such spans first (or expand or contract them): "
                 "spacy weakner convert ... --misaligned drop"
             )
@@ -355,7 +353,7 @@ class _Aligner:
 
 
 def record_of(doc: Doc, in_tokens: bool = False) -> Record:
-    """Make a record of a Doc, in code points of its text, or in its tokens, without those of white space."""
+    """Make a record from a Doc, with offsets in code points of its text, or in its tokens without white space."""
     visible = [not token.is_space for token in doc]
     starts, ends = [token.idx for token in doc], [token.idx + len(token) for token in doc]
     if in_tokens:

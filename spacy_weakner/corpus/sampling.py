@@ -1,4 +1,4 @@
-"""The first lines of files of any size."""
+"""Reading the first lines of large files."""
 
 from pathlib import Path
 from typing import Iterator, Tuple
@@ -6,18 +6,18 @@ from typing import Iterator, Tuple
 from ..files import decode_line, open_packed
 from .counts import Place
 
-LIMIT = 20_000  # lines of a file that are looked at
+LIMIT = 20_000  # lines of a file that are read
 
 
 class SampledLines:
-    """Streams the first `limit` lines of a file with their numbers. `note` says how much was looked at; empty:
+    """A stream of the first `limit` lines of a file, with line numbers. `note` describes how much was read; empty:
     everything."""
 
     def __init__(self, path: Path, limit: int = LIMIT) -> None:
         self.path = Path(path)
         self.limit = limit
         self.note = ""
-        self._share = 1.0  # of the file
+        self._share = 1.0  # share of the file that was read
 
     def __iter__(self) -> Iterator[Tuple[Place, str]]:
         size, position = self.path.stat().st_size, 0
@@ -25,12 +25,12 @@ class SampledLines:
             for number, raw in enumerate(file_):
                 if number == self.limit:
                     self.note = f"looked at the first {number:,} lines"
-                    # Of a packed file, what was unpacked.
+                    # Of a packed file, the position in the packed data.
                     self._share = getattr(file_, "fileobj", file_).tell() / size
                     return
                 yield number + 1, decode_line(raw, self.path, number + 1, position)
                 position += len(raw)
 
     def estimate(self, n: int) -> int:
-        """How many Docs the whole file has, if the lines looked at had n."""
+        """Return the number of Docs in the whole file, given the number n of Docs in the lines read."""
         return round(n / self._share)

@@ -1,4 +1,4 @@
-"""Sentences: when two are the same, splitting raw text into them, and texts that a tokenizer cannot take."""
+"""Sentences: their equality, splitting of raw text into them, and texts that a tokenizer cannot process."""
 
 import re
 from itertools import accumulate, pairwise
@@ -12,24 +12,24 @@ from spacy.tokens import Doc
 
 from .weak import set_id
 
-# Signs that are neither letters nor digits, without white space between them. spaCy's tokenizer strips them one by one
-# and reads the rest each time: 2,000 take about a second, 20,000 minutes.
+# Characters that are neither letters nor digits, without white space between them. spaCy's tokenizer strips them one by
+# one and searches the rest each time: 2,000 take about a second, 20,000 take minutes.
 LONGEST_RUN = 2000
 _SPACE = re.compile(r"\s+")
 
 
 def sentence_key(text: str) -> str:
-    """What makes sentences equal: the text without case and white space."""
+    """Return the text without case and white space: sentences with the same key are equal."""
     return "".join(text.casefold().split())
 
 
 def is_blank_line(space: str) -> bool:
-    """True if a run of white space holds a blank line, which no sentence and no phrase goes over."""
+    """Return True if a run of white space holds a blank line, which ends any sentence and phrase."""
     return len(f"{space}x".splitlines()) > 2
 
 
 def paragraph_starts(text: str) -> List[int]:
-    """Where paragraphs begin in a text once its runs of white space are one blank each."""
+    """Return the starts of the paragraphs of a text, after each run of white space is replaced by one blank."""
     text = text.strip()
     blank = [run for run in _SPACE.finditer(text) if is_blank_line(run[0])]
     ends = [0, *(run.end() for run in blank)]
@@ -39,7 +39,7 @@ def paragraph_starts(text: str) -> List[int]:
 
 
 def longest_run(text: str, nlp: Language) -> int:
-    """How many signs in a text stand without white space between them, if they are too many."""
+    """Return the most non-alphanumeric characters in a run without white space if they exceed the limit, else 0."""
     tokenizer = nlp.tokenizer
     strips = isinstance(tokenizer, Tokenizer) and (tokenizer.prefix_search or tokenizer.suffix_search) is not None
     if len(text) <= LONGEST_RUN or not strips:
@@ -50,17 +50,17 @@ def longest_run(text: str, nlp: Language) -> int:
 
 
 class SentenceSplitter:
-    """Splits raw text into one Doc per sentence: at blank lines, and by the rule of spaCy's sentencizer. Of `nlp` only
-    vocabulary and tokenizer are used."""
+    """A splitter of raw text into one Doc per sentence, at blank lines and by the rule of spaCy's sentencizer. Only
+    vocabulary and tokenizer of `nlp` are used."""
 
     def __init__(self, nlp: Language) -> None:
         self.nlp = nlp
         self._sentencizer: Any = nlp.create_pipe("sentencizer")
 
     def split(self, text: str, identifier: Optional[str] = None) -> Iterator[Doc]:
-        """Runs of white space become one blank, so that no token is white space."""
+        """Split a text. Runs of white space become one blank, so that no token is white space."""
         doc = self.nlp.tokenizer(" ".join(text.split()))
-        # spaCy's tokenizer gives words and norms; others may give more.
+        # spaCy's tokenizer sets words and norms; others may set more.
         bare = type(self.nlp.tokenizer) is Tokenizer
         columns: Any = doc.to_array([ORTH, SPACY, NORM])
         words = columns[:, 0].tolist()
@@ -72,7 +72,7 @@ class SentenceSplitter:
             if len(starts) > 1 or not bare:
                 spaces = [*columns[start : end - 1, 1].astype(bool).tolist(), False]
                 sentence = Doc(self.nlp.vocab, words=words[start:end], spaces=spaces)
-                sentence.from_array([NORM], columns[start:end, 2])  # the tokenizer's own: "not" for "n't"
+                sentence.from_array([NORM], columns[start:end, 2])  # the tokenizer's norm: "not" for "n't"
             if identifier is not None:
                 set_id(sentence, f"{identifier}.{number}")
             yield sentence

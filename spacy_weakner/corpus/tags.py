@@ -1,4 +1,4 @@
-"""Tag schemes: entities as one tag per token, and back.
+"""Tag schemes: conversion between entities and one tag per token.
 
 | scheme | "New York" + "Paris" (LOC) | adjacent entities of one type |
 |--------|-----------------------------|-------------------------------|
@@ -23,12 +23,12 @@ from .weak import SoftLabels, doc_entities, get_soft_labels, get_tags
 
 SCHEMES = ("IO", "BIO", "IOBES")
 MISSING = -1
-# Of a token in an entity, as files of any scheme spell it.
+# The tag of a token in an entity, as spelled in files of any scheme.
 TAG = re.compile(r"([BIESLU])-(\S.*)")
 OUTSIDE = "O"
-# Where files have one type only, tags may come without it.
+# In files with a single type, tags may have no type.
 UNTYPED = re.compile(r"[BIESLU]-?")
-# Between the tags of a cell that holds several. A comma within a label is none.
+# Separators between the tags of a cell. A comma within a label is no separator.
 _BETWEEN = re.compile(r"[,;|](?=\s*(?:[BIESLU]-\S|[O?-]\s*(?:[,;|]|$)))")
 
 IntTags = NDArray[numpy.int64]
@@ -36,7 +36,7 @@ BoolMask = NDArray[numpy.bool_]
 
 
 class TagScheme:
-    """Encodes entities of given labels as tag ids and decodes them. "O" is always tag 0.
+    """A converter between entities with given labels and tag ids. "O" is always tag 0.
 
     name (str): "IO", "BIO" or "IOBES".
     labels (Sequence[str]): Entity labels; their order fixes the tag ids.
@@ -54,7 +54,7 @@ class TagScheme:
         return len(self.tags)
 
     def tag_ids(self, tags: Iterable[Optional[str]]) -> IntTags:
-        """The ids of tags, shape (n_tokens,); `MISSING` where a tag is None."""
+        """Return the ids of tags, shape (n_tokens,); `MISSING` where a tag is None."""
         ids = []
         for tag in tags:
             if tag is not None and tag not in self.index:
@@ -66,7 +66,7 @@ class TagScheme:
         return numpy.asarray(ids, dtype="int64")
 
     def span_tags(self, label: str, length: int) -> List[int]:
-        """The tag ids of one entity of so many tokens."""
+        """Return the tag ids of one entity of `length` tokens."""
         if self.name == "IO":
             spelled = "I" * length
         elif self.name == "BIO":
@@ -76,8 +76,8 @@ class TagScheme:
         return [self.index[f"{prefix}-{label}"] for prefix in spelled]
 
     def encode(self, entities: Iterable[Entity], known: BoolMask) -> IntTags:
-        """Encode entities without overlaps: shape (n_tokens,), `MISSING` where nothing is known. Tokens of entities are
-        known in any case."""
+        """Encode entities without overlaps, to shape (n_tokens,); `MISSING` where `known` is False. Tokens of entities
+        always count as known."""
         tags = numpy.where(known, 0, MISSING).astype("int64")
         for start, end, label in entities:
             if label not in self.labels:
@@ -86,14 +86,14 @@ class TagScheme:
         return tags
 
     def decode(self, tags: Iterable[int]) -> List[Entity]:
-        """Decode tag ids into entities. Sequences that break the scheme are read leniently: a tag that cannot
-        continue the entity before it begins a new one; `MISSING` ends an entity like "O"."""
+        """Decode tag ids into entities. Sequences that break the scheme are read leniently: a tag that cannot continue
+        the preceding entity begins a new one; `MISSING` ends an entity like "O"."""
         found = self.decode_all([numpy.asarray(list(tags), dtype="int64")]).tolist()
         return [(start, end, self.labels[label]) for _, start, end, label in found]
 
     def decode_all(self, sequences: Sequence[IntTags]) -> IntTags:
         """Decode several sequences at once, to shape (n_entities, 4): sequence, start, end and label, as numbers."""
-        # They stand in one row, each after an "O".
+        # The sequences are concatenated, each after an "O".
         lengths = [len(tags) + 1 for tags in sequences]
         outside = numpy.zeros(1, dtype="int64")
         tags = numpy.concatenate([part for tags in sequences for part in (outside, tags)] + [outside])
@@ -107,7 +107,7 @@ class TagScheme:
         return numpy.stack([which, starts - offsets[which], ends - offsets[which], label], axis=1)
 
     def continuations(self) -> BoolMask:
-        """Shape (n_tags, n_tags): [a, b] is True if b after a belongs to a's entity."""
+        """Return a mask of shape (n_tags, n_tags): [a, b] is True if tag b after tag a continues the entity of a."""
         prefix = numpy.array([tag[0] for tag in self.tags])
         label = numpy.array([-1, *(i for i in range(len(self.labels)) for _ in self.prefixes)])
         goes_on, follows = numpy.isin(prefix, ["B", "I"]), numpy.isin(prefix, ["I", "E"])
@@ -115,7 +115,7 @@ class TagScheme:
         return result
 
     def allowed_transitions(self) -> Tuple[BoolMask, BoolMask, BoolMask]:
-        """True where the scheme allows it: start (n_tags,), transitions from-to (n_tags, n_tags), end (n_tags,)."""
+        """Return masks of what is allowed: start (n_tags,), transitions from-to (n_tags, n_tags), end (n_tags,)."""
         opens = numpy.array([tag[0] in ("O", "S", "B") or self.name == "IO" for tag in self.tags])
         closes = numpy.array([tag[0] in ("O", "S", "E") or self.name != "IOBES" for tag in self.tags])
         transitions = (closes[:, None] & opens[None, :]) | self.continuations()
@@ -124,17 +124,17 @@ class TagScheme:
     # From Docs
 
     def from_doc(self, doc: Doc) -> IntTags:
-        """Encode `doc.ents`; tokens without annotation are missing. A label that the scheme does not have is a
-        `KeyError`."""
+        """Encode `doc.ents`; tokens without annotation are missing. Raise a `KeyError` for a label that the scheme
+        lacks."""
         return self.encode(doc_entities(doc), doc.to_array(ENT_IOB) != 0)
 
     def from_example(self, example: Example) -> IntTags:
-        """Encode the reference's entities on the tokens of the prediction. A token that an entity covers only in
-        part, or whose annotation is missing, is missing. A completed tag sequence of the reference comes before its
+        """Encode the entities of the reference on the tokens of the prediction. A token is missing if an entity covers
+        only a part of it, or if its annotation is missing. A completed tag sequence of the reference replaces its
         entities.
 
         RAISES (WeaknerError): If a completed tag sequence belongs to other tokens or to another scheme.
-        RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
+        RAISES (KeyError): With the label as argument, for an entity label that the scheme lacks.
         """
         completed = get_tags(example.reference)
         if completed is not None:
@@ -150,12 +150,12 @@ class TagScheme:
         return self.encode(entities, numpy.array(outside, dtype=bool))
 
     def soft_from_example(self, example: Example) -> Optional[NDArray[numpy.float64]]:
-        """Read the reference's soft labels into the columns of this scheme.
+        """Map the soft labels of the reference to the columns of this scheme.
 
-        RETURNS (Optional[NDArray[numpy.float64]]): Shape (n_tokens, n_tags), rows sum to 1, or are 0 where nothing
-            is known; None if the reference has no soft labels.
-        RAISES (WeaknerError): If they are written in another scheme, belong to other tokens, or are no distributions.
-        RAISES (KeyError): With the label as argument, for a label that the scheme does not have.
+        RETURNS (Optional[NDArray[numpy.float64]]): Shape (n_tokens, n_tags); rows sum to 1, or to 0 for missing tokens.
+            None if the reference has no soft labels.
+        RAISES (WeaknerError): If they use another scheme, belong to other tokens, or are not distributions.
+        RAISES (KeyError): With the label as argument, for a label that the scheme lacks.
         """
         soft = get_soft_labels(example.reference)
         if soft is None:
@@ -186,18 +186,18 @@ class TagScheme:
 
 @lru_cache(maxsize=1024)
 def split_tags(cell: str) -> Tuple[str, ...]:
-    """The tags of a cell, unchecked: entities that overlap may share a token ("B-PER,B-LOC")."""
+    """Return the tags of a cell, unchecked: overlapping entities may share a token ("B-PER,B-LOC")."""
     return tuple(part.strip() for part in _BETWEEN.split(cell))
 
 
 def is_tag(tag: str) -> bool:
-    """True if a text looks like a tag, with a type or without."""
+    """Return True if a text looks like a tag, with or without a type."""
     return tag == OUTSIDE or TAG.fullmatch(tag) is not None or UNTYPED.fullmatch(tag) is not None
 
 
 @lru_cache(maxsize=64)
 def make_scheme(name: str, labels: Tuple[str, ...]) -> TagScheme:
-    """A tag scheme, made once for the same name and labels; see `TagScheme`."""
+    """Return the cached tag scheme for a name and labels; see `TagScheme`."""
     return TagScheme(name, labels)
 
 
@@ -206,13 +206,13 @@ def same_tokens(a: Doc, b: Doc) -> bool:
 
 
 def hard_labels(doc: Doc) -> Set[str]:
-    """The entity labels of a Doc, those of a completed tag sequence included."""
+    """Return the entity labels of a Doc, including the labels of a completed tag sequence."""
     tags = {tag[2:] for tag in get_tags(doc) or () if tag is not None and tag != "O"}
     return tags | {ent.label_ for ent in doc.ents}
 
 
 def soft_or_hard_labels(doc: Doc) -> Set[str]:
-    """The entity labels of a Doc's soft labels that have any probability; without soft labels, `hard_labels`."""
+    """Return the entity labels with any probability in a Doc's soft labels; without soft labels, its `hard_labels`."""
     soft = get_soft_labels(doc)
     if soft is None:
         return hard_labels(doc)

@@ -1,19 +1,19 @@
-"""What a Doc carries about weak labels: reserved span groups, and keys of `doc.user_data`.
+"""Storage of weak labels on a Doc: reserved span groups, and keys of `doc.user_data`.
 
-This is the only module that knows the names. Every source writes one span group:
+No other module uses these names. Each source writes one span group:
 
-- `weak:<source>`: what a weak source says; several types for one phrase are allowed;
+- `weak:<source>`: the spans of a weak source; several types for one phrase are allowed;
 - `pred:<pipe>`: the candidates of a trained component;
-- `gold`: gold entities kept beside weak ones; no training learns from them;
-- `matched`: the weak entities of a sentence whose labels a model has completed since;
-- `suspect`: labels that `clean` has made missing;
-- `wrong`: spans that are known to be none of their label, or no entities at all if they have none (for the
+- `gold`: gold entities kept beside weak ones; no training uses them;
+- `matched`: the weak entities of a sentence whose labels a model has since completed;
+- `suspect`: labels that `clean` made missing;
+- `wrong`: spans known not to have their label, or, without a label, not to be entities at all (for the
   `incorrect_spans_key` of `span_ner` and of spaCy's `ner`).
 
-Scores live in `SpanGroup.attrs["scores"]`, in the order of the spans, since two spans with equal bounds would
-share `span._`. What a source declares about itself lives in the same `attrs`: its reliability, whether its silence
-means "O", and, if it is a term list, by which token attribute its terms are compared. Entities, which do not overlap,
-have `span._.weakner_score`, and of `term_linker` `span._.weakner_ids`.
+Scores are stored in `SpanGroup.attrs["scores"]`, in the order of the spans, since two spans with equal bounds would
+share `span._`. The declarations of a source are stored in the same `attrs`: its reliability, whether tokens outside its
+spans are "O", and, for a term list, the token attribute by which terms are matched. Entities, which do not overlap,
+have `span._.weakner_score`, and those of `term_linker` have `span._.weakner_ids`.
 """
 
 import math
@@ -41,9 +41,9 @@ _ID, _WEAK, _META = "weakner.id", "weakner.weak", "weakner.meta"
 _CONFIDENCE, _UNIT = "weakner.confidence", "weakner.confidence_unit"
 _TAGS, _SOFT, _AUGMENTED = "weakner.tags", "weakner.soft", "weakner.augmented"
 _DEFINITIONS = "weakner.definitions"
-# What a group has for each of its spans, in its `attrs`.
+# Values in `attrs` of a group that it has for each of its spans.
 PER_SPAN = ("scores", "ids")
-# Ids of concepts by entity, the best first.
+# Concept ids by entity, the best first.
 Ids = Mapping[Entity, Sequence[str]]
 
 for _extension in ("weakner_score", "weakner_ids"):
@@ -52,8 +52,8 @@ for _extension in ("weakner_score", "weakner_ids"):
 
 
 class SoftLabels(NamedTuple):
-    """A distribution over tags per token: shape (n_tokens, n_labels); rows sum to 1, or are 0 where nothing is known.
-    The labels are tags of the scheme, with "O"."""
+    """A distribution over tags per token: shape (n_tokens, n_labels); rows sum to 1, or to 0 for missing tokens. The
+    labels are tags of the scheme, including "O"."""
 
     labels: Tuple[str, ...]
     scheme: str
@@ -71,8 +71,8 @@ def set_group(
     ids: Optional[Ids] = None,
     attrs: Optional[Mapping[str, Any]] = None,
 ) -> SpanGroup:
-    """Write a span group, replacing an earlier one of that name. The best of the ids becomes the span's `kb_id_`;
-    `attrs` are what the group carries beside scores and ids."""
+    """Write a span group, replacing any group of that name. The best of the ids becomes the span's `kb_id_`. `attrs`
+    are further attributes of the group, beside scores and ids."""
     given, carried = ids or {}, {key: value for key, value in (attrs or {}).items() if key not in PER_SPAN}
     listed = [list(given.get(entity, ())) for entity in entities]
     if scores is not None:
@@ -87,26 +87,26 @@ def set_group(
 
 
 def set_spans(doc: Doc, name: str, spans: List[Span], attrs: Dict[str, Any]) -> SpanGroup:
-    """Write a span group, replacing an earlier one of that name: the short way for many spans."""
+    """Write a span group, replacing any group of that name: the fast way for many spans."""
     group = SpanGroup(doc, name=name, spans=spans, attrs=attrs)
     doc.spans[name] = group
     return group
 
 
 def copy_group(doc: Doc, other: Doc, name: str) -> None:
-    """Copy a span group, if the Doc has it, to another Doc of the same tokens."""
+    """Copy a span group, if it exists, to another Doc with the same tokens."""
     if name in doc.spans:
         spans = [Span(other, span.start, span.end, label=span.label_, kb_id=span.kb_id_) for span in doc.spans[name]]
         set_spans(other, name, spans, dict(doc.spans[name].attrs))
 
 
 def select_attrs(attrs: Mapping[str, Any], spans: Sequence[int]) -> Dict[str, Any]:
-    """What a group carries, for some of its spans by number: of what it has for each span, that of these."""
+    """Return the attributes of a group for some of its spans, given by index; per-span values are selected."""
     return {key: [value[i] for i in spans] if key in PER_SPAN else value for key, value in attrs.items()}
 
 
 def keep_entities(doc: Doc, name: str, entities: Iterable[Entity]) -> None:
-    """Keep some entities of a span group, each with its score and ids."""
+    """Keep only the given entities of a span group, each with its score and ids."""
     wanted, group = set(entities), doc.spans[name]
     kept = [i for i, entity in enumerate(group_entities(doc, name)) if entity in wanted]
     spans = list(group)
@@ -114,7 +114,7 @@ def keep_entities(doc: Doc, name: str, entities: Iterable[Entity]) -> None:
 
 
 def is_known_group(name: str) -> bool:
-    """True if a span group is one of those that this module describes."""
+    """Return True if a span group is one of those listed at the top of this module."""
     return name.startswith(_SCORED) or name in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, WRONG_GROUP)
 
 
@@ -124,12 +124,12 @@ def remove_group(doc: Doc, name: str) -> None:
 
 
 def group_entities(doc: Doc, name: str) -> List[Entity]:
-    """Read a span group as plain tuples; empty if the Doc does not have it."""
+    """Return a span group as plain tuples; empty if the Doc does not have it."""
     return [(span.start, span.end, span.label_) for span in doc.spans[name]] if name in doc.spans else []
 
 
 def group_scores(doc: Doc, name: str) -> List[Optional[float]]:
-    """Scores of a span group, in the order of its spans; None where there is none."""
+    """Return the scores of a span group, in the order of its spans; None for spans without a score."""
     if name not in doc.spans:
         return []
     group = doc.spans[name]
@@ -147,13 +147,12 @@ def set_source(
     complete: bool = False,
     terms: Optional[str] = None,
 ) -> SpanGroup:
-    """Write what a weak source says about a Doc, replacing what it said before. Its entities may overlap.
+    """Write the spans of a weak source to a Doc, replacing its earlier ones. They may overlap.
 
-    reliability (Optional[float]): Probability that one of its entities is right, as its user declares it.
-    complete (bool): Whether tokens about which it says nothing are "O" to it, as they are to a model that was asked for
-        all entities; a term list only knows what is in it.
-    terms (Optional[str]): For a term list: the token attribute that its terms are compared by.
-    RETURNS (SpanGroup): The group.
+    reliability (Optional[float]): Probability that an entity of the source is right, as declared by the user.
+    complete (bool): Whether tokens outside its entities are "O", as for a model that predicts all entities; a term list
+        finds only its own terms.
+    terms (Optional[str]): For a term list: the token attribute by which its terms are matched.
     """
     group = set_group(doc, weak_group(source), entities, scores, ids)
     group.attrs.update(source_attrs(reliability, complete, terms))
@@ -163,7 +162,7 @@ def set_source(
 def source_attrs(
     reliability: Optional[float] = None, complete: bool = False, terms: Optional[str] = None
 ) -> Dict[str, Any]:
-    """What a source declares about itself, as its span groups carry it in their `attrs`; see `set_source`."""
+    """Return the declarations of a source as stored in the `attrs` of its span groups; see `set_source`."""
     attrs: Dict[str, Any] = {} if reliability is None else {"reliability": float(reliability)}
     if complete:
         attrs["complete"] = True
@@ -173,17 +172,17 @@ def source_attrs(
 
 
 def get_reliability(doc: Doc, source: str) -> Optional[float]:
-    """The declared reliability of a source that has written to the Doc; None if it declares none."""
+    """Return the declared reliability of a source that has labeled the Doc, or None if it declares none."""
     return doc.spans[weak_group(source)].attrs.get("reliability")
 
 
 def is_complete(doc: Doc, source: str) -> bool:
-    """True if a source that has written to the Doc means "O" by its silence."""
+    """Return True if a source that has labeled the Doc declares all tokens outside its spans to be "O"."""
     return bool(doc.spans[weak_group(source)].attrs.get("complete", False))
 
 
 def terms_attr(doc: Doc, source: str) -> Optional[str]:
-    """By which token attribute a term list that has written to the Doc compares its terms; None for other sources."""
+    """Return the token attribute by which a term list that labeled the Doc matches; None for other sources."""
     return doc.spans[weak_group(source)].attrs.get("terms")
 
 
@@ -192,12 +191,12 @@ def weak_group(source: str) -> str:
 
 
 def weak_sources(doc: Doc) -> List[str]:
-    """The weak sources that have written to a Doc, sorted."""
+    """Return the weak sources that have labeled a Doc, sorted."""
     return sorted(name[len(WEAK_PREFIX) :] for name in doc.spans if name.startswith(WEAK_PREFIX))
 
 
 def group_ids(doc: Doc, name: str) -> Dict[Entity, Tuple[str, ...]]:
-    """Ids of concepts of the entities of a span group that have any, the best first."""
+    """Return the concept ids of the entities of a span group that have any, the best first."""
     if name not in doc.spans:
         return {}
     group = doc.spans[name]
@@ -207,13 +206,13 @@ def group_ids(doc: Doc, name: str) -> Dict[Entity, Tuple[str, ...]]:
 
 
 def doc_ids(doc: Doc) -> Dict[Entity, Tuple[str, ...]]:
-    """Ids of concepts of the entities in `doc.ents` that have one."""
+    """Return the concept ids of the entities in `doc.ents` that have one."""
     return {(ent.start, ent.end, ent.label_): (ent.kb_id_,) for ent in doc.ents if ent.kb_id}
 
 
 def add_ids(doc: Doc, sources: Optional[Sequence[str]] = None) -> None:
-    """Give the entities that have no id that of the same span and label of a source, the most trusted first. Without
-    `sources` all are asked, in the order of their reliability."""
+    """Give each entity without an id the id of a source's span with the same bounds and label; sources are ordered by
+    trust. Without `sources`, all sources are used, in the order of their reliability."""
     if sources is None:
         sources = sorted(weak_sources(doc), key=lambda source: -(get_reliability(doc, source) or 0.0))
     ids: Dict[Entity, Tuple[str, ...]] = {}
@@ -224,7 +223,7 @@ def add_ids(doc: Doc, sources: Optional[Sequence[str]] = None) -> None:
 
 
 def give_ids(doc: Doc, ids: Ids) -> None:
-    """Give the entities that have no id the first of their own."""
+    """Give each entity without an id the first of its ids."""
     for ent in doc.ents if ids else ():
         listed = ids.get((ent.start, ent.end, ent.label_))
         if listed and not ent.kb_id:
@@ -240,7 +239,7 @@ def doc_entities(doc: Doc) -> List[Entity]:
 
 
 def get_id(doc: Doc) -> Optional[str]:
-    """The identifier that the sentence had in its source file."""
+    """Return the identifier that the sentence had in its source file."""
     return doc.user_data.get(_ID)
 
 
@@ -249,7 +248,7 @@ def set_id(doc: Doc, identifier: Optional[str]) -> None:
 
 
 def is_weak(doc: Doc) -> bool:
-    """True if the sentence's `doc.ents` are weak labels."""
+    """Return True if the sentence's `doc.ents` are weak labels."""
     return bool(doc.user_data.get(_WEAK, False))
 
 
@@ -258,26 +257,26 @@ def set_weak(doc: Doc, weak: bool = True) -> None:
 
 
 def get_confidence(doc: Doc) -> Optional[float]:
-    """Probability that the sentence's labels are right: 1 for gold, None for weak ones until it is estimated."""
+    """Return the probability that the labels are right: 1 for gold, None for weak labels until it is estimated."""
     confidence: Optional[float] = doc.user_data.get(_CONFIDENCE)
     return 1.0 if confidence is None and not is_weak(doc) else confidence
 
 
 def get_confidence_unit(doc: Doc) -> Optional[str]:
-    """What the confidence is that of: "sentence" or "token"; None if it is not known."""
+    """Return the unit of the confidence: "sentence" or "token"; None if unknown."""
     return doc.user_data.get(_UNIT)
 
 
 def set_confidence(doc: Doc, confidence: Optional[float], unit: Optional[str] = None) -> None:
-    """Set the confidence of a weak sentence: that of the whole "sentence", or of each "token"."""
-    if confidence is not None and not 0.0 <= confidence <= 1.0:  # NaN would be the highest in many comparisons
+    """Set the confidence of a weak sentence, for the whole "sentence" or per "token"."""
+    if confidence is not None and not 0.0 <= confidence <= 1.0:  # in many comparisons NaN would rank highest
         raise ValueError(f"a confidence must be a probability, not {confidence}")
     _set(doc, _CONFIDENCE, None if confidence is None else float(confidence))
     _set(doc, _UNIT, None if confidence is None else unit)
 
 
 def get_tags(doc: Doc) -> Optional[List[Optional[str]]]:
-    """A completed tag sequence that cannot live in `doc.ents` (B-x followed by I-y); None if there is none."""
+    """Return a completed tag sequence that `doc.ents` cannot represent (B-x followed by I-y), or None."""
     return _get(doc, _TAGS, list)
 
 
@@ -294,7 +293,7 @@ def set_soft_labels(doc: Doc, soft: Optional[SoftLabels]) -> None:
 
 
 def get_augmented(doc: Doc) -> Optional[List[str]]:
-    """The words of the sentence's augmented form, one per token."""
+    """Return the words of the sentence's augmented form, one per token."""
     return _get(doc, _AUGMENTED, list)
 
 
@@ -303,7 +302,7 @@ def set_augmented(doc: Doc, words: Optional[Sequence[str]]) -> None:
 
 
 def get_meta(doc: Doc) -> Optional[Dict[str, Any]]:
-    """What annotators are told about the sentence; None if there is nothing."""
+    """Return the information shown to annotators about the sentence, or None."""
     return _get(doc, _META, dict)
 
 
@@ -312,22 +311,22 @@ def set_meta(doc: Doc, meta: Optional[Dict[str, Any]]) -> None:
 
 
 def get_definitions(doc: Doc) -> List[Tuple[int, int, int, int]]:
-    """Abbreviations that the text defines: start and end of the short form, start and end of the long one."""
+    """Return the abbreviations that the text defines: start and end of the short form, then of the long form."""
     return [tuple(bounds) for bounds in doc.user_data.get(_DEFINITIONS, ())]
 
 
 def set_definitions(doc: Doc, definitions: Sequence[Tuple[int, int, int, int]]) -> None:
-    """Keep the abbreviations that the text defines. Corpus files do not: definitions hold for a whole document."""
+    """Store the abbreviations that the text defines. Corpus files do not keep them: they hold for a whole document."""
     _set(doc, _DEFINITIONS, list(definitions) or None)
 
 
 def is_bare(doc: Doc) -> bool:
-    """True if there are only tokens, and perhaps the mark that the labels are weak."""
+    """Return True if the Doc has only tokens, and possibly the mark that its labels are weak."""
     return not (doc.spans or doc.cats or doc.tensor.size) and doc.user_data.keys() <= {_WEAK}
 
 
 def select_tokens(doc: Doc, part: Doc, tokens: NDArray[numpy.int64]) -> None:
-    """Copy what is known of a sentence to a Doc of some of its tokens."""
+    """Copy the stored data of a sentence to a Doc of some of its tokens."""
     part.user_data.update(stored_user_data(doc))
     for key in (_TAGS, _AUGMENTED):
         if key in part.user_data:
@@ -338,14 +337,14 @@ def select_tokens(doc: Doc, part: Doc, tokens: NDArray[numpy.int64]) -> None:
 
 
 def stored_user_data(doc: Doc) -> Dict[str, Any]:
-    """The part of `doc.user_data` that corpus files keep: the keys of this module and nothing else, since
-    components leave large objects there (a Transformer's output takes 1.8 kB per token)."""
+    """Return the part of `doc.user_data` that corpus files keep: only the keys of this module, since components leave
+    large objects there (the output of a Transformer takes 1.8 kB per token)."""
     return {key: doc.user_data[key] for key in _STORED if key in doc.user_data}
 
 
 def check_stored(doc: Doc) -> None:
-    """Check that what a Doc from a file carries is what the functions of this module give; else a `ValueError`."""
-    _ = doc.ents  # fails where a label is none
+    """Raise a `ValueError` if the stored data of a Doc from a file has an unexpected form."""
+    _ = doc.ents  # fails if a label is invalid
     values = {key: doc.user_data.get(key) for key in _STORED}
     right = {key: value is None or _STORED[key](doc, value) for key, value in values.items()}
     right["cats"] = isinstance(doc.cats, dict) and all(
@@ -362,7 +361,7 @@ def _is_group(group: SpanGroup) -> bool:
     n, attrs = len(group), group.attrs
     ids, scores = attrs.get("ids", [[]] * n), attrs.get("scores", [None] * n)
     return (
-        # spaCy's spancat gives an array.
+        # spaCy's spancat stores an array.
         _is_list(scores.tolist() if isinstance(scores, numpy.ndarray) else scores, n, (Real, type(None)))
         and _is_list(ids, n, (list, tuple))
         and all(_is_list(listed, len(listed), (str,)) for listed in ids)
@@ -386,7 +385,7 @@ def _is_list(value: Any, length: int, types: Tuple[type, ...]) -> bool:
 
 
 def _get(doc: Doc, key: str, make: Callable[[Any], T]) -> Optional[T]:
-    value = doc.user_data.get(key)  # lists are tuples when they come from a file
+    value = doc.user_data.get(key)  # lists read from a file are tuples
     return None if value is None else make(value)
 
 
@@ -397,7 +396,7 @@ def _set(doc: Doc, key: str, value: Any) -> None:
         doc.user_data[key] = value
 
 
-# What corpus files keep, and how it looks.
+# The keys that corpus files keep, with checks of their values.
 _STORED: Dict[str, Callable[[Doc, Any], bool]] = {
     _ID: lambda doc, value: isinstance(value, str),
     _WEAK: lambda doc, value: isinstance(value, bool),

@@ -1,1 +1,1 @@
-"""Arithmetic of the linear-chain CRF in log space: kernel, decoding."""
+"""Computations of the linear-chain CRF: kernel, decoding."""

@@ -1,4 +1,4 @@
-"""Best paths through a CRF, and probabilities of entities. Arrays only, no torch, no spaCy."""
+"""Best paths of a CRF, and probabilities of entities. Uses arrays only, no torch, no spaCy."""
 
 import math
 from typing import List, NamedTuple, Sequence, Tuple
@@ -12,7 +12,7 @@ class Path(NamedTuple):
     """A tag sequence and its score.
 
     tags (numpy.ndarray): Shape (n_tokens,).
-    score (float): s(y); -inf if the constraints leave no path.
+    score (float): s(y); -inf if the constraints allow no path.
     """
 
     tags: numpy.ndarray
@@ -24,13 +24,13 @@ def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
 
     parameters (CRFParameters): Scores of the CRF.
     batch (Batch): Emissions; -inf where a tag is not allowed.
-    RETURNS (List[Path]): One per sequence, in the order that `pad` was given.
+    RETURNS (List[Path]): One path per sequence, in the order of the sequences given to `pad`.
     """
     best = _best_ways(parameters, batch)
     final = best[batch.ends] + parameters.end
     tags = numpy.zeros(best.shape[:2], dtype="int64")
     tags[batch.ends] = final.argmax(-1)
-    # Back-pointers are recomputed along the best ways alone, which costs one row per step instead of one table.
+    # Back-pointers are computed only along the best paths, which needs one row per step instead of a table.
     to = numpy.ascontiguousarray(parameters.transitions.T)
     for t in range(len(tags) - 2, -1, -1):
         n = batch.n_running[t + 1]
@@ -41,13 +41,11 @@ def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
 
 
 def _best_ways(parameters: CRFParameters, batch: Batch) -> Array:
-    """The scores of the best ways up to and with each tag.
-
-    RETURNS (Array): Shape of the emissions; anything but NaN in the padding.
-    """
+    """Return the scores of the best paths up to and including each tag, in the shape of the emissions; the values in
+    the padding are arbitrary but not NaN."""
     best = numpy.zeros(batch.emissions.shape)
     best[0] = parameters.start + batch.emissions[0]
-    # shape: (n_tags, 1, n_tags), from and to: the largest of the first axis is found fastest
+    # shape: (n_tags, 1, n_tags), from and to: the maximum over the first axis is the fastest
     transitions = parameters.transitions[:, None, :]
     ways = numpy.empty((len(transitions), *best.shape[1:]))
     for t, n in enumerate(batch.n_running[1:], start=1):
@@ -58,14 +56,15 @@ def _best_ways(parameters: CRFParameters, batch: Batch) -> Array:
 
 
 def probable_spans(lattice: Lattice, tags: Array, least: float) -> Array:
-    """Find all spans that may be entities. An entity is no more probable than any tags that it begins with, so that
-    few are tried.
+    """Find all spans that may be entities with a minimum probability. An entity is at most as probable as any prefix of
+    its tags, so that few spans are tried.
 
     lattice (Lattice): Sums over the paths.
-    tags (Array): Shape (n_labels, 3): for each label the first tag of an entity of several tokens, the next ones but
-        the last, and the tag of one of one token.
-    least (float): The least probability, above 0.
-    RETURNS (Array): Shape (n, 4): row of the batch, start, end and number of the label; some are less probable.
+    tags (Array): Shape (n_labels, 3): for each label the first tag of an entity of several tokens, the tag of its inner
+        tokens, and the tag of an entity of one token.
+    least (float): The minimum probability, above 0.
+    RETURNS (Array): Shape (n, 4): row of the batch, start, end and number of the label. Includes all spans with the
+        minimum probability, and some less probable ones.
     """
     batch, transitions = lattice.batch, lattice.parameters.transitions
     first, inside, _ = tags.T
@@ -73,7 +72,7 @@ def probable_spans(lattice: Lattice, tags: Array, least: float) -> Array:
     starts, rows, labels = numpy.nonzero(sure[..., 0] | sure[..., 2])
     found = [numpy.stack([rows, starts, starts + 1, labels], axis=1)]
     starts, rows, labels = numpy.nonzero(sure[..., 0])
-    # Log-sum of the paths that begin so.
+    # Log-probability of the prefixes: log-sum of their paths minus log Z.
     begun, last = lattice.alpha[starts, rows, first[labels]] - lattice.log_z[rows], first[labels]
     for width in range(2, len(batch.emissions) + 1):
         kept = starts + width <= batch.lengths[rows]
@@ -91,22 +90,22 @@ def probable_spans(lattice: Lattice, tags: Array, least: float) -> Array:
 def entity_log_probabilities(
     lattice: Lattice, rows: Array, spans: Sequence[Tuple[int, int, Sequence[int]]], continues: Array
 ) -> Array:
-    """Log-probability that exactly these entities stand in a sequence, each by itself: the tags spell it, the token
-    before does not belong to it, and the token after does not go on with it. Under the constraints of the scheme that
-    is the sum over all sequences that decode to the entity. Without them, illegal spellings that `TagScheme.decode`
-    would read as the entity as well do not count.
+    """Compute the log-probability of each entity: its tokens have the given tags, the token before does not belong to
+    it, and the token after does not continue it. With the constraints of the tag scheme, this is the sum over all
+    sequences that decode to the entity. Without them, illegal tags that `TagScheme.decode` also decodes to the entity
+    are not counted.
 
     lattice (Lattice): Sums over the paths.
     rows (Array): Shape (n,): row of each entity's sequence in the lattice's batch.
     spans (Sequence[Tuple[int, int, Sequence[int]]]): (start, end, tag ids of the tokens) of each entity.
-    continues (Array): Shape (n_tags, n_tags): [a, b] is True if b after a goes on with a's entity.
-    RETURNS (Array): Shape (n,): at most 0; -inf where there is no path.
+    continues (Array): Shape (n_tags, n_tags): [a, b] is True if tag b after tag a continues the entity of a.
+    RETURNS (Array): Shape (n,): at most 0; -inf if there is no path.
     """
     if not spans:
         return numpy.zeros(0)
     scores, batch = lattice.parameters, lattice.batch
     start, end = numpy.array([span[:2] for span in spans]).T
-    # All tokens of all entities, one after the other.
+    # The concatenated tokens of all entities.
     tags = numpy.concatenate([span[2] for span in spans])
     last = numpy.cumsum(end - start) - 1
     first = last - (end - start) + 1
@@ -117,7 +116,7 @@ def entity_log_probabilities(
     not_continued = numpy.where(continues, -numpy.inf, scores.transitions)
     before = logsumexp(lattice.alpha[start - 1, rows] + not_continued.T[tags[first]])
     before = numpy.where(start == 0, scores.start[tags[first]], before)
-    # At the last step there is no next one; what is read there does not count.
+    # The last step has no next one; the value used instead is discarded below.
     following = numpy.minimum(end, len(batch.emissions) - 1)
     after = logsumexp(not_continued[tags[last]] + batch.emissions[following, rows] + lattice.beta[following, rows])
     after = numpy.where(end == batch.lengths[rows], scores.end[tags[last]], after)

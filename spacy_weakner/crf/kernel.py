@@ -1,15 +1,15 @@
-"""Linear-chain conditional random field: partition, marginals, path scores. Arrays only, no torch, no spaCy.
+"""Linear-chain conditional random field: partition, marginals, path scores. Uses arrays only, no torch, no spaCy.
 
 The score of a tag sequence y over emissions e is
 
     s(y) = start[y_1] + sum_t e[t, y_t] + sum_t transitions[y_t, y_t+1] + end[y_T]
 
-and p(y) = exp(s(y) - log Z). Everything is computed in float64 and in log space, so emissions of any size are safe.
-(`scaled.py` has a faster way to the gradient, for scores of ordinary size.) What is forbidden (by a tag scheme, or by a
-partial annotation) has the score -inf, in the partition as in decoding. If that leaves a sequence no path, its log Z is
--inf and its marginals are zero.
+and p(y) = exp(s(y) - log Z). Everything is computed in float64 and in log space, so emissions may have any magnitude.
+(`scaled.py` computes the gradient faster, for scores of ordinary magnitude.) Tags and transitions that are forbidden
+(by a tag scheme or a partial annotation) have the score -inf, both in the partition and in decoding. If a sequence has
+no path left, its log Z is -inf and its marginals are zero.
 
-Batches are time-major and sorted by length, longest first: the sequences that are still running at a step are the
+Batches are time-major and sorted by length, longest first: at each step, the sequences that have not ended are the
 first rows, so padding costs nothing.
 """
 
@@ -21,16 +21,16 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 import numpy
 from numpy.typing import NDArray
 
-# Sums below this may have lost terms to underflow and are computed again, exactly.
+# Sums below this may have lost terms to underflow, and are computed again in log space.
 TINY = 1e-280
 LOWEST = -1e300
 CACHE_LINE = 64  # bytes
 
-Array = NDArray[Any]  # shapes are in the docstrings
+Array = NDArray[Any]  # for shapes, see the docstrings
 
 
 class CRFParameters(NamedTuple):
-    """Scores of a CRF in float64; -inf where something is forbidden.
+    """Scores of a CRF in float64; -inf for forbidden tags and transitions.
 
     start (Array): Shape (n_tags,).
     transitions (Array): Shape (n_tags, n_tags), from row to column.
@@ -42,20 +42,20 @@ class CRFParameters(NamedTuple):
     end: Array
 
     def constrained(self, start: Array, transitions: Array, end: Array) -> "CRFParameters":
-        """Forbid what the masks do not allow.
+        """Forbid tags and transitions by masks.
 
-        start, transitions, end (Array): True where allowed; the shapes of the parameters.
+        start, transitions, end (Array): True where allowed, in the shapes of the parameters.
         RETURNS (CRFParameters): Parameters with -inf elsewhere.
         """
         masks = (start, transitions, end)
         return CRFParameters(*(numpy.where(mask, values, -numpy.inf) for values, mask in zip(self, masks, strict=True)))
 
     def scaled(self, factor: float) -> "CRFParameters":
-        """Multiply all scores, as a temperature does."""
+        """Multiply all scores by a factor, such as the inverse of a temperature."""
         return CRFParameters(*(values * factor for values in self))
 
     def minus(self, other: "CRFParameters") -> "CRFParameters":
-        """Subtract, as between expected counts."""
+        """Subtract other parameters, for example expected counts."""
         return CRFParameters(*(a - b for a, b in zip(self, other, strict=True)))
 
 
@@ -65,7 +65,7 @@ class Batch:
 
     emissions (Array): Shape (max_length, n_sequences, n_tags), float64, longest sequence first; 0 in the padding.
     lengths (numpy.ndarray): Shape (n_sequences,), descending.
-    order (numpy.ndarray): Shape (n_sequences,): which given sequence each row is.
+    order (numpy.ndarray): Shape (n_sequences,): index of each row in the given sequences.
     """
 
     emissions: Array
@@ -74,13 +74,13 @@ class Batch:
 
     @cached_property
     def n_running(self) -> List[int]:
-        """How many sequences are still running at each step."""
+        """The number of sequences that have not ended at each step."""
         running: List[int] = self.mask.sum(axis=1).tolist()
         return running
 
     @cached_property
     def mask(self) -> Array:
-        """True where a step belongs to a sequence: shape (max_length, n_sequences)."""
+        """True for steps within a sequence: shape (max_length, n_sequences)."""
         return numpy.arange(len(self.emissions))[:, None] < self.lengths
 
     @cached_property
@@ -89,26 +89,26 @@ class Batch:
         return self.lengths - 1, numpy.arange(len(self.lengths))
 
     def unpad(self, padded: Array) -> List[Array]:
-        """Split a time-major array into one array per given sequence, in the order they were given in."""
+        """Split a time-major array into one array per sequence, in their original order."""
         result: List[Any] = [None] * len(self.order)
         for row, given, length in zip(padded.swapaxes(0, 1), self.order.tolist(), self.lengths.tolist(), strict=True):
             result[given] = row[:length]
         return result
 
     def pad_like(self, sequences: Sequence[Array], fill: Any, dtype: str) -> Array:
-        """Pad other per-token arrays (one per given sequence) in the layout of this batch."""
+        """Pad other per-token arrays (one per original sequence) to the layout of this batch."""
         return _pad(sequences, self.lengths, self.order, fill, dtype)
 
     def restrict(self, allowed: Array) -> "Batch":
-        """Forbid tags per token.
+        """Forbid tags of tokens.
 
-        allowed (Array): Shape of the emissions; True where a tag is allowed.
-        RETURNS (Batch): With -inf elsewhere.
+        allowed (Array): True where a tag is allowed, in the shape of the emissions.
+        RETURNS (Batch): The batch with -inf elsewhere.
         """
         return Batch(numpy.where(allowed, self.emissions, -numpy.inf), self.lengths, self.order)
 
     def select(self, rows: Array) -> "Batch":
-        """Keep some rows, in ascending order; `order` then names rows of this batch."""
+        """Keep some rows, in ascending order, which also becomes the new `order`."""
         lengths = self.lengths[rows]
         return Batch(self.emissions[: int(lengths.max()), rows], lengths, numpy.arange(len(rows)))
 
@@ -135,7 +135,7 @@ def _pad(sequences: Sequence[Array], lengths: Array, order: Array, fill: Any, dt
 
 
 def empty(shape: Sequence[int], dtype: str = "float64") -> Array:
-    """An array that begins at a cache line, as those of numpy do not: arithmetic on it is faster by up to a third."""
+    """Return an empty array aligned to a cache line, unlike numpy's: arithmetic on it is up to a third faster."""
     n_bytes = math.prod(shape) * numpy.dtype(dtype).itemsize
     memory = numpy.empty(n_bytes + CACHE_LINE, dtype="uint8")
     start = -memory.ctypes.data % CACHE_LINE
@@ -143,10 +143,10 @@ def empty(shape: Sequence[int], dtype: str = "float64") -> Array:
 
 
 class Marginals(NamedTuple):
-    """The gradient of log Z, or of a weighted sum of those of several sequences.
+    """The gradient of log Z, or of a weighted sum over several sequences.
 
     tokens (Array): Shape (max_length, n_sequences, n_tags): probability of each tag; zero in the padding.
-    counts (CRFParameters): Expected number of uses of every parameter, summed over the batch.
+    counts (CRFParameters): Expected count of every parameter, summed over the batch.
     """
 
     tokens: Array
@@ -155,10 +155,10 @@ class Marginals(NamedTuple):
 
 @dataclass(frozen=True)
 class Lattice:
-    """The sums over all paths through a batch.
+    """The sums over all paths of a batch.
 
-    alpha (Array): (max_length, n_sequences, n_tags): log-sum of the paths up to and with a token's tag.
-    beta (Array): Same shape: log-sum of the ways on from a token's tag, without its own emission.
+    alpha (Array): (max_length, n_sequences, n_tags): log-sum of the paths up to and including a token's tag.
+    beta (Array): Same shape: log-sum of the path continuations from a token's tag, without its own emission.
     log_z (Array): Shape (n_sequences,): log-sum of all paths; -inf if there is none.
     """
 
@@ -169,19 +169,19 @@ class Lattice:
     log_z: Array
 
     def token_marginals(self) -> Array:
-        """Probability of each tag at each token.
+        """Compute the probability of each tag at each token.
 
-        RETURNS (Array): Shape (max_length, n_sequences, n_tags); zero in the padding, and where there is no path.
+        RETURNS (Array): Shape (max_length, n_sequences, n_tags); zero in the padding, and if there is no path.
         """
         mask = self.batch.mask[:, :, None]
         return numpy.exp(numpy.where(mask, self.alpha + self.beta - self._norm(), -numpy.inf))
 
     def marginals(self, weights: Optional[Array] = None) -> Marginals:
-        """The gradient of log Z.
+        """Compute the gradient of log Z.
 
-        weights (Optional[Array]): Shape (n_sequences,): factors on the marginals of each sequence, also within the
-            counts. None: all 1.
-        RETURNS (Marginals): Zero where there is no path.
+        weights (Optional[Array]): Shape (n_sequences,): factors on the marginals of each sequence, also in the counts.
+            None: all 1.
+        RETURNS (Marginals): The gradient; zero for sequences without a path.
         """
         tokens = self.token_marginals()
         if weights is None:
@@ -195,13 +195,13 @@ class Lattice:
         return count(self.batch, tokens * weights[:, None], edges)
 
     def _norm(self) -> Array:
-        # (n_sequences, 1); 0 where there is no path, so that nothing is subtracted from -inf.
+        # (n_sequences, 1); 0 if there is no path, so that -inf is not subtracted from -inf.
         return numpy.where(self.log_z == -numpy.inf, 0.0, self.log_z)[:, None]
 
 
 def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
-    """Sum over all paths (Lafferty et al. 2001; Rabiner 1989), in log space. The backward pass is the forward pass
-    over the reversed sequences, so both run in one loop.
+    """Sum over all paths (Lafferty et al. 2001; Rabiner 1989) in log space. The backward pass is the forward pass on
+    the reversed sequences, so both run in one loop.
 
     parameters (CRFParameters): Scores of the CRF.
     batch (Batch): Emissions; -inf where a tag is not allowed.
@@ -212,7 +212,7 @@ def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
     transitions = numpy.stack([parameters.transitions, parameters.transitions.T])
     top_transition = max(float(transitions.max()), LOWEST)
     exponentials = numpy.exp(transitions - top_transition)
-    # before[t, d, b] sums the paths that lead to a tag at step t, without its emission.
+    # before[t, d, b] sums the paths to each tag at step t, without its emission, in direction d for sequence b.
     before = numpy.zeros_like(emissions)
     before[0, 0], before[0, 1] = parameters.start, parameters.end
     with numpy.errstate(divide="ignore"):
@@ -224,7 +224,7 @@ def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
             numpy.log(sums, out=after)
             after += top + top_transition
             if sums.min() < TINY:
-                # Underflow, or nothing leads there: these are computed again, term by term.
+                # Underflow, or no path leads there: compute these sums again in log space.
                 d, row, tag = numpy.nonzero(sums < TINY)
                 after[d, row, tag] = logsumexp(x[d, row] + transitions[d, :, tag])
     alpha = before[:, 0] + batch.emissions
@@ -244,12 +244,12 @@ class Paths:
         n_tags = batch.emissions.shape[2]
         self.batch, self.n_tags = batch, n_tags
         self.first, self.last = tags[0], tags[batch.ends]
-        # Places in emissions and in transitions, as if these had one dimension.
+        # Flat indices into emissions and transitions.
         self.scored = tags + n_tags * numpy.arange(tags.size).reshape(tags.shape)
         self.moves = n_tags * tags[:-1] + tags[1:]
 
     def scores(self, parameters: CRFParameters) -> Array:
-        """The scores of the paths: minus log Z they are log-probabilities.
+        """Compute the scores of the paths; these scores minus log Z are log-probabilities.
 
         parameters (CRFParameters): Scores of the CRF.
         RETURNS (Array): Shape (n_sequences,).
@@ -261,8 +261,8 @@ class Paths:
     def subtract(self, marginals: Marginals, weights: Optional[Array]) -> Marginals:
         """Subtract the gradient of the paths' scores.
 
-        marginals (Marginals): Of all paths; its tokens, one piece of memory, are written to.
-        weights (Optional[Array]): Shape (n_sequences,): how much each path counts. None: all 1.
+        marginals (Marginals): Marginals of all paths; their tokens, which must be contiguous, are changed in place.
+        weights (Optional[Array]): Shape (n_sequences,): weight of each path. None: all 1.
         RETURNS (Marginals): The difference.
         """
         tokens, counts = marginals
@@ -275,14 +275,14 @@ class Paths:
 
 
 def logsumexp(x: Array) -> Array:
-    """log(sum(exp(x))) over the last axis; -inf for a row of -inf."""
+    """Compute log(sum(exp(x))) over the last axis; -inf for a row of -inf."""
     top = numpy.maximum(x.max(-1, keepdims=True), LOWEST)
     with numpy.errstate(divide="ignore"):
         return numpy.log(numpy.exp(x - top).sum(-1)) + top[..., 0]
 
 
 def reversal(batch: Batch) -> Optional[Tuple[Array, Array]]:
-    """Index for `gather` that reverses every sequence within its length; None if a plain flip does."""
+    """Return the index with which `gather` reverses every sequence within its length; None if flipping is enough."""
     n_steps, n_rows = batch.emissions.shape[:2]
     if batch.lengths[-1] == n_steps:
         return None
@@ -292,10 +292,10 @@ def reversal(batch: Batch) -> Optional[Tuple[Array, Array]]:
 
 
 def gather(x: Array, index: Optional[Tuple[Array, Array]]) -> Array:
-    """Reverse sequences in time, by the index of `reversal`."""
+    """Reverse sequences in time with the index of `reversal`."""
     return x[::-1] if index is None else x[index]
 
 
 def count(batch: Batch, tokens: Array, edges: Array) -> Marginals:
-    """Complete marginals by the expected use of the parameters: that of start and end follows from the tokens."""
+    """Complete marginals with the expected counts of the parameters; those of start and end follow from the tokens."""
     return Marginals(tokens, CRFParameters(tokens[0].sum(0), edges, tokens[batch.ends].sum(0)))

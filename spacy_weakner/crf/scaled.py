@@ -1,5 +1,5 @@
-"""log Z and its gradient by products of probabilities, which is faster than sums in log space, and as exact for scores
-of ordinary size. Arrays only, no torch, no spaCy.
+"""log Z and its gradient by products of probabilities, which are faster than sums in log space, and as exact for scores
+of ordinary magnitude. Uses arrays only, no torch, no spaCy.
 """
 
 import math
@@ -9,24 +9,24 @@ import numpy
 
 from .kernel import Array, Batch, CRFParameters, Marginals, count, empty, forward_backward, gather, reversal
 
-# Products of probabilities are exact while factors spread over no more than e to this, and all sums are 0 or above
-# SMALLEST_SUM: then no product of two sums and two factors comes near the smallest float64, and no sum can vanish
-# within one step.
+# Products of probabilities are exact if the ratio of the largest and smallest factor is at most e to this power, and
+# all sums are 0 or above SMALLEST_SUM: then no product of two sums and two factors is near the smallest float64, and no
+# sum can vanish within one step.
 WIDEST_RANGE = 115.0
 SMALLEST_SUM = 1e-100
 
-# log Z of every sequence, and its gradient: from a weight per sequence (None: all 1) to that of the weighted sum.
+# log Z of every sequence, and a callback from a weight per sequence (None: all 1) to the gradient of the weighted sum.
 Partition = Tuple[Array, Callable[[Optional[Array]], Marginals]]
 
 
 def partition(parameters: CRFParameters, batch: Batch) -> Partition:
-    """Compute log Z and its gradient: as `forward_backward` and its `marginals`, but by products of probabilities if
-    none of them comes near underflow.
+    """Compute log Z and its gradient: like `forward_backward` and its `marginals`, but by products of probabilities
+    unless there is a risk of underflow.
 
     parameters (CRFParameters): Scores of the CRF.
     batch (Batch): Emissions; -inf where a tag is not allowed.
-    RETURNS (Partition): log Z, shape (n_sequences,), and a callback that gives the marginals, each sequence times its
-        weight (in the order of the batch's rows), also within the counts. It may be called again.
+    RETURNS (Partition): log Z, shape (n_sequences,), and a callback that returns the marginals, each sequence
+        multiplied by its weight (in the order of the batch's rows), also in the counts. It may be called several times.
     """
     result = _scaled_partition(parameters, batch)
     if result is None:
@@ -36,10 +36,10 @@ def partition(parameters: CRFParameters, batch: Batch) -> Partition:
 
 
 def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Partition]:
-    # Forward-backward with sums normalized every few steps; None unless it is exact.
+    # Forward-backward with sums normalized every few steps; None if it is not exact.
     n_steps, n_rows, n_tags = batch.emissions.shape
     backwards = reversal(batch)
-    # As in `forward_backward`, before[t, d, b] without the emission of step t, and upto[t, d, b] with it.
+    # As in `forward_backward`, before[t, d, b] is without the emission of step t, and upto[t, d, b] with it.
     before, upto = empty((2, n_steps, 2, n_rows, n_tags))
     transitions = empty((2, n_tags, n_tags))
     top_start, start_range = _exponentials(parameters.start, before[0, 0])
@@ -91,7 +91,7 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
 
 
 def _exponentials(scores: Array, out: Array) -> Tuple[float, float]:
-    # Write exp(scores - top); return top, and how far below it the lowest score is that is not forbidden.
+    # Write exp(scores - top); return top, and its distance to the lowest score that is not forbidden.
     top = float(scores.max())
     if not math.isfinite(top):
         return top, numpy.inf

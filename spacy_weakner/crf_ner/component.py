@@ -1,4 +1,4 @@
-"""Named-entity recognition with a conditional random field that understands missing labels."""
+"""Named-entity recognition with a conditional random field that supports missing labels."""
 
 import warnings
 from typing import Any, Callable, Iterable, List, Optional, Sequence, Union
@@ -30,36 +30,34 @@ from .likelihood import SequenceLoss, Target, sentence_losses
 from .model import add_crf_gradient, crf_parameters
 
 DECODING = "decoding"
-# The least probability of a candidate, but of those that are written as entities.
+# Minimum probability of a candidate, except for those that are also entities.
 _LEAST = 0.05
 
 
 class CRFNer(TaggingHead[Target]):
-    """Tag tokens with a linear-chain CRF and write the best sequence to `doc.ents`.
+    """A component that tags tokens with a linear-chain CRF and writes the entities of the best sequence to `doc.ents`.
 
-    Tokens whose annotation is missing are marginalized in training. What stands in `doc.ents` already is kept
-    (unless `overwrite`): the tokens of such entities are "O" to the decoder.
+    In training, tokens with missing annotation are marginalized. Existing entities in `doc.ents` are kept (unless
+    `overwrite`): the decoder treats their tokens as "O".
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], List[Floats2d]]): The tagger, e.g. `spacy_weakner.CRFTagger.v1`.
     name (str): Name of the component in the pipeline.
-    loss (SequenceLoss): What to minimize, e.g. `spacy_weakner.PartialCRF.v1`.
+    loss (SequenceLoss): The loss to minimize, e.g. `spacy_weakner.PartialCRF.v1`.
     scheme (str): Tag scheme: "IO", "BIO" or "IOBES".
-    constrain (Union[bool, str]): Forbid transitions that the scheme does not allow: True in the partition function and
-        in decoding; "decoding" everywhere but in training, so that annotations may break the scheme, as completed weak
-        labels do.
-    scores (bool): Set `ent._.weakner_score` to the entity's marginal probability: the sum over all tag sequences in
-        which exactly this entity stands. Off, it is None, which saves a pass of forward-backward.
-    nested (bool): Write all entities with a probability of at least 0.05, also overlapping ones, to the span group
+    constrain (Union[bool, str]): Where to forbid transitions that the scheme does not allow. True: in training and in
+        decoding; "decoding": not in training, so that annotations may break the scheme, as completed weak labels do.
+    scores (bool): Set `ent._.weakner_score` to the entity's marginal probability: the sum over all tag sequences that
+        contain exactly this entity. If False, it is None, which saves a forward-backward pass.
+    nested (bool): Write all entities with a probability of at least 0.05, including overlapping ones, to the span group
         `pred:<name>`, with their marginal probabilities in `attrs["scores"]`.
-    threshold (float): Entities whose probability (calibrated, if it is) is lower are not written, also without
-        `scores`.
+    threshold (float): Minimum (calibrated) probability of entities that are written, also if `scores` is False.
     head_learn_rate (float): Factor on the learning rate of the emission layer and the transitions.
-    overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
-    annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
-        probabilities, for a component that decides about it.
+    overwrite (bool): Whether to replace existing entities in `doc.ents`.
+    annotate_ents (bool): Write `doc.ents`. If False, predictions are written only to the span group `pred:<name>`, with
+        their probabilities, for another component that selects from them.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For an unknown scheme, an unusable `constrain`, or a `threshold` that is no probability.
+    RAISES (WeaknerError): If the scheme is unknown, `constrain` is invalid, or `threshold` is not in [0, 1].
     """
 
     def __init__(
@@ -81,7 +79,7 @@ class CRFNer(TaggingHead[Target]):
     ) -> None:
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
         self.annotate_ents = annotate_ents
-        self.tag_scheme = make_scheme(scheme, ()).name  # which refuses an unknown one
+        self.tag_scheme = make_scheme(scheme, ()).name  # raises an error for an unknown scheme
         if constrain not in (True, False, DECODING):
             expected = f"true, false or '{DECODING}'"
             raise WeaknerError(Errors.WK005.format(setting="constrain", value=repr(constrain), expected=expected))
@@ -93,11 +91,11 @@ class CRFNer(TaggingHead[Target]):
         self.threshold = threshold
         self._sources_checked = False
 
-    # What sources say
+    # Source features
 
     @property
     def sources_read(self) -> List[str]:
-        """RETURNS (List[str]): The weak sources whose labels the model reads beside the words."""
+        """RETURNS (List[str]): The weak sources whose labels are features of the model."""
         layer = self.model.maybe_get_ref("source_features")
         return [] if layer is None else list(layer.attrs["settings"].sources)
 
@@ -108,12 +106,12 @@ class CRFNer(TaggingHead[Target]):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Find the labels and build the model; its source features, if it has any, start as the sources' own reading.
-        What was calibrated is forgotten.
+        """Find the labels and build the model. The weights of source features, if there are any, are initialized so
+        that the model predicts the labels of the sources. The calibration is reset.
 
-        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        get_examples (Callable[[], Iterable[Example]]): Returns a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
-        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
+        labels (Optional[Sequence[str]]): The labels; None: those of the examples, sorted.
         RAISES (WeaknerError): If there are no labels.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)
@@ -129,7 +127,7 @@ class CRFNer(TaggingHead[Target]):
             set_weights(layer, self.labels, starting_weights(self.scheme, initial))
 
     def batch_loss(self, examples: List[Example]) -> Loss:
-        """As `TrainableHead` does it; the source features know which sentences are weakly labeled."""
+        """Compute the loss like `TrainableHead`, with weakly labeled sentences marked for the source features."""
         if not self.sources_read:
             return super().batch_loss(examples)
         self._check_sources(examples)
@@ -137,7 +135,7 @@ class CRFNer(TaggingHead[Target]):
             return super().batch_loss(examples)
 
     def _check_sources(self, examples: List[Example]) -> None:
-        """Warn if the first gold sentences have no labels of the sources that the model reads."""
+        """Warn if the first gold sentences have no labels of the sources that are features."""
         gold = [eg.predicted for eg in examples if len(eg.predicted) and not is_weak(eg.reference)]
         if self._sources_checked or not gold:
             return
@@ -149,15 +147,16 @@ class CRFNer(TaggingHead[Target]):
     # Training
 
     def example_labels(self, example: Example) -> Iterable[str]:
-        """The labels in what the loss learns from of an example."""
+        """Return the labels in the annotation that the loss uses."""
         return self.loss.labels(example.reference)
 
     def encode_target(self, example: Example) -> Target:
-        """What the loss learns from of an example; see its `encode`."""
+        """Return the target of an example for the loss; see its `encode`."""
         return self.loss.encode(example, self.scheme)
 
     def forward_loss(self, batch: TrainingBatch[Target]) -> Loss:
-        """The configured loss. The transition scores, which the forward pass does not use, get their gradient here."""
+        """Compute the configured loss. The transition scores, which are not used in the forward pass, get their
+        gradient here."""
         outputs, backprop = self.begin_update(batch)
         ops = self.model.ops
         parameters = crf_parameters(self.model) if self.constrain == DECODING else self._parameters()
@@ -185,7 +184,7 @@ class CRFNer(TaggingHead[Target]):
     # Prediction
 
     def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
-        """Best sequences, and probabilities of entities where the settings ask for them."""
+        """Find the best sequences, and the probabilities of entities if the settings need them."""
         parameters, batch = self._parameters(), self._restrict_to_free_tokens(docs, pad(self._biased(outputs, bias)))
         best = self.scheme.decode_all([path.tags for path in viterbi(parameters, batch)])
         wanted = self.scores or not self.annotate_ents
@@ -211,7 +210,7 @@ class CRFNer(TaggingHead[Target]):
         ]
 
     def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
-        """The best tag sequence of every Doc with its Viterbi score and its log-probability, and the marginal
+        """Return the best tag sequence of every Doc with its Viterbi score and log-probability, and the marginal
         distribution over the tags of every token.
 
         docs (Iterable[Doc]): The Docs; not changed.
@@ -243,14 +242,14 @@ class CRFNer(TaggingHead[Target]):
         return forward_backward(parameters.scaled(1 / self.temperature), cooled)
 
     def _probabilities(self, lattice: Lattice, spans: NDArray[numpy.int64]) -> Array:
-        """The probability of each span: number of the Doc, start, end and number of the label."""
+        """Compute the probabilities of spans, given as number of the Doc, start, end and number of the label."""
         scheme, labels = self.scheme, self.labels
         rows = numpy.argsort(lattice.batch.order)[spans[:, 0]]
         spelled = [(i, j, scheme.span_tags(labels[label], j - i)) for _, i, j, label in spans.tolist()]
         return numpy.exp(entity_log_probabilities(lattice, rows, spelled, scheme.continuations()))
 
     def _restrict_to_free_tokens(self, docs: List[Doc], batch: Batch) -> Batch:
-        # Tokens whose annotation has to stay are "O" to the decoder.
+        # The decoder treats tokens whose annotation must not change as "O".
         preset = [self.preset_tokens(doc) for doc in docs]
         if not any(tokens.any() for tokens in preset):
             return batch
@@ -266,5 +265,5 @@ class CRFNer(TaggingHead[Target]):
 )
 @takes_settings_of(CRFNer)
 def make_crf_ner(nlp: Language, name: str, **settings: Any) -> CRFNer:
-    """Create the component; the settings are those of `CRFNer`."""
+    """Create the component with the settings of `CRFNer`."""
     return CRFNer(nlp.vocab, name=name, **settings)

@@ -1,10 +1,10 @@
-"""The likelihood of tag sequences under a CRF, marginalized over missing tags: what the losses have in common.
+"""The likelihood of tag sequences under a CRF, marginalized over missing tags, which is common to the losses.
 
     L = log Z - log Z(allowed)
 
-where Z(allowed) sums over the tag sequences that agree with the annotation (Tsuboi et al. 2008). With a complete
-annotation this is the negative log-likelihood. Its gradient is the marginals of all paths minus those of the allowed
-ones.
+where Z(allowed) sums over the tag sequences that agree with the annotation (Tsuboi et al. 2008). For a complete
+annotation, this is the negative log-likelihood. Its gradient is the marginals of all paths minus those of the allowed
+paths.
 """
 
 from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Protocol, Sequence, Tuple, runtime_checkable
@@ -20,18 +20,18 @@ from ..crf.scaled import partition
 from ..errors import Errors, WeaknerError
 
 Weights = NDArray[numpy.float64]
-# Of emissions, per sentence (n_tokens, n_tags), and of parameters.
+# Gradients of emissions, (n_tokens, n_tags) for each sentence, and of parameters.
 Gradient = Tuple[List[Array], CRFParameters]
-# A loss per sentence; and from a weight per sentence (None: all 1) to the gradient of the weighted sum.
+# A loss per sentence, and a callback from a weight per sentence (None: all 1) to the gradient of the weighted sum.
 SentenceLosses = Tuple[Weights, Callable[[Optional[Weights]], Gradient]]
 
 
 class Target(NamedTuple):
-    """What a sentence is trained on.
+    """The target of a sentence.
 
-    tags (NDArray[Any]): Shape (n_tokens,): tag ids, -1 where missing; tag 0 is "O". For losses that take soft labels
-        perhaps shape (n_tokens, n_tags), rows that sum to 1.
-    weight (float): How much the sentence counts; to `NoiseAwareCRF`, the probability that its tags are right.
+    tags (NDArray[Any]): Shape (n_tokens,): tag ids, -1 if missing; tag 0 is "O". For losses that support soft labels
+        also shape (n_tokens, n_tags), with rows that sum to 1.
+    weight (float): Weight of the sentence; for `NoiseAwareCRF`, the probability that its tags are right.
     """
 
     tags: NDArray[Any]
@@ -42,7 +42,7 @@ class CRFGradient(NamedTuple):
     """Value and gradient of a sequence loss.
 
     loss (float): Mean over the sentences that have tokens.
-    emissions (List[Array]): Per sentence (n_tokens, n_tags), float32; the sum over sentences is differentiated.
+    emissions (List[Array]): Gradient of the sum over sentences: (n_tokens, n_tags) for each sentence, float32.
     parameters (CRFParameters): Gradient of start, transitions and end.
     """
 
@@ -56,35 +56,35 @@ class SequenceLoss(Protocol):
     """A loss over tag sequences."""
 
     def labels(self, doc: Doc) -> Iterable[str]:
-        """RETURNS (Iterable[str]): The entity labels in what the loss learns from of an annotated Doc."""
+        """RETURNS (Iterable[str]): The entity labels in the annotation of a Doc that the loss uses."""
 
     def encode(self, example: Example, scheme: TagScheme) -> Target:
-        """Read what the loss learns from off an example.
+        """Read the target of an example.
 
-        example (Example): Its reference carries the annotation; the target is on the tokens of the predicted Doc.
+        example (Example): Its reference has the annotation; the target is aligned to the tokens of the predicted Doc.
         scheme (TagScheme): The tags of the component.
         RETURNS (Target): The target.
-        RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
+        RAISES (KeyError): If the scheme lacks an entity label, which is the argument of the error.
         """
 
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
         """Compute the loss.
 
         parameters (CRFParameters): Scores of the CRF; -inf where a transition is forbidden.
-        emissions (Sequence[Array]): Per sentence (n_tokens, n_tags); sentences without tokens are allowed.
-        targets (Sequence[Target]): One per sentence.
+        emissions (Sequence[Array]): (n_tokens, n_tags) for each sentence; sentences without tokens are allowed.
+        targets (Sequence[Target]): One target per sentence.
         RETURNS (CRFGradient): Loss and gradient; zero for empty input and for sentences without any annotation.
         RAISES (WeaknerError): If the constraints allow no path that agrees with the annotation.
         """
 
 
 def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Array]) -> SentenceLosses:
-    """log Z - log Z(allowed) of every sentence.
+    """Compute log Z - log Z(allowed) of every sentence.
 
     parameters, emissions: See `SequenceLoss`.
-    tags (Sequence[Array]): Per sentence (n_tokens,), -1 where missing.
-    RETURNS (SentenceLosses): Shape (n_sentences,), at least 0; 0 for sentences without any annotation. And a callback
-        that gives the gradient.
+    tags (Sequence[Array]): (n_tokens,) for each sentence, -1 if missing.
+    RETURNS (SentenceLosses): Losses, shape (n_sentences,), 0 for sentences without any annotation; and a callback that
+        returns the gradient.
     RAISES (WeaknerError): If the constraints allow no path that agrees with the annotation.
     """
     losses = numpy.zeros(len(tags))
@@ -99,7 +99,7 @@ def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags:
     if not used:
         return losses, lambda weights: zero(parameters, emissions)[1:]
     log_z, marginals = partition(parameters, batch)
-    # Complete rows need the score of one path, rows with holes a second lattice.
+    # Complete rows need the score of one path, rows with missing tags a second lattice.
     paths = Paths(batch, numpy.maximum(padded, 0) if len(holes) else padded)
     agreeing = paths.scores(parameters)
     if len(holes):
@@ -132,7 +132,7 @@ def marginal_likelihood(
     tags: Sequence[Array],
     weights: Optional[Weights] = None,
 ) -> CRFGradient:
-    """log Z - log Z(allowed) with its gradient, each sentence times its weight.
+    """Compute log Z - log Z(allowed) with its gradient, each sentence multiplied by its weight.
 
     parameters, emissions, tags: See `sentence_losses`.
     weights (Optional[Weights]): Shape (n_sentences,); may be negative. None: all 1.
@@ -145,25 +145,25 @@ def marginal_likelihood(
 
 
 def count_sentences(emissions: Sequence[Array]) -> int:
-    """How many sentences have tokens: what the mean is taken over."""
+    """Count the sentences that have tokens, over which the mean is taken."""
     return len([scores for scores in emissions if len(scores)])
 
 
 def zero(parameters: CRFParameters, emissions: Sequence[Array]) -> CRFGradient:
-    """The loss and gradient of a batch that teaches nothing."""
+    """Return a loss and gradient of zero."""
     zeros = [numpy.zeros(e.shape, dtype="float32") for e in emissions]
     return CRFGradient(0.0, zeros, CRFParameters(*map(numpy.zeros_like, parameters)))
 
 
 def add(a: CRFGradient, b: CRFGradient) -> CRFGradient:
-    """The sum of two losses of the same batch."""
+    """Add two losses of the same batch."""
     emissions = [x + y for x, y in zip(a.emissions, b.emissions, strict=True)]
     parameters = CRFParameters(*(x + y for x, y in zip(a.parameters, b.parameters, strict=True)))
     return CRFGradient(a.loss + b.loss, emissions, parameters)
 
 
 def unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequence[int]) -> List[Array]:
-    """Split a padded gradient by sentence: float32, shapes of `emissions`, zeros for sentences that took no part."""
+    """Split a padded gradient by sentence: float32, shapes of `emissions`, zeros for sentences not in `used`."""
     result = batch.unpad(padded.astype("float32"))
     if len(used) == len(emissions):
         return result
@@ -175,14 +175,14 @@ def unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequenc
 
 
 def check_possible(log_z: Array, batch: Batch, used: Sequence[int]) -> None:
-    """Refuse sentences with which no path agrees: log_z of the agreeing ones, shape (n_rows,), is -inf."""
+    """Raise an error if no path agrees with a sentence: `log_z` of its agreeing paths, shape (n_rows,), is -inf."""
     if -numpy.inf in log_z:
         impossible = numpy.flatnonzero(log_z == -numpy.inf)
         raise WeaknerError(Errors.WK007.format(index=min(used[i] for i in batch.order[impossible])))
 
 
 def _annotated(used: List[int], batch: Batch, tags: Array) -> Tuple[List[int], Batch, Array]:
-    # Leave out sentences of which nothing is known: every path is allowed, and the loss is zero.
+    # Leave out sentences without annotation: every path is allowed, and the loss is zero.
     rows = numpy.flatnonzero((batch.mask & (tags != MISSING)).any(0))
     if len(rows) == len(used):
         return used, batch, tags

@@ -1,6 +1,6 @@
 """Losses over tag sequences. Missing tags are marginalized: see `likelihood.py`.
 
-The gradient is the sum over sentences, so that splitting a batch changes nothing. The reported value is the mean.
+Gradients are sums over sentences, so that they do not depend on the split into batches. Reported values are means.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from .likelihood import (
 
 
 class HardTags:
-    """What losses learn of a sentence that has one tag per token: a weak sentence counts by `weak_weight`."""
+    """Mixin for losses on sentences with one tag per token; weakly labeled ones have the weight `weak_weight`."""
 
     weak_weight: float
 
@@ -60,12 +60,12 @@ class CRFNegativeLogLikelihood(HardTags):
 
 @dataclass(frozen=True)
 class PartialCRF(HardTags):
-    """Marginalized CRF likelihood (Tsuboi et al. 2008) for annotations with holes.
+    """Marginal likelihood of a CRF (Tsuboi et al. 2008) for annotations with missing tags.
 
-    A model that sees no "O" at all learns that everything is an entity.
+    Without any "O" in training, a model learns to label everything as an entity.
 
-    negative_rate (float): Share of the missing tags that are taken as "O", drawn anew in every update (a CRF form
-        of negative sampling, Li et al. 2021). 0 is the pure marginal likelihood, 1 reads all that is missing as "O".
+    negative_rate (float): Share of the missing tags that are taken as "O", sampled in every update (a CRF form of
+        negative sampling, Li et al. 2021). 0 is the pure marginal likelihood; with 1, all missing tags are "O".
     weak_weight (float): Factor on the loss of weakly labeled sentences.
     """
 
@@ -83,20 +83,19 @@ class PartialCRF(HardTags):
 
 @dataclass(frozen=True)
 class SoftLabelCRF:
-    """Divergence of the CRF from soft labels, for labels that are themselves probabilities.
+    """Divergence of the CRF from soft labels, which are probabilities of tags.
 
         L = KL(q || p) = log Z - E_q[s(y)] - H(q),   q(y) proportional to prod_t q_t(y_t) over the legal sequences y
 
-    where q_t are the soft labels of token t, and s(y) the score of a tag sequence. Up to the entropy H(q), which does
-    not depend on the model, this is the expected negative log-likelihood of tags drawn from q (the noise-aware loss of
-    Ratner et al. 2016, for sequences). The gradient is the marginals of the model minus those of q.
+    where q_t are the soft labels of token t, and s(y) is the score of a tag sequence. Up to the entropy H(q), which
+    does not depend on the model, this is the expected negative log-likelihood of tags drawn from q (the noise-aware
+    loss of Ratner et al. 2016, for sequences). The gradient is the marginals of the model minus those of q.
 
-    A token about which nothing is known (its row of soft labels is 0) is given the model's own marginals, as they
-    stand, so that it teaches next to nothing. Sentences without soft labels are treated as in `PartialCRF`, so that
-    gold can be mixed in.
+    The soft labels of a missing token (a row of 0) are replaced by the model's current marginals, so that its gradient
+    is nearly 0. Sentences without soft labels are treated as in `PartialCRF`, so that gold can be added.
 
-    negative_rate (float): Share of the tokens about which nothing is known, or whose tag is missing, that are taken as
-        "O", drawn anew in every update; see `PartialCRF`.
+    negative_rate (float): Share of the missing tokens, in soft or hard labels, that are taken as "O", sampled in every
+        update; see `PartialCRF`.
     """
 
     negative_rate: float = 0.2
@@ -127,7 +126,7 @@ class SoftLabelCRF:
         given = batch.pad_like([tags[i] for i in used], 1.0, "float64")
         with numpy.errstate(divide="ignore"):
             beliefs = numpy.log(numpy.where(given.any(-1, keepdims=True), given, model.tokens))
-        # q is a chain itself: its transitions cost nothing where they are legal.
+        # q is a chain as well: the scores of its legal transitions are 0.
         legal = CRFParameters(*(numpy.where(numpy.isfinite(scores), 0.0, -numpy.inf) for scores in parameters))
         log_z_of_wanted, marginals = partition(legal, Batch(beliefs, batch.lengths, batch.order))
         check_possible(log_z_of_wanted, batch, used)
@@ -141,11 +140,11 @@ class SoftLabelCRF:
 
 @dataclass(frozen=True)
 class TokenwiseLoss(HardTags):
-    """Every token by itself, under the softmax of its emissions. Missing tags take no part.
+    """A classification loss on each token separately, with the softmax of its emissions. Missing tags have no loss.
 
-    Transitions get no gradient: they stay as the model begins, next to 0 (or as `LoadWeights` has set them).
-    Predictions still keep to the tag scheme. Robust losses are defined for classification, and meet tagging in this
-    form (the robust weakly supervised baseline of Jiang et al. 2021 is mean squared error on tokens).
+    Transitions get no gradient: they keep their initial values, near 0 (or those set by `LoadWeights`). Predictions
+    still follow the tag scheme. This form makes robust losses, which are defined for classification, usable for tagging
+    (the robust weakly supervised baseline of Jiang et al. 2021 is mean squared error on tokens).
 
     loss (ProbabilityLoss): Loss of a token's probabilities.
     weak_weight (float): Factor on the loss of weakly labeled sentences.
@@ -173,12 +172,12 @@ class TokenwiseLoss(HardTags):
 
 
 def sample_negatives(tags: Array, rate: float) -> Array:
-    """Take a share of the tokens about which nothing is known as "O". Tags: shape (n_tokens,), -1 where missing; or
-    soft labels, shape (n_tokens, n_tags), rows of 0 there."""
+    """Set a random share of the missing tokens to "O". `tags` has the shape (n_tokens,), -1 if missing; or soft labels,
+    shape (n_tokens, n_tags), a row of 0 if missing."""
     missing = tags == MISSING if tags.ndim == 1 else ~tags.any(axis=1)
     if rate == 0.0 or not missing.any():
         return tags
-    # numpy's global generator is the one that spaCy seeds with [training] seed.
+    # spaCy seeds numpy's global generator with [training] seed.
     drawn = missing & (numpy.random.uniform(size=len(tags)) < rate)
     if tags.ndim == 1:
         return numpy.where(drawn, 0, tags)
@@ -186,11 +185,11 @@ def sample_negatives(tags: Array, rate: float) -> Array:
 
 
 def _weights(targets: Sequence[Target]) -> Optional[Weights]:
-    # None, the fast way, where all count the same.
+    # None, which is faster, if all weights are 1.
     weights = [target.weight for target in targets]
     return None if set(weights) <= {1.0} else numpy.asarray(weights)
 
 
 def _expected(probabilities: Array, scores: Array) -> Array:
-    # 0 * -inf is 0 here: what cannot be does not count.
+    # 0 * -inf is 0 here: impossible events do not count.
     return (probabilities * numpy.where(probabilities > 0.0, scores, 0.0)).sum()

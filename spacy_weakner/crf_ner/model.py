@@ -22,24 +22,24 @@ def build_crf_tagger(
     source_features: Optional[Model[List[Doc], List[Floats2d]]] = None,
     linear: Optional[Model[List[Doc], List[Ints2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Build a tagger whose output are the emissions of a linear-chain CRF. Registered as
-    `spacy_weakner.CRFTagger.v1`.
+    """Build a tagger that outputs the emissions of a linear-chain CRF. Registered as `spacy_weakner.CRFTagger.v1`.
 
-    The transitions live in a `torchcrf.CRF` module (node "crf"), so weights can be exchanged with pytorch-crf. The
-    module is not run in the forward pass: losses and decoding read its parameters (`crf_parameters`) and add their
-    gradients to it (`add_crf_gradient`).
+    The transitions are in a `torchcrf.CRF` module (node "crf"), so weights can be exchanged with pytorch-crf. The
+    module is not run in the forward pass: losses and decoding read its parameters (`crf_parameters`), and losses add
+    their gradients to it (`add_crf_gradient`).
 
-    There is dropout on the token vectors; its rate is `training.dropout`.
+    Dropout is applied to the token vectors, at the rate `training.dropout`.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
-    nO (Optional[int]): Number of tags; found at initialization.
-    source_features (Optional[Model[List[Doc], List[Floats2d]]]): What sources say, e.g.
-        `spacy_weakner.SourceFeatures.v1`, added to the emissions; these start at zero then, as with `linear`.
-    linear (Optional[Model[List[Doc], List[Ints2d]]]): Features of the words, e.g.
-        `spacy_weakner.IndicatorFeatures.v1`, whose weights start at zero and are added to the emissions: with little
-        gold a linear model learns faster what holds, and the encoder what is left.
-    RETURNS (Model[List[Doc], List[Floats2d]]): Emissions, per Doc (n_tokens, n_tags).
-    RAISES (WeaknerError): If `linear` gives no indicator features.
+    nO (Optional[int]): Number of tags; inferred at initialization.
+    source_features (Optional[Model[List[Doc], List[Floats2d]]]): Scores from the labels of sources, e.g.
+        `spacy_weakner.SourceFeatures.v1`, that are added to the emissions. With them, or with `linear`, the weights of
+        the emission layer are initialized with zeros.
+    linear (Optional[Model[List[Doc], List[Ints2d]]]): Features of the words, e.g. `spacy_weakner.IndicatorFeatures.v1`.
+        Their weighted sums, with initial weights of zero, are added to the emissions: with little gold, a linear model
+        learns faster than the encoder, which learns the rest.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Emissions of each Doc, shape (n_tokens, n_tags).
+    RAISES (WeaknerError): If `linear` does not return indicator features.
     """
     rows = indicator_rows(tok2vec)
     output = Linear(nO=nO) if source_features is None and linear is None else Linear(nO=nO, init_W=zero_init)
@@ -62,20 +62,20 @@ def build_crf_tagger(
 
 
 def crf_module(model: Model) -> Any:
-    """The `torchcrf.CRF` of a tagger; None before it is initialized."""
+    """Return the `torchcrf.CRF` of a tagger; None before it is initialized."""
     node = next(node for node in model.walk() if node.name == "crf_head")
     return node.layers[1].shims[0]._model
 
 
 def crf_parameters(model: Model) -> CRFParameters:
-    """Read the transition scores of an initialized tagger: copies on the host, float64."""
+    """Copy the transition scores of an initialized tagger to the host, as float64."""
     module = crf_module(model)
     tensors = (module.start_transitions, module.transitions, module.end_transitions)
     return CRFParameters(*(tensor.detach().cpu().double().numpy() for tensor in tensors))
 
 
 def add_crf_gradient(model: Model, gradient: CRFParameters) -> None:
-    """Add to the gradients of the transition scores; `finish_update` steps them with the other weights.
+    """Add to the gradients of the transition scores, which `finish_update` updates with the other weights.
 
     model (Model): An initialized tagger.
     gradient (CRFParameters): Arrays on the host.

@@ -1,1 +1,1 @@
-"""Adapting a Transformer to text of a domain, word vectors distilled from one, and those of text."""
+"""Adaptation of a Transformer to text of a domain, distillation of its word vectors, and word vectors of text."""

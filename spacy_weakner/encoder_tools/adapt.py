@@ -20,7 +20,7 @@ from .pieces import cut_pieces
 
 MAX_LENGTH = 256
 RECEIPT = "receipt.json"
-# Of Gururangan et al.: share of the steps in which the learning rate rises; weight decay of AdamW.
+# From Gururangan et al.: share of warm-up steps; weight decay of AdamW.
 _WARMUP, _WEIGHT_DECAY = 0.06, 0.01
 # The options that an output depends on.
 _MADE_FROM = (
@@ -31,20 +31,20 @@ PRECISIONS = ("no", "bf16", "fp16")
 
 
 class AdaptReport(NamedTuple):
-    """What an encoder was trained on, and what that did."""
+    """The training data of an encoder, and the result of the training."""
 
     texts: int
-    held_out: int  # texts that were held out, to measure the loss on
-    words: int  # tokens of the corpus in both
-    pieces: int  # their pieces
-    split: int  # texts that were longer than the model reads at once, and were split
+    held_out: int  # texts held out to measure the loss
+    words: int  # tokens of all texts
+    pieces: int  # pieces of all texts
+    split: int  # texts that were split because they were longer than the model's input
     steps: int
-    loss_before: Optional[float]  # mean loss of masked pieces of the texts that were held out; None: there are none
+    loss_before: Optional[float]  # mean loss of masked pieces of the held-out texts; None: there are none
     loss_after: Optional[float]  # the same after training
-    seconds: float  # time of training, from where this run began
-    resumed: int  # step at which it began, where an earlier run was stopped; else 0
+    seconds: float  # training time of this run
+    resumed: int  # step from which an earlier run was resumed; else 0
     new_head: bool  # whether the head was trained from scratch
-    skipped: bool = False  # whether an earlier run had done it all
+    skipped: bool = False  # whether an earlier run had finished the training
 
     @property
     def perplexity_before(self) -> Optional[float]:
@@ -76,53 +76,52 @@ def adapt(
     overwrite: bool = False,
     progress: bool = False,
 ) -> AdaptReport:
-    """Go on with the pre-training of a masked language model on text of the domain (Jiang et al. 2021, Section 3.1,
-    after Gururangan et al. 2020). Labels are not looked at.
+    """Continue the pre-training of a masked language model on text of the domain (Jiang et al. 2021, Section 3.1, after
+    Gururangan et al. 2020). Labels are not used.
 
-    Every Doc is a sequence of its own, as it will be for the tagger; sequences of similar length share a batch, so that
-    little is padding. (Packing several into one would save no more, and would show the model texts that it never meets
-    again.) One epoch is the paper's choice; batch size, learning rate, mask rate and length are those of the authors'
-    script, warm-up and weight decay those of Gururangan et al.
+    Each Doc is a sequence of its own, as it will be for the tagger. Sequences of similar length share a batch, so that
+    there is little padding. (Packing several into one sequence would save no more, and would train on texts that the
+    model never meets again.) One epoch is the paper's choice; batch size, learning rate, mask rate and length are those
+    of the authors' script, warm-up and weight decay those of Gururangan et al.
 
-    The output is a folder of Hugging Face, with head and tokenizer, that `name` of
-    `spacy_weakner.TransformerEncoder.v1` takes. It is written whole or not at all. Beside it, in `<output>.work`, are
-    checkpoints while the training runs: after an interrupt the same call goes on from the last one. A finished output
-    is not made again.
+    The output is a Hugging Face folder with head and tokenizer, for `name` of `spacy_weakner.TransformerEncoder.v1`. It
+    is written whole or not at all. During the training, checkpoints are stored beside it, in `<output>.work`: after an
+    interrupt, the same call continues from the last one. A finished output is not made again.
 
-    For several GPUs start it with torchrun, here on four:
+    For several GPUs, start it with torchrun, here on four:
 
         torchrun --nproc-per-node 4 -m spacy_weakner encoder adapt text.jsonl.gz encoder --model roberta-base --gpu-id 0
 
-    inputs (Sequence[Path]): Corpora in any format, for a multilingual model one per language: files or folders.
+    inputs (Sequence[Path]): Corpora in any format: files or folders; for a multilingual model, one per language.
     output_path (Path): Folder for the adapted encoder.
-    model (Union[str, Path]): Encoder to begin with: a folder of Hugging Face or a name, with weights as safetensors.
-    max_length (Optional[int]): Pieces per sequence, special ones included; longer texts are split. None: 256, or what
-        the model can read if that is less.
-    eval_share (float): Share of the texts that is held out, to measure the loss before and after. Their contents
-        decide, so that equal texts are all held out or all trained on.
-    epochs (int): How often all texts are gone through.
-    max_steps (Optional[int]): Number of steps; if given, `epochs` does not count.
-    batch_size (int): Texts per step, shared by all GPUs.
-    learn_rate (float): Highest learning rate; it falls to zero linearly.
-    mask_rate (float): Share of the pieces to predict. They are drawn anew in every epoch.
+    model (Union[str, Path]): Encoder to start from: a Hugging Face folder or name, with weights as safetensors.
+    max_length (Optional[int]): Pieces per sequence, special ones included; longer texts are split. None: 256, or the
+        maximum of the model if it is lower.
+    eval_share (float): Share of the texts held out to measure the loss before and after training. It is drawn by
+        content, so that equal texts are all held out or all trained on.
+    epochs (int): Number of passes over all texts.
+    max_steps (Optional[int]): Number of steps; if given, `epochs` is ignored.
+    batch_size (int): Texts per step, over all GPUs.
+    learn_rate (float): Highest learning rate; it decays linearly to zero.
+    mask_rate (float): Share of the pieces to predict. They are drawn again in each epoch.
     train_head (bool): If the checkpoint has no head for masked-language modeling, train a new one with the encoder.
     mixed_precision (str): "no", "bf16" or "fp16", on a GPU.
-    gpu_id (int): The GPU; -1 is the CPU. Where torchrun starts several processes (torchrun --nproc-per-node 4 -m
-        spacy_weakner encoder adapt ... --gpu-id 0), each takes its own.
+    gpu_id (int): The GPU; -1 is the CPU. If torchrun starts several processes (torchrun --nproc-per-node 4 -m
+        spacy_weakner encoder adapt ... --gpu-id 0), each uses its own.
     seed (int): Seed of all draws.
     save_steps (int): Steps between checkpoints.
     lang: See `convert`.
     overwrite (bool): Replace an encoder that was made from other input, or with other settings or code.
     progress (bool): Show progress.
     RETURNS (AdaptReport): What was done.
-    RAISES (WeaknerError): For missing packages, unusable settings, missing, malformed or empty input, an encoder that
-        cannot be loaded or has no head, an output of something else, and if the loss is not a number.
+    RAISES (WeaknerError): For missing packages, invalid settings, missing, malformed or empty input, an encoder that
+        cannot be loaded or has no head, an output with other contents, and if the loss is not finite.
     """
     options = {name: value for name, value in locals().items() if name in _MADE_FROM}
     _check_settings({**options, "gpu_id": gpu_id, "save_steps": save_steps})
     require("transformers", "accelerate", extra="transformers")
     _check("inputs", inputs, len(inputs) > 0, "at least one corpus")
-    # An empty path would be the folder that one is in.
+    # An empty path would be the current folder.
     _check("model", model, str(model) != "", "the folder or name of a Transformer (in a workflow --vars.transformer)")
     inputs, output = [Path(path) for path in inputs], Path(output_path).resolve()
     folder = Path(model) if Path(model).is_dir() else None
@@ -134,7 +133,7 @@ def adapt(
         "inputs": [hash_path(path) for path in inputs],
         **options,
     }
-    # Checkpoints of other settings are never gone on from.
+    # A training is never resumed from checkpoints of other settings.
     work = output.with_name(f"{output.name}.work") / hash_settings(made_from)[:16]
     check_output([*inputs, *files, *([folder] if folder else [])], [output, work.parent])
     from .trainer import last_checkpoint, make_arguments, train
@@ -155,7 +154,7 @@ def adapt(
         )
         args.per_device_train_batch_size = args.per_device_eval_batch_size = max(1, batch_size // args.world_size)
         is_main = args.process_index == 0
-        # The others then find all of it done.
+        # The other processes then find everything done.
         with args.main_process_first(local=False):
             if is_main:
                 stack.enter_context(locked(output))
@@ -166,7 +165,7 @@ def adapt(
             length = _sequence_length(max_length, masked_lm.tokenizer, max_pieces(masked_lm))
             if is_main:
                 work.mkdir(parents=True, exist_ok=True)
-                # Without a checkpoint nothing is worth keeping.
+                # Without a checkpoint, nothing needs to be kept.
                 stack.callback(lambda: _remove_work(work) if last_checkpoint(work) is None else None)
         readers = (read_corpus(p, corpus_language(p, lang).blank(), Reading(misaligned="drop")) for p in inputs)
         how: Dict[str, Any] = {"max_length": length, "eval_share": eval_share, "seed": seed}
@@ -198,7 +197,7 @@ def adapt(
 
 
 def _finished(output: Path, made_from: Dict[str, Any], overwrite: bool) -> Optional[Receipt]:
-    """The receipt of an output that need not be made again."""
+    """Return the receipt of an output that need not be made again."""
     if not output.exists() or (output.is_dir() and not any(output.iterdir())):
         return None
     receipt = Receipt.read(output / RECEIPT) or Receipt({})
@@ -217,7 +216,7 @@ def _files(folder: Path) -> Set[str]:
 def _remove_work(work: Path) -> None:
     shutil.rmtree(work, ignore_errors=True)
     with suppress(OSError):
-        work.parent.rmdir()  # unless other runs have left something
+        work.parent.rmdir()  # unless other runs have left files
 
 
 # Settings

@@ -1,4 +1,4 @@
-"""Which words stand near each other in a text, and word vectors made of that."""
+"""Counts of neighboring words in a text, and word vectors computed from them."""
 
 from random import Random
 from typing import Any, Dict, List, Sequence
@@ -13,14 +13,14 @@ from ..linear.word_clusters import fold
 Ids = NDArray[numpy.int32]
 Matrix = NDArray[numpy.float32]
 OFFSETS = (-2, -1, 1, 2)
-# Tokens that are counted at once.
+# Tokens that are counted at a time.
 _CHUNK = 1_000_000
 _BEYOND = -1
 
 
 class Sample:
-    """Sentences of a text as ids of their folded words (see `fold`), each with the same probability: of more than
-    `limit` between half of it and all."""
+    """A sample of sentences as ids of their folded words (see `fold`), all with the same probability. Of more than
+    `limit` sentences, it holds about `limit` / 2 to `limit`."""
 
     def __init__(self, limit: int, seed: int) -> None:
         self.limit = limit
@@ -35,7 +35,7 @@ class Sample:
         self._known: Dict[int, int] = {}
 
     def add(self, doc: Doc) -> None:
-        """Add a sentence, perhaps."""
+        """Add a sentence, if it is drawn."""
         self.read += 1
         if self._share < 1.0 and self._random.random() >= self._share:
             return
@@ -59,7 +59,7 @@ class Sample:
         return found
 
     def frequent(self, min_count: int) -> Ids:
-        """Words that occur often enough, the most frequent first."""
+        """Return the words that occur at least `min_count` times, the most frequent first."""
         counts = numpy.zeros(len(self.words), dtype="int64")
         for part in _chunks(self.sentences):
             counts += numpy.bincount(part[part != _BEYOND], minlength=len(counts))
@@ -68,7 +68,7 @@ class Sample:
 
 
 def _chunks(sentences: Sequence[Ids]) -> Any:
-    """Sentences in a row, with the places beyond their ends between them."""
+    """Yield sentences concatenated with padding between them."""
     beyond, parts, size = numpy.full(max(OFFSETS), _BEYOND, dtype="int32"), [], 0
     for ids in sentences:
         parts += [ids, beyond]
@@ -81,7 +81,7 @@ def _chunks(sentences: Sequence[Ids]) -> Any:
 
 
 def count(sentences: Sequence[Ids], words: Ids, contexts: int) -> Any:
-    """How often words, the most frequent first, have one of the first `contexts` of them at each of `OFFSETS`: a
+    """Count how often words, the most frequent first, have each of the first `contexts` words at each of `OFFSETS`: a
     csr_matrix of shape (n_words, n_offsets * n_contexts)."""
     from scipy.sparse import csr_matrix
 
@@ -89,7 +89,7 @@ def count(sentences: Sequence[Ids], words: Ids, contexts: int) -> Any:
     shape = (len(words), len(OFFSETS) * n_contexts)
     total = csr_matrix(shape, dtype="float32")
     n_ids = 1 + max((int(ids.max()) for ids in sentences), default=0)
-    rows = numpy.full(n_ids + 1, _BEYOND, dtype="int32")  # the last is that of what is beyond
+    rows = numpy.full(n_ids + 1, _BEYOND, dtype="int32")  # the last row is for the padding
     rows[words] = numpy.arange(len(words))
     for part in _chunks(sentences):
         part = rows[part]
@@ -104,7 +104,7 @@ def count(sentences: Sequence[Ids], words: Ids, contexts: int) -> Any:
 
 
 def information(counts: Any) -> Any:
-    """Positive pointwise mutual information, max(0, log(n_ij n / (n_i n_j)))."""
+    """Return the positive pointwise mutual information, max(0, log(n_ij n / (n_i n_j)))."""
     found = counts.tocoo()
     rows, columns = (numpy.asarray(counts.sum(axis=axis), dtype="float64").ravel() for axis in (1, 0))
     values = found.data * rows.sum() / (rows[found.row] * columns[found.col])
@@ -115,8 +115,8 @@ def information(counts: Any) -> Any:
 
 
 def decompose(matrix: Any, width: int, seed: int) -> Matrix:
-    """Left singular vectors times the at most `width` largest singular values of a csr_matrix, shape (n, width); the
-    decomposition is approximate."""
+    """Return the left singular vectors times the (at most `width`) largest singular values of a csr_matrix, shape (n,
+    width). The decomposition is approximate."""
     from sklearn.utils.extmath import randomized_svd
 
     width = min(width, *matrix.shape)

@@ -1,5 +1,5 @@
-"""Distills a Transformer into vectors of subwords (pieces), for encoders that are small and know words before they are
-trained."""
+"""Distills a Transformer into vectors of subwords (pieces), for small encoders that need information on words before
+training."""
 
 from collections import Counter
 from pathlib import Path
@@ -18,30 +18,30 @@ from ..runtime.lock import holding
 from ..runtime.output import check_folder
 from .subword_vectors import fit_pieces, means, principal, similarity
 
-# Of several pieces, the most frequent ones; to learn from and, every so-many-th, to measure by.
+# Of words with several pieces, the most frequent ones are used, and one in _HELD_OUT is held out.
 _MAX_WORDS, _HELD_OUT = 20_000, 20
-# Chosen on words of train that were held out, BC5CDR and CoNLL-2003: 0.1 to 0.3 give the same.
+# Chosen on held-out words of the training sets of BC5CDR and CoNLL-2003: 0.1 to 0.3 give the same result.
 _STRENGTH = 0.3
 _BATCH = 256
 Word = Tuple[int, ...]
 
 
 class DistillReport(NamedTuple):
-    """The table, and how well it fits."""
+    """The table, and the quality of the fit."""
 
     pieces: int
     width: int  # width of their vectors
-    words: int  # different words of the corpora
-    cut: int  # those of several pieces that the vectors were fitted to
-    held_out: int  # further ones that were held out, to measure by
-    # Mean cosine of the Transformer's vectors of these and the means of the vectors of their pieces, each piece read by
-    # itself.
+    words: int  # distinct words of the corpora
+    cut: int  # words of several pieces that the vectors were fitted to
+    held_out: int  # further words, held out to measure the fit
+    # Mean cosine between the Transformer's vectors of the held-out words and the means of their pieces' vectors, where
+    # each piece was encoded alone.
     before: float
-    after: float  # the same once they are fitted, before directions are left out
+    after: float  # the same after fitting, before the dimensions are reduced
 
 
 class LoneWords:
-    """A Transformer that reads words without context: the vector of a word is the mean of the last layer over its
+    """A Transformer that encodes words without context: the vector of a word is the mean of the last layer over its
     pieces."""
 
     def __init__(self, name: Union[str, Path], gpu_id: int = -1) -> None:
@@ -52,7 +52,7 @@ class LoneWords:
             raise WeaknerError(Errors.WK432.format(gpu_id=gpu_id, reason="torch finds no such GPU"))
         self._device = torch.device("cpu" if gpu_id < 0 else f"cuda:{gpu_id}")
         self._model = model.to(self._device).eval()
-        # Many models come with a tokenizer that fills every text up to a length.
+        # Many models have a tokenizer that pads each text to a fixed length.
         self.cutter = load_tokenizer(tokenizer.backend_tokenizer.to_str())
         self.n_pieces = count_pieces(self.cutter)
         self._before, self._after = special_pieces(self.cutter, "a")
@@ -63,10 +63,10 @@ class LoneWords:
             raise WeaknerError(Errors.WK353.format(name=name, reason="its tokenizer has pieces without embeddings"))
 
     def __call__(self, words: Sequence[Sequence[int]], *, progress: bool = False, desc: str = "words") -> Vectors:
-        """Vectors of words, each of at least one and at most `longest` pieces. Shape (n_words, width)."""
+        """Return the vectors of words, each of at least one and at most `longest` pieces. Shape (n_words, width)."""
         import torch
 
-        # Those of a length together, so that none is padded.
+        # Words of the same length form a batch, so that none is padded.
         order = sorted(range(len(words)), key=lambda i: (len(words[i]), i))
         vectors = numpy.zeros((len(words), self._model.config.hidden_size), dtype="float32")
         bar = Progress[Any](total=len(words), desc=desc, unit="word", enabled=progress)
@@ -102,23 +102,23 @@ def distill(
     lang: Optional[str] = None,
     progress: bool = False,
 ) -> DistillReport:
-    """Make a table of vectors of word pieces, for `spacy_weakner.PieceVectors.v1` and
-    `spacy_weakner.StaticPieces.v1`. A Transformer reads every piece of its vocabulary alone (Tulkens and van Dongen,
-    2024, model2vec), and the words of the corpora that have several pieces. The vectors are those of the pieces,
-    without the mean over words, and then fitted, so that means over pieces come near the Transformer's vectors of the
-    words (`subword_vectors.fit_pieces`). Of all directions those stay in which words differ most.
+    """Make a table of word-piece vectors, for `spacy_weakner.PieceVectors.v1` and `spacy_weakner.StaticPieces.v1`. A
+    Transformer encodes each piece of its vocabulary alone (Tulkens and van Dongen, 2024, model2vec), and the words of
+    the corpora that have several pieces. The piece vectors are centered on the mean over words, and then fitted, so
+    that their means come near the Transformer's vectors of whole words (`subword_vectors.fit_pieces`). The dimensions
+    in which words differ most are kept.
 
-    inputs (Sequence[Path]): Corpora in any format; labels are not looked at.
-    output_path (Path): Folder for the table, in the form of model2vec; written whole or not at all.
-    model (Union[str, Path]): The Transformer: a folder of Hugging Face or a name, with weights as safetensors.
-    width (int): Width of the vectors, at most; never more than the Transformer's.
-    overwrite (bool): Replace a folder that exists.
+    inputs (Sequence[Path]): Corpora in any format; labels are not used.
+    output_path (Path): Folder for the table, in the format of model2vec; written whole or not at all.
+    model (Union[str, Path]): The Transformer: a Hugging Face folder or name, with weights as safetensors.
+    width (int): Maximum width of the vectors; never more than the width of the Transformer.
+    overwrite (bool): Replace an existing folder.
     gpu_id (int): The GPU; -1 is the CPU.
     lang: See `convert`.
     progress (bool): Show progress.
-    RETURNS (DistillReport): The table, and how well it fits.
-    RAISES (WeaknerError): If there is no such Transformer or GPU, an input cannot be read, or the output is there, or
-        is an input or the Transformer.
+    RETURNS (DistillReport): The table, and the quality of the fit.
+    RAISES (WeaknerError): If there is no such Transformer or GPU, an input cannot be read, or the output exists, or is
+        an input or the Transformer.
     """
     check_range("width", width, 1, None)
     check_range("gpu_id", gpu_id, -1, None)
@@ -132,7 +132,7 @@ def distill(
     different = set()
     for path in paths:
         nlp = corpus_language(path, lang).blank()
-        docs = read_corpus(path, nlp, Reading(misaligned="drop"))  # labels are not looked at
+        docs = read_corpus(path, nlp, Reading(misaligned="drop"))  # labels are not used
         for doc in Progress(docs, desc=f"pieces {path.name}", unit="doc", enabled=progress):
             for token in doc:
                 if not token.is_space:

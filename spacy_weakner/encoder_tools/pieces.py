@@ -1,4 +1,4 @@
-"""Text as word pieces."""
+"""Conversion of text to word pieces."""
 
 from array import array
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ class PieceCounts:
 
     texts: int = 0  # texts to train on
     held_out: int = 0  # texts that were held out
-    words: int = 0  # tokens of the corpus in both
-    pieces: int = 0  # their pieces, without special ones
-    split: int = 0  # texts that were too long, and were split
+    words: int = 0  # tokens of all texts
+    pieces: int = 0  # pieces of all texts, without special ones
+    split: int = 0  # texts that were split because they were too long
 
 
 class Pieces:
-    """Sequences of pieces, as a data set for a `Trainer`: four bytes a piece."""
+    """Sequences of pieces, as a data set for a `Trainer`, with four bytes per piece."""
 
     def __init__(self) -> None:
         self._ids, self._starts = array("i"), array("q", [0])
@@ -45,9 +45,9 @@ class Pieces:
 def cut_pieces(
     docs: Iterable[Doc], tokenizer: Any, *, max_length: int, eval_share: float, seed: int, progress: bool = False
 ) -> Tuple[Pieces, Pieces, PieceCounts]:
-    """Cut texts into pieces: sequences to train on, and those of a share of the texts that is held out.
+    """Convert texts to pieces: return the sequences to train on, those of the held-out texts, and the counts.
 
-    Longer texts than `max_length`, special pieces included, are split. What is held out depends on the contents and the
+    Texts longer than `max_length`, special pieces included, are split. Texts are held out by their contents and the
     seed, so that equal texts are all held out or all trained on.
     """
     train, held_out, counts = Pieces(), Pieces(), PieceCounts()
@@ -74,7 +74,7 @@ def _counted(docs: Iterable[Doc], counts: PieceCounts) -> Iterator[str]:
 
 
 def _encode(texts: List[str], tokenizer: Any, max_length: int) -> List[List[List[int]]]:
-    """Per text its sequences of ids. A text of which the tokenizer leaves nothing has none."""
+    """Return the sequences of ids of each text; none if the tokenizer leaves nothing of the text."""
     found = tokenizer(texts, truncation=True, max_length=max_length, return_overflowing_tokens=True)
     result: List[List[List[int]]] = [[] for _ in texts]
     for ids, text in zip(found["input_ids"], found["overflow_to_sample_mapping"], strict=True):

@@ -1,4 +1,4 @@
-"""Makes a pipeline whose Transformers compute with int8, which is smaller and faster on a CPU."""
+"""Converts a pipeline so that its Transformers compute in int8, which is smaller and faster on a CPU."""
 
 import logging
 import shutil
@@ -20,33 +20,33 @@ from ..runtime.lock import holding
 from ..runtime.output import check_folder
 
 _TRANSFORMER, _ONNX = "spacy_weakner.TransformerEncoder.v1", "spacy_weakner.OnnxEncoder.v1"
-# Settings that both have.
+# Settings that both encoders have.
 _KEPT = ("width", "pooling", "max_length", "stride")
 _TOLERANCE = 1e-3
 
 
 class QuantizeReport(NamedTuple):
-    """What became of a pipeline."""
+    """The result of a quantization."""
 
-    encoders: int  # transformers that were quantized
-    before: int  # bytes of the pipeline
-    after: int  # bytes of the new one
+    encoders: int  # Transformers that were quantized
+    before: int  # size of the pipeline in bytes
+    after: int  # size of the new pipeline in bytes
 
 
 @holding("output_path")
 def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = False) -> QuantizeReport:
-    """Write a pipeline whose Transformers compute with int8, for prediction on a CPU: weights are rounded per column,
-    what they are multiplied with per text. ONNX Runtime runs them. Predictions differ a little.
+    """Write a pipeline whose Transformers compute in int8, for prediction on a CPU: weights are quantized per column,
+    and their inputs per text. ONNX Runtime runs the Transformers. Predictions differ slightly.
 
-    Each `spacy_weakner.TransformerEncoder.v1`, of a head or shared, becomes a `spacy_weakner.OnnxEncoder.v1`, which
-    cannot be trained; all else stays as it is.
+    Each `spacy_weakner.TransformerEncoder.v1`, in a head or shared, becomes a `spacy_weakner.OnnxEncoder.v1`, which
+    cannot be trained; everything else is kept.
 
     model (Union[str, Path]): The pipeline: its folder, or the name of an installed package.
     output_path (Path): Folder for the quantized pipeline; written whole or not at all.
-    overwrite (bool): Replace a folder that exists.
-    RETURNS (QuantizeReport): What became of it.
-    RAISES (WeaknerError): If a package is missing, the pipeline cannot be loaded or has no such encoder, one cannot be
-        expressed in ONNX, or the output is there, or is the pipeline.
+    overwrite (bool): Replace an existing folder.
+    RETURNS (QuantizeReport): The result.
+    RAISES (WeaknerError): If a package is missing, the pipeline cannot be loaded or has no such encoder, an encoder
+        cannot be exported to ONNX, or the output exists, or is the pipeline.
     """
     require("onnx", "onnxruntime", extra="onnx")
     output_path = Path(output_path)
@@ -57,7 +57,7 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
     encoders = 0
     with atomic_path(output_path) as folder:
         shutil.copytree(nlp.path, folder)
-        # Those that are disabled, too.
+        # This includes disabled components.
         pipes: List[Tuple[str, Any]] = nlp.components
         for name, pipe in pipes:
             nodes = pipe.model.walk() if isinstance(getattr(pipe, "model", None), Model) else ()
@@ -81,7 +81,7 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
 
 
 def _renamed(block: Any) -> Any:
-    """A block of a config with the other encoder."""
+    """Return a block of a config with the other encoder."""
     if not isinstance(block, dict):
         return block
     if block.get("@architectures") == _TRANSFORMER:
@@ -97,7 +97,7 @@ def _quantized(encoder: Model, name: str) -> Model:
     with TemporaryDirectory() as folder:
         exact, rounded = Path(folder, "exact.onnx"), Path(folder, "rounded.onnx")
         export(reader.transformer, exact, name)
-        # It recommends a further step through the root logger, which changes nothing here.
+        # The root logger recommends a further step, which changes nothing here.
         logging.disable(logging.WARNING)
         try:
             quantize_dynamic(exact, rounded, per_channel=True, weight_type=QuantType.QInt8)
@@ -109,8 +109,8 @@ def _quantized(encoder: Model, name: str) -> Model:
 
 
 def export(transformer: Any, path: Path, name: str) -> None:
-    """Write a Transformer as ONNX, from ids of shape (1, n_pieces) to float32 vectors of shape (n_pieces, width), and
-    check that it computes the same. The name is that of the component, for messages."""
+    """Export a Transformer to ONNX, from ids of shape (1, n_pieces) to float32 vectors of shape (n_pieces, width), and
+    check that it gives the same results. `name` is that of the component, for messages."""
     import torch
 
     class OneText(torch.nn.Module):
@@ -125,7 +125,7 @@ def export(transformer: Any, path: Path, name: str) -> None:
     draw = numpy.random.RandomState(0)
     texts = [draw.randint(transformer.config.vocab_size, size=(1, length), dtype="int64") for length in (12, 1, 5, 16)]
     try:
-        # torch's newer exporter needs further packages, and what it makes is slower.
+        # torch's newer exporter requires additional packages, and its output is slower.
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             expected = [module(torch.as_tensor(ids)).numpy() for ids in texts]
@@ -143,7 +143,7 @@ def export(transformer: Any, path: Path, name: str) -> None:
         found = [session.run(None, {"ids": ids})[0] for ids in texts]
         same = all(numpy.abs(a - b).max() < _TOLERANCE for a, b in zip(expected, found, strict=True))
         reason = "" if same else "what it computes in ONNX is something else"
-    # Exporter and runtime raise errors of many kinds.
+    # Exporter and runtime raise many kinds of errors.
     except Exception as error:
         reason = f"ONNX cannot express it ({(str(error).strip() or repr(error)).splitlines()[0]})"
     if reason:
@@ -152,9 +152,9 @@ def export(transformer: Any, path: Path, name: str) -> None:
 
 @contextmanager
 def _rows_scaled(transformer: Any) -> Iterator[None]:
-    """Let layers that read the wide inner vectors of a Transformer divide each by its largest number, and multiply
-    their output with it. The result is the same, but less is lost where all vectors of a text are rounded by the
-    largest number in any: these differ most, since no normalization stands before them."""
+    """Let layers that read the wide inner vectors of a Transformer divide each vector by its largest number and
+    multiply their output by it. The result is the same, but less precision is lost when all vectors of a text are
+    quantized by their common maximum: these vectors differ most in size, since no normalization precedes them."""
     import torch
 
     def scaled(layer: Any, args: Any, output: Any) -> Any:

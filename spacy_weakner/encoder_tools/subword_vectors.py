@@ -1,4 +1,4 @@
-"""Vectors of subwords (pieces) whose means are the vectors of words."""
+"""Fitting of subword (piece) vectors whose means are the vectors of words."""
 
 from typing import Callable, List, Sequence
 
@@ -9,17 +9,17 @@ from ..linear.pieces import Vectors
 
 Ids = NDArray[numpy.int64]
 _ITERATIONS = 100
-# Of the length that the residuals begin with.
+# Relative to the length of the initial residuals.
 _TOLERANCE = 1e-4
 
 
 class Cuts:
-    """Words as pieces, at least one each: a matrix A with a row per word that takes the mean of its pieces."""
+    """Words as pieces, at least one each: a matrix A with one row per word, which averages the word's pieces."""
 
     def __init__(self, words: Sequence[Sequence[int]]) -> None:
         self.lengths: Ids = numpy.asarray([len(pieces) for pieces in words], dtype="int64")
         flat: Ids = numpy.asarray([piece for pieces in words for piece in pieces], dtype="int64")
-        # Of all pieces only those that occur: the others stay as they are.
+        # Only pieces that occur: the others are not changed.
         self.pieces, self._columns = numpy.unique(flat, return_inverse=True)
         self._rows = numpy.repeat(numpy.arange(len(words)), self.lengths)
         self._starts = numpy.cumsum(self.lengths) - self.lengths
@@ -27,25 +27,25 @@ class Cuts:
         self._firsts = numpy.searchsorted(self._columns[self._order], numpy.arange(len(self.pieces)))
 
     def means(self, vectors: Vectors) -> Vectors:
-        """A X: from vectors of `pieces` to those of the words."""
+        """Return A X: from vectors of `pieces` to vectors of words."""
         sums: Vectors = numpy.add.reduceat(vectors[self._columns], self._starts)
         return sums / self.lengths[:, None].astype("float32")
 
     def back(self, words: Vectors) -> Vectors:
-        """A' Y: from vectors of words to sums of them at `pieces`."""
+        """Return A' Y: from vectors of words to their sums at `pieces`."""
         shares: Vectors = words / self.lengths[:, None].astype("float32")
         sums: Vectors = numpy.add.reduceat(shares[self._rows[self._order]], self._firsts)
         return sums
 
 
 def fit_pieces(vectors: Vectors, words: Sequence[Sequence[int]], targets: Vectors, strength: float) -> Vectors:
-    """Change vectors of pieces so that their means come near the vectors of words: ridge regression towards what they
-    were,
+    """Fit piece vectors so that their means approximate the vectors of words, by ridge regression towards the initial
+    vectors:
 
         min_E  sum_w | mean_{p in w} e_p - y_w |^2  +  strength * sum_p | e_p - e0_p |^2
 
-    Vectors e0 and result: (n_pieces, width); targets y: (n_words, width). No word is without pieces; pieces of no word
-    stay as they are.
+    The vectors e0 and the result have shape (n_pieces, width), the targets y (n_words, width). Each word has at least
+    one piece; pieces of no word are not changed.
     """
     fitted = vectors.copy()
     if len(words):
@@ -57,8 +57,8 @@ def fit_pieces(vectors: Vectors, words: Sequence[Sequence[int]], targets: Vector
 
 
 def solve(times: Callable[[Vectors], Vectors], wanted: Vectors) -> Vectors:
-    """Solve M X = B by conjugate gradients, all columns side by side; `times` multiplies by M, which is symmetric and
-    positive definite."""
+    """Solve M X = B by conjugate gradients, for all columns in parallel; `times` multiplies by M, which is symmetric
+    and positive definite."""
     found = numpy.zeros_like(wanted)
     residual, direction = wanted.copy(), wanted.copy()
     size = (residual**2).sum(axis=0)
@@ -76,8 +76,8 @@ def solve(times: Callable[[Vectors], Vectors], wanted: Vectors) -> Vectors:
 
 
 def principal(vectors: Vectors, width: int) -> Vectors:
-    """Directions in which vectors with a mean of 0 differ most. Shape (old width, width), orthonormal columns; of each
-    the largest number is positive."""
+    """Return the directions in which vectors with mean 0 vary most. Shape (old width, width), with orthonormal columns;
+    the largest component of each is positive."""
     _, directions = numpy.linalg.eigh(vectors.T.astype("float64") @ vectors.astype("float64"))
     directions = directions[:, ::-1][:, :width]
     largest = directions[numpy.abs(directions).argmax(axis=0), numpy.arange(directions.shape[1])]
@@ -85,7 +85,7 @@ def principal(vectors: Vectors, width: int) -> Vectors:
 
 
 def similarity(one: Vectors, other: Vectors) -> float:
-    """Mean cosine of rows, shape (n, width) each; 1 if there are none."""
+    """Return the mean cosine of rows, shape (n, width) each; 1 if there are none."""
     if not len(one):
         return 1.0
     lengths = numpy.linalg.norm(one, axis=1) * numpy.linalg.norm(other, axis=1)
@@ -93,7 +93,7 @@ def similarity(one: Vectors, other: Vectors) -> float:
 
 
 def means(vectors: Vectors, words: Sequence[Sequence[int]]) -> Vectors:
-    """Shape (n_words, width): means of pieces; 0 for a word without."""
+    """Return the means of pieces, shape (n_words, width); 0 for a word without pieces."""
     rows: List[Vectors] = [
         vectors[list(pieces)].mean(axis=0) if pieces else numpy.zeros_like(vectors[0]) for pieces in words
     ]

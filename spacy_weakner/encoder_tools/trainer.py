@@ -1,5 +1,5 @@
-"""Masked-language-model training with the `Trainer` of transformers. It imports torch and transformers: import it in a
-function."""
+"""Masked-language-model training with the `Trainer` of transformers. This module imports torch and transformers: import
+it within a function."""
 
 import json
 import math
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 else:
     from transformers import Trainer
 
-# Other processes wait while the first one reads the corpus.
+# Seconds that other processes wait while the first one reads the corpus.
 _PATIENCE_SECONDS = 24 * 3600
 _IGNORED = -100
 _STATE = "trainer_state.json"
 
 
 class Trained(NamedTuple):
-    """Mean loss of the masked pieces of held-out sequences before and after (None: there are none), the number of
-    steps, the step of the checkpoint that the training went on from, and its seconds."""
+    """The mean loss of the masked pieces of held-out sequences before and after training (None: there are none), the
+    number of steps, the step from which the training was resumed, and its seconds."""
 
     before: Optional[float]
     after: Optional[float]
@@ -42,8 +42,8 @@ class Trained(NamedTuple):
 
 
 class Arguments(TrainingArguments):
-    """Settings of a `Trainer` that uses one GPU, the current one of torch. By default it takes all that it sees, and
-    splits batches between them in one process; that is slower than the processes of torchrun, which have one each."""
+    """Settings of a `Trainer` that uses one GPU, torch's current one. By default, a `Trainer` uses all visible GPUs and
+    splits batches between them in one process, which is slower than torchrun with one process per GPU."""
 
     @property
     def device(self) -> Any:
@@ -58,22 +58,22 @@ class Arguments(TrainingArguments):
 def make_arguments(
     folder: Path, *, gpu_id: int, mixed_precision: str, warmup: float = 0.0, **settings: Any
 ) -> Arguments:
-    """Settings of the `Trainer`, whose checkpoints go to a folder; `warmup` is a share of the steps. From here on, the
-    processes of torchrun can wait for each other."""
+    """Return the settings of the `Trainer`, whose checkpoints are written to a folder; `warmup` is a share of the
+    steps. After this call, the processes of torchrun can wait for each other."""
     count = torch.cuda.device_count()
     if gpu_id >= count:
         raise WeaknerError(Errors.WK432.format(gpu_id=gpu_id, reason=f"torch finds {count}"))
     if mixed_precision == "bf16" and not torch.cuda.is_bf16_supported():
         expected = "fp16 or no, since this GPU has no bf16"
         raise WeaknerError(Errors.WK005.format(setting="mixed_precision", value=mixed_precision, expected=expected))
-    # Versions of transformers have other names for these.
+    # The names of these settings depend on the version of transformers.
     names = Arguments.__dataclass_fields__
     settings["warmup_ratio" if "warmup_ratio" in names else "warmup_steps"] = warmup
     if "group_by_length" in names:
         settings["group_by_length"] = True
     else:
         settings["train_sampling_strategy"] = "group_by_length"
-    # Accelerate reads it from there, and would find that of an earlier run.
+    # Accelerate reads this variable, which may still have the value of an earlier run.
     os.environ["ACCELERATE_MIXED_PRECISION"] = mixed_precision
     args = Arguments(
         output_dir=str(folder),
@@ -101,7 +101,7 @@ def make_arguments(
 def train(
     masked_lm: MaskedLM, sequences: Pieces, held_out: Pieces, args: Arguments, *, mask_rate: float, progress: bool
 ) -> Trained:
-    """Train a masked language model; go on from the last checkpoint in the folder, if there is one."""
+    """Train a masked language model, resuming from the last checkpoint in the folder, if there is one."""
     checkpoint = last_checkpoint(Path(str(args.output_dir)))
     resumed = 0 if checkpoint is None else _step(checkpoint)
     collator = DataCollatorForLanguageModeling(masked_lm.tokenizer, mlm_probability=mask_rate)
@@ -121,7 +121,7 @@ def train(
 
 
 def last_checkpoint(folder: Path) -> Optional[Path]:
-    """The last checkpoint that was written whole: its state is written at the end."""
+    """Return the last complete checkpoint. The state of a checkpoint is written last."""
     for found in sorted(folder.glob("checkpoint-*"), key=_step, reverse=True):
         try:
             json.loads((found / _STATE).read_bytes())
@@ -136,7 +136,7 @@ def _step(checkpoint: Path) -> int:
 
 
 def _loss(trainer: "Trainer", held_out: Pieces) -> Optional[float]:
-    """Mean loss of held-out sequences. Their masks are always the same."""
+    """Return the mean loss of held-out sequences, which are always masked in the same way."""
     if not len(held_out):
         return None
     set_seed(trainer.args.seed)
@@ -144,7 +144,7 @@ def _loss(trainer: "Trainer", held_out: Pieces) -> Optional[float]:
 
 
 class MaskedLMTrainer(Trainer):
-    """A `Trainer` whose head sees nothing but masked pieces. A batch without any has the loss 0."""
+    """A `Trainer` whose head computes only masked pieces. A batch without masked pieces has the loss 0."""
 
     def compute_loss(
         self, model: Any, inputs: Dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
@@ -158,7 +158,7 @@ class MaskedLMTrainer(Trainer):
 
 
 class Watch(TrainerCallback):
-    """Shows progress, removes older checkpoints, and refuses a loss that is not a number."""
+    """A callback that shows progress, removes older checkpoints, and raises an error if the loss is not finite."""
 
     def __init__(self, resumed: int, enabled: bool) -> None:
         self.resumed, self.enabled = resumed, enabled
@@ -173,7 +173,7 @@ class Watch(TrainerCallback):
             self.bar.update()
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        # `save_total_limit` compares times of files, and takes one that was never finished for the last.
+        # `save_total_limit` compares file times, and may take an unfinished checkpoint for the last one.
         if state.is_world_process_zero:
             for checkpoint in Path(str(args.output_dir)).glob("checkpoint-*"):
                 if _step(checkpoint) != state.global_step:

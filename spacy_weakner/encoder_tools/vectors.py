@@ -1,4 +1,4 @@
-"""Vectors of the words of a text, from what stands around them."""
+"""Word vectors computed from the neighbors of words in a text."""
 
 from pathlib import Path
 from typing import NamedTuple, Optional, Sequence
@@ -15,19 +15,19 @@ from ..runtime.lock import holding
 from ..runtime.output import check_folder
 from .cooccurrence import Sample, count, decompose, information
 
-# Of the words, the most frequent ones: what they are described by, and what is described.
+# The most frequent words: how many are used as contexts, and how many get a vector.
 CONTEXTS, MAX_WORDS = 2000, 100_000
 
 
 class VectorsReport(NamedTuple):
-    """The vectors, and what they were made from."""
+    """The vectors, and the data they were computed from."""
 
-    words: int  # words with a vector; case and digits make no difference
-    width: int  # numbers of a vector
+    words: int  # words with a vector; case and digits are folded
+    width: int  # width of the vectors
     sentences: int  # sentences that were counted
     read: int  # sentences of the text
     tokens: int  # tokens that were counted
-    different: int  # different words of these
+    different: int  # distinct words among these
 
 
 @holding("output_path")
@@ -46,23 +46,23 @@ def vectors(
     format: Optional[str] = None,
     progress: bool = False,
 ) -> VectorsReport:
-    """Make word vectors of text, without a pre-trained model: positive pointwise mutual information of each word and
-    the most frequent words at the four nearest places, and its largest singular values (Levy and Goldberg, 2014). Case
-    makes no difference, and all digits are one; words without frequent neighbors have no vector. The output is a
-    pipeline without components, whose vectors `[initialize] vectors` of any config reads.
+    """Make word vectors from text, without a pre-trained model: the positive pointwise mutual information of each word
+    and the most frequent words at the four nearest positions, reduced to its largest singular values (Levy and
+    Goldberg, 2014). Case is ignored, and all digits are equal; words without frequent neighbors have no vector. The
+    output is a pipeline without components, whose vectors any config can load by `[initialize] vectors`.
 
-    inputs (Sequence[Path]): Corpora in any format; labels are not looked at.
+    inputs (Sequence[Path]): Corpora in any format; labels are not used.
     output_path (Path): Folder for the pipeline; written whole or not at all.
-    width (int): Numbers of a vector, at most.
+    width (int): Maximum width of the vectors.
     min_count (int): Words that occur less often have no vector.
-    max_sentences (int): Of more sentences, these many or half as many are drawn.
+    max_sentences (int): If there are more sentences, a sample of between half this number and all of it is drawn.
     exclude (Sequence[Path]): Corpora, such as the gold, whose sentences are left out: see `label`.
     seed (int): Seed of the draw, and of the decomposition.
-    overwrite (bool): Replace a folder that exists.
+    overwrite (bool): Replace an existing folder.
     lang, tokenizer, format: See `convert`.
     progress (bool): Show progress.
-    RETURNS (VectorsReport): The vectors, and what they were made from.
-    RAISES (WeaknerError): If an input cannot be read or has no words, or the output is there, or is an input.
+    RETURNS (VectorsReport): The vectors, and the data they were computed from.
+    RAISES (WeaknerError): If an input cannot be read or has no words, or the output exists, or is an input.
     """
     for setting, value in (("width", width), ("min_count", min_count), ("max_sentences", max_sentences)):
         check_range(setting, value, 1, None)
@@ -85,7 +85,7 @@ def vectors(
     known = made.any(axis=1)
     rows = {word: row for row, word in enumerate(words[known].tolist())}
     found = languages[0].blank()
-    # Words as they are written, too: spaCy looks for these alone.
+    # Also words as written: spaCy looks up only these.
     keys = {sample.words[word]: row for word, row in rows.items()}
     keys.update({form: rows[word] for form, word in sample.forms.items() if word in rows})
     table = Vectors(strings=found.vocab.strings, data=made[known], name="text")

@@ -1,6 +1,6 @@
-"""Prediction with half the bits: on a CPU that multiplies bfloat16 by itself, a Transformer is faster so.
+"""Prediction in bfloat16, with which a Transformer is faster on CPUs that have instructions for it.
 
-torch is imported in the functions, since spaCy loads without it.
+torch is imported in the functions, since it is slow to import and not needed to load spaCy.
 """
 
 import sys
@@ -14,15 +14,15 @@ from ..errors import Errors, WeaknerError
 
 
 def use_bfloat16(nlp: Language) -> int:
-    """Let the Transformers of a pipeline predict in bfloat16. Weights, training and what is saved stay in float32, so
-    that a pipeline that is loaded again predicts in float32 until this is called.
+    """Let the Transformers of a pipeline predict in bfloat16. Weights, training and saved files stay in float32, so
+    that a loaded pipeline predicts in float32 until this function is called.
 
-    Only for a CPU: for a GPU there is the setting `mixed_precision`. A CPU without instructions for bfloat16 (AVX-512
-    BF16, AMX, or those of newer ARMs) becomes slower by it. Scores differ in their second or third digit.
+    For CPUs only; for a GPU, use the setting `mixed_precision`. On a CPU without instructions for bfloat16 (AVX-512
+    BF16, AMX, or those of newer ARM CPUs), prediction becomes slower. Scores differ in their second or third digit.
 
     nlp (Language): The pipeline; its components are changed.
     RETURNS (int): Number of Transformers.
-    RAISES (WeaknerError): If there is none, or one is on a GPU.
+    RAISES (WeaknerError): If there is no Transformer, or one is on a GPU.
     """
     models = [model for _, pipe in nlp.pipeline if isinstance(model := getattr(pipe, "model", None), Model)]
     found = [module for model in models for module in transformers_in(model)]
@@ -45,9 +45,9 @@ def use_bfloat16(nlp: Language) -> int:
 
 
 class _Forward:
-    """What a Transformer computes; in bfloat16 where it predicts.
+    """The forward method of a Transformer, in bfloat16 for prediction.
 
-    forward (Any): What it computes by itself.
+    forward (Any): The original forward method.
     """
 
     def __init__(self, forward: Any) -> None:
@@ -63,12 +63,12 @@ class _Forward:
 
 
 def _in_float32(output: Any) -> Any:
-    """The output of a Transformer with all its tensors in float32: what stands above computes in it."""
+    """Convert all tensors in the output of a Transformer to float32, for the layers after it."""
     import torch
 
     if torch.is_tensor(output):
         return output.float() if output.dtype is torch.bfloat16 else output
-    if isinstance(output, dict):  # as the outputs of transformers are
+    if isinstance(output, dict):  # such as the outputs of transformers
         for key in list(output):
             output[key] = _in_float32(output[key])
     elif isinstance(output, tuple):
@@ -77,11 +77,11 @@ def _in_float32(output: Any) -> Any:
 
 
 def transformers_in(model: Model) -> Iterator[Any]:
-    """Find the Transformers that a model runs itself; not those that it listens to. transformers is not imported if
-    nothing has done so.
+    """Find the Transformers that a model runs itself; not those that it listens to. transformers is imported only if it
+    has been imported before.
 
     model (Model): The model.
-    YIELDS (Any): Each `PreTrainedModel` once; of parts in another one, the whole.
+    YIELDS (Any): Each outermost `PreTrainedModel` once.
     """
     if "transformers" not in sys.modules:
         return

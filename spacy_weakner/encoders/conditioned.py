@@ -1,4 +1,4 @@
-"""Any encoder, made to look at tokens with a question in mind."""
+"""An encoder of tokens conditioned on questions, on top of any other encoder."""
 
 from typing import Any, Callable, List, Tuple
 
@@ -10,16 +10,16 @@ from .queried import WORDS, Queried
 
 
 def build_conditioned_encoder(tok2vec: Model[List[Doc], List[Floats2d]]) -> Model[Queried, List[Floats3d]]:
-    """Encode text and questions apart, and give every token t under every question q
+    """Encode text and questions separately, and represent token t for question q by
 
         [h_t; q; h_t * q]
 
-    where q is the mean over the question's tokens. (A convolution over "question + text" would never see the question
-    from further away than its window.) Registered as `spacy_weakner.ConditionedEncoder.v1`.
+    where q is the mean over the question's tokens. (In a convolution over "question + text", tokens further away than
+    its window would not depend on the question.) Registered as `spacy_weakner.ConditionedEncoder.v1`.
 
-    tok2vec (Model[List[Doc], List[Floats2d]]): An encoder of the component's own: it reads the questions too, so it
+    tok2vec (Model[List[Doc], List[Floats2d]]): An encoder of the component's own: it also reads the questions, so it
         cannot be a listener.
-    RETURNS (Model[Queried, List[Floats3d]]): Per Doc (n_tokens, n_queries, 3 * width).
+    RETURNS (Model[Queried, List[Floats3d]]): Vectors of each Doc, (n_tokens, n_queries, 3 * width).
     """
     return Model(
         "conditioned_encoder",
@@ -27,7 +27,7 @@ def build_conditioned_encoder(tok2vec: Model[List[Doc], List[Floats2d]]) -> Mode
         init=_init,
         layers=[tok2vec],
         refs={"tok2vec": tok2vec},
-        # Of the parts of a vector, which are as long, the first tells of the token alone.
+        # A vector has three parts of equal length, of which the first depends on the token only.
         attrs={"parts": 3},
     )
 
@@ -44,7 +44,7 @@ def _forward(model: Model, asked: Queried, is_train: bool) -> Tuple[List[Floats3
     # shape: (n_queries, width)
     queries = xp.stack([rows.mean(axis=0) for rows in vectors[n:]])
     shape = queries.shape
-    # Some encoders give (0, 0) arrays for Docs without tokens.
+    # Some encoders return (0, 0) arrays for Docs without tokens.
     tokens = [rows.reshape(len(doc), shape[1]) for rows, doc in zip(vectors[:n], docs, strict=True)]
     outputs = [_combine(xp, rows, queries) for rows in tokens]
 

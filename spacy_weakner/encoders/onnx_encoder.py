@@ -1,6 +1,6 @@
-"""A Transformer that ONNX Runtime runs on a CPU: for prediction alone, without weights that could be trained.
+"""A Transformer that ONNX Runtime runs on a CPU, for prediction only.
 
-`spacy weakner encoder quantize` makes it of a Transformer that torch runs.
+`spacy weakner encoder quantize` makes it from a Transformer that torch runs.
 """
 
 import os
@@ -27,20 +27,20 @@ _PREDICTS_ONLY = (
 def build_onnx_encoder(
     width: Optional[int] = None, pooling: str = "mean", max_length: Optional[int] = None, stride: int = 64
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Encode tokens with a Transformer that `spacy weakner encoder quantize` has made of a trained
+    """Encode tokens with a Transformer that `spacy weakner encoder quantize` has made from a trained
     `spacy_weakner.TransformerEncoder.v1`; it cannot be trained. Registered as `spacy_weakner.OnnxEncoder.v1`.
 
-    Every window is read by itself: weights of int8 are multiplied with numbers that are rounded by the largest of all
-    that are read together, so that the vectors of a text would depend on the texts beside it.
+    Windows are processed one by one: activations are quantized with the largest value in a batch, so that in a common
+    batch the vectors of a text would depend on the other texts.
 
     width (Optional[int]): Width of the output; listeners refer to it.
     pooling (str): A token's vector: the "mean" of its pieces, or the "first" one.
-    max_length (Optional[int]): Pieces that are read at once, special ones included. None: 256, or as many as the
-        Transformer has positions for.
-    stride (int): Pieces by which windows overlap, at most half of what is read at once.
-    RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors, per Doc (n_tokens, width); zeros for tokens without
+    max_length (Optional[int]): Maximum number of pieces of a window, including special ones. None: 256, or the number
+        of positions of the Transformer if it is smaller.
+    stride (int): Number of pieces by which windows overlap, at most half of `max_length`.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors of each Doc, (n_tokens, width); zeros for tokens without
         pieces.
-    RAISES (WeaknerError): For settings that cannot be, or if ONNX Runtime is not installed.
+    RAISES (WeaknerError): If a setting is out of range, or ONNX Runtime is not installed.
     """
     check_choice("pooling", pooling, POOLINGS)
     check_windows(max_length, stride)
@@ -52,9 +52,9 @@ def build_onnx_encoder(
 class OnnxTransformer:
     """A Transformer in ONNX.
 
-    onnx (bytes): From ids, shape (1, n_pieces), to vectors, shape (n_pieces, width).
+    onnx (bytes): The model, which maps ids, shape (1, n_pieces), to vectors, shape (n_pieces, width).
     tokenizer (str): Its fast tokenizer, as JSON.
-    max_pieces (Optional[int]): Pieces that it has positions for; None: any number.
+    max_pieces (Optional[int]): Its number of positions; None: no limit.
     """
 
     def __init__(self, onnx: bytes, tokenizer: str, max_pieces: Optional[int]) -> None:
@@ -67,8 +67,8 @@ class OnnxTransformer:
         return {**vars(self), "_session": (0, None)}
 
     def read(self, ids: List[int]) -> NDArray[numpy.float32]:
-        """Vectors of pieces, shape (n_pieces, width). A session has threads, which do not survive a fork, so that each
-        process makes one of its own."""
+        """Compute vectors of pieces, shape (n_pieces, width). The threads of a session do not survive a fork, so that
+        each process creates its own session."""
         process, session = self._session
         if process != os.getpid():
             session = make_session(self.onnx)
@@ -82,7 +82,7 @@ class OnnxTransformer:
 
 
 class OnnxShim(Shim):
-    """Stores an `OnnxTransformer`, which stays on the CPU."""
+    """A shim that stores an `OnnxTransformer`, which stays on the CPU."""
 
     def to_device(self, device_type: str, device_id: int) -> None:
         pass
@@ -99,7 +99,7 @@ class OnnxShim(Shim):
 
 
 def make_session(onnx: bytes) -> Any:
-    """Let ONNX Runtime run a model, with as many threads as torch has.
+    """Create a session of ONNX Runtime with the number of threads of torch.
 
     onnx (bytes): The model.
     RETURNS (Any): An `InferenceSession`.
@@ -135,7 +135,7 @@ def _forward(
 
 
 def _mean(pieces: NDArray[numpy.float32], window: Window) -> NDArray[numpy.float32]:
-    """The mean of the pieces first..last of every word."""
+    """Compute the mean of the pieces first..last of every word."""
     counts = window.last - window.first + 1
     starts = counts.cumsum() - counts
     rows = pieces[numpy.repeat(window.first - starts, counts) + numpy.arange(counts.sum())]

@@ -19,15 +19,15 @@ Backprop = Callable[[Sequences], Sequences]
 def torch_sequences(
     name: str, make: Callable[..., Any], nO: Optional[int] = None, **settings: Any
 ) -> Model[Sequences, Sequences]:
-    """A torch module as a layer.
+    """Wrap a torch module as a layer.
 
     name (str): Name of the layer.
-    make (Callable[..., Any]): Makes the module from `input_width` and the settings. The module reads the rows of all
-        sequences, one after the other, and their lengths, none of them 0, and gives as many rows. In `kwargs` it has
-        what makes it again, in `width` the width of its outputs.
-    nO (Optional[int]): Width of the outputs, if it is known already.
+    make (Callable[..., Any]): Makes the module from `input_width` and the settings. The module maps the concatenated
+        rows of all sequences, and their lengths (none of them 0), to as many rows. Its attribute `kwargs` has the
+        arguments to make it again, `width` the width of its outputs.
+    nO (Optional[int]): Width of the outputs, if it is known.
     **settings (Any): Settings of the module; they are stored with it.
-    RETURNS (Model[Sequences, Sequences]): From (n_tokens, nI) each to (n_tokens, nO) each.
+    RETURNS (Model[Sequences, Sequences]): Maps (n_tokens, nI) to (n_tokens, nO) for each sequence.
     """
     read = partial(_deserialize, make=make, settings=settings)
     shim = TorchShim(None, serialize_model=module_to_bytes, deserialize_model=read)
@@ -43,30 +43,30 @@ def torch_sequences(
 
 
 def skip_empty(layer: Model[Sequences, Sequences]) -> Model[Sequences, Sequences]:
-    """Let a layer see only sequences that are not empty; the others become (0, nO).
+    """Apply a layer to non-empty sequences only; the outputs of empty ones have the shape (0, nO).
 
     layer (Model[Sequences, Sequences]): The layer.
-    RETURNS (Model[Sequences, Sequences]): The layer for all sequences. Some encoders give (0, 0) arrays for Docs
-        without tokens: these get gradients of the same shape.
+    RETURNS (Model[Sequences, Sequences]): The layer for all sequences. If an encoder returns (0, 0) arrays for Docs
+        without tokens, their gradients have the same shape.
     """
     nO = layer.get_dim("nO") if layer.has_dim("nO") else None
     return Model(f"skip_empty({layer.name})", _forward_used, init=_init_used, layers=[layer], dims={"nO": nO})
 
 
 def locked_dropout(rate: float) -> Model[Sequences, Sequences]:
-    """Dropout with one mask per sequence, the same at all its tokens (Gal and Ghahramani 2016; Merity et al. 2018).
+    """Create a dropout layer with one mask per sequence, shared by all its tokens (Gal and Ghahramani 2016; Merity et
+    al. 2018).
 
-    rate (float): Share of the features that become 0. It is a setting of its own, which `training.dropout` does not
-        change.
+    rate (float): Share of the features that become 0; independent of `training.dropout`.
     RETURNS (Model[Sequences, Sequences]): The layer.
     """
-    # Not an attribute of the model: these are stored, and would win over the config that loads it.
+    # Not an attribute of the model: attributes are stored, and would override the config at load time.
     return Model("locked_dropout", partial(_forward_dropout, rate=rate))
 
 
 def learned_gate() -> Model[Sequences, Sequences]:
-    """Multiply with one learned number, which begins at 0 (ReZero: Bachlechner et al. 2021, Equation 3): what stands
-    before it comes in by and by.
+    """Create a layer that multiplies by one learned number, initially 0 (ReZero: Bachlechner et al. 2021, Equation 3),
+    so that the preceding layers take effect gradually.
 
     RETURNS (Model[Sequences, Sequences]): The layer.
     """
@@ -143,7 +143,7 @@ def _forward_gate(model: Model, sequences: Sequences, is_train: bool) -> Tuple[S
 def _convert_inputs(
     model: Model, sequences: Sequences, is_train: bool
 ) -> Tuple[ArgsKwargs, Callable[[ArgsKwargs], Sequences]]:
-    # One array for all sequences: each that is handed to torch waits for a GPU.
+    # One array for all sequences, since every conversion to torch waits for the GPU.
     rows = xp2torch(model.ops.flatten(sequences), requires_grad=is_train)
     lengths = [len(sequence) for sequence in sequences]
 

@@ -1,4 +1,4 @@
-"""Token embeddings with static vectors of word pieces beside them."""
+"""Token embeddings combined with static vectors of word pieces."""
 
 from pathlib import Path
 from typing import Any, List, Optional, Union
@@ -14,22 +14,22 @@ from ..linear.piece_lookup import PieceLookup
 def build_static_pieces(
     embed: Model[List[Doc], List[Floats2d]], width: int = 96, path: Optional[Union[str, Path]] = None
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Embed tokens by what a Transformer knows of their word pieces, beside other embeddings:
+    """Embed tokens by a Transformer's static vectors of their word pieces, combined with other embeddings:
 
         e_t = maxout [embed_t; W v_t],   v_t = m_t sqrt(n / |m_t|^2)
 
-    where m_t, n numbers wide, is the mean of the vectors of the pieces of t. So from the beginning words that are alike
-    have vectors that are alike, also those that are met for the first time. The vectors are learned no further, and
-    stored with the model: the Transformer that they come from is not needed any more (Tulkens and van Dongen, 2024,
-    model2vec). Registered as `spacy_weakner.StaticPieces.v1`; `embed` of `spacy.Tok2Vec.v2`.
+    where m_t, of width n, is the mean of the vectors of the pieces of t. So similar words, including unseen ones, have
+    similar vectors from the start of training. The vectors are not trained, and stored with the model: the Transformer
+    that they come from is no longer needed (Tulkens and van Dongen, 2024, model2vec). Registered as
+    `spacy_weakner.StaticPieces.v1`, for `embed` of `spacy.Tok2Vec.v2`.
 
-    embed (Model[List[Doc], List[Floats2d]]): Other embeddings, e.g. `spacy.MultiHashEmbed.v2`: shapes, affixes, and
-        what is to be learned of single words.
+    embed (Model[List[Doc], List[Floats2d]]): Other embeddings, e.g. `spacy.MultiHashEmbed.v2`, for shapes, affixes, and
+        trained embeddings of words.
     width (int): Width of the output, and of W v.
     path (Optional[Union[str, Path]]): Folder of the table of `spacy weakner encoder distill`. It is read when
         the model is initialized.
-    RETURNS (Model[List[Doc], List[Floats2d]]): Token embeddings, per Doc (n_tokens, width).
-    RAISES (WeaknerError): If the width is out of range; when it is initialized, if there is no such table.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Token embeddings of each Doc, (n_tokens, width).
+    RAISES (WeaknerError): If the width is out of range or, at initialization, there is no such table.
     """
     check_range("width", width, 1, None)
     mix: Model[Any, Any] = with_array(Maxout(width, nP=3, normalize=True, dropout=0.0))

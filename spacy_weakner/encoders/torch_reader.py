@@ -1,4 +1,4 @@
-"""A Transformer as a torch module from windows of subword pieces to vectors of words, with its tokenizer."""
+"""A Transformer with its tokenizer, as a torch module that maps windows of subword pieces to vectors of words."""
 
 import json
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
@@ -11,13 +11,13 @@ from .transformer import load_encoder, n_positions, quiet, seeded
 from .windows import WindowTokenizer
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-# Windows that are read together, padded to one length: ids, types and mask, each (n_windows, length); and the positions
-# of each word's first and last piece in the flattened windows, each (n_words,).
+# A batch of windows, padded to one length: ids, types and mask, each (n_windows, length); and the positions of each
+# word's first and last piece in the flattened windows, each (n_words,).
 Batch = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
 class ReaderSettings(NamedTuple):
-    """What a Reader does with its Transformer; see `build_transformer_encoder`."""
+    """The settings of a Reader; see `build_transformer_encoder`."""
 
     pooling: str
     mixed_precision: Optional[str] = None
@@ -26,13 +26,13 @@ class ReaderSettings(NamedTuple):
 
 
 class Reader(nn.Module):
-    """A Transformer whose output are vectors of words.
+    """A Transformer that outputs vectors of words.
 
     transformer (Any): A model of transformers.
     tokenizer (str): Its fast tokenizer, as JSON.
-    padding (int): Id of the piece that pads.
-    settings (ReaderSettings): They are not stored with the weights.
-    RAISES (WeaknerError): If layers are to be treated apart, and it has no list of them, or too few.
+    padding (int): Id of the padding piece.
+    settings (ReaderSettings): Settings, which are not stored with the weights.
+    RAISES (WeaknerError): If settings of layers are given, but the Transformer has no list of layers, or too few.
     """
 
     def __init__(self, transformer: Any, tokenizer: str, padding: int, settings: ReaderSettings) -> None:
@@ -41,7 +41,7 @@ class Reader(nn.Module):
         self.padding = padding
         self.settings = settings
         self.width = int(transformer.config.hidden_size) * (2 if settings.pooling == "first_last" else 1)
-        # Without folders of this machine, and what transformers has found out on it.
+        # Without private keys, which have local folders and other information on this machine.
         config = json.loads(transformer.config.to_json_string(use_diff=False))
         self.kwargs: Dict[str, Any] = {
             "config": json.dumps({key: value for key, value in config.items() if key[:1] != "_"}),
@@ -51,13 +51,13 @@ class Reader(nn.Module):
         self.max_pieces: Optional[int] = n_positions(transformer)
         self.tokenizer = WindowTokenizer(tokenizer)
         self._has_types = int(getattr(transformer.config, "type_vocab_size", 0) or 0) > 1
-        # By name of a parameter its share of the learning rate.
+        # Factors on the learning rate, by name of the parameter.
         self.rates: Dict[str, float] = {}
         if settings.frozen_layers or settings.layer_decay != 1.0:
             self._treat_layers_apart(settings.frozen_layers, settings.layer_decay)
 
     def _treat_layers_apart(self, frozen: int, decay: float) -> None:
-        """Freeze the embeddings and the lowest layers; let each layer learn slower than the one above."""
+        """Freeze the embeddings and the lowest layers, and decay learning rates from the top layer down."""
         depth = int(self.transformer.config.num_hidden_layers)
         lists = (part for part in self.transformer.modules() if isinstance(part, nn.ModuleList) and len(part) == depth)
         layers, embeddings = next(lists, None), getattr(self.transformer, "embeddings", None)
@@ -65,7 +65,7 @@ class Reader(nn.Module):
             reason = "its layers are not apart" if frozen <= depth else f"it has {depth} layers, not {frozen}"
             reason += ". Set frozen_layers = 0 and layer_decay = 1.0 in its config, or take another Transformer"
             raise WeaknerError(Errors.WK353.format(name=type(self.transformer).__name__, reason=reason))
-        # From the lowest on; what stands beside the layers learns as the top one.
+        # Counted from the lowest; parameters outside the layers have the level of the top layer.
         levels = {id(p): n for n, part in enumerate([embeddings, *layers]) for p in part.parameters()}
         for name, parameter in self.named_parameters():
             level = levels.get(id(parameter), depth)
@@ -73,7 +73,7 @@ class Reader(nn.Module):
             self.rates[name] = decay ** (depth - level)
 
     def forward(self, batches: List[Batch]) -> Tensor:
-        # One look-up for all batches: each has a gradient as large as the vocabulary.
+        # One look-up for all batches, since the gradient of each look-up is as large as the vocabulary.
         pieces = self.transformer.get_input_embeddings()(torch.cat([ids.flatten() for ids, *_ in batches]))
         embedded = pieces.split([ids.numel() for ids, *_ in batches])
         # shape: (n_words of all batches, width)
@@ -94,7 +94,7 @@ class Reader(nn.Module):
 
 
 def _mean(pieces: Tensor, first: Tensor, last: Tensor) -> Tensor:
-    """The mean of the pieces first..last of every word."""
+    """Compute the mean of the pieces first..last of every word."""
     counts = last - first + 1
     starts = counts.cumsum(0) - counts
     owners = torch.arange(int(counts.sum()), device=pieces.device)
@@ -103,25 +103,25 @@ def _mean(pieces: Tensor, first: Tensor, last: Tensor) -> Tensor:
 
 
 def load_reader(name: str, settings: ReaderSettings) -> Reader:
-    """Make a reader of an encoder of Hugging Face.
+    """Make a reader from an encoder of Hugging Face.
 
-    name (str): Folder or name.
-    settings (ReaderSettings): What is done with it.
-    RETURNS (Reader): It.
-    RAISES (WeaknerError): If it cannot be loaded.
+    name (str): Folder or name of the encoder.
+    settings (ReaderSettings): Settings of the reader.
+    RETURNS (Reader): The reader.
+    RAISES (WeaknerError): If the encoder cannot be loaded.
     """
     transformer, tokenizer = load_encoder(name)
     return Reader(transformer, tokenizer.backend_tokenizer.to_str(), int(tokenizer.pad_token_id or 0), settings)
 
 
 def make_reader(config: str, tokenizer: str, padding: int, settings: ReaderSettings) -> Reader:
-    """Make a reader without weights, as it was stored.
+    """Make a reader from its stored arguments, before its weights are loaded.
 
     config (str): Config of the Transformer, as JSON.
     tokenizer (str): Its tokenizer, as JSON.
-    padding (int): Id of the piece that pads.
-    settings (ReaderSettings): What is done with it.
-    RETURNS (Reader): It.
+    padding (int): Id of the padding piece.
+    settings (ReaderSettings): Settings of the reader.
+    RETURNS (Reader): The reader.
     """
     from transformers import AutoConfig, AutoModel
 

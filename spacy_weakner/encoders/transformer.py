@@ -1,6 +1,6 @@
-"""Encoders of Hugging Face: reading them without executing anything, and publishing those that were trained further.
+"""Loads encoders of Hugging Face without executing their code, and saves further trained ones.
 
-torch and transformers are imported in the functions, since they are an extra.
+torch and transformers are imported in the functions: torch is slow to import, and transformers is an optional extra.
 """
 
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ class MaskedLM(NamedTuple):
 
     model (Any): A `PreTrainedModel` of transformers, in float32.
     tokenizer (Any): Its fast tokenizer.
-    new_head (bool): Whether the head is untrained, because the checkpoint had none.
+    new_head (bool): True if the head is untrained, since the checkpoint has none.
     """
 
     model: Any
@@ -32,7 +32,7 @@ def load_tokenizer(name: Union[str, Path]) -> Any:
 
     name (Union[str, Path]): Folder or name of the encoder.
     RETURNS (Any): A fast tokenizer of transformers.
-    RAISES (WeaknerError): If there is none.
+    RAISES (WeaknerError): If the encoder has no fast tokenizer.
     """
     require("transformers", extra="transformers")
     from transformers import AutoTokenizer
@@ -49,8 +49,8 @@ def load_encoder(name: Union[str, Path]) -> Tuple[Any, Any]:
 
     name (Union[str, Path]): Folder or name of the encoder.
     RETURNS (Tuple[Any, Any]): A `PreTrainedModel` of transformers, in float32, and its fast tokenizer.
-    RAISES (WeaknerError): If there is no such encoder, or its weights are not stored as safetensors or do not belong to
-        its config.
+    RAISES (WeaknerError): If there is no such encoder, or its weights are not stored as safetensors or do not fit its
+        config.
     """
     require("transformers", extra="transformers")
     import torch
@@ -74,11 +74,11 @@ def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: in
 
     name (Union[str, Path]): Folder or name of the encoder.
     train_head (bool): If the checkpoint has no head, make a new one. Its output layer is tied to the input embeddings,
-        so that only a dense layer and a bias begin untrained.
-    seed (int): Seed of what is untrained.
+        so that only a dense layer and a bias are untrained.
+    seed (int): Seed of untrained weights.
     RETURNS (MaskedLM): Model and tokenizer.
-    RAISES (WeaknerError): If there is no such encoder, its weights are not stored as safetensors or do not belong to
-        its config, it has no mask token, or it has no head and may not get one.
+    RAISES (WeaknerError): If there is no such encoder, its weights are not stored as safetensors or do not fit its
+        config, it has no mask token, or it has no head and `train_head` is False.
     """
     require("transformers", extra="transformers")
     import torch
@@ -91,7 +91,7 @@ def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: in
         config = AutoConfig.from_pretrained(str(name), **_SAFE)
         model, info = _load(AutoModelForMaskedLM, name, config)
         missing: List[str] = sorted(info["missing_keys"])
-        # With the prefix or, in older versions, without.
+        # Keys have the prefix, except in older versions of transformers.
         names = {*model.base_model.state_dict()}
         encoder = [key for key in missing if key.removeprefix(f"{model.base_model_prefix}.") in names]
         if encoder:
@@ -105,13 +105,13 @@ def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: in
 
 
 def scores_at(model: Any, encoder: Any, chosen: Any, inputs: Dict[str, Any]) -> Any:
-    """Scores that the head of a masked language model gives to all pieces of the vocabulary, at some positions alone:
-    it costs as much as a small encoder. The head must work piece by piece, as all those of transformers do.
+    """Compute a masked language model's scores of all pieces of the vocabulary, only at some positions: its head costs
+    as much as a small encoder. The head must process positions separately, as all those of transformers do.
 
-    model (Any): The model, perhaps wrapped for several GPUs.
+    model (Any): The model, which may be wrapped for several GPUs.
     encoder (Any): Its encoder, `base_model`.
     chosen (Any): Mask, or rows and columns, of the positions.
-    inputs (Dict[str, Any]): Tensors that the model takes.
+    inputs (Dict[str, Any]): Input tensors of the model.
     RETURNS (Any): Shape (n_chosen, n_pieces).
     """
 
@@ -126,11 +126,11 @@ def scores_at(model: Any, encoder: Any, chosen: Any, inputs: Dict[str, Any]) -> 
 
 
 def encoder_key(name: Union[str, Path]) -> Optional[str]:
-    """What tells an encoder that is no folder from others of the same name.
+    """Return a key that identifies the version of an encoder that is not a local folder.
 
-    name (Union[str, Path]): Its name.
-    RETURNS (Optional[str]): Its revision, if that is known.
-    RAISES (WeaknerError): If there is none.
+    name (Union[str, Path]): Name of the encoder.
+    RETURNS (Optional[str]): Its revision, if known.
+    RAISES (WeaknerError): If there is no such encoder.
     """
     require("transformers", extra="transformers")
     from transformers import AutoConfig
@@ -140,20 +140,20 @@ def encoder_key(name: Union[str, Path]) -> Optional[str]:
 
 
 def n_positions(model: Any) -> Optional[int]:
-    """How many pieces, special ones included, a model has positions for.
+    """Return the number of positions of a model, for pieces including special ones.
 
     model (Any): A `PreTrainedModel` of transformers.
     RETURNS (Optional[int]): The number; None if there is no limit.
     """
     positions: Optional[int] = getattr(model.config, "max_position_embeddings", None)
     embeddings = getattr(getattr(model.base_model, "embeddings", None), "position_embeddings", None)
-    # RoBERTa and its kin count positions from behind that of padding.
+    # In RoBERTa and similar models, positions start after the padding index.
     padding = getattr(embeddings, "padding_idx", None)
     return positions - (0 if padding is None else padding + 1) if positions else None
 
 
 def max_pieces(masked_lm: MaskedLM) -> int:
-    """How many pieces, special ones included, a model reads at once.
+    """Return the maximum number of pieces, including special ones, of an input.
 
     masked_lm (MaskedLM): The model.
     RETURNS (int): The number.
@@ -165,11 +165,11 @@ def max_pieces(masked_lm: MaskedLM) -> int:
 def save_encoder(masked_lm: MaskedLM, source: Union[str, Path], folder: Path) -> None:
     """Store a masked language model so that it can be loaded with its head and without.
 
-    masked_lm (MaskedLM): What was trained.
-    source (Union[str, Path]): Folder or name of the encoder that it began as. Weights come from there which the plain
-        encoder has and the masked language model does without, like the pooler of BERT; so whoever loads the plain
-        encoder gets no warning of missing weights.
-    folder (Path): Where to store it.
+    masked_lm (MaskedLM): The trained model.
+    source (Union[str, Path]): Folder or name of the original encoder. Weights that the plain encoder has and the masked
+        language model lacks, like the pooler of BERT, are copied from it, so that loading the plain encoder gives no
+        warning of missing weights.
+    folder (Path): Folder to write.
     RAISES (WeaknerError): If the source cannot be read.
     """
     from transformers import AutoModel
@@ -186,7 +186,7 @@ def save_encoder(masked_lm: MaskedLM, source: Union[str, Path], folder: Path) ->
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep transformers from logging and showing bars of its own."""
+    """Disable the logging and the progress bars of transformers."""
     from transformers.utils import logging
 
     level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
@@ -206,7 +206,7 @@ def _load(kind: Any, name: Union[str, Path], config: Any) -> Any:
 
 @contextmanager
 def _reading(name: Union[str, Path]) -> Iterator[None]:
-    """Turn all that can go wrong into one line."""
+    """Turn all errors in loading an encoder into a WeaknerError."""
     folder = Path(name)
     if folder.is_absolute() or len(folder.parts) > 2 or str(name)[:1] == ".":
         existing(folder)  # names have at most two parts
@@ -219,7 +219,7 @@ def _reading(name: Union[str, Path]) -> Iterator[None]:
             yield
     except WeaknerError:
         raise
-    # Damaged files fail in json or safetensors, odd configs anywhere in transformers.
+    # Damaged files raise errors in json or safetensors, unusual configs anywhere in transformers.
     except Exception as error:
         lines = str(error).strip().splitlines()
         if isinstance(error, OSError) and "safetensors" in str(error):
@@ -229,7 +229,7 @@ def _reading(name: Union[str, Path]) -> Iterator[None]:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Draw from a seed of one's own, and leave the draws of others as they are."""
+    """Use a separate random seed for torch, and restore the random state afterwards."""
     import torch
 
     with torch.random.fork_rng(devices=[]):

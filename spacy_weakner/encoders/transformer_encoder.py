@@ -1,7 +1,7 @@
-"""Transformers of Hugging Face as encoders of text alone, or of text beside a question (Li et al. 2020).
+"""Transformers of Hugging Face as encoders of text alone, or of text with questions (Li et al. 2020).
 
-Docs become windows of subword pieces (`windows`), windows of like length a batch (here), and a batch goes through the
-Transformer, whose vectors of pieces are pooled to those of words (`torch_reader`).
+Docs are split into windows of subword pieces (`windows`), windows of similar length are batched (here), and batches go
+through the Transformer, whose vectors of pieces are pooled to vectors of words (`torch_reader`).
 """
 
 from functools import partial
@@ -21,7 +21,7 @@ from .queried import Queried
 from .windows import Window, check_windows, read_windows, window_settings
 
 POOLINGS = ("mean", "first")
-# Pieces that are read together, padding included.
+# Maximum number of pieces in a batch, including padding.
 CPU_PIECES, GPU_PIECES = 700, 32_000
 
 
@@ -36,29 +36,29 @@ def build_transformer_encoder(
     frozen_layers: int = 0,
     layer_decay: float = 1.0,
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Encode tokens with a Transformer of Hugging Face. It takes the place of any `tok2vec`, also that of the component
+    """Encode tokens with a Transformer of Hugging Face. It can replace any `tok2vec`, including that of the component
     `tok2vec`, to which heads listen. Registered as `spacy_weakner.TransformerEncoder.v1`.
 
-    All Docs of a batch are sorted by length and read together. Those that are too long are read in windows that
-    overlap; each token is read off the window which has most of its pieces, and of these off the one in which it stands
+    All Docs of a batch are sorted by length and processed together. Docs that are too long are split into overlapping
+    windows; a token's vector comes from the window with most of its pieces or, of several, from that in which it is
     farthest from an edge. Tokens without pieces, such as white space, are zeros.
 
-    name (str): The encoder to begin with: a Hugging Face folder or name, with weights as safetensors. (A stored
-        pipeline does not need it any more.)
-    width (Optional[int]): Width of the output, which is the Transformer's; listeners refer to it. None: whatever it is.
+    name (str): The initial encoder: a Hugging Face folder or name, with weights as safetensors. (A stored pipeline no
+        longer needs it.)
+    width (Optional[int]): Width of the output, which must be the Transformer's; listeners refer to it. None: any.
     pooling (str): A token's vector: the "mean" of its pieces, or the "first" one.
-    max_length (Optional[int]): Pieces that are read at once, special ones included. None: 256, or as many as the
-        Transformer has positions for.
-    stride (int): Pieces by which windows overlap, at most half of what is read at once.
-    batch_pieces (Optional[int]): Pieces that are read together, padding included. None: 700 on a CPU, where what fits
-        its caches is read fastest, and 32,000 on a GPU.
-    mixed_precision (Optional[str]): "bf16" or "fp16" (whose gradients are scaled): what torch computes in where it
-        finds it safe; no effect on a CPU, for which there is `use_bfloat16`. None: in float32.
-    frozen_layers (int): If above 0, the embeddings and so many of the lowest layers are not trained.
-    layer_decay (float): What the learning rate of each layer is multiplied with to get that of the layer below; of the
-        embeddings too (Howard and Ruder 2018; Sun et al. 2019). The highest layer learns at the full rate.
-    RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors, per Doc (n_tokens, width).
-    RAISES (WeaknerError): For settings that cannot be.
+    max_length (Optional[int]): Maximum number of pieces of a window, including special ones. None: 256, or the number
+        of positions of the Transformer if it is smaller.
+    stride (int): Number of pieces by which windows overlap, at most half of `max_length`.
+    batch_pieces (Optional[int]): Maximum number of pieces in a batch, including padding. None: 700 on a CPU, where
+        batches that fit the caches are fastest, and 32,000 on a GPU.
+    mixed_precision (Optional[str]): "bf16" or "fp16" (with gradient scaling): the type in which torch computes where it
+        is safe; no effect on a CPU, for which there is `use_bfloat16`. None: float32.
+    frozen_layers (int): If above 0, the embeddings and this number of the lowest layers are not trained.
+    layer_decay (float): Factor from the learning rate of a layer to that of the layer below, and to that of the
+        embeddings (Howard and Ruder 2018; Sun et al. 2019). The top layer has the full rate.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors of each Doc, (n_tokens, width).
+    RAISES (WeaknerError): If a setting is out of range.
     """
     check_choice("pooling", pooling, POOLINGS)
     reader = _build_reader(
@@ -83,19 +83,19 @@ def build_query_context_encoder(
     frozen_layers: int = 0,
     layer_decay: float = 1.0,
 ) -> Model[Queried, List[Floats3d]]:
-    """Read every question with every text as a pair, so that attention goes between them. A word's vector is that of
-    its first piece, followed by that of its last; all else is as in `spacy_weakner.TransformerEncoder.v1`. Registered
-    as `spacy_weakner.QueryContextEncoder.v1`.
+    """Encode pairs of every question and every text, so that attention connects them. A word's vector is the
+    concatenation of those of its first and last piece; otherwise it is like `spacy_weakner.TransformerEncoder.v1`.
+    Registered as `spacy_weakner.QueryContextEncoder.v1`.
 
-    name (str): The encoder to begin with: a Hugging Face folder or name, with weights as safetensors.
-    max_length (Optional[int]): Pieces that are read at once: question, text and special ones.
-    stride (int): Pieces by which windows overlap; at most half of what the question leaves to the text.
-    batch_pieces (Optional[int]): Pieces that are read together, padding included. None: as many as suit the device.
+    name (str): The initial encoder: a Hugging Face folder or name, with weights as safetensors.
+    max_length (Optional[int]): Maximum number of pieces of a window: question, text and special ones.
+    stride (int): Number of pieces by which windows overlap; at most half of the room that a question leaves for text.
+    batch_pieces (Optional[int]): Maximum number of pieces in a batch, including padding. None: by device.
     mixed_precision (Optional[str]): "bf16", "fp16" or None.
-    frozen_layers (int): If above 0, the embeddings and so many of the lowest layers are not trained.
-    layer_decay (float): The learning rate of a layer in proportion to that of the layer above.
-    RETURNS (Model[Queried, List[Floats3d]]): Per Doc (n_tokens, n_queries, 2 * width); zeros for tokens without pieces.
-    RAISES (WeaknerError): For settings that cannot be.
+    frozen_layers (int): If above 0, the embeddings and this number of the lowest layers are not trained.
+    layer_decay (float): Factor from the learning rate of a layer to that of the layer below.
+    RETURNS (Model[Queried, List[Floats3d]]): (n_tokens, n_queries, 2 * width) for each Doc; zeros without pieces.
+    RAISES (WeaknerError): If a setting is out of range.
     """
     return _build_reader(
         name,
@@ -112,7 +112,7 @@ def build_query_context_encoder(
 def _build_reader(
     name: str, max_length: Optional[int], stride: int, batch_pieces: Optional[int], **settings: Any
 ) -> Model[Queried, List[Floats3d]]:
-    """What both encoders do: texts and questions to vectors, per Doc (n_tokens, n_queries, width)."""
+    """Build the layer of both encoders, from texts and questions to (n_tokens, n_queries, width) for each Doc."""
     check_windows(max_length, stride)
     if batch_pieces is not None:
         check_range("batch_pieces", batch_pieces, 1, None)
@@ -127,13 +127,13 @@ def _build_reader(
         serialize_model=module_to_bytes,
         deserialize_model=partial(_deserialize, settings=settings),
     )
-    # Settings are no attributes of the model: these are stored, and would win over the config that loads it.
+    # Settings are not attributes of the model: attributes are stored, and would override the config at load time.
     forward = partial(_forward, max_length=max_length, stride=stride, batch_pieces=batch_pieces)
     return Model("transformer_reader", forward, init=partial(_init, name=name, settings=settings), shims=[shim])
 
 
 class _ReaderShim(TorchShim):
-    """The shim of a `Reader`: layers have learning rates of their own, and gradients that fp16 scales add up."""
+    """The shim of a `Reader`, with learning rates of layers, and accumulation of gradients that are scaled for fp16."""
 
     def begin_update(self, inputs: ArgsKwargs) -> Any:
         output, backprop = super().begin_update(inputs)
@@ -141,7 +141,7 @@ class _ReaderShim(TorchShim):
             return output, backprop
 
         def backprop_apart(gradient: ArgsKwargs) -> Any:
-            # Thinc unscales all that has been gathered, that of the batches before too.
+            # Thinc unscales all accumulated gradients, including those of earlier batches.
             gathered = [(weight, weight.grad) for weight in self._model.parameters()]
             self._model.zero_grad(set_to_none=True)
             result = backprop(gradient)
@@ -162,7 +162,7 @@ class _ReaderShim(TorchShim):
 
         step: Any = at_own_rate if rates else optimizer
         super().finish_update(step)
-        # The next gradients then take no sum with zeros.
+        # Without zeros, the next gradients need no addition.
         self._model.zero_grad(set_to_none=True)
 
 
@@ -189,7 +189,7 @@ def _forward(
     limits = window_settings(max_length, stride, module.max_pieces)
     n_queries, width = len(asked.queries), module.width
     offsets = numpy.cumsum([0, *map(len, asked.docs)])
-    # All vectors in one array: one index for all, since each index by itself would be copied to the device.
+    # All vectors are in one array, with one index for all, since every index is copied to the device.
     vectors: Any = ops.alloc2f(int(offsets[-1]) * n_queries, width)
     windows: List[Window] = []
     rows = []
@@ -220,7 +220,7 @@ def _forward(
 
 
 def _to_batch(windows: List[Window], padding: int, device: Any) -> Any:
-    """Windows as tensors (`torch_reader.Batch`)."""
+    """Convert windows to tensors (`torch_reader.Batch`)."""
     import torch
 
     length = max(len(window.ids) for window in windows)
@@ -253,7 +253,7 @@ def _init_alone(model: Model, X: Any = None, Y: Any = None) -> None:
 def _forward_alone(
     model: Model, docs: List[Doc], is_train: bool
 ) -> Tuple[List[Floats2d], Callable[[List[Floats2d]], Any]]:
-    """The text without a question."""
+    """Encode text without a question."""
     vectors, back = model.layers[0](Queried(docs, [""]), is_train)
 
     def backprop(gradient: List[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""From Docs to the subword pieces that a Transformer reads: in one window, or in several that overlap."""
+"""Splits Docs into the subword pieces that a Transformer reads, in one window or several overlapping ones."""
 
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -9,22 +9,22 @@ from spacy.tokens import Doc
 from ..errors import Errors, WeaknerError, check_range
 from .queried import spaced
 
-# Pieces that are read at once, and those of them that a question must leave to the text, at least.
+# Minimum number of pieces of a window, and of those that a question must leave for the text.
 MIN_LENGTH, MIN_ROOM = 16, 8
 USUAL_LENGTH = 256
 
 
 class WindowSettings(NamedTuple):
-    """How much is read at once, and how far windows overlap, in pieces."""
+    """The length and overlap of windows, in pieces."""
 
     max_length: int
     stride: int
 
 
 def check_windows(max_length: Optional[int], stride: int) -> None:
-    """Check the settings of an encoder that cuts Docs into windows.
+    """Check the settings of an encoder that splits Docs into windows.
 
-    RAISES (WeaknerError): For settings that cannot be.
+    RAISES (WeaknerError): If a setting is out of range.
     """
     if max_length is not None:
         check_range("max_length", max_length, MIN_LENGTH, None)
@@ -32,9 +32,9 @@ def check_windows(max_length: Optional[int], stride: int) -> None:
 
 
 def window_settings(max_length: Optional[int], stride: int, positions: Optional[int]) -> WindowSettings:
-    """What is read at once, by the settings and what the Transformer has positions for.
+    """Return the length and overlap of windows, given the settings and the number of positions of the Transformer.
 
-    RAISES (WeaknerError): If it has too few.
+    RAISES (WeaknerError): If it has too few positions.
     """
     if max_length is None:
         return WindowSettings(min(USUAL_LENGTH, positions or USUAL_LENGTH), stride)
@@ -43,9 +43,9 @@ def window_settings(max_length: Optional[int], stride: int, positions: Optional[
 
 
 class WindowTokenizer:
-    """A tokenizer, and what it is where it cuts texts into windows.
+    """A tokenizer, with variants that split texts into windows.
 
-    data (str): A tokenizer of tokenizers, as JSON.
+    data (str): A tokenizer of the library tokenizers, as JSON.
     """
 
     def __init__(self, data: str) -> None:
@@ -59,13 +59,13 @@ class WindowTokenizer:
         made = Tokenizer.from_str(self.data)
         made.no_padding()
         made.no_truncation()
-        # "[SEP]" in a text is no separator.
+        # "[SEP]" in a text is not a separator.
         made.encode_special_tokens = True
         return made
 
     def cutting(self, max_length: int, stride: int, pairs: bool) -> Any:
-        """The tokenizer that cuts texts, not questions, into windows. Truncation is part of a tokenizer's state, which
-        threads share, so that there is one for each."""
+        """Return the tokenizer that splits texts, not questions, into windows. Truncation is part of a tokenizer's
+        state, which threads share, so there is one tokenizer for each setting."""
         key = (max_length, stride, pairs)
         if key not in self._cutting:
             made = self._make()
@@ -75,13 +75,13 @@ class WindowTokenizer:
 
 
 class Window(NamedTuple):
-    """A text, or a part of it, in pieces; perhaps behind a question.
+    """A text, or a part of it, in pieces; after a question, if there is one.
 
-    ids (List[int]): The pieces, special ones included.
-    types (List[int]): 0 for the first sequence, 1 for the second, as BERT wants to know.
-    words (NDArray[numpy.int64]): Tokens of the Doc that are read off this window.
-    first (NDArray[numpy.int64]): Position of each one's first piece.
-    last (NDArray[numpy.int64]): Position of its last piece.
+    ids (List[int]): The pieces, including special ones.
+    types (List[int]): 0 for the first sequence, 1 for the second, as BERT requires.
+    words (NDArray[numpy.int64]): Tokens of the Doc whose vectors come from this window.
+    first (NDArray[numpy.int64]): Position of the first piece of each token.
+    last (NDArray[numpy.int64]): Position of the last piece of each token.
     """
 
     ids: List[int]
@@ -94,12 +94,12 @@ class Window(NamedTuple):
 def read_windows(
     tokenizer: WindowTokenizer, docs: List[Doc], query: str, settings: WindowSettings
 ) -> List[List[Window]]:
-    """Cut Docs into windows. Every token that has pieces is read off one of them: that which has most of its pieces,
-    and of these the one in which it stands farthest from an edge.
+    """Split Docs into windows. Every token with pieces is assigned to one window: that with most of its pieces or, of
+    several, that in which it is farthest from an edge.
 
     tokenizer (WindowTokenizer): The tokenizer.
     docs (List[Doc]): The Docs.
-    query (str): A question, which stands before each text; empty: the text alone.
+    query (str): A question, which precedes each text; empty: the text alone.
     settings (WindowSettings): Length and overlap of the windows.
     RETURNS (List[List[Window]]): The windows of each Doc; none if it has no pieces.
     RAISES (WeaknerError): If the question leaves no room for text.
@@ -124,7 +124,7 @@ def read_windows(
 
 
 def _windows(encodings: List[Any], tokens: NDArray[numpy.int64], sequence: int) -> List[Window]:
-    """The windows of one Doc; `tokens` are those behind the tokenizer's words, `sequence` is the number of the text."""
+    """Make the windows of a Doc. `tokens` maps the tokenizer's words to tokens; `sequence` is the text's number."""
     windows, counts, margins = [], [], []
     for encoding in encodings:
         positions = numpy.flatnonzero([number == sequence for number in encoding.sequence_ids])
@@ -140,7 +140,7 @@ def _windows(encodings: List[Any], tokens: NDArray[numpy.int64], sequence: int) 
 
 
 def _best_windows(windows: List[Window], counts: List[Any], margins: List[Any]) -> List[Window]:
-    """Leave every word in one window: that with most of its pieces, then with the largest margin, then the first."""
+    """Keep every word in one window only: with most of its pieces, then with the largest margin, then the first."""
     best: Dict[int, Tuple[int, int, int]] = {}
     for number, (window, pieces, distances) in enumerate(zip(windows, counts, margins, strict=True)):
         for word, *rank in zip(window.words.tolist(), pieces.tolist(), distances.tolist(), strict=True):

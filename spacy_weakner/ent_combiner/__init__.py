@@ -1,1 +1,1 @@
-"""A component that decides between candidates for entities."""
+"""A component that chooses between candidate entities."""

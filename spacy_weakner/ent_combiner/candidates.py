@@ -1,4 +1,4 @@
-"""Candidates: the entities that sources and components propose, and spans that differ from them by a token."""
+"""Candidates: the entities that sources and components propose, and variants of them with shifted borders."""
 
 from itertools import islice, pairwise
 from typing import Any, List, NamedTuple, Sequence, Set, Tuple
@@ -29,24 +29,24 @@ from ..heads.tagging import merge_paths, merge_rows
 from ..ty import Entity, PathScore
 from .span_partition import Floats, Ints, SpanPartition
 
-# What is read of every token.
+# Attributes that are read for every token.
 ATTRS = [ORTH, LENGTH, IS_UPPER, IS_TITLE, IS_PUNCT, IS_STOP, ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START]
 _ENT_IOB, _ENT_TYPE, _IS_SPACE, _SENT_START = map(ATTRS.index, (ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START))
 _UNKNOWN = -1
 
 
 class Sentences(NamedTuple):
-    """The sentences of some Docs, split as in `corpus.parts`. The visible tokens of all of them are numbered together,
-    so that spans go over white space."""
+    """The sentences of some Docs, split as in `corpus.parts`. The visible tokens of all Docs are numbered
+    consecutively, so that spans may contain white space."""
 
     docs: Sequence[Doc]
-    attrs: Any  # shape (n_tokens, len(ATTRS)): of visible tokens
-    tokens: Ints  # shape (n_tokens,): place of each visible token in its Doc
+    attrs: Any  # shape (n_tokens, len(ATTRS)): attributes of visible tokens
+    tokens: Ints  # shape (n_tokens,): index of each visible token in its Doc
     offsets: Ints  # shape (n_sentences + 1,): the first token of each sentence, and the number of tokens
     doc_numbers: Ints  # shape (n_sentences,): the Doc of each sentence
     doc_offsets: Ints  # shape (n_docs + 1,): the first visible token of each Doc
-    begins: Ints  # shape (n_docs + 1,): where each Doc begins in `before`
-    before: Ints  # per token of the Docs, the number of visible tokens before it
+    begins: Ints  # shape (n_docs + 1,): start of each Doc in `before`
+    before: Ints  # number of visible tokens before each token of the Docs
 
     @classmethod
     def of(cls, docs: Sequence[Doc]) -> "Sentences":
@@ -74,17 +74,17 @@ class Sentences(NamedTuple):
         )
 
     def find(self, tokens: Ints) -> Ints:
-        """The sentence of each token."""
+        """Return the sentence of each token."""
         found: Ints = numpy.searchsorted(self.offsets, tokens, side="right") - 1
         return found
 
     def preset(self) -> BoolMask:
-        """Tokens of entities that are in a Doc already, and blocked ones; see `corpus.entities`."""
+        """Return a mask of tokens that are blocked or in existing entities; see `corpus.entities`."""
         is_preset: BoolMask = (self.attrs[:, _ENT_TYPE] != 0) | (self.attrs[:, _ENT_IOB] == BEGINS)
         return is_preset
 
     def parts(self) -> List[List[Part]]:
-        """Per Doc the tokens of its sentences."""
+        """Return the tokens of each Doc's sentences."""
         parts: List[List[Part]] = [[] for _ in self.docs]
         for n, (first, last) in zip(self.doc_numbers.tolist(), pairwise(self.offsets.tolist()), strict=True):
             parts[n].append(Part(self.docs[n], self.tokens[first:last]))
@@ -95,22 +95,21 @@ class Candidates(NamedTuple):
     """The candidates of some sentences."""
 
     sentences: Sentences
-    # Shape (n, 3): start, end and number of the label. Without duplicates, sorted by end, start and label. They may
-    # overlap.
+    # Shape (n, 3): start, end and number of the label. Unique, sorted by end, start and label. They may overlap.
     spans: Ints
-    proposed: BoolMask  # shape (n_groups, n): whether a group has the candidate
-    scores: Floats  # shape (n_groups, n): its probability there; NaN where there is none
-    has_group: BoolMask  # shape (n_groups, n_docs): whether a Doc has the group
-    unknown: Set[int]  # hashes of labels that weak sources give and that are not among those of candidates
+    proposed: BoolMask  # shape (n_groups, n): True if a group has the candidate
+    scores: Floats  # shape (n_groups, n): probability in the group; NaN if there is none
+    has_group: BoolMask  # shape (n_groups, n_docs): True if a Doc has the group
+    unknown: Set[int]  # hashes of labels of weak sources that are not among the labels of candidates
 
     @property
     def in_sentence(self) -> Ints:
-        """Shape (n,): the sentence of each candidate."""
+        """The sentence of each candidate: shape (n,)."""
         return self.sentences.find(self.spans[:, 0])
 
     @property
     def neighbors(self) -> Tuple[Ints, Ints]:
-        """Shape (n,) both: the tokens before and after each candidate; where its sentence has none, the number of
+        """The tokens before and after each candidate, both of shape (n,); if its sentence has none, the number of
         tokens."""
         sentences, offsets = self.in_sentence, self.sentences.offsets
         start, end = self.spans[:, 0], self.spans[:, 1]
@@ -121,21 +120,21 @@ class Candidates(NamedTuple):
         return self._replace(spans=self.spans[which], proposed=self.proposed[:, which], scores=self.scores[:, which])
 
     def split(self, values: Sequence[Any]) -> List[Any]:
-        """Values of all candidates, by Doc."""
+        """Split values of all candidates by Doc."""
         ends = numpy.searchsorted(self.spans[:, 1], self.sentences.doc_offsets, side="right").tolist()
         return [values[first:last] for first, last in pairwise(ends)]
 
     def entities(self, labels: Sequence[str]) -> List[Entity]:
-        """The candidates as entities of their Docs."""
+        """Return the candidates as entities of their Docs."""
         starts, ends = self.sentences.tokens[self.spans[:, 0]], self.sentences.tokens[self.spans[:, 1] - 1] + 1
         names = [labels[number] for number in self.spans[:, 2].tolist()]
         return list(zip(starts.tolist(), ends.tolist(), names, strict=True))
 
 
 def read_candidates(sentences: Sentences, groups: Sequence[str], labels: Sequence[str], border: int) -> Candidates:
-    """Collect the entities of some span groups, and border variants of matches: unlike a trained component, a list or a
-    rule does not decide where an entity ends. Spans that are not in one sentence alone, and those with other
-    labels, are left out. One end of a variant differs from a match by `border` tokens at most."""
+    """Collect the entities of some span groups, and variants of matches in which one border differs by at most `border`
+    tokens: unlike a trained component, a list or rule does not determine where an entity ends. Spans that cross
+    sentences and those with other labels are left out."""
     docs = sentences.docs
     has_group = numpy.zeros((len(groups), len(docs)), dtype=bool)
     for row, group in enumerate(groups):
@@ -146,7 +145,7 @@ def read_candidates(sentences: Sentences, groups: Sequence[str], labels: Sequenc
     for group, proposed in zip(groups, list(spans), strict=True):
         if border and not group.startswith(PREDICTED_PREFIX):
             spans.append(border_variants(proposed, border, sentences.offsets))
-    # One number for each span, which sorts as they do.
+    # One number for each span, with the same sort order.
     n_tokens = len(sentences.tokens)
     shape = (n_tokens + 1, n_tokens + 1, max(1, len(labels)))
     keys = [numpy.ravel_multi_index((rows[:, 1], rows[:, 0], rows[:, 2]), shape) for rows in spans]
@@ -157,13 +156,13 @@ def read_candidates(sentences: Sentences, groups: Sequence[str], labels: Sequenc
     for row, ((_, probabilities), group_keys) in enumerate(zip(found, keys, strict=False)):
         places = numpy.searchsorted(unique, group_keys)
         is_proposed[row, places] = True
-        numpy.fmax.at(scores[row], places, probabilities)  # the larger one, if a group has an entity twice
+        numpy.fmax.at(scores[row], places, probabilities)  # the maximum, if a group has an entity twice
     return Candidates(sentences, numpy.stack([starts, ends, numbers], axis=1), is_proposed, scores, has_group, unknown)
 
 
 def border_variants(spans: Ints, border: int, offsets: Ints) -> Ints:
-    """Spans that differ from some spans at one end, by `border` tokens at most; those that are inside their sentence
-    and not empty."""
+    """Return spans that differ from the given ones at one border by at most `border` tokens, and that are not empty and
+    inside the sentence."""
     steps = [by for by in range(-border, border + 1) if by]
     moves = [(by, 0, 0) for by in steps] + [(0, by, 0) for by in steps]
     moved = (spans[:, None] + numpy.array(moves, dtype="int64").reshape(-1, 3)).reshape(-1, 3)
@@ -173,7 +172,7 @@ def border_variants(spans: Ints, border: int, offsets: Ints) -> Ints:
 
 
 def _read_group(sentences: Sentences, group: str, labels: Sequence[str], unknown: Set[int]) -> Tuple[Ints, Floats]:
-    """The spans of a group, and their scores."""
+    """Return the spans of a group, and their scores."""
     ids = {get_string_id(label): number for number, label in enumerate(labels)}
     found = [
         (begin + span.start, begin + span.end, ids.get(span.label, _UNKNOWN))
@@ -193,7 +192,7 @@ def _read_group(sentences: Sentences, group: str, labels: Sequence[str], unknown
 
 
 class Scored(NamedTuple):
-    """The candidates of several Docs, their log-odds, and the labels in their order."""
+    """The candidates of several Docs with their log-odds, and the labels by number."""
 
     candidates: Candidates
     log_odds: Floats
@@ -208,13 +207,13 @@ class Scored(NamedTuple):
         return self.partition.probabilities(self.log_odds)
 
     def pairs(self) -> List[List[Tuple[Entity, float]]]:
-        """Per Doc the candidates with their probabilities."""
+        """Return the candidates of each Doc with their probabilities."""
         entities = self.candidates.entities(self.labels)
         return self.candidates.split(list(zip(entities, self.probabilities().tolist(), strict=True)))
 
     def distributions(self, scheme: TagScheme) -> List[Floats2d]:
-        """Per Doc the probabilities of tags, float32 (n_tokens, n_tags): a token has one of an entity's tags as
-        often as the entity is in the set."""
+        """Return the tag probabilities of each Doc, float32 (n_tokens, n_tags): the probability of an entity's tag at a
+        token is the probability that the entity is in the set."""
         sentences = self.candidates.sentences
         rows: Any = numpy.zeros((len(sentences.tokens), len(scheme)))
         for (start, end, label), probability in zip(
@@ -231,7 +230,7 @@ class Scored(NamedTuple):
         ]
 
     def paths(self, scheme: TagScheme) -> List[PathScore]:
-        """The most probable set of each Doc as tags, with the sum of its log-odds and its log-probability."""
+        """Return the most probable set of each Doc as tags, with the sum of its log-odds and its log-probability."""
         sentences = self.candidates.sentences
         best = choose(self.candidates.spans, self.log_odds)
         spans, odds = self.candidates.spans[best], self.log_odds[best]
@@ -252,8 +251,8 @@ class Scored(NamedTuple):
 
 
 def choose(spans: Ints, weights: Floats) -> Ints:
-    """Indices of the spans without overlaps whose weights have the largest sum, by start; none whose weight is 0 or
-    less."""
+    """Return the indices of the non-overlapping spans with the largest sum of weights, by start; only spans with
+    positive weights are chosen."""
     heavy = numpy.flatnonzero(weights > 0.0)
     bounds: Any = spans[heavy, :2].tolist()
     chosen = best_without_overlaps(bounds, weights[heavy].tolist(), max((end for _, end in bounds), default=0))

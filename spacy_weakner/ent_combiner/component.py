@@ -1,4 +1,4 @@
-"""The component that chooses entities among the candidates of sources and components."""
+"""The component that chooses entities from the candidates of sources and components."""
 
 import warnings
 from pathlib import Path
@@ -31,33 +31,32 @@ _LITTLE = 1e-9
 
 
 class EntCombiner(BatchPipe):
-    """Choose entities among the candidates in the span groups `weak:<source>` and `pred:<component>`: a stacking
-    ensemble of term lists, rules, language models and trained components.
+    """A component that chooses entities from the candidates in the span groups `weak:<source>` and `pred:<component>`:
+    a stacking ensemble of term lists, rules, language models and trained components.
 
-    It is a logistic regression over sets of spans without overlaps: the features of a candidate (which groups have it,
-    with which probability, which have others there, its words and the words around; see `features`) give its odds, and
-    a set is as probable as the product of the odds of its candidates. Variants of matches, with a token more or less at
-    one end, are candidates, too, so that borders are repaired. The set with the best expected F1 is written;
-    `ent._.weakner_score` is the entity's probability: the sum over all sets that hold it.
+    The model is a logistic regression over sets of non-overlapping spans. The odds of a candidate depend on its
+    features: the groups that have it, its probabilities there, overlapping entities of groups, its words and those
+    around it (see `features`). The probability of a set is proportional to the product of its candidates' odds.
+    Variants of matches with one border shifted are also candidates, so that borders are corrected. The set with the
+    best expected F1 is written; `ent._.weakner_score` is the sum of the probabilities of all sets with the entity.
 
-    It learns from gold in `initialize` or `fit`, and from the groups in the same Docs. Predictions of trained
-    components there must come from training without these Docs (`train --folds`). If a source alone does better in
-    cross-validation than the combination, or a component clearly better, its entities are used alone (of a component
-    those with a score above one half).
+    It is fitted in `initialize` or `fit` on gold, and on the groups in the same Docs. Predictions of trained components
+    in these Docs must come from training without them (`train --folds`). If a source is better alone in
+    cross-validation than the combination, or a component clearly better, its entities are used alone (those of a
+    component with a score above one half).
 
-    Like the heads, it works sentence by sentence, if a Doc has sentence bounds, and on visible tokens alone.
+    Like the heads, it processes each sentence separately if a Doc has sentence bounds, and ignores white space tokens.
 
     vocab (Vocab): The shared vocabulary.
     name (str): Name of the component.
-    sources (Optional[List[str]]): The weak sources to read; None: all that the Docs have in `fit`.
-    predictions (Optional[List[str]]): The components whose predictions to read; None: all.
-    border (int): By how many tokens, at most, one end of a candidate may differ from a match of a source.
-    threshold (Optional[float]): Probability from which on a candidate is worth choosing; None: chosen in `fit`.
-    penalty (Optional[float]): Penalty of the squared weights; None: chosen in `fit`.
-    folds (int): Into how many parts the Docs of `fit` are split to choose these.
+    sources (Optional[List[str]]): The weak sources to read; None: all sources in the Docs of `fit`.
+    predictions (Optional[List[str]]): The components whose predictions are read; None: all.
+    border (int): Maximum number of tokens by which one border of a candidate may differ from a match of a source.
+    threshold (Optional[float]): Minimum probability of a candidate that overlaps no other; None: chosen in `fit`.
+    penalty (Optional[float]): L2 penalty of the weights; None: chosen in `fit`.
+    folds (int): Number of folds of the Docs in `fit` to choose these settings.
     scheme (str): Tag scheme of `score_tags`: "IO", "BIO" or "IOBES".
-    overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and
-        others fill the rest.
+    overwrite (bool): Whether to replace existing entities in `doc.ents`. If not, others are only added between them.
     scorer (Optional[Callable]): The scoring method.
     RAISES (WeaknerError): If a setting is out of range.
     """
@@ -81,7 +80,7 @@ class EntCombiner(BatchPipe):
         check_range("threshold", 0.0 if threshold is None else threshold, 0.0, 1.0)
         check_range("penalty", 1.0 if penalty is None else penalty, 1e-6, None)
         check_range("folds", folds, 2, None)
-        self.tag_scheme = make_scheme(scheme, ()).name  # which refuses an unknown one
+        self.tag_scheme = make_scheme(scheme, ()).name  # raises an error for an unknown scheme
         self.vocab = vocab
         self.name = name
         self.sources = sources
@@ -107,18 +106,18 @@ class EntCombiner(BatchPipe):
 
     @property
     def label_data(self) -> List[str]:
-        """RETURNS (List[str]): The labels as `spacy init labels` stores them."""
+        """RETURNS (List[str]): The labels in the format of `spacy init labels`."""
         return list(self.labels)
 
     @property
     def is_initialized(self) -> bool:
-        """RETURNS (bool): Whether it has been fitted."""
+        """RETURNS (bool): True if the component is fitted."""
         return self._report is not None
 
     @property
     def report(self) -> FitReport:
         """RETURNS (FitReport): The result of the last `fit`.
-        RAISES (WeaknerError): If there was none."""
+        RAISES (WeaknerError): If the component is not fitted."""
         if self._report is None:
             raise WeaknerError(Errors.WK008.format(name=self.name))
         return self._report
@@ -142,8 +141,8 @@ class EntCombiner(BatchPipe):
         """Set the thresholds of some labels; they are saved with the component. Candidates with smaller probabilities
         are not chosen.
 
-        thresholds (Mapping[str, float]): From labels to thresholds, in [0, 1]. Those of all other labels are removed.
-        RAISES (WeaknerError): If a label is unknown, or a threshold out of range.
+        thresholds (Mapping[str, float]): Thresholds in [0, 1] by label. Those of all other labels are removed.
+        RAISES (WeaknerError): If a label is unknown, or a threshold is out of range.
         """
         self._thresholds = checked_thresholds(self.name, self.labels, thresholds)
 
@@ -156,21 +155,21 @@ class EntCombiner(BatchPipe):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Fit to the reference Docs of examples: to their gold and their span groups.
+        """Fit the component on the gold and the span groups of the reference Docs of examples.
 
-        get_examples (Callable[[], Iterable[Example]]): Gives the examples, all of them. Weakly labeled ones are
-            skipped, even if they hold gold in the group "gold", which is for evaluation.
+        get_examples (Callable[[], Iterable[Example]]): Returns all examples. Weakly labeled ones are skipped, even if
+            they have gold in the group "gold", which is for evaluation.
         nlp (Optional[Language]): Not used.
         labels (Optional[Sequence[str]]): The labels; None: those of the gold and of the groups.
-        RAISES (WeaknerError): As `fit`.
+        RAISES (WeaknerError): As for `fit`.
         """
         self.fit((eg.reference for eg in get_examples() if not is_weak(eg.reference)), labels)
 
     def fit(self, docs: Iterable[Doc], labels: Optional[Sequence[str]] = None) -> FitReport:
-        """Fit to gold, in place of any earlier fit. Thresholds of labels are removed.
+        """Fit the component on gold, replacing an earlier fit. Thresholds of labels are removed.
 
-        docs (Iterable[Doc]): Docs with gold, in `doc.ents` or the group "gold", and with the groups that the
-            candidates are read from. Others are skipped.
+        docs (Iterable[Doc]): Docs with gold in `doc.ents` or the group "gold", and with the groups of the candidates.
+            Docs without gold are skipped.
         labels (Optional[Sequence[str]]): The labels; None: those of the gold and of the groups.
         RETURNS (FitReport): The result.
         RAISES (WeaknerError): If no Doc has gold, or there are no candidates.
@@ -238,7 +237,7 @@ class EntCombiner(BatchPipe):
         return list(map(Prediction, chosen.split(entities), chosen.split(scores)))
 
     def _check_complete(self, docs: Sequence[Doc]) -> None:
-        """Warn of components that have been disabled. Weak sources may be absent after the training."""
+        """Warn of components that are disabled. Weak sources may be absent after training."""
         needed = self._space.groups if self.choice == COMBINED else (self.choice,)
         needed = tuple(group for group in needed if group.startswith(PREDICTED_PREFIX))
         absent = [group for group in needed if any(len(doc) and group not in doc.spans for doc in docs)]
@@ -247,18 +246,18 @@ class EntCombiner(BatchPipe):
             warnings.warn(Warnings.WK907.format(name=self.name, missing=missing), stacklevel=2)
 
     def _check_labels(self, unknown: Set[int], docs: Sequence[Doc]) -> None:
-        """Warn of labels that are unknown here: somebody has changed the terms."""
+        """Warn of unknown labels, which occur if the terms were changed after fitting."""
         if unknown:
             labels = ", ".join(f"'{label}'" for label in sorted(docs[0].vocab.strings[label] for label in unknown))
             warnings.warn(Warnings.WK908.format(name=self.name, labels=labels), stacklevel=2)
 
     def _choose(self, candidates: Candidates, probabilities: Floats) -> Ints:
-        """Indices of the candidates that are entities, by start."""
+        """Return the indices of the candidates that are entities, by start."""
         combined = self.choice == COMBINED
         usual = self.threshold if self.threshold is not None else self.report.threshold if combined else 0.0
         least = numpy.array([self._thresholds.get(label, usual) for label in self.labels])[candidates.spans[:, 2]]
         if combined:
-            # A candidate that just reaches its label's threshold is chosen if it overlaps no other.
+            # Weights are positive, so that a candidate that exactly reaches its threshold is chosen without overlaps.
             weights = numpy.maximum(probabilities - numpy.minimum(least, usual), _LITTLE)
             return choose(candidates.spans, numpy.where(probabilities >= least, weights, 0.0))
         alone = choose_alone(candidates, self._space.groups.index(self.choice))
@@ -268,10 +267,11 @@ class EntCombiner(BatchPipe):
         for doc, prediction in zip(docs, self._predict(docs), strict=True):
             write_entities(doc, prediction, self.overwrite)
 
-    # For other components and stages. Entities that are in the Docs already make no difference here.
+    # For other components and stages. Existing entities of the Docs are ignored here.
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
-        """Per Doc the candidates, sorted by end, start and label, with their probabilities; Docs are not changed."""
+        """Return each Doc's candidates, sorted by end, start and label, with their probabilities; Docs do not
+        change."""
         return self._score(list(docs)).pairs()
 
     @property
@@ -280,9 +280,9 @@ class EntCombiner(BatchPipe):
         return self._scheme.tags
 
     def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
-        """The most probable set of entities of every Doc as tags, with the sum of its log-odds and its log-probability;
-        and a distribution over the tags of every token, that of all sets weighted by their probabilities. (What is
-        written to `doc.ents` is the set with the best expected F1.) The Docs are not changed."""
+        """Return, for every Doc, the most probable set of entities as tags, with the sum of its log-odds and its
+        log-probability; and the distribution over the tags of every token, marginalized over all sets. (The set with
+        the best expected F1 is written to `doc.ents`.) The Docs are not changed."""
         scored = self._score(list(docs))
         rows: List[Any] = scored.distributions(self._scheme)
         return list(zip(scored.paths(self._scheme), rows, strict=True))
@@ -305,24 +305,24 @@ class EntCombiner(BatchPipe):
             candidates, odds = candidates.select(free), odds[free]
         return Scored(candidates, odds, self.labels)
 
-    # Serialization. Settings are not stored here: they belong to the config, which may be changed at load.
+    # Serialization. Settings are not stored here: they belong to the config, which may be overridden at load time.
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize what was fitted; `exclude` may name "model"."""
+        """Serialize the fitted state; `exclude` may name "model"."""
         data: bytes = util.to_bytes({"model": lambda: srsly.msgpack_dumps(self._state())}, exclude)
         return data
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "EntCombiner":
-        """Load what `to_bytes` gave; damaged data are an error."""
+        """Load the output of `to_bytes`; raises an error if it is damaged."""
         util.from_bytes(bytes_data, {"model": self._load}, exclude)
         return self
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Write what was fitted to a folder; `exclude` may name "model"."""
+        """Write the fitted state to a folder; `exclude` may name "model"."""
         util.to_disk(path, {"model": lambda p: srsly.write_msgpack(p, self._state())}, exclude)
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "EntCombiner":
-        """Load what `to_disk` wrote; damaged files are an error."""
+        """Load the output of `to_disk`; raises an error if a file is damaged."""
         util.from_disk(path, {"model": lambda p: self._load(existing(p).read_bytes())}, exclude)
         return self
 
@@ -361,5 +361,5 @@ class EntCombiner(BatchPipe):
 )
 @takes_settings_of(EntCombiner)
 def make_ent_combiner(nlp: Language, name: str, **settings: Any) -> EntCombiner:
-    """Create the component; the settings are those of `EntCombiner`."""
+    """Create the component with the settings of `EntCombiner`."""
     return EntCombiner(nlp.vocab, name=name, **settings)

@@ -1,23 +1,23 @@
 """The features of a candidate.
 
-Of each group (what is absent counts 0):
+Features of each group (0 unless stated otherwise):
 
 | column | value |
 |--------|-------|
 | exact | 1 if the group has the candidate |
-| logit | half the log-odds of its probability, if the group has any; the least one if it lacks the candidate |
-| exact:LABEL | exact, of candidates of one label |
-| wider_left, wider_right | the candidate extends beyond an entity of the group, to the left, or to the right |
-| short_left, short_right | the candidate lacks tokens of an entity of the group, at the left, or at the right |
-| around, within, crosses | the candidate extends beyond an entity at both ends, lies inside one, or crosses one |
+| logit | half the log-odds of its probability, if the group has any; the minimum if the group lacks the candidate |
+| exact:LABEL | exact, for candidates with one label |
+| wider_left, wider_right | the candidate extends beyond an entity of the group on the left, or on the right |
+| short_left, short_right | the candidate lacks tokens of an entity of the group on the left, or on the right |
+| around, within, crosses | the candidate extends beyond an entity on both sides, is inside one, or crosses one |
 | other_label | the group has the same span with another label |
-| other_overlap | it has spans with other labels that overlap |
+| other_overlap | the group has overlapping spans with other labels |
 | absent | 1 if the Doc lacks the group |
 
-From "wider_left" to "other_overlap" the value is the entity's probability, 1 without one; the largest of several. Of
-all groups: how many of them have the candidate. Of the text: length, case, digits, punctuation and stop words at the
-ends, the tokens around; and how often candidates with the same words were right in the gold (`WordCounts`). And the
-label.
+From "wider_left" to "other_overlap" the value is the probability of the entity (1 if it has none), and the maximum for
+several entities. Further features are the label; the number of groups that have the candidate; its length; case,
+digits, punctuation and stop words at its ends and next to it; and how often candidates with the same words were right
+in the gold (`WordCounts`).
 """
 
 from typing import Any, List, NamedTuple, Sequence, Tuple
@@ -32,7 +32,7 @@ from .span_partition import Floats, Ints
 
 Hashes = NDArray[numpy.uint64]
 
-# Probabilities beyond that are as good as certain.
+# Probabilities are clipped to [LEAST, 1 - LEAST].
 LEAST = 0.002
 RELATIONS = (
     "wider_left",
@@ -48,22 +48,22 @@ RELATIONS = (
 LENGTHS = ("two", "three", "four_or_more")
 PLACES = ("first", "last", "previous", "next")
 KINDS = ("upper", "title", "digit", "punct", "stop", "short", "none")
-# What is counted for a candidate: its words, those at its ends, and those around; each for its label.
+# Words that are counted for a candidate and its label: all its words, those at its ends, and those next to it.
 WORDS = ("text", "first", "last", "previous", "next")
 COLUMNS = tuple(f"{which} {what}" for which in WORDS for what in ("seen right", "seen wrong"))
-# Hashes of the words of a phrase are the digits of a number, modulo 2**64; as an odd number the base has an inverse.
+# Base of a polynomial hash of a phrase's words, modulo 2**64; it is odd, so that it has an inverse.
 _BASE = 0x9E3779B97F4A7C15
 
 
 class Words(NamedTuple):
-    """The words of several sentences, and at last what lies beyond the ends of a sentence."""
+    """The words of several sentences, and as the last row the padding beyond the ends of a sentence."""
 
-    hashes: Hashes  # shape (n_tokens + 1,): of their lower case
+    hashes: Hashes  # shape (n_tokens + 1,): hashes of the lower-case words
     kinds: BoolMask  # shape (n_tokens + 1, len(KINDS))
 
 
 def read_words(sentences: Sentences) -> Words:
-    """The words of some sentences."""
+    """Read the words of some sentences."""
     orths, lengths, upper, title, punct, stop = sentences.attrs[:, :6].T
     unique, which = numpy.unique(orths, return_inverse=True)
     texts = [sentences.docs[0].vocab.strings[orth] for orth in unique.tolist()]
@@ -76,18 +76,18 @@ def read_words(sentences: Sentences) -> Words:
 
 
 class WordCounts:
-    """How often candidates with the same words were right, and how often wrong: a term such as "water" may always be
-    wrong. Each row is a key, as `word_keys` gives them, with the two counts."""
+    """Counts of how often candidates with the same words were right and wrong: a term such as "water" may always be
+    wrong. Each row has a key of `word_keys` and the two counts."""
 
     def __init__(self, rows: Sequence[Sequence[int]] = ()) -> None:
         table = numpy.array(sorted(map(list, rows)), dtype="uint64").reshape(-1, 3)
         self._keys = table[:, 0]
-        # The last row is that of unknown keys.
+        # The last row is for unknown keys.
         self._counts = numpy.append(table[:, 1:], [[0, 0]], axis=0).astype("float64")
 
     @classmethod
     def of(cls, keys: Hashes, right: Floats) -> "WordCounts":
-        """Count candidates with their keys, (n, len(WORDS)); `right`, (n,), is 1 for those that are right, else 0."""
+        """Count candidates, given their keys, shape (n, len(WORDS)), and `right`, shape (n,): 1 if right, else 0."""
         known, which = numpy.unique(keys.reshape(-1), return_inverse=True)
         is_right = numpy.repeat(right, len(WORDS))
         numbers = [numpy.bincount(which, weights, len(known)).astype("int64") for weights in (is_right, 1.0 - is_right)]
@@ -95,13 +95,13 @@ class WordCounts:
 
     @property
     def rows(self) -> List[List[int]]:
-        """What it was made of, sorted."""
+        """The rows, sorted."""
         numbers = self._counts[:-1].astype("int64").tolist()
         return [[key, *pair] for key, pair in zip(self._keys.tolist(), numbers, strict=True)]
 
     def columns(self, keys: Hashes) -> Floats:
-        """The features of candidates with some keys; shape (n, len(COLUMNS)): n / (n + 1), where n is how often such
-        candidates were right, or wrong."""
+        """Compute the features of candidates from their keys; shape (n, len(COLUMNS)): count / (count + 1), where count
+        is how often such candidates were right, or wrong."""
         places = numpy.searchsorted(self._keys, keys)
         found = numpy.append(self._keys, numpy.uint64(0))[places] == keys
         n = self._counts[numpy.where(found, places, len(self._keys))].reshape(-1, len(COLUMNS))
@@ -110,7 +110,7 @@ class WordCounts:
 
 
 def word_keys(words: Hashes, candidates: Candidates, labels: Sequence[str]) -> Hashes:
-    """Hashes of the words (see `Words`) of candidates and of their label; shape (n, len(WORDS))."""
+    """Hash the words (see `Words`) of candidates with their labels; shape (n, len(WORDS))."""
     start, end, label = candidates.spans.T
     before, after = candidates.neighbors
     powers, inverse = (_powers(base, len(words)) for base in (_BASE, pow(_BASE, -1, 2**64)))
@@ -123,7 +123,7 @@ def word_keys(words: Hashes, candidates: Candidates, labels: Sequence[str]) -> H
 
 
 def held_out_columns(keys: Sequence[Hashes], right: Sequence[Floats], fold_of: Any) -> List[Floats]:
-    """Per Doc the columns of its candidates, counted in the Docs of other folds."""
+    """Return the columns of each Doc's candidates, counted in the Docs of other folds."""
     by_fold = {}
     for fold in numpy.unique(fold_of).tolist():
         others = numpy.flatnonzero(fold_of != fold).tolist()
@@ -132,20 +132,20 @@ def held_out_columns(keys: Sequence[Hashes], right: Sequence[Floats], fold_of: A
 
 
 def count_words(keys: Sequence[Hashes], right: Sequence[Floats]) -> WordCounts:
-    """The counts of the candidates of several Docs."""
+    """Count the candidates of several Docs."""
     nothing = numpy.zeros((0, len(WORDS)), dtype="uint64")
     return WordCounts.of(numpy.concatenate([nothing, *keys]), numpy.concatenate([numpy.zeros(0), *right]))
 
 
 def _powers(base: int, n: int) -> Hashes:
-    """The first powers of a number, modulo 2**64."""
+    """Return the first n powers of a number, modulo 2**64."""
     factors = numpy.full(n, base, dtype="uint64")
     factors[:1] = 1
     return numpy.cumprod(factors)
 
 
 class FeatureSpace:
-    """The columns of the features."""
+    """The definition of the feature columns."""
 
     def __init__(self, groups: Sequence[str], scored: Sequence[bool], labels: Sequence[str]) -> None:
         self.groups = tuple(groups)
@@ -166,8 +166,8 @@ class FeatureSpace:
         self.main = numpy.array([is_main for _, is_main in names])
 
     def matrix(self, words: Words, candidates: Candidates, counts: WordCounts) -> Floats:
-        """The features of candidates, which were read from the groups in their order; shape
-        (n_candidates, n_features). The last columns are those of the counts."""
+        """Compute the features of candidates, which were read from the same groups; shape (n_candidates, n_features).
+        The last columns are those of the counts."""
         spans = candidates.spans
         docs = candidates.sentences.doc_numbers[candidates.in_sentence]
         start, end, label = spans.T
@@ -190,7 +190,7 @@ class FeatureSpace:
 
 
 def logit(probabilities: Floats) -> Floats:
-    """The log-odds of probabilities; finite for 0 and 1, too."""
+    """Return the log-odds of probabilities; also finite for 0 and 1."""
     clipped = numpy.clip(probabilities, LEAST, 1.0 - LEAST)
     result: Floats = numpy.log(clipped) - numpy.log1p(-clipped)
     return result
@@ -219,7 +219,7 @@ def _relations(spans: Ints, entities: Ints, strength: Floats) -> Floats:
 
 
 def _overlapping(spans: Ints, entities: Ints) -> Tuple[Ints, Ints]:
-    """All pairs that share a token, as indices. Only neighbors are compared, since texts may be long."""
+    """Return the indices of all pairs that share a token. Only neighbors are compared, since texts may be long."""
     order = numpy.argsort(entities[:, 0], kind="stable")
     starts, ends = entities[order, 0], entities[order, 1]
     first = numpy.searchsorted(numpy.maximum.accumulate(ends), spans[:, 0], side="right")

@@ -1,5 +1,5 @@
-"""Fitting to gold: the weights, their penalty, the threshold, and whether the combination is better than one group
-alone. All of it is chosen by cross-validation over Docs."""
+"""Fits the combiner on gold: the weights and, by cross-validation over Docs, their penalty, the threshold, and whether
+the combination is better than one group alone."""
 
 from collections import Counter
 from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
@@ -22,35 +22,35 @@ from .features import (
 )
 from .span_partition import Floats, Ints, SpanPartition, fit_weights
 
-# Penalties of squared weights to choose from, the strongest first.
+# L2 penalties to choose from, the strongest first.
 PENALTIES = (30.0, 10.0, 3.0, 1.0)
-# Penalty of the weights of what matters most: whether a group has the candidate, and its probability.
+# Penalty of the most important weights: whether a group has the candidate, and its probability.
 MAIN_PENALTY = 0.3
-# As good as any where there are no Docs to choose by.
+# Used if there are too few Docs for cross-validation.
 DEFAULT_PENALTY, DEFAULT_THRESHOLD = 3.0, 0.4
 COMBINED = "combined"
-# Points of F1 by which a component must be better than the combination to be used alone: less may be chance, and it is
-# part of the combination. Fewer Docs than that cannot fit a combination reliably, which must then be the better one by
-# some points (best.md). A list is used alone if it is better at all.
+# Points of F1 by which a component, which is part of the combination, must be better to be used alone: less may be
+# chance. With fewer than FEW_DOCS Docs, a combination cannot be fitted reliably, so it must be better than the
+# component by some points (best.md). A list is used alone if it is better at all.
 CLEARLY, CLEARLY_WITH_FEW, FEW_DOCS = 1.0, -2.0, 75
 
 
 class FitDoc(NamedTuple):
-    """A Doc to fit to."""
+    """The candidates of a Doc to fit the combiner on."""
 
     length: int  # in tokens
     text: str
-    spans: Ints  # shape (n_candidates, 3): those that gold shows to be right or wrong, see `Candidates`
+    spans: Ints  # shape (n_candidates, 3): candidates without missing tokens, see `Candidates`
     features: Floats  # shape (n_candidates, n_features)
     right: Floats  # shape (n_candidates,): 1 if it is gold, else 0
     keys: Hashes  # shape (n_candidates, len(WORDS)): see `word_keys`
-    n_gold: int  # gold entities, also those that are not among the candidates
-    alone: Dict[str, Tuple[int, int]]  # per group how many entities it gives alone, and how many of them are right
+    n_gold: int  # number of gold entities, including those that are not among the candidates
+    alone: Dict[str, Tuple[int, int]]  # number of entities and of right entities of each group alone
 
 
 def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpace) -> FitDoc:
     """Compare the candidates of a Doc with its gold; those that touch tokens without gold are left out."""
-    # Other labels are not to be found.
+    # Gold with other labels does not count.
     gold = gold._replace(entities=frozenset(entity for entity in gold.entities if entity[2] in space.labels))
     entities = candidates.entities(space.labels)
     known = set(gold.scorable(entities))
@@ -67,21 +67,21 @@ def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpa
 
 
 class FitReport(NamedTuple):
-    """The result of a fit. Figures are of Docs that the models were not fitted on."""
+    """The result of a fit. Scores were measured on Docs that the models were not fitted on."""
 
     docs: int
     candidates: int
     gold: int
-    reach: float  # share of gold that is among the candidates: no choice has a higher recall
+    reach: float  # share of gold that is among the candidates, the upper bound of recall
     penalty: float
     threshold: float
-    f1: Optional[float]  # F1 of the combination, in [0, 100]; None if there was only one Doc
+    f1: Optional[float]  # F1 of the combination, in [0, 100]; None with only one Doc
     alone: Dict[str, float]  # F1 of each group alone
     choice: str  # "combined", or the group that is used alone
 
 
 class Fitted(NamedTuple):
-    """What was learned."""
+    """The fitted weights and counts."""
 
     weights: Floats
     counts: WordCounts
@@ -95,14 +95,14 @@ def fit(
     penalty: Optional[float] = None,
     threshold: Optional[float] = None,
 ) -> Fitted:
-    """Fit weights to Docs, and choose penalty and threshold, unless they are given, by cross-validation over Docs.
-    `main`, shape (n_features,), are the features with a weak penalty."""
+    """Fit weights on Docs, and choose penalty and threshold, unless they are given, by cross-validation over Docs.
+    `main` is a mask, shape (n_features,), of the features with a weak penalty."""
     numbers = _sentence_numbers(docs)
     n_sentences = max(numbers) + 1
     fold_of = (numpy.random.default_rng(0).permutation(n_sentences) % min(folds, n_sentences))[numbers]
     docs, counts = _with_counts(docs, fold_of)
     tried = sorted(PENALTIES if penalty is None else [penalty], reverse=True)
-    # Copies in other case stand behind their sentence. What is chosen is the best for text as it is.
+    # Copies in other case follow their sentence. Settings are chosen on the originals only.
     first = numpy.unique(numbers, return_index=True)[1].tolist()
     originals = [docs[i] for i in first]
     every = _Sample.of(originals)
@@ -117,7 +117,7 @@ def fit(
             numpy.concatenate([scores[i] for i in first]) for scores in _cross_validate(docs, main, tried, fold_of)
         ]
         values = [every.likelihood(scores) for scores in held_out]
-        best = int(numpy.argmax(values))  # of equal ones the strongest
+        best = int(numpy.argmax(values))  # of equals, the strongest penalty
         chosen = tried[best]
         probabilities = every.partition.probabilities(held_out[best])
         if threshold is None:
@@ -138,7 +138,7 @@ def fit(
 
 
 def _sentence_numbers(docs: Sequence[FitDoc]) -> List[int]:
-    """The number of each Doc's sentence, which is that of its copies in other case, too."""
+    """Number the Docs so that a sentence and its copies in other case have the same number."""
     numbers: Dict[Tuple[str, int], int] = {}
     seen: Counter[str] = Counter()
     result = []
@@ -149,13 +149,13 @@ def _sentence_numbers(docs: Sequence[FitDoc]) -> List[int]:
 
 
 def penalties(main: Any, penalty: float) -> Floats:
-    """The penalty of each weight."""
+    """Return the penalty of each weight."""
     return numpy.where(main, min(MAIN_PENALTY, penalty), penalty)
 
 
 def best_threshold(sample: "_Sample", probabilities: Floats, n_gold: int) -> Tuple[float, float]:
-    """Find the threshold at which F1 is best, and that F1 in [0, 100]. For the largest expected F1, F, a candidate is
-    worth its probability less F / 2 (Dinkelbach 1967): computed in turns, the two converge at once."""
+    """Find the threshold with the best F1, and this F1 in [0, 100]. To maximize the expected F1, F, the weight of a
+    candidate is its probability minus F / 2 (Dinkelbach 1967): F and threshold, computed in turns, soon converge."""
     threshold, f1 = DEFAULT_THRESHOLD, 0.0
     for _ in range(5):
         f1 = _f1_of(sample, choose(sample.spans, probabilities - threshold), n_gold)
@@ -164,9 +164,9 @@ def best_threshold(sample: "_Sample", probabilities: Floats, n_gold: int) -> Tup
 
 
 def choose_alone(candidates: Candidates, group: int) -> Ints:
-    """Indices of the candidates that a group gives alone, by start: of those that overlap the ones with the largest sum
-    of probabilities above one half; without probabilities the ones that cover most tokens, in as few entities as
-    possible."""
+    """Return the indices, by start, of the entities of a group alone: the non-overlapping candidates with the largest
+    sum of probabilities minus one half; without probabilities, those that cover most tokens with the fewest
+    entities."""
     lengths = numpy.diff(candidates.sentences.offsets)[candidates.in_sentence]
     start, end, scores = candidates.spans[:, 0], candidates.spans[:, 1], candidates.scores[group]
     weights = numpy.where(numpy.isnan(scores), end - start - 1 / (lengths + 1), scores - 0.5)
@@ -174,7 +174,7 @@ def choose_alone(candidates: Candidates, group: int) -> Ints:
 
 
 class _Sample(NamedTuple):
-    """The candidates of several Docs as one table; the tokens of all Docs are numbered together."""
+    """The candidates of several Docs as one table; the tokens of all Docs are numbered consecutively."""
 
     features: Floats
     right: Floats
@@ -195,7 +195,7 @@ class _Sample(NamedTuple):
 
 
 def _with_counts(docs: Sequence[FitDoc], fold_of: Any) -> Tuple[List[FitDoc], WordCounts]:
-    """The Docs with counts of their candidates' words in other folds, and the counts of all Docs."""
+    """Return the Docs with counts of their candidates' words in other folds, and the counts in all Docs."""
     keys, right = [doc.keys for doc in docs], [doc.right for doc in docs]
     result = []
     for doc, columns in zip(docs, held_out_columns(keys, right, fold_of), strict=True):
@@ -205,7 +205,7 @@ def _with_counts(docs: Sequence[FitDoc], fold_of: Any) -> Tuple[List[FitDoc], Wo
 
 
 def _cross_validate(docs: Sequence[FitDoc], main: Any, tried: Sequence[float], fold_of: Any) -> List[List[Floats]]:
-    """Per penalty and Doc the log-odds of its candidates, by models and counts of other folds."""
+    """Return, for each penalty and Doc, the log-odds of its candidates by models and counts of other folds."""
     parts: List[List[Floats]] = [[numpy.zeros(0)] * len(docs) for _ in tried]
     for fold in numpy.unique(fold_of).tolist():
         others = numpy.flatnonzero(fold_of != fold)

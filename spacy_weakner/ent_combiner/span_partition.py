@@ -1,15 +1,15 @@
-"""Sets of spans without overlaps, their probabilities, and the weights that make the right sets probable.
+"""A distribution over sets of non-overlapping spans, and the fit of its weights by maximum likelihood.
 
-A set is as probable as the product of the odds of its candidates, and sets with overlaps are impossible:
+The probability of a set is proportional to the product of its candidates' odds; sets with overlaps are impossible:
 
     p(set) = exp(sum of the weights of its candidates) / Z
 
-With candidates sorted by their ends, the sets among the first k are those without the k-th, and those with it and any
-set of the candidates that end before it starts, which are the first ones, too:
+With candidates sorted by their ends, the sets of the first k candidates are those without the k-th, and those with it
+and any set of the before(k) candidates that end before it starts, which come first in this order:
 
     Z(k) = Z(k - 1) + exp(weight(k)) * Z(before(k))
 
-Where no candidates overlap this is a logistic regression.
+If no candidates overlap, this is a logistic regression.
 """
 
 from typing import NamedTuple, Optional
@@ -23,21 +23,21 @@ Ints = NDArray[numpy.int64]
 _STEPS = 100
 _HALVINGS = 20
 _TOLERANCE = 1e-5
-# The Newton system is made anew while steps gain more than this log-likelihood; later it hardly changes.
+# The Newton system is computed again while steps gain more log-likelihood than this; later it hardly changes.
 _NEW_SYSTEM = 1.0
 
 
 class SpanPartition(NamedTuple):
-    """The candidates of several Docs, and which of them exclude each other."""
+    """The candidates of several Docs, and which of them overlap."""
 
     rows: Ints  # shape (n,): the Doc of each candidate, ascending
-    columns: Ints  # shape (n,): its place in the Doc
-    before: Ints  # shape (n_docs, width): how many of the Doc's candidates end before it starts
+    columns: Ints  # shape (n,): index of each candidate in its Doc
+    before: Ints  # shape (n_docs, width): number of the Doc's candidates that end before each candidate starts
 
     @classmethod
     def of(cls, docs: Ints, spans: Ints, n_docs: int) -> "SpanPartition":
-        """Find out which candidates exclude which: `docs`, (n,), are the Docs of the candidates, ascending; `spans`,
-        (n, 2 or more), their starts and ends, sorted by ends, on tokens that no two Docs share."""
+        """Find the candidates that overlap. `docs`, shape (n,), are the Docs of the candidates, ascending; `spans`,
+        shape (n, 2 or more), their starts and ends, sorted by ends, with tokens numbered across all Docs."""
         first = numpy.searchsorted(docs, numpy.arange(n_docs))
         columns = numpy.arange(len(docs)) - first[docs]
         before = numpy.zeros((n_docs, int(columns.max(initial=-1)) + 1), dtype="int64")
@@ -45,17 +45,17 @@ class SpanPartition(NamedTuple):
         return cls(docs, columns, before)
 
     def log_totals(self, weights: Floats) -> Floats:
-        """The logarithm of Z of every Doc; 0 where there are no candidates."""
+        """Compute log Z of every Doc; 0 for Docs without candidates."""
         totals: Floats = self._forward(self._padded(weights))[:, -1]
         return totals
 
     def probabilities(self, weights: Floats) -> Floats:
-        """The probability that a candidate is in the set: the sum over all sets that hold it. Those of candidates that
-        exclude each other sum to 1 at most."""
+        """Compute the marginal probability of each candidate: the sum over all sets that contain it. Probabilities of
+        mutually overlapping candidates sum to at most 1."""
         padded = self._padded(weights)
         totals = self._forward(padded)
         docs = numpy.arange(len(totals))
-        # The probability that the set among the first k is needed, from the last k to the first.
+        # The probability that the recursion reaches the sets of the first k candidates, from the last k to the first.
         needed = numpy.zeros_like(totals)
         needed[:, -1] = 1.0
         found = numpy.zeros_like(padded)
@@ -83,14 +83,14 @@ class SpanPartition(NamedTuple):
 def fit_weights(
     features: Floats, right: Floats, partition: SpanPartition, penalty: Floats, start: Optional[Floats] = None
 ) -> Floats:
-    """Find the weights at which the right sets are most probable:
+    """Find the weights that maximize the penalized likelihood of the right sets:
 
         sum over Docs of log p(the right set) - 1/2 * sum over features of penalty * weight^2
 
-    It is concave. Each step solves a Newton system in which candidates are taken to be independent, as they are where
-    they do not overlap; it is halved until it gains. It begins at `start`, or at 0.
+    The objective is concave. Each step solves a Newton system in which candidates are assumed to be independent, as
+    they are without overlaps; the step is halved until the objective increases. The search begins at `start`, or at 0.
 
-    Features: (n, n_features); `right`, 1 for candidates that are right: (n,); penalty, above 0: (n_features,).
+    Shapes: features (n, n_features); `right`, 1 for right candidates, (n,); penalty, above 0, (n_features,).
     """
     weights = numpy.zeros(features.shape[1]) if start is None else start.copy()
 

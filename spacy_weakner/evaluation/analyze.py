@@ -1,4 +1,4 @@
-"""Analysis of weak labels: coverage of each source, conflicts between sources and, where gold is known, errors."""
+"""Analysis of weak labels: coverage of each source, conflicts between sources and, where there is gold, errors."""
 
 from collections import Counter, defaultdict
 from itertools import permutations, zip_longest
@@ -18,12 +18,12 @@ from ..progress import Progress
 from ..ty import Entity
 from .evaluate import NONE, SAME, TYPE, Evaluation, GoldScores, LengthRecall, SpanIndex, recall_by_length
 
-# Name of the weak labels in `doc.ents`, as `aggregate` writes them, among the sources.
+# Source name of the weak labels in `doc.ents`, which `aggregate` writes.
 ENTS = "ents"
 
 
 class LabelReport(NamedTuple):
-    """Spans of one source with one label, or with any: distinct phrases, and Docs and tokens with such spans."""
+    """Counts of a source's spans with one label, or with any; of distinct phrases; of Docs and tokens with a span."""
 
     spans: int
     phrases: int
@@ -32,44 +32,44 @@ class LabelReport(NamedTuple):
 
 
 class SourceReport(NamedTuple):
-    """One weak source; "ents" are the `doc.ents` of weak Docs. Docs and tokens are those that it has labeled."""
+    """The report on one weak source, over the Docs that it has labeled. "ents" are the `doc.ents` of weak Docs."""
 
     name: str
     docs: int
     tokens: int
     total: LabelReport  # a span with two labels is two spans
     per_label: Dict[str, LabelReport]
-    overlapping: int  # spans that overlap another span of this source with other bounds
+    overlapping: int  # spans that overlap another span of this source with different bounds
     ambiguous: int  # bounds in a Doc with several labels
     alone: int  # spans that overlap no span of any other source
     gold: Optional[GoldScores]
 
     @property
     def doc_coverage(self) -> float:
-        """Share of its Docs that have a span, in [0, 100]."""
+        """RETURNS (float): Percentage of the labeled Docs that have a span."""
         return 100.0 * self.total.docs / max(1, self.docs)
 
     @property
     def token_coverage(self) -> float:
-        """Share of the tokens of these Docs that are in a span, in [0, 100]."""
+        """RETURNS (float): Percentage of the tokens of the labeled Docs that are in a span."""
         return 100.0 * self.total.tokens / max(1, self.tokens)
 
 
 class Overlap(NamedTuple):
-    """Spans of one source beside those of another, in the Docs that both have labeled. The last four sum to `spans`."""
+    """A source's spans compared with those of another, in Docs that both have labeled. The last four sum to `spans`."""
 
     source: str
     other: str
     docs: int = 0
     spans: int = 0
-    same: int = 0  # the other has the same span with the same label
-    conflict: int = 0  # the other has the same span, but with other labels
-    overlapping: int = 0  # the other has spans that overlap it, but none with these bounds
-    only: int = 0  # the other has no span there
+    same: int = 0  # the other source has the same span with the same label
+    conflict: int = 0  # the other source has the same span, but with other labels
+    overlapping: int = 0  # the other source has spans that overlap it, but none with these bounds
+    only: int = 0  # the other source has no span there
 
 
 class GoldReport(NamedTuple):
-    """The gold of a corpus."""
+    """Counts of the gold of a corpus."""
 
     docs: int
     missing: int  # tokens without annotation
@@ -85,7 +85,7 @@ class Analysis(NamedTuple):
     gold: Optional[GoldReport]
     sources: List[SourceReport]  # sorted by name, "ents" last
     overlaps: List[Overlap]
-    # Of sources, and candidates of components ("pred:<pipe>"), that give scores; only where gold is known.
+    # Of sources and candidates of components ("pred:<pipe>") that have scores; empty without gold.
     calibration: Dict[str, Reliability]
 
 
@@ -97,19 +97,19 @@ def analyze(
     top: int = 10,
     progress: bool = False,
 ) -> Analysis:
-    """Audit weak labels. The corpus is read once, and only counts are kept.
+    """Analyze weak labels. The corpus is read once, and only counts are kept.
 
-    Gold is the span group "gold", or `doc.ents` of Docs that are not weak, or a corpus of its own. Sources are scored
+    Gold is the span group "gold", or `doc.ents` of Docs that are not weak, or a separate corpus. Sources are scored
     on the Docs that they have labeled. Predicted spans that touch tokens without annotation are not scored.
 
     corpus (Path): A `.spacy` file or a folder of them, with the span groups `weak:<source>`.
     gold (Optional[Path]): A corpus with gold for the same sentences in the same order.
-    sources (Optional[Sequence[str]]): The sources to look at: names, "ents" or "pred:<pipe>"; None: all.
+    sources (Optional[Sequence[str]]): The sources to analyze: names, "ents" or "pred:<pipe>"; None: all.
     top (int): Number of phrases in the lists of frequent errors.
-    progress (bool): Show how far it has come.
-    RETURNS (Analysis): What was found.
-    RAISES (WeaknerError): For missing or empty input, input with neither weak labels nor gold, sources that are not
-        there, and gold of other sentences.
+    progress (bool): Show progress.
+    RETURNS (Analysis): The analysis.
+    RAISES (WeaknerError): If the input is missing or empty, has neither weak labels nor gold, or lacks one of the
+        sources, or if the gold has other sentences.
     """
     check_range("top", top, 0, None)
     counter = _Counter(None if sources is None else set(sources))
@@ -131,14 +131,14 @@ def analyze(
 
 
 class _Counter:
-    """Counts while Docs pass by."""
+    """Counts of a corpus, added Doc by Doc."""
 
     def __init__(self, wanted: Optional[Set[str]]) -> None:
         self.seen: Set[str] = set()
         self.docs = self.tokens = self.unlabeled = self.gold_docs = self.gold_missing = 0
         self._wanted = wanted
         self._sources: Dict[str, _SourceCounter] = {}
-        # By pair of sources: "docs" that both have labeled, and relations of the spans of the first to the second.
+        # By pair of sources: "docs" that both have labeled, and relations of the first one's spans to the second's.
         self._overlaps: Dict[Tuple[str, str], Counter[str]] = defaultdict(Counter)
         self._calibration: Dict[str, CalibrationCounter] = {}
         self._gold_lengths: Counter[int] = Counter()
@@ -153,7 +153,7 @@ class _Counter:
         indexes = {name: SpanIndex(spans) for name, spans in _labels_by_source(doc).items() if self._note(name)}
         self.unlabeled += not indexes
         for name, index in indexes.items():
-            # "ents" is made of the sources: no span of a source would ever be alone beside it.
+            # "ents" is made from the sources' spans, so it would leave none of them alone.
             others = [other for other_name, other in indexes.items() if other_name not in (name, ENTS)]
             if name not in self._sources:
                 self._sources[name] = _SourceCounter(name)
@@ -169,7 +169,7 @@ class _Counter:
                     counter.add(weak.group_entities(doc, group), weak.group_scores(doc, group), gold)
 
     def _note(self, name: str) -> bool:
-        """Note the name of a source; True if it is wanted."""
+        """Note the name of a source; return True if it is wanted."""
         self.seen.add(name)
         return self._wanted is None or name in self._wanted
 
@@ -196,12 +196,12 @@ class _Counter:
 
 
 class _SourceCounter:
-    """Counts the spans of one source while Docs pass by."""
+    """Counts of one source's spans, added Doc by Doc."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.docs = self.tokens = self.overlapping = self.ambiguous = self.alone = 0
-        # By label, and in all.
+        # By label; None: with any label.
         self._covered: Counter[Optional[str]] = Counter()
         self._covered_docs: Counter[Optional[str]] = Counter()
         self._phrases: Counter[Tuple[str, str]] = Counter()
@@ -239,7 +239,7 @@ class _SourceCounter:
 
 
 def _labels_by_source(doc: Doc) -> Dict[str, List[Entity]]:
-    """The labels of each source that has labeled a Doc."""
+    """Return the spans of each source that has labeled a Doc."""
     groups = [weak.weak_group(source) for source in weak.weak_sources(doc)]
     found = {_source_name(group): weak.group_entities(doc, group) for group in groups}
     # If all tokens are missing, either no source has labeled the Doc, or none has found anything.
@@ -249,13 +249,13 @@ def _labels_by_source(doc: Doc) -> Dict[str, List[Entity]]:
 
 
 def _source_name(group: str) -> str:
-    """Name of a span group in reports: that of the source, where it cannot be taken for something else."""
+    """Return the name of a span group in reports: the name of its source, unless that is ambiguous."""
     name = group[len(weak.WEAK_PREFIX) :] if group.startswith(weak.WEAK_PREFIX) else group
     return group if name == ENTS or name.startswith(weak.PREDICTED_PREFIX) else name
 
 
 def _read(corpus: Path, gold: Optional[Path]) -> Iterator[Tuple[Doc, Doc]]:
-    """Docs of the corpus, each with the Doc that holds its gold."""
+    """Yield the Docs of the corpus, each with the Doc that contains its gold."""
     existing(corpus)
     if gold is None:
         yield from ((doc, doc) for doc in stream_docs(corpus))

@@ -1,4 +1,4 @@
-"""How certain precision, recall and F1 are: paired bootstrap over sentences."""
+"""Confidence intervals of F1, and of differences in F1: paired bootstrap over sentences."""
 
 from typing import List, Tuple
 
@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..scores import Strict
 
-# Resampling weights that are in memory at once.
+# Maximum number of resampling weights in memory.
 _CHUNK = 2_000_000
 
 
@@ -18,35 +18,35 @@ class Interval(Strict):
     high: float
 
     def text(self) -> str:
-        """For example "76.0 to 82.5"."""
+        """Return the interval as text, such as "76.0 to 82.5"."""
         return f"{self.low:.1f} to {self.high:.1f}"
 
 
 class Difference(Strict):
-    """F1 minus that of another candidate on the same sentences."""
+    """The difference between the F1 of a candidate and that of another on the same sentences."""
 
     baseline: str  # the other candidate
     f1: float  # in [-100, 100]
-    low: float  # 95 % confidence interval, of differences on the same resampled test sets
+    low: float  # 95 % confidence interval of the differences on resampled test sets
     high: float
-    # Twice the share of resampled test sets on which the sign is another (or the difference is 0), at most 1. The
-    # observed test set counts as one more, so that it is never 0.
+    # Two-sided p-value: twice the share of resampled test sets on which the difference is 0 or has the opposite sign,
+    # at most 1. The observed test set counts as one of these, so that p is never 0.
     p: float
 
     @property
     def is_certain(self) -> bool:
-        """True if the interval excludes 0."""
+        """RETURNS (bool): True if the interval excludes 0."""
         return self.low > 0.0 or self.high < 0.0
 
     def text(self) -> str:
-        """For example "2.3 points of F1 more (95 % interval of the difference 1.0 to 3.6)"."""
+        """Return it as text, such as "2.3 points of F1 more (95 % interval of the difference 1.0 to 3.6)"."""
         sign, word = (1, "more") if self.f1 >= 0 else (-1, "less")
         low, high = sorted((sign * self.low, sign * self.high))
         return f"{sign * self.f1:.1f} points of F1 {word} (95 % interval of the difference {low:.1f} to {high:.1f})"
 
 
 class Bootstrap:
-    """Resampled test sets, the same ones for all candidates.
+    """Resampled test sets, the same for all candidates.
 
     counts (NDArray): tp, fp and fn of every sentence; shape (n_candidates, n_sentences, 3).
     samples (int): Number of resampled test sets.
@@ -58,12 +58,12 @@ class Bootstrap:
         self.samples = f1(resample(counts, samples, seed))
 
     def interval(self, candidate: int) -> Interval:
-        """The confidence interval of a candidate's F1."""
+        """Return the confidence interval of a candidate's F1."""
         low, high = _percentiles(self.samples[:, candidate])
         return Interval(low=low, high=high)
 
     def difference(self, candidate: int, baseline: int, name: str) -> Difference:
-        """Compare two candidates by their numbers; `name` is that of the other."""
+        """Compare two candidates, given by their indices; `name` is that of the baseline."""
         observed = float(self.observed[candidate] - self.observed[baseline])
         resampled = self.samples[:, candidate] - self.samples[:, baseline]
         flipped = int((resampled * numpy.sign(observed) <= 0).sum())
@@ -73,7 +73,7 @@ class Bootstrap:
 
 
 def f1(counts: "NDArray[numpy.int64]") -> "NDArray[numpy.float64]":
-    """F1 in [0, 100], shape (...), of counts of tp, fp and fn, shape (..., 3)."""
+    """Compute F1 in [0, 100], shape (...), from counts of tp, fp and fn, shape (..., 3)."""
     doubled = 2 * counts[..., 0]
     result: NDArray[numpy.float64] = 100.0 * doubled / numpy.maximum(1, doubled + counts[..., 1] + counts[..., 2])
     return result
@@ -83,7 +83,7 @@ def resample(counts: "NDArray[numpy.int64]", samples: int, seed: int = 0) -> "ND
     """Sum the counts of sentences that are drawn with replacement."""
     n_candidates, n, _ = counts.shape
     rng = numpy.random.default_rng(seed)
-    # shape: (n_sentences, n_candidates * 3). In float64, whose products are exact here and run in BLAS.
+    # shape: (n_sentences, n_candidates * 3). In float64, which is exact here and allows BLAS.
     table = counts.transpose(1, 0, 2).reshape(n, n_candidates * 3).astype("float64")
     sums: List[NDArray[numpy.int64]] = []
     step = max(1, _CHUNK // n)

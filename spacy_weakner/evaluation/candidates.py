@@ -1,4 +1,4 @@
-"""Candidates that are compared on a test set: pipelines, and sets of labels."""
+"""The candidates to compare on a test set: pipelines, and sets of labels."""
 
 import time
 from itertools import islice
@@ -25,7 +25,7 @@ from ..files import existing
 from ..pipelines import TOKENIZER, load_pipeline
 from ..ty import Entity
 
-# Docs of the test set that are in memory at once.
+# Maximum number of Docs of the test set in memory.
 _CHUNK = 2000
 
 
@@ -41,15 +41,15 @@ class Candidate(NamedTuple):
         return (self.path / "config.cfg").is_file()
 
     def entities(self, doc: Doc) -> List[Entity]:
-        """Its entities in one of its Docs."""
+        """Return the candidate's entities in one of its Docs."""
         return doc_entities(doc) if self.source is None else group_entities(doc, weak_group(self.source))
 
     def ids(self, doc: Doc) -> Dict[Entity, Tuple[str, ...]]:
-        """The ids of concepts of these entities, as far as they have any."""
+        """Return the ids of concepts of those entities that have any."""
         return doc_ids(doc) if self.source is None else group_ids(doc, weak_group(self.source))
 
     def known(self, doc: Doc) -> Set[Entity]:
-        """The spans that a term list knows with an id: matches, and what `term_linker` found to be a term."""
+        """Return the spans that are terms with an id in a list: matches, and entities that `term_linker` scored 1."""
         known = {entity for source in weak_sources(doc) for entity in group_ids(doc, weak_group(source))}
         for ent in doc.ents:
             if ent._.weakner_ids and ent._.weakner_ids[0][1] == 1.0:
@@ -57,15 +57,15 @@ class Candidate(NamedTuple):
         return known
 
     def scores(self, doc: Doc) -> List[Optional[float]]:
-        """The scores of these entities; None where there is none."""
+        """Return the scores of the candidate's entities; None for entities without a score."""
         if self.source is not None:
             return group_scores(doc, weak_group(self.source))
         return [ent._.weakner_score for ent in doc.ents]
 
 
 def make_candidates(paths: Mapping[str, Union[Path, str]]) -> List[Candidate]:
-    """Read candidates as users write them: by name a path, or "PATH#SOURCE" for the span group of a weak source. A "#"
-    in the name of an existing file or folder is part of the path."""
+    """Parse candidates, given by name as "PATH", or "PATH#SOURCE" for the span group of a weak source. A "#" in the
+    name of an existing file or folder is part of the path."""
     if not paths:
         raise WeaknerError(Errors.WK401.format(reason="got none"))
     candidates = [Candidate(name, *split_source(str(value))) for name, value in paths.items()]
@@ -77,7 +77,7 @@ def make_candidates(paths: Mapping[str, Union[Path, str]]) -> List[Candidate]:
 
 
 def split_source(value: str) -> Tuple[Path, Optional[str]]:
-    """Path and source. Names of both may hold a "#": what exists decides, the longest path first."""
+    """Split into path and source. Both may contain a "#": the longest path that exists is used."""
     if Path(value).exists() or "#" not in value:
         return Path(value), None
     borders = [i for i, char in enumerate(value) if char == "#" and 0 < i < len(value) - 1]
@@ -86,7 +86,7 @@ def split_source(value: str) -> Tuple[Path, Optional[str]]:
 
 
 def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
-    """Split the candidates of a command line."""
+    """Parse the NAME=PATH arguments of a command line."""
     parsed: Dict[str, str] = {}
     for value in values:
         name, separator, path = value.partition("=")
@@ -99,8 +99,8 @@ def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
 
 
 class Predictions:
-    """Streams the test set together with the predictions or labels of a candidate; a pipeline may read it in another
-    case, "lower" or "upper"."""
+    """A stream of the test set's Docs with the predictions or labels of a candidate. A pipeline may read them in a
+    different case, "lower" or "upper"."""
 
     def __init__(self, candidate: Candidate, test: Path, case: Optional[str] = None) -> None:
         self.candidate = candidate
@@ -111,15 +111,15 @@ class Predictions:
 
     @property
     def words_per_second(self) -> Optional[float]:
-        """Speed of the predictions made so far; None for label sets."""
+        """RETURNS (Optional[float]): Speed of the predictions so far; None for label sets."""
         return self._words / max(self._seconds, 1e-9) if self.candidate.is_pipeline else None
 
     def __iter__(self) -> Iterator[Tuple[Doc, Doc]]:
-        """Each Doc of the test set, and the Doc with the candidate's labels."""
+        """YIELDS (Tuple[Doc, Doc]): A Doc of the test set, and the Doc with the candidate's labels."""
         pairs = self._predict() if self.candidate.is_pipeline else self._read()
         for number, (gold, doc) in enumerate(pairs, start=1):
             source = self.candidate.source
-            # No entities is not the same as no labels.
+            # A Doc that the source has not labeled must not be scored as a Doc without entities.
             if source is not None and source not in weak_sources(doc):
                 there = ", ".join(weak_sources(doc)) or "none"
                 raise WeaknerError(

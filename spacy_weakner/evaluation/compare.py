@@ -1,4 +1,4 @@
-"""One test set, many candidates: trained pipelines and sets of weak labels in one table."""
+"""Comparison of candidates on one test set: trained pipelines and sets of weak labels."""
 
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
@@ -28,7 +28,7 @@ Observer = Callable[[Candidate, Doc, Doc], None]
 
 
 class CandidateScores(Strict):
-    """Scores of one candidate, rounded as they are stored: "p", "r" and "f1" in [0, 100]."""
+    """Scores of one candidate, rounded for storage: "p", "r" and "f1" in [0, 100]."""
 
     name: str
     p: float
@@ -42,24 +42,24 @@ class CandidateScores(Strict):
     token_accuracy: float = 0.0
     sentence_accuracy: float = 0.0
     words_per_second: Optional[int] = None  # speed of prediction; None for label sets
-    ece: Optional[float] = None  # calibration error of the scores of entities, in [0, 1]; None if they have none
+    ece: Optional[float] = None  # expected calibration error of entity scores, in [0, 1]; None without scores
     interval: Optional[Interval] = None  # of F1; None without bootstrap
-    difference: Optional[Difference] = None  # in F1 to the baseline; None without bootstrap, and for the baseline
-    links: Optional[Dict[str, Optional[float]]] = None  # ids of concepts, in [0, 100]; None if the gold has none
+    difference: Optional[Difference] = None  # in F1 from the baseline; None without bootstrap, and for the baseline
+    links: Optional[Dict[str, Optional[float]]] = None  # scores of concept ids, in [0, 100]; None without gold ids
     per_label: Dict[str, Any] = {}  # the same counts and scores per label
 
     @property
     def counts(self) -> Counts:
-        """The counts of exact matches."""
+        """RETURNS (Counts): The counts of exact matches."""
         return Counts(self.tp, self.fp, self.fn)
 
     @property
     def bounds(self) -> str:
-        """The confidence interval of F1, for example "76.0 to 82.5"."""
+        """RETURNS (str): The confidence interval of F1, such as "76.0 to 82.5"."""
         return "-" if self.interval is None else self.interval.text()
 
     def text(self) -> str:
-        """For example "F1 79.4 (95 % interval 76.0 to 82.5), P 85.8, R 74.0"."""
+        """Return the scores as text, such as "F1 79.4 (95 % interval 76.0 to 82.5), P 85.8, R 74.0"."""
         bounds = f" (95 % interval {self.bounds})" if self.interval else ""
         return f"F1 {self.f1:.1f}{bounds}, P {self.p:.1f}, R {self.r:.1f}"
 
@@ -80,16 +80,16 @@ def compare(
     test (Path): Corpus with complete gold in `doc.ents`.
     candidates (Mapping[str, Union[Path, str]]): By name: the folder of a pipeline, or a `.spacy` corpus (file or
         folder) of the test sentences, with labels in `doc.ents` and perhaps the gold in the span group "gold", as
-        `aggregate` leaves it. "PATH#SOURCE" scores the span group `weak:<source>` instead of `doc.ents`.
-    bootstrap (int): Number of test sets that are drawn from the sentences to tell how certain F1 is; 0: none.
+        `aggregate` writes it. "PATH#SOURCE" scores the span group `weak:<source>` instead of `doc.ents`.
+    bootstrap (int): Number of resampled test sets for confidence intervals of F1; 0: none.
     baseline (Optional[str]): Name of the candidate that the others are compared with; None: the one with the best F1.
-    seed (int): Seed of these draws.
+    seed (int): Seed of the resampling.
     observe (Optional[Observer]): Called with every candidate and sentence.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show how far it has come.
-    RETURNS (List[CandidateScores]): In the order of the candidates.
-    RAISES (WeaknerError): For a missing path, a test set without complete gold, a candidate that is neither a pipeline
-        nor a corpus, a label set that does not hold the test set's sentences, and unusable settings.
+    progress (bool): Show progress.
+    RETURNS (List[CandidateScores]): Scores in the order of the candidates.
+    RAISES (WeaknerError): If a path is missing, the test set has no complete gold, a candidate is neither a pipeline
+        nor a corpus, a label set does not have the test set's sentences, or a setting is invalid.
     """
     check_range("bootstrap", bootstrap, 0, None)
     test = existing(test)
@@ -114,7 +114,7 @@ def compare(
 
 
 def _check_gold(test: Path) -> None:
-    # What a pipeline finds where nothing is known would count as wrong.
+    # Predictions on tokens without annotation would count as wrong.
     number = 0
     for number, doc in enumerate(read_docs(test, Vocab()), start=1):
         if is_weak(doc):
@@ -128,7 +128,7 @@ def _check_gold(test: Path) -> None:
 def _compare(
     candidate: Candidate, test: Path, observe: Optional[Observer]
 ) -> Tuple[CandidateScores, "NDArray[numpy.int64]"]:
-    """Scores of a candidate, and tp, fp and fn of every sentence."""
+    """Return the scores of a candidate, and tp, fp and fn of every sentence."""
     accuracy, calibration, links = Accuracy(), CalibrationCounter(), LinkCounts()
     pairs: List[Tuple[Entities, Entities]] = []
     predictions = Predictions(candidate, test)

@@ -1,4 +1,4 @@
-"""Labels against gold: scores on spans and tokens, kinds of errors, recall by length, frequent errors."""
+"""Evaluation of labels on gold: scores of exact spans, kinds of errors, recall by length, frequent errors."""
 
 from collections import Counter
 from typing import Dict, Iterable, List, NamedTuple, Optional, Set, Tuple
@@ -9,38 +9,38 @@ from ..corpus.gold import Gold
 from ..scores import Counts
 from ..ty import Entities, Entity
 
-# Relations of a span to other spans: they separate the kinds of errors against gold, and of disagreement of sources.
+# Relations of a span to other spans: kinds of errors against gold, and kinds of disagreement between sources.
 SAME, TYPE, BOUNDARY, BOTH, NONE = "same", "type", "boundary", "both", "none"
-# Widths in tokens: first and last of each class.
+# Classes of span lengths: first and last number of tokens.
 LENGTHS: Tuple[Tuple[int, Optional[int]], ...] = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 8), (9, None))
 
 
 class ErrorCounts(NamedTuple):
-    """Kinds of errors. The first four are predicted spans, and sum to the false positives."""
+    """Counts of errors by kind. The first four are predicted spans, and sum to the false positives."""
 
-    boundary: int = 0  # overlaps a gold entity of its label, but has other bounds
+    boundary: int = 0  # overlaps a gold entity with the same label, but has other bounds
     type: int = 0  # has the bounds of a gold entity, but another label
     both: int = 0  # overlaps only gold entities of other labels, and has other bounds
     spurious: int = 0  # overlaps no gold entity
-    missed: int = 0  # gold entities that no predicted span overlaps; others have a boundary or type error
+    missed: int = 0  # gold entities that no predicted span overlaps; the others have a boundary or type error
 
 
 class LengthRecall(NamedTuple):
-    """Gold entities of one class of lengths, and how many of them were found exactly."""
+    """The number of gold entities in one class of lengths, and how many of them were found exactly."""
 
     length: str  # number of tokens: "1", or "6-8", or "9+"
     gold: int
     found: int
-    cumulative: float  # percent of all gold entities that are at most as long
+    cumulative: float  # percentage of all gold entities that are at most this long
 
     @property
     def recall(self) -> float:
-        """In [0, 100]."""
+        """RETURNS (float): Recall in [0, 100]."""
         return 100.0 * self.found / max(1, self.gold)
 
 
 class PhraseCount(NamedTuple):
-    """A phrase that is wrong (or missed) n times, of all times that it has this label (in gold)."""
+    """A phrase that is wrong (or missed) in `n` of the `of` cases in which it has this label (in gold)."""
 
     text: str
     label: str
@@ -49,14 +49,14 @@ class PhraseCount(NamedTuple):
 
 
 class LabelScores(NamedTuple):
-    """Scores of one label, or of all, on exact spans. False spans count for their label."""
+    """Scores of one label, or of all labels, on exact spans. A false span counts for its predicted label."""
 
     exact: Counts
     errors: ErrorCounts
 
 
 class GoldScores(NamedTuple):
-    """Labels of one source, or entities of one pipeline, against gold; the most frequent errors first."""
+    """Scores of a source's labels or a pipeline's entities on gold; the most frequent errors first."""
 
     docs: int
     total: LabelScores
@@ -68,7 +68,7 @@ class GoldScores(NamedTuple):
 
 
 class SpanIndex:
-    """A set of spans of one Doc, which may overlap, that other spans are compared with."""
+    """An index of the spans of one Doc, which may overlap, to compare other spans with."""
 
     def __init__(self, entities: Iterable[Entity]) -> None:
         self.entities: Set[Entity] = set(entities)
@@ -84,7 +84,7 @@ class SpanIndex:
                 self.tokens.setdefault(token, set()).add(label)
 
     def relation(self, entity: Entity) -> str:
-        """Compare a span with these. Of several relations the first of this list counts."""
+        """Return the relation of a span to the indexed spans; of several, the first in the order of the constants."""
         start, end, label = entity
         if entity in self.entities:
             return SAME
@@ -96,12 +96,12 @@ class SpanIndex:
         return BOTH if touched else NONE
 
     def overlapping(self) -> Set[Entity]:
-        """The spans that overlap another one of them with other bounds."""
+        """Return the indexed spans that overlap another one with different bounds."""
         return {entity for entity in self.entities if any(self._owners[i] > 1 for i in range(entity[0], entity[1]))}
 
 
 class Evaluation:
-    """Counts while Docs pass by; keeps none of them."""
+    """Counts of matches and errors, added Doc by Doc; no Doc is kept."""
 
     def __init__(self) -> None:
         self.docs = 0
@@ -112,7 +112,7 @@ class Evaluation:
         self._phrases: Dict[str, Counter[Tuple[str, str]]] = {kind: Counter() for kind in Counts._fields}
 
     def add(self, doc: Doc, entities: Entities, gold: Gold) -> None:
-        """Count one Doc."""
+        """Add the counts of one Doc."""
         self.docs += 1
         unique = set(entities)
         predicted, actual = SpanIndex(gold.scorable(list(unique))), SpanIndex(gold.entities)
@@ -133,7 +133,7 @@ class Evaluation:
                 self._errors["missed"][entity[2]] += 1
 
     def result(self, top: int = 10) -> GoldScores:
-        """What was counted."""
+        """Return the scores."""
         exact: Dict[str, List[int]] = {}
         for kind, phrases in enumerate(self._phrases.values()):
             for (_, label), n in phrases.items():
@@ -159,7 +159,7 @@ class Evaluation:
 
 
 def recall_by_length(gold: "Counter[int]", found: "Counter[int]") -> List[LengthRecall]:
-    """Recall by length, from the numbers of gold entities, and of those that were found, by their tokens."""
+    """Compute recall by length from the numbers of gold and found entities by their number of tokens."""
     n_gold, seen, rows = sum(gold.values()), 0, []
     for first, last in LENGTHS:
         widths = [width for width in gold if first <= width and (last is None or width <= last)]
@@ -175,6 +175,6 @@ def _text(doc: Doc, entity: Entity) -> str:
 
 
 def _frequent(counts: "Counter[Tuple[str, str]]", right: "Counter[Tuple[str, str]]", top: int) -> List[PhraseCount]:
-    """The most frequent ones; ties in alphabetical order, so that results do not depend on the order of Docs."""
+    """Return the most frequent phrases; ties are sorted, so that results do not depend on the order of Docs."""
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:top]
     return [PhraseCount(text, label, n, n + right[text, label]) for (text, label), n in ranked]

@@ -1,4 +1,4 @@
-"""Sentences with errors, gold and prediction side by side, drawn by displaCy."""
+"""Sentences with errors, rendered by displaCy with gold and prediction side by side."""
 
 from html import escape
 from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tuple
@@ -8,22 +8,22 @@ from spacy.tokens import Doc
 from ..ty import Entities, Entity
 from .tables import mask, shorten
 
-# displaCy's own templates put their colors into style attributes and escape no labels; what goes in here is escaped.
+# displaCy's own templates do not escape labels; values for this one are escaped.
 _ENTITY = (
     '<mark class="entity {status}" style="background: {bg}">{text} <span class="label">{label}{kb_link}</span></mark>'
 )
 _WRONG = "\N{NO-BREAK SPACE}✗"
-# Hues far apart, whatever their number; the first is blue.
+# Keeps hues far apart for any number of labels; the first is blue.
 _FIRST_HUE, _GOLDEN_ANGLE = 205, 137.5
 
 
 class Example(NamedTuple):
-    """A sentence with errors: its number in the test set, from 1, and the number of false and missed entities."""
+    """A sentence with errors: its number in the test set, from 1 on, and its number of false and missed entities."""
 
     number: int
     errors: int
     text: str
-    offsets: Tuple[Tuple[int, int], ...]  # characters of every token, ends being exclusive
+    offsets: Tuple[Tuple[int, int], ...]  # start and end (exclusive) character of each token
     gold: Tuple[Entity, ...]
     predicted: Tuple[Entity, ...]
     gold_ids: Mapping[Entity, str] = {}
@@ -31,7 +31,7 @@ class Example(NamedTuple):
 
 
 class WorstSentences:
-    """Collects sentences with errors while a test set passes by."""
+    """A collector of the sentences with the most errors in a test set."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -48,12 +48,12 @@ class WorstSentences:
                 self._found = self.result()
 
     def result(self) -> List[Example]:
-        """Those with the most errors; the first ones of equals."""
+        """Return the sentences with the most errors; of equals, the first ones."""
         return sorted(self._found, key=lambda example: -example.errors)[: self._limit]
 
 
 def label_colors(labels: Iterable[str]) -> Dict[str, str]:
-    """A light background for every label, under dark text."""
+    """Return a light background color, for dark text, for every label."""
     return {
         label: f"hsl({(_FIRST_HUE + i * _GOLDEN_ANGLE) % 360:.0f}, 75%, 82%)"
         for i, label in enumerate(sorted(set(labels)))
@@ -61,8 +61,8 @@ def label_colors(labels: Iterable[str]) -> Dict[str, str]:
 
 
 def render(example: Example, colors: Dict[str, str]) -> Tuple[str, str]:
-    """Draw the gold and the prediction of a sentence with displaCy, in HTML. What is wrong or missed bears a cross.
-    Spans that overlap others stand below. Labels have colors."""
+    """Render the gold and the prediction of a sentence as HTML with displaCy. False and missed entities get a cross.
+    Spans that overlap others are rendered below. Labels have colors."""
     right = set(example.gold) & set(example.predicted)
     return (
         _render(example, example.gold, example.gold_ids, right, colors),
@@ -81,14 +81,14 @@ def _render(
         spans = []
         for entity in entities:
             first, last = example.offsets[entity[0]][0] - start, example.offsets[entity[1] - 1][1] - start
-            # In `params`, since displaCy looks colors up by the label in upper case, which may be another label.
+            # In `params`, since displaCy looks colors up by the label in upper case, which may be a different label.
             params = {"bg": colors[entity[2]], "status": "right" if entity in right else "wrong"}
             label = escape(shorten(entity[2])) + ("" if entity in right else _WRONG)
             label += f" {escape(shorten(ids[entity]))}" if ids.get(entity) else ""
             spans.append({"start": first, "end": last, "label": label, "params": params})
         return renderer.render([{"text": mask(example.text[start:end]), "ents": spans, "title": None}]).strip()
 
-    # displaCy's style for spans that overlap places its labels by pixels: on a narrow screen they cover each other.
+    # displaCy's style for overlapping spans places labels by pixels: on a narrow screen they cover each other.
     shown: List[Entity] = []
     hidden: List[Entity] = []
     for entity in sorted(entities, key=lambda span: (span[0], -span[1], span[2])):

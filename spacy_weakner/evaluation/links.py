@@ -1,4 +1,4 @@
-"""Ids of concepts against those of the gold."""
+"""Evaluation of concept ids on gold."""
 
 from collections import Counter
 from typing import AbstractSet, Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
@@ -10,19 +10,19 @@ from ..corpus.weak import doc_ids
 from ..scores import Counts
 from ..ty import Entity
 
-# Of entities the ids that a candidate gives them, the best first.
+# The ids that a candidate gives to each entity, the best first.
 Given = Mapping[Entity, Sequence[str]]
 
 
 class LinkCounts(NamedTuple):
-    """A gold entity may have several ids, with "|" between them."""
+    """Counts of concept ids. A gold entity may have several ids, separated by "|"."""
 
-    right: int = 0  # entities of the gold that are found with one of their ids
-    given: int = 0  # entities that were given an id
+    right: int = 0  # gold entities that are found with one of their ids
+    given: int = 0  # predicted entities with an id
     gold: int = 0  # gold entities with an id
-    found: int = 0  # of these, such as were found, with whatever id
-    known: int = 0  # of the found ones, such as are terms of the candidate's list
-    known_right: int = 0  # of these, such as have one of their ids
+    found: int = 0  # gold entities with an id that are found, with any id
+    known: int = 0  # found entities that are terms of the candidate's list
+    known_right: int = 0  # found entities that are terms of the list and have one of their ids
 
     def with_sentence(
         self, wanted: Mapping[Entity, AbstractSet[str]], ids: Given, found: Sequence[Entity], known: AbstractSet[Entity]
@@ -35,7 +35,7 @@ class LinkCounts(NamedTuple):
     @property
     def scores(self) -> Dict[str, Optional[float]]:
         """Precision, recall and F1 of entities with their ids; the share of right ids among right entities, and among
-        those of them that are known and unknown to the list, None where there are none. All in [0, 100]."""
+        those that are and are not terms of the list (None without such entities). All in [0, 100]."""
         counts = Counts(self.right, self.given - self.right, self.gold - self.right)
         return {
             "p": counts.precision,
@@ -48,7 +48,7 @@ class LinkCounts(NamedTuple):
 
 
 class WrongLink(NamedTuple):
-    """A phrase with a wrong id, or without one, and how often that is."""
+    """A phrase with a wrong id, or without an id, and its frequency."""
 
     text: str
     label: str
@@ -58,7 +58,7 @@ class WrongLink(NamedTuple):
 
 
 class WrongLinks:
-    """Counts wrong ids of right entities while a test set passes by."""
+    """Counts of wrong ids of right entities, added Doc by Doc."""
 
     def __init__(self) -> None:
         self._counts: Counter[Tuple[str, str, str, str]] = Counter()
@@ -77,12 +77,12 @@ class WrongLinks:
 
 
 def gold_ids(doc: Doc) -> Dict[Entity, AbstractSet[str]]:
-    """The ids of the entities in `doc.ents` that have any."""
+    """Return the ids of the entities in `doc.ents` that have any."""
     return {entity: frozenset(listed[0].split("|")) for entity, listed in doc_ids(doc).items()}
 
 
 def preferred_names(nlp: Language, ids: Iterable[str]) -> Dict[str, str]:
-    """Preferred names of ids, as far as term lists of a pipeline know them."""
+    """Return the preferred names of those ids that are in the term lists of a pipeline."""
     lists: List[Any] = [pipe for _, pipe in nlp.pipeline if hasattr(pipe, "preferred_name")]
     names = ((id_, next(filter(None, (pipe.preferred_name(id_) for pipe in lists)), "")) for id_ in ids)
     return {id_: name for id_, name in names if name}

@@ -1,4 +1,4 @@
-"""Plots as images within an HTML page: narrow enough for a phone, and the same bytes for the same numbers."""
+"""Plots as images in an HTML page: narrow enough for a phone, and deterministic."""
 
 import base64
 import io
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 4.5
-# In the order in which lines get them: at least 3:1 on light and on dark pages, and the first ones differ for the
-# color-blind. Names and markers stand beside them.
+# Colors of lines, in order: the contrast is at least 3:1 on light and on dark pages, and the first ones are
+# distinguishable for the color-blind. Lines also have names and markers.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b8860b", "#3d94cf", "#8c6bb1", "#7f7f7f")
 _LEGEND_LINE = 0.25
 _MARKERS = "osD^vPX*"
-# Characters of a name above a row, and in a legend, which begins further right.
+# Maximum characters of a name above a row, and in a legend, which begins further right.
 _NAME_WIDTH, _LEGEND_WIDTH = 40, 34
 _STYLE: Dict[str, Any] = {
     "font.size": 12,
     "svg.fonttype": "none",
     "svg.hashsalt": "",
-    "text.parse_math": False,  # a name may hold dollar signs
+    "text.parse_math": False,  # a name may contain dollar signs
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
@@ -39,22 +39,22 @@ _STYLE: Dict[str, Any] = {
 
 
 class Plot(NamedTuple):
-    """A plot."""
+    """A plot as an image."""
 
     title: str
     source: str  # SVG as a data URL
-    words: str  # the same for those who do not see it
+    words: str  # alternative text
 
 
 def f1_plot(rows: Sequence[CandidateScores]) -> Plot:
-    """F1 of candidates, with confidence intervals where there are any."""
+    """Plot the F1 of candidates, with confidence intervals if there are any."""
     colors = _colors([row.name for row in rows])
     with _figure(0.8 + 0.5 * len(rows)) as (figure, axes):
         for i, row in enumerate(rows):
             if row.interval is not None:
                 axes.plot([row.interval.low, row.interval.high], [i, i], color=colors[row.name], linewidth=2.5)
             axes.plot([row.f1], [i], marker="o", markersize=7, color=colors[row.name])
-            # Above the row: at the side long names would leave no room for the plot.
+            # Names are above the rows: at the side, long names would leave no room for the plot.
             name = shorten(row.name, _NAME_WIDTH)
             axes.text(0.015, i - 0.27, name, transform=axes.get_yaxis_transform(), va="bottom")
         axes.set_yticks([])
@@ -68,18 +68,18 @@ def f1_plot(rows: Sequence[CandidateScores]) -> Plot:
 
 
 def curve_plot(points: Sequence[Tuple[float, float]]) -> Plot:
-    """F1 by the size of the training data."""
+    """Plot F1 by the size of the training data."""
     with _figure(3.0) as (figure, axes):
         axes.plot(*zip(*points, strict=True), **_line(0, COLORS[0]))
         axes.set_xlabel("gold sentences")
         axes.set_ylabel("F1 (%)")
         axes.set_xlim(left=0)
         description = "; ".join(f"{n:.0f} sentences {f1:.1f}" for n, f1 in points)
-        return _finish(figure, "Gold alone, by the amount of gold", description)
+        return _finish(figure, "F1 of gold alone, by number of gold sentences", description)
 
 
 def reliability_plot(calibration: Dict[str, Reliability]) -> Plot:
-    """Share of right spans against their mean score; on the diagonal both are equal."""
+    """Plot the share of right spans against their mean score; on the diagonal they are equal."""
     colors = _colors(calibration)
     with _figure(3.6 + _LEGEND_LINE * len(calibration)) as (figure, axes):
         axes.plot([0, 1], [0, 1], color="black", linewidth=1, linestyle=(0, (4, 3)))
@@ -90,7 +90,7 @@ def reliability_plot(calibration: Dict[str, Reliability]) -> Plot:
         axes.set_xlim(-0.03, 1.03)
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel("mean score (0 to 1)")
-        axes.set_ylabel("share that is right (0 to 1)")
+        axes.set_ylabel("share of right spans (0 to 1)")
         # Not get_legend_handles_labels(), which leaves out names that begin with "_".
         if lines := axes.lines[1:]:
             figure.legend(lines, [str(line.get_label()) for line in lines], loc="outside lower left")
@@ -103,22 +103,22 @@ def reliability_plot(calibration: Dict[str, Reliability]) -> Plot:
 
 @contextmanager
 def _figure(height: float) -> Iterator[Tuple["Figure", "Axes"]]:
-    """A figure of its own, so that nothing of pyplot's state is read or changed."""
+    """Make a figure without reading or changing the state of pyplot."""
     import matplotlib
     from matplotlib.figure import Figure
 
     style: Dict[Any, Any] = {**matplotlib.rcParamsDefault, **_STYLE}
-    # A user's own settings must not change the report; the backend belongs to pyplot, which is not used.
+    # The user's settings must not change the report. The backend belongs to pyplot, which is not used.
     style = {name: value for name, value in style.items() if not name.startswith(("backend", "interactive"))}
     with warnings.catch_warnings(), matplotlib.rc_context(style):
-        # Text stays text: the page's fonts may well have the glyphs that matplotlib's lack.
+        # Text stays text in SVG, and the page's fonts may have the glyphs that matplotlib's fonts lack.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         yield figure, figure.add_subplot()
 
 
 def _colors(names: Iterable[str]) -> Dict[str, str]:
-    """A color for each name: the same ones in plots of the same names, whatever their order."""
+    """Return a color for each name, independent of their order."""
     return {name: COLORS[i % len(COLORS)] for i, name in enumerate(sorted(names))}
 
 

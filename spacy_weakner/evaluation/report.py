@@ -1,4 +1,4 @@
-"""A report as one HTML file that needs nothing else: no network, no script, no other file."""
+"""A report as a self-contained HTML file: it needs no network, no script and no other file."""
 
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
@@ -39,14 +39,14 @@ TEMPLATE = "report.html.jinja"
 
 
 class Section(NamedTuple):
-    """A part of the report."""
+    """A section of the report."""
 
     title: str
-    key: str  # its anchor
+    key: str  # anchor
     lines: List[str]
     plots: List[Plot]
     tables: List[Table]
-    # The most important facts, each with a heading. The page opens with those of its first section.
+    # The most important facts, each with a heading. The page begins with those of its first section.
     answer: Sequence[Tuple[str, str]] = ()
 
 
@@ -67,24 +67,24 @@ def report(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> List[CandidateScores]:
-    """Write a comparison of candidates on a test set, an audit of weak labels, or both.
+    """Write a comparison of candidates on a test set, an analysis of weak labels, or both.
 
     output (Path): The HTML file.
     test, candidates, bootstrap, baseline, seed, gpu_id: See `compare`.
-    labels (Optional[Path]): A corpus of weak labels, see `analyze`.
-    first (Sequence[Section]): What the report opens with.
+    labels (Optional[Path]): A corpus of weak labels; see `analyze`.
+    first (Sequence[Section]): The first sections of the report.
     selected (Optional[str]): The candidate whose F1 on text without case is shown; None: the one with the best F1.
     title (str): Title of the report.
     top (int): Number of phrases in the lists of frequent errors.
-    examples (int): Number of sentences with errors that are shown of each candidate.
-    progress (bool): Show how far it has come.
+    examples (int): Number of sentences with errors to show for each candidate.
+    progress (bool): Show progress.
     RETURNS (List[CandidateScores]): The comparison; empty without a test set.
-    RAISES (WeaknerError): For what `compare` and `analyze` refuse, an output that is a folder or belongs to an input,
-        and nothing to report on.
+    RAISES (WeaknerError): If `compare` or `analyze` raises it, the output is a folder or belongs to an input, or there
+        is nothing to report on.
     """
     output = Path(output)
     candidates = candidates or {}
-    # Refused before hours of predictions.
+    # Check the arguments before hours of predictions.
     if test is None and candidates:
         raise WeaknerError(Errors.WK411.format(what="There are candidates, but no test set"))
     if test is None and labels is None and not first:
@@ -128,7 +128,7 @@ def report(
 
 
 class _Observer:
-    """Collects the errors of a candidate while it is compared."""
+    """A collector of a candidate's errors during the comparison."""
 
     def __init__(self, candidate: Candidate, examples: int) -> None:
         self.worst = WorstSentences(examples)
@@ -167,8 +167,8 @@ def _comparison_section(
 
 
 def _case_tables(test: Path, candidate: Candidate, rows: List[CandidateScores]) -> List[Table]:
-    """F1 of a pipeline on the test set as it is, in lower case and in capitals; none for labels, nor for text without
-    case."""
+    """Return a table with the F1 of a pipeline on the test set as it is, in lower case and in upper case; no table for
+    label sets, nor for text without case."""
     if not candidate.is_pipeline or not any(has_case(doc.text) for doc in read_docs(test, Vocab())):
         return []
     cells = [f"{row.f1:.1f}" for row in rows if row.name == candidate.name]
@@ -180,7 +180,7 @@ def _case_tables(test: Path, candidate: Candidate, rows: List[CandidateScores]) 
 
 
 def _name_tables(candidate: Candidate, wrong: Mapping[str, Sequence[WrongLink]]) -> List[Table]:
-    """What the ids among the wrong ones are called, as far as the lists of a pipeline know."""
+    """Return a table with the preferred names of the ids in wrong links, from the term lists of a pipeline."""
     found = [id_ for links in wrong.values() for link in links for id_ in (*link.gold.split("|"), link.given)]
     if not found or not candidate.is_pipeline:
         return []
@@ -192,7 +192,7 @@ def _analysis_section(labels: Path, analysis: Analysis) -> Section:
     if analysis.unlabeled:
         lines.append(f"Documents that no source has labeled: {analysis.unlabeled:,}.")
     if analysis.gold is None:
-        lines.append("No gold is known here, so it is unknown how often the labels are right.")
+        lines.append("The corpus has no gold, so it is unknown how often the labels are right.")
     return Section("Weak labels", "sources", lines, _plots(analysis.calibration), analysis_tables(analysis))
 
 

@@ -1,4 +1,4 @@
-"""Results laid out as tables of text, for the terminal and for the HTML report."""
+"""Results as tables of text, for the terminal and the HTML report."""
 
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
@@ -13,20 +13,21 @@ from .terms.tuning import Tuning
 
 ALL = "all"
 UNKNOWN = "-"
-# Characters of a cell: phrases and names can be as long as a text.
+# Maximum characters of a cell: phrases and names can be as long as a text.
 WIDTH = 60
 _SCORES = ["P", "R", "F1"]
 _COUNTS = ["right", "wrong", "missed"]
 _LINKS = {"F1 with ids": "f1", "right ids": "accuracy", "known": "accuracy_known", "unknown": "accuracy_unknown"}
 _NOTES = {
-    "F1 95 %": "F1 95 %: bootstrap confidence interval over sentences. p: two-sided, of the difference.",
-    "ECE": "ECE: expected calibration error of the scores of entities.",
-    "F1 with ids": "Right ids: of gold entities that are found; known: those that the candidate's term list has.",
+    "F1 95 %": "F1 95 %: bootstrap confidence interval over sentences. p: two-sided p-value of the difference.",
+    "ECE": "ECE: expected calibration error of the entity scores.",
+    "F1 with ids": "Right ids: share of the found gold entities that have a right id. Known, unknown: the same for "
+    "entities that are, or are not, terms of the candidate's list.",
 }
 
 
 class Table(NamedTuple):
-    """A table; `names` columns at the left hold names, the others numbers."""
+    """A table; the first `names` columns contain text, the others numbers."""
 
     title: str
     header: List[str]
@@ -36,7 +37,7 @@ class Table(NamedTuple):
 
 
 def analysis_tables(analysis: Analysis) -> List[Table]:
-    """All tables of an analysis; those that need gold are left out where there is none."""
+    """Return all tables of an analysis; without gold, those that need it are left out."""
     gold, sources = analysis.gold, analysis.sources
     columns = ["docs labeled", "docs with spans", "tokens covered", "spans", "phrases", "alone", "overlapping"]
     tables = [
@@ -54,9 +55,9 @@ def analysis_tables(analysis: Analysis) -> List[Table]:
                 ]
                 for source in sources
             ],
-            "Coverage is a share of what a source has labeled. Alone: no span of another source overlaps it. "
-            "Overlapping: spans that overlap others of the same source. Several labels: places to which the source "
-            "gives more than one.",
+            "Docs with spans and tokens covered are shares of what the source has labeled. Alone: spans that no other "
+            "source overlaps. Overlapping: spans that overlap other spans of the same source. Several labels: places "
+            "with more than one label of the source.",
         ),
         Table(
             "Labels of the sources",
@@ -70,10 +71,10 @@ def analysis_tables(analysis: Analysis) -> List[Table]:
         ),
         Table(
             "Agreement between sources",
-            ["Source", "Beside", "docs", "spans", "same", "other label", "other bounds", "only here"],
+            ["Source", "Compared with", "docs", "spans", "same", "other label", "other bounds", "only here"],
             [[overlap.source, overlap.other, *map(_n, overlap[2:])] for overlap in analysis.overlaps],
-            "Spans of the first source, in documents that both have labeled. Other label: the same bounds, a conflict. "
-            "Other bounds: the two overlap. Only here: the second source has no span there.",
+            "Spans of the first source, in documents that both sources have labeled. Other label: the same bounds with "
+            "another label. Other bounds: the spans overlap. Only here: the second source has no span there.",
             names=2,
         ),
     ]
@@ -83,7 +84,7 @@ def analysis_tables(analysis: Analysis) -> List[Table]:
 
 
 def comparison_table(rows: Sequence[CandidateScores]) -> Table:
-    """The candidates over all labels, the best F1 first, without columns in which no candidate has a value."""
+    """Return a table of the candidates' scores over all labels, the best F1 first, without empty columns."""
     rows = sorted(rows, key=lambda row: -row.f1)
     differences = [row.difference for row in rows]
     baseline = next((difference.baseline for difference in differences if difference), None)
@@ -107,7 +108,7 @@ def comparison_table(rows: Sequence[CandidateScores]) -> Table:
 
 
 def tuning_tables(tuning: Tuning) -> List[Table]:
-    """Scores of weak labels on gold, the worst terms, and term lists with and without better settings."""
+    """Return tables of the scores of weak labels on gold, and of the worst terms."""
     scores = [("all", tuning.scores), *tuning.per_label.items()]
     if len(tuning.per_source) > 1:
         scores += [(f"source {name}", scored) for name, scored in tuning.per_source.items()]
@@ -125,15 +126,15 @@ def tuning_tables(tuning: Tuning) -> List[Table]:
 
 
 def proposal_table(proposal: Proposal) -> Table:
-    """A term list before and after, and how certain the gain is."""
+    """Return a table of a term list's scores before and after, with the confidence interval of the gain."""
     counted = {"before": proposal.before, "after": proposal.after}
     rows = [[name, *_scores(counts), *map(_n, counts)] for name, counts in counted.items()]
-    gain = f"{proposal.difference.text()}, on sentences that did not choose the settings."
+    gain = f"{proposal.difference.text()}, on sentences that were not used to choose the settings."
     return _tables(Table(f"Proposal for '{proposal.source}'", ["", *_SCORES, *_COUNTS], rows, gain))[0]
 
 
 def evaluation_tables(what: str, scored: Mapping[str, GoldScores], gold: Sequence[LengthRecall]) -> List[Table]:
-    """Scores against gold, errors, recall by length and frequent errors of sources or candidates (`what`)."""
+    """Return tables of the scores, kinds of errors, recall by length and frequent errors of sources or candidates."""
     lines = [
         (name, label, scores)
         for name, result in scored.items()
@@ -144,20 +145,20 @@ def evaluation_tables(what: str, scored: Mapping[str, GoldScores], gold: Sequenc
             "Scores per label",
             [what, "Label", *_SCORES],
             [[name, label, *_scores(scores.exact)] for name, label, scores in lines],
-            "On exact spans; where gold is known and the source has labeled.",
+            "Scores on exact spans, in documents that have gold and that the source has labeled.",
             names=2,
         ),
         Table(
             "Kinds of errors",
             [what, "Label", "right", "boundary", "type", "both", "spurious", "missed"],
             [[name, label, *map(_n, (scores.exact.tp, *scores.errors))] for name, label, scores in lines],
-            "Boundary: overlaps gold of its label. Type: gold has another label. Both: overlaps gold of other labels "
-            "only. Spurious: overlaps no gold. Missed: gold that nothing overlaps.",
+            "Boundary: overlaps gold with the same label. Type: gold has the same bounds with another label. Both: "
+            "overlaps only gold with other labels. Spurious: overlaps no gold. Missed: gold that no span overlaps.",
             names=2,
         ),
         Table(
             "Recall by length",
-            ["Tokens", "gold", "up to there", *scored],
+            ["Tokens", "gold", "cumulative", *scored],
             [
                 [
                     group.length,
@@ -167,8 +168,8 @@ def evaluation_tables(what: str, scored: Mapping[str, GoldScores], gold: Sequenc
                 ]
                 for group, *found in zip(gold, *(result.lengths for result in scored.values()), strict=True)
             ],
-            "Recall of gold entities by their number of tokens. Up to there: share of the entities that are at most so "
-            "long, to choose a maximum span width by.",
+            "Recall of gold entities by their number of tokens. Cumulative: share of the entities that are at most "
+            "this long; use it to choose a maximum span width.",
         ),
     ]
     for kind in ("false", "missed"):
@@ -180,27 +181,27 @@ def evaluation_tables(what: str, scored: Mapping[str, GoldScores], gold: Sequenc
 
 
 def link_tables(wrong: Mapping[str, Sequence[WrongLink]]) -> List[Table]:
-    """The most frequent wrong ids of right entities by candidate; no table if there are none."""
+    """Return a table of the most frequent wrong ids of right entities by candidate; no table if there are none."""
     rows = [
         [name, *(cell or UNKNOWN for cell in link[:-1]), _n(link.n)] for name, links in wrong.items() for link in links
     ]
     header = ["Candidate", "Phrase", "Label", "Id in gold", "Id", "entities"]
-    return _tables(Table("Most frequent wrong ids", header, rows, "Of gold entities that are found.", names=5))
+    return _tables(Table("Most frequent wrong ids", header, rows, "Among the gold entities that were found.", names=5))
 
 
 def name_tables(names: Mapping[str, str]) -> List[Table]:
-    """What ids are called; no table if no name is known."""
+    """Return a table of the preferred names of ids; no table if no name is known."""
     return _tables(Table("Preferred names of these ids", ["Id", "Name"], [[*pair] for pair in names.items()], names=2))
 
 
 def calibration_tables(calibration: Mapping[str, Reliability]) -> List[Table]:
-    """Calibration of scores, by name of what gives them."""
+    """Return a table of the calibration of scores, by the name of their source or candidate."""
     rows = [
         [name, _n(group.spans), _n(group.unscored), _n(group.outside), _number(group.error, 3)]
         for name, group in calibration.items()
     ]
     header = ["Scores of", "spans", "without score", "not in [0, 1]", "ECE"]
-    note = "ECE, the expected calibration error: how far scores are from the share that is right, on average."
+    note = "ECE: expected calibration error, the mean difference between scores and the share of right spans."
     return _tables(Table("Calibration of scores", header, rows, note))
 
 
@@ -217,7 +218,7 @@ def _number(value: Optional[float], decimals: int) -> str:
 
 
 def _tables(*tables: Table) -> List[Table]:
-    """Those with rows; long cells are cut, and what would move a cursor or color a terminal is replaced."""
+    """Return the tables that have rows; long cells are cut, and control characters replaced."""
     return [
         table._replace(header=list(map(shorten, table.header)), rows=[list(map(shorten, row)) for row in table.rows])
         for table in tables
@@ -226,16 +227,16 @@ def _tables(*tables: Table) -> List[Table]:
 
 
 def shorten(text: str, width: int = WIDTH) -> str:
-    """The text on one line of at most so many characters, without control characters."""
+    """Return the text on one line of at most `width` characters, without control characters."""
     text = printable(text)
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def printable(text: str) -> str:
-    """The text on one line, without what would move a cursor, or cannot be written to a file."""
+    """Return the text on one line, without control characters and characters that cannot be written to a file."""
     return mask(" ".join(text.split()))
 
 
 def mask(text: str) -> str:
-    """The text with as many characters, those that cannot be printed being replaced."""
+    """Replace unprintable characters; the number of characters stays the same."""
     return "".join(char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,5 +1,5 @@
-"""Named arrays in a file in the safetensors format, which is mapped into memory instead of read. Its metadata holds one
-key more, with checksums of the arrays: the format has none."""
+"""Named arrays in a file in the safetensors format, which is mapped into memory instead of read. An additional key of
+its metadata has checksums of the arrays, which the format lacks."""
 
 import io
 import json
@@ -30,7 +30,7 @@ class _Stored(NamedTuple):
 
 
 class ArrayFile:
-    """Arrays that were stored together. Each is checked against its checksum when it is looked up."""
+    """The arrays in a file. The checksum of an array is verified when it is looked up."""
 
     def __init__(self, buffer: Union[bytes, mmap.mmap], name: str) -> None:
         self._buffer = buffer
@@ -57,7 +57,7 @@ class ArrayFile:
             raise self.damaged(f"{len(buffer)} bytes instead of {length}")
 
     def get(self, name: str, dtype: str) -> numpy.ndarray:
-        """A read-only view of an array, which must have this type, such as "<u4"."""
+        """Return a read-only view of an array, which must have the given type, such as "<u4"."""
         stored = self._arrays.get(name)
         if stored is None or stored.dtype != dtype:
             raise self.damaged(f"no array '{name}' of the type {dtype}")
@@ -71,13 +71,13 @@ class ArrayFile:
         return view
 
     def damaged(self, reason: str) -> WeaknerError:
-        """The error to raise if the contents are not what they should be."""
+        """Return the error to raise for invalid contents."""
         cure = "Initialize the gazetteer_ruler again, or copy the pipeline again"
         return WeaknerError(Errors.WK206.format(path=self._name, reason=reason, cure=cure))
 
 
 def open_arrays(path: Path) -> ArrayFile:
-    """Map a file into memory. It may be replaced (renamed over) or removed while it is in use."""
+    """Map a file into memory. The file may be replaced (by renaming) or removed while it is in use."""
     with existing(path, _MISSING).open("rb") as file_:
         if os.fstat(file_.fileno()).st_size == 0:
             return ArrayFile(b"", str(path))
@@ -85,21 +85,21 @@ def open_arrays(path: Path) -> ArrayFile:
 
 
 def write_arrays(path: Path, meta: Dict[str, Any], arrays: Arrays) -> None:
-    """Write one-dimensional arrays of unsigned integers, and JSON beside them, to a file, whole or not at all."""
+    """Write one-dimensional arrays of unsigned integers and JSON metadata to a file, atomically."""
     with atomic_path(path) as temporary, temporary.open("wb") as file_:
         _write(file_, meta, arrays)
 
 
 def dump_arrays(meta: Dict[str, Any], arrays: Arrays) -> bytes:
-    """The contents that `write_arrays` would write, for `ArrayFile`."""
+    """Return the bytes that `write_arrays` would write, for `ArrayFile`."""
     stream = io.BytesIO()
     _write(stream, meta, arrays)
     return stream.getvalue()
 
 
 def _write(stream: IO[bytes], meta: Dict[str, Any], arrays: Arrays) -> None:
-    # Not by the library, which copies all arrays first.
-    # As the format demands: without gaps, the arrays with the largest items first, so that all are aligned.
+    # Not with the library, which copies all arrays first.
+    # As the format requires: without gaps, arrays with the largest items first, so that all are aligned.
     arrays = {name: numpy.ascontiguousarray(a, dtype=a.dtype.newbyteorder("<")) for name, a in arrays.items()}
     names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
     header: Dict[str, Any] = {}

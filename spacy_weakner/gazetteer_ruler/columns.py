@@ -1,4 +1,4 @@
-"""All terms of a list, tokenized, in columns: a million terms take tens of megabytes, and a file can hold them."""
+"""The tokenized terms of a list as columns, which take tens of megabytes for a million terms and can be stored."""
 
 from array import array
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _RAGGED = {"text": "<u1", "ids": "<u8", "exact": "<u8", "variants": "<u8", "pref
 
 
 class TableSettings(NamedTuple):
-    """Settings of the component that decide which terms are matched, and how."""
+    """The settings of the component that determine which terms are matched, and how."""
 
     acronym_length: int
     stop: List[str]
@@ -30,7 +30,7 @@ class TableSettings(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """Rows by how they are matched, or why they are not."""
+    """Rows grouped by how they are matched, or why they are not."""
 
     plain: Index  # matched on the component's attribute
     exact: Index  # matched in exact case
@@ -39,33 +39,33 @@ class Selection(NamedTuple):
     empty: Index  # skipped: no tokens
 
     def sizes(self) -> Dict[str, int]:
-        """The number of rows of each kind."""
+        """Return the number of rows of each kind."""
         return {kind: len(rows) for kind, rows in self._asdict().items()}
 
 
 @dataclass(frozen=True, eq=False)
 class TermColumns:
-    """Terms with their tokens: all that matching needs, so that nothing is tokenized twice."""
+    """Terms with their tokens, stored so that no term is tokenized twice."""
 
     concepts: Concepts
     concept_of: Rows  # shape (n_terms,): number of each term's concept
-    text: Ragged  # the terms as they were read, in UTF-8
-    characters: Rows  # shape (n_terms,): their length in characters
-    cased: Rows  # shape (n_terms,): 1 for those that are declared to match in exact case only
+    text: Ragged  # original texts of the terms, in UTF-8
+    characters: Rows  # shape (n_terms,): lengths of the texts in characters
+    cased: Rows  # shape (n_terms,): 1 for terms that are declared to match in exact case only
     ids: Ragged  # values of the matched attribute, without white space tokens
-    # Values of ORTH for the terms that might match in exact case only: those that are declared so, and those with an
-    # upper-case letter after the first character, which the rule for short acronyms might want; unless ORTH is the
-    # matched attribute. None for the others.
+    # Values of ORTH for terms that may match in exact case only: those that are declared so, and those with an
+    # upper-case letter after the first character, to which the rule for short acronyms may apply. Empty for other
+    # terms, and if ORTH is the matched attribute.
     exact: Ragged
-    variants: Ragged  # values of the matched attribute for other spellings of terms, which tokenizers split otherwise
-    variant_of: Rows  # shape (n_variants,): the row of the term that each belongs to, ascending
-    preferred: Ragged  # the preferred name of each concept, in UTF-8; empty where the list gives none
+    variants: Ragged  # values of the matched attribute for other spellings, which tokenizers split differently
+    variant_of: Rows  # shape (n_variants,): the row of the term that each variant belongs to, ascending
+    preferred: Ragged  # preferred name of each concept, in UTF-8; empty if the list has none
 
     def __len__(self) -> int:
         return len(self.concept_of)
 
     def terms(self) -> Iterator[Term]:
-        """All terms, in the order in which they were added."""
+        """Yield all terms in the order in which they were added."""
         concepts, preferred = list(self.concepts), list(self.preferred.texts())
         rows = zip(self.concept_of.tolist(), self.text.texts(), self.cased.tolist(), strict=True)
         for number, text, cased in rows:
@@ -73,7 +73,7 @@ class TermColumns:
             yield Term(label, text, bool(cased), identifier, preferred[number])
 
     def preferred_name(self, identifier: str) -> str:
-        """Preferred name of an id: the first that the list gives, or else its first term; empty if no term has it."""
+        """Return the preferred name of an id: the first one in the list, else its first term; "" for an unknown id."""
         number = self._numbers.get(identifier)
         if number is None:
             return ""
@@ -81,14 +81,14 @@ class TermColumns:
 
     @cached_property
     def _numbers(self) -> Dict[str, int]:
-        """Of each id the number of its first concept, preferably one with a preferred name."""
+        """The number of each id's first concept, preferably one with a preferred name."""
         numbers, first = numpy.unique(self.concept_of, return_index=True)
         nameless = numpy.diff(self.preferred.offsets)[numbers] == 0
         ids = list(self.concepts.ids.texts())
         return {ids[n]: n for n in numbers[numpy.lexsort((first, nameless))][::-1].tolist() if ids[n]}
 
     def plus(self, other: "TermColumns") -> "TermColumns":
-        """These terms, then others that are not among them; each once."""
+        """Return these terms followed by others, without duplicates."""
         concepts, numbers = Concepts.of([*self.concepts, *other.concepts])
         preferred = [b""] * len(concepts)
         moved = []
@@ -114,12 +114,12 @@ class TermColumns:
     def unique(self) -> "TermColumns":
         digests = b"".join(blake2b(text, digest_size=16).digest() for text in self.text.encoded())
         keys = (*numpy.frombuffer(digests, dtype="uint64").reshape(-1, 2).T, self.concept_of, self.cased)
-        order = numpy.lexsort(keys)  # stable: of equal terms the first comes first
+        order = numpy.lexsort(keys)  # stable: equal terms keep their order
         again = numpy.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)
         return self if not again.any() else self.take(numpy.sort(numpy.delete(order, 1 + numpy.flatnonzero(again))))
 
     def take(self, rows: Index) -> "TermColumns":
-        """Some terms, in ascending order."""
+        """Return the terms of some rows, which must be ascending."""
         place = numpy.searchsorted(rows, self.variant_of)
         kept = numpy.flatnonzero(numpy.isin(self.variant_of, rows))
         return TermColumns(
@@ -136,7 +136,7 @@ class TermColumns:
         )
 
     def select(self, settings: TableSettings) -> Selection:
-        """Sort all rows by how the settings treat them; each is of one kind."""
+        """Assign each row to the kind that the settings determine."""
         short = self.characters < settings.min_length
         stopped = numpy.zeros(len(self), dtype=bool)
         if settings.stop:
@@ -155,7 +155,7 @@ class TermColumns:
     # Storage
 
     def to_arrays(self) -> Arrays:
-        """The columns, for a file."""
+        """Return the columns as arrays for a file."""
         arrays: Arrays = {name: getattr(self, name) for name in _FLAT}
         for name in _RAGGED:
             arrays.update(getattr(self, name).to_arrays(name))
@@ -163,7 +163,7 @@ class TermColumns:
 
     @classmethod
     def from_arrays(cls, file_: ArrayFile, concepts: Concepts) -> "TermColumns":
-        """Use the arrays of a file, without copying them."""
+        """Use the arrays of a file without copying them."""
         columns: Dict[str, Any] = {name: file_.get(name, dtype) for name, dtype in _FLAT.items()}
         columns.update({name: Ragged.from_arrays(file_, name, dtype) for name, dtype in _RAGGED.items()})
         if int(columns["concept_of"].max(initial=0)) >= max(1, len(concepts)):
@@ -172,7 +172,7 @@ class TermColumns:
 
 
 class ColumnBuilder:
-    """Collects tokenized terms."""
+    """A builder of columns from tokenized terms."""
 
     def __init__(self) -> None:
         self._concepts: Dict[Tuple[str, str], int] = {}
@@ -186,8 +186,8 @@ class ColumnBuilder:
         self._variants, self._variants_lengths = array("Q"), array("I")
 
     def add(self, term: Term, ids: Ids, orths: Optional[Ids], others: Sequence[Ids] = ()) -> None:
-        """Add a term: its tokens by the matched attribute, none of them 0; by ORTH, if it might match in exact case
-        only (see `TermColumns`); and other spellings by the matched attribute."""
+        """Add a term: its tokens as values (not 0) of the matched attribute, and of ORTH if it may match in exact case
+        only (see `TermColumns`); and its other spellings as values of the matched attribute."""
         for other in {values.tobytes() for values in others if len(values)} - {ids.tobytes()}:
             self._variants.frombytes(other)
             self._variants_lengths.append(len(other) // 8)
@@ -208,7 +208,7 @@ class ColumnBuilder:
         self._exact_lengths.append(len(exact))
 
     def columns(self) -> TermColumns:
-        """What was added, each term once. Nothing can be added after that."""
+        """Return the added terms without duplicates. No terms can be added afterwards."""
         concepts, numbers = Concepts.of(self._concepts)
         places = numpy.asarray([numbers[pair] for pair in self._concepts], dtype="uint32")
         return TermColumns(
@@ -226,5 +226,5 @@ class ColumnBuilder:
 
 
 def has_inner_capital(text: str) -> bool:
-    """Whether there is an upper-case letter after the first character, as in "AIDS" and "pH"."""
+    """Return True if there is an upper-case letter after the first character, as in "AIDS" and "pH"."""
     return any(character.isupper() for character in text[1:])

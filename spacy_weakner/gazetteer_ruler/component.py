@@ -1,4 +1,4 @@
-"""The component that looks up terms and writes what it finds as weak labels."""
+"""The component that looks up terms and writes the matches as weak labels."""
 
 import json
 import zlib
@@ -37,44 +37,44 @@ SOURCE_FILE = "terms.jsonl"
 
 
 class GazetteerRuler(BatchPipe):
-    """Look up terms in Docs.
+    """A component that looks up terms in Docs.
 
-    Every match of every label becomes a span of the group `weak:<source>`, matches that overlap included; a
-    Doc without matches gets an empty group. `doc.ents` stays as it is, unless `annotate_ents` is set: how matches that
-    conflict are settled, and whether the other tokens count as "O" or as unknown, is for a later stage to decide.
+    Every match of every label becomes a span of the group `weak:<source>`, including overlapping matches; a Doc without
+    matches gets an empty group. `doc.ents` does not change unless `annotate_ents` is set: later stages resolve
+    conflicts, and decide whether the other tokens are "O" or missing.
 
     A term that is given as a token pattern of ORTH or TEXT matches in exact case only.
-    Of the ids of a term, a match has the one that stands first in the whole list as `span.kb_id_`; the `attrs` of the
-    group list all of them under "ids" (with `ambiguity` "first": that one alone).
+    The `span.kb_id_` of a match is the first of the term's ids in the order of the whole list; the `attrs` of the group
+    have all ids of each match under "ids" (with `ambiguity` "first", only this one).
 
-    Terms are tokenized like texts. White space makes no difference, in terms and texts, but a blank line ends a match.
-    The rule for short acronyms holds for every attribute but ORTH, since lower forms, norms and (mostly)
-    lemmas ignore case. Settings are applied when terms are added or loaded; `attr` stays fixed after that.
+    Terms are tokenized like texts. White space is ignored in terms and texts, but a blank line ends a match. The rule
+    for short acronyms applies to every attribute except ORTH, since lower forms, norms and (mostly) lemmas ignore case.
+    Settings are applied when terms are added or loaded; `attr` is fixed after that.
 
-    A stored pipeline holds the compiled table (`terms.safetensors`), which is mapped into memory when it is loaded, and
-    the terms as a list beside it (`terms.jsonl`).
+    A stored pipeline contains the compiled table (`terms.safetensors`), which is mapped into memory when it is loaded,
+    and the list of terms (`terms.jsonl`).
 
     vocab (Vocab): The shared vocabulary.
     name (str): Name of the component.
     source (str): Name of the weak source; the span group is called `weak:<source>`.
-    attr (str): What is compared: "FORM" (lower case, with apostrophes, hyphens, ligatures and accents in one spelling,
-        and without soft hyphens and zero-width signs), or spaCy's "ORTH" (exact), "LOWER", "NORM" or "LEMMA".
-    acronym_length (int): A term of at most so many characters with an upper-case letter after its first one
-        ("AIDS", "pH") must match in exact case, whatever `attr` is. 0 switches the rule off.
-    stop (Optional[List[str]]): Terms that are not to be matched, in any case and with any white space.
+    attr (str): The attribute to compare: "FORM" (lower case, with apostrophes, hyphens, ligatures and accents
+        normalized, without soft hyphens and zero-width signs), or spaCy's "ORTH" (exact), "LOWER", "NORM" or "LEMMA".
+    acronym_length (int): Terms with at most this number of characters and an upper-case letter after the first one
+        ("AIDS", "pH") match in exact case only, for any `attr`. 0 disables the rule.
+    stop (Optional[List[str]]): Terms that are not matched, in any case and with any white space.
     min_length (int): Terms with fewer characters are not matched.
-    ambiguity (str): What a phrase with several labels gives: "all" of them, the "first" in the order of the terms (but
-        an acronym in exact case comes before the others), or nothing ("drop").
-    label_names (Optional[Dict[str, str]]): The labels of terms whose matches are wanted, each with the name that they
-        are to have; None: all as they are. Matches of other labels are left out after `ambiguity` was settled.
+    ambiguity (str): The labels of a phrase with several labels: "all", only the "first" in the order of the terms (but
+        acronyms in exact case come before other terms), or none ("drop").
+    label_names (Optional[Dict[str, str]]): Labels to keep, each with its new name; None: all labels, with their names.
+        Matches of other labels are removed after `ambiguity` is applied.
     reliability (Optional[float]): Estimated probability that a match is right; stored with the span group for the
         stages that combine sources.
-    annotate_ents (bool): Write `doc.ents` too: of matches that overlap the longest. A term list is then a pipeline that
-        finds entities; what weak labels are made for does not want it.
-    overwrite (Union[bool, str]): Whether entities that stand in `doc.ents` already are replaced. If not they are kept,
-        and matches fill the rest. "shorter": the longest of both are kept; of equally long ones, the match.
-    scorer (Optional[Callable]): The scoring method, used where entities are written.
-    nlp (Optional[Language]): The pipeline whose tokenizer tokenizes terms, if none is given with them.
+    annotate_ents (bool): Also write matches to `doc.ents`; where they overlap, the longest one. Use this in a pipeline
+        that predicts entities with a term list, not to make weak labels.
+    overwrite (Union[bool, str]): Whether to replace existing entities in `doc.ents`. If not, they are kept, and matches
+        are added between them. "shorter": where both overlap, the longest is kept, and of equally long ones the match.
+    scorer (Optional[Callable]): The scoring method, used if entities are written.
+    nlp (Optional[Language]): The pipeline whose tokenizer tokenizes terms, if no other is given with them.
     RAISES (WeaknerError): If a setting is out of range.
     """
 
@@ -123,7 +123,7 @@ class GazetteerRuler(BatchPipe):
     # Matching
 
     def match(self, doc: Doc) -> List[Entity]:
-        """Find all matches in a Doc, without writing anything.
+        """Find all matches in a Doc, without changing it.
 
         doc (Doc): The Doc.
         RETURNS (List[Entity]): (start, end, label), sorted.
@@ -132,13 +132,13 @@ class GazetteerRuler(BatchPipe):
         return next(self.match_docs([doc]))
 
     def match_docs(self, docs: Sequence[Doc]) -> Iterator[List[Entity]]:
-        """Find all matches in several Docs at once, as `match` does in one."""
+        """Find all matches in each of several Docs, like `match`."""
         found = self._found(docs)
         rows = zip(found.starts, found.ends, found.labels, strict=True)
         return (list(islice(rows, n)) for n in found.counts)
 
     def match_ids(self, docs: Sequence[Doc]) -> Iterator[Dict[Entity, Tuple[str, ...]]]:
-        """The same with the ids of each match, in the order of the list."""
+        """Find all matches in each of several Docs, with the ids of each match in the order of the list."""
         found = self._found(docs)
         ids = map(tuple, found.ids or [[]] * len(found.labels))
         rows = zip(zip(found.starts, found.ends, found.labels, strict=True), ids, strict=True)
@@ -148,12 +148,12 @@ class GazetteerRuler(BatchPipe):
         return self._table.described(self.match_batch(docs), len(docs), self.label_names)
 
     def match_batch(self, docs: Sequence[Doc]) -> Matches:
-        """The same as arrays, before `label_names` is applied. Docs whose vocabulary does not have what is compared are
-        an error."""
+        """Find all matches as arrays, before `label_names` is applied. Raises an error for Docs whose vocabulary lacks
+        the compared attribute."""
         if self._table.is_empty:
             raise WeaknerError(Errors.WK202.format(name=self.name))
         begins = numpy.cumsum([0, *map(len, docs)])
-        # shape: (n_tokens, 3): what is compared, the same in exact case, and whether it is white space.
+        # shape: (n_tokens, 3): the compared value, its value in exact case, and whether the token is white space.
         values = numpy.concatenate([numpy.zeros((0, 3), dtype="uint64"), *map(self._values, docs)])
         if self.attr == FORM and len(values):
             words, places = numpy.unique(values[:, 1], return_inverse=True)
@@ -170,7 +170,7 @@ class GazetteerRuler(BatchPipe):
         compared = values[kept, :2] if self._table.has_exact else values[kept, 0]
         firsts = numpy.searchsorted(kept, begins)
         found = self._table.find(numpy.split(compared, firsts[1:-1])[: len(docs)])
-        # From the tokens that are compared back to those of the Docs.
+        # Map indices of compared tokens back to those of the Docs' tokens.
         first, begin = firsts[found.sequences], begins[found.sequences]
         starts, ends = kept[first + found.starts] - begin, kept[first + found.ends - 1] + 1 - begin
         return found._replace(starts=starts, ends=ends)
@@ -185,7 +185,7 @@ class GazetteerRuler(BatchPipe):
         group, attrs = weak_group(self.source), source_attrs(self.reliability)
         found = self._found(docs)
         firsts = [listed[0] if listed else "" for listed in found.ids]
-        # Added anew for every batch: a label that is a word of a text, too, is forgotten with it after a memory zone.
+        # Added again for every batch: a label that is also a word of a text is removed with it after a memory zone.
         strings: Any = self.vocab.strings
         hashes = {text: strings.add(text, allow_transient=False) for text in dict.fromkeys((*found.labels, *firsts))}
         labels = [hashes[label] for label in found.labels]
@@ -202,7 +202,7 @@ class GazetteerRuler(BatchPipe):
 
     @property
     def labels(self) -> Tuple[str, ...]:
-        """The labels of the terms that the settings leave, sorted."""
+        """RETURNS (Tuple[str, ...]): The labels of all terms that the settings do not exclude, sorted."""
         labels = self._table.labels
         if self.label_names is not None:
             labels = [self.label_names[label] for label in labels if label in self.label_names]
@@ -210,16 +210,16 @@ class GazetteerRuler(BatchPipe):
 
     @property
     def terms(self) -> List[Term]:
-        """All terms in the order in which they were added, also those that the settings rule out."""
+        """RETURNS (List[Term]): All terms in the order in which they were added, including excluded ones."""
         return list(self._table.columns.terms())
 
     @property
     def has_ids(self) -> bool:
-        """True if a term has an id."""
+        """RETURNS (bool): True if a term has an id."""
         return self._table.concepts.has_ids
 
     def preferred_name(self, identifier: str) -> str:
-        """Preferred name of an id: the first that the list gives, or else its first term; empty if no term has it."""
+        """Return the preferred name of an id: the first one in the list, else its first term; "" for an unknown id."""
         return self._table.columns.preferred_name(identifier)
 
     def initialize(
@@ -230,15 +230,15 @@ class GazetteerRuler(BatchPipe):
         terms: Optional[TermSource] = None,
         label: Optional[str] = None,
     ) -> None:
-        """Read the terms, in place of any from before. Without `terms`, those that were added before stay.
+        """Read the terms, replacing earlier ones. Without `terms`, terms that were added before are kept.
 
         get_examples (Optional[Callable[[], Iterable[Example]]]): Not used.
         nlp (Optional[Language]): The pipeline whose tokenizer tokenizes the terms; None: the one that the component was
             created in.
-        terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or what `add_terms`
-            takes.
-        label (Optional[str]): Label of the terms that come without one.
-        RAISES (WeaknerError): If there are no terms, one is malformed, or the settings rule out all of them.
+        terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or terms in a form that
+            `add_terms` accepts.
+        label (Optional[str]): Label of terms that have none.
+        RAISES (WeaknerError): If there are no terms, one is malformed, or the settings exclude all of them.
         """
         columns = self._table.columns if terms is None else self._tokenized(terms, label, nlp)
         if not len(columns):
@@ -246,26 +246,26 @@ class GazetteerRuler(BatchPipe):
         self._use(self._compiled(columns))
 
     def add_terms(self, terms: TermSource, nlp: Optional[Language] = None, *, label: Optional[str] = None) -> None:
-        """Add terms to those that are there. The table is compiled anew.
+        """Add terms, and compile the table again.
 
             ruler = nlp.add_pipe("gazetteer_ruler")
             ruler.add_terms(["aspirin", "ibuprofen", ("DISEASE", "asthma")], label="DRUG")
             ruler.add_terms({"DRUG": ["aspirin", "ibuprofen"], "DISEASE": ["asthma"]})
 
-        terms (TermSource): A list of strings, of pairs (label, term), in the order of `Term`, or of rows
-            `{"label", "term"}`, mixed as you like; a dictionary from labels to lists of terms (not from terms to
-            labels: a term may have several); or a reader's result.
+        terms (TermSource): A list of strings, of pairs (label, term), with the label first as in `Term`, or of rows
+            `{"label", "term"}`, which may be mixed; a dictionary from labels to lists of terms (not from terms to
+            labels, since a term may have several); or a reader.
         nlp (Optional[Language]): The pipeline whose tokenizer tokenizes the terms; None: the one that the component was
             created in.
-        label (Optional[str]): Label of the terms that come without one.
-        RAISES (WeaknerError): If a term is malformed or has no label, or the settings rule out all of them.
+        label (Optional[str]): Label of terms that have none.
+        RAISES (WeaknerError): If a term is malformed or has no label, or the settings exclude all of them.
         """
         new = self._tokenized(terms, label, nlp)
         self._check_selection(new)
         self._use(self._compiled(self._table.columns.plus(new)))
 
     def _use(self, table: TermTable) -> None:
-        """Match with this table. Its labels stay in the vocabulary, also if a memory zone sees them as words first."""
+        """Set the table. Its labels stay in the vocabulary even if they first occur as words in a memory zone."""
         self._table = table
         strings: Any = self.vocab.strings
         for label in self.labels:
@@ -302,13 +302,13 @@ class GazetteerRuler(BatchPipe):
                 f"'{self.name}' was made without a pipeline, so there is no tokenizer for its terms: give 'nlp', or "
                 "create it by nlp.add_pipe('gazetteer_ruler')."
             )
-        # Lemmas come from the components before this one; if it stands in no pipeline, from all of them.
+        # Lemmas come from the components before this one or, if it is in no pipeline, from all components.
         names = [name for name, _ in pipeline.pipeline]
         position = next((i for i, (_, pipe) in enumerate(pipeline.pipeline) if pipe is self), len(names))
         read = Progress(iter_terms(terms, self.name, label), desc=self.source, unit="term")
         return tokenize_terms(read, pipeline, self.attr, names[position:], self.name)
 
-    # Serialization. Settings are not stored here: they belong to the config, which may be changed at load.
+    # Serialization. Settings are not stored here: they belong to the config, which may be overridden at load time.
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize the terms and their table; `exclude` may name "cfg" and "terms"."""
@@ -320,8 +320,8 @@ class GazetteerRuler(BatchPipe):
         return data
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "GazetteerRuler":
-        """Load what `to_bytes` gave, in place of any terms from before; data that are damaged, or were made for another
-        `attr`, are an error."""
+        """Load the output of `to_bytes`, replacing earlier terms. Raises an error for data that are damaged or were
+        made for another `attr`."""
 
         def load(data: bytes) -> None:
             self._load(ArrayFile(data, f"the table of '{self.name}'"))
@@ -335,7 +335,7 @@ class GazetteerRuler(BatchPipe):
         util.to_disk(path, serializers, exclude)
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "GazetteerRuler":
-        """Load what `to_disk` wrote, in place of any terms from before. The table is mapped into memory, not read.
+        """Load the output of `to_disk`, replacing earlier terms. The table is mapped into memory instead of read.
 
         RAISES (WeaknerError): If a file is missing or damaged, the list of terms was changed since the table was
             compiled, or the terms were tokenized for another `attr`.
@@ -367,7 +367,7 @@ class GazetteerRuler(BatchPipe):
         return table
 
     def _cfg(self) -> Dict[str, Any]:
-        # attr describes the stored tokens.
+        # The stored tokens are valid for this attribute only.
         return {"attr": self.attr}
 
     def _check_cfg(self, data: bytes) -> None:
@@ -384,7 +384,7 @@ class GazetteerRuler(BatchPipe):
 
 
 def _compared_tokens(docs: Sequence[Doc], begins: Index, values: Ids) -> Index:
-    """The tokens of all Docs that are compared: those that are visible, and blank lines, which are in no term."""
+    """Return the tokens to compare: the visible ones, and blank lines, which are in no term and so end a match."""
     is_space = values[:, 2] != 0
     dropped = is_space | (values[:, 0] == 0)
     for n in numpy.unique(numpy.searchsorted(begins, numpy.flatnonzero(is_space), side="right") - 1).tolist():
@@ -405,5 +405,5 @@ def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:
 )
 @takes_settings_of(GazetteerRuler)
 def make_gazetteer_ruler(nlp: Language, name: str, **settings: Any) -> GazetteerRuler:
-    """Create the component; the settings are those of `GazetteerRuler`."""
+    """Create the component with the settings of `GazetteerRuler`."""
     return GazetteerRuler(nlp.vocab, name=name, **settings, nlp=nlp)

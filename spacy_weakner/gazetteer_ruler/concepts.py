@@ -1,4 +1,4 @@
-"""What terms stand for: labels, and the ids of concepts."""
+"""The concepts of terms: pairs of a label and an id."""
 
 from dataclasses import dataclass
 from operator import itemgetter
@@ -13,15 +13,15 @@ from .trie import Index
 
 @dataclass(frozen=True, eq=False)
 class Concepts:
-    """Pairs of a label and an id, each once: sorted by label, those of a label in the order of the list."""
+    """Unique pairs of a label and an id, sorted by label, then in the order of the list."""
 
     names: List[str]
     labels: Rows  # shape (n_concepts,): number of each pair's label
-    ids: Ragged  # their ids, in UTF-8; empty where there is none
+    ids: Ragged  # id of each pair, in UTF-8; empty for terms without an id
 
     @classmethod
     def of(cls, pairs: Iterable[Tuple[str, str]]) -> Tuple["Concepts", Dict[Tuple[str, str], int]]:
-        """Number pairs of a label and an id; also the numbers by pair."""
+        """Number pairs of a label and an id; return also the numbers by pair."""
         numbers = {pair: n for n, pair in enumerate(sorted(dict.fromkeys(pairs), key=itemgetter(0)))}
         places = {name: n for n, name in enumerate(dict.fromkeys(label for label, _ in numbers))}
         labels = numpy.asarray([places[label] for label, _ in numbers], dtype="uint32")
@@ -48,7 +48,7 @@ class Concepts:
 
     @classmethod
     def from_file(cls, file_: ArrayFile) -> "Concepts":
-        """Use the arrays of a file, without copying them."""
+        """Use the arrays of a file without copying them."""
         names = file_.meta.get("labels")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise file_.damaged("the labels are not a list of strings")

@@ -1,4 +1,4 @@
-"""Matches as entities."""
+"""Writes matches as entities."""
 
 from typing import List, Sequence, Tuple, Union
 
@@ -12,10 +12,10 @@ _SOURCE, _PRESET = "terms", "preset"
 
 
 def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, str]) -> None:
-    """Write matches to `doc.ents`, of those that overlap the longest; all other tokens are outside.
+    """Write matches to `doc.ents`; where they overlap, the longest one. All other tokens become "O".
 
-    Overwrite replaces the entities that are there; "shorter": where a match that overlaps them is at least as long;
-    else they stay. Blocked tokens stay unless all are replaced.
+    With `overwrite`, existing entities are replaced; with "shorter", only those that overlap a match of at least the
+    same length; otherwise they are kept. Blocked tokens are kept unless `overwrite` is True.
     """
     there = [] if overwrite is True else list(doc.ents)
     blocked = [] if overwrite is True else blocked_tokens(doc)
@@ -33,13 +33,13 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, st
 
 
 def _longest(there: List[Span], found: List[Span]) -> Tuple[List[Span], List[Span]]:
-    """Those of the entities that are there, and of those that were found, that stay."""
+    """Return the existing entities and the matches that are kept."""
     candidates = [*(Candidate.of(ent, _SOURCE) for ent in found), *(Candidate.of(ent, _PRESET) for ent in there)]
     longest = set(resolve(candidates, "longest", [_SOURCE, _PRESET]))
     kept = {(ent.start, ent.end, ent.label_) for ent in there} & longest
     for ent in there:
         if (ent.start, ent.end, ent.label_) not in kept:
-            # It belongs to the span: one with another label would have it.
+            # A score is stored by its bounds: a new span with another label would inherit it.
             ent._.weakner_score = None
     return (
         [ent for ent in there if (ent.start, ent.end, ent.label_) in kept],

@@ -1,4 +1,4 @@
-"""Normal forms of words: variants of characters, and case, make no difference."""
+"""Normal forms of words, which do not depend on case and on variants of characters."""
 
 import re
 import unicodedata
@@ -9,38 +9,38 @@ from spacy.strings import StringStore, get_string_id
 
 from .trie import Ids
 
-# Name of the attribute, beside those of spaCy.
+# Name of the attribute, in addition to those of spaCy.
 FORM = "FORM"
-# Words in a cache, so that its memory stays bounded on a stream of text.
+# Maximum number of words in a cache, so that its memory is bounded on a stream of text.
 CAPACITY = 100_000
-# Languages in which I is the capital of a dotless i.
+# Languages in which I is the upper case of a dotless i.
 _DOTLESS = ("tr", "az")
-_ACUTE = "\u00b4"  # NFKC makes a blank and an accent of it
+_ACUTE = "\u00b4"  # NFKC turns it into a blank and an accent
 _PLAIN = str.maketrans({**dict.fromkeys("‘’‛\u02bc＇", "'"), **dict.fromkeys("‐‑\u2012\u2013−﹣－", "-")})
-# Each tokenizer splits at some of these signs, and takes others for letters.
+# Tokenizers differ in which of these signs they split at, and which they treat as letters.
 _TYPOGRAPHIC = [str.maketrans({"'": a, "-": b}) for a, b in (("’", "‑"), (_ACUTE, "\u2013"), ("\u02bc", "-"))]
-# Where tokenizers look at case: abbreviations with a full stop, and units behind numbers.
+# Texts that tokenizers may split by case: abbreviations with a period, and units after numbers.
 _CASED = re.compile(r"\.|\d[^\W\d_]")
 
 
 def normal_form(text: str, lang: str = "") -> str:
-    """Compatibility composition (NFKC), plain apostrophes and hyphens, no case ("STRASSE" is "Straße"); no soft
-    hyphens, zero-width signs and marks of direction. Empty if nothing of the text is visible."""
+    """Normalize a text: compatibility composition (NFKC), plain apostrophes and hyphens, case folding ("STRASSE" equals
+    "Straße"), no soft hyphens, zero-width signs and direction marks. "" if no character is visible."""
     if text.isascii() and lang not in _DOTLESS:
         return text.lower()
     return _lower(_plain(text), lang).casefold()
 
 
 def folded(term: str) -> str:
-    """What a stop list compares: the normal form without white space, since corpora that come split ("5 - FU") have
-    more of it than terms."""
+    """Return the form that a stop list compares: the normal form without white space, since tokenized corpora have more
+    of it ("5 - FU") than terms."""
     return "".join(normal_form(term).split())
 
 
 def variants(text: str, lang: str, exceptions: Collection[str]) -> Iterator[str]:
-    """Spellings of a term that a tokenizer may split in another way than the term itself: with plain and typographic
-    signs and, where that can make a difference, in other case. Exceptions are the words that the tokenizer splits by a
-    rule of their own, in normal form."""
+    """Yield spellings of a term that a tokenizer may split differently from the term: with plain and typographic signs
+    and, where case may matter, in other case. `exceptions` are the words for which the tokenizer has special rules, in
+    normal form."""
     plain = _plain(text)
     form = normal_form(text, lang)
     spellings = [plain]
@@ -48,7 +48,7 @@ def variants(text: str, lang: str, exceptions: Collection[str]) -> Iterator[str]
         spellings += [_lower(plain, lang), plain.upper(), plain.title()]
     for spelling in spellings:
         if normal_form(spelling, lang) != form:
-            continue  # Python does not know the dotless i
+            continue  # Python's case mapping does not support the dotless i
         yield spelling
         if "'" in spelling or "-" in spelling:
             yield from map(spelling.translate, _TYPOGRAPHIC)
@@ -68,8 +68,8 @@ def _lower(text: str, lang: str) -> str:
 
 
 class Forms:
-    """Looks up the normal forms of words, as hashes, and caches them; with their case, for terms that match in exact
-    case, if `cased`."""
+    """A cache of the normal forms of words, as hashes; if `cased`, the forms keep their case, for terms that match in
+    exact case."""
 
     def __init__(self, lang: str, cased: bool = False) -> None:
         self.lang = lang
@@ -77,8 +77,8 @@ class Forms:
         self._known: Dict[int, int] = {}
 
     def __call__(self, orths: Ids, *stores: StringStore) -> Ids:
-        """The hashes of the forms of words, given by their ORTH, which one of the stores has; 0 if nothing of a word is
-        visible."""
+        """Return the hashes of the forms of words, given by their ORTH, which must be in one of the stores; 0 for words
+        without a visible character."""
         keys = orths.tolist()
         known = self._known
         missing = {key for key in keys if key not in known}

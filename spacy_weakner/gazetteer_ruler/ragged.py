@@ -1,4 +1,4 @@
-"""Rows of different length in two arrays, which a file can hold."""
+"""Rows of different length in two arrays, which can be stored in a file."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,8 +17,8 @@ Rows = NDArray[Any]
 class Ragged:
     """Rows of different length."""
 
-    values: Rows  # all of them, one row behind the other
-    offsets: Ids  # shape (n_rows + 1,): where each row begins
+    values: Rows  # the concatenated rows
+    offsets: Ids  # shape (n_rows + 1,): start of each row in `values`
 
     @classmethod
     def of(cls, values: Any, lengths: Any, dtype: str) -> "Ragged":
@@ -39,7 +39,7 @@ class Ragged:
         return self[row].tobytes().decode("utf-8")
 
     def encoded(self) -> Iterator[bytes]:
-        """The bytes of each row; all rows are copied."""
+        """Yield the bytes of each row; all rows are copied."""
         data = self.values.tobytes()
         size = self.values.itemsize
         return (data[size * begin : size * end] for begin, end in pairwise(self.offsets.tolist()))
@@ -48,7 +48,7 @@ class Ragged:
         return (text.decode("utf-8") for text in self.encoded())
 
     def take(self, rows: Index) -> "Ragged":
-        """Some rows, in the order given."""
+        """Return some rows in the given order."""
         lengths = numpy.diff(self.offsets)[rows].astype("int64")
         taken = Ragged.of([], lengths, self.values.dtype.str)
         moves = self.offsets[rows].astype("int64") - taken.offsets[:-1].astype("int64")
@@ -63,5 +63,5 @@ class Ragged:
 
     @classmethod
     def from_arrays(cls, file_: ArrayFile, name: str, dtype: str) -> "Ragged":
-        """Use the arrays of a file, without copying them."""
+        """Use the arrays of a file without copying them."""
         return cls(file_.get(name, dtype), file_.get(f"{name}_offsets", "<u8"))

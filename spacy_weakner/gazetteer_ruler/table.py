@@ -1,4 +1,4 @@
-"""The compiled table of a term list: terms, what the settings make of them, and the tries that find them."""
+"""The compiled table of a term list: its terms, the settings, and the tries that find the terms."""
 
 from itertools import islice
 from pathlib import Path
@@ -17,8 +17,8 @@ AMBIGUITY = ("all", "first", "drop")
 
 
 class Matches(NamedTuple):
-    """Matches in a batch of sequences, sorted by sequence, start, end and label: a row for each label and each of its
-    ids, these in the order of the list. Both are a number in the table's `concepts`."""
+    """Matches in a batch of sequences, sorted by sequence, start, end and label: a row for each label and id, with ids
+    in the order of the list. A concept is the number of a label and id in the table's `concepts`."""
 
     sequences: Index
     starts: Index
@@ -27,18 +27,18 @@ class Matches(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Matches with their labels and ids, each once, in lists."""
+    """Unique matches with their labels and ids, as lists."""
 
-    counts: List[int]  # of each sequence
+    counts: List[int]  # number of matches in each sequence
     starts: List[int]
     ends: List[int]
     labels: List[str]
-    ids: List[List[str]]  # of each match, in the order of the list; none at all if the table has none
+    ids: List[List[str]]  # ids of each match, in the order of the term list; empty if the table has no ids
 
 
 class TermTable:
-    """Finds terms; immutable. `plain` has those that are matched on the component's attribute, `exact` those on ORTH;
-    `columns` all terms, or the file from which to read them when they are needed."""
+    """An immutable table that finds terms. `plain` has the terms that are matched on the component's attribute, `exact`
+    those matched on ORTH, `columns` all terms, or the file from which they are read when needed."""
 
     def __init__(
         self,
@@ -68,14 +68,14 @@ class TermTable:
         others = numpy.flatnonzero(numpy.isin(columns.variant_of, selection.plain))
         every = columns.ids.take(selection.plain).plus(columns.variants.take(others))
         owners = numpy.concatenate([selection.plain, columns.variant_of[others]])
-        in_order = numpy.argsort(owners, kind="stable")  # the order of the terms decides which label is the first
+        in_order = numpy.argsort(owners, kind="stable")  # the order of the terms determines the first label
         plain = trie(every.take(in_order), owners[in_order])
         exact = trie(columns.exact.take(selection.exact), selection.exact)
         return cls(settings, columns.concepts, plain, exact, columns)
 
     @property
     def columns(self) -> TermColumns:
-        """All terms. Those of a stored table are read from it when they are needed."""
+        """All terms. Those of a stored table are read when they are first needed."""
         if isinstance(self._columns, ArrayFile):
             self._columns = TermColumns.from_arrays(self._columns, self.concepts)
         return self._columns
@@ -86,15 +86,15 @@ class TermTable:
         return self.concepts.used_names(numpy.concatenate([self.plain.used_labels(), self.exact.used_labels()]))
 
     def find(self, sequences: Sequence[Ids]) -> Matches:
-        """Find all terms, those that overlap included.
+        """Find all terms, including overlapping ones.
 
-        Per sequence the values of the matched attribute, (n_tokens,); if the table `has_exact` terms, (n_tokens, 2):
-        these and the values of ORTH.
+        A sequence has the values of the matched attribute, shape (n_tokens,); if the table `has_exact` terms, these
+        and the values of ORTH, shape (n_tokens, 2).
         """
         if not len(sequences):
             nothing = numpy.zeros(0, dtype="int64")
             return Matches(nothing, nothing, nothing, nothing)
-        # A 0 behind every sequence, which is in no term.
+        # A 0 follows every sequence; it is in no term.
         lengths = numpy.fromiter(map(len, sequences), dtype="int64", count=len(sequences))
         begins = numpy.cumsum(lengths + 1) - lengths - 1
         joined = numpy.concatenate(sequences)
@@ -109,7 +109,7 @@ class TermTable:
         return Matches(numbers, starts, starts + hits.lengths, hits.labels)
 
     def described(self, matches: Matches, n_sequences: int, label_names: Optional[Dict[str, str]] = None) -> Found:
-        """Look up labels and ids of matches; only of the labels in `label_names`, if given, which renames them."""
+        """Look up labels and ids of matches. `label_names`, if given, selects labels and renames them."""
         names = self.concepts.names
         labels = self.concepts.labels[matches.concepts].astype("int64")
         if label_names is not None:
@@ -132,7 +132,7 @@ class TermTable:
         )
 
     def _ids(self, concepts: Index, is_first: NDArray[numpy.bool_]) -> List[List[str]]:
-        """The ids of each match, which has a row for each of them, and perhaps one without."""
+        """Return the ids of each match, which has a row for each id, and possibly a row without an id."""
         has_id = numpy.diff(self.concepts.ids.offsets)[concepts] > 0
         counts = numpy.bincount((numpy.cumsum(is_first) - 1)[has_id], minlength=int(is_first.sum()))
         used, places = numpy.unique(concepts[has_id], return_inverse=True)
@@ -143,7 +143,7 @@ class TermTable:
         plain = self.plain.find(numpy.ascontiguousarray(flat[:, 0]))
         exact = self.exact.find(numpy.ascontiguousarray(flat[:, 1]))
         if self.settings.ambiguity == "first":
-            # Of a phrase that is found in both ways the label in exact case comes first.
+            # If a phrase is found in both ways, the label in exact case comes first.
             again = _in(plain, exact)
             plain = Hits(*(column[~again] for column in plain))
         return Hits(*(numpy.concatenate(pair) for pair in zip(plain, exact, strict=True)))
@@ -151,7 +151,7 @@ class TermTable:
     # Storage
 
     def to_file(self, path: Path, meta: Dict[str, Any]) -> None:
-        """Write the table with more metadata, whole or not at all."""
+        """Write the table with additional metadata, atomically."""
         write_arrays(path, *self._stored(meta))
 
     def to_bytes(self) -> bytes:
@@ -164,7 +164,7 @@ class TermTable:
 
     @classmethod
     def from_file(cls, file_: ArrayFile, settings: TableSettings) -> "TermTable":
-        """Use a stored table; compile it anew if it was compiled with other settings."""
+        """Use a stored table; compile it again if its settings differ."""
         concepts = Concepts.from_file(file_)
         if file_.meta.get("settings") != settings._asdict():
             return cls.build(TermColumns.from_arrays(file_, concepts), settings)
@@ -172,22 +172,22 @@ class TermTable:
         return cls(settings, concepts, plain, exact, file_)
 
     def __deepcopy__(self, memo: Any) -> "TermTable":
-        return self  # nothing in it ever changes
+        return self  # immutable
 
     def __getstate__(self) -> Dict[str, Any]:
-        # A mapped file cannot be sent to another process, its contents can.
+        # A mapped file cannot be sent to another process; its contents can.
         return {**self.__dict__, "_columns": self.columns}
 
 
 def _sorted(hits: Hits, n_labels: int) -> Hits:
-    """Sort hits by place, length and label, and leave out what comes twice."""
+    """Sort hits by place, length and label, and remove duplicates."""
     above = int(hits.lengths.max(initial=0)) + 1
     keys = numpy.unique((hits.places * above + hits.lengths) * n_labels + hits.labels)
     return Hits(keys // (above * n_labels), keys // n_labels % above, keys % n_labels)
 
 
 def _unambiguous(hits: Hits, label_numbers: Index) -> Hits:
-    """Of sorted hits those that share place and length with none of another label: phrases with one label."""
+    """Return the sorted hits of phrases with a single label: without hits of other labels on the same tokens."""
     labels = label_numbers[hits.labels]
     again = (hits.places[1:] == hits.places[:-1]) & (hits.lengths[1:] == hits.lengths[:-1])
     phrases = numpy.concatenate([numpy.zeros(min(1, len(labels)), dtype="int64"), numpy.cumsum(~again)])
@@ -197,7 +197,7 @@ def _unambiguous(hits: Hits, label_numbers: Index) -> Hits:
 
 
 def _in(hits: Hits, others: Hits) -> NDArray[numpy.bool_]:
-    """Which hits have the place and length of one of the others."""
+    """Return a mask of the hits that have the place and length of one of the others."""
     above = max(int(h.lengths.max(initial=0)) for h in (hits, others)) + 1
     places, other_places = (h.places * above + h.lengths for h in (hits, others))
     return numpy.isin(places, other_places)

@@ -1,4 +1,4 @@
-"""Reading term lists: CSV, TSV, JSONL, rows of spaCy's rulers, plain text; each also with `.gz`."""
+"""Reads term lists: CSV, TSV, JSONL, rows of spaCy's rulers, plain text; each also with `.gz`."""
 
 import csv
 import json
@@ -25,44 +25,43 @@ from ..errors import Errors, WeaknerError
 from ..files import parse_json, read_lines
 from .forms import folded
 
-MAX_LENGTH = 1000  # characters; anything longer is a sentence or a broken row, not a term
+MAX_LENGTH = 1000  # characters; a longer text is a sentence or a broken row, not a term
 _GIVE_LABEL = "give 'label' (--term-label; in a sources file: term_label) for the whole list"
-# Of the columns of a table, by the suffix of its name.
+# Delimiters of columns, by the suffix of the file name.
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _EXACT_KEYS = ("ORTH", "TEXT")
 _TOKEN_KEYS = (*_EXACT_KEYS, "LOWER")
-# Columns and keys that hold the id of the concept that a term belongs to; in a cell "|" separates several.
+# Columns and keys with the id of a term's concept; in a cell, "|" separates several ids.
 ID_KEYS = ("id", "kb_id", "concept_id", "code", "cui", "ent_id")
-# That of the preferred name of this concept.
+# Column and key with the preferred name of this concept.
 NAME_KEY = "name"
-# That of a reviewer's answer, as `suggest --terms` leaves it to be filled in, and the answers.
+# Column and key with a reviewer's answer, which `suggest --terms` leaves empty, and the answers.
 ANSWER_KEY = "accept"
 _ANSWERS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 
 
 class Term(NamedTuple):
-    """A phrase and what it names."""
+    """A term of a list: a phrase with its label and concept."""
 
     label: str
     text: str  # the phrase, without white space around it
-    exact: bool = False  # True if it matches in exact case only, whatever the attribute is that terms are compared by
-    # Id of the concept that it belongs to; empty if it is not known. A term of several concepts stands several times in
-    # a list.
+    exact: bool = False  # True if it matches in exact case only, whatever attribute is compared
+    # Id of its concept; empty if it is unknown. A term of several concepts occurs several times in a list.
     id: str = ""
-    name: str = ""  # preferred name of this concept; empty: the first that another row gives, or else its first term
+    name: str = ""  # preferred name of this concept; empty: the first one in other rows, else its first term
 
 
-# Terms as a component takes them: a reader's result; strings, pairs (label, term) and rows; or lists of terms by label.
+# Terms as a component takes them: a reader; strings, pairs (label, term) and rows; or lists of terms by label.
 TermSource = Union[
     Callable[[], Iterable[Term]], Sequence[Union[str, Term, Dict[str, Any]]], Mapping[str, Sequence[str]]
 ]
-# Where a row stands (a line, for error messages), the answer of a reviewer, then the arguments of `make_terms`.
+# The line of a row (for error messages), the reviewer's answer, then the arguments of `make_terms`.
 _Row = Tuple[Any, ...]
 
 
 class BadTerm(ValueError):
-    """A row that gives no term; who reads it adds the place to the message."""
+    """An error for a row that is not a term; readers add the place to the message."""
 
 
 def make_term_list(
@@ -70,26 +69,25 @@ def make_term_list(
 ) -> Callable[[], Iterator[Term]]:
     """Create a reader of a term list. The file is read when the component is initialized, not before.
 
-    path (Path): The file. Its suffix tells the format: `.csv` and `.tsv` (a header with the columns `label`
+    path (Path): The file. Its suffix determines the format: `.csv` and `.tsv` (a header with the columns `label`
         and `term`, and perhaps one of ids and `name`; others are ignored), `.jsonl` (`{"label", "term", "id",
-        "name"}`, or patterns of spaCy's rulers) or `.txt` (one term a line); each also with `.gz`.
-    label (Optional[str]): Label of the terms for which the file gives none.
-    id_column (Optional[str]): Column or key of the ids of concepts; None: the first of `ID_KEYS` that is there.
-    RETURNS (Callable[[], Iterator[Term]]): Reads the terms.
+        "name"}`, or patterns of spaCy's rulers) or `.txt` (one term per line); each also with `.gz`.
+    label (Optional[str]): Label of terms that have none in the file.
+    id_column (Optional[str]): Column or key of the ids of concepts; None: the first of `ID_KEYS` in the file.
+    RETURNS (Callable[[], Iterator[Term]]): The reader.
     """
     return partial(read_terms, Path(path), label, id_column)
 
 
 def read_terms(path: Path, label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
-    """Stream the terms of a file (see `make_term_list`), duplicates included; with a column `accept`, those with the
-    answer "yes". The label is for terms without one; without `id_column`, ids are in the first of `ID_KEYS` that is
-    there."""
+    """Stream the terms of a file, including duplicates; if it has a column `accept`, only those with the answer "yes".
+    For the arguments see `make_term_list`."""
     return (term for answer, term in _read_answered(Path(path), label, id_column) if answer)
 
 
 def read_lists(paths: Sequence[Path], label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
-    """Stream the terms of several files, without those that any of them refuses under that label: the answer
-    "yes" in a column `accept` adds a term, "no" refuses it, and without an answer it is neither."""
+    """Stream the terms of several files, without those that a file rejects for the same label: in a column `accept`,
+    the answer "yes" adds a term, "no" rejects it, and without an answer the row is ignored."""
     refused = set()
     if len(paths) > 1:
         every = (pair for path in paths for pair in _read_answered(path, label, id_column))
@@ -101,7 +99,7 @@ def read_lists(paths: Sequence[Path], label: Optional[str] = None, id_column: Op
 
 
 def _read_answered(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[Tuple[Optional[bool], Term]]:
-    """The terms of a file, and if each is accepted; None: not answered yet."""
+    """Yield the terms of a file, each with whether it is accepted (None: not answered yet)."""
     empty = True
     for line, given, row_label, *fields in _format_reader(path)(path, label, id_column):
         try:
@@ -117,7 +115,7 @@ def _read_answered(path: Path, label: Optional[str], id_column: Optional[str]) -
 
 def _parse_answer(given: Any) -> Optional[bool]:
     if given is None:
-        return True  # there is no such column
+        return True  # the file has no such column
     answer = str(given).strip().lower()
     if answer and answer not in _ANSWERS:
         raise BadTerm(f"'{ANSWER_KEY}' is {given!r}. Write yes or no, or leave it empty.")
@@ -125,8 +123,8 @@ def _parse_answer(given: Any) -> Optional[bool]:
 
 
 def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, names: Any = None) -> List[Term]:
-    """Check what was found in a row, and strip it: a term for each of its ids. Raises `BadTerm` if label or term is
-    empty, or any part no string, too long, or more than a line."""
+    """Check and strip the fields of a row; return a term for each of its ids. Raises `BadTerm` if label or term is
+    empty, or a field is not a string, too long, or longer than a line."""
     for what, value in (("label", label), ("term", text)):
         if value is not None and not isinstance(value, str):
             raise BadTerm(f"the {what} {value!r} is not a string. Put it in quotes.")
@@ -135,7 +133,7 @@ def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, name
     if _is_blank(label):
         raise BadTerm(f"the label is empty. Fill it in, or {_GIVE_LABEL}.")
     term = Term(label.strip(), text.strip(), exact)
-    if any(end in part for part in term[:2] for end in "\r\n"):  # rows of a broken table, more often than a phrase
+    if any(end in part for part in term[:2] for end in "\r\n"):  # more likely a broken table than a phrase
         raise BadTerm(
             f"a line ends within {json.dumps(term[:2], ensure_ascii=False)[:100]}. Write label and term in one line."
         )
@@ -146,13 +144,13 @@ def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, name
     terms = [term._replace(id=identifier, name=name) for identifier, name in named] or [term]
     try:
         "".join(part for term in terms for part in (term.label, term.text, term.id, term.name)).encode("utf-8")
-    except UnicodeEncodeError as error:  # JSON can spell half a surrogate pair, which no Doc can hold
+    except UnicodeEncodeError as error:  # JSON can contain half a surrogate pair, which no Doc can contain
         raise BadTerm(f"the row holds a broken character ({error.reason}). Correct its \\u escapes.") from error
     return terms
 
 
 def _read_ids(ids: Any) -> List[str]:
-    """The ids of a row: one or several, as strings or numbers."""
+    """Return the ids of a row, given as one or several strings or numbers."""
     found: Dict[str, None] = {}
     for value in ids if isinstance(ids, list) else [ids]:
         if value is None:
@@ -170,7 +168,7 @@ def _read_ids(ids: Any) -> List[str]:
 
 
 def _read_names(names: Any, ids: Sequence[str]) -> List[str]:
-    """The preferred names of the ids of a row, in their order; empty ones where there is none."""
+    """Return the preferred name of each id of a row; "" for ids without a name."""
     if not ids or _is_blank(names):
         return [""] * len(ids)
     if not isinstance(names, str) or len(names) > MAX_LENGTH or any(character in "\r\n\0" for character in names):
@@ -182,7 +180,7 @@ def _read_names(names: Any, ids: Sequence[str]) -> List[str]:
 
 
 def term_row(term: Term) -> Dict[str, Any]:
-    """The row of a term, as `term_fields` reads it."""
+    """Return the row of a term in the format that `term_fields` reads."""
     ids = {key: value for key, value in (("id", term.id), (NAME_KEY, term.name)) if value}
     if term.exact:
         return {"label": term.label, "pattern": [{"ORTH": word} for word in term.text.split(" ")], **ids}
@@ -191,7 +189,7 @@ def term_row(term: Term) -> Dict[str, Any]:
 
 def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, Any, bool, Any, Any]:
     """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`, perhaps with `id` and
-    `name`, as arguments of `make_terms`. Raises `BadTerm` if it is neither."""
+    `name`, as arguments of `make_terms`. Raises `BadTerm` for other rows."""
     if not isinstance(row, dict):
         raise BadTerm(f'expected an object like {{"label": ..., "term": ...}}, got {type(row).__name__}.')
     ids = next((row[key] for key in ([id_column] if id_column else ID_KEYS) if row.get(key) is not None), None)
@@ -205,7 +203,7 @@ def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, Any, bo
 
 
 def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> Iterator[Term]:
-    """Go through terms: those of a reader; strings, pairs (label, term) or rows (as in JSONL); or lists by label."""
+    """Yield terms from a reader; from strings, pairs (label, term) or rows (as in JSONL); or from lists by label."""
     rows: Any = source() if callable(source) else source
     if isinstance(rows, Mapping):
         rows = _by_label(rows, name)
@@ -229,7 +227,7 @@ def _by_label(terms: Mapping[Any, Any], name: str) -> Iterator[Tuple[Any, Any]]:
 
 
 def _terms(row: Any, label: Optional[str]) -> List[Term]:
-    # A Term comes back from a config's validation as a plain tuple.
+    # The validation of a config turns a Term into a plain tuple.
     if isinstance(row, str):
         return make_terms(label, row)
     is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (2 < len(row) < 6 and isinstance(row[2], bool)))
@@ -239,12 +237,12 @@ def _terms(row: Any, label: Optional[str]) -> List[Term]:
     return make_terms(label if _is_blank(label_) else label_, text, *rest)
 
 
-# Formats: each yields (line, label or None, term) and leaves the checks of label and term to `make_term`
+# Formats: each yields rows (see `_Row`); `make_terms` checks label and term.
 
 
 def read_table(path: Path, delimiter: str) -> Iterator[Tuple[int, List[str]]]:
-    """Stream the rows of a table. Blank ones are skipped, and no field goes over the end of a line.
-    Between tabs, quotes are characters like others, but for those around a whole field, as spreadsheets write it."""
+    """Stream the rows of a table. Blank rows are skipped, and no field contains a line break. In TSV, quotes are
+    ordinary characters, except around a whole field, as spreadsheets write them."""
     for number, line in _lines(path):
         if delimiter == "\t":
             cells = [_unquoted(cell) for cell in line.split(delimiter)]
@@ -266,7 +264,7 @@ def _unquoted(cell: str) -> str:
 
 
 def _lines(path: Path) -> Iterator[Tuple[int, str]]:
-    """The lines that are not blank, with their numbers. They may end in CR alone, as old spreadsheets write them."""
+    """Yield the non-blank lines with their numbers. Lines may end in CR alone, as old spreadsheets write them."""
     lines = (line for part in read_lines(path) for line in part.split("\r"))
     return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
 
@@ -301,8 +299,8 @@ def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], deli
 
 
 def _id_place(path: Path, line: int, row: List[str], id_column: Optional[str], titles: List[str]) -> Optional[int]:
-    """The column of the ids, if there is one."""
-    is_reviewed = ANSWER_KEY in titles  # and was written by `suggest --terms`
+    """Return the column of the ids, if there is one."""
+    is_reviewed = ANSWER_KEY in titles  # the file was written by `suggest --terms`
     for name in [*([id_column.lower()] if id_column else []), *(ID_KEYS if is_reviewed or not id_column else [])]:
         if name in titles:
             return titles.index(name)
@@ -323,7 +321,7 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
     needed = "a column 'term'" if label is not None else "the columns 'label' and 'term'"
     hint = ""
     if any(";" in name for name in names) or (len(names) == 1 and re.search(r"[,\t]", names[0])):
-        # Not the label: with one, every row would become a term as a whole.
+        # Do not suggest to give a label: each whole row would become a term.
         hint = "; commas (.csv) or tabs (.tsv) separate columns"
     elif label is None and (len(names) == 1 or "term" in names):
         hint = f", or {_GIVE_LABEL}"
@@ -370,7 +368,7 @@ def _format_reader(path: Path) -> Callable[[Path, Optional[str], Optional[str]],
 
 
 def _pattern_fields(pattern: List[Any]) -> Tuple[str, bool]:
-    """Join a token pattern that spells a phrase. Its keys say whether case counts: it does with ORTH and TEXT."""
+    """Join a token pattern that spells a phrase; with the keys ORTH and TEXT, it matches in exact case."""
     words, keys = [], set()
     for token in pattern:
         items = list(token.items()) if isinstance(token, dict) else []

@@ -1,4 +1,4 @@
-"""Terms and texts as values of the attribute that is compared."""
+"""Converts terms and texts to values of the compared attribute."""
 
 import weakref
 from contextlib import nullcontext
@@ -16,46 +16,46 @@ from .forms import FORM, Forms, normal_form, variants
 from .terms import Term
 from .trie import Ids
 
-# Terms that are tokenized together.
+# Number of terms that are tokenized together.
 _BATCH = 20_000
-# Attributes that ignore case, and are known without a pipeline.
+# Attributes that ignore case, and need no pipeline components.
 CASELESS = (FORM, "LOWER")
 
 
 def raw_values(doc: Doc, attr: Any) -> Ids:
-    """Values of an attribute, or of several in columns, as they stand in a Doc."""
+    """Return the values of an attribute in a Doc, or of several attributes as columns."""
     values: Any = doc.to_array(attr)
     ids: Ids = values.astype("uint64", copy=False)
     return ids
 
 
 def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> Ids:
-    """Values of the attribute that is compared, one per token."""
+    """Return the value of the compared attribute for each token."""
     if attr == FORM:
         return forms(raw_values(doc, "ORTH"), doc.vocab.strings)
     ids = raw_values(doc, attr)
     if attr == "LEMMA" and not ids.all():
         if not ids.any() and not doc.to_array("IS_SPACE").all():
             raise WeaknerError(Errors.WK203.format(name=name))
-        # A lemmatizer may know some words only: the others stand for themselves, in terms as in texts.
+        # A lemmatizer may lack some words: these are their own lemmas, both in terms and in texts.
         ids = numpy.where(ids == 0, raw_values(doc, "ORTH"), ids)
     return ids
 
 
 def exact_values(doc: Doc, attr: str, cased: Forms) -> Ids:
-    """Values that are compared in exact case, one per token; `attr` is what is compared otherwise."""
+    """Return the value for comparison in exact case for each token; `attr` is the attribute compared otherwise."""
     orths = raw_values(doc, "ORTH")
     return cased(orths, doc.vocab.strings) if attr == FORM else orths
 
 
 def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[str], name: str) -> TermColumns:
-    """Tokenize terms as texts are. `later` are components that do not come before the one, `name`, that looks them
-    up."""
+    """Tokenize terms like texts. `later` are the components that do not precede the component `name`, which looks up
+    the terms."""
     lang = nlp.lang or ""
     builder, forms, cased = ColumnBuilder(), Forms(lang), Forms(lang, cased=True)
     exceptions = frozenset(normal_form(key, lang) for key in getattr(nlp.tokenizer, "rules", None) or ())
     for batch in minibatch(terms, size=_BATCH):
-        # The end of the zone removes what the vocabulary and the tokenizer's cache got from the terms.
+        # The end of the zone removes the terms' words from the vocabulary and the tokenizer's cache.
         with nullcontext() if getattr(nlp.vocab, "in_memory_zone", False) else nlp.memory_zone():
             for term, doc in _term_docs(batch, nlp, attr, later):
                 ids = attr_values(doc, attr, name, forms)
@@ -73,7 +73,7 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
 
 
 def _are_visible(doc: Doc, ids: Ids) -> BoolMask:
-    """Which tokens are visible: neither white space nor of the value 0."""
+    """Return a mask of the visible tokens, which are not white space and have a value other than 0."""
     return (raw_values(doc, "IS_SPACE") == 0) & (ids != 0)
 
 
@@ -87,14 +87,14 @@ def _term_docs(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[
 
 
 class PipelineReference:
-    """The pipeline that a component was created in, while it lives. It is not pickled with the component; in a copy of
-    the pipeline it is the copy."""
+    """A weak reference to the pipeline that a component was created in. It is not pickled with the component; in a copy
+    of the pipeline it refers to the copy."""
 
     def __init__(self, nlp: Optional[Language] = None) -> None:
         self._nlp = None if nlp is None else weakref.ref(nlp)
 
     def __call__(self) -> Optional[Language]:
-        """The pipeline, if there is one."""
+        """Return the pipeline, if it exists."""
         return None if self._nlp is None else self._nlp()
 
     def __deepcopy__(self, memo: Dict[int, Any]) -> "PipelineReference":

@@ -1,8 +1,8 @@
-"""Finding all phrases of a table in sequences of token ids, many sequences at once.
+"""Finds all phrases of a table in many sequences of token ids at once.
 
-Phrases are paths of a trie. A step from a node along a token is one look-up in a hash table, under the key (node,
-token), which is compared in full: hits are exact, and a position is given up as soon as no phrase goes on from it.
-Ids are 64-bit values of token attributes; tokens that occur in no phrase are left behind by the first look-up.
+Phrases are paths of a trie. A step from a node along a token is one look-up of the key (node, token) in a hash table.
+Whole keys are compared, so hits are exact, and the search from a position stops as soon as no phrase continues.
+Ids are 64-bit values of token attributes; the first look-up discards tokens that occur in no phrase.
 """
 
 from dataclasses import dataclass
@@ -16,38 +16,38 @@ from .array_file import ArrayFile, Arrays
 Ids = NDArray[numpy.uint64]
 Ints = NDArray[numpy.uint32]
 Index = NDArray[numpy.int64]
-# Odd, near 2**64 / golden ratio: spreads keys that lie close together (Knuth, The Art of Computer Programming 3, 6.4).
+# Odd, near 2**64 / golden ratio: spreads keys that are close together (Knuth, The Art of Computer Programming 3, 6.4).
 _SPREAD = numpy.uint64(0x9E3779B97F4A7C15)
 _HALF = numpy.uint64(32)
 
 
 class Hits(NamedTuple):
-    """Where phrases were found, in no particular order; a row for each label."""
+    """The places where phrases were found, unsorted, with a row for each label."""
 
-    places: Index  # of the first token
+    places: Index  # index of the first token
     lengths: Index
     labels: Index
 
 
 @dataclass(frozen=True, eq=False)
 class HashTable:
-    """Numbers uint64 keys, none of them 0, and looks up many at once, by open addressing. If a slot is taken, those 1,
-    1 + 2, 1 + 2 + 3, ... behind it are tried: with a power of two as the number of slots that reaches them all. A key
-    of 0 is an empty slot."""
+    """A hash table from uint64 keys to numbers with open addressing, which looks up many keys at once. If a slot is
+    taken, the slots 1, 1 + 2, 1 + 2 + 3, ... after it are tried; since the number of slots is a power of two, this
+    reaches all of them. A key of 0 marks an empty slot, so no key is 0."""
 
     keys: Ids
     numbers: Ints
 
     @classmethod
     def build(cls, keys: Ids, first: int = 1) -> "HashTable":
-        """Number different keys, from `first`. At least half of the slots stay empty, so that few slots are tried."""
+        """Number unique keys from `first` on. At least half of the slots stay empty, so that few slots are tried."""
         n_slots = 1 << max(3, (2 * len(keys) - 1).bit_length())
         table = cls(numpy.zeros(n_slots, dtype="uint64"), numpy.zeros(n_slots, dtype="uint32"))
         slots = table._slots(keys)
         pending, step = numpy.arange(len(keys)), 0
         while len(pending):
             free = pending[table.keys[slots[pending]] == 0]
-            # Of keys that want the same slot the first gets it: the last assignment counts.
+            # If several keys need the same slot, the first gets it: the last assignment counts.
             table.keys[slots[free[::-1]]] = keys[free[::-1]]
             settled = table.keys[slots[pending]] == keys[pending]
             placed = pending[settled]
@@ -58,12 +58,12 @@ class HashTable:
         return table
 
     def find(self, keys: Ids) -> Ints:
-        """The numbers of keys; 0 for those that are not in the table."""
+        """Return the numbers of keys; 0 for keys that are not in the table."""
         slots = self._slots(keys)
         occupants = self.keys[slots]
         hit = occupants == keys
         found = numpy.where(hit, self.numbers[slots], numpy.uint32(0))
-        # Where another key sits, other slots are tried, until the key is found or a slot is empty.
+        # If a slot has another key, try further slots until the key or an empty slot is found.
         rows = numpy.flatnonzero(~hit & (occupants != 0))
         slots, step = slots[rows], 0
         while len(rows):
@@ -84,21 +84,21 @@ class HashTable:
 
 @dataclass(frozen=True, eq=False)
 class Trie:
-    """Phrases with their labels. Nodes are numbered from 1; 0 is none."""
+    """A trie of phrases with their labels. Nodes are numbered from 1 on; 0 means no node."""
 
-    tokens: HashTable  # from each id to the node of phrases that begin with it, which is its number as a token, too
+    tokens: HashTable  # from each id to the node of phrases that begin with it, whose number is also the token's number
     edges: HashTable  # from (node << 32 | token number) to the next node
-    offsets: Ints  # shape (n_nodes + 2,): where the labels of the phrase that ends in a node begin in `labels`
+    offsets: Ints  # shape (n_nodes + 2,): start in `labels` of the labels of the phrase that ends in a node
     labels: Ints
 
     @classmethod
     def build(cls, ids: Ids, offsets: Index, labels: Index, *, only_first: bool = False) -> "Trie":
-        """Build a trie, one level at a time. It is the same for phrases in any order, unless a phrase with several
-        labels keeps the first of them only. `ids` of all tokens are not 0; no phrase from offset to offset is empty."""
+        """Build a trie, one level at a time. The order of phrases makes no difference, unless phrases keep only the
+        first of several labels. No id of a token may be 0, and no phrase from offset to offset may be empty."""
         vocabulary, places = numpy.unique(ids, return_inverse=True)
         tokens = places.astype("uint64") + numpy.uint64(1)
         begins, lengths = offsets[:-1], numpy.diff(offsets)
-        last = tokens[begins]  # the node that each phrase has reached
+        last = tokens[begins]  # the node reached by each phrase
         keys: List[Ids] = [numpy.zeros(0, dtype="uint64")]
         rows, n_nodes, depth = numpy.arange(len(lengths)), len(vocabulary), 1
         while len(rows := rows[lengths[rows] > depth]):
@@ -116,15 +116,15 @@ class Trie:
         return cls(HashTable.build(vocabulary), edges, starts, pairs[:, 1].astype("uint32"))
 
     def __len__(self) -> int:
-        """The number of phrases; one with two labels counts once."""
+        """Return the number of phrases; one with two labels counts once."""
         return int(numpy.count_nonzero(numpy.diff(self.offsets)))
 
     def used_labels(self) -> Index:
-        """The numbers of the labels that phrases have."""
+        """Return the numbers of the labels of all phrases."""
         return numpy.unique(self.labels).astype("int64")
 
     def find(self, ids: Ids) -> Hits:
-        """Find all phrases, those that overlap included. A 0 stands behind every sequence: no phrase goes beyond it."""
+        """Find all phrases, including overlapping ones. A 0 must follow each sequence, so that no phrase crosses it."""
         tokens = self.tokens.find(ids)
         at = numpy.flatnonzero(tokens)
         nodes = tokens[at]
@@ -146,7 +146,7 @@ class Trie:
     # Storage
 
     def to_arrays(self, name: str) -> Arrays:
-        """The arrays, for a file; their names begin with `name`."""
+        """Return the arrays for a file; their names begin with `name`."""
         arrays: Arrays = {
             "token_keys": self.tokens.keys,
             "token_numbers": self.tokens.numbers,
@@ -159,7 +159,7 @@ class Trie:
 
     @classmethod
     def from_arrays(cls, file_: ArrayFile, name: str, n_labels: int) -> "Trie":
-        """Use the arrays of a file, without copying them. Their values are checked only where they are indices."""
+        """Use the arrays of a file without copying them. Only values that are indices are checked."""
         tokens, edges = (
             HashTable(file_.get(f"{name}.{part}_keys", "<u8"), file_.get(f"{name}.{part}_numbers", "<u4"))
             for part in ("token", "edge")

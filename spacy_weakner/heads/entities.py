@@ -1,4 +1,4 @@
-"""What all heads that find entities share."""
+"""The base of all heads that predict entities."""
 
 import math
 from abc import abstractmethod
@@ -28,11 +28,11 @@ _LARGEST_BIAS = 1e6
 
 
 class Prediction(NamedTuple):
-    """What a head predicts for one Doc.
+    """The prediction of a head for one Doc.
 
-    entities (List[Entity]): Without overlaps.
-    scores (List[Optional[float]]): Probability of each entity; None where it was not asked for.
-    candidates (Optional[List[Entity]]): For the group `pred:<name>`; None: write no group.
+    entities (List[Entity]): Non-overlapping entities.
+    scores (List[Optional[float]]): Probability of each entity; None if it was not computed.
+    candidates (Optional[List[Entity]]): Candidates for the group `pred:<name>`; None: write no group.
     candidate_scores (List[Optional[float]]): Probability of each candidate.
     """
 
@@ -45,13 +45,13 @@ class Prediction(NamedTuple):
 def make_predictions(
     n_docs: int, spans: NDArray[numpy.int64], labels: Sequence[str], scores: Optional[Array] = None
 ) -> List[Prediction]:
-    """Predictions for several Docs.
+    """Make predictions for several Docs.
 
     n_docs (int): Number of Docs.
-    spans (NDArray[numpy.int64]): Shape (n, 4): number of the Doc, start, end and number of the label; Doc by Doc.
+    spans (NDArray[numpy.int64]): Shape (n, 4): number of the Doc (ascending), start, end and number of the label.
     labels (Sequence[str]): The labels.
-    scores (Optional[Array]): Shape (n,): their probabilities; None: there are none.
-    RETURNS (List[Prediction]): One per Doc.
+    scores (Optional[Array]): Shape (n,): probabilities of the spans, if known.
+    RETURNS (List[Prediction]): One prediction per Doc.
     """
     docs, starts, ends, numbers = spans.T
     names = [labels[number] for number in numbers.tolist()]
@@ -62,9 +62,9 @@ def make_predictions(
 
 
 def checked_thresholds(name: str, labels: Sequence[str], thresholds: Mapping[str, float]) -> Dict[str, float]:
-    """Thresholds of a component, sorted by label.
+    """Check thresholds of a component, and sort them by label.
 
-    RAISES (WeaknerError): If a label is unknown, or a threshold out of range.
+    RAISES (WeaknerError): If a label is unknown, or a threshold is out of range.
     """
     for label, value in thresholds.items():
         if label not in labels:
@@ -74,7 +74,7 @@ def checked_thresholds(name: str, labels: Sequence[str], thresholds: Mapping[str
 
 
 def above_thresholds(prediction: Prediction, thresholds: Mapping[str, float]) -> Prediction:
-    """Leave out entities whose score is below the threshold of their label."""
+    """Remove entities whose score is below the threshold of their label."""
     if not thresholds:
         return prediction
     pairs = zip(prediction.entities, prediction.scores, strict=True)
@@ -86,14 +86,14 @@ def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
     """Write `doc.ents` and `ent._.weakner_score`.
 
     doc (Doc): The Doc.
-    prediction (Prediction): What to write.
-    overwrite (bool): Replace the entities that are there; else these, and blocked tokens, stay.
+    prediction (Prediction): The entities to write.
+    overwrite (bool): Replace existing entities; otherwise these, and blocked tokens, are kept.
     """
     ents = [] if overwrite else list(doc.ents)
     blocked = [] if overwrite else blocked_tokens(doc)
     for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
         ent = Span(doc, start, end, label=label)
-        if score != ent._.weakner_score:  # an earlier run may have left one
+        if score != ent._.weakner_score:  # an earlier run may have set one
             ent._.weakner_score = score
         ents.append(ent)
     doc.set_ents(sorted(ents, key=lambda ent: ent.start), blocked=blocked)
@@ -101,21 +101,21 @@ def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
 
 
 class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
-    """Base of the heads that write `doc.ents`: annotation that has to stay, probabilities and their calibration.
+    """Base of the heads that write `doc.ents`: existing annotations, probabilities and their calibration.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): The model.
     name (str): Name of the component in the pipeline.
-    head_learn_rate (float): Factor on the learning rate for all that does not belong to the encoder.
-    overwrite (bool): Whether entities that stand in `doc.ents` already are replaced. If not they are kept, and
-        predicted entities fill the rest.
+    head_learn_rate (float): Factor on the learning rate of all weights outside the encoder.
+    overwrite (bool): Whether to replace existing entities in `doc.ents`. If not, they are kept, and predicted entities
+        are added between them.
     scorer (Optional[Callable]): The scoring method.
     """
 
     # Span group of the training examples to learn from; None: `doc.ents`.
     spans_key: Optional[str] = None
-    # True if `doc.ents` are written. Otherwise what is found goes to the group `pred:<name>` alone: candidates or, if
-    # there are none, entities.
+    # True if `doc.ents` are written. Otherwise only the group `pred:<name>` is written: with the candidates or, if
+    # there are none, the entities.
     annotate_ents: bool = True
     # True if all candidates are written to the group `pred:<name>`.
     nested: bool = False
@@ -138,14 +138,14 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
 
     @property
     def temperature(self) -> float:
-        """RETURNS (float): Divides the scores before they become probabilities; 1 until it is calibrated."""
+        """RETURNS (float): Divisor of the scores before they become probabilities; 1 until it is calibrated."""
         return float(self.cfg["temperature"])
 
     def set_temperature(self, temperature: float) -> None:
         """Change the temperature; it is saved with the component.
 
-        temperature (float): Above 0.
-        RAISES (WeaknerError): If it is not.
+        temperature (float): The temperature, above 0.
+        RAISES (WeaknerError): If it is out of range.
         """
         if not 0.0 < temperature < math.inf:
             raise WeaknerError(Errors.WK005.format(setting="temperature", value=temperature, expected="above 0"))
@@ -153,39 +153,39 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
 
     @property
     def bias(self) -> float:
-        """RETURNS (float): Added to the scores of "O" before anything is decided: above 0, less is found, and more
-        precisely; 0 until it is fitted. It is no part of the training."""
+        """RETURNS (float): Added to the scores of "O" in prediction: above 0, recall decreases and precision increases;
+        0 until it is fitted. It is not used in training."""
         return float(self.cfg["bias"])
 
     def set_bias(self, bias: float) -> None:
         """Change the bias; it is saved with the component.
 
-        bias (float): Of at most a million.
-        RAISES (WeaknerError): If it is none, or far from all scores.
+        bias (float): The bias, at most a million in size.
+        RAISES (WeaknerError): If it is out of range.
         """
         check_range("bias", bias, -_LARGEST_BIAS, _LARGEST_BIAS)
         self.cfg["bias"] = float(bias)
 
     @property
     def thresholds(self) -> Dict[str, float]:
-        """RETURNS (Dict[str, float]): By label, the least score of entities that are written; empty until they are
-        fitted. Entities without a score are written."""
+        """RETURNS (Dict[str, float]): Minimum score of written entities by label; empty until they are fitted. Entities
+        without a score are always written."""
         return dict(self.cfg["thresholds"])
 
     def set_thresholds(self, thresholds: Mapping[str, float]) -> None:
         """Change the thresholds; they are saved with the component.
 
-        thresholds (Mapping[str, float]): From labels to thresholds, in [0, 1]. Those of all other labels are forgotten.
-        RAISES (WeaknerError): If a label is unknown, or a threshold out of range.
+        thresholds (Mapping[str, float]): Thresholds in [0, 1] by label. Those of all other labels are removed.
+        RAISES (WeaknerError): If a label is unknown, or a threshold is out of range.
         """
         self.cfg["thresholds"] = checked_thresholds(self.name, self.labels, thresholds)
 
     def entities_under(self, docs: Iterable[Doc], biases: Sequence[float]) -> List[List[List[Entity]]]:
-        """What would be found under some biases. The encoder runs once.
+        """Predict entities under several biases, running the encoder once.
 
         docs (Iterable[Doc]): The Docs; not changed.
         biases (Sequence[float]): The biases.
-        RETURNS (List[List[List[Entity]]]): Per Doc and bias its entities.
+        RETURNS (List[List[List[Entity]]]): The entities of each Doc under each bias.
         """
 
         def read(docs: List[Doc], outputs: OutputsT) -> List[List[List[Entity]]]:
@@ -209,20 +209,20 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
 
     @abstractmethod
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        """How badly the probabilities fit gold that was not trained on.
+        """Measure the fit of the probabilities on held-out gold.
 
-        examples (Iterable[Example]): The gold; the model runs over it once.
-        RETURNS (Callable[[float], float]): From a temperature to the mean negative log-likelihood.
+        examples (Iterable[Example]): The gold; the model runs on it once.
+        RETURNS (Callable[[float], float]): Maps a temperature to the mean negative log-likelihood.
         RAISES (WeaknerError): If none of the examples is annotated.
         """
 
     def annotated(self, examples: Iterable[Example]) -> Tuple[List[Example], Optional[List[Any]]]:
-        """Choose the examples to measure on.
+        """Select the annotated examples.
 
-        examples (Iterable[Example]): Some examples.
-        RETURNS (Tuple[List[Example], Optional[List[Any]]]): Those that have tokens and are annotated, sentence by
-            sentence, as in prediction; and what `known_outputs` tells of them.
-        RAISES (WeaknerError): If there are none.
+        examples (Iterable[Example]): The examples.
+        RETURNS (Tuple[List[Example], Optional[List[Any]]]): Those that have tokens and are annotated, split into
+            sentences as in prediction; and their `known_outputs`.
+        RAISES (WeaknerError): If no example is annotated.
         """
         parts, given = self.split_examples(list(examples))
         outputs = self.known_outputs(parts)
@@ -240,11 +240,11 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Find the labels and build the model. What was calibrated is forgotten.
+        """Find the labels and build the model. The calibration is reset.
 
-        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        get_examples (Callable[[], Iterable[Example]]): Returns a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
-        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
+        labels (Optional[Sequence[str]]): The labels; None: those of the examples, sorted.
         RAISES (WeaknerError): If there are no labels.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)
@@ -253,17 +253,17 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         self.set_thresholds({})
 
     def example_labels(self, example: Example) -> Iterable[str]:
-        """The labels that an example shows; by default those of its entities."""
+        """Return the labels in an example; by default those of its entities."""
         return (span.label_ for span in reference_spans(example.reference, self.spans_key))
 
     def is_annotated(self, example: Example) -> bool:
-        """True if an example says anything about entities."""
+        """Return True if an example is annotated with entities."""
         if self.spans_key is not None:
             return self.spans_key in example.reference.spans
         return bool(example.reference.has_annotation("ENT_IOB"))
 
     def teaches(self, example: Example) -> bool:
-        """True if an example can teach the component anything: by its entities, or by soft labels."""
+        """Return True if an example can be used for training: it has annotated entities or soft labels."""
         return self.is_annotated(example) or get_soft_labels(example.reference) is not None
 
     # Prediction
@@ -277,10 +277,10 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     def decode(self, docs: List[Doc], outputs: Any, bias: Optional[float] = None) -> List[Prediction]:
         """Turn the model's outputs into predictions.
 
-        docs (List[Doc]): Docs of like length, none of them empty.
-        outputs (Any): The model's, one item per Doc; see `outputs_on_host`.
-        bias (Optional[float]): In place of `bias`; None: that.
-        RETURNS (List[Prediction]): One per Doc.
+        docs (List[Doc]): Docs of similar length, none of them empty.
+        outputs (Any): The model's outputs, one item per Doc; see `outputs_on_host`.
+        bias (Optional[float]): Overrides the property `bias`, if given.
+        RETURNS (List[Prediction]): One prediction per Doc.
         """
 
     def merge(self, doc: Doc, parts: List[Part], predictions: List[Prediction]) -> Prediction:
@@ -298,12 +298,12 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         model: Optional[Model[Any, OutputsT]] = None,
         outputs: Optional[Sequence[Any]] = None,
     ) -> List[Array]:
-        """Run the model, if it gives one row per token.
+        """Run a model that returns one row per token.
 
         docs (Iterable[Doc]): The Docs.
-        model (Optional[Model]): The model; None: the component's own, as it is.
+        model (Optional[Model]): The model; None: the component's current model.
         outputs (Optional[Sequence[Any]]): As in `map_outputs`.
-        RETURNS (List[Array]): Per Doc its outputs, on the host; (0, n_outputs) for Docs without tokens.
+        RETURNS (List[Array]): The outputs of each Doc, on the host; (0, n_outputs) for Docs without tokens.
         """
         nothing: Array = numpy.zeros((0, self.n_outputs), dtype="float32")
 
@@ -313,11 +313,11 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         return self.map_outputs(docs, read, nothing, model=model, outputs=outputs)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
-        """Write `doc.ents` and `ent._.weakner_score`, if they are to be written, and the span group `pred:<name>`, if
-        there are candidates or nothing else is written.
+        """Write `doc.ents` and `ent._.weakner_score` if `annotate_ents` is set, and the span group `pred:<name>` if
+        there are candidates or `doc.ents` is not written.
 
         docs (Iterable[Doc]): The Docs.
-        predictions (List[Prediction]): As `predict` gave them.
+        predictions (List[Prediction]): The output of `predict`.
         """
         for doc, prediction in zip(docs, predictions, strict=True):
             candidates, scores = prediction.candidates, prediction.candidate_scores
@@ -329,15 +329,15 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
                 set_group(doc, PREDICTED_PREFIX + self.name, candidates, list(scores))
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
-        """Score the entities, if the head writes any."""
+        """Score the entities if the head writes `doc.ents`."""
         return dict(super().score(examples, **kwargs)) if self.annotate_ents else {}
 
     def preset_tokens(self, doc: Doc) -> BoolMask:
-        """Tokens whose annotation has to stay: those of entities that stand in a Doc already, and blocked ones. None,
-        where nothing is written over them.
+        """Find the tokens whose annotation must not change: blocked tokens and those of existing entities; no tokens if
+        entities are overwritten or `doc.ents` is not written.
 
         doc (Doc): The Doc.
-        RETURNS (BoolMask): Shape (n_tokens,).
+        RETURNS (BoolMask): Mask of these tokens, shape (n_tokens,).
         """
         if self.overwrite or not self.annotate_ents:
             return numpy.zeros(len(doc), dtype=bool)

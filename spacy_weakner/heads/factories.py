@@ -1,4 +1,4 @@
-"""What the factories of components share: an option is declared once, in `__init__` of the component's class."""
+"""Helpers for the factories of components: each setting is declared once, in `__init__` of the component's class."""
 
 import inspect
 from typing import Any, Callable, Dict, TypeVar
@@ -7,7 +7,7 @@ from spacy.language import Language
 
 from ..configs import encoder_settings, make_config
 
-# Size of the encoder in default configs: it needs no download.
+# Size of the encoder in default configs, which needs no download.
 SIZE = "cnn"
 ENTITIES = ["doc.ents", "token.ent_iob", "token.ent_type"]
 ENTITY_SCORES = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
@@ -17,11 +17,11 @@ FactoryT = TypeVar("FactoryT", bound=Callable[..., Any])
 def default_config(
     component: Callable[..., Any], *, scorer: str = "spacy.ner_scorer.v1", **blocks: Any
 ) -> Dict[str, Any]:
-    """The default config of a factory.
+    """Return the default config of a factory.
 
     component (Callable[..., Any]): The component's class.
     scorer (str): Registered name of its scoring method.
-    **blocks (Any): The settings that the class has no default for, for example the model.
+    **blocks (Any): The settings that have no default in the class, such as the model.
     RETURNS (Dict[str, Any]): All settings, in the order of the class.
     """
     blocks = {**blocks, "scorer": {"@scorers": scorer}}
@@ -29,9 +29,9 @@ def default_config(
 
 
 def recipe_blocks(head: str, *keys: str) -> Dict[str, Any]:
-    """Settings of a head in its own recipe.
+    """Return settings of a head from its own recipe.
 
-    head (str): Its factory.
+    head (str): Name of the head's factory.
     *keys (str): Names of the settings.
     RETURNS (Dict[str, Any]): The settings.
     """
@@ -40,13 +40,13 @@ def recipe_blocks(head: str, *keys: str) -> Dict[str, Any]:
 
 
 def default_encoder() -> Dict[str, Any]:
-    """RETURNS (Dict[str, Any]): A convolutional encoder."""
+    """RETURNS (Dict[str, Any]): The config block of a convolutional encoder."""
     return encoder_settings(SIZE)
 
 
 def takes_settings_of(component: Callable[..., Any]) -> Callable[[FactoryT], FactoryT]:
-    """Decorate a factory `make(nlp, name, **settings)`: spaCy, which reads the signature, fills in and checks the
-    settings by the names and types of the component's `__init__`.
+    """Decorate a factory `make(nlp, name, **settings)` so that spaCy, which reads the signature, fills in and validates
+    the settings by the names and types of the component's `__init__`.
 
     component (Callable[..., Any]): The component's class.
     RETURNS (Callable): The decorator.

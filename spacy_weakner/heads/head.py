@@ -1,4 +1,4 @@
-"""The base of all heads: the trainable components of this package, whatever they predict."""
+"""The base of all heads, which are the trainable components of this package."""
 
 import math
 import warnings
@@ -25,16 +25,16 @@ from ..ty import Tick
 from .layers import is_listener, to_host
 
 T = TypeVar("T")
-# What the model gives of a batch, what one example teaches, and what is predicted for one Doc.
+# Types of the model's outputs for a batch, of the target of one example, and of the prediction for one Doc.
 OutputsT = TypeVar("OutputsT")
 TargetT = TypeVar("TargetT")
 PredictionT = TypeVar("PredictionT")
-# The mean loss per sentence, and what backpropagates the gradient of the sum over sentences.
+# The mean loss per sentence, and a callback that backpropagates the gradient of the sum over sentences.
 Loss = Tuple[float, Callable[[], None]]
-# That of a batch without tokens.
+# Loss of a batch without tokens.
 NO_LOSS: Loss = (0.0, lambda: None)
-# Padded tokens of a batch in prediction; with spacy-transformers on a CPU, where padding costs more than many batches
-# (`TransformerEncoder` makes its own); and on a GPU, which small batches leave idle.
+# Maximum padded tokens of a batch in prediction: by default; with spacy-transformers on a CPU, where padding costs more
+# than many batches (`TransformerEncoder` makes its own batches); and on a GPU, which small batches leave idle.
 PADDED_TOKENS = 2000
 PADDED_TRANSFORMER = 400
 PADDED_GPU = 20_000
@@ -42,7 +42,7 @@ PADDED_GPU = 20_000
 
 @dataclass
 class TrainingBatch(Generic[TargetT]):
-    """What a head learns from in an update.
+    """The sentences and targets of an update.
 
     texts (Parts): The predicted Docs and their sentences.
     examples (List[Example]): One per sentence.
@@ -55,7 +55,7 @@ class TrainingBatch(Generic[TargetT]):
 
     @property
     def n_sentences(self) -> int:
-        """RETURNS (int): How many sentences have tokens."""
+        """RETURNS (int): Number of sentences that have tokens."""
         return sum(len(eg.predicted) > 0 for eg in self.examples)
 
 
@@ -63,30 +63,30 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     """Base of all heads: labels, initialization, the update protocol, batches in prediction. A head adds targets, loss
     and decoding.
 
-    A head learns and predicts sentence by sentence, if a Doc has sentence bounds, and sees visible tokens alone, so
-    that a text gives what its sentences give, however it is wrapped. (An encoder that is shared reads whole Docs.)
+    If a Doc has sentence bounds, each sentence is processed separately, without white space tokens, so that predictions
+    do not depend on how a text is split into Docs or wrapped into lines. (A shared encoder reads whole Docs.)
 
-    The model has the references "tok2vec" (the encoder, or a listener) and "head" (all that is the component's own).
-    Its outputs are whatever the head makes its predictions of, one item per Doc: scores of tokens or of the Doc, or
-    vectors which the head scores itself. `cfg`, which is saved, holds only what training creates; settings are plain
-    attributes, so that those of the loading config win.
+    The model has the references "tok2vec" (the encoder, or a listener) and "head" (the component's own layers). Its
+    outputs have one item per Doc, from which the head makes predictions: scores of tokens or of the Doc, or vectors
+    which the head scores itself. `cfg`, which is saved, contains only results of training; settings are plain
+    attributes, so that those in the config at load time take effect.
 
     vocab (Vocab): The shared vocabulary.
     model (Model): The model.
     name (str): Name of the component in the pipeline.
-    head_learn_rate (float): Factor on the learning rate for all that does not belong to the encoder.
+    head_learn_rate (float): Factor on the learning rate of all weights outside the encoder.
     scorer (Optional[Callable]): The scoring method.
     """
 
-    # True if the training clock has to tell how far the training is.
+    # True if the head needs the training clock.
     needs_clock = False
-    # False if the weights are the same for all labels.
+    # False if labels have no weights of their own.
     labels_have_weights = True
-    # True if the function given to `map_outputs` wants the model's outputs on the host.
+    # True if the function given to `map_outputs` needs the model's outputs on the host.
     outputs_on_host = True
-    # True if each sentence of a Doc is read by itself.
+    # True if each sentence of a Doc is processed separately.
     by_sentence = True
-    # What the labels name, for messages; and the warning for examples without any annotation.
+    # The kind of labels, for messages; and the warning for examples without annotation.
     kind = "entity"
     nothing_to_learn = Warnings.WK900
 
@@ -113,9 +113,9 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     # Serialization
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TrainableHead":
-        """As `TrainablePipe` does it.
+        """Load the component like `TrainablePipe`.
 
-        RAISES (WeaknerError): If what is stored is damaged.
+        RAISES (WeaknerError): If the data are damaged.
         """
         with reading_stored(self.name):
             super().from_bytes(bytes_data, exclude=exclude)
@@ -124,9 +124,9 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         return self
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "TrainableHead":
-        """As `TrainablePipe` does it.
+        """Load the component like `TrainablePipe`.
 
-        RAISES (WeaknerError): If what is stored is damaged.
+        RAISES (WeaknerError): If the data are damaged.
         """
         with reading_stored(self.name):
             super().from_disk(path, exclude=exclude)
@@ -149,20 +149,20 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     @property
     def labels(self) -> Tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): The labels, in the order that fixes the model's outputs."""
+        """RETURNS (Tuple[str, ...]): The labels, in the order of the model's outputs."""
         return tuple(self.cfg["labels"])
 
     @property
     def label_data(self) -> List[str]:
-        """RETURNS (List[str]): The labels as `spacy init labels` stores them."""
+        """RETURNS (List[str]): The labels in the format of `spacy init labels`."""
         return list(self.cfg["labels"])
 
     def add_label(self, label: str) -> int:
         """Add a label before the component is initialized.
 
         label (str): The label.
-        RETURNS (int): 0 if it was there already, else 1.
-        RAISES (ValueError): If it is not a string, or the component is initialized already.
+        RETURNS (int): 0 if the label exists, else 1.
+        RAISES (ValueError): If it is not a string, or the component is already initialized.
         """
         if not isinstance(label, str):
             raise WeaknerError(Errors.WK005.format(setting="label", value=repr(label), expected="a string"))
@@ -180,20 +180,20 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     @property
     def is_initialized(self) -> bool:
-        """RETURNS (bool): True if the model has its weights."""
+        """RETURNS (bool): True if the model has weights."""
         head = self.model.get_ref("head")
         return any(node.has_param(name) for node in head.walk() for name in node.param_names)
 
     @abstractmethod
     def example_labels(self, example: Example) -> Iterable[str]:
-        """The labels that an example shows."""
+        """Return the labels in an example."""
 
     @abstractmethod
     def is_annotated(self, example: Example) -> bool:
-        """True if an example is annotated for what the component predicts."""
+        """Return True if an example has the annotation that the component predicts."""
 
     def teaches(self, example: Example) -> bool:
-        """True if an example can teach the component anything; by default, if it is annotated."""
+        """Return True if an example can be used for training; by default, if it is annotated."""
         return self.is_annotated(example)
 
     # Initialization
@@ -205,16 +205,15 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Find the labels and build the model. What an earlier training has left beside the weights is forgotten.
+        """Find the labels and build the model. The state of an earlier training, except its weights, is removed.
 
-        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        get_examples (Callable[[], Iterable[Example]]): Returns a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
-        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted. Labels that were
-            added before come first.
+        labels (Optional[Sequence[str]]): The labels, after those added before; None: those of the examples, sorted.
         RAISES (WeaknerError): If there are no labels.
         """
         self.reset_training()
-        # A few, since it reads all that it is given.
+        # Only a few, since the validation reads all of them.
         few = (lambda: list(islice(get_examples() or (), 10))) if callable(get_examples) else get_examples
         validate_get_examples(few, f"{type(self).__name__}.initialize")
         if labels is None:
@@ -222,24 +221,24 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         for label in labels:
             self.add_label(label)
         self.check_labels()
-        # nlp.initialize() without examples makes one up.
+        # nlp.initialize() without examples creates a single artificial one.
         given = len(list(islice(get_examples(), 2))) > 1
         if given and not any(self.teaches(eg) for eg in get_examples()):
             warnings.warn(self.nothing_to_learn.format(name=self.name), stacklevel=2)
         docs = [eg.reference for eg in islice(get_examples(), 10) if len(eg.reference)]
         docs = docs or [Doc(self.vocab, words=["x"])]
-        # Of Y only the width is read.
+        # Only the width of Y is used.
         scores: Any = [self.model.ops.alloc2f(len(doc), self.n_outputs) for doc in docs]
         self.model.initialize(X=self.model_inputs(docs), Y=scores)
 
     def reset_training(self) -> None:
-        """Forget what an earlier training has left beside the weights."""
+        """Remove the state of an earlier training, except its weights."""
         self._tick = None
 
     def check_labels(self) -> None:
-        """Make sure that the component can work with its labels.
+        """Check that the component can use its labels.
 
-        RAISES (WeaknerError): If there are none.
+        RAISES (WeaknerError): If there are no labels.
         """
         if not self.labels:
             raise WeaknerError(Errors.WK001.format(name=self.name, kind=self.kind))
@@ -247,22 +246,23 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     @property
     @abstractmethod
     def n_outputs(self) -> int:
-        """RETURNS (int): The number of scores that the reference "head" makes of a token, span or Doc."""
+        """RETURNS (int): The number of scores that the reference "head" computes for a token, span or Doc."""
 
     def model_inputs(self, docs: List[Doc]) -> Any:
-        """What the model reads of some Docs; by default, the Docs."""
+        """Return the model's inputs for some Docs; by default, the Docs."""
         return docs
 
     # Training
 
     @abstractmethod
     def encode_target(self, example: Example) -> TargetT:
-        """The target of one example, on the tokens of its predicted Doc. (A KeyError names an unknown label.)"""
+        """Return the target of an example, aligned to the tokens of its predicted Doc; KeyError for an unknown
+        label."""
 
     def read_batch(self, examples: List[Example]) -> TrainingBatch[TargetT]:
         """Split examples into sentences, and encode their targets.
 
-        RAISES (WeaknerError): For an unknown label.
+        RAISES (WeaknerError): If a label is unknown.
         """
         texts, sentences = self.split_examples(examples)
         try:
@@ -274,10 +274,10 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     @abstractmethod
     def forward_loss(self, batch: TrainingBatch[TargetT]) -> Loss:
-        """Run the model on a batch, by `begin_update`, and compute the loss. No gradient changes before the callback is
-        called; it is called even if the batch teaches nothing.
+        """Run the model on a batch with `begin_update`, and compute the loss. Gradients change only when the callback
+        is called; it is called even if no target has a loss.
 
-        batch (TrainingBatch[TargetT]): The batch; there are tokens in it.
+        batch (TrainingBatch[TargetT]): The batch; it has tokens.
         RETURNS (Loss): The mean loss per sentence; and a callback that backpropagates the gradient of the sum over
             sentences.
         """
@@ -288,13 +288,13 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """Run the model on the sentences of a batch.
 
         batch (TrainingBatch[TargetT]): The batch.
-        more (Sequence[Doc]): Other Docs that the model reads after them; not for a head on a shared encoder.
+        more (Sequence[Doc]): Further Docs for the model to read after these; not for a head on a shared encoder.
         RETURNS (Tuple[OutputsT, Callable]): The model's outputs, and a callback that takes their gradient.
         """
         texts = batch.texts
         if texts.are_whole or not is_listener(self.model):
             return self.model.begin_update(self.model_inputs([*texts.docs, *more]))
-        # A shared encoder has to be asked for the very Docs that it was given.
+        # A shared encoder must be called with the same Docs that it has read.
         whole, backprop = self.model.begin_update(self.model_inputs(texts.texts))
         rows: Any = whole
         selected: Any = texts.select(rows)
@@ -306,13 +306,13 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         return selected, backprop_rows
 
     def get_loss(self, examples: Iterable[Example], scores: Any = None) -> Loss:
-        """Compute the loss of a batch, without the dropout of thinc's layers. Unlike that of spaCy's components, it
-        runs the model and gives a callback in place of a gradient: no weight's gradient changes unless that is called.
+        """Compute the loss of a batch without the dropout of thinc's layers. Unlike spaCy's components, this method
+        runs the model and returns a callback instead of a gradient: weights get gradients only when it is called.
 
         examples (Iterable[Example]): The batch.
-        scores (Any): Not read.
-        RETURNS (Loss): As `forward_loss` gives it.
-        RAISES (WeaknerError): For an unknown label, or if the loss is not a number.
+        scores (Any): Not used.
+        RETURNS (Loss): See `forward_loss`.
+        RAISES (WeaknerError): If a label is unknown, or the loss is not finite.
         """
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.get_loss")
@@ -320,9 +320,9 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         return self.batch_loss(examples)
 
     def batch_loss(self, examples: List[Example]) -> Loss:
-        """Read a batch and compute its loss, as `forward_loss` gives it.
+        """Read a batch and compute its loss; see `forward_loss`.
 
-        RAISES (WeaknerError): For an unknown label, or if the loss is not a number.
+        RAISES (WeaknerError): If a label is unknown, or the loss is not finite.
         """
         batch = self.read_batch(examples)
         loss, backprop = self.forward_loss(batch) if batch.n_sentences else NO_LOSS
@@ -330,7 +330,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         return loss, backprop
 
     def check_loss(self, loss: float) -> None:
-        """Refuse a loss that is not a number."""
+        """Raise an error if a loss is not finite."""
         if not math.isfinite(loss):
             raise WeaknerError(Errors.WK006.format(name=self.name, loss=loss))
 
@@ -342,13 +342,13 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         sgd: Optional[Optimizer] = None,
         losses: Optional[Dict[str, float]] = None,
     ) -> Dict[str, float]:
-        """Learn from a batch. Backpropagates even if the batch teaches nothing, since a shared encoder gets its
-        gradient only when its last listener calls back; but not if it has no visible token.
+        """Train on a batch. Gradients are backpropagated even if no target has a loss, since a shared encoder gets its
+        gradient only when its last listener calls back; but not if the batch has no visible token.
 
         examples (Iterable[Example]): The batch.
         drop (float): Dropout rate.
-        sgd (Optional[Optimizer]): If given, the weights are updated.
-        losses (Optional[Dict[str, float]]): Losses by component, added to.
+        sgd (Optional[Optimizer]): The optimizer; without it, weights are not updated.
+        losses (Optional[Dict[str, float]]): Losses by component, to which this loss is added.
         RETURNS (Dict[str, float]): The losses.
         """
         losses = {} if losses is None else losses
@@ -368,7 +368,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         return losses
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Update the weights from the gradients: those of the encoder at the learning rate, all others at the head's.
+        """Update the weights from the gradients: the encoder's at the learning rate, all others at the head's rate.
 
         sgd (Optimizer): The optimizer.
         """
@@ -387,30 +387,30 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
             hook(sgd)
 
     def on_next_update(self, hook: Callable[[Optimizer], None]) -> None:
-        """Have a function called with the optimizer at the end of the next update, and then forgotten.
+        """Register a function that is called once, with the optimizer, at the end of the next update.
 
         hook (Callable[[Optimizer], None]): The function.
         """
         self._hook = hook
 
     def tick(self, tick: Tick) -> None:
-        """Take note of how far the training is; the training clock calls this at every step."""
+        """Note the progress of training; the training clock calls this method at every step."""
         self._tick = tick
 
     # Sentences
 
     def split_examples(self, examples: List[Example]) -> Tuple[Parts, List[Example]]:
-        """Split examples into what the head learns from one by one.
+        """Split examples into the parts that the head trains on separately.
 
         examples (List[Example]): The examples.
-        RETURNS (Tuple[Parts, List[Example]]): The parts of the predicted Docs, and for each part an example.
+        RETURNS (Tuple[Parts, List[Example]]): The parts of the predicted Docs, and an example for each part.
         """
         if self._reads_whole():
             return self.split_docs(eg.predicted for eg in examples), examples
         return split_examples(examples, self.by_sentence)
 
     def split_docs(self, docs: Iterable[Doc]) -> Parts:
-        """Split Docs into what the head reads one by one.
+        """Split Docs into the parts that the head processes separately.
 
         docs (Iterable[Doc]): The Docs.
         RETURNS (Parts): Their parts.
@@ -421,7 +421,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         return Parts.of(docs, self.by_sentence)
 
     def _reads_whole(self) -> bool:
-        # What a shared encoder gives of a text as a whole has no rows to choose from.
+        # The output for a whole text has no rows for its parts to select.
         return not self.by_sentence and is_listener(self.model)
 
     # Prediction
@@ -430,9 +430,9 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     def decode(self, docs: List[Doc], outputs: Any) -> List[PredictionT]:
         """Turn the model's outputs into predictions.
 
-        docs (List[Doc]): Docs of like length, none of them empty.
-        outputs (Any): The model's, one item per Doc; see `outputs_on_host`.
-        RETURNS (List[PredictionT]): One per Doc.
+        docs (List[Doc]): Docs of similar length, none of them empty.
+        outputs (Any): The model's outputs, one item per Doc; see `outputs_on_host`.
+        RETURNS (List[PredictionT]): One prediction per Doc.
         """
 
     @property
@@ -442,12 +442,12 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     @abstractmethod
     def merge(self, doc: Doc, parts: List[Part], predictions: List[PredictionT]) -> PredictionT:
-        """Put the predictions for the parts of a Doc together.
+        """Merge the predictions for the parts of a Doc.
 
         doc (Doc): The Doc.
         parts (List[Part]): Its parts; none if it has no visible tokens.
-        predictions (List[PredictionT]): One per part.
-        RETURNS (PredictionT): The prediction.
+        predictions (List[PredictionT]): One prediction per part.
+        RETURNS (PredictionT): The prediction for the Doc.
         """
 
     def predict(self, docs: Iterable[Doc]) -> List[PredictionT]:
@@ -461,22 +461,22 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     def map_sentences(
         self, docs: Iterable[Doc], function: Callable[..., Sequence[T]], nothing: T, merge: Merge[T]
     ) -> List[T]:
-        """Run the model and apply a function to the sentences of some Docs, and put the results together.
+        """Run the model and apply a function to the sentences of some Docs, and merge the results.
 
         docs (Iterable[Doc]): The Docs; not changed.
         function, nothing: As in `map_outputs`.
-        merge (Merge[T]): From a Doc, its parts and their results to its result.
-        RETURNS (List[T]): One per Doc.
+        merge (Merge[T]): Maps a Doc, its parts and their results to the result of the Doc.
+        RETURNS (List[T]): One result per Doc.
         RAISES (WeaknerError): If the component is not initialized.
         """
         parts = self.split_docs(docs)
         return parts.merge(self.map_outputs(parts.docs, function, nothing, outputs=self.known_outputs(parts)), merge)
 
     def known_outputs(self, parts: Parts) -> Optional[List[Any]]:
-        """The model's outputs for the parts of texts that a shared encoder has read as a whole.
+        """Return the model's outputs for parts of texts that a shared encoder has read as a whole.
 
         parts (Parts): The parts.
-        RETURNS (Optional[List[Any]]): One per part; None where the model reads the parts themselves.
+        RETURNS (Optional[List[Any]]): One output per part; None if the model reads the parts themselves.
         """
         if parts.are_whole or not is_listener(self.model) or not self.is_initialized:
             return None
@@ -492,17 +492,17 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         model: Optional[Model[Any, OutputsT]] = None,
         outputs: Optional[Sequence[Any]] = None,
     ) -> List[T]:
-        """Run the model and apply a function, on Docs of like length together: a batch costs as much time and memory as
-        its longest Doc times their number.
+        """Run the model and apply a function in batches of Docs of similar length, since the time and memory of a batch
+        are proportional to the length of its longest Doc times its number of Docs.
 
-        docs (Iterable[Doc]): The Docs, which are read as they are; not changed.
-        function (Callable[..., Sequence[T]]): From a list of Docs, the model's outputs (see `outputs_on_host`) and
+        docs (Iterable[Doc]): The Docs, which are not split; not changed.
+        function (Callable[..., Sequence[T]]): Maps a list of Docs, the model's outputs (see `outputs_on_host`) and
             lists of the others to one result per Doc.
         nothing (T): The result for Docs without tokens.
-        *others (Sequence[Any]): Other arguments of the function, one item per Doc.
-        model (Optional[Model]): The model; None: the component's own, as it is.
-        outputs (Optional[Sequence[Any]]): What it gives, if that is known: one item per Doc.
-        RETURNS (List[T]): One per Doc.
+        *others (Sequence[Any]): Further arguments of the function, one item per Doc.
+        model (Optional[Model]): The model; None: the component's current model.
+        outputs (Optional[Sequence[Any]]): The model's outputs, if known: one item per Doc.
+        RETURNS (List[T]): One result per Doc.
         RAISES (WeaknerError): If the component is not initialized.
         """
         if not self.is_initialized:
@@ -524,12 +524,12 @@ def _padded_tokens(model: Model, docs: Sequence[Doc]) -> int:
     if model.ops.device_type != "cpu":
         return PADDED_GPU
     few = sum(map(len, docs)) <= PADDED_TRANSFORMER
-    # So spacy-transformers calls its layer.
+    # The layer of spacy-transformers is called "transformer".
     return PADDED_TOKENS if few or all(node.name != "transformer" for node in model.walk()) else PADDED_TRANSFORMER
 
 
 def _finish_node(node: Model, step: Any) -> None:
-    """Update the weights of one node of a model, not those of its layers."""
+    """Update the weights of one node of a model, without its layers."""
     for shim in node.shims:
         shim.finish_update(step)
     for name in node.param_names:

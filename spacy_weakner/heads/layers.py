@@ -1,4 +1,4 @@
-"""The frame of the heads' models: an encoder, and what is the component's own."""
+"""The common structure of the heads' models: an encoder, and the component's own layers."""
 
 from typing import Any, Callable, List, Optional, Sequence, Tuple
 
@@ -11,7 +11,7 @@ from thinc.types import Floats2d
 from ..errors import Errors, WeaknerError
 
 Vectors = List[Floats2d]
-# What is added to the scores of a head, by references of the model.
+# References of the model to layers whose outputs are added to the head's scores.
 ADDED = ("linear", "source_features")
 
 
@@ -22,16 +22,16 @@ def encoder_and_head(
     source_features: Optional[Model[List[Doc], List[Floats2d]]] = None,
     linear: Optional[Model[List[Doc], List[Floats2d]]] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
-    """A model with the references "tok2vec" and "head", as `TrainableHead` wants it, and perhaps "linear" and
-    "source_features".
+    """Create a model with the references "tok2vec" and "head", which `TrainableHead` requires, and optionally "linear"
+    and "source_features".
 
-    name (str): Its name.
+    name (str): Name of the model.
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
-    head (Model[List[Floats2d], List[Floats2d]]): From vectors to scores of tokens.
-    source_features (Optional[Model[List[Doc], List[Floats2d]]]): What is added to the scores; see `sources.features`.
-    linear (Optional[Model[List[Doc], List[Floats2d]]]): What else is added; see `sparse.linear_scores`. With either
-        the head's last layer starts at zero.
-    RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_outputs).
+    head (Model[List[Floats2d], List[Floats2d]]): Maps vectors to scores of tokens.
+    source_features (Optional[Model[List[Doc], List[Floats2d]]]): Scores to add; see `sources.features`.
+    linear (Optional[Model[List[Doc], List[Floats2d]]]): Further scores to add; see `sparse.linear_scores`. With either,
+        the head's last layer must be initialized with zeros.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Scores of each Doc, shape (n_tokens, n_outputs).
     """
     every = {"tok2vec": tok2vec, "head": head, "linear": linear, "source_features": source_features}
     refs: Any = {ref: layer for ref, layer in every.items() if layer is not None}
@@ -39,11 +39,11 @@ def encoder_and_head(
 
 
 def check_outputs(head: Model, wanted: int) -> None:
-    """Make sure that a head that was told its number of outputs was told the right one.
+    """Check that the number of outputs of a head, if it is set, fits the labels.
 
     head (Model): The head.
     wanted (int): The number that the labels need.
-    RAISES (WeaknerError): If it is another one.
+    RAISES (WeaknerError): If it does not fit.
     """
     if head.maybe_get_dim("nO") not in (None, wanted):
         expected = f"{wanted}, which these labels need, or nothing"
@@ -51,19 +51,19 @@ def check_outputs(head: Model, wanted: int) -> None:
 
 
 def as_given(gradient: Vectors, vectors: Vectors) -> Vectors:
-    """A gradient in the shapes of the vectors: some encoders give (0, 0) arrays for Docs without tokens, and want back
-    what they gave."""
+    """Return a gradient with the shapes of the vectors: some encoders return (0, 0) arrays for Docs without tokens, and
+    require gradients of the same shapes."""
     return [g if g.shape == v.shape else v for g, v in zip(gradient, vectors, strict=True)]
 
 
 def is_listener(model: Model) -> bool:
-    """True if a model listens to the encoder of another component."""
+    """Return True if a model listens to the encoder of another component."""
     return any(hasattr(node, "upstream_name") for node in model.walk())
 
 
 def to_host(ops: Ops, arrays: Sequence[Any]) -> List[NDArray[Any]]:
-    """Copy arrays of a batch to the host: rows of the same width per Doc, or one array with a row per Doc. From a GPU
-    they go together, since each copy waits for it."""
+    """Copy arrays of a batch to the host: rows of the same width for each Doc, or one array with a row per Doc. Arrays
+    on a GPU are copied together, since each copy waits for the GPU."""
     if ops.device_type == "cpu":
         return [ops.to_numpy(rows) for rows in arrays]
     if hasattr(arrays, "shape"):
@@ -81,7 +81,7 @@ def to_device(ops: Any, arrays: Sequence[NDArray[Any]]) -> List[Any]:
 
 
 def split_rows(rows: Any, like: Sequence[Any]) -> List[Any]:
-    """Split an array into arrays as long as some others, in their order."""
+    """Split an array into consecutive arrays with the lengths of the given ones."""
     ends = numpy.cumsum([len(other) for other in like]).tolist()
     return [rows[end - len(other) : end] for end, other in zip(ends, like, strict=True)]
 

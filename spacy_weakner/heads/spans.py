@@ -1,4 +1,4 @@
-"""What heads that learn spans share."""
+"""Helpers of the heads that train on spans."""
 
 import warnings
 from collections import Counter
@@ -16,19 +16,19 @@ from ..ty import Entity
 def merge_candidates(
     doc: Doc, parts: List[Part], candidates: List[List[Tuple[Entity, float]]]
 ) -> List[Tuple[Entity, float]]:
-    """Candidates of the parts of a Doc with their probabilities, on the tokens of the Doc."""
+    """Map candidates of the parts of a Doc, with their probabilities, to the tokens of the Doc."""
     return [(part.entity(e), score) for part, found in zip(parts, candidates, strict=True) for e, score in found]
 
 
 def warn_of_spans(
     name: str, get_examples: Callable[[], Iterable[Example]], key: Optional[str], max_width: Optional[int]
 ) -> None:
-    """Warn of a span group to learn from that no example has, and of spans that are too wide to be found.
+    """Warn if no example has the span group to train on, and if spans are too wide to be predicted.
 
     name (str): Name of the component.
-    get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+    get_examples (Callable[[], Iterable[Example]]): Returns a sample of the training examples.
     key (Optional[str]): The span group; None: the entities.
-    max_width (Optional[int]): Tokens of a span, at most.
+    max_width (Optional[int]): Maximum number of tokens of a span.
     """
     if key is not None and not any(key in example.reference.spans for example in get_examples()):
         warnings.warn(Warnings.WK902.format(name=name, key=key), stacklevel=3)

@@ -1,4 +1,4 @@
-"""What heads share that give every token a tag."""
+"""The base of the heads that predict a tag for every token."""
 
 from abc import abstractmethod
 from typing import Any, Iterable, List, Sequence, Tuple
@@ -15,7 +15,7 @@ from .head import TargetT
 
 
 class TaggingHead(EntityHead[List[Floats2d], TargetT]):
-    """Base of the heads whose model gives every token a row, with a column for each tag of a scheme.
+    """Base of the heads whose model returns a row for every token, with a column for each tag of a scheme.
 
     tag_scheme (str): "IO", "BIO" or "IOBES".
     """
@@ -34,27 +34,27 @@ class TaggingHead(EntityHead[List[Floats2d], TargetT]):
 
     @property
     def no_tags(self) -> TagScores:
-        """RETURNS (TagScores): Those of a Doc without tokens."""
+        """RETURNS (TagScores): The scores of a Doc without tokens."""
         return PathScore([], 0.0, 0.0), numpy.zeros((0, self.n_outputs), dtype="float32")
 
     def merge_tags(self, doc: Doc, parts: List[Part], found: List[TagScores]) -> TagScores:
-        """Put the scores of independent sentences of a Doc together: those of sequences add up."""
+        """Merge the scores of independent sentences of a Doc; scores of sequences are summed."""
         rows = merge_rows(doc, parts, [rows for _, rows in found], self.n_outputs)
         return merge_paths(doc, parts, [path for path, _ in found], self.scheme), rows
 
     @abstractmethod
     def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
-        """Per Doc its best tag sequence, and float32 (n_tokens, n_tags): the distribution over the tags of each token,
-        columns as in `distribution_labels`."""
+        """Return, for each Doc, its best tag sequence, and the distribution over the tags of each token, float32
+        (n_tokens, n_tags), with the columns `distribution_labels`."""
 
     @property
     def distribution_labels(self) -> Tuple[str, ...]:
-        """RETURNS (Tuple[str, ...]): The columns of distributions: the tags."""
+        """RETURNS (Tuple[str, ...]): The tags, which are the columns of distributions."""
         return self.scheme.tags
 
 
 def merge_rows(doc: Doc, parts: List[Part], rows: Sequence[Any], n_tags: int) -> Any:
-    """Distributions over tags, shape (n_tokens, n_tags): white space is "O"."""
+    """Merge distributions over tags of the parts of a Doc, shape (n_tokens, n_tags); white space is "O"."""
     result = numpy.zeros((len(doc), n_tags), dtype="float32")
     result[:, 0] = 1.0
     for part, given in zip(parts, rows, strict=True):
@@ -63,7 +63,7 @@ def merge_rows(doc: Doc, parts: List[Part], rows: Sequence[Any], n_tags: int) ->
 
 
 def merge_paths(doc: Doc, parts: List[Part], paths: List[PathScore], scheme: TagScheme) -> PathScore:
-    """Tag sequences: white space is "O", but inside an entity it belongs to that."""
+    """Merge tag sequences of the parts of a Doc; white space is "O" or, inside an entity, part of it."""
     tags = ["O"] * len(doc)
     for part, path in zip(parts, paths, strict=True):
         before = None

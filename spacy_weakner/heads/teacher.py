@@ -1,4 +1,4 @@
-"""An earlier state of a component's model, to learn from."""
+"""A teacher: an earlier state of a component's model, whose predictions are targets."""
 
 from abc import abstractmethod
 from copy import deepcopy
@@ -17,13 +17,13 @@ from ..ty import Tick
 from .head import OutputsT, PredictionT, TargetT, TrainableHead, TrainingBatch
 from .layers import is_listener
 
-# Sentences of the corpus that a teacher reads at once, at a renewal.
+# Batch size, in sentences, with which a new teacher reads the corpus.
 RENEWAL_BATCH = 256
-# Bytes of its predictions that are kept, at most: those of some hundred thousand sentences.
+# Maximum bytes of cached predictions: those of some hundred thousand sentences.
 KEPT = 100_000_000
-# What one sentence takes beside its numbers: the array, its key and their place.
+# Bytes of a cached sentence besides its numbers: the array object, its key and the dictionary entry.
 _OVERHEAD = 300
-# What can differ between tokens of one word; the rest is the word's.
+# Attributes that can differ between tokens of the same word; all others belong to the word.
 _ATTRS = [
     "ORTH",
     "SPACY",
@@ -43,13 +43,13 @@ _ATTRS = [
 
 
 class Teacher:
-    """A model as it was at the last renewal by the training clock: a copy on the same device. It is not stored with the
+    """A copy of a model, on the same device, at the last renewal by the training clock. It is not stored with the
     component.
 
-    Its predictions for a sentence are kept until the next renewal, as far as there is room, so that no sentence is read
-    twice. (Words must not change between: sentences are known by the ids of their words.)
+    Its predictions for sentences are cached until the next renewal, within a memory limit, so that no sentence is read
+    twice. (Attributes of words must not change in between: the keys of the cache are the ids of words.)
 
-    at_start (bool): Whether the model that training begins with teaches; otherwise the first teacher is that of the
+    at_start (bool): True if the initial model is the first teacher; otherwise the first teacher is the model at the
         first renewal after the start.
     """
 
@@ -58,7 +58,7 @@ class Teacher:
         self.reset()
 
     def reset(self) -> None:
-        """Another training begins, with no teacher yet."""
+        """Remove the teacher, for a new training."""
         self.model: Optional[Model] = None
         self.step = 0
         self._forget()
@@ -68,19 +68,19 @@ class Teacher:
         self._room = KEPT
 
     def is_due(self, tick: Optional[Tick]) -> bool:
-        """True if a renewal makes a teacher: not before the first update, unless there has to be one from the start.
+        """Return True if a renewal creates a teacher: after the first update, or from the start if `at_start`.
 
         tick (Optional[Tick]): The last tick of the training clock.
         """
         return self.at_start or (tick is not None and tick.step > 0)
 
     def of_update(self, tick: Optional[Tick], name: str) -> Optional[Model]:
-        """The teacher of an update.
+        """Return the teacher for an update.
 
         tick (Optional[Tick]): The last tick of the training clock.
         name (str): Name of the component.
         RETURNS (Optional[Model]): The model; None before the first renewal.
-        RAISES (WeaknerError): If there should be one already, or never will be.
+        RAISES (WeaknerError): If there should be a teacher, or the training clock never renews it.
         """
         if self.model is None and (self.at_start or tick is None or tick.interval == 0):
             raise WeaknerError(
@@ -90,22 +90,22 @@ class Teacher:
         return self.model
 
     def renew(self, model: Model, tick: Optional[Tick] = None) -> None:
-        """Take over the weights of a model.
+        """Copy a model, which becomes the teacher.
 
-        model (Model): The model; not changed later by what happens to the teacher, nor the other way round.
-        tick (Optional[Tick]): The last tick of the training clock; its step is kept, 0 without one.
+        model (Model): The model; later changes of the model do not affect the teacher, and vice versa.
+        tick (Optional[Tick]): The last tick of the training clock; its step is stored, 0 without one.
         """
         self.step = 0 if tick is None else tick.step
         self._forget()
-        self.model = None  # there are never three at a time
+        self.model = None  # frees memory, so that there are never three models
         self.model = deepcopy(model)
 
     def predict(self, docs: List[Doc], read: Callable[[List[Doc]], List[Array]]) -> List[Array]:
-        """Its predictions for Docs.
+        """Return the teacher's predictions for Docs.
 
         docs (List[Doc]): The Docs.
-        read (Callable[[List[Doc]], List[Array]]): Runs it on Docs, and gives an array per Doc.
-        RETURNS (List[Array]): One per Doc.
+        read (Callable[[List[Doc]], List[Array]]): Runs the teacher on Docs, and returns an array per Doc.
+        RETURNS (List[Array]): One array per Doc.
         """
         keys = [_key(doc) for doc in docs]
         unread = [n for n, key in enumerate(keys) if key not in self._kept]
@@ -118,12 +118,12 @@ class Teacher:
     def _keep(self, key: Optional[bytes], prediction: Array) -> None:
         size = prediction.nbytes + _OVERHEAD
         if key is not None and key not in self._kept and size <= self._room:
-            self._kept[key] = prediction.copy()  # not a view, which would keep its whole batch
+            self._kept[key] = prediction.copy()  # not a view, which would keep its whole batch in memory
             self._room -= size
 
 
 def _key(doc: Doc) -> Optional[bytes]:
-    """What a model reads of a Doc, as a hash; None if that may be more than its tokens."""
+    """Hash the attributes of a Doc that a model may read; None if it may read more than its tokens."""
     if not is_bare(doc):
         return None
     values: Any = doc.to_array(_ATTRS)  # type: ignore[arg-type]
@@ -131,11 +131,11 @@ def _key(doc: Doc) -> Optional[bytes]:
 
 
 def require_own_encoder(name: str, model: Model) -> None:
-    """Refuse a model that listens to another component's encoder, of which no copy can be taken.
+    """Check that a model does not listen to another component's encoder, which cannot be copied with it.
 
     name (str): Name of the component.
-    model (Model): Its model.
-    RAISES (WeaknerError): If it listens.
+    model (Model): The component's model.
+    RAISES (WeaknerError): If it is a listener.
     """
     if is_listener(model):
         raise WeaknerError(
@@ -145,18 +145,18 @@ def require_own_encoder(name: str, model: Model) -> None:
 
 
 class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
-    """Mixin of the heads that can learn from a teacher: if `needs_clock`, the training clock renews it."""
+    """Mixin for heads that can learn from a teacher: if `needs_clock` is True, the training clock renews it."""
 
     _teacher: Teacher
 
     @abstractmethod
     def add_predictions(self, teacher: Model, docs: List[Doc], targets: List[TargetT]) -> List[TargetT]:
-        """Change targets by what the teacher predicts.
+        """Change targets according to the teacher's predictions.
 
-        teacher (Model): Its model.
+        teacher (Model): The teacher's model.
         docs (List[Doc]): The sentences.
         targets (List[TargetT]): Their targets.
-        RETURNS (List[TargetT]): Those to learn.
+        RETURNS (List[TargetT]): The targets to train on.
         """
 
     @abstractmethod
@@ -164,7 +164,7 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
         """Read the corpus with a new teacher.
 
         batches (Iterator[TrainingBatch[TargetT]]): The sentences of the corpus.
-        RAISES (WeaknerError): If it has no tokens, and there is something to find.
+        RAISES (WeaknerError): If the corpus has no tokens but the head needs to observe it.
         """
 
     def reset_training(self) -> None:
@@ -172,15 +172,15 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
         self._teacher.reset()
 
     def taught(self, batch: TrainingBatch[TargetT]) -> List[TargetT]:
-        """The targets of a batch; once there is a teacher, with what it predicts.
+        """Return the targets of a batch; if there is a teacher, changed by its predictions.
 
-        RAISES (WeaknerError): If there should be a teacher and never will be.
+        RAISES (WeaknerError): If a teacher is needed, and the training clock never renews it.
         """
         teacher = self._teacher.of_update(self._tick, self.name) if self.needs_clock else None
         return batch.targets if teacher is None else self.add_predictions(teacher, batch.texts.docs, batch.targets)
 
     def renew(self, examples: Iterable[Example]) -> None:
-        """Make the model as it is now the teacher, and read the corpus with it. The training clock calls this.
+        """Make the current model the teacher, and read the corpus with it. The training clock calls this method.
 
         examples (Iterable[Example]): The corpus.
         RAISES (WeaknerError): See `observe`.

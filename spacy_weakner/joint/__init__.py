@@ -1,2 +1,2 @@
-"""Joint labeling (Kruengkrai et al. 2020): a bidirectional LSTM, attention on it, and a learning rate that falls when
-the score on dev no longer rises. Its two heads are `crf_ner` and `sentence_category`."""
+"""Joint labeling (Kruengkrai et al. 2020): a bidirectional LSTM, attention on top of it, and a learning rate that is
+reduced when the score on dev does not improve. Its two heads are `crf_ner` and `sentence_category`."""

@@ -26,37 +26,37 @@ def build_attention_encoder(
     bias: bool = False,
     weight_dropout: float = 0.0,
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Let the tokens of a sentence look at each other (Kruengkrai et al. 2020, Section 2.2):
+    """Apply attention between the tokens of a sentence (Kruengkrai et al. 2020, Section 2.2):
 
         H' = H + dropout(attention(H))
 
-    where the attention is by kind
+    where the attention depends on the kind:
 
-        soft      a weight for every token, found from its vector alone (Equation 4)
+        soft      a weight for every token, computed from its vector alone (Equation 4)
         scaled    multi-head self-attention (Equation 5) whose softmax has the temperature sqrt(d_h / n)
         unscaled  the same with the temperature 1
-        learned   the same with a temperature for every token, found from its vector (Equation 7)
+        learned   the same with a temperature for every token, computed from its vector (Equation 7)
 
-    Registered as `spacy_weakner.AttentionEncoder.v1`; it takes the place of any `tok2vec`, shared or not. The reference
-    "tok2vec" is the encoder below. Equation 7 has a temperature per token and leaves open which: here it is that of the
-    token that looks (a row of QK^T), the same for all heads.
+    Registered as `spacy_weakner.AttentionEncoder.v1`; it can replace any `tok2vec`, shared or not. The reference
+    "tok2vec" is the encoder below. Equation 7 has a temperature per token without specifying which: here it is that of
+    the querying token (a row of QK^T), the same for all heads.
 
-    tok2vec (Model[List[Doc], List[Floats2d]]): Any encoder: H, per Doc (n_tokens, d_h).
+    tok2vec (Model[List[Doc], List[Floats2d]]): Any encoder: H, (n_tokens, d_h) for each Doc.
     kind (str): "soft", "scaled", "unscaled" or "learned".
     heads (int): Number n of heads, which divides d_h; no effect on "soft".
-    dropout (float): Rate of locked dropout on what attention gives, with one mask for all tokens of a sentence.
+    dropout (float): Rate of locked dropout on the output of attention, with one mask for all tokens of a sentence.
     residual (bool): Whether H is added.
-    init_range (Optional[float]): The weights of the attention begin with draws from U(-init_range, init_range); in the
-        paper all parameters of the model do, with 0.1. None: as torch does by default.
-    gate (bool): Multiply what attention gives with a learned number that begins at 0. Then H' begins as H, and an
-        encoder that an earlier stage has trained is not disturbed by attention that is untrained. Not in the paper;
-        docs/evidence/joint.md has what it is worth.
-    bias (bool): Queries, keys, values and outputs have biases; no effect on "soft", which has them. In the paper they
-        have, since it takes "The Annotated Transformer" with its defaults (Section 3.2).
-    weight_dropout (float): Rate of dropout on the weights of the attention, those of the softmax; no effect on "soft".
-        In the paper 0.1, for the same reason.
-    RETURNS (Model[List[Doc], List[Floats2d]]): H', per Doc (n_tokens, d_h).
-    RAISES (WeaknerError): For settings that cannot be.
+    init_range (Optional[float]): Initialize the weights of the attention from U(-init_range, init_range); in the paper
+        this applies to all parameters of the model, with 0.1. None: as torch does by default.
+    gate (bool): Multiply the output of attention by a learned number, initially 0. Then H' is initially equal to H, and
+        untrained attention does not disturb an encoder that an earlier stage has trained. Not in the paper; for its
+        effect see docs/evidence/joint.md.
+    bias (bool): Whether queries, keys, values and outputs have biases; no effect on "soft", which has them. The paper
+        has them, since it uses "The Annotated Transformer" with its defaults (Section 3.2).
+    weight_dropout (float): Rate of dropout on the weights of the softmax; no effect on "soft". In the paper 0.1, for
+        the same reason.
+    RETURNS (Model[List[Doc], List[Floats2d]]): H', (n_tokens, d_h) for each Doc.
+    RAISES (WeaknerError): If a setting is out of range.
     """
     check_choice("kind", kind, (SOFT, *SCALES))
     check_range("heads", heads, 1, None)

@@ -24,21 +24,21 @@ def build_bilstm_encoder(
 
         x_t = W_1 e_t,  h_t = [forward h_t; backward h_t]
 
-    with dropout before and after the LSTM. Registered as `spacy_weakner.BiLSTMEncoder.v1`; it takes the place of any
+    with dropout before and after the LSTM. Registered as `spacy_weakner.BiLSTMEncoder.v1`; it can replace any
     `tok2vec`. Kruengkrai et al. (2020, Section 2.1) set projection_width to the width of their word vectors, dropout to
-    0.5 and init_range to 0.1. (Flair, which they build on, has its first dropout before the projection.)
+    0.5 and init_range to 0.1. (In Flair, which they use, the first dropout is before the projection.)
 
     embed (Model[List[Doc], List[Floats2d]]): Token embeddings, e.g. `spacy.MultiHashEmbed.v2`.
     width (int): Width d_h of the output; each direction has half of it, so it must be even.
     depth (int): Number of layers.
     projection_width (Optional[int]): Width of x_t. None: no projection, x_t = e_t. (The projection has a bias, as in
-        Flair; that of the LSTM could take its place.)
+        Flair; that of the LSTM could replace it.)
     dropout (Optional[float]): Rate of locked dropout, which has one mask for all tokens of a sentence. None: plain
-        dropout, whose rate is `training.dropout`.
-    init_range (Optional[float]): The weights of projection and LSTM begin with draws from U(-init_range, init_range).
-        None: as Thinc and torch do by default.
-    RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors, per Doc (n_tokens, width).
-    RAISES (WeaknerError): For sizes or rates that cannot be.
+        dropout, at the rate `training.dropout`.
+    init_range (Optional[float]): Initialize the weights of projection and LSTM from U(-init_range, init_range). None:
+        as Thinc and torch do by default.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors of each Doc, (n_tokens, width).
+    RAISES (WeaknerError): If a size or rate is out of range.
     """
     if width < 2 or width % 2:
         raise WeaknerError(Errors.WK005.format(setting="width", value=width, expected="a positive even number"))

@@ -1,7 +1,7 @@
-"""The learning rate is lowered where the score on dev no longer rises.
+"""Reduces the learning rate when the score on dev does not improve.
 
-spaCy's learning-rate schedules do not hear of scores. This callback does: it reads the score that spaCy notes in the
-pipeline's meta data at each evaluation, and gets the optimizer from a component, which is handed it at each update.
+spaCy's learning-rate schedules do not depend on scores. This callback does: it reads the score that spaCy stores in the
+pipeline's meta data at each evaluation, and gets the optimizer from a component, to which it is passed at each update.
 """
 
 import math
@@ -12,24 +12,24 @@ from thinc.api import Optimizer
 
 from ..errors import check_range
 
-# A score below this is chance: the guesses of a model that has learned nothing hit something, too.
+# Scores below this are chance: an untrained model also makes some right predictions.
 _BEGUN = 0.01
 
 
 class ReduceOnPlateau:
-    """Callback for `[training.before_update]`: multiply the learning rate by `factor` once more than `patience`
-    evaluations in a row have brought no better score (Kruengkrai et al. 2020, Section 3.2, as Flair does it).
+    """A callback for `[training.before_update]` that multiplies the learning rate by `factor` after more than
+    `patience` consecutive evaluations without a better score (Kruengkrai et al. 2020, Section 3.2, as in Flair).
 
-    When the rate falls below `min_rate` the training is over: the rate becomes 0, and nothing changes any more until
-    `training.patience`, `max_epochs` or `max_steps` ends it. Nothing is lowered as long as every score is below 0.01:
-    learning has not begun. The paper evaluates once an epoch: set `training.eval_frequency` to the number of batches in
-    one, and `training.patience`, which counts updates, to many times that.
+    When the rate falls below `min_rate`, it becomes 0, and weights no longer change until `training.patience`,
+    `max_epochs` or `max_steps` ends the training. The rate is not reduced while all scores are below 0.01, since
+    learning has not begun. The paper evaluates once per epoch: set `training.eval_frequency` to the number of batches
+    in an epoch, and `training.patience`, which counts updates, to many times this number.
 
     score (str): The score to watch, one of [training.score_weights].
-    factor (float): Between 0 and 1.
-    patience (int): Evaluations without a better score that are let pass.
-    min_rate (float): The least learning rate.
-    RAISES (WeaknerError): For settings that cannot be.
+    factor (float): Factor on the learning rate, between 0 and 1.
+    patience (int): Number of evaluations without a better score before a reduction.
+    min_rate (float): The minimum learning rate.
+    RAISES (WeaknerError): If a setting is out of range.
     """
 
     def __init__(self, score: str = "ents_f", factor: float = 0.5, patience: int = 3, min_rate: float = 1e-5) -> None:
@@ -45,11 +45,11 @@ class ReduceOnPlateau:
         self._seen: Any = None
 
     def __call__(self, nlp: Language, args: Dict[str, Any]) -> None:
-        """Look whether there has been an evaluation; spaCy calls this before every update.
+        """Report the score if there was an evaluation; spaCy calls this method before every update.
 
         nlp (Language): The pipeline in training.
         args (Dict[str, Any]): "step" and "epoch".
-        RAISES (ValueError): If there is no such score, or no learning rate to lower.
+        RAISES (ValueError): If there is no such score, or no learning rate to reduce.
         """
         performance = nlp.meta.get("performance")
         if args["step"] == 0:
@@ -62,10 +62,10 @@ class ReduceOnPlateau:
         self._seen = performance
 
     def report(self, score: float) -> None:
-        """Take note of a score, and lower the learning rate if it is time.
+        """Note a score, and reduce the learning rate if necessary.
 
         score (float): Score of an evaluation.
-        RAISES (ValueError): If there is no learning rate to lower.
+        RAISES (ValueError): If there is no learning rate to reduce.
         """
         if self.optimizer is None:
             raise ValueError(
@@ -74,7 +74,7 @@ class ReduceOnPlateau:
             )
         if score > self.best:
             self.best, self.waited = score, 0
-        elif self.best >= _BEGUN:  # there is no plateau before
+        elif self.best >= _BEGUN:  # before that, there is no plateau
             self.waited += 1
         if self.waited > self.patience:
             self.waited = 0

@@ -1,5 +1,5 @@
-"""Encoders as torch modules. Each reads the rows of all sequences, one after the other, and their lengths (none of them
-0), and gives as many rows."""
+"""Encoders as torch modules. Each maps the concatenated rows of all sequences, and their lengths (none of them 0), to
+as many rows."""
 
 from typing import Any, Dict, List, Optional, Tuple, TypeVar
 
@@ -12,7 +12,7 @@ ModuleT = TypeVar("ModuleT", bound=nn.Module)
 
 
 class BiLSTM(nn.Module):
-    """Bidirectional LSTM.
+    """A bidirectional LSTM.
 
     input_width (int): Width of the inputs.
     width (int): Width of the outputs; each direction has half of it.
@@ -34,8 +34,8 @@ class BiLSTM(nn.Module):
 
 
 class SoftAttention(nn.Module):
-    """Tokens weighted by how much each matters to the sentence (Kruengkrai et al. 2020, Equation 4, without its
-    residual):
+    """Soft attention, which weights tokens by their importance in the sentence (Kruengkrai et al. 2020, Equation 4,
+    without its residual):
 
         H (x) a,  a = a~ / sum_j a~_j,  a~ = sigmoid(w_2 g + b_2),  g = tanh(W_3 H^T + b_3)
 
@@ -53,7 +53,7 @@ class SoftAttention(nn.Module):
         # shapes: (n_sentences, length, d_h); (n_sentences, length)
         H, mask = pad(vectors, lengths)
         evidence = self.evidence(torch.tanh(self.hidden(H))).squeeze(-1)
-        # Dividing by the sum is the softmax of the logarithms, which no sigmoid is too small for.
+        # Dividing by the sum equals the softmax of the logarithms, in which small sigmoids do not underflow.
         a = logsigmoid(evidence).masked_fill(~mask, -torch.inf).softmax(-1)
         return (H * a.unsqueeze(-1))[mask]
 
@@ -67,15 +67,15 @@ class SelfAttention(nn.Module):
 
     input_width (int): Width d_h of inputs and outputs.
     heads (int): Number n of heads.
-    scale (str): The temperature delta: "learned" as above, one for each token that looks; "scaled": sqrt(d_h / n);
+    scale (str): The temperature delta: "learned" as above, one for each querying token; "scaled": sqrt(d_h / n);
         "unscaled": 1.
-    bias (bool): The four maps have biases.
-    dropout (float): Rate of dropout on the weights, those of the softmax.
+    bias (bool): Whether the four linear layers have biases.
+    dropout (float): Rate of dropout on the weights of the softmax.
     """
 
     def __init__(self, input_width: int, heads: int, scale: str, bias: bool = False, dropout: float = 0.0) -> None:
         super().__init__()
-        # Not the dropout: the weights are those of a module with any.
+        # Without the dropout, since weights can be loaded with any rate.
         self.kwargs: Dict[str, Any] = {"input_width": input_width, "heads": heads, "scale": scale, "bias": bias}
         self.width = input_width
         self.heads = heads
@@ -92,7 +92,7 @@ class SelfAttention(nn.Module):
         # shapes: (n_sentences, length, d_h); (n_sentences, length)
         H, mask = pad(vectors, lengths)
         Q, K, V = self._split(self.query(H)), self._split(self.key(H)), self._split(self.value(H))
-        # shape: (n_sentences, n, length, length): the token that looks, the token that is looked at
+        # shape: (n_sentences, n, length, length): the querying token, the attended token
         scores = Q @ K.transpose(-1, -2) / self._delta(H)
         weights = scores.masked_fill(~mask[:, None, None, :], -torch.inf).softmax(-1)
         # shape: (n_sentences, length, d_h)
@@ -106,17 +106,17 @@ class SelfAttention(nn.Module):
     def _delta(self, H: Tensor) -> Tensor:
         cap = (self.width / self.heads) ** 0.5
         if self.scale == "learned":
-            # shape: (n_sentences, 1, length, 1): of each token that looks, for all heads
+            # shape: (n_sentences, 1, length, 1): for each querying token, the same for all heads
             return (torch.relu(self.temperature(H)).clamp(max=cap) + 1).unsqueeze(1)
         return H.new_tensor(cap if self.scale == "scaled" else 1.0)
 
 
 def pad(vectors: Tensor, lengths: List[int]) -> Tuple[Tensor, Tensor]:
-    """Put sequences side by side.
+    """Pad sequences.
 
     vectors (Tensor): Shape (n_tokens, width): the rows of all sequences.
-    lengths (List[int]): Tokens of each sequence.
-    RETURNS (Tuple[Tensor, Tensor]): Shape (n_sequences, length, width); and (n_sequences, length): where tokens are.
+    lengths (List[int]): Number of tokens of each sequence.
+    RETURNS (Tuple[Tensor, Tensor]): Shape (n_sequences, length, width); and a mask of tokens, (n_sequences, length).
     """
     padded = pad_sequence(vectors.split(lengths), batch_first=True)
     places = torch.arange(padded.shape[1], device=padded.device)
@@ -124,10 +124,10 @@ def pad(vectors: Tensor, lengths: List[int]) -> Tuple[Tensor, Tensor]:
 
 
 def draw_weights(module: ModuleT, bound: Optional[float]) -> ModuleT:
-    """Draw all weights of a module from U(-bound, bound).
+    """Initialize all weights of a module from U(-bound, bound).
 
     module (ModuleT): The module.
-    bound (Optional[float]): None: leave them as they are.
+    bound (Optional[float]): The bound; None: do not change the weights.
     RETURNS (ModuleT): The module.
     """
     if bound is not None:

@@ -1,4 +1,4 @@
-"""Makes `doc.ents` of the labels of weak sources: by a policy for conflicts, by votes, or by a label model."""
+"""Makes `doc.ents` from the labels of weak sources: by a policy for conflicts, by votes, or by a label model."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -35,13 +35,13 @@ BATCH_SIZE = 256
 
 @dataclass
 class AggregateCounts(Report):
-    """What is counted beside the fields of `Report`.
+    """What is counted, beside the fields of `Report`.
 
-    unlabeled (int): Docs that none of the sources has looked at; all their tokens are missing.
+    unlabeled (int): Docs that no source has labeled; all their tokens are missing.
     gold (int): Docs whose gold entities were moved to the span group "gold".
-    candidates (int): Different candidates (same span and label counted once).
-    missing (int): Tokens about which nothing is known.
-    answers (Counter[str]): Docs that each source has looked at.
+    candidates (int): Distinct candidates (the same span and label counts once).
+    missing (int): Tokens without annotation.
+    answers (Counter[str]): Docs that each source has labeled.
     """
 
     unlabeled: int = 0
@@ -55,13 +55,13 @@ class AggregateCounts(Report):
 
 @dataclass
 class AggregateReport(AggregateCounts):
-    """`AggregateCounts`, and what was learned.
+    """`AggregateCounts`, and the results of the fit.
 
-    source_accuracies (Tuple[SourceAccuracy, ...]): By gold or declared (method "weighted", token by token), or by
-        agreement (method "label_model"). Empty if all shards were finished already.
-    fitted_docs (int): Docs that this was estimated from.
+    source_accuracies (Tuple[SourceAccuracy, ...]): From gold or declarations (method "weighted", token by token), or
+        from agreement (method "label_model"). Empty if all shards were already finished.
+    fitted_docs (int): Docs from which the accuracies were estimated.
     iterations (int): Iterations of the label model.
-    converged (bool): True if these were enough.
+    converged (bool): True if the label model converged.
     """
 
     source_accuracies: Tuple[SourceAccuracy, ...] = ()
@@ -71,7 +71,7 @@ class AggregateReport(AggregateCounts):
 
     @property
     def unanswered(self) -> Tuple[str, ...]:
-        """Sources to use, given or learned about, that have looked at no Doc."""
+        """The sources to use, given or found in the fitted text, that have labeled no Doc."""
         return tuple(source for source, n in self.answers.items() if not n)
 
 
@@ -94,42 +94,42 @@ def aggregate(
     ray: Optional[str] = None,
     progress: bool = False,
 ) -> AggregateReport:
-    """Write `doc.ents` of a corpus from its span groups `weak:<source>`, which stay as they are.
+    """Write `doc.ents` of a corpus from its span groups `weak:<source>`, which are not changed.
 
     Methods:
 
-    - union: all that any source proposes; `policy` decides conflicts (see `aggregation.policies.resolve`);
-    - majority: sources vote, token by token; ties go to the more trusted one (see `aggregation.votes`);
-    - weighted: votes weigh as much as each source is right for that label: on gold, if some is given, else as its
-        declared reliability says;
-    - label_model: no gold is used: how the sources agree tells how good they are (see `aggregation.label_model`).
+    - union: all spans of all sources; `policy` resolves conflicts (see `aggregation.policies.resolve`);
+    - majority: sources vote, token by token; ties go to the more trusted source (see `aggregation.votes`);
+    - weighted: like majority, but votes are weighted by how often each source is right for that label: on gold, if
+      given, else by its declared reliability;
+    - label_model: estimates source accuracies from agreement, without gold (see `aggregation.label_model`).
 
-    The last three take the silence of complete sources for "O" (not where another source proposes a label that they
-    never use), that of others as abstention, and choose among the proposals of the sources. Gold entities of the corpus
-    move to the span group "gold", unused. All tokens of a Doc that none of the sources has looked at are missing.
+    For the last three, a complete source votes "O" outside its spans (unless another source proposes a label that it
+    never uses), other sources abstain there, and entities are selected from the proposed spans. Gold entities move to
+    the span group "gold" and are not used. Tokens of a Doc that no source has labeled are missing.
 
     input_path (Path): A `.spacy` file or a folder of them.
     output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
-    method (str): "union": all that is proposed; "majority": votes; "weighted": votes that weigh as much as the source
-        is accurate; "label_model": learns from agreement alone how accurate each source is.
+    method (str): "union": all proposed spans; "majority": votes; "weighted": votes weighted by the accuracy of each
+        source; "label_model": learns the accuracy of each source from agreement alone.
     policy (Optional[str]): For the method "union": "longest" (the default), "priority", "agreement" or "drop".
     sources (Optional[Sequence[str]]): Sources to use, the most trusted first; None: all, by name.
-    unmatched (Optional[str]): What tokens outside of entities become: "missing" (the default of "union"), "outside", or
-        "confident" (the default of the other methods): "O" if the method gives that at least `min_probability`, else
-        missing. Under the policy "drop" the tokens of dropped candidates are missing in any case.
-    min_probability (float): Least probability of "O" for `unmatched = "confident"`.
-    soft (Optional[bool]): Write the distributions of the method as soft labels; None: those of "label_model".
-    gold (Optional[Path]): For the method "weighted": corpus with gold and labels of the same sources, to estimate the
-        weights from. (Do not measure the result on the same gold.)
-    fit_on (Optional[Path]): Labeled text that "label_model" is fitted on, so that dev and test are labeled
-        by what was learned there and no Doc of theirs is learned from; None: the input. Sources that are not in it are
-        not used, and sources that are in it need not have looked at the input: see `AggregateReport.answers`.
-    max_docs (int): Docs that the label model is fitted on at most, drawn by a hash of their contents. All are labeled.
+    unmatched (Optional[str]): Annotation of tokens outside entities: "missing" (the default of "union"), "outside", or
+        "confident" (the default of the other methods): "O" if its probability is at least `min_probability`, else
+        missing. Under the policy "drop", the tokens of dropped candidates are always missing.
+    min_probability (float): Minimum probability of "O" for `unmatched = "confident"`.
+    soft (Optional[bool]): Write the method's distributions as soft labels; None: only for "label_model".
+    gold (Optional[Path]): For the method "weighted": corpus with gold and labels of the same sources, from which the
+        weights are estimated. (Do not evaluate the result on the same gold.)
+    fit_on (Optional[Path]): Labeled text that "label_model" is fitted on, so that dev and test can be labeled without
+        being fitted on; None: the input. Sources missing there are not used; sources found there need not have labeled
+        the input: see `AggregateReport.answers`.
+    max_docs (int): Maximum number of Docs to fit on, drawn by a hash of their contents. All Docs are labeled.
     seed (int): Seed of that draw.
-    workers, ray: See `runtime.executor.Executor`. What the method has to learn is learned here.
-    progress (bool): Show how far it has come.
-    RETURNS (AggregateReport): The counts, and what was learned.
-    RAISES (WeaknerError): For missing input, input without weak labels, and unusable settings.
+    workers, ray: See `runtime.executor.Executor`. The method itself is fitted in this process.
+    progress (bool): Show progress.
+    RETURNS (AggregateReport): The counts, and the results of the fit.
+    RAISES (WeaknerError): For missing input, input without weak labels, and invalid settings.
     """
     input_path = Path(input_path)
     executor = Executor(workers, ray)
@@ -145,7 +145,7 @@ def aggregate(
     else:
         unmatched, soft = unmatched or "confident", method == "label_model" if soft is None else soft
         settings.update(unmatched=unmatched, min_probability=min_probability, soft=soft, max_docs=max_docs, seed=seed)
-        # What was learned depends on the whole corpus, so a change to one shard concerns all.
+        # The fit depends on the whole corpus, so a change to one shard affects all.
         settings["corpus"] = _hash_corpus(input_path)
         gold = Path(gold) if gold is not None and method == "weighted" else None
         settings["gold"] = None if gold is None else _hash_corpus(gold)
@@ -175,13 +175,13 @@ def _make_part(
 
 
 def _hand_over(stage: "Aggregation", input_path: Path, output_path: Path, folder: Path) -> MakePart:
-    """Fit the method once, for all that make the shards."""
+    """Fit the method once for all processes that make shards."""
     stage.open()
     return partial(_make_part, stage.settings, input_path, output_path, stage.method)
 
 
 def _hash_corpus(path: Path) -> str:
-    # The contents of the files, in any order and under any names.
+    # The contents of the files, regardless of their order and names.
     return hash_text("\n".join(sorted(hash_file(file_) for file_ in corpus_files(path))))
 
 
@@ -204,7 +204,7 @@ def _check_method(method: str, **settings: Any) -> None:
 
 
 def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:
-    # Beforehand, so that no output is made of a corpus without labels; reading stops as soon as all is seen.
+    # First, so that no output is made for a corpus without labels; reading stops when all sources are found.
     if sources is not None and (not sources or len(set(sources)) < len(sources)):
         expected = "at least one source, each once"
         raise WeaknerError(Errors.WK005.format(setting="sources", value=tuple(sources), expected=expected))
@@ -231,7 +231,7 @@ class Aggregation(Stage[AggregateCounts]):
         self.method: Optional[Method] = None
 
     def _begin(self, doc: Doc, sources: Iterable[str]) -> None:
-        """Put gold aside, and count which sources have looked at a Doc."""
+        """Move gold aside, and count which sources have labeled a Doc."""
         self.stats.gold += keep_gold(doc)
         for source in sources:
             self.stats.answers[source] += weak.weak_group(source) in doc.spans
@@ -247,7 +247,7 @@ class Aggregation(Stage[AggregateCounts]):
         set_entities(doc, entities, known)
         weak.add_ids(doc, sources)
         weak.set_weak(doc)
-        # What was estimated, completed or suspected of earlier labels does not hold for these.
+        # Estimates, completed tags and suspicions of earlier labels do not apply to the new ones.
         weak.set_confidence(doc, None)
         weak.set_tags(doc, None)
         weak.set_soft_labels(doc, soft)
@@ -259,7 +259,7 @@ class Aggregation(Stage[AggregateCounts]):
 
 
 class Proposals(Aggregation):
-    """Takes all that any source proposes; a policy decides conflicts."""
+    """The stage that takes all spans of all sources; a policy resolves conflicts."""
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         policy, sources = self.settings["policy"], self.settings["sources"]
@@ -279,7 +279,7 @@ class Proposals(Aggregation):
 
 
 class Distributions(Aggregation):
-    """Takes the most probable entities by votes or a label model. `fit` gives the method."""
+    """The stage that selects the most probable entities by votes or a label model. `fit` returns the method."""
 
     def __init__(self, settings: Dict[str, Any], fit: Callable[[], Method]) -> None:
         super().__init__(settings)

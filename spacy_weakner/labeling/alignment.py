@@ -1,6 +1,6 @@
-"""Mentions that a row of imported labels names, and their places in a Doc.
+"""Alignment of the mentions in a row of imported labels with the tokens of a Doc.
 
-Row and Doc hold the same text, but perhaps with other tokens, case and white space. So positions are counted in
+Row and Doc hold the same text, but may differ in tokens, case and white space. Positions are therefore counted in
 letters: characters of the text without case and white space.
 """
 
@@ -23,20 +23,20 @@ _LARGEST = 1e300
 
 
 class Mention(NamedTuple):
-    """A label of a place, or of a phrase wherever it stands: then `start` and `end`, which count letters, are 0."""
+    """A label of a position, in letters, or of every occurrence of a phrase (`start` and `end` are then 0)."""
 
     label: str
     score: Optional[float]
     phrase: Optional[str]
     start: int
     end: int
-    item: Any  # the part of the row, for messages
+    item: Any  # the item of the row, for messages
 
 
 class Alignment(NamedTuple):
-    """Spans of a Doc, with a score for each, and with ids of concepts where there are any. `misaligned` counts mentions
-    that were left out since they do not end at token borders, `not_found` phrases that are not in the Doc. `is_whole`
-    is True if these change nothing; None if there are none."""
+    """Spans of a Doc, with a score for each, and concept ids where there are any. `misaligned` counts the mentions left
+    out because they do not end at token boundaries, `not_found` the phrases that do not occur in the Doc. `is_whole` is
+    True if these losses do not affect the result; None: True if there are none."""
 
     entities: List[Entity]
     scores: List[Optional[float]]
@@ -47,7 +47,7 @@ class Alignment(NamedTuple):
 
 
 def row_text(row: Row) -> Optional[str]:
-    """The letters of a row's text or tokens; None if it has neither. Raises a `RowError` if they are malformed."""
+    """Return the letters of a row's text or tokens, or None without either. Raise a `RowError` if malformed."""
     text, tokens = row.get("text"), row.get("tokens")
     if text is None and tokens is None:
         return None
@@ -60,11 +60,11 @@ def row_text(row: Row) -> Optional[str]:
 
 
 def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
-    """Read what a row names under "weak_ents" (of several sources that of `source`), or else under one of "ents",
-    "spans" and "entities"; None if the list is null: nobody has looked. An item is `[start, end, label]`, perhaps with
-    a score; an object with "start", "end", "label" (or "type", "entity_group") and perhaps "score"; or a phrase: an
-    object with "text" (or "phrase", "word") and "label", or `[phrase, label]`. Offsets count characters of "text", or
-    "tokens", of which the row has one."""
+    """Read the mentions of a row: from "weak_ents" (with several sources, from `source`), or else from one of "ents",
+    "spans" and "entities". Return None if the list is null: the source did not label the text. An item is
+    `[start, end, label]`, optionally with a score; an object with "start", "end", "label" (or "type", "entity_group")
+    and optionally "score"; or a phrase: an object with "text" (or "phrase", "word") and "label", or `[phrase, label]`.
+    Offsets count characters of "text", or "tokens", of which the row must have exactly one."""
     items, what = _find_list(row, source)
     if items is None:
         return None
@@ -89,13 +89,13 @@ def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
 
 
 def align_mentions(doc: Doc, mentions: Sequence[Mention], misaligned: str) -> Alignment:
-    """Find mentions in a Doc, in their order. A phrase is found wherever it begins and ends at token borders: in its
-    own case, or if it is nowhere in that, in any case. A place that does not end at token borders is treated as `align`
-    says, or is a `RowError` ("error")."""
+    """Align mentions with a Doc, in their order. A phrase matches wherever it begins and ends at token boundaries: in
+    its own case or, without such a match, in any case. A position that does not end at token boundaries is handled as
+    in `align`, or raises a `RowError` if `misaligned` is "error"."""
     found = Alignment([], [])
     words = [token.text for token in doc] if mentions else []
     letters = letter_borders(words)
-    # Case can change how many letters there are, so each form of the text has its own borders.
+    # Case folding can change the number of letters, so each form of the text has its own borders.
     cased = [0, *accumulate(len("".join(word.split())) for word in words)]
     exact, folded = "".join("".join(words).split()), sentence_key("".join(words))
     lost = absent = 0
@@ -108,7 +108,7 @@ def align_mentions(doc: Doc, mentions: Sequence[Mention], misaligned: str) -> Al
             place = align(letters, mention.start, mention.end, misaligned)
             if place is None and misaligned == "error":
                 raise RowError(
-                    f"{show(mention.item)} does not begin and end at token borders of the document. Choose another "
+                    f"{show(mention.item)} does not begin and end at token boundaries of the document. Choose another "
                     "tokenizer for the corpus, or drop, expand or contract such spans (misaligned)"
                 )
             places = [] if place is None else [place]
@@ -119,14 +119,14 @@ def align_mentions(doc: Doc, mentions: Sequence[Mention], misaligned: str) -> Al
 
 
 def letter_borders(pieces: Iterable[str]) -> List[int]:
-    """How many letters come before each border between pieces of a text: one number more than pieces."""
+    """Return the number of letters before each border between the pieces of a text: one more than there are pieces."""
     return [0, *accumulate(len(sentence_key(piece)) for piece in pieces)]
 
 
 def align(borders: Sequence[int], start: int, end: int, misaligned: str) -> Optional[Tuple[int, int]]:
-    """Find the tokens of a place: its first letter, and the one behind the last. White-space tokens at its edges are
-    not part of it. Where it does not end at token borders (the `letter_borders` of the tokens), there is none, unless
-    it is to "expand" to the tokens that it touches or to "contract" to those that it covers."""
+    """Return the tokens of a position, given by its first letter and the letter after its last, without white-space
+    tokens at the edges. If it does not end at token boundaries (the `letter_borders` of the tokens), return None,
+    unless `misaligned` is "expand" (to the tokens that it touches) or "contract" (to the tokens that it covers)."""
     first = bisect_right(borders, start) - 1
     last = bisect_left(borders, end)
     if (borders[first] == start and borders[last] == end) or misaligned == "expand":
@@ -169,7 +169,7 @@ def _find_list(row: Row, source: str) -> Tuple[Any, str]:
 
 
 def _parts(item: Any, what: str) -> Tuple[Any, Any, Any, Any, Any]:
-    """Start, end, phrase, label and score of an item, unchecked."""
+    """Return start, end, phrase, label and score of an item, unchecked."""
     if isinstance(item, list) and 2 <= len(item) <= 4:
         if isinstance(item[0], str) and len(item) < 4:
             return None, None, item[0], item[1], item[2] if len(item) == 3 else None
@@ -187,7 +187,7 @@ def _parts(item: Any, what: str) -> Tuple[Any, Any, Any, Any, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    # JSON can spell numbers that no float holds, like 1e999.
+    # JSON can represent numbers that no float can hold, like 1e999.
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 

@@ -1,6 +1,6 @@
-"""Labels made elsewhere (by an LLM, by GLiNER, by hand), put onto the Docs of a corpus.
+"""Labels made elsewhere (by an LLM, by GLiNER, by hand), aligned with the Docs of a corpus.
 
-The file is JSONL in any order; rows are found by "id", or by their text. They are put into a database of SQLite, which
+The file is JSONL in any order; rows are found by "id" or by their text. They are stored in an SQLite database, which
 processes share.
 """
 
@@ -38,18 +38,18 @@ _FIND = "SELECT line, row FROM keys JOIN rows USING (line) WHERE key = ? ORDER B
 
 
 class Lookup(NamedTuple):
-    """The row of a Doc."""
+    """The row found for a Doc."""
 
-    found: Optional[Alignment]  # None: there is none
-    other_text: bool = False  # the row with the Doc's id was passed over because it has another text
+    found: Optional[Alignment]  # None: no row
+    other_text: bool = False  # the row with the Doc's id was skipped because it has another text
 
 
 class FileLabeler(Labeler[F]):
-    """Finds the rows of a file. Of several rows for a Doc the first in the file counts."""
+    """A labeler that looks up rows of a file. Of several rows for a Doc, the first in the file is used."""
 
     def __init__(self, source: F, nlp: Language, folder: Path, key: str) -> None:
         super().__init__(source, nlp, folder, key)
-        # Nothing writes to it any more; this works on file systems without locks.
+        # The database is no longer written to; this mode works on file systems without locks.
         uri = (folder / f"{key}.sqlite").resolve().as_uri()
         self._rows = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
 
@@ -69,7 +69,7 @@ class FileLabeler(Labeler[F]):
 
     @classmethod
     def row_keys(cls, source: F, row: Row) -> List[str]:
-        """The keys under which a row is found; none if it states that nobody has looked. Checks the whole row."""
+        """Return the keys under which a row is found, or none if its labels are null. The whole row is checked."""
         mentions = read_mentions(row, source.name)
         id_, text = read_identifier(row.get("id")), row_text(row)
         if id_ is None and text is None:
@@ -89,7 +89,7 @@ class FileLabeler(Labeler[F]):
             yield lookup.found
 
     def look_up(self, doc: Doc) -> Lookup:
-        """Find the row of a Doc."""
+        """Return the row of a Doc, by id or else by text."""
         text, id_ = sentence_key(doc.text), get_id(doc)
         found = None if id_ is None else next(self._rows_of(_id_key(id_)), None)
         other_text = found is not None and row_text(found[1]) not in (None, text)
@@ -114,8 +114,8 @@ class FileLabeler(Labeler[F]):
 
 
 class AnswersLabeler(FileLabeler[AnswersSource]):
-    """Lets the samples of a prompt vote: every row that `ask` has written is one. Texts without a completion that could
-    be parsed count as not looked at."""
+    """A labeler in which the samples of a prompt vote; each row written by `ask` is one sample. If no completion of a
+    text could be parsed, the source abstains."""
 
     @classmethod
     def prepare(cls, source: AnswersSource, nlp: Language, folder: Path, key: str) -> None:
@@ -145,14 +145,14 @@ class AnswersLabeler(FileLabeler[AnswersSource]):
         return Lookup(_agreement(samples) if samples else None)
 
     def counts(self) -> SourceCounts:
-        return SourceCounts(rows=super().counts().rows)  # the samples of a text are no repetition
+        return SourceCounts(rows=super().counts().rows)  # the samples of a text are not repetitions
 
 
 def vote(samples: Sequence[Sequence[Entity]]) -> Tuple[List[Entity], List[float]]:
-    """Let samples vote, in two steps: mentions first, then their types (Xie et al., EMNLP 2023,
-    https://arxiv.org/abs/2310.10035). Gives every mention of any sample, in the order of the text, with the label that
-    most of those name that have it (in a draw the one that was named first), and the share of all samples that have it,
-    with whichever label."""
+    """Aggregate samples by two-stage voting: first mentions, then types (Xie et al., EMNLP 2023,
+    https://arxiv.org/abs/2310.10035). Return each mention of any sample, in text order, with the label that most of the
+    samples with this mention assign (in a tie, the one named first), and the share of all samples that have the
+    mention, with any label."""
     labels: Dict[Tuple[int, int], Counter[str]] = {}
     found: Counter[Tuple[int, int]] = Counter()
     for sample in samples:
@@ -161,7 +161,7 @@ def vote(samples: Sequence[Sequence[Entity]]) -> Tuple[List[Entity], List[float]
         for start, end, label in unique:
             labels.setdefault((start, end), Counter())[label] += 1
     places = sorted(labels)
-    # Of equal counts, most_common gives the one that came first.
+    # Of equal counts, most_common returns the first.
     entities = [(*place, labels[place].most_common(1)[0][0]) for place in places]
     return entities, [found[place] / len(samples) for place in places]
 
@@ -174,13 +174,13 @@ def _agreement(samples: List[Alignment]) -> Alignment:
         [*scores],
         misaligned=sum(sample.misaligned for sample in samples),
         not_found=sum(sample.not_found for sample in samples),
-        # What was lost in fewer samples could not have won.
+        # Mentions lost in fewer samples could not have won the vote.
         is_whole=n_lossy < MAJORITY * len(samples),
     )
 
 
 def _is_torn(path: Path) -> bool:
-    """True if a killed process has left the last row unfinished."""
+    """Return True if a killed process left the last row unfinished."""
     if path.suffix.lower() == ".gz":
         return False
     with path.open("rb") as lines:

@@ -1,7 +1,8 @@
-"""Lets weak sources label a corpus: term lists, pipelines, patterns, imported labels, all in one pass.
+"""Labels a corpus with weak sources: term lists, pipelines, patterns and imported labels, all in one pass.
 
-`label` reads the declarations of sources (`sources.py`) and runs the stage `Label` over the shards, here or in workers.
-For each source the stage has a labeler (`labelers.py`; `imported.py` and `alignment.py` for labels made elsewhere).
+`label` reads the declarations of sources (`sources.py`) and runs the stage `Label` on the shards, in this process or in
+workers. The stage has one labeler per source (`labelers.py`; `imported.py` and `alignment.py` for labels made
+elsewhere).
 """
 
 import json
@@ -73,45 +74,44 @@ def label(
     progress: bool = False,
     **settings: Any,
 ) -> LabelReport:
-    """Write the span group `weak:<source>` of each source to every Doc of a corpus. Other groups and `doc.ents` stay as
-    they are.
+    """Write the span group `weak:<source>` of each source to every Doc of a corpus. Other groups and `doc.ents` are not
+    changed.
 
-    Finished shards are skipped when the same command runs again. The result does not depend on how many workers and
-    parts made it.
+    Finished shards are skipped when the same command runs again. The result does not depend on the number of workers
+    and parts.
 
-    input_path (Path): A corpus in any format: a file or a folder. Raw text and rows are cut into shards; what
-        is neither and no `.spacy` file is one shard.
-    output_path (Path): A `.spacy` file, or a folder where every `.spacy` shard keeps its name.
+    input_path (Path): A corpus in any format: a file or a folder. Raw text and rows are cut into shards; files in
+        formats other than these and `.spacy` become one shard.
+    output_path (Path): A `.spacy` file, or a folder in which each `.spacy` shard keeps its name.
     sources (Optional[Union[Path, str, Mapping[str, Any]]]): Declarations of sources: a file in spaCy's config syntax,
         or settings by name, like {"drugs": {"terms": "drugs.csv"}}; see `sources.Source`.
     terms (Optional[Path]): Or a single source: a term list, looked up by a `gazetteer_ruler`.
-    pipeline (Optional[Union[Path, str]]): Or a pipeline: its folder or name. It gets the bare tokens of each
-        Doc.
+    pipeline (Optional[Union[Path, str]]): Or a pipeline: its folder or name. It gets the bare tokens of each Doc.
     source (Optional[str]): Name of the single source; None: "gazetteer" for terms, and for a pipeline the last part of
         its path or name.
     lang, tokenizer: See `convert`. They split raw text, and the terms.
     sentences (bool): Split text without annotations into sentences.
-    exclude (Sequence[Path]): Corpora in any format, such as dev and test, whose sentences are to be left out.
-        Sentences are equal if they differ only in case and white space.
+    exclude (Sequence[Path]): Corpora in any format, such as dev and test, whose sentences are left out. Sentences are
+        equal if they differ only in case and white space.
     only_matched (bool): Leave out Docs without a match of any source.
     shard_size (int): Lines of raw text or rows per shard.
-    shard (Optional[str]): "i/n": make only every n-th shard, from the i-th (counted from 1) on. Run all parts, on one
-        machine or several; then once without `shard`, which checks the whole and sums up.
+    shard (Optional[str]): "i/n": make only every n-th shard, starting with the i-th (counted from 1). Run all parts, on
+        one or several machines, and then once without `shard`, which checks the output and sums up.
     workers (int): Number of processes on this machine.
     ray (Optional[str]): Address of a Ray cluster whose machines make the shards; "auto": that of RAY_ADDRESS, or this
-        machine alone. They all must see input, sources and output under the same paths. With a `gpu_id` each part asks
-        for a GPU.
+        machine alone. All machines must see input, sources and output under the same paths. With a `gpu_id`, each part
+        requests a GPU.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
-    progress (bool): Show how far it has come.
+    progress (bool): Show progress.
     **settings (Any): Settings of the single source, such as `attr` and `reliability`; see `sources.Source`.
     RETURNS (LabelReport): What was labeled.
-    RAISES (WeaknerError): For malformed, empty or missing input, for unusable settings, if a worker fails, and if a
-        pipeline writes span groups but not what was to be taken, or never writes the group that was to be taken.
+    RAISES (WeaknerError): For malformed, empty or missing input, for invalid settings, if a worker fails, and if a
+        pipeline writes span groups but not the requested labels, or never writes the requested group.
     """
     if sum(given is not None for given in (sources, terms, pipeline)) != 1:
         raise WeaknerError(Errors.WK303)
     settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
-    # A default states nothing. (Which one "complete" has depends on the kind of source.)
+    # A default declares nothing. (The default of "complete" depends on the kind of source.)
     usual = {**defaults(), "complete": ...}
     settings = {key: value for key, value in settings.items() if value != usual.get(key, ...)}
     if sources is not None:
@@ -160,7 +160,7 @@ def _single_source(
 
 @dataclass(frozen=True)
 class LabelConfig:
-    """All that a worker needs; see `label`."""
+    """Everything that a worker needs; see `label`."""
 
     input_path: Path
     output_path: Path
@@ -173,13 +173,13 @@ class LabelConfig:
     gpu_id: int
 
     def settings(self) -> Dict[str, Any]:
-        """What the result depends on besides the input. (A shard's size shows in its input.)"""
+        """Return the settings that the result depends on, besides the input. (A shard's size shows in its input.)"""
         settings = {key: getattr(self, key) for key in ("sentences", "only_matched")}
         sources, exclude = [source.settings() for source in self.sources], [hash_path(path) for path in self.exclude]
         return {**self.language._asdict(), **settings, "sources": sources, "exclude": exclude}
 
     def inputs(self, nlp: Language) -> List[ShardInput]:
-        """What the shards are made from."""
+        """Return the inputs of the shards."""
         reading = Reading(sentences=self.sentences)
         return corpus_inputs(self.input_path, nlp, reading, shard_size=self.shard_size)
 
@@ -187,7 +187,7 @@ class LabelConfig:
         return Shards(Label.name, self.input_path, self.output_path, self.inputs(nlp), part)
 
     def keyed_sources(self) -> Iterator[Tuple[str, Source]]:
-        """The sources, with the name of what is prepared for each."""
+        """Yield the sources, each with the name of its prepared files."""
         for number, source in enumerate(self.sources, start=1):
             yield f"source-{number}", source
 
@@ -200,8 +200,8 @@ class LabelConfig:
 
 
 class Label(Stage[LabelCounts]):
-    """The stage. `nlp` has the tokenizer that splits terms, and gets rulers; `folder` is what `LabelConfig.prepare` has
-    filled (None: that is done when it is opened)."""
+    """The stage. `nlp` has the tokenizer that splits terms, and gets the rulers. `folder` was filled by
+    `LabelConfig.prepare`; None: it is filled when the stage is opened."""
 
     name = "label"
     report = LabelCounts
@@ -253,7 +253,7 @@ class Label(Stage[LabelCounts]):
 
 
 def _batches(docs: Iterable[Doc]) -> Iterator[List[Doc]]:
-    """Batches in which documents are whole."""
+    """Yield batches that do not split documents."""
     batch: List[Doc] = []
     for sentences in group_documents(docs):
         batch += sentences

@@ -1,4 +1,4 @@
-"""What each kind of weak source runs, and how the spans that it finds become its span group."""
+"""The labelers of all kinds of weak sources, and how the spans that they find become span groups."""
 
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -33,21 +33,20 @@ from .alignment import Alignment
 from .report import SourceCounts
 from .sources import CorpusSource, PatternSource, PipelineSource, ScoredSource, Source, TermSource
 
-# Where the rulers of patterns leave their spans.
+# The span group to which the rulers of patterns write.
 _PATTERN_SPANS = "spacy_weakner.spans"
 S = TypeVar("S", bound=Source)
 
 
 class Labeler(ABC, Generic[S]):
-    """Runs a source over Docs. To make one, `prepare` must have run before, in this process or another.
+    """A labeler that runs a source on Docs. `prepare` must have run before one is created, in this process or another.
 
-    source (Source): The source.
-    nlp (Language): The pipeline that `prepare` has got.
-    folder (Path): The folder that it has filled.
-    key (str): Name of what belongs to the source there: its own may hold what no file name can.
+    nlp (Language): The pipeline that was passed to `prepare`.
+    folder (Path): The folder that `prepare` has filled.
+    key (str): Name of the source's files there: the name of the source may not be a valid file name.
     """
 
-    # The pipeline that it runs, if that is its own.
+    # The pipeline that it runs, if it has one of its own.
     nlp: Optional[Language] = None
 
     def __init__(self, source: S, nlp: Language, folder: Path, key: str) -> None:
@@ -55,11 +54,10 @@ class Labeler(ABC, Generic[S]):
 
     @classmethod
     def prepare(cls, source: S, nlp: Language, folder: Path, key: str) -> None:
-        """Do what is expensive, once for all processes.
+        """Do the expensive work, once for all processes.
 
-        source (Source): The source.
-        nlp (Language): A blank pipeline, which may get a component called `key`.
-        folder (Path): May get files whose names begin with `key`.
+        nlp (Language): A blank pipeline, to which a component named `key` may be added.
+        folder (Path): Folder for files whose names begin with `key`.
         key (str): See above.
         RAISES (WeaknerError): If something cannot be read.
         """
@@ -68,24 +66,23 @@ class Labeler(ABC, Generic[S]):
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterable[Optional[Alignment]]:
         """Find spans, without writing them.
 
-        docs (List[Doc]): The Docs.
         stats (SourceCounts): Where to count.
-        YIELDS (Optional[Alignment]): The spans of each Doc; None if the source has not looked at it.
+        YIELDS (Optional[Alignment]): The spans of each Doc; None if the source did not label it.
         """
 
     def counts(self) -> SourceCounts:
-        """What is known before a shard is labeled."""
+        """Return the counts that are known before a shard is labeled."""
         return SourceCounts()
 
     def close(self) -> None:
         """Close files."""
 
     def declared(self, doc: Doc) -> Dict[str, Any]:
-        """What the source states of itself, for a Doc as it was before: arguments of `corpus.weak.set_source`."""
+        """Return the source's declarations for a Doc not yet labeled: arguments of `corpus.weak.set_source`."""
         return {"reliability": self.source.reliability, "complete": self.source.complete}
 
     def label(self, docs: List[Doc], stats: SourceCounts) -> None:
-        """Write what the source finds to its span group, each span once."""
+        """Write the spans that the source finds to its span group, each span once."""
         for doc, found in zip(docs, self.find(docs, stats), strict=True):
             if found is None:
                 stats.docs_without_row += 1
@@ -99,12 +96,12 @@ class Labeler(ABC, Generic[S]):
             best, ids = self._selected(found, stats)
             entities = sorted(best)
             scores = [best[entity] for entity in entities]
-        elif not isinstance(self.source, TermSource):  # whose matches are in order, each once
+        elif not isinstance(self.source, TermSource):  # matches of terms are in order, each once
             entities = sorted({*entities})
         if scores is not None and all(score is None for score in scores):
             scores = None
         declared = self.declared(doc)
-        # Where something was lost, silence may stand for that.
+        # If something was lost, a token without a label may belong to it.
         is_whole = not (found.misaligned or found.not_found) if found.is_whole is None else found.is_whole
         declared["complete"] = declared["complete"] and is_whole
         set_source(doc, self.source.name, entities, scores, ids=ids, **declared)
@@ -113,7 +110,7 @@ class Labeler(ABC, Generic[S]):
     def _selected(
         self, found: Alignment, stats: SourceCounts
     ) -> Tuple[Dict[Entity, Optional[float]], Dict[Entity, List[str]]]:
-        """Spans that labels and scores allow, by the names that labels are to have: best scores, and ids."""
+        """Return the spans that pass the filters for labels and scores, with renamed labels: best scores, and ids."""
         labels = self.source.labels
         min_score = self.source.min_score if isinstance(self.source, ScoredSource) else None
         best: Dict[Entity, Optional[float]] = {}
@@ -133,7 +130,7 @@ class Labeler(ABC, Generic[S]):
 
 
 class TermLabeler(Labeler[TermSource]):
-    """Looks up a term list with a `gazetteer_ruler`."""
+    """A labeler that looks up a term list with a `gazetteer_ruler`."""
 
     def __init__(self, source: TermSource, nlp: Language, folder: Path, key: str) -> None:
         super().__init__(source, nlp, folder, key)
@@ -159,7 +156,7 @@ class TermLabeler(Labeler[TermSource]):
 
 
 class PatternLabeler(Labeler[PatternSource]):
-    """Runs patterns with a `span_ruler`."""
+    """A labeler that runs patterns with a `span_ruler`."""
 
     def __init__(self, source: PatternSource, nlp: Language, folder: Path, key: str) -> None:
         super().__init__(source, nlp, folder, key)
@@ -176,7 +173,7 @@ class PatternLabeler(Labeler[PatternSource]):
             if line.strip():
                 try:
                     patterns.append(_check_pattern(parse_json(line), probe))
-                except Exception as error:  # spaCy's matcher raises many kinds for a bad pattern or regex
+                except Exception as error:  # spaCy's matcher raises many kinds of errors for a bad pattern or regex
                     path = f"{source.path}, line {number}"
                     reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
                     raise WeaknerError(Errors.WK310.format(path=path, source=source.name, reason=reason)) from error
@@ -185,7 +182,7 @@ class PatternLabeler(Labeler[PatternSource]):
         ruler.add_patterns(patterns)
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Alignment]:
-        # On copies: patterns could ask for entities, which may be gold. White space is layout, as it is for terms.
+        # On copies, since patterns could refer to entities, which may be gold. White space is layout, as for terms.
         for parts in [split_doc(bare_copy(doc)) for doc in docs]:
             copies = self._ruler.pipe(part.doc for part in parts)
             entities = merge_entities(parts, (group_entities(copy, _PATTERN_SPANS) for copy in copies))
@@ -193,7 +190,7 @@ class PatternLabeler(Labeler[PatternSource]):
 
 
 def _check_pattern(row: Any, probe: Doc) -> Dict[str, Any]:
-    """Try a row of spaCy's rulers, so that an error can name its line."""
+    """Check a row of spaCy's rulers, so that an error can name its line."""
     if not isinstance(row, dict) or not isinstance(row.get("label"), str) or not row["label"].strip():
         raise ValueError('expected {"label": ..., "pattern": ...}')
     pattern = row.get("pattern")
@@ -207,7 +204,7 @@ def _check_pattern(row: Any, probe: Doc) -> Dict[str, Any]:
 
 
 class PipelineLabeler(Labeler[PipelineSource]):
-    """Runs a pipeline."""
+    """A labeler that runs a pipeline."""
 
     def __init__(self, source: PipelineSource, nlp: Language, folder: Path, key: str) -> None:
         super().__init__(source, nlp, folder, key)
@@ -215,7 +212,7 @@ class PipelineLabeler(Labeler[PipelineSource]):
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Alignment]:
         wanted = self.source.spans_key
-        # Bare copies, since components respect entities that are there, so that gold would come back as a prediction.
+        # Bare copies, since components keep existing entities, so that gold would be returned as a prediction.
         for doc in self.nlp.pipe(bare_copy(doc, self.nlp.vocab) for doc in docs):
             stats.groups.update(key for key, group in doc.spans.items() if len(group) and key != wanted)
             if wanted is not None:
@@ -226,7 +223,7 @@ class PipelineLabeler(Labeler[PipelineSource]):
 
 
 class CorpusLabeler(Labeler[CorpusSource]):
-    """Takes the labels that the corpus brings along under the name of the source."""
+    """A labeler that uses the labels stored in the corpus under the name of the source."""
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Optional[Alignment]]:
         group = weak_group(self.source.name)

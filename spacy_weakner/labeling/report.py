@@ -1,4 +1,4 @@
-"""What `label` counts and reports."""
+"""Counts and reports of `label`."""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, fields
@@ -17,23 +17,23 @@ from .sources import PipelineSource, Source
 
 @dataclass
 class SourceCounts(Statistics):
-    """Counts of a source; rows are those of its file."""
+    """Counts of a source. Rows are those of its file."""
 
     spans: "Counter[str]" = field(default_factory=Counter)  # by label
-    left_out: "Counter[str]" = field(default_factory=Counter)  # spans whose label `labels` does not name, by label
-    low_scores: int = 0  # spans left out since their score is lower than `min_score`
-    misaligned: int = 0  # imported spans left out since they do not fit the tokens
-    not_found: int = 0  # imported phrases that are not in their Docs
-    docs_with_row: int = 0  # of its file
-    docs_without_row: int = 0  # they have no group of this source
-    other_text: int = 0  # Docs that share their identifier with a row of another text, which was passed over
-    # Docs with spans in another group than the one to take, per group; for labels of the corpus those of other sources.
+    left_out: "Counter[str]" = field(default_factory=Counter)  # spans whose label is not in `labels`, by label
+    low_scores: int = 0  # spans left out because their score is lower than `min_score`
+    misaligned: int = 0  # imported spans left out because they do not fit the tokens
+    not_found: int = 0  # imported phrases that do not occur in their Docs
+    docs_with_row: int = 0  # Docs with a row in the file of the source
+    docs_without_row: int = 0  # Docs without one; they have no group of this source
+    other_text: int = 0  # Docs that share their identifier with a row of another text, which was skipped
+    # Docs with spans in groups other than the requested one, per group; for corpus labels, groups of other sources.
     groups: "Counter[str]" = field(default_factory=Counter)
-    repeated_rows: int = 0  # with the identifier (or, without one, the text) of an earlier row, which counts
+    repeated_rows: int = 0  # with the identifier (or, without one, the text) of an earlier row, which is used
     rows: int = 0  # without repeated ones
 
     def add(self, other: "SourceCounts") -> None:
-        # All shards count the same rows of the file itself.
+        # All shards count the same rows of the file.
         rows, repeated = max(self.rows, other.rows), max(self.repeated_rows, other.repeated_rows)
         super().add(other)
         self.rows, self.repeated_rows = rows, repeated
@@ -41,10 +41,10 @@ class SourceCounts(Statistics):
 
 @dataclass
 class LabelCounts(RowCounts, Report):
-    """What is counted beside the fields of `RowCounts` and `Report`."""
+    """What is counted, beside the fields of `RowCounts` and `Report`."""
 
     excluded: int = 0  # Docs left out because an excluded corpus holds the same sentence
-    unmatched: int = 0  # Docs without a match; they are written too, unless `only_matched` is set
+    unmatched: int = 0  # Docs without a match; they are also written, unless `only_matched` is set
     by_source: DefaultDict[str, Annotated[SourceCounts, Field(default_factory=SourceCounts)]] = field(
         default_factory=lambda: defaultdict(SourceCounts)
     )
@@ -52,7 +52,7 @@ class LabelCounts(RowCounts, Report):
 
 @dataclass
 class SourceReport(SourceCounts):
-    """`SourceCounts` with the name and the kind of the source, and what was labeled."""
+    """`SourceCounts` with the name and the kind of the source, and the part that was labeled."""
 
     name: str = ""
     part: Part = WHOLE
@@ -60,13 +60,13 @@ class SourceReport(SourceCounts):
 
     @property
     def met_no_doc(self) -> bool:
-        """True if the file has rows, none of which belongs to any Doc; False if only a part was labeled."""
+        """True if the file has rows, but none belongs to any Doc; always False if only a part was labeled."""
         return self.part == WHOLE and self.rows > 0 and self.docs_without_row > 0 and not self.docs_with_row
 
 
 @dataclass
 class LabelReport(LabelCounts):
-    """`LabelCounts` with a report of each source, in the order of their declarations."""
+    """`LabelCounts` with a report on each source, in the order of the declarations."""
 
     sources: List[SourceReport] = field(default_factory=list)
 
@@ -77,8 +77,8 @@ class LabelReport(LabelCounts):
 
 
 def make_report(sources: Sequence[Source], counts: LabelCounts, part: Part) -> LabelReport:
-    """Sum up a run; refuse a pipeline that has written span groups all over, but nothing of what was to be taken, or
-    never writes the group that was to be taken."""
+    """Sum up a run. Raise an error for a pipeline that wrote span groups but not the requested labels, or that never
+    writes the requested group."""
     reports = []
     for source in sources:
         report = SourceReport(**vars(counts.by_source[source.name]), name=source.name, part=part, kind=source.kind)
@@ -91,12 +91,12 @@ def make_report(sources: Sequence[Source], counts: LabelCounts, part: Part) -> L
 
 
 def _check_groups(source: PipelineSource, groups: Sequence[str]) -> None:
-    """Of a pipeline that has found nothing: `groups` are other span groups that had spans."""
+    """Check a pipeline that found nothing; `groups` are other span groups that had spans."""
     if groups:
         what = "entities" if source.spans_key is None else f"spans in the group '{source.spans_key}'"
         raise WeaknerError(Errors.WK306.format(pipeline=source.path, what=what, groups=", ".join(groups)))
     if source.spans_key is not None:
-        # No group had a span. Any Doc shows whether there is an empty one.
+        # No group had a span. Any Doc shows whether the pipeline writes an empty one.
         nlp = load_pipeline(source.path)
         written = sorted(nlp(Doc(nlp.vocab, words=["x"])).spans)
         if source.spans_key not in written:

@@ -1,4 +1,4 @@
-"""Weak sources as their user declares them: in a file in spaCy's config syntax, or as a mapping.
+"""Declarations of weak sources by the user: in a file in spaCy's config syntax, or as a mapping.
 
     [sources.drugs]
     terms = "drugs.csv"
@@ -8,8 +8,8 @@
     pipeline = "training/model-best"
     labels = {"PERSON": "PER", "ORG": "ORG"}
 
-Every section is one source: its name, what it is (one of terms, pipeline, patterns, file, answers, corpus), and its
-settings. Paths are relative to the file's folder. Nothing in such a file is resolved or executed.
+Each section is one source: its name, its kind (terms, pipeline, patterns, file, answers or corpus), and its settings.
+Paths are relative to the file's folder. Nothing in such a file is resolved or executed.
 """
 
 import configparser
@@ -46,16 +46,16 @@ from ..runtime.hashes import hash_model
 _TOP = "sources"
 # Sections that other values may refer to, as in spaCy's configs: ${paths.folder}
 _VARIABLES = ("paths", "vars")
-# Of the samples of a completion: what fewer have, no majority has.
+# Minimum share of the samples of a prompt: a mention in fewer of them has no majority.
 MAJORITY = 0.5
-# Fields that are no settings: a declaration gives them by its name and its kind.
+# Fields that are not settings: they are set by the name and the kind of a declaration.
 _LOCATED = ("name", "path", "further")
 _LEMMA = " (for LEMMA, run a pipeline with a gazetteer_ruler)"
 Text = Annotated[str, Field(pattern=r"\S")]
 
 
 class SettingError(Exception):
-    """A setting of a source that is not `expected`; whoever reads the declaration adds the place."""
+    """An error in a setting of a source, with the `expected` value. The reader of the declaration adds the place."""
 
     def __init__(self, key: str, value: Any, expected: str) -> None:
         super().__init__(key, value, expected)
@@ -65,16 +65,16 @@ class SettingError(Exception):
 
 
 class Source(BaseModel):
-    """What all weak sources have. The description of a field is what an error says to expect.
+    """Base of all weak sources. The description of a field is the expected value in error messages.
 
-    kind (str): What it is; also the key of its path in a declaration.
-    name (str): Its name; the span group is called `weak:<name>`.
-    path (str): What it reads.
-    reliability (Optional[float]): Probability that one of its spans is right, as its user sees it.
-    complete (bool): True if its silence means "O". The default for files, answers, and pipelines without language
-        models.
-    labels (Optional[Dict[str, str]]): What its labels are called here; spans with other labels are left out. None: all
-        labels stay as they are.
+    kind (str): The kind of source; also the key of its path in a declaration.
+    name (str): Its name; the span group is named `weak:<name>`.
+    path (str): The file or pipeline that it reads.
+    reliability (Optional[float]): Probability that one of its spans is right, as estimated by the user.
+    complete (bool): True if all tokens outside its spans are "O". The default for files, answers, and pipelines without
+        language models.
+    labels (Optional[Dict[str, str]]): New names of its labels; spans with other labels are left out. None: all labels
+        are kept unchanged.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -91,12 +91,12 @@ class Source(BaseModel):
 
     @classmethod
     def located(cls, value: Any, folder: Path) -> Dict[str, Any]:
-        """The fields that say what is read, of a declaration. Raises a `SettingError`."""
+        """Return the fields of a declaration that locate the input. Raise a `SettingError` if it does not exist."""
         return {"path": cls.locate(value, folder)}
 
     @classmethod
     def locate(cls, value: Any, folder: Path) -> str:
-        """The path of a declaration; a relative one starts at the folder. Raises a `SettingError`."""
+        """Return the path of a declaration, relative to the folder. Raise a `SettingError` if it does not exist."""
         path = folder / _path_of(cls.kind, value)
         if path.exists() and not path.is_dir():
             return str(path)
@@ -104,7 +104,7 @@ class Source(BaseModel):
         raise SettingError(cls.kind, value, f"a file, and there is none at {path}{_hint(path.name, names)}")
 
     def settings(self) -> Dict[str, Any]:
-        """What its labels depend on: the contents of what it reads in place of the path."""
+        """Return the settings that its labels depend on, with the contents of its input in place of the path."""
         return {**self.to_json(), "path": hash_model(self.path) if self.path else ""}
 
     def to_json(self) -> Dict[str, Any]:
@@ -119,18 +119,18 @@ class Source(BaseModel):
 class TermSource(Source):
     """A term list.
 
-    attr (str): What terms are compared by: "FORM" (variants of a character are alike), "ORTH", "LOWER" or "NORM". Not
-        LEMMA: terms are read by a blank pipeline.
-    acronym_length (int): Terms up to this length with inner upper case must match in exact case.
+    attr (str): Token attribute by which terms are matched: "FORM" (variants of a character are equal), "ORTH", "LOWER"
+        or "NORM". Not LEMMA: a blank pipeline reads the terms.
+    acronym_length (int): Terms up to this length with upper case after the first letter must match in exact case.
     min_length (int): Terms with fewer characters are not matched.
-    stop (Tuple[str, ...]): Terms that are not matched, in any case and with any white space.
-    ambiguity (str): What a phrase with several labels gives: "all", the "first" of the list, or none ("drop"). Decided
-        before `labels` apply.
-    term_label (Optional[str]): The label of terms that come without one.
-    id_column (Optional[str]): Column or key of the ids of concepts; None: see `gazetteer_ruler.terms.ID_KEYS`.
-    abbreviations (bool): True: where a document defines an abbreviation of a match, its short form is one too; see the
-        component `abbreviations`. Rows of one document ("a7.1", "a7.2") must stand in one shard.
-    further (Tuple[str, ...]): The other files, where `terms` is a list of them: see `gazetteer_ruler.terms.read_lists`.
+    stop (Tuple[str, ...]): Terms that are not matched, ignoring case and white space.
+    ambiguity (str): Matches of a phrase with several labels: "all" labels, the "first" of the list, or none ("drop").
+        Applied before `labels`.
+    term_label (Optional[str]): The label of terms that have none.
+    id_column (Optional[str]): Column or key of the concept ids; None: see `gazetteer_ruler.terms.ID_KEYS`.
+    abbreviations (bool): If a document defines an abbreviation of a match, also match its short form; see the component
+        `abbreviations`. Rows of one document ("a7.1", "a7.2") must be in one shard.
+    further (Tuple[str, ...]): The other files, if `terms` is a list of files: see `gazetteer_ruler.terms.read_lists`.
     """
 
     kind = "terms"
@@ -165,7 +165,7 @@ class TermSource(Source):
         return read_lists(self.files, self.term_label, self.id_column)
 
     def ruler_settings(self) -> Dict[str, Any]:
-        """Settings of its `gazetteer_ruler`."""
+        """Return the settings of its `gazetteer_ruler`."""
         names = ("attr", "acronym_length", "min_length", "ambiguity")
         return {"source": self.name, "stop": list(self.stop), **{name: getattr(self, name) for name in names}}
 
@@ -173,7 +173,7 @@ class TermSource(Source):
 class PatternSource(Source):
     """Patterns of spaCy's rulers.
 
-    attr (str): What phrase patterns are compared by.
+    attr (str): Token attribute by which phrase patterns are matched.
     """
 
     kind = "patterns"
@@ -183,7 +183,7 @@ class PatternSource(Source):
 class ScoredSource(Source):
     """A source whose spans may have scores.
 
-    min_score (Optional[float]): Spans with a lower score are left out; spans without one stay.
+    min_score (Optional[float]): Spans with a lower score are left out; spans without a score are kept.
     """
 
     min_score: Optional[float] = Field(default=None, allow_inf_nan=False, description="null, or a number")
@@ -192,7 +192,7 @@ class ScoredSource(Source):
 class PipelineSource(ScoredSource):
     """A pipeline: a folder, or an installed package. It gets the bare tokens of each Doc.
 
-    spans_key (Optional[str]): The span group of the pipeline to take; None: its entities.
+    spans_key (Optional[str]): The span group of the pipeline to use; None: its entities.
     """
 
     kind = "pipeline"
@@ -201,7 +201,7 @@ class PipelineSource(ScoredSource):
     @model_validator(mode="before")
     @classmethod
     def _judge_silence(cls, data: Dict[str, Any]) -> Dict[str, Any]:
-        # The silence of a language model can also be a completion that could not be parsed.
+        # A language model may also give no entities because its completion could not be parsed.
         return data if "complete" in data else {**data, "complete": not asks_language_model(data["path"])}
 
     @classmethod
@@ -217,10 +217,10 @@ class PipelineSource(ScoredSource):
 
 
 class FileSource(ScoredSource):
-    """Labels that were made elsewhere, for the texts that they name.
+    """Labels that were made elsewhere, for the texts listed in a file.
 
-    misaligned (str): What to do with spans that do not end at token borders: "drop", "error", "expand" to the tokens
-        that they touch, "contract" to those that they cover.
+    misaligned (str): What to do with spans that do not end at token boundaries: "drop", "error", "expand" to the tokens
+        that they touch, or "contract" to the tokens that they cover.
     """
 
     kind = "file"
@@ -231,9 +231,9 @@ class FileSource(ScoredSource):
 
 
 class AnswersSource(FileSource):
-    """Completions of a language model that `ask` has written; a span's score is the share of samples that have it.
+    """Completions of a language model written by `ask`. The score of a span is the share of samples that have it.
 
-    asked (Optional[str]): The prompt, as `ask` names it, if the file holds completions of several.
+    asked (Optional[str]): The identifier of the prompt ("asked"), if the file holds completions of several prompts.
     """
 
     kind = "answers"
@@ -242,8 +242,8 @@ class AnswersSource(FileSource):
 
 
 class CorpusSource(ScoredSource):
-    """Labels that the corpus brings along under the name of the source: a name under "weak_ents", or "imported" where
-    that is a plain list. There they may state their `reliability` and be `complete` themselves."""
+    """Labels stored in the corpus under the name of the source: a name under "weak_ents", or "imported" for a plain
+    list. They may already declare their own `reliability` and `complete`."""
 
     kind = "corpus"
 
@@ -254,7 +254,7 @@ class CorpusSource(ScoredSource):
         return ""
 
 
-# The kinds of sources. `label.LABELERS` has what each of them runs.
+# The kinds of sources. `label.LABELERS` maps each to its labeler.
 KINDS: Dict[str, Type[Source]] = {
     source.kind: source
     for source in (TermSource, PipelineSource, PatternSource, FileSource, AnswersSource, CorpusSource)
@@ -262,20 +262,20 @@ KINDS: Dict[str, Type[Source]] = {
 
 
 def defaults() -> Dict[str, Any]:
-    """By setting, the default of the first kind that has it."""
+    """Return the default of each setting, from the first kind that has it."""
     fields = [item for kind in reversed(KINDS.values()) for item in kind.model_fields.items()]
     return {key: field.default for key, field in fields if key not in _LOCATED}
 
 
 def read_sources(declared: Union[Path, str, Mapping[str, Any]]) -> List[Source]:
-    """Read the declarations of sources, in a file or by name, in the order given; an error names file, section and
+    """Read the declarations of sources, from a file or a mapping, in the given order. Errors name file, section and
     key."""
     place, sections, folder = read_sections(declared)
     return [declared_source(place, name, settings, folder) for name, settings in sections.items()]
 
 
 def read_sections(declared: Union[Path, str, Mapping[str, Any]]) -> Tuple[str, Dict[str, Any], Path]:
-    """Where declarations stand, for messages; settings by name of the source, unchecked; where relative paths start."""
+    """Return the place of declarations (for messages), unchecked settings by source, and the base folder of paths."""
     if isinstance(declared, Mapping):
         place, sections, folder = "sources", dict(declared), Path()
     else:
@@ -298,7 +298,7 @@ def declared_source(place: str, name: str, settings: Any, folder: Path) -> Sourc
 
 
 def make_source(name: str, settings: Mapping[str, Any], folder: Path) -> Source:
-    """Make a source of its settings; relative paths start at the folder. Raises a `SettingError`."""
+    """Create a source from its settings; paths are relative to the folder. Raise a `SettingError` if one is wrong."""
     if not isinstance(name, str) or not name.strip() or name != name.strip() or not name.isprintable():
         raise SettingError("source", name, "a name, without white space around it")
     known = [*KINDS, *defaults()]
@@ -336,17 +336,17 @@ def _hint(name: Any, names: Iterable[str]) -> str:
 
 def _read_file(path: Path) -> Dict[str, Any]:
     lines = read_lines(existing(path))
-    # The syntax wants a parent section before its children, which nobody should have to write here.
+    # The syntax requires a parent section before its children; users need not write it.
     text = "\n".join([f"[{_TOP}]", *("" if line.strip() == f"[{_TOP}]" else line for line in lines)])
     try:
-        # Interpolates variables, but resolves no functions.
+        # This interpolates variables, but resolves no functions.
         config = Config().from_str(text)
     except KeyError as error:
         reason = f"a section comes before [...{error.args[0]}], which it belongs to. Change their order."
         raise WeaknerError(Errors.WK307.format(path=path, reason=reason)) from error
     except (ValueError, configparser.Error) as error:
         reason = " ".join(str(error).split()).removeprefix("Config validation error ")
-        # Lines were counted with the parent section.
+        # Line numbers include the parent section.
         reason = re.sub(r"(line:?\s+)(\d+)", lambda found: f"{found[1]}{int(found[2]) - 1}", reason)
         raise WeaknerError(Errors.WK307.format(path=path, reason=reason)) from error
     for section in config:

@@ -1,4 +1,4 @@
-"""Indicator features of tokens: an encoder without weights, for linear models."""
+"""Indicator features of tokens, as an encoder without weights for linear models."""
 
 from functools import partial
 from typing import Any, Callable, List, Optional, Sequence, Tuple
@@ -16,14 +16,14 @@ from ..remembering import read_once
 from .word_clusters import MOST, NO_CLUSTERS, WordClusters, cluster_vectors
 from .words import BEYOND, LETTERS, LOWER, UNCASED, UPPER, Hashes, WordFeatures, mix
 
-# A feature of a token: names of some of `WordFeatures`, each with the place of the word that has it; 0 is the token
-# itself. Several together hold where all of them do.
+# A feature of a token: names of some `WordFeatures`, each with the relative position of its word; 0 is the token
+# itself. Several of them form a conjunction.
 Template = Tuple[Tuple[str, int], ...]
-# What is read of neighbors: their affixes have this length.
+# Length of the affixes of neighbors.
 CONTEXT_AFFIX = 3
-# So far away are clusters read.
+# Distance up to which clusters of neighbors are features.
 CONTEXT_CLUSTERS = 1
-# Features that say another thing where a whole sentence is in lower case or in capitals.
+# Features that have a different meaning in sentences in lower case or in upper case.
 _CASED = ("orth", "shape", "collapsed", "flags")
 
 
@@ -33,29 +33,28 @@ ROWS, _KEYS, _IDS = "indicator_rows", "cluster_keys", "cluster_ids"
 def build_indicator_features(
     rows: int = 2**16, window: int = 1, affixes: int = 5, clusters: Sequence[int] = ()
 ) -> Model[List[Doc], List[Ints2d]]:
-    """Describe every token by the features that hold for it: word, lower case, affixes, shape, kinds of characters,
-    and words, affixes and shapes around it (the shapes also together). Every feature is hashed to one of the rows of a
-    table, which the model that reads them keeps: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1`
-    then have a weight per row and tag, and nothing between features and scores. Registered as
-    `spacy_weakner.IndicatorFeatures.v1`.
+    """Describe every token by its indicator features: word, lower case, affixes, shape, kinds of characters, and words,
+    affixes and shapes around it (also conjunctions of shapes). Every feature is hashed to a row of a table in the model
+    that uses the features: `spacy_weakner.CRFTagger.v1` and `spacy_weakner.TokenClassifier.v1` then have a weight for
+    each row and tag, and no layers between features and scores. Registered as `spacy_weakner.IndicatorFeatures.v1`.
 
-    In a sentence without case (all in lower case, or in capitals) words, shapes and kinds of characters are features of
-    their own: there they say other things than in a sentence with case.
+    In a sentence without case (all in lower case, or in upper case), words, shapes and kinds of characters are separate
+    features, since their meaning differs from that in a sentence with case.
 
-    Where the vocabulary has word vectors (`[initialize] vectors`) when the model is initialized, k-means gives every
-    word a cluster at each of some levels: features, too, of a token and of its neighbors. The clusters are stored with
-    the model; the vectors are not needed any more.
+    If the vocabulary has word vectors (`[initialize] vectors`) when the model is initialized, k-means assigns every
+    word to a cluster at several levels; the clusters of a token and its neighbors are features. The clusters are stored
+    with the model; the vectors are no longer needed.
 
-    Else only the words themselves are read, so that the features are the same in any process and with any vocabulary. A
-    Doc is taken as one sentence: what lies beyond its ends is a word of its own.
+    Otherwise, only the words are used, so that features are the same in any process and with any vocabulary. A Doc is
+    treated as one sentence, with padding words beyond its ends.
 
     rows (int): Rows of the table. Features that share a row share their weights.
-    window (int): How many words to either side are read. With little gold, farther ones are learned by heart; 2 is
-        better where tokens are characters, as in Chinese.
+    window (int): Number of words on either side to use. With little gold, a larger window leads to overfitting; 2 is
+        better if tokens are characters, as in Chinese.
     affixes (int): Length of the longest prefixes and suffixes, in characters; 0: none.
     clusters (Sequence[int]): Numbers of clusters of word vectors, one for each level.
-    RETURNS (Model[List[Doc], List[Ints2d]]): Rows, per Doc (n_tokens, n_features), int32.
-    RAISES (WeaknerError): For settings out of range.
+    RETURNS (Model[List[Doc], List[Ints2d]]): Rows of each Doc, shape (n_tokens, n_features), int32.
+    RAISES (WeaknerError): If a setting is out of range.
     """
     check_range("rows", rows, 1, 2**31 - 1)
     check_range("window", window, 0, None)
@@ -76,12 +75,12 @@ def _init(levels: Sequence[int], model: Model, X: Optional[List[Doc]] = None, Y:
 
 
 def templates(window: int, affixes: int, clusters: Sequence[int] = ()) -> List[Template]:
-    """Which features a token has.
+    """Return the templates of a token's features.
 
-    window (int): How many words to either side are read.
+    window (int): Number of words on either side to use.
     affixes (int): Length of the longest affixes.
     clusters (Sequence[int]): Levels of clusters.
-    RETURNS (List[Template]): One per feature.
+    RETURNS (List[Template]): One template per feature.
     """
     kinds = ("prefix", "suffix")
     single = [(name, 0) for name in ("orth", "lower", "shape", "collapsed", "flags")]
@@ -95,7 +94,7 @@ def templates(window: int, affixes: int, clusters: Sequence[int] = ()) -> List[T
     single += [(f"cluster{level}", place) for level in clusters for place in range(-near, near + 1)]
     found: List[Template] = [(name,) for name in single]
     if window:
-        # Of words together few come again, and a model learns them by heart; of shapes there are not many.
+        # Conjunctions of words are rare and lead to overfitting; conjunctions of shapes are few.
         before, here, after = (("collapsed", place) for place in (-1, 0, 1))
         found += [(before, here), (here, after), (before, here, after)]
     return found
@@ -104,14 +103,14 @@ def templates(window: int, affixes: int, clusters: Sequence[int] = ()) -> List[T
 def indicators(
     docs: Sequence[Doc], words: WordFeatures, templates: Sequence[Template], window: int, rows: int
 ) -> List[NDArray[numpy.int32]]:
-    """The rows of the features of some Docs.
+    """Compute the rows of the features of some Docs.
 
     docs (Sequence[Doc]): The Docs.
     words (WordFeatures): The features of single words.
-    templates (Sequence[Template]): Which features a token has.
-    window (int): The farthest place in them.
+    templates (Sequence[Template]): The features of a token.
+    window (int): The largest distance in the templates.
     rows (int): Rows of the table.
-    RETURNS (List[NDArray[numpy.int32]]): Per Doc (n_tokens, n_features).
+    RETURNS (List[NDArray[numpy.int32]]): Rows of each Doc, shape (n_tokens, n_features).
     """
     lengths = [len(doc) for doc in docs]
     if not sum(lengths):
@@ -120,7 +119,7 @@ def indicators(
     unique, inverse = numpy.unique(orths, return_inverse=True)
     known = words(unique, docs[0].vocab.strings)
     beyond = numpy.full((1, known.shape[1]), BEYOND, dtype="uint64")
-    # All Docs stand in one row, with the words beyond their ends between them.
+    # All Docs are concatenated, with padding words between them.
     places = numpy.arange(len(orths)) + window * (1 + numpy.repeat(numpy.arange(len(docs)), lengths))
     which = numpy.full(int(places[-1]) + window + 1, len(unique))
     which[places] = inverse
@@ -138,10 +137,10 @@ def indicators(
 
 
 def case_modes(letters: Hashes, lengths: Sequence[int]) -> Hashes:
-    """Find the sentences without case: in most words that have letters these are cased, and all of one case.
+    """Find the sentences without case: most words with letters have cased letters, and all of these have the same case.
 
     letters (Hashes): Shape (n_tokens,): kinds of letters of each token, see `words.LETTERS`.
-    lengths (Sequence[int]): Tokens of each sentence.
+    lengths (Sequence[int]): Number of tokens of each sentence.
     RETURNS (Hashes): Shape (n_sentences,): 0 for sentences with case, or without letters; `LOWER`; `UPPER`.
     """
     of = numpy.repeat(numpy.arange(len(lengths)), lengths)
@@ -153,10 +152,10 @@ def case_modes(letters: Hashes, lengths: Sequence[int]) -> Hashes:
 
 
 def combine(hashes: Sequence[Hashes]) -> Hashes:
-    """Hash several features together; their order counts.
+    """Combine hashes of several features; their order matters.
 
-    hashes (Sequence[Hashes]): Of one shape.
-    RETURNS (Hashes): That shape.
+    hashes (Sequence[Hashes]): Hashes of the same shape.
+    RETURNS (Hashes): Combined hashes, of this shape.
     """
     total = hashes[0]
     for other in hashes[1:]:
@@ -165,19 +164,17 @@ def combine(hashes: Sequence[Hashes]) -> Hashes:
 
 
 def salts(templates: Sequence[Template]) -> Hashes:
-    """What tells one feature from the others of a token.
+    """Return a hash that identifies each feature of a token.
 
     templates (Sequence[Template]): The features.
-    RETURNS (Hashes): Shape (n_features,): the same for the same feature, whatever others there are.
+    RETURNS (Hashes): Shape (n_features,); each hash is independent of the other features.
     """
     return numpy.asarray([get_string_id(repr(template)) for template in templates], dtype="uint64")
 
 
 class Reader:
-    """Reads the features of Docs, with the clusters that a model has.
-
-    For the arguments see `build_indicator_features`.
-    """
+    """A reader of the features of Docs, with the clusters of a model. For the arguments see
+    `build_indicator_features`."""
 
     def __init__(self, window: int, affixes: int, levels: Sequence[int]) -> None:
         self.window = window
@@ -186,9 +183,9 @@ class Reader:
         self._last = self._prepare(NO_CLUSTERS)
 
     def __call__(self, docs: Sequence[Doc], clusters: WordClusters, rows: int) -> List[NDArray[numpy.int32]]:
-        """Features of some Docs; see `indicators`."""
+        """Compute features of some Docs; see `indicators`."""
         last = self._last
-        if not clusters.equals(last[0]):  # others were made or loaded
+        if not clusters.equals(last[0]):  # new clusters were made or loaded
             last = self._last = self._prepare(clusters)
         _, words, found = last
         return indicators(docs, words, found, self.window, rows)
@@ -210,5 +207,5 @@ def _forward(
 
 
 def no_gradient(_: Any) -> List[Doc]:
-    """The gradient of a layer that reads Docs."""
+    """Return the gradient of a layer whose inputs are Docs."""
     return []

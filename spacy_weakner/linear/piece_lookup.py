@@ -14,7 +14,7 @@ from ..errors import Errors, WeaknerError
 from .indicators import no_gradient
 from .pieces import PieceTable, WordVectors, read_pieces
 
-# A model and its copies use one table; a teacher may have another.
+# Maximum number of cached tables: a model and its copies share one, a teacher may have another.
 _TABLES = 4
 _Known = List[Tuple[PieceTable, WordVectors]]
 
@@ -22,18 +22,18 @@ _Known = List[Tuple[PieceTable, WordVectors]]
 def PieceLookup(
     path: Optional[Union[str, Path]] = None, length: Optional[float] = None
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Give every token the mean of the vectors of its word pieces. Nothing is learned here; the table is stored with
-    the model, on the host.
+    """Represent every token by the mean of the vectors of its word pieces. The layer has no weights; the table is
+    stored with the model, on the host.
 
     path (Optional[Union[str, Path]]): Folder of the table of `spacy weakner encoder distill`. It is read when
         the model is initialized.
-    length (Optional[float]): What all vectors are stretched to; None: the root of their width, so that the mean square
-        of their numbers is 1, as behind a layer normalization.
-    RETURNS (Model[List[Doc], List[Floats2d]]): Vectors, per Doc (n_tokens, width of the table); 0 for white space.
+    length (Optional[float]): Length to which all vectors are scaled; None: the square root of their width, so that the
+        mean square of their numbers is 1, as after a layer normalization.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Vectors of each Doc, (n_tokens, width of the table); 0 for white space.
     """
     return Model(
         "piece_lookup",
-        # Not an attribute, which is loaded with the weights: the config decides.
+        # Not an attribute, which is loaded with the weights: the setting in the config must take effect.
         partial(_forward, [], length),
         init=partial(_init, path),
         dims={"nO": None},
@@ -65,7 +65,7 @@ def _forward(
 
 
 def _words(tables: _Known, model: Model) -> WordVectors:
-    """What looks words up in the table as it is now: another may have been loaded since."""
+    """Return the word vectors of the current table: another one may have been loaded since the last call."""
     wanted = PieceTable(model.attrs["tokenizer"], model.attrs["vectors"])
     if wanted.vectors is None:
         raise WeaknerError(Errors.WK731)

@@ -1,4 +1,4 @@
-"""Vectors of word pieces in a table: what a Transformer knows of words, without the Transformer."""
+"""A table of static word piece vectors, distilled from a Transformer."""
 
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Tuple, Union
@@ -12,15 +12,15 @@ from ..files import existing, write_text
 from .words import Hashes
 
 Vectors = NDArray[numpy.float32]
-# Tables are kept in half precision: a pipeline has one for each of its heads.
+# Tables are stored in half precision: a pipeline has one for each of its heads.
 Table = NDArray[numpy.float16]
 TOKENIZER, TABLE = "tokenizer.json", "model.safetensors"
 _NAME = "embeddings"
-# model2vec has them where it makes tables smaller: the row of each piece, and what a piece weighs.
+# Tensors of model2vec's compressed tables: the row of each piece, and the weight of each piece.
 _MAPPING, _WEIGHTS = "mapping", "weights"
-# Of no script: nobody's vocabulary has it.
+# A character of no script, which is in no vocabulary.
 _UNKNOWN = "\U0010fffd"
-# Words that are remembered, so that a stream of text needs no more and more memory.
+# Maximum number of cached words, so that the memory is bounded on a stream of text.
 _CAPACITY = 20_000
 
 
@@ -35,14 +35,14 @@ class PieceTable(NamedTuple):
     vectors: Table
 
     def save(self, folder: Path) -> None:
-        """Write it in the form of model2vec: `tokenizer.json` and `model.safetensors`.
+        """Write the table in the format of model2vec: `tokenizer.json` and `model.safetensors`.
 
-        folder (Path): A folder that exists.
+        folder (Path): An existing folder.
         """
         from safetensors.numpy import save
 
         write_text(folder / TOKENIZER, self.tokenizer)
-        # Not `save_file`, whose files nobody else may read, whatever the umask.
+        # Not `save_file`, which ignores the umask and makes files that other users cannot read.
         (folder / TABLE).write_bytes(save({_NAME: self.vectors}))
 
 
@@ -51,7 +51,7 @@ def read_pieces(path: Union[str, Path]) -> PieceTable:
 
     path (Union[str, Path]): The folder.
     RETURNS (PieceTable): The table.
-    RAISES (WeaknerError): If it is not there, or damaged.
+    RAISES (WeaknerError): If it is missing or damaged.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
@@ -65,7 +65,7 @@ def read_pieces(path: Union[str, Path]) -> PieceTable:
         if vectors.ndim != 2 or len(vectors) != n_pieces or not vectors.size or not numpy.isfinite(vectors).all():
             raise ValueError(f"there must be a vector for each of the {n_pieces} pieces, got {vectors.shape}")
         _check_unknown(cutter)
-    # The library has no words for numbers that numpy does not know: a TypeError or an AttributeError.
+    # For number types that numpy does not have, the library raises a TypeError or an AttributeError.
     except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, SafetensorError) as error:
         reason = str(error).splitlines()[0]
         cure = f"Give a folder with a static model ({TOKENIZER}, {TABLE}), as 'spacy weakner encoder distill' makes it"
@@ -74,9 +74,9 @@ def read_pieces(path: Union[str, Path]) -> PieceTable:
 
 
 def _by_piece(tensors: Dict[str, Any]) -> Any:
-    # A row per piece, as it counts in a mean.
+    # A row per piece, multiplied by its weight.
     vectors = tensors[_NAME]
-    if vectors.dtype.kind not in "fiu":  # bfloat16, where another package has taught it to numpy
+    if vectors.dtype.kind not in "fiu":  # bfloat16, if another package has registered it with numpy
         raise ValueError(f"numbers of the type {vectors.dtype} are not read")
     if _MAPPING in tensors:
         vectors = vectors[tensors[_MAPPING]]
@@ -93,17 +93,17 @@ def _check_unknown(tokenizer: Any) -> None:
 
 
 def half(vectors: Any) -> Table:
-    """RETURNS (Table): Vectors in half precision; infinite where that is too small for them."""
+    """RETURNS (Table): The vectors in half precision; infinite if they are out of its range."""
     with numpy.errstate(over="ignore"):
         return numpy.asarray(vectors, dtype="float16")
 
 
 def load_tokenizer(text: str) -> Any:
-    """Load a tokenizer that cuts words whole.
+    """Load a tokenizer, without truncation and padding.
 
-    text (str): Its JSON.
+    text (str): The tokenizer as JSON.
     RETURNS (Any): A `Tokenizer` of Hugging Face's `tokenizers`.
-    RAISES (ValueError): If it is none.
+    RAISES (ValueError): If it is not a tokenizer.
     """
     from tokenizers import Tokenizer
 
@@ -117,35 +117,35 @@ def load_tokenizer(text: str) -> Any:
 
 
 def special_pieces(tokenizer: Any, text: str) -> Tuple[List[int], List[int]]:
-    """What a tokenizer (of `load_tokenizer`, or another without padding) puts before a text, and after it."""
+    """Return the special pieces that a tokenizer (of `load_tokenizer`, or without padding) adds around a text."""
     encoding = tokenizer.encode(text)
     inner = [i for i, special in enumerate(encoding.special_tokens_mask) if not special]
     return encoding.ids[: inner[0]], encoding.ids[inner[-1] + 1 :]
 
 
 def count_pieces(tokenizer: Any) -> int:
-    """How many rows a table needs.
+    """Return the number of rows that a table needs.
 
     tokenizer (Any): See `load_tokenizer`.
-    RETURNS (int): One more than the largest id; there may be gaps below it.
+    RETURNS (int): The largest id plus one; there may be gaps below it.
     """
     return 1 + max(tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
 
 
 def cut(tokenizer: Any, word: str) -> List[int]:
-    """The pieces of a word that stands after a blank.
+    """Split a word, preceded by a blank, into pieces.
 
     tokenizer (Any): See `load_tokenizer`.
     word (str): The word.
-    RETURNS (List[int]): Their ids; none of white space.
+    RETURNS (List[int]): Ids of the pieces; empty for white space.
     """
     ids: List[int] = tokenizer.encode(f" {word.strip()}", add_special_tokens=False).ids if word.strip() else []
     return ids
 
 
 class WordVectors:
-    """Looks up words, and remembers them. The vector of a word is the mean of those of its pieces, stretched so that
-    the mean square of its numbers is 1, as behind a layer normalization.
+    """A cached look-up of word vectors. The vector of a word is the mean of the vectors of its pieces, scaled so that
+    the mean square of its numbers is 1, as after a layer normalization.
 
     table (PieceTable): The vectors of pieces.
     """

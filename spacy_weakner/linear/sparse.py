@@ -13,10 +13,10 @@ ROWS = "indicator_rows"
 
 
 def indicator_rows(encoder: Model) -> Optional[int]:
-    """How many rows the features of an encoder are hashed to.
+    """Return the number of rows that the features of an encoder are hashed to.
 
     encoder (Model): The encoder.
-    RETURNS (Optional[int]): The number; None for encoders of vectors.
+    RETURNS (Optional[int]): The number; None for encoders that return vectors.
     """
     return encoder.attrs.get(ROWS)
 
@@ -24,13 +24,13 @@ def indicator_rows(encoder: Model) -> Optional[int]:
 def linear_scores(
     features: Optional[Model[Any, Any]], nO: Optional[int] = None
 ) -> Optional[Model[Any, List[Floats2d]]]:
-    """A linear model of indicator features by itself, which stands beside an encoder.
+    """Create a linear model of indicator features, to use in addition to an encoder.
 
     features (Optional[Model]): The features, e.g. `spacy_weakner.IndicatorFeatures.v1`.
-    nO (Optional[int]): Number of scores; found at initialization.
-    RETURNS (Optional[Model[Any, List[Floats2d]]]): Scores, per Doc (n_tokens, n_outputs), which start at zero; None
+    nO (Optional[int]): Number of scores; inferred at initialization.
+    RETURNS (Optional[Model[Any, List[Floats2d]]]): Scores of each Doc, (n_tokens, n_outputs), initially zero; None
         without features.
-    RAISES (WeaknerError): If the layer gives something else.
+    RAISES (WeaknerError): If the layer does not return indicator features.
     """
     if features is None:
         return None
@@ -44,11 +44,11 @@ def linear_scores(
 
 
 def check_readable(name: str, model: Any) -> None:
-    """Make sure that a model can read what its encoder gives.
+    """Check that a model can use the outputs of its encoder.
 
     name (str): Name of the component.
-    model (Any): Its model.
-    RAISES (WeaknerError): If an encoder in it gives indicator features, and no layer reads them.
+    model (Any): The component's model.
+    RAISES (WeaknerError): If an encoder in it returns indicator features, and no layer uses them.
     """
     nodes = list(model.walk()) if isinstance(model, Model) else []
     if any(indicator_rows(node) is not None for node in nodes) and not any(node.name == NAME for node in nodes):
@@ -59,13 +59,13 @@ def check_readable(name: str, model: Any) -> None:
 
 
 def SparseLinear(rows: int, nO: Optional[int] = None) -> Model[List[Ints2d], List[Floats2d]]:
-    """Add up the weights of the features that hold: the product of indicators, of which few are 1, and a table. All
-    weights start at zero.
+    """Sum the weights of the active features: the product of sparse indicators and a table. All weights are initialized
+    with zeros.
 
     rows (int): Rows of the table.
-    nO (Optional[int]): Number of scores; found at initialization.
-    RETURNS (Model[List[Ints2d], List[Floats2d]]): From rows, per Doc (n_tokens, n_features), to scores, per Doc
-        (n_tokens, n_outputs).
+    nO (Optional[int]): Number of scores; inferred at initialization.
+    RETURNS (Model[List[Ints2d], List[Floats2d]]): Maps rows, (n_tokens, n_features) for each Doc, to scores, (n_tokens,
+        n_outputs) for each Doc.
     """
     return Model(NAME, _forward, init=_init, dims={"nO": nO, "nI": rows}, params={"W": None})
 
@@ -82,7 +82,7 @@ def _forward(
     if not ids:
         return [], lambda _: ids
     ops: Any = model.ops
-    # One row per feature: what all features of all tokens weigh never stands in memory at once.
+    # Features are processed one by one, so that the weights of all features of all tokens are never in memory at once.
     features = ops.xp.ascontiguousarray(ops.xp.concatenate(ids).T)
     table: Any = model.get_param("W")
     scores = ops.alloc2f(features.shape[1], table.shape[1])

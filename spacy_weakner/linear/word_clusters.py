@@ -13,17 +13,17 @@ from thinc.api import get_current_ops
 
 Keys = NDArray[numpy.uint64]
 Ids = NDArray[numpy.uint16]
-# As many clusters as an id can name.
+# Maximum number of clusters, given the type of ids.
 MOST = 2**16
 _BATCH, _ITERATIONS = 2048, 20
 _DIGIT = re.compile(r"\d")
-# Clusters of the last tables, which all heads share that a process trains: by the digest of the vectors.
+# Clusters of the last tables, by the digest of the vectors: all heads that a process trains share them.
 _KEPT = 2
 _found: Dict[Tuple[Any, ...], Ids] = {}
 
 
 def fold(word: str) -> str:
-    """A word in lower case, all digits being 0: the form that `spacy weakner encoder vectors` counts."""
+    """Convert a word to lower case and digits to 0: the form that `spacy weakner encoder vectors` counts."""
     return _DIGIT.sub("0", word.lower())
 
 
@@ -38,10 +38,10 @@ class WordClusters(NamedTuple):
     ids: Ids = numpy.zeros((0, 0), "uint16")
 
     def find(self, forms: Sequence[int]) -> Optional[List[int]]:
-        """Clusters of a word.
+        """Find the clusters of a word.
 
-        forms (Sequence[int]): Hashes of the word and of other forms of it; the first one that is there counts.
-        RETURNS (Optional[List[int]]): Its cluster at each level; None if there is no such word.
+        forms (Sequence[int]): Hashes of the word and of other forms of it; the first known one is used.
+        RETURNS (Optional[List[int]]): Its cluster at each level; None for an unknown word.
         """
         for form in forms:
             at = int(numpy.searchsorted(self.keys, numpy.uint64(form)))
@@ -51,7 +51,7 @@ class WordClusters(NamedTuple):
         return None
 
     def equals(self, other: "WordClusters") -> bool:
-        """True if both have the same clusters of the same words."""
+        """Return True if both have the same clusters for the same words."""
         return self.ids is other.ids or (
             numpy.array_equal(self.keys, other.keys) and numpy.array_equal(self.ids, other.ids)
         )
@@ -61,11 +61,11 @@ NO_CLUSTERS = WordClusters()
 
 
 def cluster_vectors(vocab: Vocab, levels: Sequence[int]) -> WordClusters:
-    """Cluster the words of a vocabulary by k-means of their vectors, which have a length of 1 for it.
+    """Cluster the words of a vocabulary by k-means of their vectors, normalized to length 1.
 
-    vocab (Vocab): The vocabulary. If its vectors are those of floret, the words are all strings that it knows.
-    levels (Sequence[int]): Numbers of clusters; of fewer words as many as there are.
-    RETURNS (WordClusters): The clusters; none where there are no vectors, or no levels.
+    vocab (Vocab): The vocabulary. If it has floret vectors, the words are all strings in it.
+    levels (Sequence[int]): Numbers of clusters, each at most the number of words.
+    RETURNS (WordClusters): The clusters; empty without vectors or levels.
     """
     rows_of, vectors = _vectors(vocab)
     lengths = numpy.linalg.norm(vectors, axis=1)
@@ -81,7 +81,7 @@ def cluster_vectors(vocab: Vocab, levels: Sequence[int]) -> WordClusters:
 
 
 def _vectors(vocab: Vocab) -> Tuple[Dict[int, int], NDArray[numpy.float32]]:
-    """Rows of words by their hashes, and the vectors."""
+    """Return the rows of words by their hashes, and the vectors."""
     table, rows = vocab.vectors, vocab.vectors.key2row
     data = table.data
     if table.mode == Mode.floret:

@@ -11,18 +11,18 @@ from spacy.strings import StringStore, get_string_id
 from .word_clusters import NO_CLUSTERS, WordClusters, fold
 
 Hashes = NDArray[numpy.uint64]
-# The hash of what lies beyond the ends of a Doc, of an affix that would be the whole word or more, and of no cluster.
+# Hashes of padding beyond the ends of a Doc, of an affix as long as the word or longer, and of no cluster.
 BEYOND, NO_AFFIX, NO_CLUSTER = 1, 2, 3
-# Words that are remembered, so that a stream of text needs no more and more memory.
+# Maximum number of cached words, so that the memory is bounded on a stream of text.
 CAPACITY = 30_000
-# Column of what letters a word has, as a sum; not a feature of its own.
+# Column with the kinds of letters in a word, as a sum; not itself a feature.
 LETTERS, UPPER, LOWER, UNCASED = "letters", 1, 2, 4
 _RUN = re.compile(r"(.)\1+", re.DOTALL)
 _FLAGS = (str.isdigit, str.isupper, str.islower, str.istitle, str.isalpha, str.isalnum, str.isspace, str.isascii)
 
 
 class WordFeatures:
-    """Looks up the features of words, and remembers them.
+    """A cached look-up of the features of words.
 
     affixes (int): Length of the longest prefixes and suffixes, in characters.
     levels (Sequence[int]): Numbers of clusters at each level.
@@ -57,10 +57,10 @@ class WordFeatures:
         return numpy.stack(rows)
 
     def features(self, word: str) -> List[int]:
-        """The features of a word.
+        """Compute the features of a word.
 
         word (str): The word.
-        RETURNS (List[int]): Their hashes, in the order of `names`, and which kinds of letters it has.
+        RETURNS (List[int]): Hashes of the features, in the order of `names`, and the kinds of its letters.
         """
         lower, shape = word.lower(), word_shape(word)
         flags = "".join("01"[is_so(word)] for is_so in _FLAGS)
@@ -82,10 +82,10 @@ class WordFeatures:
 
 
 def mix(hashes: Hashes) -> Hashes:
-    """Spread what differs between hashes over all bits (the finalizer of MurmurHash3).
+    """Spread differences between hashes over all bits (the finalizer of MurmurHash3).
 
-    hashes (Hashes): Any shape.
-    RETURNS (Hashes): That shape.
+    hashes (Hashes): Hashes of any shape.
+    RETURNS (Hashes): Mixed hashes, of this shape.
     """
     mixed = hashes ^ (hashes >> numpy.uint64(33))
     mixed *= numpy.uint64(0xFF51AFD7ED558CCD)

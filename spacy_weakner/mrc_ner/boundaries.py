@@ -1,4 +1,4 @@
-"""What an extractor learns of a sentence: where the answers to each question begin and end."""
+"""Targets and losses of an extractor: where the answers to each question begin and end in a sentence."""
 
 from itertools import pairwise
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Protocol, Tuple, runtime_checkable
@@ -18,10 +18,10 @@ STARTS, ENDS = 0, 1
 class Boundaries(NamedTuple):
     """The target of a sentence.
 
-    wanted (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): where entities of each label start and end.
-    known (NDArray[numpy.bool_]): Same shape: False where nothing is known.
-    spans (Optional[NDArray[numpy.int64]]): Shape (n, 3): start, end and label of the entities; None: every
-        start has its nearest end.
+    wanted (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): True where entities of each label start and end.
+    known (NDArray[numpy.bool_]): Same shape: False for missing annotation.
+    spans (Optional[NDArray[numpy.int64]]): Shape (n, 3): start, end and label of the entities; None: every start is
+        paired with its nearest end.
     """
 
     wanted: NDArray[numpy.bool_]
@@ -36,15 +36,15 @@ def read_boundaries(
     spans_key: Optional[str] = None,
     max_width: Optional[int] = None,
 ) -> Boundaries:
-    """Read a target off an example.
+    """Read the target of an example.
 
-    example (Example): Entities of its reference are projected onto the tokens of its predicted Doc. Tokens of those
-        that do not align are unknown, as are those without annotation.
-    label_ids (Dict[str, int]): From 0 on.
-    spans_key (Optional[str]): Span group to learn from, which is complete where it exists; None: `doc.ents`.
-    max_width (Optional[int]): Tokens of an entity, at most; of wider ones nothing is said.
+    example (Example): Entities of its reference are projected onto the tokens of its predicted Doc. Tokens of entities
+        that cannot be aligned are missing, as are those without annotation.
+    label_ids (Dict[str, int]): Numbers of the labels, from 0 on.
+    spans_key (Optional[str]): Span group to train on, which is complete if it exists; None: `doc.ents`.
+    max_width (Optional[int]): Maximum number of tokens of an entity; the tokens of wider ones are missing.
     RETURNS (Boundaries): The target.
-    RAISES (KeyError): With the label as argument, for an unknown label.
+    RAISES (KeyError): If a label is unknown; it is the argument of the error.
     """
     reference = example.reference
     entities = reference_spans(reference, spans_key)
@@ -56,8 +56,8 @@ def read_boundaries(
     else:
         unknown = numpy.full(n, spans_key not in reference.spans)
     found = project(example, entities)
-    # An entity tells of its own tokens, for each label, even where they are coarser than those of the reference.
-    # What is too wide to be learned is no counter-example either.
+    # Tokens of an entity are annotated for every label, even if they are coarser than those of the reference.
+    # Entities that are too wide to be learned are not negatives either.
     fitting = [entity for entity in found if max_width is None or entity[1] - entity[0] <= max_width]
     for start, end, _ in set(found) - set(fitting):
         unknown[start:end] = True
@@ -73,7 +73,7 @@ def read_boundaries(
 
 
 def mark(entities: Iterable[Entity], n_tokens: int, label_ids: Dict[str, int]) -> NDArray[numpy.bool_]:
-    """Entities, which may overlap, as boundaries: shape (n_tokens, n_labels, 2)."""
+    """Encode entities, which may overlap, as boundaries: shape (n_tokens, n_labels, 2)."""
     result = numpy.zeros((n_tokens, len(label_ids), 2), dtype=bool)
     for start, end, label in entities:
         result[start, label_ids[label], STARTS] = True
@@ -82,13 +82,13 @@ def mark(entities: Iterable[Entity], n_tokens: int, label_ids: Dict[str, int]) -
 
 
 def boundary_loss(scores: Array, target: Boundaries, positive_weight: float = 1.0) -> Tuple[float, Array]:
-    """Cross-entropy of starts and ends (Li et al. 2020; Xue et al. 2020, Equations 3 to 5), the mean over the tokens of
-    the text whose annotation is known, summed over the questions.
+    """Compute the cross-entropy of starts and ends (Li et al. 2020; Xue et al. 2020, Equations 3 to 5): the mean over
+    annotated tokens, summed over the questions.
 
     scores (Array): Shape (n_tokens, n_labels, 2): log-odds of a boundary.
-    target (Boundaries): The wanted ones.
-    positive_weight (float): Factor on the boundaries that are there: most tokens are none.
-    RETURNS (Tuple[float, Array]): Loss of the sentence, and its gradient; 0 if nothing is known.
+    target (Boundaries): The target.
+    positive_weight (float): Factor on the loss of positive boundaries, which are rare.
+    RETURNS (Tuple[float, Array]): Loss of the sentence, and its gradient; 0 if no token is annotated.
     """
     weights = numpy.where(target.wanted, positive_weight, 1.0) * target.known
     n_tokens = target.known.any(axis=(1, 2)).sum()
@@ -99,28 +99,28 @@ def boundary_loss(scores: Array, target: Boundaries, positive_weight: float = 1.
 
 
 def probabilities(scores: Array, temperature: float = 1.0) -> Array:
-    """Probabilities of boundaries from their log-odds, which the temperature divides; same shape, float64."""
+    """Compute probabilities of boundaries from their log-odds, divided by the temperature; same shape, float64."""
     return sigmoid(numpy.asarray(scores, dtype="float64") / temperature)
 
 
-# Per Doc (n_tokens, n_labels, width).
+# (n_tokens, n_labels, width) of each Doc.
 Shapes = List[Tuple[int, ...]]
 
 
 def as_rows(xp: Any, vectors: List[Any]) -> Any:
-    """Put the vectors of all Docs into one table, shape (sum of n_tokens * n_labels, width)."""
+    """Concatenate the vectors of all Docs to one table, shape (sum of n_tokens * n_labels, width)."""
     return xp.concatenate([rows.reshape(-1, rows.shape[2]) for rows in vectors])
 
 
 def split_rows(rows: Any, shapes: Shapes) -> List[Any]:
-    """The reverse: per Doc (n_tokens, n_labels, width of the table)."""
+    """Split such a table by Doc: (n_tokens, n_labels, width of the table) for each Doc."""
     borders = numpy.cumsum([0, *(n_tokens * n_labels for n_tokens, n_labels, _ in shapes)]).tolist()
     parts = [rows[low:high] for low, high in pairwise(borders)]
     return [part.reshape(*shape[:2], rows.shape[1]) for part, shape in zip(parts, shapes, strict=True)]
 
 
 def score_boundaries(head: Model, vectors: List[Any]) -> List[Array]:
-    """Score tokens as starts and ends: per Doc log-odds, shape (n_tokens, n_labels, 2), on the host."""
+    """Score tokens as starts and ends: log-odds for each Doc, shape (n_tokens, n_labels, 2), on the host."""
     output = head.ops.to_numpy(head.predict(as_rows(head.ops.xp, vectors)))
     return split_rows(output, [rows.shape for rows in vectors])
 
@@ -128,14 +128,14 @@ def score_boundaries(head: Model, vectors: List[Any]) -> List[Array]:
 def boundaries_loss(
     head: Model, vectors: List[Any], targets: List[Boundaries], positive_weight: float
 ) -> Tuple[float, Callable[[], List[Any]]]:
-    """The loss of the boundaries.
+    """Compute the loss of the boundaries.
 
-    head (Model): The layers.
-    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
-    targets (List[Boundaries]): Per Doc.
+    head (Model): The layers that score boundaries.
+    vectors (List[Any]): (n_tokens, n_labels, width) for each Doc.
+    targets (List[Boundaries]): The target of each Doc.
     positive_weight (float): See `boundary_loss`.
     RETURNS (Tuple[float, Callable]): Sum over sentences; and a callback that adds to the gradients of the layers, and
-        gives those of the vectors.
+        returns those of the vectors.
     """
     ops: Any = head.ops
     shapes: Shapes = [rows.shape for rows in vectors]
@@ -148,14 +148,14 @@ def boundaries_loss(
 
 @runtime_checkable
 class Relabeler(Protocol):
-    """Labels sentences anew. If it has an attribute `at_start` that is true, it does so from the first update on, by
-    what the model says that the training begins with; or else not before the first renewal after it.
+    """A function that replaces the labels of sentences. If its attribute `at_start` is True, it is used from the first
+    update on, with the initial model as the teacher; otherwise after the first renewal of the teacher.
     """
 
     def __call__(self, target: Boundaries, probabilities: Array) -> Boundaries:
-        """Label a sentence.
+        """Relabel a sentence.
 
         target (Boundaries): Its annotation.
-        probabilities (Array): Shape (n_tokens, n_labels, 2): of starts and ends, by the teacher.
-        RETURNS (Boundaries): What to learn.
+        probabilities (Array): Shape (n_tokens, n_labels, 2): the teacher's probabilities of starts and ends.
+        RETURNS (Boundaries): The new target.
         """

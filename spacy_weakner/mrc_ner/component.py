@@ -1,4 +1,4 @@
-"""Named-entity recognition as reading comprehension: every label is a question about the text."""
+"""Named-entity recognition as machine reading comprehension: every label is a question about the text."""
 
 from functools import partial
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -30,54 +30,54 @@ from .queries import check_queries
 
 
 class Target(NamedTuple):
-    """What one sentence is trained on.
+    """The target of one sentence.
 
     boundaries (Boundaries): Where entities start and end.
-    mentions (Optional[Mentions]): Its entities, for the types; None: there are none to learn.
+    mentions (Optional[Mentions]): Its entities, for the types; None: types are not learned.
     """
 
     boundaries: Boundaries
     mentions: Optional[Mentions] = None
 
 
-# The least probability of starts and ends that `score_candidates` looks at.
+# Probability above which `score_candidates` uses starts and ends.
 _LEAST = 0.1
 
 
 class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Floats3d], Target]):
-    """Ask for the entities of every label in words, find where answers begin and end, and write them to `doc.ents`
-    (Li et al. 2020).
+    """A component that represents every label by a question, predicts where answers begin and end, and writes them to
+    `doc.ents` (Li et al. 2020).
 
-    Every start is paired with the nearest end, or with all of its ends, of which those stay that have the largest sum
-    of probabilities over the Doc (`pairing`). In `doc.ents` the most probable one of what overlaps stays. Labels have
-    no weights of their own: another question can be asked of a trained component (`ask`). `ent._.weakner_score` is the
-    probability of the entity's start times that of its end.
+    Every start is paired with the nearest end, or with all possible ends, of which those with the largest sum of
+    probabilities over the Doc are kept (`pairing`). In `doc.ents`, the most probable of overlapping entities is kept.
+    Labels have no weights of their own, so questions of a trained component can be changed (`ask`).
+    `ent._.weakner_score` is the product of the probabilities of the entity's start and end.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[Queried, List[Floats3d]]): The extractor, e.g. `spacy_weakner.MRCExtractor.v1`.
     name (str): Name of the component in the pipeline.
-    threshold (float): Boundaries are predicted where their probability is above.
-    max_width (Optional[int]): Tokens of an entity, at most: what is wider is neither learned nor found. None: any.
-    pairing (str): "nearest": a start has the nearest end, as in the paper. "probable": all ends of a start within
-        `max_width` are tried (64 if it is None), and of all entities without overlaps those stay whose probabilities
-        have the largest sum. At a low threshold the nearest end is often one that is hardly probable; of more than
-        100,000 pairs in a Doc only the most probable ones are looked at.
-    positive_weight (float): Factor on the loss of boundaries that are there. Above 1 it helps against the many tokens
-        that are none.
-    relabel (Optional[Relabeler]): Learn other labels than the annotated ones, by what the teacher says: the model as
-        it was at the last renewal by the training clock, or, if its `at_start` is set, when training began. For
-        example `spacy_weakner.SelfPicking.v1`.
-    typing (Optional[EntityTyping]): Learn types within the labels too, for example `spacy_weakner.FineTyping.v1`. The
+    threshold (float): Probability above which boundaries are predicted.
+    max_width (Optional[int]): Maximum number of tokens of an entity, in training and prediction. None: any number.
+    pairing (str): "nearest": a start is paired with the nearest end, as in the paper. "probable": all ends of a start
+        within `max_width` are tried (64 ends if it is None), and the non-overlapping entities with the largest sum of
+        probabilities are kept. With a low threshold, the nearest end is often an improbable one; of more than 100,000
+        pairs in a Doc, only the most probable ones are used.
+    positive_weight (float): Factor on the loss of positive boundaries. Values above 1 compensate for the many negative
+        tokens.
+    relabel (Optional[Relabeler]): Replace the annotated labels by the predictions of the teacher: the model at the last
+        renewal by the training clock, or, with `at_start`, at the start of training. For example
+        `spacy_weakner.SelfPicking.v1`.
+    typing (Optional[EntityTyping]): Also learn types within the labels, for example `spacy_weakner.FineTyping.v1`. The
         model needs a layer for them (its `n_types`).
-    nested (bool): Write all spans (that touch no entity that stood in the Doc before), also overlapping ones, to the
-        span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
-    spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
-    head_learn_rate (float): Factor on the learning rate of the scores of boundaries.
-    overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
-    annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
-        probabilities, for a component that decides about it.
+    nested (bool): Write all spans (that overlap no existing entity of the Doc), including overlapping ones, to the span
+        group `pred:<name>`, with their probabilities in `attrs["scores"]`.
+    spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`.
+    head_learn_rate (float): Factor on the learning rate of the layers that score boundaries.
+    overwrite (bool): Whether to replace existing entities in `doc.ents`.
+    annotate_ents (bool): Write `doc.ents`. If False, predictions are written only to the span group `pred:<name>`, with
+        their probabilities, for another component that selects from them.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For settings out of range, or an encoder of another component.
+    RAISES (WeaknerError): If a setting is out of range, or the encoder belongs to another component.
     """
 
     labels_have_weights = False
@@ -123,7 +123,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
             )
         self.typing = typing
         self.needs_clock = relabel is not None or typing is not None
-        # Types are found before the first update.
+        # Types must be found before the first update.
         self._relabels_at_start: bool = getattr(relabel, "at_start", False)
         self._teacher: Teacher = Teacher(typing is not None or self._relabels_at_start)
         self.nested = nested
@@ -146,7 +146,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason))
 
     def ask(self, label: str, query: str) -> None:
-        """Add a label with its question, or give one another question. Also possible after training.
+        """Add a label with its question, or change the question of a label. Also possible after training.
 
         label (str): The label.
         query (str): The question.
@@ -160,7 +160,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
 
     @property
     def n_outputs(self) -> int:
-        """RETURNS (int): 2: one score for starts, and one for ends."""
+        """RETURNS (int): 2: a score for starts, and one for ends."""
         return 2
 
     def initialize(
@@ -171,14 +171,14 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         labels: Optional[Sequence[str]] = None,
         queries: Optional[Dict[str, str]] = None,
     ) -> None:
-        """Take over the questions and build the model; warn of entities that are too wide to be found, and of a span
-        group to learn from that no example has.
+        """Set the questions and build the model; warn if entities are too wide to be predicted, and if no example has
+        the span group to train on.
 
-        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        get_examples (Callable[[], Iterable[Example]]): Returns a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
-        labels (Optional[Sequence[str]]): The labels; without them those of the questions.
-        queries (Optional[Dict[str, str]]): The question of each label, e.g. of `spacy_weakner.Queries.v1`.
-        RAISES (WeaknerError): If a label has no question, one of the examples included.
+        labels (Optional[Sequence[str]]): The labels; None: those of the questions.
+        queries (Optional[Dict[str, str]]): The question of each label, e.g. from `spacy_weakner.Queries.v1`.
+        RAISES (WeaknerError): If a label, given or in the examples, has no question.
         """
         given = queries or {}
         for label in given if labels is None else labels:
@@ -189,7 +189,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
             raise self._no_question(missing or ["?"])
         super().initialize(get_examples, nlp=nlp, labels=list(labels or self.labels))
         unasked = {label for eg in get_examples() for label in self.example_labels(eg)} - {*self.labels}
-        if unasked and labels is None:  # else it is meant so, and an error when it is met
+        if unasked and labels is None:  # given labels are intended; others then raise an error in training
             raise self._no_question(sorted(unasked))
         warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
@@ -203,19 +203,19 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
             self.typing.reset()
 
     def model_inputs(self, docs: List[Doc]) -> Queried:
-        """The Docs, with the questions as they are now: weights may come from a component with others, and a teacher
-        may be older than a question."""
+        """Return the Docs with the current questions: the weights may come from a component with other questions, and a
+        teacher may be older than a question."""
         return Queried(docs, [self.cfg["queries"][label] for label in self.labels])
 
     # Training
 
     def encode_target(self, example: Example) -> Target:
-        """Where the annotated entities of an example start and end."""
+        """Return where the annotated entities of an example start and end."""
         label_ids = {label: i for i, label in enumerate(self.labels)}
         return Target(read_boundaries(example, label_ids, spans_key=self.spans_key, max_width=self.max_width))
 
     def forward_loss(self, batch: TrainingBatch[Target]) -> Loss:
-        """The loss of all questions, and that of the types."""
+        """Compute the loss of all questions and of the types."""
         targets = self.taught(batch)
         outputs, backprop = self.begin_update(batch)
         vectors: List[Any] = list(outputs)
@@ -252,7 +252,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         return targets
 
     def _mentions(self, docs: List[Doc], targets: List[Target]) -> List[Mentions]:
-        """The entities of some sentences, with their vectors by the teacher."""
+        """Return the entities of some sentences, with the teacher's vectors."""
         spans = [mention_spans(to.boundaries, self.max_width) for to in targets]
         ops, width = self.model.ops, self.model.get_ref("typing").get_dim("nI")
 
@@ -284,14 +284,14 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
 
         docs = [eg.predicted for eg in used]
         every = numpy.concatenate(self.map_outputs(docs, read, numpy.zeros(0), golds, outputs=outputs))
-        if not len(every):  # what is annotated does not align
+        if not len(every):  # the annotation cannot be aligned
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: float(numpy.logaddexp(0.0, every / temperature).mean())
 
     # Prediction
 
     def decode(self, docs: List[Doc], outputs: List[Floats3d], bias: Optional[float] = None) -> List[Prediction]:
-        """Pair starts and ends, and choose among what overlaps."""
+        """Pair starts and ends, and resolve overlaps."""
         found = self._find(outputs, self.threshold, [self.preset_tokens(doc) for doc in docs], bias)
         return [
             resolve(entities, len(doc), self.nested, self.pairing == PROBABLE)
@@ -299,11 +299,11 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         ]
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
-        """What may be an entity, with its probability.
+        """Return the spans that may be entities, with their probabilities.
 
         docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the pairs of a start and an end with a probability
-            above 0.1 each, or above the threshold if that is lower.
+        RETURNS (List[List[Tuple[Entity, float]]]): For each Doc, the pairs of a start and an end that both have a
+            probability above 0.1, or above the threshold if it is lower.
         """
 
         def read(docs: List[Doc], outputs: List[Floats3d]) -> List[List[Tuple[Entity, float]]]:
@@ -316,7 +316,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
     def _find(
         self, outputs: List[Floats3d], threshold: float, preset: List[BoolMask], bias: Optional[float] = None
     ) -> List[Dict[Entity, Tuple[float, float]]]:
-        """Entities that may overlap, as `find_entities` gives them."""
+        """Find entities, which may overlap; see `find_entities`."""
         boundaries, n_ends = self._judged(outputs, bias), ends_to_try(self.pairing, self.max_width)
         spans = [pair_boundaries(probabilities(scores) > threshold, self.max_width, n_ends) for scores in boundaries]
         spans = list(map(most_probable, spans, boundaries))
@@ -324,11 +324,11 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         return list(map(read, boundaries, spans, preset))
 
     def _scores(self, vectors: Any, model: Optional[Model] = None) -> List[Array]:
-        """Log-odds of boundaries, per Doc (n_tokens, n_labels, 2), on the host."""
+        """Compute log-odds of boundaries, (n_tokens, n_labels, 2) for each Doc, on the host."""
         return score_boundaries((self.model if model is None else model).get_ref("head"), list(vectors))
 
     def _judged(self, vectors: Any, bias: Optional[float] = None) -> List[Array]:
-        """The same with the bias: what "O" gains, they lose."""
+        """Return these log-odds minus the bias, which favors "O"."""
         bias = self.bias if bias is None else bias
         return [odds - bias for odds in self._scores(vectors)]
 
@@ -341,5 +341,5 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
 )
 @takes_settings_of(MRCNer)
 def make_mrc_ner(nlp: Language, name: str, **settings: Any) -> MRCNer:
-    """Create the component; the settings are those of `MRCNer`."""
+    """Create the component with the settings of `MRCNer`."""
     return MRCNer(nlp.vocab, name=name, **settings)

@@ -1,4 +1,4 @@
-"""From probabilities of boundaries to entities."""
+"""Decodes entities from probabilities of boundaries."""
 
 from typing import Dict, List, Optional, Sequence, Tuple
 
@@ -12,17 +12,17 @@ from ..losses import Array
 from ..ty import NEAREST, Entity
 from .boundaries import ENDS, STARTS, probabilities
 
-# Shape (n, 2) or (n, 3): start, end and, if there are several, label.
+# Shape (n, 2) or (n, 3): start, end and, with several labels, label.
 Spans = NDArray[numpy.int64]
-# Ends that are tried with a start, the nearest ones, where entities may be of any width.
+# Number of nearest ends that are tried with a start if entities may have any width.
 N_ENDS_PROBABLE = 64
-# Pairs of a Doc that are looked at one by one, the most probable of all: bounds the cost where a threshold is low.
+# Maximum number of (most probable) pairs in a Doc that are processed, which bounds the cost of a low threshold.
 MOST_PAIRS = 100_000
 _PAIRS_AT_A_TIME = 1 << 20
 
 
 def ends_to_try(pairing: str, max_width: Optional[int]) -> int:
-    """How many of the nearest ends go with a start."""
+    """Return the number of nearest ends to pair with each start."""
     if pairing == NEAREST:
         return 1
     return N_ENDS_PROBABLE if max_width is None else max_width
@@ -32,13 +32,13 @@ def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_
     """Pair every start with the nearest end that does not come before it (Li et al. 2020; Xue et al. 2020). Several
     starts may share an end.
 
-    starts (Array): Shape (n_tokens,): True where a span begins.
-    ends (Array): Shape (n_tokens,): True where one ends (with this token).
-    max_width (Optional[int]): Tokens of a span, at most; starts whose nearest end is further away have none.
-    n_ends (int): Ends of a start, at most: the nearest, the next one and so on.
+    starts (Array): Shape (n_tokens,): True for the first token of a span.
+    ends (Array): Shape (n_tokens,): True for the last token of a span.
+    max_width (Optional[int]): Maximum number of tokens of a span; starts whose nearest end is further away have no end.
+    n_ends (int): Maximum number of ends of a start: the nearest, the next one and so on.
     RETURNS (Spans): Shape (n, 2): spans, ends exclusive, by start.
     """
-    # Only so many starts are worked on at a time as bound the memory.
+    # Starts are processed in chunks, to bound the memory.
     begins, closes = numpy.flatnonzero(starts), numpy.flatnonzero(ends)
     after = numpy.append(closes + 1, 0)
     found = [numpy.zeros((0, 2), dtype="int64")]
@@ -56,10 +56,10 @@ def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_
 
 
 def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], n_ends: int = 1) -> Spans:
-    """The same for all labels.
+    """Pair starts and ends for all labels; see `nearest_ends`.
 
-    boundaries (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): where spans begin and end.
-    max_width, n_ends: As there.
+    boundaries (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): True where spans begin and end.
+    max_width, n_ends: See `nearest_ends`.
     RETURNS (Spans): Shape (n, 3): start, end and label, by label and start.
     """
     found = [numpy.zeros((0, 3), dtype="int64")]
@@ -70,7 +70,7 @@ def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], 
 
 
 def most_probable(spans: Spans, boundaries: Array) -> Spans:
-    """Leave out the least probable pairs, if there are too many to look at (`MOST_PAIRS`)."""
+    """Remove the least probable pairs if there are more than `MOST_PAIRS`."""
     if len(spans) <= MOST_PAIRS:
         return spans
     sure, (starts, ends, labels) = probabilities(boundaries), spans.T
@@ -85,10 +85,10 @@ def find_entities(
     """Score the entities of a Doc.
 
     boundaries (Array): Shape (n_tokens, n_labels, 2): log-odds of starts and ends.
-    spans (Spans): Shape (n, 3): starts with their ends.
+    spans (Spans): Shape (n, 3): start, end and label.
     preset (BoolMask): Shape (n_tokens,): tokens that must not be part of any entity.
     labels (Sequence[str]): The labels.
-    temperature (float): Divides the log-odds before they become probabilities.
+    temperature (float): Divisor of the log-odds before they become probabilities.
     RETURNS (Dict[Entity, Tuple[float, float]]): Entities, which may overlap, each with the product of the probabilities
         of its start and its end: at temperature 1, and at the given one.
     """
@@ -104,13 +104,13 @@ def find_entities(
 def resolve(
     found: Dict[Entity, Tuple[float, float]], n_tokens: int, nested: bool, best_sum: bool = False
 ) -> Prediction:
-    """Choose among entities that overlap: one after the other, the most probable first.
+    """Choose among overlapping entities: one after the other, the most probable first.
 
-    found (Dict[Entity, Tuple[float, float]]): As `find_entities` gives them.
+    found (Dict[Entity, Tuple[float, float]]): The output of `find_entities`.
     n_tokens (int): Length of the Doc.
-    nested (bool): Give all of them as candidates.
-    best_sum (bool): Choose those whose probabilities have the largest sum, for ends that were all tried; candidates are
-        chosen in the same way, for each label alone.
+    nested (bool): Return all entities as candidates.
+    best_sum (bool): Choose those with the largest sum of probabilities, if all ends were tried; candidates are chosen
+        in the same way, for each label separately.
     RETURNS (Prediction): The prediction.
     """
     choose = best_without_overlaps if best_sum else without_overlaps

@@ -1,5 +1,5 @@
-"""Types within labels, learned beside the boundaries from the vectors of entities: the form that such methods have, and
-what the component does with one."""
+"""Types within labels, learned in addition to the boundaries from the vectors of entities: the protocol of such
+methods, and their loss."""
 
 from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Protocol, Tuple, runtime_checkable
 
@@ -16,7 +16,7 @@ class Mentions(NamedTuple):
     """The entities of a sentence.
 
     spans (NDArray[numpy.int64]): Shape (n, 3): start, end and label.
-    vectors (Array): Shape (n, width): each one's vector by the teacher, the sum over its tokens.
+    vectors (Array): Shape (n, width): the teacher's vector of each entity, summed over its tokens.
     """
 
     spans: NDArray[numpy.int64]
@@ -25,40 +25,40 @@ class Mentions(NamedTuple):
 
 @runtime_checkable
 class EntityTyping(Protocol):
-    """Finds types in the entities of a corpus, and teaches them."""
+    """A method that finds types of the entities in a corpus, and their loss."""
 
     @property
     def n_types(self) -> int:
         """The number of types."""
 
     def reset(self) -> None:
-        """Forget what was found: another training begins."""
+        """Remove the types of an earlier training."""
 
     def renew(self, batches: Iterator[Array]) -> bool:
         """Find types.
 
-        batches (Iterator[Array]): Vectors of entities by the teacher, shape (n, width), by and by.
-        RETURNS (bool): Whether the numbers of the types mean something else than before, so that the layer which
-            scores them has to begin anew.
+        batches (Iterator[Array]): The teacher's vectors of entities, shape (n, width), batch by batch.
+        RETURNS (bool): True if the numbers of the types have a new meaning, so that the layer which scores them must be
+            initialized again.
         """
 
     def __call__(self, scores: Array, vectors: Array) -> Tuple[Array, Array]:
-        """The loss of some entities.
+        """Compute the loss of some entities.
 
         scores (Array): Shape (n, n_types): scores of their types.
-        vectors (Array): Shape (n, width): their vectors by the teacher.
-        RETURNS (Tuple[Array, Array]): Loss of each, and its gradient, shape (n, n_types).
+        vectors (Array): Shape (n, width): the teacher's vectors.
+        RETURNS (Tuple[Array, Array]): Loss of each entity, and its gradient, shape (n, n_types).
         """
 
 
 def mention_spans(target: Boundaries, max_width: Optional[int]) -> NDArray[numpy.int64]:
-    """The entities that a target tells of, shape (n, 3): start, end and label."""
+    """Return the entities of a target, shape (n, 3): start, end and label."""
     return pair_boundaries(target.wanted, max_width) if target.spans is None else target.spans
 
 
 def pool(xp: Any, vectors: Any, spans: NDArray[numpy.int64]) -> Any:
-    """Sum the vectors of entities' tokens, shape (n_tokens, n_labels, width), each under the question of its label:
-    shape (n, width)."""
+    """Sum the vectors of each entity's tokens, shape (n_tokens, n_labels, width), for the question of its label: shape
+    (n, width)."""
     if not len(spans):
         return xp.zeros((0, vectors.shape[2]), dtype="float32")
     return xp.stack([vectors[start:end, k].sum(axis=0) for start, end, k in spans.tolist()])
@@ -67,15 +67,15 @@ def pool(xp: Any, vectors: Any, spans: NDArray[numpy.int64]) -> Any:
 def types_loss(
     typing: Optional[EntityTyping], layer: Optional[Model], vectors: List[Any], mentions: List[Optional[Mentions]]
 ) -> Tuple[float, Callable[[List[Any]], None]]:
-    """The loss of the types, the mean over the entities of each sentence.
+    """Compute the loss of the types: the mean over the entities of each sentence.
 
-    typing (Optional[EntityTyping]): The method; None: no types are learned.
-    layer (Optional[Model]): Scores of types from vectors of entities, of which it reads the first columns: those that
-        depend on the token, not on the question.
-    vectors (List[Any]): Per Doc (n_tokens, n_labels, width).
-    mentions (List[Optional[Mentions]]): Per Doc its entities; None as long as there is no teacher.
+    typing (Optional[EntityTyping]): The method; None: types are not learned.
+    layer (Optional[Model]): Maps the first columns of entity vectors, which depend on the tokens and not on the
+        question, to scores of types.
+    vectors (List[Any]): (n_tokens, n_labels, width) for each Doc.
+    mentions (List[Optional[Mentions]]): The entities of each Doc; None as long as there is no teacher.
     RETURNS (Tuple[float, Callable]): Sum over sentences; and a callback that adds to the gradients of the layer, and to
-        those of the vectors, which it takes.
+        those of the vectors, which are its argument.
     """
     used = [(i, mention) for i, mention in enumerate(mentions) if mention is not None and len(mention.spans)]
     if typing is None or layer is None or not used:
@@ -96,7 +96,7 @@ def types_loss(
 
 
 def restart(layer: Model) -> None:
-    """Give a linear layer new weights."""
+    """Initialize the weights of a linear layer again."""
     shape = layer.get_param("W").shape
     layer.set_param("W", glorot_uniform_init(layer.ops, shape))
     layer.set_param("b", layer.ops.alloc1f(shape[0]))

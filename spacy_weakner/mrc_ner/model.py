@@ -15,21 +15,21 @@ Vectors = List[Floats3d]
 def build_mrc_extractor(
     encoder: Model[Queried, List[Floats3d]], n_types: int = 0, nO: Optional[int] = None
 ) -> Model[Queried, List[Floats3d]]:
-    """Build an extractor that finds the spans which answer questions (Li et al. 2020). Registered as
+    """Build an extractor of the spans that answer questions (Li et al. 2020). Registered as
     `spacy_weakner.MRCExtractor.v1`.
 
-    Its output are the vectors of the tokens, one for each question. The reference "head" makes two scores of each: that
-    an answer begins there, and that one ends there. It is called from the component, since some of what is learned is
-    learned from the vectors. Nothing depends on the number of questions, so that they can be changed at any time.
+    It outputs a vector of each token for each question. The reference "head" computes two scores from a vector: for the
+    begin and for the end of an answer. The component calls it, since entity types are learned from the vectors. No
+    weights depend on the number of questions, so that questions can be changed at any time.
 
-    There is dropout on the vectors; its rate is `training.dropout`.
+    Dropout is applied to the vectors, at the rate `training.dropout`.
 
     encoder (Model[Queried, List[Floats3d]]): `spacy_weakner.QueryContextEncoder.v1`, which reads questions and text
-        together, or `spacy_weakner.ConditionedEncoder.v1`, on any other encoder.
-    n_types (int): If above 0, there is a layer (reference "typing") that scores types of entities, for
+        together, or `spacy_weakner.ConditionedEncoder.v1`, which uses any other encoder.
+    n_types (int): Number of entity types. If above 0, a layer (reference "typing") scores them, for
         `spacy_weakner.FineTyping.v1`.
     nO (Optional[int]): The number of scores, 2.
-    RETURNS (Model[Queried, List[Floats3d]]): Vectors, per Doc (n_tokens, n_queries, width).
+    RETURNS (Model[Queried, List[Floats3d]]): Vectors of each Doc, shape (n_tokens, n_queries, width).
     """
     head: Model[Any, Any] = chain(Dropout(), Linear(nO=nO))
     check_range("n_types", n_types, 0, None)

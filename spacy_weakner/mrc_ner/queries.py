@@ -1,4 +1,4 @@
-"""The questions that stand for entity labels."""
+"""The questions that represent entity labels."""
 
 from pathlib import Path
 from typing import Any, Dict, Mapping, Optional
@@ -12,11 +12,10 @@ _OBJECT = "questions by label"
 def make_queries(path: Optional[Path] = None, queries: Optional[Dict[str, str]] = None) -> Dict[str, str]:
     """Read questions. Registered as `spacy_weakner.Queries.v1`.
 
-    path (Optional[Path]): A JSON or TOML file: an object of questions by label.
+    path (Optional[Path]): A JSON or TOML file with questions by label.
     queries (Optional[Dict[str, str]]): Questions by label, in the config itself.
-    RETURNS (Dict[str, str]): Questions by label, in their order.
-    RAISES (WeaknerError): If not exactly one of both is given, the file is missing or malformed, or a question is
-        empty.
+    RETURNS (Dict[str, str]): Questions by label, in the given order.
+    RAISES (WeaknerError): If both or neither are given, the file is missing or malformed, or a question is empty.
     """
     if (path is None) == (queries is None):
         raise WeaknerError("Give Queries.v1 either a path or queries.")
@@ -26,12 +25,12 @@ def make_queries(path: Optional[Path] = None, queries: Optional[Dict[str, str]] 
 
 
 def check_queries(queries: Any, where: str) -> Dict[str, str]:
-    """Refuse what are no questions.
+    """Check that a value has questions by label.
 
-    queries (Any): What should be questions by label.
-    where (str): Where it stands.
+    queries (Any): The value.
+    where (str): Its place, for error messages.
     RETURNS (Dict[str, str]): The questions.
-    RAISES (WeaknerError): If one is no text, or empty.
+    RAISES (WeaknerError): If a label or question is empty or not a text.
     """
     if not isinstance(queries, Mapping) or not queries:
         raise WeaknerError(Errors.WK206.format(path=where, reason="no object", cure=f"Give {_OBJECT}"))

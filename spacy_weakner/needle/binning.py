@@ -1,5 +1,5 @@
-"""From a model's score to the chance of being right: histogram binning (Zadrozny and Elkan 2001) and isotonic
-regression, both a step function of the score. Arrays only, no spaCy.
+"""Calibration of a model's scores to the probability of being right: histogram binning (Zadrozny and Elkan 2001) and
+isotonic regression, both step functions of the score. Uses arrays only, no spaCy.
 """
 
 from typing import NamedTuple
@@ -14,10 +14,10 @@ Ints = NDArray[numpy.int64]
 class Steps(NamedTuple):
     """A step function of a score.
 
-    edges (Floats): Shape (n_steps - 1,), ascending: where one step ends and the next begins. A score that equals an
-        edge belongs to the step above.
-    values (Floats): Shape (n_steps,): the chance of being right, in [0, 1].
-    counts (Ints): Shape (n_steps,): how many observations each value is the mean of.
+    edges (Floats): Shape (n_steps - 1,), ascending: borders between steps. A score that equals an edge belongs to the
+        step above.
+    values (Floats): Shape (n_steps,): the probability of being right, in [0, 1].
+    counts (Ints): Shape (n_steps,): number of observations of each value, which is their mean.
     """
 
     edges: Floats
@@ -25,35 +25,35 @@ class Steps(NamedTuple):
     counts: Ints
 
     def __call__(self, score: float) -> float:
-        """Look a score up; scores beyond those seen belong to the outermost steps."""
+        """Look up a score; scores outside the observed range belong to the outermost steps."""
         return float(self.values[numpy.searchsorted(self.edges, score, side="right")])
 
 
 def histogram(scores: Floats, hits: Floats, n_bins: int, min_per_bin: int = 1) -> Steps:
-    """Histogram binning with quantile bins, as in Appendix A of Jiang et al. (2021).
+    """Compute histogram binning with quantile bins, as in Appendix A of Jiang et al. (2021).
 
     Every bin gets about the same number of observations. Equal scores always share a bin, so ties, like few
-    observations, lead to fewer bins than asked for: one that would be too small shares with the next above, the last
-    with that below.
+    observations, lead to fewer bins than `n_bins`: a bin that would be too small is merged with the next above, the
+    last bin with the one below.
 
     scores (Floats): Shape (n,), finite, n > 0.
-    hits (Floats): Shape (n,): how far each was right, in [0, 1].
+    hits (Floats): Shape (n,): the degree to which each was right, in [0, 1].
     n_bins (int): Number of bins, at least 1.
-    min_per_bin (int): So many observations per bin, at least.
+    min_per_bin (int): Minimum number of observations per bin.
     RETURNS (Steps): Bins and the mean of the hits in each.
     """
     order = numpy.argsort(scores, kind="stable")
     ascending = scores[order]
     n_bins = max(1, min(n_bins, len(scores) // max(1, min_per_bin)))
     starts = numpy.arange(1, n_bins) * len(scores) // n_bins
-    # The score at which a bin starts draws all that equal it into that bin; at the lowest score no bin can start.
+    # All scores that equal the first one of a bin belong to this bin; so no bin can start at the lowest score.
     edges = numpy.unique(ascending[starts])
     edges = edges[edges > ascending[0]]
     return bin_means(scores, hits, _wide_enough(edges, numpy.searchsorted(ascending, edges), len(scores), min_per_bin))
 
 
 def _wide_enough(edges: Floats, below: Ints, n: int, min_per_bin: int) -> Floats:
-    """Those edges between which there are enough of n observations; `below` (n_edges,) counts those under each edge."""
+    """Select edges with enough of n observations between them; `below`, (n_edges,), counts those below each edge."""
     kept = [0]
     chosen = []
     for i, count in enumerate(below.tolist()):
@@ -64,10 +64,10 @@ def _wide_enough(edges: Floats, below: Ints, n: int, min_per_bin: int) -> Floats
 
 
 def bin_means(scores: Floats, hits: Floats, edges: Floats) -> Steps:
-    """The mean of the hits between given edges.
+    """Compute the means of the hits between given edges.
 
     scores, hits (Floats): Shape (n,).
-    edges (Floats): Ascending; every bin must hold a score.
+    edges (Floats): Ascending; every bin must contain a score.
     RETURNS (Steps): The step function.
     """
     bins = numpy.searchsorted(edges, scores, side="right")
@@ -76,10 +76,10 @@ def bin_means(scores: Floats, hits: Floats, edges: Floats) -> Steps:
 
 
 def isotonic(scores: Floats, hits: Floats) -> Steps:
-    """Isotonic regression: the step function that never falls and is closest to the hits (least squares).
+    """Fit isotonic regression: the non-decreasing step function that is closest to the hits (least squares).
 
     scores (Floats): Shape (n,), finite, n > 0.
-    hits (Floats): Shape (n,): how far each was right, in [0, 1].
+    hits (Floats): Shape (n,): the degree to which each was right, in [0, 1].
     RETURNS (Steps): One step per pool.
     """
     from sklearn.isotonic import isotonic_regression

@@ -1,4 +1,4 @@
-"""Weak label completion (Jiang et al. 2021, Equation 2): what the term list left open is filled in by a model."""
+"""Weak label completion (Jiang et al. 2021, Equation 2): a model labels the tokens that the term list does not."""
 
 import numpy
 from numpy.typing import NDArray
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from ..corpus.tags import BoolMask, IntTags, TagScheme
 
 BROKEN = ("keep", "repair")
-# Where the model decides: nowhere, where there is no weak entity (the paper), or everywhere (self-training).
+# Tokens that the model labels: none, those in no weak entity (the paper), or all (self-training).
 NONE, UNMATCHED, ALL = "none", "unmatched", "all"
 RULES = (UNMATCHED, ALL, NONE)
 
@@ -16,10 +16,10 @@ def complete(weak: IntTags, predicted: IntTags) -> IntTags:
 
         y^c_i = y^p_i  if y^w_i = O,  else y^w_i
 
-    A token that the weak labels know nothing about is completed like one that they call "O". Since each token is
-    decided by itself, a B-x of one side may be followed by an I-y of the other: see `is_broken`.
+    A missing weak label is completed like an "O". Since each token is completed separately, a B-x of one side may be
+    followed by an I-y of the other: see `is_broken`.
 
-    weak (IntTags): Shape (n_tokens,): ids of the weak tags, `MISSING` where there are none.
+    weak (IntTags): Shape (n_tokens,): ids of the weak tags, or `MISSING`.
     predicted (IntTags): Shape (n_tokens,): ids of the model's tags, in the same scheme.
     RETURNS (IntTags): Shape (n_tokens,).
     """
@@ -27,7 +27,7 @@ def complete(weak: IntTags, predicted: IntTags) -> IntTags:
 
 
 def decide(weak: IntTags, predicted: IntTags, rule: str) -> IntTags:
-    """The labels that a rule makes of the weak ones.
+    """Return the labels of a sentence by a rule.
 
     weak (IntTags): Shape (n_tokens,): as in `complete`.
     predicted (IntTags): Shape (n_tokens,): ids of the model's tags, in the same scheme.
@@ -40,14 +40,14 @@ def decide(weak: IntTags, predicted: IntTags, rule: str) -> IntTags:
 
 
 def matched(weak: IntTags) -> BoolMask:
-    """Which tokens keep their weak label: those inside of weak entities."""
+    """Return a mask of the tokens that keep their weak label: those in weak entities."""
     result: BoolMask = weak > 0
     return result
 
 
 def mix(weak: IntTags, predicted: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
-    """Complete the weak labels of a sentence by probabilities, our variant of Equation 2: a token in a weak entity has
-    its weak label, another one what the model thinks of it.
+    """Complete the weak labels of a sentence with probabilities, our variant of Equation 2: a token in a weak entity
+    keeps its weak label, other tokens get the model's distribution.
 
     weak (IntTags): Shape (n_tokens,): as in `complete`.
     predicted (NDArray[numpy.float64]): Shape (n_tokens, n_tags): the model's distribution.
@@ -57,11 +57,11 @@ def mix(weak: IntTags, predicted: NDArray[numpy.float64]) -> NDArray[numpy.float
 
 
 def is_broken(tags: IntTags, scheme: TagScheme) -> bool:
-    """Whether a tag sequence breaks its scheme.
+    """Return whether a tag sequence breaks its scheme.
 
     tags (IntTags): Shape (n_tokens,).
     scheme (TagScheme): The scheme of the ids.
-    RETURNS (bool): True if it starts, goes on or ends as the scheme does not allow.
+    RETURNS (bool): True if the scheme does not allow its start, its end or a transition.
     """
     if not len(tags):
         return False

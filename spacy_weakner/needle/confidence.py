@@ -1,4 +1,4 @@
-"""Confidence of completed labels (Jiang et al. 2021, Appendix A): how likely they are to be right."""
+"""Confidence of completed labels (Jiang et al. 2021, Appendix A): their probability of being right."""
 
 from typing import Any, Dict, NamedTuple, Optional
 
@@ -12,16 +12,16 @@ CAP = 0.95
 
 
 class Calibration(NamedTuple):
-    """What held-out sentences say about a model's scores, and about weak labels.
+    """The calibration of a model's scores and of weak labels on held-out sentences.
 
     score (str): The score of a sentence, per word: "viterbi" (its Viterbi score, as in the paper), or
-        "log_probability" (the same, less log Z).
-    unit (str): What is right or wrong: the tags of a whole "sentence" (as in the paper), or each "token".
-    steps (Steps): From score to chance of being right.
-    rules (Dict[str, float]): For each rule of `complete`, F1 in [0, 100] of the labels that it makes of what sources
-        say of the held-out sentences, those together that most name; empty if none has looked at any.
-    given (Optional[float]): The chance that weak labels are right as they are, where what they do not name is "O";
-        None: it is not known.
+        "log_probability" (its Viterbi score minus log Z).
+    unit (str): The unit that is right or wrong: the tags of a whole "sentence" (as in the paper), or each "token".
+    steps (Steps): Maps a score to the probability of being right.
+    rules (Dict[str, float]): F1 in [0, 100], for each rule of `complete`, of its labels from the combined labels of
+        sources on the held-out sentences; empty if no source has labeled them.
+    given (Optional[float]): The probability that weak labels are right if unlabeled tokens are taken as "O"; None:
+        unknown.
     """
 
     score: str
@@ -31,7 +31,7 @@ class Calibration(NamedTuple):
     given: Optional[float] = None
 
     def predicted(self, path: PathScore) -> float:
-        """The chance that the tags a model predicts for a sentence are right.
+        """Return the probability that the tags a model predicts for a sentence are right.
 
         path (PathScore): Best tag sequence with its scores; at least one token.
         RETURNS (float): In [0, 1].
@@ -39,13 +39,13 @@ class Calibration(NamedTuple):
         return self.steps(score_per_word(path, self.score))
 
     def to_json(self) -> Dict[str, Any]:
-        """What JSON can hold."""
+        """Return the calibration as JSON."""
         steps = {name: values.tolist() for name, values in self.steps._asdict().items()}
         return {**self._asdict(), "steps": steps}
 
 
 def score_per_word(path: PathScore, score: str) -> float:
-    """The score that sentences are binned by.
+    """Return the score for the binning of sentences.
 
     path (PathScore): Best tag sequence with its scores; at least one token.
     score (str): One of `SCORES`.
@@ -55,15 +55,15 @@ def score_per_word(path: PathScore, score: str) -> float:
 
 
 def confidence(n_matched: int, n_tokens: int, predicted: float) -> float:
-    """Confidence of a completed sentence (Appendix A):
+    """Compute the confidence of a completed sentence (Appendix A):
 
         P(Y^c = Y) = m/n + (1 - m/n) P(Y^p = Y),  and at most `CAP`
 
-    with m of n tokens matched, whose weak labels are taken to be right.
+    with m of n tokens matched, whose weak labels are assumed to be right.
 
     n_matched (int): Number of tokens that keep their weak label.
     n_tokens (int): Number of tokens, at least 1.
-    predicted (float): The chance that the model's tags are right.
+    predicted (float): The probability that the model's tags are right.
     RETURNS (float): In [0, CAP].
     """
     return min(CAP, (n_matched + (n_tokens - n_matched) * predicted) / n_tokens)

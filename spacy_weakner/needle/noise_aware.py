@@ -14,24 +14,23 @@ from ..crf_ner.likelihood import CRFGradient, Target, Weights, count_sentences, 
 from ..errors import Errors, WeaknerError, check_choice, check_range
 
 LEVELS = ("sentence", "token")
-# The gradient of log(1 - P) goes as 1 / -log P. Below this, rounding in log Z is larger than -log P itself.
+# The gradient of log(1 - P) is proportional to 1 / -log P. Below this, rounding errors of log Z exceed -log P.
 SMALLEST_LOSS = 1e-9
 
 
 @dataclass(frozen=True)
 class NoiseAwareCRF:
-    """Trust labels as far as they are likely to be right. With P the probability of a sentence's tags under the model,
-    and w that they are right (its confidence), the loss is (Jiang et al. 2021, Equation 3)
+    """A loss that weights labels by their confidence. With the probability P of a sentence's tags under the model, and
+    the probability w that they are right (the confidence), the loss is (Jiang et al. 2021, Equation 3)
 
         L = -w log P - (1 - w) log(1 - P)
 
-    It is lowest where P = w. Strong sentences have w = 1, and are trained on by the plain likelihood. Missing tags are
-    marginalized: P is then that of all sequences that agree with the others.
+    Its minimum is at P = w. Strong sentences have w = 1, for which L is the negative log-likelihood. Missing tags are
+    marginalized: P is then the probability of all sequences that agree with the other tags.
 
-    P is that of a whole sentence, so that for a long one it is next to 0 and log(1 - P) vanishes: L falls until the
-    sentence is learned by heart. The level "token" is our variant for that. It takes the geometric mean over the n
-    tokens (those whose tag is known) for P, and L is then n times what it is above; it goes with confidences that were
-    calibrated per token.
+    For a whole, long sentence, P is nearly 0 and log(1 - P) vanishes, so L decreases until the sentence is memorized.
+    Against this, our variant for the level "token" uses for P the geometric mean over the n annotated tokens, and
+    multiplies L by n; it needs confidences that were calibrated per token.
 
     level (str): "sentence" (the paper) or "token".
     strong_weight (float): w of strong sentences; the authors' code has 0.95.
@@ -48,9 +47,9 @@ class NoiseAwareCRF:
         return hard_labels(doc)
 
     def encode(self, example: Example, scheme: TagScheme) -> Target:
-        """The tags of an example with their confidence.
+        """Return the tags of an example with their confidence.
 
-        RAISES (WeaknerError): If it is weakly labeled and has no confidence, or that of another unit.
+        RAISES (WeaknerError): If it is weakly labeled and has no confidence, or one for another unit.
         """
         doc = example.reference
         confidence = get_confidence(doc) if is_weak(doc) else self.strong_weight
@@ -71,14 +70,14 @@ class NoiseAwareCRF:
         losses, backprop = sentence_losses(parameters, emissions, tags)
         # -log P, per sentence or per token
         losses = losses / units
-        # Sentences without any annotation teach nothing.
+        # Sentences without any annotation have no loss.
         values = numpy.where(n_known > 0.0, units * noise_aware(losses, confidence), 0.0)
         mean = float(values.sum()) / max(1, count_sentences(emissions))
         return CRFGradient(mean, *backprop(noise_aware_slope(losses, confidence)))
 
 
 def log_unlikelihood(loss: Weights) -> Weights:
-    """-log(1 - P), exact also where P is near 1.
+    """Compute -log(1 - P), which is exact even if P is near 1.
 
     loss (Weights): -log P, above 0.
     RETURNS (Weights): Same shape.
@@ -88,7 +87,7 @@ def log_unlikelihood(loss: Weights) -> Weights:
 
 
 def noise_aware(loss: Weights, confidence: Weights) -> Weights:
-    """Equation 3: -w log P - (1 - w) log(1 - P).
+    """Compute Equation 3: -w log P - (1 - w) log(1 - P).
 
     loss (Weights): -log P, at least 0.
     confidence (Weights): w.
@@ -98,7 +97,7 @@ def noise_aware(loss: Weights, confidence: Weights) -> Weights:
 
 
 def noise_aware_slope(loss: Weights, confidence: Weights) -> Weights:
-    """Its derivative by -log P: w - (1 - w) P / (1 - P).
+    """Compute the derivative of Equation 3 with respect to -log P: w - (1 - w) P / (1 - P).
 
     loss (Weights): -log P, at least 0.
     confidence (Weights): w.

@@ -1,4 +1,4 @@
-"""One pipeline of several: term lists, heads, and perhaps a combiner."""
+"""Assembles one pipeline from others: term lists, heads, and perhaps a combiner."""
 
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Mapping, Sequence
@@ -19,7 +19,7 @@ from .lists import ABBREVIATIONS, LINKER, RULER, SHORT_FORMS
 HEAD, COMBINER = "crf_ner", "ent_combiner"
 PROPOSES = {"annotate_ents": False, "nested": True}
 WRITES = {"scores": True}
-# Where there is no gold, too little of what is less probable is right. Chosen on public data (best.md).
+# Least probability of a head's entities in projects without gold: too few of the others are right (best.md).
 THRESHOLD = 0.6
 ON_PUBLIC_DATA = (
     "On the test sets of public data, with nine lists, the matches of the list together with the probable entities of "
@@ -30,14 +30,14 @@ ON_PUBLIC_DATA = (
 def assemble(
     lists: Mapping[str, Path], heads: Mapping[str, Path], settings: Mapping[str, Any], exclude: Sequence[str] = ()
 ) -> Language:
-    """Put term lists (by source) and heads (by their new names) into one pipeline, which splits texts into sentences.
-    Lists write the span groups `weak:<source>`, heads get some changed settings; tokenizer (if it is not excluded) and
-    vectors are those of the part with most vectors."""
+    """Combine term lists (by source) and heads (by their new names) in one pipeline, which splits texts into sentences.
+    Lists write the span groups `weak:<source>`; `settings` override those of the heads. The tokenizer (unless excluded)
+    and the vectors come from the part with the largest vectors."""
     first = max([*heads.values(), *lists.values()], key=_vectors_size)
     names = load_config(first / "config.cfg")["nlp"]["pipeline"]
     nlp = spacy.load(first, exclude=[*names, *exclude])
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
-    nlp.meta["performance"] = {}  # that of one component
+    nlp.meta["performance"] = {}  # scores of one part, not of the whole
     _add_lists(nlp, lists, annotate_ents=False)
     add_sentences(nlp)
     for name, path in heads.items():
@@ -46,16 +46,16 @@ def assemble(
 
 
 def list_and_head(lists: Mapping[str, Path], head: Path, output: Path) -> Path:
-    """Write the pipeline for projects without gold: matches of the lists and probable entities of a head, of
-    overlapping ones the longest. Entities get no scores: without gold nothing tells how far the head's probabilities
-    are right."""
+    """Write the pipeline for projects without gold: the lists' matches and the head's probable entities; where they
+    overlap, the longest span. Entities get no scores, since the head's probabilities cannot be calibrated without
+    gold."""
     nlp = assemble({}, {HEAD: head}, {"scores": False, "threshold": THRESHOLD})
     _add_lists(nlp, lists, annotate_ents=True, overwrite=SHORTER)
     return save(nlp, output, lists)
 
 
 def save(nlp: Language, output: Path, lists: Mapping[str, Path]) -> Path:
-    """Write a pipeline, whole or not at all. At its end stands what lists do with entities: short forms, and ids."""
+    """Write a pipeline atomically, after adding the components of lists that process entities: short forms and ids."""
     for n, path in enumerate(lists.values(), start=1):
         names = load_config(path / "config.cfg")["nlp"]["pipeline"]
         if ABBREVIATIONS in names and ABBREVIATIONS not in nlp.pipe_names:
@@ -68,13 +68,13 @@ def save(nlp: Language, output: Path, lists: Mapping[str, Path]) -> Path:
 
 
 def short_forms(lists: Mapping[str, Path]) -> Callable[[Doc], Doc]:
-    """What `save` puts behind the entities, for predictions that are scored: short forms, if a list looks for them."""
+    """Return the step for short forms that `save` adds if a list has one, to apply it to predictions before scoring."""
     configs = (load_config(path / "config.cfg") for path in lists.values())
     return Abbreviations() if any(ABBREVIATIONS in config["nlp"]["pipeline"] for config in configs) else lambda doc: doc
 
 
 def predict_docs(nlp: Language, docs: Sequence[Doc]) -> List[Doc]:
-    """Predict copies of Docs of the same vocabulary. Matches of lists are those that the Docs have already."""
+    """Predict copies of Docs of the same vocabulary, keeping the matches of lists that the Docs already have."""
     copies = [copy_with_groups(doc, map(weak_group, weak_sources(doc))) for doc in docs]
     rulers = [name for name in nlp.pipe_names if nlp.get_pipe_meta(name).factory == RULER]
     return list(nlp.pipe(copies, disable=rulers))
@@ -90,7 +90,7 @@ def _add_lists(nlp: Language, lists: Mapping[str, Path], **settings: Any) -> Non
 
 
 def _add_part(nlp: Language, path: Path, component: str, name: str, settings: Mapping[str, Any]) -> None:
-    """Add a trained component of another pipeline, under a new name and with some changed settings."""
+    """Add a trained component of another pipeline under a new name, with some settings changed."""
     config = load_config(path / "config.cfg", interpolate=True)
     trained: Dict[str, Any] = {**config["components"][component], **settings}
     pipe: Any = nlp.add_pipe(trained.pop("factory"), name=name, config=trained)

@@ -1,7 +1,7 @@
-"""The candidates that are trained on gold: heads, and a combiner of lists and heads, which learns from predictions on
-gold that the heads were not trained on.
+"""Trains the candidates that need gold: heads, and a combiner of lists and heads, which learns from predictions on gold
+that the heads were not trained on.
 
-Every head predicts every fold, and dev, once: entities, and candidates for the combiner.
+Every head predicts each fold, and dev, once: its entities, and its candidates for the combiner.
 """
 
 import math
@@ -31,25 +31,25 @@ from .context import TrainingContext, pipeline_of
 class Predicted(NamedTuple):
     """Gold, and predictions of a pipeline that was not trained on it."""
 
-    nlp: Any  # the pipeline; None once it is not needed any more
+    nlp: Any  # the pipeline; None once it is no longer needed
     gold: List[Doc]
-    docs: List[Doc]
-    copies: Sequence[Doc] = ()  # the gold in other case
-    copied: Sequence[Doc] = ()  # and its predictions
+    docs: List[Doc]  # predictions on the gold
+    copies: Sequence[Doc] = ()  # copies of the gold in other case
+    copied: Sequence[Doc] = ()  # predictions on these copies
 
 
 class Head(NamedTuple):
     """A trained head."""
 
-    name: str  # of the component; if it reads lists, its size
-    title: str  # of the candidate
+    name: str  # name of the component; the size of the encoder if the head reads lists
+    title: str  # name of the candidate
     whole: Path = Path()  # the pipeline that was trained on all gold, or on none
-    folds: Sequence[Path] = ()  # per fold of the gold the pipeline that was not trained on it
+    folds: Sequence[Path] = ()  # for each fold of the gold, the pipeline that was not trained on it
     reads_lists: bool = True  # True if matches of the lists are features
-    is_combined: bool = True  # False if it is only compared
+    is_combined: bool = True  # False if the head is compared only, and not part of the combination
 
     def predict(self, pipeline: Path, corpus: Path, cases: Optional[CaseCopies] = None) -> Predicted:
-        """Predict a corpus, which has the matches of the lists, and its copies in other case."""
+        """Predict a corpus that contains the matches of the lists, and its copies in other case."""
         nlp = assemble({}, {self.name: pipeline}, {**PROPOSES, **WRITES, "annotate_ents": True}, TOKENIZER)
         gold = list(read_docs(corpus, nlp.vocab))
         copies = [copy for doc in gold for copy in cases.copies(doc)] if cases else []
@@ -60,8 +60,8 @@ class Head(NamedTuple):
 def plan_head(
     context: TrainingContext, head: Head, gold: Path, dev: Optional[Path], folds: Sequence[FoldFiles]
 ) -> Tuple[Head, List[Training]]:
-    """Plan the trainings of a head, and give it their paths: without each fold, and on all gold, with dev to choose a
-    checkpoint, which no fold may choose."""
+    """Plan the trainings of a head, and set its paths: one training without each fold, and one on all gold, in which
+    dev chooses the checkpoint. A held-out fold must not choose one."""
     with_lists = head.name if head.reads_lists else None
     parts = [
         context.on_gold(fold.rest, context.models / "folds" / f"{head.name}-{n}", with_lists=with_lists)
@@ -72,15 +72,15 @@ def plan_head(
 
 
 def save_alone(head: Head, lists: Mapping[str, Path], held_out: Iterable[Predicted], output: Path) -> Path:
-    """Write the pipeline of a head alone, calibrated, with the lists that it reads."""
+    """Write a pipeline with one calibrated head and the lists that it reads."""
     nlp = assemble(lists if head.reads_lists else {}, {head.name: head.whole}, WRITES)
     calibrate(nlp, head.name, held_out)
     return save(nlp, output, lists if head.reads_lists else {})
 
 
 def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
-    """Give a head the temperature under which held-out gold is most likely (Guo et al. 2017), with a log-normal prior
-    around 1. Its entities stay the same. Each part of the gold comes with a pipeline that was not trained on it."""
+    """Set the temperature of a head that makes held-out gold most likely (Guo et al. 2017), with a log-normal prior
+    around 1. Its entities do not change. Each part of the gold has a pipeline that was not trained on it."""
     parts = []
     for pipeline, gold, docs, *_ in held_out:
         head: Any = pipeline.get_pipe(name)
@@ -94,7 +94,7 @@ def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
             parts.append((len(examples), head.held_out_loss(examples)))
 
     def loss(temperature: float) -> float:
-        # If all is right, no temperature is low enough: the prior keeps it near 1 until there is more gold.
+        # If all predictions are right, no temperature is low enough: with little gold, the prior keeps it near 1.
         return sum(n * mean(temperature) for n, mean in parts) + 0.5 * math.log(temperature) ** 2
 
     if parts:
@@ -103,15 +103,15 @@ def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
 
 
 class CombinedFold(NamedTuple):
-    """A fold of the gold, and its copies in other case, which a combiner learns from as well."""
+    """A fold of the gold, and its copies in other case, from which a combiner also learns."""
 
     docs: List[Doc]
     copies: List[Doc] = []
 
 
 class Combination:
-    """Term lists (pipelines by source) and heads, and a combiner that decides between their entities, on gold with the
-    candidates of both."""
+    """A combination of term lists (pipelines by source) and heads. Its combiner decides between their entities, and is
+    fitted on gold with the candidates of both."""
 
     def __init__(self, lists: Mapping[str, Path], heads: Sequence[Head], folds: Sequence[CombinedFold]) -> None:
         self.lists = lists
@@ -119,16 +119,16 @@ class Combination:
         self.folds = folds
 
     def decide_fold(self, n: int) -> List[Doc]:
-        """Entities of a fold, by a combiner that was fitted on the others."""
+        """Predict a fold with a combiner that was fitted on the other folds."""
         others = [fold for i, fold in enumerate(self.folds) if i != n]
         combiner = self._add_combiner(spacy.blank("xx"), others)
         with warnings.catch_warnings():
-            # Labels that no other fold has: the combiner of all folds knows them.
+            # No warning about labels that only this fold has: the combiner of all folds has them.
             warnings.filterwarnings("ignore", message=r"\[WK908\]")
             return self._decide(combiner, self.folds[n].docs)
 
     def decide(self, docs: Sequence[Doc]) -> List[Doc]:
-        """Entities of Docs with candidates, by the combiner that was fitted on all folds."""
+        """Predict Docs that have candidates with the combiner that was fitted on all folds."""
         return self._decide(self._whole.get_pipe(COMBINER), docs)
 
     def save(self, output: Path) -> Path:
@@ -154,7 +154,7 @@ class Combination:
 
 
 def with_candidates(heads: Sequence[Head], predicted: Sequence[Predicted]) -> CombinedFold:
-    """Gold with the candidates of all heads beside it."""
+    """Return gold with the candidates of all heads as span groups."""
     fold = CombinedFold(predicted[0].gold, list(predicted[0].copies))
     for head, part in zip(heads, predicted, strict=True):
         for doc, other in zip([*fold.docs, *fold.copies], [*part.docs, *part.copied], strict=True):

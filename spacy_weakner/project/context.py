@@ -1,4 +1,4 @@
-"""What all trainings of a project have in common, and the trainings themselves."""
+"""The common settings of a project's trainings, and the trainings themselves."""
 
 import shlex
 from dataclasses import dataclass
@@ -14,22 +14,22 @@ from ..training.augmenting import CaseCopies
 from .layout import Corpora
 from .rules import LINEAR, LINEAR_STATIC, LINEAR_TEXTS, LINEARS, Settings, linear_beside
 
-# Recipes: a head on gold (or weak labels) alone, and one with the matches of the lists as features.
+# Recipes: a head without features of lists, and one with the matches of the lists as features.
 ALONE, WITH_LISTS = "crf_ner", "best.gold"
-# Iterations of L-BFGS on thousands of sentences of text, after which F1 does not change any more.
+# Iterations of L-BFGS on thousands of sentences of text, after which F1 no longer changes.
 TEXT_ITERATIONS = 50
-# Half as many sentences of weakly labeled text are repeated in other case as of gold: with as many of
-# them the head lost 2.6 points of F1 on text as it is (CoNLL-2003, dev).
+# The share of weakly labeled sentences that are repeated in other case is half of that of gold: with the same share,
+# the head lost 2.6 points of F1 on text in its own case (CoNLL-2003, dev).
 TEXT_COPIES = 0.5
 NO_COPIES = CaseCopies(0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class TrainingContext:
-    """What all trainings of a project have in common; see `fit`."""
+    """The common settings of a project's trainings; see `fit`."""
 
     corpora: Corpora
-    models: Path  # folder for the pipelines
+    models: Path  # folder of the trained pipelines
     configs: Path
     settings: Settings
     language: CorpusLanguage
@@ -40,10 +40,10 @@ class TrainingContext:
     progress: bool = False
     lists: Tuple[str, ...] = ()  # sources whose matches are features of heads
     cases: CaseCopies = NO_COPIES  # makes copies of gold in other case, with the matches of the lists
-    vectors: Optional[Path] = None  # of the words of the text, for linear heads
+    vectors: Optional[Path] = None  # vectors of the text's words, for linear heads
 
     def config(self, recipe: str, size: str) -> Path:
-        """The config of a recipe, checked for language, tokenizer and size."""
+        """Return the path of a recipe's config, after checking its language, tokenizer and size."""
         path = self.configs / config_name(recipe, size)
         file_ = shlex.quote(str(path))
         options = f"--lang {self.language.lang} --tokenizer {self.language.tokenizer} --size {size}"
@@ -58,8 +58,8 @@ class TrainingContext:
     def on_gold(
         self, gold: Path, output: Path, dev: Optional[Path] = None, *, with_lists: Optional[str] = None
     ) -> Training:
-        """A linear CRF on gold alone; or a head of the size `with_lists`, with the matches of the term lists in both
-        corpora as features."""
+        """Plan the training of a linear CRF on gold alone or, with `with_lists`, of a head of this size with the lists'
+        matches in both corpora as features."""
         overrides = _corpora(gold, dev)
         if with_lists is None:
             return self._training(ALONE, linear_beside(self.size), output, {**overrides, **self._case_copies()})
@@ -69,7 +69,7 @@ class TrainingContext:
         return self._training(WITH_LISTS, with_lists, output, overrides, self.settings.gold_steps)
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
-        """A head on the weak labels of the text alone."""
+        """Plan the training of a head on the weak labels of the text alone."""
         overrides = _corpora(self.corpora.weak, dev)
         overrides.update(self._case_copies(share=TEXT_COPIES))
         overrides["components.crf_ner.loss.negative_rate"] = self.settings.negative_rate
@@ -80,7 +80,7 @@ class TrainingContext:
         return self._training(recipe, self.size, output, overrides, self.settings.text_steps, once=dev is None)
 
     def train(self, trainings: Sequence[Training]) -> List[Trained]:
-        """Train, several at a time; finished trainings are skipped."""
+        """Train several pipelines at a time; finished trainings are skipped."""
         return train_all(
             trainings, processes=self.processes, gpu_id=self.gpu_id, desc="fit 1/3: train", progress=self.progress
         )
@@ -96,9 +96,9 @@ class TrainingContext:
         self, recipe: str, size: str, output: Path, overrides: Dict[str, Any], steps: int = 0, *, once: bool = False
     ) -> Training:
         overrides = {**overrides, "training.patience": 0, "system.seed": self.seed}
-        if size not in LINEARS:  # which train until they converge
+        if size not in LINEARS:  # linear heads train until they converge
             overrides["training.max_steps"] = steps
-            # Evaluations also tell how far a training has come.
+            # Evaluations also show the progress of a training.
             overrides["training.eval_frequency"] = steps if once else max(1, steps // self.settings.evaluations)
         if size in LINEARS and self.vectors is not None:
             overrides["initialize.vectors"] = str(self.vectors)
@@ -108,22 +108,22 @@ class TrainingContext:
 
 
 def _corpora(train: Path, dev: Optional[Path]) -> Dict[str, Any]:
-    # `spacy train` has to evaluate, but without dev nobody reads the scores.
+    # `spacy train` has to evaluate, but without dev the scores are not used.
     limit = {"corpora.dev.limit": 10} if dev is None else {}
     return {"paths.train": str(train), "paths.dev": str(dev or train), **limit}
 
 
 def weak_recipe(size: str) -> str:
-    """The recipe of the head on weak labels. A Transformer's has the config of the one on gold, and reads no lists."""
+    """Return the recipe of the head on weak labels. A Transformer uses the one of the head on gold, without lists."""
     return ALONE if size in LINEARS else WITH_LISTS
 
 
 def config_name(recipe: str, size: str) -> str:
-    """Path of a recipe's config in the folder of configs."""
+    """Return the path of a recipe's config in the folder of configs."""
     return f"{size}/{recipe}.cfg"
 
 
 def pipeline_of(training: Training) -> Path:
-    """The pipeline that a training leaves: its best checkpoint if it has dev, else its last."""
+    """Return the resulting pipeline of a training: the best checkpoint if there is dev, else the last."""
     has_dev = training.overrides["paths.dev"] != training.overrides["paths.train"]
     return training.output / (BEST if has_dev else LAST)

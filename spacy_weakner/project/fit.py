@@ -56,7 +56,7 @@ _MOST_MINUTES = 1e6
 
 
 class LabelAnalysis(Strict):
-    """What is used of the scores of weak labels on gold; see `Facts`."""
+    """The scores of weak labels on gold that `fit` uses; see `Facts`."""
 
     precision: Optional[float]
     recall: Optional[float]
@@ -95,24 +95,24 @@ def fit(
 ) -> Selection:
     """Train candidates, compare them with the term list, and select the best. The test set is not read.
 
-    corpora (Path): Folder that `prepare`, `label`, `analyze` and `aggregate` have filled.
+    corpora (Path): Folder with the output of `prepare`, `label`, `analyze` and `aggregate`.
     output (Path): Folder for the pipelines and for `selection.json`. Finished trainings are skipped.
-    configs (Path): Folder of the configs, `<size>/<recipe>.cfg` each.
-    terms (Optional[Path]): The term list that has labeled the corpora.
-    sources (Optional[Union[Path, str]]): Or the file that declares the sources.
+    configs (Path): Folder of the configs, as `<size>/<recipe>.cfg`.
+    terms (Optional[Path]): The term list that labeled the corpora.
+    sources (Optional[Union[Path, str]]): File that declares the sources, instead of a term list.
     size (str): Encoder: "linear", "linear-static", "transformer" or "gpu".
-    minutes (float): Most minutes of a training of a Transformer, roughly.
+    minutes (float): Approximate limit for each training of a Transformer, in minutes.
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads.
-    lower_case (float): Share of the gold sentences that trainings read once more in lower case; half of it of the text.
-    upper_case (float): The same in capitals.
+    lower_case (float): Share of gold sentences that trainings also read in lower case; for the text, half this share.
+    upper_case (float): The same in upper case.
     seed (int): Seed of all trainings and splits.
     processes (int): Number of trainings at a time.
-    gpu_id (int): -1 is the CPU.
-    progress (bool): Show bars.
+    gpu_id (int): GPU; -1 is the CPU.
+    progress (bool): Show progress bars.
     say (Callable[[str], None]): Called with each decision as soon as it is made.
     RETURNS (Selection): The selection.
-    RAISES (WeaknerError): If something is missing, there is nothing to train or compare, or a training fails.
+    RAISES (WeaknerError): If a file is missing, there is nothing to train or compare, or a training fails.
     """
     check_range("minutes", minutes, 0, _MOST_MINUTES)
     check_choice("size", size, tuple(PACES))
@@ -125,7 +125,7 @@ def fit(
     output = Path(output)
     (output / SELECTION).unlink(missing_ok=True)
 
-    # What the project has.
+    # Find what the project has.
     prepared = read_preparation(folders)
     analysis = read_analysis(folders) if prepared.gold else None
     language = corpus_language(folders.annotated if has_docs(folders.annotated) else folders.text)
@@ -139,7 +139,7 @@ def fit(
         facts = facts.model_copy(update={"collected": True})
         gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
 
-    # What is trained, and how.
+    # Decide what is trained, and how.
     rules = choose_candidates(facts)
     config = existing(Path(configs) / config_name(WITH_LISTS if facts.gold else weak_recipe(size), size))
     settings, notes = choose_settings(facts, words_per_update(config, {}), minutes)
@@ -160,7 +160,7 @@ def fit(
         gpu_id,
         progress,
         tuple(term_list.source for term_list in lists),
-        # In copies of gold with hidden matches, the same ones are hidden.
+        # If matches of the gold are hidden, its copies keep the same matches instead of being matched again.
         CaseCopies(lower_case, upper_case, [] if collected else [term_list.pipeline for term_list in lists]),
         vectors=folders.vectors if facts.text and has_vectors(folders.vectors) else None,
     )
@@ -219,8 +219,8 @@ def _with_gold(
     dev = label_with(lists, context.corpora.dev, models / "dev.spacy") if by_dev else None
     sources = {term_list.source: term_list.pipeline for term_list in lists}
 
-    # Train: all heads, without each fold and on all gold, and parts of the gold for the learning curve. If a list was
-    # collected from the gold, or there is none, the head without features of lists is combined, too.
+    # Train all heads, without each fold and on all gold, and on parts of the gold for the learning curve. If a list was
+    # collected from the gold, or there is no list, the combination includes the head without features of lists.
     combines_alone = facts.collected or not facts.lists
     wanted = [Head("gold", GOLD_ALONE, reads_lists=False, is_combined=combines_alone)]
     wanted += [Head(size, title) for size, title in heads_on_gold(facts).items()]
@@ -238,13 +238,13 @@ def _with_gold(
     parts = plan_curve(context, draws, dev)
     context.train([*trainings, *(training for part in parts for training in part.trainings)])
 
-    # Predict: every head once per fold, and once on dev.
+    # Predict with every head, once per fold and once on dev.
     corpus = dev or all_folds(models / "folds")
     pipelines: Dict[str, Path] = {}
     predicted: Dict[str, Path] = {}
 
     def add(name: str, pipeline: Path, docs: Optional[Iterable[Doc]] = None) -> None:
-        """Add a candidate with its predictions; without any, `pipeline` was trained on no gold, and predicts."""
+        """Add a candidate with its predictions. If none are given, predict with `pipeline`, which used no gold."""
         pipelines[name] = pipeline
         predicted[name] = models / "folds" / f"predicted-{len(pipelines)}.spacy"
         found = (doc for _, doc in Predictions(Candidate(name, pipeline), corpus)) if docs is None else docs
@@ -266,15 +266,15 @@ def _with_gold(
             alone = save_alone(head, sources, scored, models / f"{head.name}-alone")
             add_short = short_forms(sources if head.reads_lists else {})
             add(head.title, alone, [add_short(doc.copy()) for part in scored for doc in part.docs])
-            # Without models, which may be large.
+            # Drop the pipelines, whose models may be large.
             on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
             evaluated[head.name] = [part._replace(nlp=None) for part in scored]
         if lists and learns_weak:
-            # What is selected where there is no gold.
+            # The candidate that is selected in projects without gold.
             add(LIST_AND_HEAD, list_and_head(sources, heads[-1].whole, models / "list-and-head"))
 
         # Combine, compare, select.
-        why = "there is too little gold to hold some out"
+        why = "there is too little gold to hold out a part of it"
         if folds:
             combined = [head for head in heads if head.is_combined]
             with_groups = [
@@ -289,7 +289,7 @@ def _with_gold(
                 decided = combination.decide(on_dev.docs)
             add(COMBINED, combination.save(models / COMBINED), decided)
             why = f"decides between {', '.join(head.title for head in combined)}"
-        # All gold that a candidate which is compared was trained on.
+        # Number of gold sentences that each compared candidate was trained on.
         size = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
         whole = evaluated[heads[0].name] * (DRAWS if dev else 1)
         curve = measure_curve(parts, whole, size, draws, context.seed)
@@ -323,35 +323,35 @@ def _without_gold(
         return _Result(pipelines, choose(rows), rows)
     if LIST_AND_HEAD in pipelines:
         return _Result(pipelines, LIST_AND_HEAD, reason=ON_PUBLIC_DATA)
-    # Nothing is known: the first of the rules.
+    # Without scores, take the first candidate.
     reason = ""
     if prefer == SPEED and lists and learns_weak:
-        reason = f"It was selected for speed (--prefer speed). What that costs: {ON_PUBLIC_DATA}"
+        reason = f"It was selected for speed (--prefer speed). For comparison: {ON_PUBLIC_DATA}"
     return _Result(pipelines, next(iter(pipelines)), reason=reason)
 
 
 def find_facts(
     corpora: Corpora, prepared: Preparation, analysis: Optional[LabelAnalysis], lists: int, size: str
 ) -> Facts:
-    """Gather what the project has. Without gold there is no analysis of the labels."""
+    """Return what the project has. Without gold there is no analysis of the labels."""
     sizes = prepared.model_dump(exclude={"test", "notes"})
     scores = analysis.model_dump(include={"precision", "recall", "f1", "sources"}) if analysis else {}
     # Weak labels of an earlier text do not count.
     weak = bool(prepared.text) and has_docs(corpora.weak)
-    if weak:  # without the sentences of the gold
+    if weak:  # count the text without the sentences of the gold
         sizes["text"] = sum(len(read_bin(path)) for path in corpus_files(corpora.weak))
         sizes["text_words"] = round(prepared.text_words * sizes["text"] / prepared.text)
     return Facts(size=size, lists=lists, weak=weak, **sizes, **scores)
 
 
 def read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
-    """Read what `analyze --tune-terms` has written, if it has run."""
+    """Read the output of `analyze --tune-terms`, or return None if there is none."""
     if not corpora.labels.exists():
         return None
     with reading_made(corpora.labels, "analyze --tune-terms"):
         found = parse_json(corpora.labels.read_bytes())
         scores = found["scores"]
-        # Where no source has labeled the gold, nothing is known about the labels.
+        # If no source has labeled the gold, the quality of the labels is unknown.
         known = scores.get("docs") != 0
         return LabelAnalysis(
             precision=scores.get("p") if known else None,
@@ -363,7 +363,7 @@ def read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
 
 
 def _suggest_command(corpora: Corpora, facts: Facts, pipeline: Path, is_list: bool) -> str:
-    """The command that suggests sentences to annotate next. A list alone has no uncertainty."""
+    """Return the command that suggests sentences to annotate, or "". A list alone has no uncertainty to select by."""
     if not facts.text or is_list:
         return ""
     command = ["spacy", "weakner", "suggest", str(corpora.text), "next.jsonl", "--model", str(pipeline)]

@@ -1,4 +1,4 @@
-"""Folds of the gold: without dev, candidates are compared on each by pipelines that were not trained on it."""
+"""Folds of the gold: without dev, candidates are compared on folds that their pipelines were not trained on."""
 
 from pathlib import Path
 from typing import List
@@ -11,13 +11,13 @@ from ..runs.groups import ONE_LEARNABLE, FoldFiles, learnable, split_folds, writ
 
 
 def all_folds(folder: Path) -> Path:
-    """The gold in the order of its folds."""
+    """Return the path of the gold in the order of its folds."""
     return folder / "all.spacy"
 
 
 def make_folds(gold: Path, folder: Path, n: int, *, seed: int = 0, needed: bool = True) -> List[FoldFiles]:
-    """Split the gold, by document where identifiers tell; into fewer parts if there are fewer different sentences. It
-    cannot be split if there are entities in one of them alone, which is an error if folds are needed."""
+    """Split the gold by document if its ids name them, else by sentence; into fewer folds if there are fewer different
+    sentences. If only one sentence has entities, no split is possible: an error if folds are needed, else no folds."""
     parts = split_folds(list(read_docs(gold, Vocab())), n, seed)
     reason = ""
     if len(parts) < 2:

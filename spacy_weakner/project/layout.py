@@ -1,4 +1,4 @@
-"""Names of the files in a project's folders: what one command writes and another reads."""
+"""Names of the files in a project's folders, which one command writes and another reads."""
 
 import json
 from pathlib import Path
@@ -8,36 +8,36 @@ from ..corpus.docbin import corpus_files
 from ..errors import WeaknerError
 from ..files import parse_json, reading_made
 
-# Names of packages.
+# What names of packages consist of, for error messages.
 IMPORTABLE = "letters from a to z, digits and underscores, with a letter first"
 
 
 class Corpora:
-    """The folder of a project's corpora."""
+    """The files in the folder of a project's corpora."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        # All gold: no text may hold its sentences.
+        # All gold: its sentences are removed from the text.
         self.annotated = folder / "annotated"
         self.gold = self.annotated / "gold.spacy"
         self.dev = self.annotated / "dev.spacy"
         self.test = self.annotated / "test.spacy"
         self.text = folder / "text"
-        # Sizes of all of these, from `prepare`.
+        # Sizes of all these corpora, from `prepare`.
         self.splits = folder / "splits.json"
         # Scores of the weak labels, from `analyze --tune-terms`.
         self.labels = folder / "labels.json"
-        # The gold with weak labels beside it; the text with aggregated ones, all other tokens being missing.
+        # The gold together with weak labels; the text with aggregated labels, in which all other tokens are missing.
         self.gold_labeled = folder / "gold-labeled.spacy"
         self.weak = folder / "weak"
-        # Vectors of the words of the text, for the size "linear".
+        # Vectors of the words of the text, for linear heads.
         self.vectors = folder / "vectors"
         # Subword vectors, for the size "linear-static".
         self.pieces = folder / "pieces"
 
 
 def has_docs(path: Path) -> bool:
-    """True if there is a `.spacy` file, or a folder with some."""
+    """Return True if the path is a `.spacy` file, or a folder that contains some."""
     try:
         return path.exists() and bool(corpus_files(path))
     except WeaknerError:
@@ -45,7 +45,7 @@ def has_docs(path: Path) -> bool:
 
 
 def has_vectors(path: Path) -> bool:
-    """True if there is a pipeline with word vectors: of a text without frequent words it has none."""
+    """Return True if there is a pipeline with word vectors. A text without frequent words yields none."""
     meta = path / "meta.json"
     if not meta.exists():
         return False
@@ -54,7 +54,7 @@ def has_vectors(path: Path) -> bool:
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """Fill in a template of a file in a project or package."""
+    """Render the template of a file in a project or package."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -67,7 +67,7 @@ def render(template: str, values: Mapping[str, Any]) -> str:
     )
     # jinja2's own filter escapes for HTML.
     environment.filters["tojson"] = _to_json
-    # In a config, one dollar is the begin of a variable.
+    # In a config, a single dollar sign begins a variable.
     environment.filters["setting"] = lambda value: _to_json(value).replace("$", "$$")
     return environment.get_template(template).render(**values)
 

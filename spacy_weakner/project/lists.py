@@ -1,4 +1,4 @@
-"""Term lists as pipelines of their own, and their matches on gold."""
+"""Makes pipelines of term lists, and handles their matches on gold."""
 
 import random
 from pathlib import Path
@@ -27,12 +27,12 @@ from ..labeling.sources import TermSource, read_sources
 from ..pipelines import TOKENIZER, load_pipeline
 
 RULER, ABBREVIATIONS, LINKER = "gazetteer_ruler", "abbreviations", "term_linker"
-# Of a list the component that extends its span group.
+# Component of a list's pipeline that adds short forms to its span group.
 SHORT_FORMS = "short_forms"
 
 
 class TermList(NamedTuple):
-    """A term list."""
+    """A term list with its pipeline."""
 
     source: str
     title: str  # name of the candidate
@@ -40,14 +40,14 @@ class TermList(NamedTuple):
 
 
 def term_sources(terms: Optional[Path], sources: Optional[Union[Path, str]]) -> List[TermSource]:
-    """The sources that are term lists: a list given as such, or those of a file that declares sources."""
+    """Return the sources that are term lists: a given list, or those in a file that declares sources."""
     if sources is not None:
         return [source for source in read_sources(sources) if isinstance(source, TermSource)]
     return [] if terms is None else [TermSource(name=TERMS_SOURCE, path=str(existing(Path(terms))))]
 
 
 def make_lists(lists: List[TermSource], folder: Path, language: CorpusLanguage) -> List[TermList]:
-    """Make a pipeline of each term list: its matches are the entities, of overlapping ones the longest."""
+    """Write a pipeline for each term list: its matches are the entities; where they overlap, the longest one."""
     made = []
     for n, source in enumerate(lists, start=1):
         title = "term list" if len(lists) == 1 else f"term list '{source.name}'"
@@ -65,9 +65,9 @@ def make_lists(lists: List[TermSource], folder: Path, language: CorpusLanguage) 
         if linked:
             linker: Any = nlp.add_pipe(LINKER)
             linker.initialize(nlp=nlp, terms=linked)
-        # Scored as trained pipelines are.
+        # Score it like trained pipelines.
         nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
-        path = folder / f"list-{n}"  # a name may hold anything
+        path = folder / f"list-{n}"  # a name may have characters that are invalid in paths
         with atomic_path(path) as temporary:
             nlp.to_disk(temporary)
         made.append(TermList(source.name, title, path))
@@ -75,7 +75,7 @@ def make_lists(lists: List[TermSource], folder: Path, language: CorpusLanguage) 
 
 
 def matched_docs(term_list: TermList, docs: Iterable[Doc]) -> Iterator[Doc]:
-    """Copies of Docs with the matches of a list, which they have as a span group, as entities."""
+    """Yield copies of Docs in which the span group with a list's matches is set as the entities."""
     group = weak_group(term_list.source)
     for doc in docs:
         copy = copy_with_groups(doc, [group])
@@ -84,7 +84,7 @@ def matched_docs(term_list: TermList, docs: Iterable[Doc]) -> Iterator[Doc]:
 
 
 def label_with(lists: List[TermList], corpus: Path, output: Path) -> Path:
-    """Write a corpus with the matches of term lists beside its gold."""
+    """Write a corpus with its gold and the matches of term lists as span groups."""
     docs = list(read_docs(corpus, Vocab()))
     for term_list in lists:
         nlp = load_pipeline(term_list.pipeline, TOKENIZER)
@@ -100,9 +100,9 @@ def label_with(lists: List[TermList], corpus: Path, output: Path) -> Path:
 
 
 def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 0) -> Path:
-    """Write the gold without some of the right matches of lists that were collected from it. What is learned beside
-    such a list trusts it far too much, so right matches are hidden at random until it matches as often as in the text.
-    """
+    """Write the gold without some of the right matches of lists that were collected from it. A model that is trained
+    with such a list trusts it far too much, so right matches are hidden at random until the list matches as often in
+    the gold as in the text."""
     rng = random.Random(seed)
     docs = list(read_docs(gold, Vocab()))
     for doc in docs:
@@ -123,10 +123,10 @@ def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 
 
 
 def hidden_note(key: Key, found: Collected) -> str:
-    """A note on hidden matches."""
+    """Return a note on hidden matches."""
     source, label = key
     return (
-        f"'{source}' matches {found.ratio:.1f} times as often in the gold as in the text, with the label {label}, as a "
-        f"list that was collected from the gold does: {1 - found.kept:.0%} of its right matches were hidden for "
-        "training and comparison"
+        f"With the label {label}, '{source}' matches {found.ratio:.1f} times as often in the gold as in the text, like "
+        f"a list that was collected from the gold: {1 - found.kept:.0%} of its right matches were hidden for training "
+        "and comparison"
     )

@@ -1,4 +1,4 @@
-"""Writes the folder of a project: everything that `weasel run all` needs, from the package alone."""
+"""Writes the folder of a project, with everything that `weasel run all` needs besides the package."""
 
 import os
 import re
@@ -24,23 +24,23 @@ from .layout import IMPORTABLE, render
 from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
 
 ANSWERS_SOURCE = "answers"
-# Of a Transformer's matrix products in trainings: a quarter less time on CPUs with units for bfloat16, and no other F1.
+# Precision of a Transformer's matrix products in training: a quarter less time on CPUs with bfloat16 units, equal F1.
 CPU_PRECISION = "medium"
 # Reliability of one of several sources, until it is measured.
 USUAL_RELIABILITY = 0.7
 SOURCES = "sources.cfg"
-# Settings of a term list that users may want to change: written even where they have the default.
+# Settings of a term list that users may want to change: written even if they have the default value.
 _SHOWN = {"terms": ("attr", "acronym_length", "min_length", "stop", "ambiguity", "reliability")}
-# Rows that are searched for labels of weak sources.
+# Number of rows that are searched for labels of weak sources.
 _LOOKED_AT = 1000
-# Definitions of abbreviations per sentence from which on short forms are looked for: abstracts have 0.05, titles none.
+# Short forms are looked for above this number of abbreviation definitions per sentence: abstracts have 0.05, titles 0.
 _DEFINITIONS = 0.01
 _QUOTES = set("'\"$\\\n")
 
 
 class Project(NamedTuple):
-    """A written project: its folder, given files with their paths in the project, names of the sources, language and
-    tokenizer (None: that of the language)."""
+    """A written project: its folder, the given files with their paths in the project, the names of the sources, the
+    language and the tokenizer (None: that of the language)."""
 
     folder: Path
     files: Dict[str, str]
@@ -50,8 +50,8 @@ class Project(NamedTuple):
 
 
 class _FirstRows(NamedTuple):
-    """Weak sources in the first rows of a file, the error if it could not be read, and whether these rows define many
-    abbreviations."""
+    """The weak sources in the first rows of a file, an error if the file could not be read, and whether these rows
+    define many abbreviations."""
 
     sources: List[str]
     error: Optional[WeaknerError] = None
@@ -79,24 +79,24 @@ def init_project(
 ) -> Project:
     """Write a project.
 
-    folder (Path): The folder; must not exist, or be empty.
-    text (Optional[Path]): Text without labels: raw text, one a line, or JSONL. If its rows hold labels of weak sources
-        (`weak_ents`; the first 1,000 tell), these are sources too.
+    folder (Path): Folder of the project; it must be empty or not exist.
+    text (Optional[Path]): Text without labels: raw text, one per line, or JSONL. If its first 1,000 rows contain
+        labels of weak sources (`weak_ents`), these are sources too.
     terms (Union[Path, Sequence[Path]]): A term list: CSV, TSV or JSONL with label and term (and perhaps id), plain
-        text, or patterns of spaCy's rulers; and others, such as one that was reviewed (`suggest --terms`).
-    sources (Optional[Path]): A file that declares sources of labels, beside the term list.
-    answers (Optional[Path]): Labels of a language model or another tool, as JSONL; may be the text itself.
-    gold, dev, test (Optional[Path]): Complete annotations. Dev and test are split off the gold where they are missing.
-    term_label (Optional[str]): Label of terms that come without one.
+        text, or patterns of spaCy's rulers; and further lists, such as one that was reviewed (`suggest --terms`).
+    sources (Optional[Path]): A file that declares sources of labels besides the term list.
+    answers (Optional[Path]): Labels of a language model or another tool, as JSONL; may be the same file as the text.
+    gold, dev, test (Optional[Path]): Complete annotations. If dev or test is not given, it is split off the gold.
+    term_label (Optional[str]): Label of terms that have none.
     spans_key (Optional[str]): See `prepare`.
     name (Optional[str]): Name of the package; None: that of the folder.
     lang, tokenizer: See `convert`.
-    size (Optional[str]): Size of the encoder: linear, linear-static, transformer or gpu; None: linear, or with a
-        Transformer linear-static.
+    size (Optional[str]): Size of the encoder: linear, linear-static, transformer or gpu; None: linear, or
+        linear-static if a Transformer is given.
     transformer (Optional[str]): Name or folder of a Transformer; linear-static uses its subword vectors.
-    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags, from 1 on; -1 is the last.
+    columns (Tuple[int, int]): Columns of tokens and tags in CoNLL files, counted from 1; -1 is the last.
     RETURNS (Project): The project.
-    RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder holds something, or there is
+    RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder is not empty, or there is
         no such language, tokenizer or size.
     """
     size = usual_size(transformer) if size is None else size
@@ -116,11 +116,11 @@ def init_project(
     found = _find_sources(lists, sources, answers, text, rows, term_label)
     if "gold" not in files and not ("text" in files and found):
         raise rows.error or WeaknerError(Errors.WK680.format(where=""))
-    # Sources in the rows of the text can be scored only if the rows of the gold have them, too.
+    # Sources in the rows of the text can be scored only if the rows of the gold have them as well.
     scored = _first_rows(gold, lang, tokenizer, columns).sources
     is_scored = any(source.kind != CorpusSource.kind or source.name in scored for source in found)
     if transformer is not None and Path(transformer).is_dir():
-        transformer = _path_in(folder, Path(transformer))  # commands run in the project's folder
+        transformer = _path_in(folder, Path(transformer))  # the project's commands run in its folder
     if transformer is None and size == LINEAR_STATIC:
         transformer = make_config(ALONE, "transformer")["paths"]["transformer"]
     recipes = {(weak_recipe(size), size)} if found and "text" in files else set()
@@ -144,7 +144,7 @@ def init_project(
         "transformer": transformer,
         "linear": size in LINEARS,
         "pieces": size == LINEAR_STATIC,
-        # Of text, for the linear heads that there are.
+        # Word vectors are made from text, for linear heads.
         "vectors": "text" in files and any(recipe_size in LINEARS for _, recipe_size in recipes),
         "processes": 1 if size == "gpu" else max(1, min(2, os.cpu_count() or 1)),
     }
@@ -162,7 +162,7 @@ def init_project(
         texts[SOURCES] = render("sources.cfg.jinja", values)
     texts[".gitignore"] = "/corpus/\n/training/\n/metrics/\n/packages/\nproject.lock\n"
     texts["README.md"] = render("README.md.jinja", values)
-    # Last: without it, the folder is no project. The folder itself stays: a shell may stand in it.
+    # Write project.yml last: without it, the folder is not a project.
     texts["project.yml"] = render("project.yml.jinja", values)
     for path, content in texts.items():
         write_text(folder / path, content)
@@ -170,12 +170,12 @@ def init_project(
 
 
 def usual_size(transformer: Optional[str]) -> str:
-    """The default size of a project: subword vectors of a Transformer cost little."""
+    """Return the default size of a project: with a Transformer its subword vectors, which cost little."""
     return LINEAR if transformer is None else LINEAR_STATIC
 
 
 def _path_in(folder: Path, path: Path) -> str:
-    """Path of a file in the project: relative, if both can be moved together."""
+    """Return the path of a file for the project: relative if it is below the parent of its folder, else absolute."""
     target, start = path.resolve(), folder.resolve()
     if start.parent in target.parents:
         return Path(os.path.relpath(target, start)).as_posix()
@@ -215,7 +215,7 @@ def _find_sources(
     if answers is not None:
         kind = "answers" if holds_answers(existing(Path(answers), "--answers")) else "file"
         given[ANSWERS_SOURCE] = {kind: str(answers)}
-    # A declared source replaces one of the same name in the text.
+    # A declared source replaces one with the same name in the text.
     in_text = [name for name in rows.sources if name not in {*given, *(source.name for source in found)}]
     declared = [(sources, source.name) for source in found if source.name not in given]
     for path, name in [*declared, *((text, name) for name in in_text)]:
@@ -232,15 +232,15 @@ def _find_sources(
     for name in names:
         if names.count(name) > 1:
             raise WeaknerError(Errors.WK690.format(path=sources, name=name))
-    # Where gold does not measure it.
+    # Used unless the reliability is measured on gold.
     usual = {"reliability": USUAL_RELIABILITY}
     is_known = [len(found) == 1 or source.reliability is not None for source in found]
     return [source if known else source.model_copy(update=usual) for source, known in zip(found, is_known, strict=True)]
 
 
 def _declaration(folder: Path, source: Source) -> Dict[str, Any]:
-    """A source as the templates show it: with settings that are not the default, or that users may want to change."""
-    # Pipelines may be installed packages.
+    """Return a source for the templates, with settings that are not the default or that users may want to change."""
+    # A pipeline may be an installed package, which is not a path.
     paths = [] if isinstance(source, CorpusSource) else source.files or [Path(source.path)]
     usual, shown = type(source)(name=source.name, path=source.path), _SHOWN.get(source.kind, ())
     settings = {
@@ -253,7 +253,7 @@ def _declaration(folder: Path, source: Source) -> Dict[str, Any]:
 
 
 def _method(sources: int, gold: bool) -> str:
-    """The best method to combine sources (docs/evidence/weak-labels.md), with gold that scores them or without."""
+    """Return the best method to combine sources, given whether gold scores them (docs/evidence/weak-labels.md)."""
     if sources < 2:
         return "union"
     if gold:

@@ -1,4 +1,4 @@
-"""Packages a pipeline as a wheel that `pip install` takes, with a description of how it was made and how good it is."""
+"""Packages a pipeline as a wheel for `pip install`, with a description of how it was made and how good it is."""
 
 import os
 import shlex
@@ -29,7 +29,7 @@ Scores = Mapping[str, CandidateScores]
 
 
 class Package(NamedTuple):
-    """A package."""
+    """A built package."""
 
     name: str  # for `spacy.load`
     wheel: Path  # the file to install
@@ -49,13 +49,13 @@ def package(
     """Package the best candidate of a selection.
 
     selection (Selection): The selection.
-    output (Path): Folder for the package; one of the same name and version is replaced.
+    output (Path): Folder for the package; a package with the same name and version is replaced.
     name (str): Name of the package, without the language: letters, digits and underscores.
-    version (str): Its version.
+    version (str): Version of the package.
     test (Optional[Scores]): Scores on test by candidate.
-    data (Optional[Dict[str, str]]): What it was made from, by what it is.
+    data (Optional[Dict[str, str]]): Paths of the data that the pipeline was made from, by their role.
     RETURNS (Package): The package.
-    RAISES (WeaknerError): For a name that cannot be imported, or if the pipeline is missing.
+    RAISES (WeaknerError): If the name or version is invalid, the pipeline is missing, or the wheel cannot be built.
     """
     if not name.isidentifier() or not name.isascii() or iskeyword(name):
         raise WeaknerError(Errors.WK005.format(setting="name", value=repr(name), expected=IMPORTABLE))
@@ -94,14 +94,14 @@ def package(
             spacy_package(model, built, create_sdist=False, create_wheel=False, force=True, silent=True)
         folder = f"{full}-{version}"
         wheel = _build_wheel(built / folder)
-        # The wheel is written last: an interrupted run leaves no half of a package.
+        # Copy only the finished package, so that an interrupted run leaves no incomplete one.
         with atomic_path(output / folder) as temporary:
             shutil.copytree(built / folder, temporary, ignore=shutil.ignore_patterns("build", "*.egg-info"))
     return Package(full, output / folder / "dist" / wheel, has_ids)
 
 
 def _describe(selection: Selection, test: Optional[CandidateScores], data: Dict[str, str]) -> Dict[str, Any]:
-    """For meta.json: what the pipeline was made from, and how good it is."""
+    """Describe in meta.json's format what the pipeline was made from, and how good it is."""
     best = selection.selected
     if test is not None:
         measured = f"on test {test.text()}"
@@ -127,7 +127,7 @@ def _describe(selection: Selection, test: Optional[CandidateScores], data: Dict[
 
 
 def _build_wheel(source: Path) -> str:
-    # In this environment: an isolated one would fetch setuptools from the network.
+    # Build in this environment: an isolated one would download setuptools.
     from build import BuildBackendException, ProjectBuilder
 
     try:
@@ -144,7 +144,7 @@ def _run(cmd: Sequence[str], cwd: Optional[str] = None, extra_environ: Optional[
 
 
 def usage(package: Package) -> List[str]:
-    """How to use a package: a command, and three lines of Python."""
+    """Return how to use a package: a command, and three lines of Python."""
     what = "ent.text, ent.label_, ent.kb_id_" if package.has_ids else "ent.text, ent.label_"
     return [
         f"pip install --force-reinstall --no-deps {shlex.quote(str(package.wheel))}",

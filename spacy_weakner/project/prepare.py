@@ -1,4 +1,4 @@
-"""Makes the corpora of a project: gold, dev and test, given or split off, and text."""
+"""Makes the corpora of a project: gold, dev, test and text."""
 
 import json
 from pathlib import Path
@@ -28,7 +28,7 @@ _CHECK = "Check that its annotations stand under 'ents' or 'spans'"
 
 
 class Preparation(Strict):
-    """Sentences and tokens of a project."""
+    """The numbers of sentences and tokens of a project."""
 
     gold: int = 0
     dev: int = 0
@@ -56,22 +56,22 @@ def prepare(
     seed: int = 0,
     progress: bool = False,
 ) -> Preparation:
-    """Convert the given files, and split dev and test off the gold where they are not given.
+    """Convert the given files; split dev and test off the gold if they are not given.
 
-    With fewer than 2,000 gold sentences there is no dev, and candidates are compared by cross-validation of the gold;
-    with fewer than 400 there is no test.
+    With fewer than 2,000 gold sentences, no dev is split off, and candidates are compared by cross-validation of the
+    gold; with fewer than 400, no test is split off.
 
     output (Path): Folder of the corpora; those of an earlier run are replaced.
     text (Optional[Path]): Text without labels.
-    gold, dev, test (Optional[Path]): Complete annotations. Sentences with missing tokens are left out, but for those of
-        gold beside a dev.
+    gold, dev, test (Optional[Path]): Complete annotations. Sentences with missing tokens are left out, except in the
+        gold if a dev is given.
     lang, tokenizer, misaligned, columns: See `convert`.
     spans_key (Optional[str]): Span group of gold, dev and test that is read as the gold, if they are `.spacy` files.
     seed (int): Seed of the split.
-    progress (bool): Show bars, if the output is a terminal.
+    progress (bool): Show progress bars if the output is a terminal.
     RETURNS (Preparation): Sizes of the corpora.
-    RAISES (WeaknerError): If there is neither gold nor text, there is dev or test but no gold to train on nor text, a
-        file is malformed, or gold, dev or test is given and has no entity.
+    RAISES (WeaknerError): If there is neither gold nor text, a file is malformed, or gold, dev or test is given and has
+        no entity.
     """
     if gold is None and text is None:
         raise WeaknerError(Errors.WK680.format(where=""))
@@ -105,7 +105,7 @@ def prepare(
                 kept = _keep_complete(converted, path, name, notes)
                 counts[name] = len(kept)
                 if not any(doc.ents for doc in kept):
-                    # Without entities all candidates are equal.
+                    # Without entities, the scores of all candidates are equal.
                     use = "chosen" if name == "dev" else "measured"
                     what = f"entity in its {report.docs} sentences, so nothing can be {use} by it"
                     cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
@@ -133,19 +133,19 @@ def prepare(
 
 
 def _forget(corpora: Corpora, no_text: bool) -> None:
-    """Remove the corpora of an earlier run, and what was made from them."""
+    """Remove the corpora of an earlier run, and the files that were made from them."""
     corpora.splits.unlink(missing_ok=True)
     for path in (corpora.gold, corpora.dev, corpora.test, corpora.gold_labeled, corpora.labels):
         path.unlink(missing_ok=True)
     receipt_path(corpora.gold_labeled).unlink(missing_ok=True)
-    # Corpora only: a folder of that name may hold other files.
+    # Only the corpora: a folder of this name may contain other files.
     if no_text and has_docs(corpora.text):
         for path in corpus_files(corpora.text):
             path.unlink()
 
 
 def read_preparation(corpora: Corpora) -> Preparation:
-    """Read what `prepare` has written."""
+    """Read the output of `prepare`."""
     path = existing(corpora.splits, "'spacy weakner prepare' makes it")
     with reading_made(path, "prepare"):
         return Preparation.model_validate(parse_json(path.read_bytes()))
@@ -159,7 +159,7 @@ def _annotated(docs: List[Doc], path: Path, compared: bool, notes: List[str]) ->
 
 
 def _keep_complete(corpus: Path, path: Path, name: str, notes: List[str]) -> List[Doc]:
-    """Leave the others out of a corpus, which has a file of its own; gives those that are left."""
+    """Remove sentences without complete annotations from a corpus file, and return the others."""
     docs = list(read_docs(corpus, Vocab()))
     kept = _complete(docs, path, name, True, notes)
     if len(kept) < len(docs):
@@ -168,7 +168,7 @@ def _keep_complete(corpus: Path, path: Path, name: str, notes: List[str]) -> Lis
 
 
 def _complete(docs: List[Doc], path: Path, name: str, compared: bool, notes: List[str]) -> List[Doc]:
-    """The annotated sentences; if candidates are compared on them, those without missing tokens."""
+    """Return the annotated sentences or, if candidates are compared on them, only those without missing tokens."""
     kept, unknown, partly = [], 0, 0
     for doc in filter(len, docs):
         missing = len(missing_tokens(doc))

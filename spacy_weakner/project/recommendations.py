@@ -1,4 +1,4 @@
-"""What would help most next: measured on the gold or, for a Transformer, on public data (best.md)."""
+"""Recommends what would help most next, as measured on the gold or, for a Transformer, on public data (best.md)."""
 
 from itertools import accumulate
 from pathlib import Path
@@ -22,44 +22,44 @@ from .context import TrainingContext, pipeline_of
 from .rules import LINEAR, Facts
 from .selection import Point
 
-# Shares of the gold that gold alone is trained on for the learning curve, and how often each is drawn: each time in
-# another fold, or, with dev, anew.
+# Shares of the gold on which "gold alone" is trained for the learning curve, and the number of draws of each share:
+# from the rest of a different fold each time or, with dev, from the whole gold.
 SHARES, DRAWS = (0.25, 0.5), 3
-# Smaller parts are too small to tell.
+# Smaller parts are left out.
 MIN_PART = 10
-# Parts are made of sentences where a document is a larger share than this, and left out where they are off by more.
+# Parts consist of sentences if a document is a larger share than this; parts that are off by more are left out.
 ROUGH = 0.125
-# Of the gain of a doubling so far, what the next one brings about.
+# Gain of the next doubling of the gold, as a share of the gain per doubling so far.
 SHRINK = 0.6
 TRANSFORMER_GAIN = 1.3
 TRANSFORMER_SHARE = 0.25
-# Gains that are not measured here, in points of F1 by which recommendations are sorted.
+# Assumed gains of recommendations whose gain is not measured, in points of F1, by which recommendations are sorted.
 FIRST_GOLD, LITTLE_GOLD, FIRST_LABELS, MORE_TERMS = 20.0, 5.0, 4.0, 3.0
 Counts = NDArray[numpy.int64]
-# By how many points of F1 it may lift the best candidate, and what to do.
+# The possible gain of the best candidate in points of F1, and what to do.
 Recommendation = Tuple[float, str]
 
 
 class Part(NamedTuple):
     """Trainings on parts of the gold of one size."""
 
-    sentences: float  # on average
+    sentences: float  # average over the draws
     trainings: List[Training]  # one per draw
 
 
 class Curve(NamedTuple):
     """A learning curve."""
 
-    points: List[Point]  # growing; the last is all gold that a candidate is trained on
-    gain: Optional[float] = None  # what twice as much gold may bring, in points of F1; None: too few points
-    low: float = 0.0  # its 95 % interval
+    points: List[Point]  # by increasing size; the last has all gold that a candidate is trained on
+    gain: Optional[float] = None  # expected from twice as much gold, in points of F1; None: too few points
+    low: float = 0.0  # bounds of its 95 % interval
     high: float = 0.0
 
 
 def plan_curve(context: TrainingContext, draws: Sequence[FoldFiles], dev: Optional[Path]) -> List[Part]:
-    """Plan trainings on a quarter and on half of the gold, several draws each, from the rest of a fold. Every draw
-    holds the smaller one; dev chooses its checkpoint. Parts that would be too small, or have no entities, are left
-    out."""
+    """Plan trainings on a quarter and on half of the gold, several draws each, from the rest of a fold. In each draw,
+    the larger part contains the smaller one; dev chooses the checkpoint. Parts that would be too small, or have no
+    entities, are left out."""
     drawn: Dict[float, List[List[Doc]]] = {}
     for n, draw in enumerate(draws):
         docs = list(read_docs(draw.rest, Vocab()))
@@ -87,7 +87,7 @@ def plan_curve(context: TrainingContext, draws: Sequence[FoldFiles], dev: Option
 
 
 def _first(groups: Sequence[List[Doc]], n: int) -> List[Doc]:
-    """About n sentences of the first groups."""
+    """Return about n sentences from the first groups."""
     sizes = [0, *accumulate(map(len, groups))]
     end = min(range(len(sizes)), key=lambda i: abs(sizes[i] - n))
     return [doc for group in groups[:end] for doc in group]
@@ -96,7 +96,7 @@ def _first(groups: Sequence[List[Doc]], n: int) -> List[Doc]:
 def measure_curve(
     parts: Sequence[Part], whole: Sequence[Predicted], sentences: float, draws: Sequence[FoldFiles], seed: int
 ) -> Curve:
-    """Score gold alone on what is held out of each draw: trained on the parts and, from its predictions, on all."""
+    """Score "gold alone" on the held-out gold of each draw: trained on the parts and, from `whole`, on all gold."""
     counts = []
     for n, draw in enumerate(draws):
         pipelines = [pipeline_of(part.trainings[n]) for part in parts]
@@ -110,8 +110,8 @@ def measure_curve(
 
 
 def make_curve(sizes: Sequence[float], counts: Counts, seed: int = 0) -> Curve:
-    """A learning curve, and what twice as much gold may bring: a share of the slope over the doublings so far.
-    Counts have the shape (n_sizes, n_sentences, 3): tp, fp and fn of every sentence."""
+    """Make a learning curve, and estimate the gain of twice as much gold as a share of the slope over the doublings so
+    far. Counts have the shape (n_sizes, n_sentences, 3): tp, fp and fn of every sentence."""
     bootstrap = Bootstrap(counts, SAMPLES, seed)
     f1 = bootstrap.observed
     points = [{"sentences": float(n), "f1": round(float(value), 2)} for n, value in zip(sizes, f1, strict=True)]
@@ -124,7 +124,7 @@ def make_curve(sizes: Sequence[float], counts: Counts, seed: int = 0) -> Curve:
 
 
 def count_sentences(pairs: Any) -> Counts:
-    """Count tp, fp and fn of pairs of Docs, gold and predicted: shape (n_sentences, 3)."""
+    """Count tp, fp and fn of pairs of gold and predicted Docs: shape (n_sentences, 3)."""
     counts = [count_matches([(doc_entities(gold), doc_entities(doc))])[0] for gold, doc in pairs]
     return numpy.asarray(counts, dtype="int64").reshape(-1, 3)
 
@@ -132,50 +132,54 @@ def count_sentences(pairs: Any) -> Counts:
 def recommend(
     facts: Facts, curve: Curve, lists: Mapping[str, float], trained: Mapping[str, float], suggest: str = ""
 ) -> List[str]:
-    """Recommend what to do next, the most helpful first. `lists` and `trained` are F1 of candidates, `suggest` is the
-    command that suggests sentences to annotate (empty without text)."""
-    # Better models lift the best candidate only as far as they pass the list.
+    """Recommend what to do next, the most helpful first. `lists` and `trained` are the F1 of candidates, `suggest` is
+    the command that suggests sentences to annotate (empty without text)."""
+    # Better models improve the best candidate only by the points by which they exceed the list.
     ahead = max(trained.values(), default=0.0)
     behind = max(0.0, max(lists.values(), default=0.0) - ahead)
     found = [_more_gold(facts, curve, behind, suggest), *_better_labels(facts, suggest)]
     if facts.size == LINEAR:
         text = (
-            "A Transformer's subword vectors in the linear CRF (--transformer NAME, size linear-static): 1.3 points of "
-            "F1 more for the combination on average of five data sets, at a little more than twice the time. Or the "
-            "whole Transformer as encoder (--size transformer): 6 and 8 points on two data sets, with MiniLM at about "
-            "eight times the time."
+            "A Transformer's subword vectors in the linear CRF (--transformer NAME, size linear-static): the F1 of the "
+            "combination was 1.3 points higher on average over five data sets, at a little more than twice the time. "
+            "Or the whole Transformer as encoder (--size transformer): F1 was 6 and 8 points higher on two data sets, "
+            "with MiniLM at about eight times the time."
         )
         found.append((min(TRANSFORMER_GAIN, TRANSFORMER_SHARE * (100.0 - ahead)) - behind, text))
     return [text for _, text in sorted(found, key=lambda item: -item[0])]
 
 
 def _more_gold(facts: Facts, curve: Curve, behind: float, suggest: str) -> Recommendation:
-    which = f" Which sentences: {suggest}" if suggest else ""
+    which = f" To choose sentences: {suggest}" if suggest else ""
     if not facts.gold:
-        text = "Gold: about a hundred annotated sentences are enough to choose, and to measure how good it is."
+        text = (
+            "Gold: about a hundred annotated sentences are enough to choose a candidate and to measure how good it is."
+        )
         return FIRST_GOLD, text + which
     if curve.gain is None:
-        text = f"More gold: {facts.gold} sentences are too few even to tell how much more would bring."
+        text = f"More gold: {facts.gold} sentences are too few to estimate the gain from more."
         return LITTLE_GOLD - behind, text + which
     steps = ", ".join(f"{point['f1']:.1f} with {point['sentences']:.0f}" for point in curve.points)
     text = (
-        f"More gold: gold alone has F1 {steps} sentences, so twice as much may bring it about {curve.gain:.1f} points "
+        f"More gold: gold alone has F1 {steps} sentences, so twice as much gold may add about {curve.gain:.1f} points "
         f"(95 % interval {curve.low:.1f} to {curve.high:.1f})"
     )
     if curve.gain < behind:
-        text += ", which is not enough to pass the term list"
+        text += ", which is not enough to exceed the term list"
     return curve.gain - behind, f"{text}.{which}"
 
 
 def _better_labels(facts: Facts, suggest: str) -> List[Recommendation]:
     if facts.gold and facts.lists and not facts.text:
-        return [(FIRST_LABELS, "Text (--text): models learn most from the matches of the term list there.")]
+        return [
+            (FIRST_LABELS, "Text (--text): models learn most from the matches of the term list in text without labels.")
+        ]
     if facts.gold and not facts.weak:
         text = "A term list, or labels of a language model, on more text: there are no weak labels yet."
         return [(FIRST_LABELS, text)]
     if facts.recall is not None and facts.recall < 50:
         text = f"More terms: the weak labels find only {facts.recall:.0f} % of the entities."
         if suggest and facts.lists:
-            text += f" Which terms: {suggest.replace('next.jsonl', 'review.csv')} --terms"
+            text += f" To find terms: {suggest.replace('next.jsonl', 'review.csv')} --terms"
         return [(MORE_TERMS, text)]
     return []

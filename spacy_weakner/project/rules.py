@@ -1,4 +1,4 @@
-"""Which candidates are trained, for how long and with which settings. All rules are here; the figures behind them are
+"""The rules that decide which candidates are trained, for how long and with which settings. The figures behind them are
 in docs/evidence."""
 
 from typing import Dict, List, Literal, NamedTuple, Optional, Tuple
@@ -9,26 +9,26 @@ from ..scores import Strict
 TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "weak alone", "list and head"
 COMBINED = "combined"
 F1, SPEED = "f1", "speed"
-# A linear CRF; the same with subword vectors beside its features.
+# A linear CRF, and one with subword vectors as additional features.
 LINEAR, LINEAR_STATIC = "linear", "linear-static"
 LINEARS = (LINEAR, LINEAR_STATIC)
-# Sentences of text that a linear CRF learns from: they stay in memory, and more teach it little.
+# Maximum number of sentences of text for a linear CRF: they stay in memory, and more improve it little.
 LINEAR_TEXTS = 5000
-# Share of the unmatched tokens taken as "O", by the recall of the list: 0.2 where half is missing, 0.6 where four in
-# five are found (foundation.md).
+# Share of the unmatched tokens taken as "O", by the recall of the list: 0.2 at a recall of 50 %, 0.6 at 80 %
+# (foundation.md).
 _RATES = ((50.0, 0.2), (80.0, 0.6))
-# The same without gold, where the recall is unknown (best.md).
+# The share without gold, when the recall is unknown (best.md).
 _RATE_WITHOUT_GOLD = 0.5
-# Heads that start as the list soon stop improving (best.md).
+# Passes over gold and text: heads with features of the list soon stop improving (best.md).
 GOLD_PASSES, TEXT_PASSES = 20.0, 2.0
 
 
 class Pace(NamedTuple):
-    """How an encoder trains; its speed is that on two cores, or on a GPU for "gpu"."""
+    """The pace at which an encoder trains. Its speed was measured on two cores; that of "gpu" on a GPU."""
 
     words_per_second: int
-    gold_steps: int  # the fewest updates on gold
-    text_steps: int  # and on text
+    gold_steps: int  # minimum number of updates on gold
+    text_steps: int  # minimum number of updates on text
     evaluations: int  # per training
     folds: int  # of the gold
 
@@ -41,13 +41,13 @@ PACES = {
 }
 
 
-# What candidates are compared on; "cross-validation" is that of the gold.
+# How candidates are compared; cross-validation uses the gold.
 ChosenBy = Literal["dev", "cross-validation", "nothing"]
 
 
 class Facts(Strict):
-    """What a project has: sentences and tokens, and the precision, recall and F1 of its weak labels on gold, in
-    [0, 100], or None where they are unknown."""
+    """The facts about a project: the numbers of its sentences and tokens, and the precision, recall and F1 of its weak
+    labels on gold, in [0, 100], or None if they are unknown."""
 
     size: str  # of the encoder
     gold: int
@@ -62,7 +62,7 @@ class Facts(Strict):
     weak: bool  # True if the text has weak labels
     chosen_by: ChosenBy
     sources: int = 0  # weak sources that were scored on gold
-    collected: bool = False  # True if a list seems to be collected from the gold: see `evaluation/terms/collected.py`
+    collected: bool = False  # True if a list was probably collected from the gold: see `evaluation/terms/collected.py`
 
 
 class Settings(Strict):
@@ -70,12 +70,12 @@ class Settings(Strict):
 
     gold_steps: int  # updates on gold
     text_steps: int
-    negative_rate: float  # share of the unknown tokens that an update takes as "O"
+    negative_rate: float  # share of the missing tokens that an update takes as "O"
     evaluations: int  # per training
 
 
 class Rule(Strict):
-    """Whether a candidate is trained, and why or why not."""
+    """A decision whether a candidate is trained, with its reason."""
 
     name: str
     trained: bool
@@ -83,7 +83,7 @@ class Rule(Strict):
 
 
 def choose_candidates(facts: Facts) -> List[Rule]:
-    """Decide what is trained, and why; whether it can be combined shows later."""
+    """Decide which candidates are trained, and why. Whether they can be combined is decided later."""
     why = {TERM_LIST: "what everything else has to beat"} if facts.lists else {}
     if facts.gold:
         why[GOLD_ALONE] = f"a linear CRF, {facts.gold} gold sentences"
@@ -100,12 +100,12 @@ def choose_candidates(facts: Facts) -> List[Rule]:
 
 
 def linear_beside(size: str) -> str:
-    """Size of the linear CRF that is trained beside an encoder."""
+    """Return the size of the linear CRF that is trained besides an encoder."""
     return size if size in LINEARS else LINEAR
 
 
 def heads_on_gold(facts: Facts) -> Dict[str, str]:
-    """The heads on gold that read the matches of lists, if there are any: names of the candidates by size."""
+    """Return the heads on gold, which have the matches of any lists as features: names of the candidates by size."""
     sizes = [linear_beside(facts.size)] if facts.lists else []
     sizes += [] if facts.size in LINEARS else [facts.size]
     names = {size: LINEAR if size in LINEARS else size for size in sizes}
@@ -132,8 +132,8 @@ def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:
 
 
 def choose_settings(facts: Facts, words_per_update: float, minutes: float) -> Tuple[Settings, List[str]]:
-    """Decide for how long and with which settings candidates are trained, with notes on it. `words_per_update` are the
-    tokens of a batch."""
+    """Decide for how long and with which settings candidates are trained, with notes. `words_per_update` is the number
+    of tokens in a batch."""
     pace = PACES[facts.size]
     ceiling = max(1, int(minutes * 60 * pace.words_per_second / words_per_update))
 
@@ -147,7 +147,7 @@ def choose_settings(facts: Facts, words_per_update: float, minutes: float) -> Tu
         evaluations=pace.evaluations,
     )
     notes = []
-    if facts.size not in LINEARS:  # which train until they converge
+    if facts.size not in LINEARS:  # linear heads train until they converge
         if facts.gold:
             passes = settings.gold_steps * words_per_update / max(1, facts.gold_words)
             notes.append(f"gold: {settings.gold_steps} updates, {passes:.0f} passes over {facts.gold_words:,} words")
@@ -167,7 +167,7 @@ def choose_settings(facts: Facts, words_per_update: float, minutes: float) -> Tu
 
 
 def _rate(facts: Facts) -> float:
-    """On the line between the two points of `_RATES`; outside, that of the nearer point."""
+    """Interpolate linearly between the two points of `_RATES`; outside, use the nearer point."""
     if facts.recall is None:
         return _RATES[0][1] if facts.gold else _RATE_WITHOUT_GOLD
     (x0, y0), (x1, y1) = _RATES

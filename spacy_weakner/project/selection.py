@@ -1,4 +1,4 @@
-"""The result of `fit`: which candidate is the best, the scores of all, and what to do next."""
+"""The result of `fit`: the best candidate, the scores of all candidates, and what to do next."""
 
 import json
 from pathlib import Path
@@ -11,13 +11,13 @@ from ..files import existing, parse_json, reading_made, write_text
 from ..scores import Strict
 from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
 
-# Points of F1 by which a candidate must be better than the combination, beside being so by more than chance (best.md).
+# Points of F1 by which a candidate must be better than the combination, and significantly so (best.md).
 CLEARLY = 3.0
 Point = Dict[str, float]
 
 
 class TrainedCandidate(Strict):
-    """A candidate with a pipeline; without scores if nothing was compared."""
+    """A candidate with a pipeline; it has no scores if candidates were not compared."""
 
     name: str
     path: str
@@ -26,7 +26,7 @@ class TrainedCandidate(Strict):
 
 
 class Selection(Strict):
-    """The result of a project: its candidates, in the order of the rules, and the best of them."""
+    """The result of a project: the candidates in the order of the rules, and the best of them."""
 
     best: str
     chosen_by: ChosenBy
@@ -39,8 +39,8 @@ class Selection(Strict):
     curve: List[Point] = []  # learning curve: "sentences" of gold, and "f1" of gold alone
     recommendations: List[str] = []  # what would help most next, the most helpful first
     code: str = ""  # see `code_version`
-    contents: str = ""  # hash of the pipelines, on which all depends that is made of them
-    reason: str = ""  # why it was selected, where that is not by the scores
+    contents: str = ""  # hash of the pipelines, so that this file changes whenever they change
+    reason: str = ""  # why the best was selected, if not for its scores
 
     @model_validator(mode="after")
     def _is_complete(self) -> "Selection":
@@ -52,27 +52,27 @@ class Selection(Strict):
 
     @property
     def selected(self) -> TrainedCandidate:
-        """The best candidate."""
+        """RETURNS (TrainedCandidate): The best candidate."""
         return next(candidate for candidate in self.candidates if candidate.name == self.best)
 
     def ranked(self) -> Dict[str, CandidateScores]:
-        """Scores of the candidates that were compared: the best, then the others by F1."""
+        """Return the scores of the compared candidates: the best first, then the others by F1."""
         scores = {candidate.name: candidate.scores for candidate in self.candidates if candidate.scores is not None}
         return dict(sorted(scores.items(), key=lambda item: (item[0] != self.best, -item[1].f1)))
 
     def save(self, path: Path) -> None:
-        """Write it as JSON."""
+        """Write the selection as JSON."""
         write_text(path, json.dumps(self.model_dump(), indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> "Selection":
-        """Read what `save` has written."""
+        """Read a selection that `save` has written."""
         path = existing(Path(path), "'spacy weakner fit' makes it")
         with reading_made(path, "fit"):
             return cls.model_validate(parse_json(path.read_bytes()))
 
     def headline(self) -> str:
-        """Which candidate is the best, in a sentence or two."""
+        """Return one or two sentences that name the best candidate."""
         reason = f" {self.reason}" if self.reason else ""
         if self.selected.scores is None:
             return (
@@ -83,7 +83,7 @@ class Selection(Strict):
         return f"'{self.best}' is the best: {self.selected.scores.text()} {corpus}.{reason}"
 
     def remarks(self) -> List[str]:
-        """What else there is to know, beside the scores."""
+        """Return further remarks and warnings, without the scores."""
         found = []
         if self.selected.scores is None:
             found += [f"'{other.name}': {other.path}." for other in self.candidates if other.name != self.best]
@@ -98,11 +98,11 @@ class Selection(Strict):
         return found + [f"Warning: {text}." for text in self.warnings]
 
     def lines(self) -> List[str]:
-        """All of it in sentences."""
+        """Return the whole selection as sentences."""
         return [self.headline(), *self._others(), *self.remarks()]
 
     def answer(self) -> List[Tuple[str, str]]:
-        """The best candidate, how certain that is, and what to do next, each with a heading."""
+        """Return the best candidate, how certain the choice is, and what to do next, each with a heading."""
         certainty = "Nothing else was compared with it."
         if self.selected.scores is None:
             certainty = "Nothing was compared: there is no gold."
@@ -124,7 +124,7 @@ class Selection(Strict):
 
 
 def read_scores(path: Optional[Path]) -> Dict[str, CandidateScores]:
-    """Scores on test by candidate, as `evaluate` has written them; empty if there are none."""
+    """Read the scores on test by candidate that `evaluate` has written; empty if there are none."""
     if path is None or not Path(path).exists():
         return {}
     with reading_made(path, "evaluate"):
@@ -133,9 +133,9 @@ def read_scores(path: Optional[Path]) -> Dict[str, CandidateScores]:
 
 
 def choose(rows: Sequence[CandidateScores], combined: Optional[str] = None) -> str:
-    """Select a candidate: the combination of the others, unless one of them is better by more than chance and by more
-    than `CLEARLY`. A few hundred sentences are too few to choose between candidates by F1 alone.
-    Without combination the best F1 wins, of equal ones the first."""
+    """Select a candidate: the combination, unless another one is significantly better and by more than `CLEARLY`,
+    since a few hundred sentences are too few to choose by F1 alone. Without a combination, select the candidate with
+    the best F1, the first one of equals."""
     if combined is None or combined not in [row.name for row in rows]:
         return max(rows, key=lambda row: row.f1).name
     better = [row for row in rows if row.difference and row.difference.low > 0 and row.difference.f1 > CLEARLY]
@@ -143,7 +143,7 @@ def choose(rows: Sequence[CandidateScores], combined: Optional[str] = None) -> s
 
 
 def cost_of_speed(rows: Sequence[CandidateScores], best: str) -> str:
-    """What it costs to select a single head where the combination was measured, too."""
+    """Return a sentence on how much better the combination is than the selected candidate, or "" if unknown."""
     found = [row.difference for row in rows if row.name == COMBINED and row.difference]
     if best == COMBINED or not found:
         return ""

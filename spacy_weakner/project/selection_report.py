@@ -1,4 +1,4 @@
-"""The end of a project: scores on test, once, and a report that opens with the selection."""
+"""The last step of a project: scores on test, and a report that begins with the selection."""
 
 from pathlib import Path
 from types import MappingProxyType
@@ -21,8 +21,8 @@ def evaluate_selection(
     more: Mapping[str, Union[Path, str]] = MappingProxyType({}),
     **settings: Any,
 ) -> List[CandidateScores]:
-    """Score all candidates and some more on test, which does not change the selection, and write a report. Test may be
-    missing, and `labels`, a corpus of weak labels with gold. For the settings see `report`."""
+    """Score all candidates and `more` on test, which does not change the selection, and write a report. Test may be
+    missing, and so may `labels`, a corpus of weak labels with gold. For the settings see `report`."""
     candidates = {**{candidate.name: candidate.path for candidate in selection.candidates}, **more}
     tested: Any = {"test": test, "candidates": candidates} if has_docs(Path(test)) else {}
     labels = labels if labels is not None and has_docs(Path(labels)) else None
@@ -32,7 +32,7 @@ def evaluate_selection(
 
 
 def selection_section(selection: Selection) -> Section:
-    """The section that the report of a project opens with: scores of the candidates, and what would help most next."""
+    """Return the first section of a project's report: scores of the candidates, and what would help most next."""
     tables: List[Table] = []
     plots: List[Plot] = []
     if scores := selection.ranked():

@@ -6,9 +6,9 @@ from spacy.tokens import Doc
 
 from ..runs.groups import count_documents, group_docs, without_copies
 
-# Fewer sentences than this are worth more as training data: candidates are compared by cross-validation of them.
+# Fewer sentences are more useful as training data, so candidates are compared by cross-validation of the gold.
 MIN_TO_SPLIT = 2000
-# With fewer there is no test set besides.
+# With fewer sentences, no test set is split off.
 MIN_FOR_TEST = 400
 SHARE = 0.2
 LARGEST = 500
@@ -19,7 +19,7 @@ _INSTEAD = {
 
 
 class Split(NamedTuple):
-    """Parts of the gold, dev and test being empty if they are not wanted or cannot be, and notes on them."""
+    """The parts of the gold, with notes. Dev and test are empty if they are not wanted or cannot be split off."""
 
     gold: List[Doc]
     dev: List[Doc]
@@ -28,15 +28,15 @@ class Split(NamedTuple):
 
 
 def split_gold(docs: Sequence[Doc], *, dev: bool, test: bool, seed: int = 0) -> Split:
-    """Split gold. Sentences of one document, or copies of a sentence where identifiers tell of no documents, go to the
-    same part. A copy in another document is left out of dev and test, unless it is short. What goes where depends on
-    identifiers, texts and the seed, not on the order."""
+    """Split gold. Sentences of one document go to the same part or, if ids name no documents, copies of one sentence.
+    Copies in other documents are left out of dev and test, unless they are short. The split depends on ids, texts and
+    the seed, not on the order."""
     documents = count_documents(docs)
     least = {name: n for name, n, wanted in (("test", MIN_FOR_TEST, test), ("dev", MIN_TO_SPLIT, dev)) if wanted}
     size = min(LARGEST, round(SHARE * len(docs)))
     parts = _fill(docs, {name: size if len(docs) >= n else 0 for name, n in least.items()}, seed)
     notes = []
-    # Test first: copies of what stands in dev are left out of it, even if dev goes back to the gold.
+    # Test first: copies of dev sentences are left out of it, even if dev is returned to the gold.
     for name, n in least.items():
         part = parts.pop(name, [])
         kept = without_copies(part, [doc for other in parts.values() for doc in other])
@@ -66,11 +66,11 @@ def split_gold(docs: Sequence[Doc], *, dev: bool, test: bool, seed: int = 0) -> 
 
 
 def _fill(docs: Sequence[Doc], wanted: Dict[str, int], seed: int) -> Dict[str, List[Doc]]:
-    """Groups go to dev as long as it is too small, then to test, then to the gold."""
+    """Assign groups to dev until it is large enough, then to test, then to the gold."""
     parts: Dict[str, List[Doc]] = {"gold": [], "dev": [], "test": []}
     for group in group_docs(docs, str(seed)):
         left = {name: wanted.get(name, 0) - len(parts[name]) for name in ("dev", "test")}
-        # A document much larger than what is still wanted stays with the gold.
+        # A document of more than twice the number of sentences still wanted stays with the gold.
         part = next((name for name, n in left.items() if n > 0 and len(group) <= 2 * n), "gold")
         parts[part].extend(group)
     return parts

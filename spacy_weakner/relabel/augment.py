@@ -1,4 +1,4 @@
-"""Writes a second form of every sentence, with words that a masked language model predicts in the place of its own
+"""Writes an augmented form of each sentence, with words predicted by a masked language model in place of its own
 (RoSTER)."""
 
 import time
@@ -25,11 +25,11 @@ from .masked_lm import MAX_PIECES, Place, Reader, Window, WordPredictor
 
 NO_MODEL = "none"
 BATCH_SIZE = 32
-# Windows are sorted by length within so many batches.
+# Windows are sorted by length within this number of batches.
 _SORTED_BATCHES = 8
-# Scores that are in memory at a time: with a vocabulary of 250,000 pieces, those of 536 words.
+# Scores that are in memory at a time: with a vocabulary of 250,000 pieces, the scores of 536 words.
 _MAX_SCORES = 2**27
-# A window with masks, and the number of its Doc.
+# A window with masks, and the index of its Doc.
 _Masked = Tuple[int, Window]
 
 
@@ -38,9 +38,9 @@ class AugmentReport(Report):
     """Counts of `augment`, beside those of `Report`."""
 
     words: int = 0  # tokens of the Docs
-    substituted: int = 0  # words that the augmented form has others for
-    refused: int = 0  # words that stay because the prediction in their place is not of their kind
-    cut: int = 0  # Docs that the model could not read at once
+    substituted: int = 0  # words that differ in the augmented form
+    refused: int = 0  # words that are kept because the prediction is not of their kind
+    cut: int = 0  # Docs that were too long for the model and were split
     seconds: float = 0.0
     augmented: bool = False  # False if there was no model, so that no Doc has an augmented form
 
@@ -60,32 +60,32 @@ def augment(
     ray: Optional[str] = None,
     progress: bool = False,
 ) -> AugmentReport:
-    """Replace words by others that fit into their context (Meng et al. 2021, Equation 7). A masked language model reads
-    each sentence with some words masked, and the augmented form takes in the place of every word one of the best
-    predictions, drawn by their probabilities. Words that were not masked mostly stay, since the model sees them.
+    """Replace words by others that fit their context (Meng et al. 2021, Equation 7). A masked language model reads each
+    sentence with some words masked. Each word of the augmented form is drawn from the best predictions at its position,
+    by their probabilities. Words that were not masked are mostly kept, since the model sees them.
 
-    Only the first piece of a word is masked and replaced. A prediction is refused, and the word stays, if it begins a
-    word where the original does not, if only one of the two begins with an upper-case letter, or if it is no text.
+    Only the first piece of a word is masked and replaced. A prediction is refused, and the word kept, if it begins a
+    word where the original does not, if only one of the two begins with an upper-case letter, or if it is not text.
 
-    The words are kept beside the Doc's own, one per token (`corpus.weak.get_augmented`); nothing else changes.
-    Which words are masked, and all draws, depend on the seed and on the words of the sentence, not on its place in the
-    corpus. (The predictions that the draws choose from are those of the model, as exact as its arithmetic: the last
-    digits may depend on the batch.)
+    The augmented words are stored beside the Doc's own, one per token (`corpus.weak.get_augmented`); nothing else
+    changes. The masks and all draws depend on the seed and on the words of the sentence, not on its position in the
+    corpus. (The predictions are only as exact as the arithmetic of the model: their last digits may depend on the
+    batch.)
 
     input_path (Path): A corpus: a `.spacy` file or a folder of them.
-    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
-    model (Union[str, Path]): Encoder with a head for masked-language modeling: a folder of Hugging Face or a name,
-        with weights as safetensors. "none": there is none; the corpus is copied without augmented forms.
-    mask_rate (float): Probability of a word to be masked.
-    top_k (int): How many of the best predictions to draw from.
-    batch_size (int): Sentences that the model reads together, at most.
+    output_path (Path): A `.spacy` file, or a folder in which each shard keeps its name.
+    model (Union[str, Path]): Encoder with a head for masked-language modeling: a Hugging Face folder or name, with
+        weights as safetensors. "none": no model; the corpus is copied without augmented forms.
+    mask_rate (float): Probability that a word is masked.
+    top_k (int): Number of best predictions to draw from.
+    batch_size (int): Maximum number of sentences in a batch.
     gpu_id (int): The GPU; -1 is the CPU.
     seed (int): Seed of all draws.
     workers, ray: See `runtime.executor.Executor`.
     progress (bool): Show progress.
     RETURNS (AugmentReport): What was done.
-    RAISES (WeaknerError): For missing packages, missing input, unusable settings, and an encoder that cannot be loaded,
-        has no head, or predicts no numbers.
+    RAISES (WeaknerError): For missing packages, missing input, invalid settings, and an encoder that cannot be loaded,
+        has no head, or predicts non-finite scores.
     """
     check_range("mask_rate", mask_rate, 0.0, 1.0)
     for setting, value in (("top_k", top_k), ("batch_size", batch_size)):
@@ -106,7 +106,7 @@ def _model_key(model: str) -> str:
 
 
 class WithoutModel(Stage[AugmentReport]):
-    """The stage that copies."""
+    """The stage that only copies."""
 
     name = "augment"
     report = AugmentReport
@@ -116,7 +116,7 @@ class WithoutModel(Stage[AugmentReport]):
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for doc in docs:
-            weak.set_augmented(doc, None)  # of another run
+            weak.set_augmented(doc, None)  # of an earlier run
             self.stats.words += len(doc)
             yield doc
 
@@ -168,12 +168,12 @@ class Augment(Stage[AugmentReport]):
         return docs
 
     def _draw(self, doc: Doc) -> NDArray[numpy.float64]:
-        """Two numbers per token, uniform in [0, 1): whether it is masked, and which prediction to take."""
+        """Return two numbers per token, uniform in [0, 1): one for masking, one to select the prediction."""
         digest = hash_text("\n".join([str(self.settings["seed"]), *(token.text for token in doc)]))
         return numpy.random.default_rng(int(digest, 16)).random((2, len(doc)))
 
     def _mask(self, window: Window, masked: NDArray[numpy.bool_]) -> Window:
-        """Mask words."""
+        """Mask the first piece of words."""
         ids = list(window.ids)
         for place in window.places:
             if masked[place.token]:
@@ -181,7 +181,7 @@ class Augment(Stage[AugmentReport]):
         return Window(ids, window.places)
 
     def _batches(self, windows: List[_Masked]) -> Iterator[List[_Masked]]:
-        """Batches of similar length, and of no more places than memory is for. Windows without places are left out."""
+        """Yield batches of similar length whose scores fit into memory. Windows without places are left out."""
         limit = _MAX_SCORES // self.predictor.n_scores
         batch: List[_Masked] = []
         n_places = 0

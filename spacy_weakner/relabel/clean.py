@@ -1,4 +1,4 @@
-"""Makes suspect labels missing: those that a model which was not trained on them confidently contradicts."""
+"""Makes suspect labels missing: labels that a model which was not trained on them confidently contradicts."""
 
 import json
 from collections import defaultdict
@@ -43,10 +43,10 @@ BATCH_SIZE = 256
 class LabelCounts(Statistics):
     """Counts of a label or a source."""
 
-    units: int = 0  # entities; of "O", tokens
+    units: int = 0  # entities; for "O", tokens
     suspect: int = 0  # those that were made missing
-    tokens: int = 0  # tokens that went into the threshold; also those of Docs that are left as they are
-    confidence: float = 0.0  # sum of the probabilities of the label there
+    tokens: int = 0  # tokens that the threshold is computed from, including tokens of Docs that are not changed
+    confidence: float = 0.0  # sum of the probabilities of the label at these tokens
 
     @property
     def threshold(self) -> Optional[float]:
@@ -67,7 +67,7 @@ class CleanReport(Report):
 
     tokens: int = 0  # tokens of the Docs written
     missing: int = 0  # those that were made missing
-    gold: int = 0  # Docs with gold, which was left as it is
+    gold: int = 0  # Docs with gold, which was not changed
     # Per label; "O" for tokens outside of entities.
     labels: _ByName = field(default_factory=_by_name)
     sources: _ByName = field(default_factory=_by_name)  # entities per source that proposed them
@@ -88,33 +88,33 @@ def clean(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> CleanReport:
-    """Make labels missing that are probably wrong, by confident learning (Northcutt et al. 2021). A token is suspect
-    where its label k has a lower probability than where k is given on average, while another label j reaches its own
+    """Make labels missing that are probably wrong, by confident learning (Northcutt et al. 2021). A token is suspect if
+    its label k has a lower probability than k has on average where it is given, while another label j reaches its own
     average:
 
         p(k) < factor t(k)   and   p(j) >= t(j)   with t(k) = mean of p(k) over all tokens that have the label k
 
     An entity is suspect if one of its tokens is, and becomes missing as a whole.
 
-    The probabilities must come from models that were not trained on the labels. Suspect labels stay in the span group
-    "suspect", those of sources in theirs. The corpus is read twice, and predicted once: its probabilities lie in a file
-    beside the output in between.
+    The probabilities must come from models that were not trained on the labels. Suspect labels are kept in the span
+    group "suspect", and labels of sources in their own groups. The corpus is read twice and predicted once; its
+    probabilities are stored in a temporary file beside the output.
 
     input_path (Path): A corpus, weak or gold: a `.spacy` file or a folder of them.
-    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
-    model (Union[str, Path]): The folder of `train --folds` on this very corpus: every Doc is predicted by the pipeline
+    output_path (Path): A `.spacy` file, or a folder in which each shard keeps its name.
+    model (Union[str, Path]): The folder of `train --folds` on this very corpus: each Doc is predicted by the pipeline
         that was trained without it. Or a pipeline that was trained on other data.
-    component (Optional[str]): Name of the component that gives distributions over tags; None: the last that does.
-    factor (float): What the threshold of a token's own label is multiplied by: the lower, the fewer are suspect.
+    component (Optional[str]): Name of the component that gives distributions over tags; None: the last one that does.
+    factor (float): Factor of the threshold of a token's own label: the lower, the fewer tokens are suspect.
     entities (bool): Clean the tokens of entities.
-    outside (bool): Clean tokens that are "O". An entity beside one that ought to have its label is then suspect, too,
-        since it ends in the wrong place. Of a term list, which misses more than it gets wrong, clean these alone.
-    gold (bool): Clean Docs with gold, too.
+    outside (bool): Clean tokens that are "O". An entity beside a token that should have its label is then also suspect,
+        since its border is wrong. For a term list, which misses more than it gets wrong, clean only these.
+    gold (bool): Also clean Docs with gold.
     list_path (Optional[Path]): Write the suspect labels to this JSONL file.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.
     RETURNS (CleanReport): What was done.
-    RAISES (WeaknerError): For missing input, unusable settings, folds of another corpus, and a pipeline that gives no
+    RAISES (WeaknerError): For missing input, invalid settings, folds of another corpus, and a pipeline that gives no
         distributions.
     """
     check_range("factor", factor, 0.0, None)
@@ -131,7 +131,7 @@ def clean(
         models = HeldOutModels(str(model), component)
         settings = {
             "models": models.hashes(),
-            # The thresholds are those of the whole corpus.
+            # The thresholds depend on the whole corpus.
             "corpus": hash_text("\n".join(map(hash_file, corpus_files(input_path)))),
             "component": component,
             "factor": factor,
@@ -147,7 +147,7 @@ def clean(
 
 
 class Clean(Stage[CleanReport]):
-    """The stage. The thresholds are those of the corpus at `path`, whose probabilities are kept in a folder."""
+    """The stage. The thresholds are computed on the corpus at `path`, whose probabilities are kept in a folder."""
 
     name = "clean"
     report = CleanReport
@@ -161,7 +161,7 @@ class Clean(Stage[CleanReport]):
         self.predictions: Optional[_Predictions] = None
 
     def open(self) -> None:
-        """Load the models, predict the corpus and learn the thresholds."""
+        """Load the models, predict the corpus and compute the thresholds."""
         self.models.open()
         self.predictions = _Predictions(self.folder / "predictions", len(self.models.labels))
         counts = _by_name()
@@ -230,7 +230,7 @@ def _outside(doc: Doc) -> List[int]:
 
 
 class _Predictions:
-    """Probabilities of Docs, in a file. Equal Docs have equal ones."""
+    """Probabilities of Docs, in a file. Equal Docs share them."""
 
     def __init__(self, path: Path, n_labels: int) -> None:
         self._file = path.open("w+b")
@@ -272,12 +272,12 @@ def make_missing(doc: Doc, found: List[Finding]) -> None:
 
 
 def sources_of(doc: Doc, entity: Entity) -> List[str]:
-    """Names of the weak sources that propose an entity, sorted."""
+    """Return the names of the weak sources that propose an entity, sorted."""
     return [name for name in weak.weak_sources(doc) if entity in weak.group_entities(doc, weak.weak_group(name))]
 
 
 def write_list(path: Path, corpus: Path) -> None:
-    """List the suspect labels of a cleaned corpus as JSONL, one in each row."""
+    """Write the suspect labels of a cleaned corpus as JSONL, one per row."""
     with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file_:
         for doc in stream_docs(corpus):
             for row in _rows(doc):
@@ -305,5 +305,5 @@ def _rows(doc: Doc) -> Iterator[Dict[str, Any]]:
 
 
 def _printable(line: str) -> str:
-    """Escape what would move a cursor, turn the direction of writing, or end a line."""
+    """Escape characters that would move a cursor, change the writing direction, or end a line."""
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)

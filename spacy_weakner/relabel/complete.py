@@ -36,7 +36,7 @@ class CompleteReport(Report):
 
     tokens: int = 0  # tokens of the Docs written
     matched: int = 0  # tokens that kept their weak label
-    completed: int = 0  # tokens that were in no weak entity, and are in one now
+    completed: int = 0  # tokens that were in no weak entity and are now in an entity
     broken: int = 0  # Docs whose completed tags broke the tag scheme
     entities: "Counter[str]" = field(default_factory=Counter)
     confident: int = 0  # Docs with a confidence
@@ -66,33 +66,33 @@ def complete(
     ray: Optional[str] = None,
     progress: bool = False,
 ) -> CompleteReport:
-    """Fill in what weak labels leave open (Jiang et al. 2021, Equation 2), and estimate the confidence of the result
-    (Appendix A).
+    """Complete weak labels with predictions where they have no entities (Jiang et al. 2021, Equation 2), and estimate
+    the confidence of the result (Appendix A).
 
-    The weak entities move to the span group "matched", the model's to "pred:<component>"; the completed ones stand in
-    `doc.ents`. A corpus that was completed before starts from its weak entities again.
+    The weak entities are moved to the span group "matched", and the model's entities are written to "pred:<component>";
+    `doc.ents` holds the completed entities. A completed corpus is completed again from its weak entities.
 
     input_path (Path): A weak corpus with aggregated labels: a `.spacy` file or a folder of them.
-    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
+    output_path (Path): A `.spacy` file, or a folder in which each shard keeps its name.
     model (Union[str, Path]): Pipeline that was trained on gold.
-    component (Optional[str]): Name of its component; None: the last that scores tag sequences.
-    rule (str): "unmatched": the model decides where the weak labels have no entity (Equation 2); "all": everywhere, as
-        in self-training; "none": nowhere, so that the labels stay as they are, and what is unknown is "O"; "auto":
-        "unmatched" or "none", whichever labels had the better F1 on the gold of the calibration. ("all" is never
-        chosen: a model learns nothing from its own labels alone.)
-    broken (str): What becomes of sentences whose tags, decided token by token, break the tag scheme: "keep" (the paper;
-        they are stored beside the entities, and need a component with `constrain = "decoding"` to learn from), or
-        "repair" (read leniently: a tag that cannot continue the entity before it begins a new one).
-    calibration (Optional[Calibration]): From `calibrate_confidence`; without it no confidence is set. Where labels stay
-        as they are it is the share of the gold that such labels had right.
-    soft (bool): Write soft labels too, with the model's probabilities instead of its decisions, for `SoftLabelCRF`; a
-        matched token has its weak label. Our variant.
+    component (Optional[str]): Name of its component; None: the last one that scores tag sequences.
+    rule (str): "unmatched": the model decides where the weak labels have no entity (Equation 2); "all": it decides
+        everywhere, as in self-training; "none": nowhere, so that the labels are kept, and missing tokens become "O";
+        "auto": "unmatched" or "none", whichever labels had the better F1 on the gold of the calibration. ("all" is
+        never chosen: a model learns nothing from its own labels alone.)
+    broken (str): Handling of sentences whose tags, decided token by token, break the tag scheme: "keep" (the paper; the
+        tags are stored beside the entities, and only a component with `constrain = "decoding"` can learn from them), or
+        "repair" (read leniently: a tag that cannot continue the preceding entity begins a new one).
+    calibration (Optional[Calibration]): From `calibrate_confidence`; without it, no confidence is set. If labels are
+        kept unchanged, their confidence is the share of the gold on which such labels were right.
+    soft (bool): Also write soft labels for `SoftLabelCRF`, with the model's probabilities instead of its decisions; a
+        matched token keeps its weak label. Our variant.
     bfloat16 (bool): Compute the model's Transformer in bfloat16; see `encoders.bfloat16.use_bfloat16`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     workers, ray: See `runtime.executor.Executor`.
     progress (bool): Show progress.
     RETURNS (CompleteReport): What was done.
-    RAISES (WeaknerError): For missing input, a corpus that is not weakly labeled, and unusable settings.
+    RAISES (WeaknerError): For missing input, a corpus that is not weakly labeled, and invalid settings.
     """
     for setting, value, choices in (("rule", rule, (*RULES, AUTO)), ("broken", broken, BROKEN)):
         check_choice(setting, value, choices)
@@ -111,7 +111,7 @@ def complete(
 
 
 class Complete(Stage[CompleteReport]):
-    """The stage, with the options of `complete`: rule, broken, soft and bfloat16. The path is that of the corpus, for
+    """The stage, with the options of `complete`: rule, broken, soft and bfloat16. `path` is that of the corpus, for
     messages."""
 
     name = "complete"
@@ -199,8 +199,8 @@ class Complete(Stage[CompleteReport]):
 def _best_rule(calibration: Optional[Calibration]) -> str:
     if calibration is None or not calibration.rules:
         raise WeaknerError(Errors.WK701.format(what=f"The rule '{AUTO}'", instead="another rule"))
-    # Of equal ones the one that changes least. ALL is no candidate, however good its labels are: the model that made
-    # them learns nothing from them.
+    # Of equally good rules, the one that changes least. ALL is no candidate, however good its labels are: the model
+    # that made them learns nothing from them.
     return max((NONE, UNMATCHED), key=lambda rule: calibration.rules.get(rule, 0.0))
 
 

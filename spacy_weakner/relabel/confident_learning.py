@@ -1,20 +1,20 @@
-"""Confident learning (Northcutt et al. 2021): which labels are suspect.
+"""Confident learning (Northcutt et al. 2021): identification of suspect labels.
 
-Of a token i that has the label k_i (perhaps "O"), p_i(k) is the probability that a model which has not seen its label
-gives to k: the sum over the tags of k. The threshold of a label is the mean self-confidence of the tokens that have it,
+For a token i with the label k_i (possibly "O"), p_i(k) is the probability of label k by a model that was not trained on
+it: the sum over the tags of k. The threshold of a label is the mean self-confidence of the tokens that have it,
 
     t(k) = mean of p_i(k) over all i with k_i = k
 
-and a token is suspect if its own label is below the threshold, times the setting `factor`, while another one reaches
-its own:
+and a token is suspect if its own label is below its threshold times the setting `factor`, while another label reaches
+its own threshold:
 
     p_i(k_i) < factor t(k_i)   and   p_i(j) >= t(j) for a j other than k_i
 
-The most probable such j is what the model predicts instead. So a label that models seldom predict needs little
-probability to count, and one that they predict everywhere needs much. An entity is suspect if any of its tokens is: its
-borders, or its label, are wrong then.
+The most probable such j is the label that the model predicts instead. A label that models seldom predict thus needs a
+low probability, and a label that they often predict needs a high one. An entity is suspect if any of its tokens is: its
+borders, or its label, are then wrong.
 
-Where a model does not know a label, p is NaN: the label is then neither suspect nor predicted instead.
+If a model does not have a label, p is NaN: the label is then neither suspect nor predicted instead.
 """
 
 from statistics import fmean
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from ..ty import Entity
 
 OUTSIDE = "O"
-# Column of a token whose label is not known, or is known to no model.
+# Column of a token whose label is missing, or has no column.
 UNKNOWN = -1
 Columns = NDArray[numpy.int64]
 Rows = NDArray[numpy.float64]
@@ -37,28 +37,28 @@ class Finding(NamedTuple):
 
     start: int
     end: int
-    label: str  # the label that they have; "O" outside of entities
-    probability: float  # its probability: of the most suspect token of an entity, else the mean
-    instead: str  # the label that the model predicts. If it is the label itself, the entity ought to be longer
+    label: str  # the label that the tokens have; "O" outside entities
+    probability: float  # its probability: at the most suspect token of an entity, else the mean
+    instead: str  # the label predicted instead; if it is the same label, the entity should be longer
     instead_probability: float  # its probability
 
 
 class Suspicion(NamedTuple):
-    """Per token of a Doc: the probability of the label that it has (NaN where none is known), the column of the label
-    that is more likely to be right (`UNKNOWN` if it is not suspect), and its probability."""
+    """Per token of a Doc: the probability of its label (NaN without a label), the column of the label that is more
+    likely to be right (`UNKNOWN` if the token is not suspect), and the probability of that label."""
 
     given: Rows
     instead: Columns
     instead_probability: Rows
 
     def at(self, i: int, labels: Sequence[str], entity: Entity) -> Finding:
-        """The entity, since this token is suspect."""
+        """Return a finding for an entity with this suspect token."""
         return Finding(*entity, float(self.given[i]), labels[self.instead[i]], float(self.instead_probability[i]))
 
 
 def given_labels(n_tokens: int, entities: Sequence[Entity], outside: Sequence[int], labels: Sequence[str]) -> Columns:
-    """Columns of the labels that tokens have; `UNKNOWN` where nothing is known, or no column has the label. Tokens in
-    `outside` are known to be "O"."""
+    """Return the columns of the labels of tokens; `UNKNOWN` if the label is missing or has no column. Tokens in
+    `outside` are labeled "O"."""
     columns = {label: column for column, label in enumerate(labels)}
     result = numpy.full(n_tokens, UNKNOWN, dtype="int64")
     result[list(outside)] = columns[OUTSIDE]
@@ -68,13 +68,13 @@ def given_labels(n_tokens: int, entities: Sequence[Entity], outside: Sequence[in
 
 
 def self_confidence(rows: Rows, given: Columns) -> Rows:
-    """Probabilities of the labels that tokens have; NaN where no label is known, or the model does not know it."""
+    """Return the probabilities of the labels of tokens; NaN if the label is missing, or the model does not have it."""
     return numpy.where(given == UNKNOWN, numpy.nan, rows[numpy.arange(len(given)), given])
 
 
 def suspect_tokens(rows: Rows, given: Columns, thresholds: Rows, factor: float = 1.0) -> Suspicion:
-    """Apply the rule to probabilities, (n_tokens, n_labels), given labels, (n_tokens,), and thresholds, (n_labels,); a
-    label without threshold (NaN) is never predicted instead."""
+    """Apply the rule to probabilities, (n_tokens, n_labels), given labels, (n_tokens,), and thresholds, (n_labels,). A
+    label without a threshold (NaN) is never predicted instead."""
     confidence = self_confidence(rows, given)
     reaches = rows >= thresholds
     reaches[numpy.arange(len(given)), given] = False
@@ -84,7 +84,7 @@ def suspect_tokens(rows: Rows, given: Columns, thresholds: Rows, factor: float =
 
 
 def find_entities(suspicion: Suspicion, entities: Sequence[Entity], labels: Sequence[str]) -> List[Finding]:
-    """Entities with a suspect token, with the probabilities of the most suspect one."""
+    """Return the entities with a suspect token, with the probabilities of the most suspect one."""
     result = []
     for start, end, label in entities:
         tokens = [i for i in range(start, end) if suspicion.instead[i] != UNKNOWN]
@@ -96,8 +96,8 @@ def find_entities(suspicion: Suspicion, entities: Sequence[Entity], labels: Sequ
 def find_outside(
     suspicion: Suspicion, outside: Sequence[int], entities: Sequence[Entity], labels: Sequence[str]
 ) -> List[Finding]:
-    """Runs of suspect tokens outside of entities with one label instead, and entities beside which one ought to have
-    the same label, so that they end in the wrong place."""
+    """Return runs of suspect tokens outside entities with one label instead, and entities next to a token that should
+    have the same label, so that they end in the wrong place."""
     suspect = [i for i in outside if suspicion.instead[i] != UNKNOWN]
     found = {i: suspicion.at(i, labels, (i, i + 1, OUTSIDE)) for i in suspect}
     result = _join(list(found.values()))

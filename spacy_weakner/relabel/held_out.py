@@ -1,4 +1,4 @@
-"""Predictions for a Doc by a pipeline that was not trained on it."""
+"""Predictions for each Doc by a pipeline that was not trained on it."""
 
 import json
 from pathlib import Path
@@ -43,12 +43,12 @@ class HeldOutModels:
                 self._number.update((doc_key(doc), number) for doc in read_docs(corpus, Vocab()))
 
     def zones(self) -> List[Language]:
-        """The pipelines, whose strings a memory zone frees."""
+        """Return the pipelines, whose strings a memory zone frees."""
         return [predictor.nlp for predictor in self.predictors]
 
     def __call__(self, docs: Sequence[Doc]) -> List[Rows]:
-        """Per Doc the distributions, (n_tokens, n_labels), with the columns of `labels`; NaN where its pipeline does
-        not know the label."""
+        """Return the distributions per Doc, (n_tokens, n_labels), with the columns of `labels`; NaN if the pipeline
+        does not have the label."""
         result: List[Rows] = [numpy.zeros((0, len(self.labels)))] * len(docs)
         numbers = [self._fold_of(doc) for doc in docs]
         for number, predictor in enumerate(self.predictors):
@@ -68,7 +68,7 @@ class HeldOutModels:
         return number
 
     def _merge(self, rows: Rows, tags: Sequence[str]) -> Rows:
-        """Sum up the tags of each label."""
+        """Sum the probabilities of the tags of each label."""
         result = numpy.full((len(rows), len(self.labels)), numpy.nan)
         for column, label in enumerate(self.labels):
             columns = [i for i, tag in enumerate(tags) if _label(tag) == label]
@@ -82,6 +82,6 @@ def _label(tag: str) -> str:
 
 
 def doc_key(doc: Doc) -> str:
-    """Hash of identifier, tokens and labels, which a Doc shares with its copy in a fold."""
+    """Return a hash of identifier, tokens and labels, which a Doc shares with its copy in a fold."""
     tokens = [(token.text_with_ws, token.ent_iob, token.ent_type_) for token in doc]
     return hash_text(json.dumps([get_id(doc), tokens]))

@@ -1,4 +1,4 @@
-"""Sentences as a masked language model reads them, and its predictions."""
+"""Input of a masked language model, built from sentences, and its predictions."""
 
 import math
 from itertools import groupby
@@ -13,7 +13,7 @@ from ..encoders.transformer import MaskedLM, scores_at
 from ..linear.pieces import special_pieces
 from ..roster.augmentation import Slot, Vocabulary
 
-# Longer sentences are read in parts: more context would cost much and tell little.
+# Longer sentences are split: more context would be expensive and add little.
 MAX_PIECES = 512
 
 
@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 
 class Window(NamedTuple):
-    """A sentence or a part of it, as the model reads it: its pieces, special ones included, and words that can be
+    """A sentence or a part of it as model input: its pieces, special ones included, and the words that can be
     replaced."""
 
     ids: List[int]
@@ -34,14 +34,14 @@ class Window(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A sentence in windows, mostly one, none if it has no pieces; `cut` if it was too long for one."""
+    """The windows of a sentence: usually one, none if it has no pieces. `cut` is True if it was too long for one."""
 
     windows: List[Window]
     cut: bool
 
 
 class _Word(NamedTuple):
-    """The pieces of a token: their ids, and where each begins and ends in it."""
+    """The pieces of a token: their ids, and the start and end of each in the token."""
 
     token: int
     ids: List[int]
@@ -50,12 +50,12 @@ class _Word(NamedTuple):
 
 
 class Reader:
-    """Cuts sentences into windows of at most `limit` pieces, special ones included."""
+    """A splitter of sentences into windows of at most `limit` pieces, special ones included."""
 
     def __init__(self, masked_lm: MaskedLM, limit: int) -> None:
         tokenizer = masked_lm.tokenizer
         self._tokenizer = tokenizer.backend_tokenizer
-        # It may have been stored with either.
+        # It may have been stored with truncation or padding.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         entries: Dict[str, int] = tokenizer.get_vocab()
@@ -69,7 +69,7 @@ class Reader:
         self._room = limit - len(self._before) - len(self._after)
 
     def __call__(self, docs: List[Doc]) -> List[Read]:
-        """Cut sentences into pieces. White space is passed over."""
+        """Split sentences into windows of pieces. White space is skipped."""
         tokens = [[token.i for token in doc if token.text.strip()] for doc in docs]
         texts = [[spaced(doc, i) for i in given] for doc, given in zip(docs, tokens, strict=True)]
         encodings = self._tokenizer.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
@@ -83,7 +83,7 @@ class Reader:
         return result
 
     def _split(self, words: List[_Word], n_pieces: int) -> Iterator[List[_Word]]:
-        """Parts that the model reads at once, of similar length: a short rest would have little context."""
+        """Yield parts that fit into a window, of similar length: a short rest would have little context."""
         size = math.ceil(n_pieces / max(1, math.ceil(n_pieces / self._room)))
         part: List[_Word] = []
         n = 0
@@ -103,13 +103,13 @@ class Reader:
             if found is not None:
                 places.append(Place(word.token, len(ids) + found.number, found))
             ids.extend(word.ids)
-        # A word alone that is too long for the model loses its end.
+        # A single word that is too long for the model loses its end.
         ids = ids[: len(self._before) + self._room]
         return Window([*ids, *self._after], [place for place in places if place.position < len(ids)])
 
 
 class WordPredictor:
-    """The `top_k` best predictions of a masked language model."""
+    """A predictor of the `top_k` best words of a masked language model."""
 
     def __init__(self, masked_lm: MaskedLM, top_k: int, gpu_id: int) -> None:
         import torch
@@ -121,7 +121,7 @@ class WordPredictor:
         self._top_k = min(top_k, self.n_scores)
 
     def __call__(self, windows: List[Window]) -> Tuple[NDArray[numpy.int64], NDArray[numpy.float32]]:
-        """Ids and scores for all places of some windows, in their order. Shape (n_places, top_k)."""
+        """Return ids and scores for all places of some windows, in their order. Shape (n_places, top_k)."""
         import torch
 
         shape = (len(windows), max(len(window.ids) for window in windows))

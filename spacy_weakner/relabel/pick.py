@@ -1,4 +1,4 @@
-"""Writes a corpus of what a trained model picks (CoFEE)."""
+"""Writes a corpus with the entities that a trained model picks (CoFEE)."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -27,8 +27,8 @@ BATCH_SIZE = 256
 class PickReport(Report):
     """Counts of `pick`, beside those of `Report`."""
 
-    given: int = 0  # entities that were there before
-    kept: int = 0  # those of them that are there still
+    given: int = 0  # entities before picking
+    kept: int = 0  # of these, entities that were kept
     picked: "Counter[str]" = field(default_factory=Counter)
 
 
@@ -47,27 +47,26 @@ def pick(
     ray: Optional[str] = None,
     progress: bool = False,
 ) -> PickReport:
-    """Write what a model takes for entities, as labels to learn from (Xue et al. 2020, Section 4.2). All tokens outside
-    become "O", the Docs are marked as weak, and the labels that were there stay in the span group "matched", unless
-    those of an earlier stage stand there already.
+    """Write the entities that a model predicts as labels to learn from (Xue et al. 2020, Section 4.2). All tokens
+    outside them become "O", and the Docs are marked as weak. The former labels are kept in the span group "matched",
+    unless it already holds those of an earlier stage.
 
-    (The paper goes on with the labels that its best model was trained on. These are the predictions of that model: one
-    round further.)
+    (The paper continues with the labels that its best model was trained on. These are the predictions of that model:
+    one round further.)
 
     input_path (Path): A corpus: a `.spacy` file or a folder of them.
-    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
+    output_path (Path): A `.spacy` file, or a folder in which each shard keeps its name.
     model (Union[str, Path]): A pipeline with `mrc_ner`: its folder, or the name of an installed package.
-    threshold (float): The picking rate delta, a probability that starts and ends must be above. Of entities that
-        overlap the more probable stays.
-    pairing (Optional[str]): Which ends go with a start: "probable" or "nearest". None: as the component
-        is set.
-    union (bool): Keep the labels that are there, and add what is picked beside them; else replace them.
+    threshold (float): The picking rate delta: a probability that starts and ends must exceed. Of overlapping entities,
+        the more probable one is kept.
+    pairing (Optional[str]): How starts are paired with ends: "probable" or "nearest". None: as set in the component.
+    union (bool): Keep the existing labels, and add picked entities beside them; else replace them.
     component (Optional[str]): Name of the component; None: the last `mrc_ner`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     workers, ray: See `runtime.executor.Executor`.
     progress (bool): Show progress.
     RETURNS (PickReport): What was picked.
-    RAISES (WeaknerError): For missing input, gold, unusable settings, and a pipeline that cannot be loaded or has no
+    RAISES (WeaknerError): For missing input, gold, invalid settings, and a pipeline that cannot be loaded or has no
         `mrc_ner`.
     """
     check_range("threshold", threshold, 0.0, 1.0)
@@ -78,7 +77,7 @@ def pick(
 
 
 class Pick(Stage[PickReport]):
-    """The stage; arguments as in `pick`. The path is that of the corpus, for messages."""
+    """The stage, with the arguments of `pick`. `path` is that of the corpus, for messages."""
 
     name = "pick"
     report = PickReport
@@ -109,7 +108,7 @@ class Pick(Stage[PickReport]):
         entities = sorted(picked)
         if self.union:
             both = [*given, *picked]
-            # What is there comes first.
+            # Existing entities come first.
             ranks = [1.0] * len(given) + [0.0] * len(picked)
             entities = [both[i] for i in without_overlaps([(start, end) for start, end, _ in both], ranks, len(doc))]
         if weak.MATCHED_GROUP not in doc.spans:
@@ -117,7 +116,7 @@ class Pick(Stage[PickReport]):
         set_entities(doc, entities, [True] * len(doc))
         weak.add_ids(doc)
         weak.set_weak(doc)
-        # Of the former labels.
+        # These belong to the former labels.
         weak.set_tags(doc, None)
         weak.set_soft_labels(doc, None)
         weak.set_confidence(doc, None, None)

@@ -1,4 +1,4 @@
-"""Writes the distributions over tags that pipelines predict as soft labels (Meng et al. 2021, Equation 6)."""
+"""Writes the tag distributions predicted by pipelines as soft labels (Meng et al. 2021, Equation 6)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,18 +29,18 @@ class SoftReport(Report):
     """Counts of `predict_soft_labels`, beside those of `Report`."""
 
     tokens: int = 0  # tokens of the Docs written
-    agreed: int = 0  # tokens with the same most likely tag in all pipelines
-    # Sum over the tokens of the standard deviation of P(entity) = 1 - P(O) between pipelines.
+    agreed: int = 0  # tokens with the same most probable tag in all pipelines
+    # Sum over tokens of the standard deviation of P(entity) = 1 - P(O) between pipelines.
     total_deviation: float = 0.0
 
     @property
     def agreement(self) -> float:
-        """Share of the tokens with the same most likely tag in all pipelines."""
+        """Share of the tokens with the same most probable tag in all pipelines."""
         return self.agreed / max(1, self.tokens)
 
     @property
     def deviation(self) -> float:
-        """Mean deviation over the tokens: the lower, the more alike the pipelines predict."""
+        """Mean deviation over the tokens: the lower it is, the more similar are the predictions."""
         return self.total_deviation / max(1, self.tokens)
 
 
@@ -54,13 +54,13 @@ def predict_soft_labels(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> SoftReport:
-    """Write the mean of the pipelines' distributions over tags as soft labels. But for these, Docs stay as they are;
+    """Write the mean of the tag distributions of pipelines as soft labels. Docs are not changed otherwise, except that
     Docs without annotation become weakly labeled.
 
     input_path (Path): A `.spacy` file or a folder of them.
-    output_path (Path): A `.spacy` file, or a folder where every shard keeps its name.
+    output_path (Path): A `.spacy` file, or a folder in which each shard keeps its name.
     models (Sequence[Union[str, Path]]): Pipelines, or folders of `train --members`.
-    component (Optional[str]): Name of the component that gives the distributions; None: the last that does.
+    component (Optional[str]): Name of the component that gives the distributions; None: the last one that does.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.
     RETURNS (SoftReport): What was written.
@@ -73,7 +73,7 @@ def predict_soft_labels(
 
 
 class Soft(Stage[SoftReport]):
-    """The stage; arguments as in `predict_soft_labels`."""
+    """The stage, with the arguments of `predict_soft_labels`."""
 
     name = "soft"
     report = SoftReport
@@ -92,7 +92,7 @@ class Soft(Stage[SoftReport]):
             if other.pipe.tag_scheme != first.pipe.tag_scheme or sorted(other.labels) != sorted(first.labels):
                 a, b = (f"{', '.join(p.labels)} ({p.pipe.tag_scheme})" for p in (first, other))
                 raise WeaknerError(Errors.WK430.format(model=other.model, labels=b, first=first.model, other=a))
-        # The same tags may stand in another order.
+        # The same tags may be in another order.
         self._columns = [[predictor.labels.index(label) for label in first.labels] for predictor in self.predictors]
 
     def zones(self) -> List[Union[Vocab, Language]]:
@@ -120,5 +120,5 @@ class Soft(Stage[SoftReport]):
         best = stacked.argmax(axis=2)
         self.stats.tokens += stacked.shape[1]
         self.stats.agreed += int((best == best[0]).all(axis=0).sum())
-        # That of 1 - P(O) is that of P(O).
+        # 1 - P(O) has the same standard deviation as P(O).
         self.stats.total_deviation += float(stacked[:, :, outside].std(axis=0).sum())

@@ -1,1 +1,1 @@
-"""RoSTER (Meng et al. 2021): a loss that is robust to noise, self-training, and contextual augmentation."""
+"""RoSTER (Meng et al. 2021): noise-robust learning, self-training, and contextual augmentation."""

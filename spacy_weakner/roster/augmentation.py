@@ -1,7 +1,7 @@
-"""Contextual augmentation (Meng et al. 2021, "RoSTER", Equation 7): which of the pieces that a masked language model
-predicts in the place of a word may replace it, and what the word then is.
+"""Contextual augmentation (Meng et al. 2021, "RoSTER", Equation 7): decides which pieces that a masked language model
+predicts for a masked word may replace it, and makes the new word.
 
-Nothing here knows a model. A *piece* is an entry of a tokenizer's vocabulary, like "##ing", "Ġnew" or "▁new".
+The code is independent of the model. A *piece* is an entry of a tokenizer's vocabulary, like "##ing", "Ġnew" or "▁new".
 """
 
 import re
@@ -10,19 +10,19 @@ from typing import Collection, Dict, List, NamedTuple, Optional, Sequence
 import numpy
 from numpy.typing import NDArray
 
-# What tells pieces that begin a word from those that continue one, for word piece, byte-level BPE and sentencepiece.
-# The first stands at pieces that continue a word, the others at those that begin one.
+# Markers of word piece, byte-level BPE and sentencepiece that distinguish pieces that begin a word from those that
+# continue one. The first marks pieces that continue a word, the others pieces that begin one.
 CONTINUES, BYTE_LEVEL, SENTENCE_PIECE = "##", "\u0120", "\u2581"
 _BROKEN = "\ufffd"
-# Entries that stand for no text: single bytes, and places that some vocabularies keep free.
+# Entries without text: single bytes, and reserved places of some vocabularies.
 _NO_TEXT = re.compile(r"<0x[0-9A-F]{2}>|[\[<]unused_?[0-9]+[\]>]|madeupword[0-9]+")
 
 
 class Piece(NamedTuple):
-    """What an entry of the vocabulary stands for.
+    """The content of a vocabulary entry.
 
-    text (str): Its text; empty if it is a bare marker.
-    begins (bool): Whether it begins a word.
+    text (str): Its text; empty if it is only a marker.
+    begins (bool): True if it begins a word.
     """
 
     text: str
@@ -30,12 +30,12 @@ class Piece(NamedTuple):
 
 
 class Slot(NamedTuple):
-    """The first piece of a word: the one that may be replaced.
+    """The first piece of a word, which may be replaced.
 
-    number (int): Its number among the pieces of the word.
+    number (int): Its index among the pieces of the word.
     piece (int): Its id.
-    start (int): Where its text begins in the word.
-    end (int): Where it ends.
+    start (int): Start of its text in the word.
+    end (int): End of its text in the word.
     """
 
     number: int
@@ -45,10 +45,10 @@ class Slot(NamedTuple):
 
 
 def find_marker(tokens: Sequence[Optional[str]]) -> str:
-    """The marker that a vocabulary uses.
+    """Find the marker that a vocabulary uses.
 
-    tokens (Sequence[Optional[str]]): Its entries.
-    RETURNS (str): `CONTINUES`, `BYTE_LEVEL` or `SENTENCE_PIECE`, whichever most entries begin with.
+    tokens (Sequence[Optional[str]]): The vocabulary's entries.
+    RETURNS (str): `CONTINUES`, `BYTE_LEVEL` or `SENTENCE_PIECE`: the one with which most entries begin.
     """
     counts = {
         marker: sum(token is not None and token.startswith(marker) for token in tokens)
@@ -62,14 +62,14 @@ def read_piece(token: str, marker: str) -> Piece:
 
     token (str): The entry.
     marker (str): The marker of the vocabulary.
-    RETURNS (Piece): What it stands for.
+    RETURNS (Piece): Its content.
     """
     marked = token.startswith(marker)
     text = token[len(marker) :] if marked else token
     if marker == CONTINUES:
         return Piece(text, not marked)
     if marker == BYTE_LEVEL:
-        # A piece may hold a part of a character only.
+        # A piece may contain only a part of a character.
         text = bytes(_BYTES[c] for c in text if c in _BYTES).decode("utf-8", errors="replace")
     return Piece(text, marked)
 
@@ -77,9 +77,9 @@ def read_piece(token: str, marker: str) -> Piece:
 class Vocabulary:
     """The pieces of a tokenizer by their ids.
 
-    tokens (Sequence[Optional[str]]): Its entries by id; None where there is none.
-    special (Collection[int]): Ids that stand for no text, like that of the mask.
-    uncased (bool): Whether the tokenizer lower-cases what it reads.
+    tokens (Sequence[Optional[str]]): The vocabulary's entries by id; None for unused ids.
+    special (Collection[int]): Ids of special pieces without text, such as the mask.
+    uncased (bool): Whether the tokenizer lower-cases texts.
     """
 
     def __init__(self, tokens: Sequence[Optional[str]], special: Collection[int], uncased: bool) -> None:
@@ -91,15 +91,15 @@ class Vocabulary:
         ]
 
     def __getitem__(self, i: int) -> Optional[Piece]:
-        """The piece with an id; None if it stands for no text. (A model may predict ids that no piece has.)"""
+        """Return the piece with an id; None if it has no text. (A model may predict ids that no piece has.)"""
         return self._pieces[i] if 0 <= i < len(self._pieces) else None
 
     def find_slot(self, ids: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> Optional[Slot]:
-        """The first piece of a word that has text. (Sentencepiece often cuts off the marker as a piece of its own.)
+        """Find the first piece of a word that has text. (Sentencepiece often splits off the marker as a piece.)
 
         ids (Sequence[int]): The pieces of the word.
-        starts (Sequence[int]): Where each begins in the word.
-        ends (Sequence[int]): Where each ends.
+        starts (Sequence[int]): Start of each piece in the word.
+        ends (Sequence[int]): End of each piece.
         RETURNS (Optional[Slot]): None if it cannot be replaced: it is unknown or special, or ends within a character.
         """
         for i, id_ in enumerate(ids):
@@ -113,15 +113,15 @@ class Vocabulary:
         return None
 
     def replace(self, word: str, slot: Slot, predicted: int) -> Optional[str]:
-        """Put a predicted piece in the place of a word's first one. It must begin a word if, and only if, that one
-        does, and must have an upper-case letter first if, and only if, that one has.
+        """Replace the first piece of a word by a predicted piece. The prediction must begin a word if, and only if, the
+        replaced piece does, and must start with an upper-case letter if, and only if, the replaced piece does.
 
-        For an uncased tokenizer all predictions are lower-cased, and get the case of what they replace.
+        With an uncased tokenizer, predictions are in lower case, and get the case of the replaced piece.
 
         word (str): The word.
         slot (Slot): Its first piece.
         predicted (int): Id of the prediction.
-        RETURNS (Optional[str]): The new word; None if the prediction is refused.
+        RETURNS (Optional[str]): The new word; None if the prediction is rejected.
         """
         if predicted == slot.piece:
             return word
@@ -138,11 +138,11 @@ class Vocabulary:
 
 
 def restore_case(text: str, surface: str, word: str) -> str:
-    """Give a lower-cased text the case of what it replaces.
+    """Convert a lower-case text to the case of the text that it replaces.
 
     text (str): The text.
-    surface (str): What it replaces.
-    word (str): The word that this is the beginning of. It tells "I" or "U" (of "USA") from a whole word in capitals.
+    surface (str): The replaced text.
+    word (str): The word that begins with it, which distinguishes "I" from the "U" of "USA", a word in upper case.
     RETURNS (str): "investment" for "Swiss" becomes "Investment", for "USA" "INVESTMENT".
     """
     if not _is_capitalized(surface):
@@ -154,16 +154,16 @@ def restore_case(text: str, surface: str, word: str) -> str:
 
 
 def sample(scores: NDArray[numpy.floating], draws: NDArray[numpy.floating]) -> NDArray[numpy.intp]:
-    """Sample from softmaxes.
+    """Sample from softmax distributions.
 
     scores (NDArray[numpy.floating]): Scores of the choices, before the softmax. Shape (n, n_choices).
-    draws (NDArray[numpy.floating]): Uniform in [0, 1). Shape (n,).
+    draws (NDArray[numpy.floating]): Uniform random numbers in [0, 1). Shape (n,).
     RETURNS (NDArray[numpy.intp]): The choices. Shape (n,).
     """
     weights = numpy.exp(scores.astype("float64") - scores.max(axis=1, keepdims=True))
     borders = numpy.cumsum(weights, axis=1)
     found = (borders <= draws[:, None] * borders[:, -1:]).sum(axis=1)
-    # Rounding must not lead beyond the last one.
+    # Rounding must not lead beyond the last choice.
     return numpy.asarray(numpy.minimum(found, scores.shape[1] - 1))
 
 
@@ -176,8 +176,8 @@ def _letters(text: str) -> str:
 
 
 def _byte_characters() -> Dict[str, int]:
-    """The characters that byte-level vocabularies write bytes with: printable ones of Latin-1 for themselves, and
-    those from 256 on for the others, in their order."""
+    """Return the characters that represent bytes in byte-level vocabularies: printable ones of Latin-1 represent
+    themselves, and those from 256 on represent the other bytes, in their order."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {**{chr(byte): byte for byte in printable}, **{chr(256 + i): byte for i, byte in enumerate(others)}}

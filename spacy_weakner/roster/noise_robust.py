@@ -1,4 +1,4 @@
-"""Learning from labels many of which are wrong (Meng et al. 2021, Section 2.2 and Appendix C)."""
+"""Learning from labels of which many are wrong (Meng et al. 2021, Section 2.2 and Appendix C)."""
 
 from dataclasses import dataclass, field
 from typing import Iterator, Optional, Set, Tuple
@@ -17,29 +17,28 @@ from ..token_ner.objective import TokenBatch, TokenGradient, hard_label_loss
 
 @dataclass
 class NoiseRobustLearning:
-    """Hard labels under a loss that wrong ones do not dominate; a part of the tokens that nothing was found in dropped;
-    and labels that the model does not agree with removed (Meng et al. 2021, Equation 5):
+    """An objective for noisy hard labels: a loss that is robust to wrong labels, random dropping of "O" tokens, and
+    removal of labels with which the model does not agree (Meng et al. 2021, Equation 5):
 
         L = sum_i w_i loss(f_i, y_i),   w_i = 1 if the teacher's probability of y_i is above the threshold
 
-    where loss(f_i, y_i) is that of both heads, as in `HardLabels`, summed over tokens (unless `whole_tag`). In the
-    authors' code it is the mean of each head over its own tokens, so that tags count more. The teacher is the model as
-    it was at the last renewal; until the first one nothing is removed. Of minority tags nothing is removed, while more
-    than `minority` of their tokens would be.
+    where loss(f_i, y_i) is the loss of both heads, as in `HardLabels`, summed over tokens (unless `whole_tag`). The
+    authors' code uses the mean of each head over its own tokens, so that tags have more weight. The teacher is the
+    model at the last renewal; before the first one no labels are removed. The labels of a minority tag, of which more
+    than the share `minority` would be removed, are all kept.
 
-    Tokens without a label must be "O", not missing (`aggregate --unmatched outside`): else nothing ever says what is no
-    entity.
+    Tokens without a label must be "O", not missing (`aggregate --unmatched outside`): otherwise there are no negatives.
 
     loss (ProbabilityLoss): For example `spacy_weakner.GeneralizedCrossEntropy.v1`.
-    drop_outside (float): Share of the tokens labeled "O" that teach nothing: an unlabeled entity is among them. They
-        are drawn once for the whole training, from the seed and the sentence.
-    threshold (Optional[float]): Labels with at most this probability, that of the whole tag, are removed; None: none
-        are, and no teacher is needed.
+    drop_outside (float): Share of the tokens labeled "O" without a loss, since unlabeled entities are among them. They
+        are sampled once for the whole training, from the seed and the sentence.
+    threshold (Optional[float]): Labels with at most this probability of the whole tag are removed; None: no labels are
+        removed, and no teacher is needed.
     minority (float): See above.
-    seed (int): Seed of the dropping; each member of an ensemble wants its own.
-    whole_tag (bool): Apply the loss to the probability f of the whole tag, as Equations 3 and 5 are written. Else it is
-        applied to the entity head and to the tag head, each by itself, as in the authors' code.
-    RAISES (WeaknerError): If a share or a probability is none, or the seed is negative.
+    seed (int): Seed of the dropping; members of an ensemble should have different seeds.
+    whole_tag (bool): Apply the loss to the probability f of the whole tag, as in Equations 3 and 5, instead of to each
+        head separately, as in the authors' code.
+    RAISES (WeaknerError): If a share or probability is out of range, or the seed is negative.
     """
 
     loss: ProbabilityLoss
@@ -62,19 +61,19 @@ class NoiseRobustLearning:
         self.reset()
 
     def reset(self) -> None:
-        """Another training begins: there are no minority labels yet."""
+        """Remove the minority labels of an earlier training."""
         self._minorities = numpy.zeros(0, dtype=bool)
 
     @property
     def uses_teacher(self) -> bool:
-        """RETURNS (bool): Whether labels are removed."""
+        """RETURNS (bool): True if labels are removed."""
         return self.threshold is not None
 
     def labels(self, doc: Doc) -> Set[str]:
         return hard_labels(doc)
 
     def encode(self, example: Example, scheme: TagScheme) -> Array:
-        """The tags, those of dropped tokens missing."""
+        """Return the tags; those of dropped tokens are missing."""
         tags = scheme.from_example(example)
         if self.drop_outside == 0.0:
             return tags

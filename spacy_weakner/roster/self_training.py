@@ -1,5 +1,4 @@
-"""Learning from one's own confident predictions, on sentences and on augmented forms of them (Meng et al. 2021,
-Section 2.3)."""
+"""Self-training on confident predictions, for sentences and their augmented forms (Meng et al. 2021, Section 2.3)."""
 
 from dataclasses import dataclass, field
 from typing import Iterator, Set, Tuple
@@ -17,24 +16,23 @@ from ..token_ner.objective import Augmented, TokenBatch, TokenGradient
 
 @dataclass
 class SelfTraining:
-    """Soft labels of the tags but "O" that raise what the teacher is sure of (Meng et al. 2021, Equation 8), learned on
-    a sentence x and on its augmented form x' (Equation 9):
+    """An objective on sharpened soft labels of the tags except "O", which raise confident predictions of the teacher
+    (Meng et al. 2021, Equation 8), for a sentence x and its augmented form x' (Equation 9):
 
         y_ij = (f_ij^2 / g_j) / sum_j' (f_ij'^2 / g_j'),   g_j = sum_i f_ij over the corpus
         L = sum_i KL(y_i || f_i(x)) + sum_i KL(y_i || f_i(x'))
 
-    where f_ij is the teacher's probability that token i has tag j. The teacher is the model itself as it was at the
-    last renewal. Both terms are sums over tokens; the authors' code takes the mean of each. The entity head learns to
-    stay as it is: where the sentence has soft labels (of the ensemble), at their probability of an entity, else at the
-    teacher's.
+    where f_ij is the teacher's probability that token i has tag j. The teacher is the model at the last renewal. Both
+    terms are sums over tokens; the authors' code uses means. The targets of the entity head are the probabilities of an
+    entity in the sentence's soft labels (of the ensemble), if there are any, otherwise those of the teacher.
 
-    threshold (float): Only tokens that the teacher gives at least this probability of belonging to an entity teach
-        their tag, and count in g, by the probability of each tag given that there is an entity: as in the authors'
-        code. 0 is what the paper says: all tokens teach their tag. But nearly all of them are no entities, so that the
-        tag head would learn for the most part to sharpen what it says of tokens whose tag means nothing.
-    include_outside (bool): Equation 8 over all tags, "O" among them, and for the threshold the largest probability: in
-        the manner of BOND (Liang et al. 2020).
-    RAISES (WeaknerError): If the threshold is no probability.
+    threshold (float): Minimum probability of an entity, by the teacher, of tokens whose tags are targets and count in
+        g, with probabilities of tags given an entity: as in the authors' code. 0, as in the paper, uses all tokens. But
+        nearly all of them are in no entity, so that the tag head would mostly learn to sharpen predictions that have no
+        meaning.
+    include_outside (bool): Apply Equation 8 to all tags, including "O", and the threshold to the largest probability,
+        as in BOND (Liang et al. 2020).
+    RAISES (WeaknerError): If the threshold is not in [0, 1].
     """
 
     threshold: float = 0.8
@@ -50,14 +48,14 @@ class SelfTraining:
         self.reset()
 
     def reset(self) -> None:
-        """Another training begins: the frequencies of tags are not known yet."""
+        """Remove the frequencies of tags of an earlier training."""
         self._frequencies = numpy.zeros(0)
 
     def labels(self, doc: Doc) -> Set[str]:
         return soft_or_hard_labels(doc)
 
     def encode(self, example: Example, scheme: TagScheme) -> Array:
-        """The wanted probability of an entity per token; NaN where the teacher's is to be taken."""
+        """Return the target probability of an entity for each token; NaN if the teacher's is the target."""
         soft = scheme.soft_from_example(example)
         if soft is None:
             return numpy.full(len(example.predicted), numpy.nan)
@@ -71,7 +69,7 @@ class SelfTraining:
         total: Array = numpy.zeros(0)
         for _, outputs in batches:
             scores = read_scores(outputs)
-            # Where all tokens count, those that are no entities count for little.
+            # If all tokens count, weight them by the probability of an entity.
             log_f = scores.joint()[:, 1:] if self._counts_all else self._log_f(scores)
             sums = numpy.exp(log_f)[self._used(scores)].sum(axis=0)
             total = sums if not len(total) else total + sums
@@ -120,11 +118,11 @@ class SelfTraining:
 
 
 def sharpen(log_probabilities: Array, frequencies: Array) -> Array:
-    """Soft labels: probabilities squared, divided by the frequency of each tag, and normalized (Equation 8, after Xie
-    et al. 2016).
+    """Compute soft labels: squared probabilities, divided by the frequency of each tag, and normalized (Equation 8,
+    after Xie et al. 2016).
 
     log_probabilities (Array): Shape (n_tokens, n_tags).
-    frequencies (Array): Shape (n_tags,): g; tags that never occur get nothing.
+    frequencies (Array): Shape (n_tags,): g; tags that never occur get the probability 0.
     RETURNS (Array): Shape (n_tokens, n_tags); rows sum to 1.
     """
     with numpy.errstate(divide="ignore", invalid="ignore"):

@@ -1,1 +1,1 @@
-"""Trainings: one, folds, members, grids."""
+"""Trainings: single ones, folds, ensembles, grids."""

@@ -1,4 +1,4 @@
-"""Configs of trainings: their values, how they differ from other settings, and passes as numbers of updates."""
+"""Training configs: their values, their differences from other settings, and the conversion of passes to updates."""
 
 import math
 from pathlib import Path
@@ -16,13 +16,13 @@ _UPDATES, _EVALUATION, _EPOCHS = "training.max_steps", "training.eval_frequency"
 
 
 def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
-    """Read a config as values by dotted name, with overrides. Variables stay as they are; a section is an empty
+    """Return the values of a config by dotted name, with overrides. Variables are not resolved; a section is an empty
     dictionary."""
     return _read(config, overrides, interpolate=False)
 
 
 def resolved_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
-    """The same with the values of variables. Those of `paths.train` and `paths.dev` stay, unless they are given."""
+    """Return the values with variables resolved; `paths.train` and `paths.dev` are placeholders unless given."""
     known = flat_config(config, overrides)
     unset: Dict[str, Any] = {key: f"<{key}>" for key in ("paths.train", "paths.dev") if key in known}
     return _read(config, {**unset, **overrides}, interpolate=True)
@@ -52,7 +52,7 @@ def _flat(config: Config) -> Dict[str, Any]:
 
 
 def train_corpus(config: Path, overrides: Mapping[str, Any]) -> Path:
-    """The corpus `paths.train` of a config."""
+    """Return the corpus `paths.train` of a config."""
     value = flat_config(config, overrides).get("paths.train")
     if not value:
         raise WeaknerError(Errors.WK364.format(config=config, reason="no corpus to train on. Give --paths.train"))
@@ -62,8 +62,8 @@ def train_corpus(config: Path, overrides: Mapping[str, Any]) -> Path:
 def config_differences(
     config: Path, *, lang: str, tokenizer: Optional[str] = None, size: Optional[str] = None
 ) -> List[str]:
-    """Compare a config with the settings of the corpora: a pipeline that splits texts otherwise than its training
-    corpus finds less than it has learned. No tokenizer is that of the language; no size is any."""
+    """Return the differences between a config and the settings of the corpora: a pipeline that tokenizes differently
+    from its training corpus finds less than it has learned. Without `tokenizer` or `size`, these are not compared."""
     values = flat_config(config, {})
     found = []
     if values.get("nlp.lang") != lang:
@@ -82,7 +82,7 @@ def config_differences(
 
 
 def words_per_update(config: Path, overrides: Mapping[str, Any]) -> float:
-    """How many words an update of a config reads, padding included."""
+    """Return the number of words per update of a config, including padding."""
     values = flat_config(config, overrides)
     size = values.get("training.batcher.size")
     kind = str(values.get("training.batcher.@batchers", ""))
@@ -92,7 +92,7 @@ def words_per_update(config: Path, overrides: Mapping[str, Any]) -> float:
             "is unknown. Take spacy.batch_by_words.v1 or spacy.batch_by_padded.v1"
         )
         raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
-    return float(size)  # accumulate_gradient divides it, and does not add to it
+    return float(size)  # accumulate_gradient splits a batch, and does not enlarge it
 
 
 def check_passes(passes: float, overrides: Mapping[str, Any]) -> None:
@@ -100,19 +100,19 @@ def check_passes(passes: float, overrides: Mapping[str, Any]) -> None:
     if not 0.0 < passes < math.inf:
         raise WeaknerError(Errors.WK005.format(setting="passes", value=passes, expected="more than 0"))
     for key in (_UPDATES, _EPOCHS):
-        if overrides.get(key, -1) not in (0, -1):  # no end, in spaCy's words
+        if overrides.get(key, -1) not in (0, -1):  # values for no limit in spaCy
             where = "without a number of passes"
             raise WeaknerError(Errors.WK331.format(setting=key, where=where, instead=" or the other"))
 
 
 def updates_of(config: Path, corpus: Path, passes: float, overrides: Mapping[str, Any]) -> Dict[str, Any]:
-    """Further overrides, by which a training reads its corpus so often, and is evaluated once, at the end, unless
-    `training.eval_frequency` is given. (spaCy has another evaluation after the first update.)"""
+    """Return overrides for a training that reads its corpus `passes` times and is evaluated once, at the end, unless
+    `training.eval_frequency` is given. (spaCy also evaluates after the first update.)"""
     n_words = sum(map(len, stream_docs(corpus)))
-    # A batch ends with the corpus.
+    # A batch ends at the end of the corpus.
     updates_per_pass = max(1, math.ceil(n_words / words_per_update(config, overrides)))
     updates = math.ceil(passes * updates_per_pass)
     found: Dict[str, Any] = {_UPDATES: updates, _EVALUATION: overrides.get(_EVALUATION, updates)}
-    if flat_config(config, overrides).get(_EPOCHS) != -1:  # which streams the corpus
-        found[_EPOCHS] = 0  # an end that the config gives in passes itself could come first
+    if flat_config(config, overrides).get(_EPOCHS) != -1:  # -1 streams the corpus
+        found[_EPOCHS] = 0  # the config's own limit on passes could come first
     return found

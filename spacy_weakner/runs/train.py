@@ -1,4 +1,4 @@
-"""Trains one config: once, for every fold of the gold, with several seeds, or for every point of a grid."""
+"""Trains one config: once, for each fold of the gold, with several seeds, or for each point of a grid."""
 
 import itertools
 import json
@@ -24,9 +24,9 @@ _LONGEST_NAME = 100
 
 
 class Fold(NamedTuple):
-    """One fold."""
+    """A fold of the gold, and the pipeline that was trained without it."""
 
-    model: Path  # the pipeline that was trained without it
+    model: Path  # the pipeline that was trained without the fold
     corpus: Path  # the fold
     docs: int
     skipped: bool
@@ -43,7 +43,7 @@ class GridReport(NamedTuple):
     """Results of a grid."""
 
     trials: List[Trial]
-    best: Trial  # the one with the highest score on dev; of equal ones the first
+    best: Trial  # the one with the highest score on dev; if equal, the first
     model: Path  # copy of its pipeline
 
 
@@ -57,17 +57,17 @@ def train(
     ray: Optional[str] = None,
     progress: bool = False,
 ) -> Trained:
-    """Train a pipeline as `spacy train` does, in a process of its own. A finished one is not trained again, and one
-    that is interrupted leaves nothing.
+    """Train a pipeline as `spacy train` does, in a separate process. A finished pipeline is not trained again, and an
+    interrupted training leaves no files.
 
     config (Path): Config of the training.
     output (Path): Folder for `model-best` and `model-last`.
-    passes (Optional[float]): How often it reads the corpus `paths.train`: its updates follow from that, and it is
-        evaluated once, at the end, unless `training.eval_frequency` is given. None: as long as the config says.
+    passes (Optional[float]): Number of passes over the corpus `paths.train`, from which the number of updates follows.
+        The pipeline is evaluated once, at the end, unless `training.eval_frequency` is given. None: as in the config.
     overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
     gpu_id, ray, progress: See `train_all`.
     RETURNS (Trained): The result.
-    RAISES (WeaknerError): For missing input and unusable settings, and if the training fails.
+    RAISES (WeaknerError): For missing input and invalid settings, and if the training fails.
     """
     values: Dict[str, Any] = dict(overrides or {})
     if passes is not None:
@@ -95,18 +95,18 @@ def train_folds(
     ray: Optional[str] = None,
     progress: bool = False,
 ) -> List[Fold]:
-    """Split gold into folds, by document where identifiers tell, and train a pipeline for each on all the others.
+    """Split gold into folds, by document if identifiers show it, and train one pipeline per fold on all others.
 
-    Where there is too little gold to hold some out, `relabel complete` and `relabel clean` use these folds. They have
-    to be as unknown to the pipelines as new text, so no checkpoint is chosen by them: without `dev` it is the last one.
+    If there is too little gold to hold some out, `relabel complete` and `relabel clean` use these folds. They must be
+    as unknown to the pipelines as new text, so no checkpoint is chosen on them: without `dev`, it is the last one.
 
-    config (Path): Config of the training; it trains on `paths.train` and on nothing else.
+    config (Path): Config of the training, which must train on `paths.train` and nothing else.
     gold (Path): A `.spacy` file or a folder of them.
-    output (Path): Folder; for every fold it gets `fold-<n>.spacy`, the rest of the gold, and the pipelines.
+    output (Path): Folder for `fold-<n>.spacy`, the rest of the gold, and the pipeline of each fold.
     folds (int): Number of folds.
-    dev (Optional[Path]): Other gold, to choose a checkpoint by.
+    dev (Optional[Path]): Other gold, used to choose a checkpoint.
     overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
-    seed (int): Seed of the split, which depends on identifiers and texts, not on their order.
+    seed (int): Seed of the split, which depends on identifiers and texts, but not on their order.
     processes, gpu_id, ray, progress: See `train_all`.
     RETURNS (List[Fold]): The folds.
     RAISES (WeaknerError): If there are fewer sentences than folds, only one of them has labels, the config trains on
@@ -124,7 +124,7 @@ def train_folds(
         raise WeaknerError(Errors.WK361.format(path=gold, reason=reason, instead=", or fewer folds"))
     if not learnable(parts):
         raise WeaknerError(Errors.WK361.format(path=gold, reason=ONE_LEARNABLE, instead=""))
-    # Until all is done there are no folds: pipelines and corpora of two runs do not belong together.
+    # Until all trainings are done, there are no folds: pipelines and corpora of two runs do not belong together.
     (output / FOLDS).unlink(missing_ok=True)
     trainings = []
     files = write_folds(parts, output)
@@ -133,7 +133,7 @@ def train_folds(
             record_language(path, recorded_language(gold))
         values: Dict[str, Any] = {"paths.train": str(rest), "paths.dev": str(rest if dev is None else dev)}
         if dev is None:
-            # The end of the training may not be chosen by what it is trained on, either.
+            # Nor may the end of the training be chosen on its own training data.
             values["training.patience"] = 0
         trainings.append(Training(config, output / f"model-{n}", {**values, **(overrides or {})}))
     results = train_all(trainings, processes=processes, gpu_id=gpu_id, ray=ray, desc="folds", progress=progress)
@@ -149,7 +149,7 @@ def train_folds(
 
 
 def read_folds(folder: Path) -> List[Tuple[str, Path]]:
-    """Pipelines, each with the corpus that it was not trained on, from an output of `train_folds`."""
+    """Return the pipelines in an output of `train_folds`, each with the corpus that it was not trained on."""
     folder = Path(folder)
     index = existing(folder / FOLDS, "make folds with 'spacy weakner train --folds'")
     with reading_made(index, "train --folds"):
@@ -162,10 +162,10 @@ def read_folds(folder: Path) -> List[Tuple[str, Path]]:
 
 
 def _check_held_out(config: Path, gold: Path, overrides: Mapping[str, Any]) -> None:
-    """Check that trainings get the gold by `paths.train` alone: what they read in another way is not held out."""
+    """Check that trainings read the gold only as `paths.train`: gold read in another way is not held out."""
     values = flat_config(config, overrides)
     reads = any(isinstance(value, str) and "${paths.train}" in value for value in values.values())
-    # Both are set for every fold.
+    # Both are set for each fold.
     replaced = {"paths.train", "paths.dev"} - {*overrides}
     others = {key: value for key, value in resolved_config(config, overrides).items() if key not in replaced}
     if not reads or "paths.train" in overrides or any(_reads(*item, gold.resolve()) for item in others.items()):
@@ -174,7 +174,7 @@ def _check_held_out(config: Path, gold: Path, overrides: Mapping[str, Any]) -> N
 
 
 def _reads(key: str, value: object, gold: Path) -> bool:
-    """True if a value of the config is the path of the gold, of a file in it, or of a corpus that it lies in."""
+    """Return True if a value of the config is the path of the gold, of a file in it, or of a corpus around it."""
     path = Path(value).resolve() if isinstance(value, (str, Path)) and value else None
     is_corpus = key.endswith(".path")  # with the values of its variables
     return path is not None and (path == gold or gold in path.parents or (is_corpus and path in gold.parents))
@@ -197,23 +197,23 @@ def train_members(
     ray: Optional[str] = None,
     progress: bool = False,
 ) -> List[Trained]:
-    """Train the members of an ensemble (RoSTER): pipelines that differ by their seed alone. `relabel soften` averages
+    """Train the members of an ensemble (RoSTER): pipelines that differ only in their seed. `relabel soften` averages
     their predictions.
 
-    There need be no gold, so no checkpoint is chosen: the last one counts, and trainings do not end early. Where the
-    config names no `paths.dev`, they are evaluated on the corpus itself, which says little; a high
-    `training.eval_frequency` saves that time.
+    Since gold is not required, no checkpoint is chosen: the last one is used, and trainings do not end early. If the
+    config has no `paths.dev`, pipelines are evaluated on the training corpus, which is not informative; a high
+    `training.eval_frequency` saves this time.
 
     config (Path): Config of the training.
-    output (Path): Folder; it gets one folder `member-<n>` per pipeline. Finished ones are skipped.
+    output (Path): Folder for one folder `member-<n>` per pipeline. Finished pipelines are skipped.
     members (int): Number of pipelines.
-    passes (Optional[float]): See `train`. Labels at face value are over-fitted where a small corpus is read as often as
-        a large one needs.
+    passes (Optional[float]): See `train`. Weak labels are overfitted if a small corpus is read as often as a large one
+        requires.
     overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
-    seed (int): Seed of the first one; the others count on from there.
+    seed (int): Seed of the first pipeline; the next ones get the following numbers.
     processes, gpu_id, ray, progress: See `train_all`.
     RETURNS (List[Trained]): The pipelines.
-    RAISES (WeaknerError): For missing input and unusable settings, or if a training fails.
+    RAISES (WeaknerError): For missing input and invalid settings, or if a training fails.
     """
     check_range("members", members, 1, None)
     check_trainings(processes, ray)
@@ -228,11 +228,11 @@ def train_members(
     check_output([corpus], [output])
     if not flat_config(config, values).get("paths.dev"):
         values["paths.dev"] = str(corpus)
-    # Nor is the end of a training chosen by dev: all members learn for the same time.
+    # The end of a training is not chosen on dev either: all members train for the same time.
     values = {"training.patience": 0, **values}
     if passes is not None:
         values.update(updates_of(config, corpus, passes, values))
-    # Until all is done there are no members: those of two runs do not belong together.
+    # Until all trainings are done, there are no members: those of two runs do not belong together.
     (output / MEMBERS).unlink(missing_ok=True)
     trainings = [
         Training(config, output / f"member-{n}", {**values, **dict.fromkeys(SEEDS, seed + n)}) for n in range(members)
@@ -244,7 +244,7 @@ def train_members(
 
 
 def find_members(model: Union[str, Path]) -> List[Union[str, Path]]:
-    """The members in an output of `train_members`; for any other pipeline, itself."""
+    """Return the members in an output of `train_members`; for any other pipeline, the pipeline itself."""
     index = Path(model) / MEMBERS
     if not index.is_file():
         return [model]
@@ -268,17 +268,17 @@ def train_grid(
     ray: Optional[str] = None,
     progress: bool = False,
 ) -> GridReport:
-    """Train every combination of some settings, and copy the best one on dev; finished ones are skipped.
+    """Train each combination of some settings, and copy the best pipeline on dev; finished trainings are skipped.
 
-    config (Path): The config.
-    output (Path): Folder: gets one folder per combination, the results as `grid.json`, and a copy of the best pipeline
-        as `model-best`.
+    config (Path): Config of the trainings.
+    output (Path): Folder for one folder per combination, the results as `grid.json`, and a copy of the best pipeline as
+        `model-best`.
     grid (Mapping[str, Sequence[Any]]): Values to try, by dotted name in the config.
-    overrides (Optional[Mapping[str, Any]]): Values of the config that are the same for all.
+    overrides (Optional[Mapping[str, Any]]): Values of the config that are the same for all combinations.
     processes, gpu_id, ray, progress: See `train_all`.
     RETURNS (GridReport): The results.
-    RAISES (WeaknerError): If the grid is empty or names what the config does not have, the output holds other results,
-        a training fails, or none was ever evaluated on dev.
+    RAISES (WeaknerError): If the grid is empty or has settings that the config lacks, the output holds other results, a
+        training fails, or none was ever evaluated on dev.
     """
     output = Path(output)
     if not grid or not all(grid.values()):
@@ -293,7 +293,7 @@ def train_grid(
     points: List[Dict[str, Any]] = []
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))
-        if point not in points:  # a value may be named twice
+        if point not in points:  # a value may be given twice
             points.append(point)
     trainings = [Training(config, output / _folder_name(point), {**(overrides or {}), **point}) for point in points]
     results = train_all(trainings, processes=processes, gpu_id=gpu_id, ray=ray, desc="grid", progress=progress)
@@ -303,14 +303,14 @@ def train_grid(
         raise WeaknerError(Errors.WK362.format(output=output))
     best = max(scored, key=lambda trial: trial.trained.score or 0.0)
     rows = [{"settings": t.settings, "score": t.trained.score, "best": t is best} for t in trials]
-    write_text(output / GRID, json.dumps(rows, indent=2) + "\n")  # first: it says whose the copy is
+    write_text(output / GRID, json.dumps(rows, indent=2) + "\n")  # first, since it names the origin of the copy
     with atomic_path(output / BEST) as temporary:
         shutil.copytree(best.trained.output / BEST, temporary)
     return GridReport(trials, best, output / BEST)
 
 
 def _folder_name(settings: Mapping[str, Any]) -> str:
-    # Last parts of the names are enough where they differ.
+    # The last parts of the names are enough if they differ.
     short = {key: key.rsplit(".", 1)[-1] for key in settings}
     names = short if len(set(short.values())) == len(short) else {key: key for key in settings}
     text = ",".join(f"{names[key]}={value}" for key, value in settings.items())

@@ -1,6 +1,6 @@
-"""Trains pipelines with `spacy train` in processes of their own, on this machine or on a cluster: one, or several at a
-time. A process trains several, since to import all that it needs takes longer than to train a linear CRF. What is
-finished is not trained again."""
+"""Trains pipelines with `spacy train` in separate processes, on this machine or on a cluster, one or several at a time.
+Each process trains several pipelines, since the imports take longer than training a linear CRF. Finished pipelines are
+not trained again."""
 
 import json
 import os
@@ -30,7 +30,7 @@ from .config import flat_config, resolved_config
 
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
-_TAIL = 4  # lines of the log that an error shows
+_TAIL = 4  # lines of the log shown in an error
 # A row of the table of `spacy train`: epoch, step, losses and scores.
 _ROW = re.compile(r"^ *\d+ +(\d+) +\d", re.MULTILINE)
 
@@ -61,28 +61,28 @@ def train_all(
     desc: str = "train",
     progress: bool = False,
 ) -> List[Trained]:
-    """Train several pipelines. If one fails, or this process is interrupted, no training goes on.
+    """Train several pipelines. If one fails, or this process is interrupted, all trainings are stopped.
 
-    trainings (Sequence[Training]): What to train, each with a folder of its own.
-    processes (int): How many are trained at a time. On the CPU they share its cores, unless OMP_NUM_THREADS sets the
+    trainings (Sequence[Training]): The trainings, each with a separate folder.
+    processes (int): Number of concurrent trainings. On the CPU they share its cores, unless OMP_NUM_THREADS sets the
         threads of each.
     gpu_id (int): -1 is the CPU.
-    ray (Optional[str]): Or the address of a Ray cluster, see `cluster.connected`: each training has as many cores as
-        its smallest machine, or, with a `gpu_id`, a GPU. All machines must see config, inputs and outputs under the
+    ray (Optional[str]): Or the address of a Ray cluster, see `cluster.connected`. Each training gets as many cores as
+        the smallest machine has, or, with a `gpu_id`, a GPU. All machines must see config, inputs and outputs under the
         same paths.
     desc (str): Name of the progress bar.
     progress (bool): Show progress.
-    RETURNS (List[Trained]): In the same order.
-    RAISES (WeaknerError): For unusable settings, a config that does not exist, a folder that holds something else, and
-        if a training fails.
+    RETURNS (List[Trained]): The results, in the same order.
+    RAISES (WeaknerError): For invalid settings, a config that does not exist, a folder with other contents, and if a
+        training fails.
     """
     check_trainings(processes, ray)
     for training in trainings:
         existing(Path(training.config))
-    # As other processes read them, so that what is finished here is finished there.
+    # Normalized as other processes read them, so that a training finished here counts as finished there.
     trainings = [t._replace(overrides=json.loads(json.dumps(dict(t.overrides), default=str))) for t in trainings]
     with ExitStack() as stack:
-        # Here, since a lock outlives the process or machine that is lost with it, as does a temporary folder.
+        # Held in this process, since locks and temporary folders of a lost process or machine would remain.
         jobs = [_Job(training, stack) for training in trainings]
         pending = [job for job in jobs if job.trained is None]
         bar = stack.enter_context(Progress[None](total=len(jobs), desc=desc, unit="training", enabled=progress))
@@ -116,8 +116,8 @@ def _pool(n: int, gpu_id: int, ray: Optional[str], folder: Path) -> ContextManag
 
 
 class _Job:
-    """A training, whose folder is held until the stack is closed. It has its result if a receipt shows that it was
-    trained from the same inputs; else a folder to write to until it has ended."""
+    """A training whose folder is locked until the stack is closed. If a receipt shows that it was trained from the same
+    inputs, it has its result; else it has a folder to write to until it has ended."""
 
     trained: Optional[Trained] = None
 
@@ -134,13 +134,13 @@ class _Job:
         if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
             raise WeaknerError(Errors.WK300.format(path=output))
         output.mkdir(parents=True, exist_ok=True)
-        # A training of a run that was killed may still write; not here.
+        # A training of a killed run may still be writing, but not to this folder.
         self.work = stack.enter_context(scratch_folder(output)) / output.resolve().name
         self.work.mkdir()
         self.training = Training(config, self.work, overrides)
         (output / LOG).unlink(missing_ok=True)  # an earlier training may still write to that one
         (self.work / LOG).touch()
-        with suppress(OSError):  # not every file system has links; the log is moved in the end
+        with suppress(OSError):  # not every file system has links; the log is moved at the end
             os.link(self.work / LOG, output / LOG)  # so that it can be read while it is written
         stack.callback(self._keep_log)
 
@@ -151,7 +151,7 @@ class _Job:
         return min(1.0, _steps_done(self.work / LOG) / steps) if isinstance(steps, int) and steps > 0 else 0.0
 
     def finish(self, made: str) -> None:
-        """Take over what was trained, in this folder below that for the work, in place of an earlier result."""
+        """Move the pipelines in the subfolder `made` of the work folder to the output, replacing an earlier result."""
         (self.output / RECEIPT).unlink(missing_ok=True)
         for name in (BEST, LAST):
             shutil.rmtree(self.output / name, ignore_errors=True)
@@ -168,7 +168,7 @@ class _Job:
 
 
 def _steps_done(log: Path) -> int:
-    """Steps before the last evaluation in what `spacy train` has printed so far."""
+    """Return the number of steps before the last evaluation in the log of `spacy train`."""
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     _, found, table = text.rpartition("\n---")
     rows = _ROW.findall(table) if found else []
@@ -176,8 +176,8 @@ def _steps_done(log: Path) -> int:
 
 
 def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
-    """Hash of the config with its overrides, and of the contents of the files that they name. Names of Transformers
-    that are no folder stand for themselves."""
+    """Return a hash of the config with its overrides, and of the contents of the files in it. Names of Transformers
+    that are not folders are hashed as names."""
     values = flat_config(config, overrides)
     every = [*values.items(), *resolved_config(config, overrides).items()]
     single = [(key, item) for key, value in every for item in (value if isinstance(value, list) else [value])]
@@ -187,8 +187,8 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
 
 
 def _names_input(key: str, value: object) -> bool:
-    """True if a value is the path of something that a training reads: anything in [paths] and of corpora; elsewhere
-    files, and folders of models. A value such as "/" does not walk the disk."""
+    """Return True if a value is the path of a training input: anything in [paths] and of corpora; elsewhere files, and
+    model folders. A value such as "/" does not walk the disk."""
     if not isinstance(value, str) or not value or not os.path.exists(value) or os.path.ismount(value):
         return False
     if key.startswith("paths.") or key.endswith(".path") or os.path.isfile(value):
@@ -197,7 +197,7 @@ def _names_input(key: str, value: object) -> bool:
 
 
 def _dev_score(model: Path) -> Optional[float]:
-    """The score on dev, as `spacy train` weighs the scores of a pipeline."""
+    """Return the score on dev, weighted as in `spacy train`."""
     if not model.exists():
         return None
     scores = parse_json((model / "meta.json").read_bytes()).get("performance", {})
@@ -209,8 +209,8 @@ def _dev_score(model: Path) -> Optional[float]:
 
 
 def _run(gpu_id: int, training: Training) -> str:
-    """Run `spacy train` in this process, and write what it prints to the log in the output. Returns the name of a
-    folder there with what was trained: a machine that was lost may still write to another."""
+    """Run `spacy train` in this process, with its output redirected to the log. Return the name of the subfolder with
+    the result: a lost machine may still write to another one."""
     config, output, overrides = training
     made, log = uuid4().hex, output / LOG
     try:
@@ -229,7 +229,7 @@ def _run(gpu_id: int, training: Training) -> str:
 
 @contextmanager
 def _printing_to(log: Path) -> Iterator[None]:
-    """Whatever prints, in whatever language, prints to a log."""
+    """Redirect everything that this process prints, including native code, to a log."""
     before = [os.dup(number) for number in (1, 2)]
     file_ = os.open(log, os.O_WRONLY | os.O_APPEND)
     try:
@@ -247,24 +247,24 @@ def _printing_to(log: Path) -> Iterator[None]:
 
 
 def _spacy_train(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int) -> int:
-    """The exit code."""
+    """Train and return the exit code."""
     import wasabi
     from spacy.cli.train import train
 
     wasabi.msg.show_color = False
-    os.environ["ANSI_COLORS_DISABLED"] = "1"  # for those that are made from now on
+    os.environ["ANSI_COLORS_DISABLED"] = "1"  # for printers that are created from now on
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     if "torch" in sys.modules:
         import torch
 
-        # As it is in a new process: an earlier training may have set it.
+        # As in a new process: an earlier training may have changed it.
         torch.set_float32_matmul_precision("highest")
     try:
         train(config, output, use_gpu=gpu_id, overrides=dict(overrides))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
-    except Exception as error:  # of many kinds: the log shows it, if the disk takes it
+    except Exception as error:  # of many kinds: the log shows it, if the disk is not full
         if isinstance(error, OSError) and error.errno in DISK_ERRORS:
             raise
         traceback.print_exc()

@@ -1,1 +1,1 @@
-"""How stages run: shards, receipts, locks, processes."""
+"""Execution of stages: shards, receipts, locks, processes."""

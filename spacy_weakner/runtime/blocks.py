@@ -1,5 +1,5 @@
-"""What the shards of a corpus in any format are made from: blocks of lines of raw text and rows, or all of another
-corpus. (Not beside `inputs`: what reads formats would become part of the code of every stage.)"""
+"""Inputs of the shards of a corpus in any format: blocks of lines of raw text and rows, or the whole of any other
+corpus."""
 
 from dataclasses import dataclass
 from itertools import count, islice
@@ -23,9 +23,9 @@ _NAME = "part-{:05d}" + SUFFIX
 
 
 def corpus_inputs(path: Path, nlp: Language, reading: Reading, *, shard_size: int = SHARD_SIZE) -> List[ShardInput]:
-    """What the shards of a corpus are made from, in its order. If there are `.spacy` files, each is one shard, and
-    other files are passed over. Raw text and rows are cut into blocks of `shard_size` lines. A corpus that holds
-    anything else is one shard, since much of it has to be read as a whole."""
+    """Return the inputs of the shards of a corpus, in order. If there are `.spacy` files, each is one shard, and other
+    files are ignored. Raw text and rows are cut into blocks of `shard_size` lines. A corpus with any other format is
+    one shard, since many of these formats have to be read as a whole."""
     files = input_files(path)
     if any(file_.suffix == SUFFIX for file_, _ in files):
         return spacy_inputs(path)
@@ -40,16 +40,16 @@ def corpus_inputs(path: Path, nlp: Language, reading: Reading, *, shard_size: in
 
 
 class BlockLines:
-    """The lines of a file, for blocks that are read one after the other: only one of them is in memory."""
+    """The lines of a file, for blocks that are read in order: only one block is in memory."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lines: Iterator[str] = iter(())
-        self._next = 0  # number of the line that comes next; 0: nothing is open
+        self._next = 0  # number of the next line; 0: nothing is open
         self._block: Tuple[int, List[str]] = (0, [])
 
     def read(self, first: int, n: int) -> List[str]:
-        """Read so many lines from one on, counted from 1. Going back means to read the file from its beginning."""
+        """Read `n` lines from line `first` on, counted from 1. Going back rereads the file from its beginning."""
         if self._block[0] != first or len(self._block[1]) != n:
             if not 1 <= self._next <= first:
                 self._lines, self._next = read_lines(self.path), 1
@@ -61,7 +61,7 @@ class BlockLines:
 
 @dataclass
 class Block(ShardInput):
-    """`n` lines of a file, from number `first` on, as the input of one shard."""
+    """The input of one shard: `n` lines of a file, starting with line number `first`."""
 
     lines: BlockLines
     first: int
@@ -81,7 +81,7 @@ class Block(ShardInput):
 
 @dataclass
 class WholeCorpus(ShardInput):
-    """A file or folder of any format as the input of one shard."""
+    """The input of one shard: a file or folder of any format."""
 
     nlp: Language
     reading: Reading
@@ -96,7 +96,7 @@ class WholeCorpus(ShardInput):
 
 
 def _cut(path: Path, size: int) -> Iterator[Tuple[int, int]]:
-    """First line and number of lines of each block."""
+    """Yield the first line and the number of lines of each block."""
     n = sum(1 for _ in read_lines(path))
     for first in range(0, n, size):
         yield first + 1, min(size, n - first)

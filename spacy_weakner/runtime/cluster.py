@@ -1,5 +1,5 @@
-"""The machines of a Ray cluster as a pool. Ray gives out the calls, and again if a process or a machine is lost; what
-is made lies in a folder that all machines see."""
+"""A Ray cluster as a pool. Ray schedules the calls, and reschedules them if a process or a machine is lost. Results are
+written to a folder that all machines share."""
 
 import logging
 import os
@@ -25,7 +25,7 @@ from .pool import Pool
 A = TypeVar("A")
 T = TypeVar("T")
 AUTO = "auto"
-# So many parts a core: small enough to lose, and to even out machines of different speed.
+# Parts per core: small enough to lose, and to balance machines of different speed.
 _PARTS_PER_CPU = 4
 _RETRIES = 3
 _NONCE = "nonce"
@@ -34,7 +34,7 @@ _PATIENCE_SECONDS = 60
 
 
 class Seen(NamedTuple):
-    """What a machine sees: its Python without the last number, and spaCy; this package; the file of the driver."""
+    """What a machine sees: Python (without patch number) and spaCy; the version of this package; the driver's file."""
 
     host: str
     python: str
@@ -43,8 +43,8 @@ class Seen(NamedTuple):
 
 
 class Cluster(Pool):
-    """Machines that are connected; see `connected`. With `many_cores` a call needs as many cores as the smallest
-    machine has, or, with GPUs, has for each of them."""
+    """The connected machines; see `connected`. With `many_cores`, a call requires as many cores as the smallest machine
+    has, or, with GPUs, has per GPU."""
 
     def __init__(self, ray: Any, gpus: int, many_cores: bool) -> None:
         self._ray, self._gpus, self._cpus = ray, gpus, 1
@@ -54,7 +54,7 @@ class Cluster(Pool):
         found = int(ray.cluster_resources().get(kind, 0))
         if not found:
             raise WeaknerError(Errors.WK719.format(kind=kind))
-        # Never one alone, which would take itself for the whole.
+        # Never a single part, which would take itself for the whole.
         self.parts = max(2, found * _PARTS_PER_CPU)
         if many_cores:
             machines = [node["Resources"] for node in self._nodes()]
@@ -68,21 +68,21 @@ class Cluster(Pool):
         return future
 
     def failure(self, error: Exception, what: str) -> Exception:
-        cause = getattr(error, "cause", None)  # what the function has raised
+        cause = getattr(error, "cause", None)  # the exception raised by the function
         if isinstance(cause, (WeaknerError, OSError)):
             return cause
-        # Ray has dozens of its own, for processes, machines, memory and imports.
+        # Ray has dozens of its own errors, for processes, machines, memory and imports.
         reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), "")
         return WeaknerError(Errors.WK723.format(what=what, reason=f"{type(error).__name__}: {reason.strip()}"))
 
     def check(self, what: str) -> None:
-        # What no machine can do waits for one, without a word.
+        # Ray silently queues a call that no machine can run.
         self._alive = time.monotonic() if self._nodes() else self._alive
         if time.monotonic() - self._alive > _PATIENCE_SECONDS:
             raise WeaknerError(Errors.WK723.format(what=what, reason="all machines that could have been lost"))
 
     def check_machines(self, folder: Path) -> None:
-        """Check that all machines see the same files, with the same Python and package."""
+        """Check that all machines see the same files, and run the same versions of Python and this package."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 
         nonce = uuid4().hex
@@ -110,18 +110,18 @@ class Cluster(Pool):
                     raise WeaknerError(Errors.WK722.format(host=there.host, what=what, mine=mine, its=shown))
 
     def stop(self) -> None:
-        """End all calls that have not ended."""
+        """End all unfinished calls."""
         calls = [call for future, call in self._calls.items() if not future.done()]
-        # First as Ctrl-C does, so that nothing half-written stays.
+        # First an interrupt as with Ctrl-C, so that no half-written files remain.
         for force in (False, True):
             for call in calls:
-                with suppress(Exception):  # it may be gone
+                with suppress(Exception):  # the call may be gone
                     self._ray.cancel(call, force=force)
             if calls:
                 _, calls = self._ray.wait(calls, num_returns=len(calls), timeout=_GRACE_SECONDS)
 
     def _nodes(self) -> List[Dict[str, Any]]:
-        """Machines that have what a call needs."""
+        """Return the machines with the resources that a call needs."""
         needs = {"CPU": self._cpus, **({"GPU": self._gpus} if self._gpus else {})}
         return [
             node
@@ -133,21 +133,21 @@ class Cluster(Pool):
         path = own_code()
         if path is not None:
             options["runtime_env"] = {"env_vars": {OWN_CODE: str(path)}}
-        # Errors of a function come back: only what is lost is tried again.
+        # Exceptions of a function are returned: only lost calls are retried.
         return self._ray.remote(function).options(**{"num_cpus": 1, "retry_exceptions": False, **options})
 
 
 @contextmanager
 def connected(address: str, folder: Path, *, gpus: int = 0, many_cores: bool = False) -> Iterator[Cluster]:
-    """Connect to a Ray cluster, for as long as this lasts; a connection that is there already is used, and stays. The
-    address "auto" is that of the environment variable RAY_ADDRESS, or else this machine alone; all machines have to see
-    the folder."""
+    """Connect to a Ray cluster for the duration of the block; an existing connection is used, and kept. The address
+    "auto" is that of the environment variable RAY_ADDRESS, or else this machine alone. All machines must see the
+    folder."""
     require("ray", extra="ray")
     import ray
 
     is_new = not ray.is_initialized()
     if is_new:
-        # Not what Ray finds by itself: it may be what is left of a cluster that has ended.
+        # Not Ray's own discovery, which may find the remains of a cluster that has ended.
         where = (os.environ.get("RAY_ADDRESS") or "local") if address == AUTO else address
         alone: Dict[str, Any] = {"include_dashboard": False} if where == "local" else {}
         with _handlers():
@@ -172,7 +172,7 @@ def connected(address: str, folder: Path, *, gpus: int = 0, many_cores: bool = F
 
 @contextmanager
 def _handlers() -> Iterator[None]:
-    """Ray puts its own handlers of signals in the place of ours."""
+    """Restore our signal handlers, which Ray replaces with its own."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -191,13 +191,13 @@ def _handlers() -> Iterator[None]:
 
 
 def _run(cwd: str, function: Callable[[A], T], argument: A) -> T:
-    os.chdir(cwd)  # relative paths begin there
+    os.chdir(cwd)  # relative paths start there
     import_own_code()
     return function(argument)
 
 
 def look(cwd: str, path: str) -> Seen:
-    """What this machine sees."""
+    """Return what this machine sees."""
     there = Path(path)
     nonce = there.read_text(encoding="utf-8") if there.exists() and Path(cwd).is_dir() else ""
     python = f"{'.'.join(platform.python_version_tuple()[:2])} with spaCy {spacy.__version__}"

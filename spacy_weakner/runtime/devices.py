@@ -1,4 +1,4 @@
-"""What stages load and run pipelines on."""
+"""The device on which stages load and run pipelines."""
 
 from contextlib import contextmanager
 from typing import Iterator
@@ -11,15 +11,15 @@ from ..errors import Errors, WeaknerError, check_range
 
 @contextmanager
 def on_device(gpu_id: int) -> Iterator[None]:
-    """Load and run pipelines on a GPU, or on the CPU (-1, even where a GPU was required before), but not whatever the
-    process does later: what it used before is then used again."""
+    """Load and run pipelines on a GPU, or on the CPU (-1, even if a GPU was required before), within the block. The
+    former device is restored at the end."""
     check_range("gpu_id", gpu_id, -1, None)
     ops = get_current_ops()
     active = cupy.cuda.Device().id if isinstance(ops, CupyOps) else None
     try:
         try:
             require_cpu() if gpu_id < 0 else require_gpu(gpu_id)
-        except (ValueError, RuntimeError) as error:  # no GPU at all; not this one
+        except (ValueError, RuntimeError) as error:  # no GPU at all, or not this one
             reason = " ".join(str(error).split())
             raise WeaknerError(Errors.WK432.format(gpu_id=gpu_id, reason=reason)) from error
         yield

@@ -1,4 +1,4 @@
-"""Makes the shards of a stage: in this process, in several of this machine, or on the machines of a Ray cluster."""
+"""Makes the shards of a stage: in this process, in several on this machine, or on a Ray cluster."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -15,9 +15,9 @@ from .pool import Pool, processes
 from .shards import Part, Shards
 from .stage import R, Stage
 
-# Makes the shards of a part. It is pickled: a `functools.partial` of a function of a module.
+# Makes the shards of a part. It must be picklable: a `functools.partial` of a module-level function.
 MakePart = Callable[[Part], None]
-# Fills a folder that all processes see, and returns what they call.
+# Fills a folder that all processes see, and returns the function that they call.
 Prepare = Callable[[Path], MakePart]
 
 
@@ -25,11 +25,11 @@ Prepare = Callable[[Path], MakePart]
 class Executor:
     """Where the shards of a stage are made.
 
-    workers (int): Processes of this machine; 1: this one alone.
+    workers (int): Number of processes on this machine; 1: only the current process.
     ray (Optional[str]): Or the address of a Ray cluster, see `cluster.connected`. Its machines must see input, models
         and output under the same paths.
-    gpu_id (int): The GPU; -1 is the CPU. On a cluster each part asks for one.
-    RAISES (WeaknerError): If both are given, or one is out of range.
+    gpu_id (int): The GPU; -1 is the CPU. On a cluster, each part requests a GPU.
+    RAISES (WeaknerError): If both `workers` and `ray` are given, or a value is out of range.
     """
 
     workers: int = 1
@@ -44,22 +44,22 @@ class Executor:
 
     @property
     def gpu_here(self) -> int:
-        """GPU of this process."""
+        """The GPU of this process."""
         return self.gpu_id if self.ray is None else -1
 
     @property
     def gpu_there(self) -> int:
-        """GPU of the processes that make the shards. A cluster shows each of them the one that it is given."""
+        """The GPU of the processes that make shards. On a cluster, each process sees only its assigned GPU."""
         return self.gpu_id if self.ray is None else min(self.gpu_id, 0)
 
     def check(self, shards: Shards) -> None:
-        """Refuse one file as the output, if other processes are to make it."""
+        """Refuse a single file as the output if other processes are to make it."""
         if shards.is_file and (self.ray is not None or self.workers > 1):
             raise WeaknerError(Errors.WK312.format(path=shards.output_path))
 
     def run(self, shards: Shards, stage: Stage[R], prepare: Prepare, *, progress: bool = False) -> R:
-        """Make the shards that are not finished; `prepare` is called if other processes make them, and then the stage
-        is not opened here where they do it all."""
+        """Make the shards that are not finished. `prepare` is called if other processes make them. If they make all
+        shards, the stage is not opened in this process."""
         self.check(shards)
         made = self._run_elsewhere(shards, stage, prepare, progress)
         report = shards.run(stage, progress=progress)
@@ -76,8 +76,8 @@ class Executor:
         with_thinc: bool = True,
         progress: bool = False,
     ) -> R:
-        """Run a stage over the `.spacy` files of a corpus. `make_stage` makes it, here and there: a `functools.partial`
-        that can be pickled. With `with_thinc` the GPU is one for Thinc, too."""
+        """Run a stage on the `.spacy` files of a corpus. `make_stage` creates the stage, here and in other processes: a
+        picklable `functools.partial`. With `with_thinc`, Thinc also uses the GPU."""
         paths = Path(input_path), Path(output_path)
         make = partial(_make_part, make_stage, *paths, self.gpu_there if with_thinc else -1)
         with on_device(self.gpu_here if with_thinc else -1):

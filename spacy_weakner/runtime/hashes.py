@@ -1,4 +1,4 @@
-"""Hashes by which a stage recognizes work that is done."""
+"""Hashes by which a stage recognizes finished work."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ _CHUNK = 1 << 20
 
 
 def hash_file(path: Path) -> str:
-    """SHA-256 of a file's contents."""
+    """Return the SHA-256 of a file's contents."""
     digest = hashlib.sha256()
     with open(path, "rb") as file_:
         while chunk := file_.read(_CHUNK):
@@ -22,12 +22,12 @@ def hash_file(path: Path) -> str:
 
 
 def hash_text(text: str) -> str:
-    """SHA-256 of a text."""
+    """Return the SHA-256 of a text."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def hash_path(path: Path) -> str:
-    """SHA-256 of a file, or of all files in a folder with their relative names."""
+    """Return the SHA-256 of a file, or of all files in a folder with their relative names."""
     check_regular(path)
     if path.is_file():
         return hash_file(path)
@@ -37,19 +37,19 @@ def hash_path(path: Path) -> str:
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what can be read only once (a pipe, such as `<(zcat ...)` of a shell, or a device), where it is read to be
-    recognized and then for what it says."""
+    """Refuse a path that can be read only once (a pipe, such as `<(zcat ...)` in a shell, or a device), since it is
+    read both for its hash and for its contents."""
     if path.exists() and not path.is_file() and not path.is_dir():
         raise WeaknerError(Errors.WK786.format(path=path))
 
 
 def hash_model(name: Union[str, Path]) -> str:
-    """What tells one pipeline (or other model) from another: a hash of its folder, or name and version of an installed
+    """Return an identifier of a pipeline (or another model): a hash of its folder, or name and version of an installed
     package."""
     path = Path(name)
     return hash_path(path) if path.exists() else f"{name} {get_package_version(str(name))}"
 
 
 def hash_settings(settings: Dict[str, Any]) -> str:
-    """SHA-256 of settings that JSON can hold; their order does not count."""
+    """Return the SHA-256 of JSON-compatible settings, regardless of their order."""
     return hash_text(json.dumps(settings, sort_keys=True, ensure_ascii=True))

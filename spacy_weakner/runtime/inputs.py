@@ -1,4 +1,4 @@
-"""What shards are made from."""
+"""Inputs of shards."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from .hashes import hash_file
 
 @dataclass
 class ShardInput(ABC):
-    """What one shard is made from.
+    """The input of one shard.
 
-    name (str): Name of the shard within the output folder, which ends in `.spacy`.
-    path (Path): The file or folder that is read.
+    name (str): Name of the shard within the output folder, ending in `.spacy`.
+    path (Path): The file or folder to read.
     """
 
     name: str
@@ -26,16 +26,16 @@ class ShardInput(ABC):
 
     @abstractmethod
     def key(self) -> str:
-        """Hash of the contents."""
+        """Return a hash of the contents."""
 
     @abstractmethod
     def read(self, vocab: Vocab, counts: Optional[RowCounts] = None) -> Tuple[Iterable[Doc], Optional[int]]:
-        """Stream the Docs; and how many there are, if that is known. `counts` is as in `read_corpus`."""
+        """Return a stream of the Docs, and their number if it is known. `counts` is as in `read_corpus`."""
 
 
 @dataclass
 class SpacyFile(ShardInput):
-    """A `.spacy` file as the input of one shard."""
+    """The input of one shard: a `.spacy` file."""
 
     def key(self) -> str:
         return hash_file(self.path)
@@ -46,6 +46,6 @@ class SpacyFile(ShardInput):
 
 
 def spacy_inputs(path: Path) -> List[ShardInput]:
-    """The `.spacy` files of a corpus, each as the input of one shard of the same name."""
+    """Return the `.spacy` files of a corpus, each as the input of a shard with the same name."""
     root = path if path.is_dir() else path.parent
     return [SpacyFile(file_.relative_to(root).as_posix(), file_) for file_ in corpus_files(path)]

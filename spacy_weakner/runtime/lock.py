@@ -1,8 +1,8 @@
-"""Locks on outputs: two runs never write to the same one.
+"""Locks on outputs, so that two runs never write to the same one.
 
-While a run lasts, it holds a file beside its output `x`: `.x.lock` (of a share of the shards `.x.2-of-8.lock`). The
-operating system frees that file however the run ends, so a run that was killed blocks nobody. Whether a run on another
-machine is seen depends on the file system (NFS passes locks on, others may not).
+While it lasts, a run holds a lock file beside its output `x`: `.x.lock` (`.x.2-of-8.lock` for a part of the shards).
+The operating system releases the lock however the run ends, so a killed run blocks no other. Whether runs on other
+machines are detected depends on the file system (NFS forwards locks, others may not).
 """
 
 import inspect
@@ -25,8 +25,8 @@ T = TypeVar("T")
 
 @contextmanager
 def locked(output: Path, share: Share = (0, 1)) -> Iterator[None]:
-    """Keep other runs from an output (which need not exist) while the block runs. What killed ones have left there is
-    removed first. Runs that write another share of its shards, see `Part`, do not disturb."""
+    """Lock an output (which need not exist) against other runs during the block. Leftovers of killed runs are removed
+    first. Runs that write another share of its shards (see `Part`) are not blocked."""
     output = Path(output).resolve()
     path = _path(output, share)
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
@@ -41,13 +41,13 @@ def locked(output: Path, share: Share = (0, 1)) -> Iterator[None]:
         _release(lock)
         for folder in made:
             try:
-                folder.rmdir()  # where nothing was written
+                folder.rmdir()  # if nothing was written there
             except OSError:
                 break
 
 
 def holding(*names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Make a function hold its outputs while it runs: its arguments of these names, which are paths or None."""
+    """Make a function lock its outputs while it runs: its arguments with these names, which are paths or None."""
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(function)
@@ -82,14 +82,14 @@ def _acquire(path: Path, output: Path) -> BaseFileLock:
 
 
 def _release(lock: BaseFileLock) -> None:
-    # Before it is free, so that nobody's lock is removed. (On Windows what is open cannot be removed, and stays.)
+    # Before the release, so that no other run's lock is deleted. (On Windows, open files cannot be deleted.)
     with suppress(PermissionError):
         Path(lock.lock_file).unlink(missing_ok=True)
     lock.release()
 
 
 def _check_others(path: Path, output: Path, share: Share) -> None:
-    """Look for runs that write some of the same shards: of all of them, or of other shares."""
+    """Check for runs that write some of the same shards: all of them, or overlapping shares."""
     names = re.compile(rf"\.{re.escape(output.name)}\.(?:([0-9]+)-of-([0-9]+)\.)?lock")
     for other in list(path.parent.iterdir()):
         found = names.fullmatch(other.name)

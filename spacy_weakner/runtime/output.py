@@ -1,4 +1,4 @@
-"""Corpora that a stage writes as a whole: one file, or a folder of shards."""
+"""Outputs that a stage writes as a whole: one file, or a folder of shards."""
 
 import os
 from itertools import chain, islice
@@ -16,12 +16,12 @@ _SHARD_NAME = "part-{:05d}" + SUFFIX
 
 
 def is_folder(path: Path) -> bool:
-    """Whether an output is a folder of shards: it exists as one, or its name has no suffix."""
+    """Return True if an output is a folder of shards: it is an existing folder, or its name has no suffix."""
     return path.is_dir() or not path.suffix
 
 
 def check_there(output_path: Path, overwrite: bool) -> None:
-    """Refuse an output that others have made, or that exists and is not to be replaced."""
+    """Refuse an output that something else has made, or that exists and must not be replaced."""
     as_folder = is_folder(output_path)
     if not as_folder:
         exists = output_path.exists()
@@ -30,7 +30,7 @@ def check_there(output_path: Path, overwrite: bool) -> None:
         foreign = sorted(set(found_files(output_path)) - ours) if output_path.is_dir() else []
         foreign += sorted(path for path in ours if receipt_path(path).exists())
         if foreign:
-            # They would become part of the corpus, or they are the work of a later stage.
+            # They would become part of the corpus, or they were made by a later stage.
             raise WeaknerError(Errors.WK300.format(path=foreign[0]))
         exists = bool(ours) and not (output_path / UNFINISHED).exists()
     if exists and not overwrite:
@@ -39,7 +39,7 @@ def check_there(output_path: Path, overwrite: bool) -> None:
 
 
 def check_folder(output_path: Path, overwrite: bool, made: str) -> None:
-    """Refuse a folder that exists, unless it is to be replaced and was made by the same command."""
+    """Refuse an existing folder, unless it may be replaced and was made by the same command."""
     if not output_path.exists():
         return
     if not overwrite:
@@ -49,7 +49,7 @@ def check_folder(output_path: Path, overwrite: bool, made: str) -> None:
 
 
 def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
-    """Write a folder of shards. Those of an earlier run are replaced when all are there."""
+    """Write a folder of shards. Shards of an earlier run are replaced after all new ones are written."""
     folder = folder.resolve()
     with scratch_folder(folder) as scratch:
         aside = scratch / folder.name
@@ -66,7 +66,7 @@ def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
 
 
 def _fill(folder: Path, aside: Path, names: List[str]) -> None:
-    """Move shards into a folder, which may hold other things as well. It is marked meanwhile."""
+    """Move shards into a folder, which may also hold other files. The folder is marked as unfinished meanwhile."""
     (folder / UNFINISHED).touch()
     for path in _shards(folder):
         path.unlink()

@@ -1,4 +1,4 @@
-"""Processes that call functions at the same time: those of this machine here, those of a Ray cluster in `cluster`."""
+"""Pools of processes that call functions concurrently: on this machine here, on a Ray cluster in `cluster`."""
 
 import os
 import signal
@@ -25,9 +25,9 @@ _GRACE_SECONDS = 10
 
 
 class Pool(ABC):
-    """Processes that call functions. What they take and return is pickled.
+    """A pool of processes that call functions. Arguments and results are pickled.
 
-    parts (int): Into how many parts work is cut.
+    parts (int): Number of parts into which work is divided.
     """
 
     parts: int
@@ -38,10 +38,10 @@ class Pool(ABC):
 
     @abstractmethod
     def failure(self, error: Exception, what: str) -> Exception:
-        """RETURNS (Exception): What to raise where a call has raised an error. `what` names the call."""
+        """Return the exception to raise after a call has raised an error. `what` names the call."""
 
     def check(self, what: str) -> None:  # noqa: B027
-        """RAISES (WeaknerError): If there is nothing left that could do what is left."""
+        """Raise a `WeaknerError` if no process is left that could do the remaining work."""
 
     def each(
         self,
@@ -50,19 +50,19 @@ class Pool(ABC):
         names: Sequence[str],
         on_poll: Callable[[], None] = lambda: None,
     ) -> Iterator[Tuple[int, T]]:
-        """Call a function with each of some arguments; gives the numbers of the calls and their results, the first that
-        ends first. `names` are for messages, and `on_poll` is called now and then."""
+        """Call a function with each of some arguments. Yield the index and the result of each call, as they finish.
+        `names` are for messages, and `on_poll` is called periodically."""
         waiting = {self.submit(function, argument): i for i, argument in enumerate(arguments)}
         while waiting:
             done, _ = wait(waiting, _POLL_SECONDS, FIRST_COMPLETED)
             on_poll()
             if not done:
                 self.check(f"{len(waiting)} of {len(names)}")
-            # What has ended well is kept, also beside a failure.
+            # Successful results are kept, even if another call failed.
             for future in sorted(done, key=lambda future: future.exception() is not None):
                 error = future.exception()
                 if isinstance(error, Exception):
-                    # Nobody knows which call has lost its process.
+                    # It is unknown which call has lost its process.
                     is_lost = isinstance(error, BrokenProcessPool)
                     what = f"{len(waiting)} of {len(names)}" if is_lost else names[waiting[future]]
                     raise self.failure(error, what) from error
@@ -70,14 +70,14 @@ class Pool(ABC):
 
 
 class Processes(Pool):
-    """Processes of this machine; see `processes`."""
+    """A pool of processes on this machine; see `processes`."""
 
     def __init__(self, pool: ProcessPoolExecutor, parts: int, threads: Optional[int]) -> None:
         self._pool = pool
         self.parts = parts
         self._others = active_children()
         self._own: List[Any] = []
-        # More threads than cores would slow all of them down.
+        # More threads than cores would slow down all processes.
         self._environment = {} if threads is None else {"OMP_NUM_THREADS": str(threads), **os.environ}
         if threads == 1:
             self._environment["TOKENIZERS_PARALLELISM"] = "false"
@@ -89,12 +89,12 @@ class Processes(Pool):
         return future
 
     def check(self, what: str) -> None:
-        # The executor does not notice the end of a process that it has just started until another one is done.
+        # The executor notices the end of a process that it has just started only when another one is done.
         if any(child.exitcode for child in self._own):
             raise WeaknerError(Errors.WK313.format(what=what))
 
     def end(self) -> None:
-        """Wait until the processes have ended, which they do by themselves unless a library holds them."""
+        """Wait until the processes have ended, which they do unless a library blocks them; then kill the rest."""
         deadline = time.monotonic() + _GRACE_SECONDS
         for child in self._own:
             child.join(max(0.0, deadline - time.monotonic()))
@@ -107,11 +107,11 @@ class Processes(Pool):
 
 @contextmanager
 def processes(n: int, *, threads: Optional[int] = 1, with_spacy: bool = True) -> Iterator[Pool]:
-    """Start processes, which end when the block does, or this process, for whatever reason. Each has so many threads,
-    unless OMP_NUM_THREADS is set (None: as many as there are cores). With `with_spacy` they know components by name,
-    and the user's own functions."""
+    """Start processes that end with the block, or with this process for any reason. Each has the given number of
+    threads, unless OMP_NUM_THREADS is set (None: as many as there are cores). With `with_spacy`, they can create
+    components by name, and import the user's own functions."""
     context = get_context("spawn")
-    # Nothing is ever sent. It ends when this process closes it or is gone.
+    # Nothing is ever sent. The pipe ends when this process closes it or is gone.
     lifeline, end = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(n, context, _start, (lifeline, with_spacy))
     made = Processes(pool, n, threads)
@@ -127,7 +127,7 @@ def processes(n: int, *, threads: Optional[int] = 1, with_spacy: bool = True) ->
 
 @contextmanager
 def _starting(environment: Dict[str, str]) -> Iterator[None]:
-    """Let processes start with this environment, and without running the script of a user again."""
+    """Start processes with this environment, and without running the user's script again."""
     before, main = dict(os.environ), sys.modules["__main__"]
     os.environ.update(environment)
     sys.modules["__main__"] = ModuleType("__main__")
@@ -142,7 +142,7 @@ def _starting(environment: Dict[str, str]) -> Iterator[None]:
 
 # In the processes
 
-_calls: List[Any] = []  # what is being called
+_calls: List[Any] = []  # functions that are being called
 _interrupted: List[int] = []  # the signal that ends this process
 
 
@@ -164,13 +164,13 @@ def _call(function: Callable[[A], T], argument: A) -> T:
         return function(argument)
     finally:
         _calls.clear()
-        if _interrupted:  # whatever the function has made of the exception
+        if _interrupted:  # whether or not the function has handled the exception
             remove_own()
             os._exit(INTERRUPTED)
 
 
 def _interrupt(signal_number: int, frame: Any) -> None:
-    # Once: a second one could interrupt the removal of half-written files.
+    # Only once: a second signal could interrupt the removal of half-written files.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     _interrupted.append(signal_number)

@@ -1,4 +1,4 @@
-"""What a component of a trained pipeline says about Docs, without writing to them."""
+"""Predictions of a component of a trained pipeline for Docs, which are not changed."""
 
 from pathlib import Path
 from typing import Any, Callable, Iterable, List, Optional, Tuple, Union
@@ -16,8 +16,8 @@ from ..ty import Entity, PathScore, TagScorer, TagScores
 
 
 class Predictor:
-    """A component of a pipeline that is asked: the named one, or `pipelines.default_component`. `is_one` is True for
-    components of the kind, `what` they do and `heads` that do it are for messages."""
+    """A component of a pipeline: the named one, or `pipelines.default_component`. `is_one` returns True for suitable
+    components. `what` they do, and the `heads` that do it, are for messages."""
 
     pipe: Any
 
@@ -43,15 +43,15 @@ class Predictor:
         self.name, self.pipe = found
 
     def bare(self, docs: List[Doc]) -> List[Doc]:
-        """Copies of Docs with what the component may see: words, what the sources that it reads say, and what the
-        components before it write (it may listen to one)."""
+        """Return copies of Docs with only what the component may see: words, the spans of the sources that it reads,
+        and the output of the preceding components (it may listen to one of them)."""
         groups = [weak_group(source) for source in getattr(self.pipe, "sources_read", ())]
         return run_before(self.nlp, self.name, [copy_with_groups(doc, groups, self.nlp.vocab) for doc in docs])
 
 
 class TagPredictor(Predictor):
-    """A component that scores tags: whole sequences, and those of each token. Probabilities that are no numbers
-    are an error."""
+    """A component that scores whole tag sequences, and the tags of each token. Non-finite probabilities raise an
+    error."""
 
     def __init__(self, model: Union[str, Path], component: Optional[str] = None) -> None:
         super().__init__(model, component, lambda pipe: isinstance(pipe, TagScorer), "scores tags")
@@ -62,17 +62,17 @@ class TagPredictor(Predictor):
         return tuple(self.pipe.distribution_labels)
 
     def paths(self, docs: List[Doc]) -> List[PathScore]:
-        """Per Doc the best sequence."""
+        """Return the best tag sequence of each Doc."""
         return [path for path, _ in self._scored(docs)]
 
     def distributions(self, docs: List[Doc]) -> List[NDArray[numpy.float64]]:
-        """Per Doc (n_tokens, n_labels); rows sum to 1."""
+        """Return the distributions of each Doc, (n_tokens, n_labels); rows sum to 1."""
         return [rows.astype("float64") for _, rows in self._scored(docs)]
 
     def with_distributions(
         self, docs: List[Doc], schemes: List[TagScheme]
     ) -> List[Tuple[PathScore, NDArray[numpy.float64]]]:
-        """Per Doc the best sequence, and distributions over the tags of a scheme; see `scheme`."""
+        """Return the best sequence of each Doc, and distributions over the tags of a scheme; see `scheme`."""
         result = []
         for (path, given), scheme in zip(self._scored(docs), schemes, strict=True):
             rows = numpy.zeros((len(given), len(scheme.tags)))
@@ -88,6 +88,6 @@ class TagPredictor(Predictor):
         return scored
 
     def scheme(self, entities: Iterable[Entity]) -> TagScheme:
-        """The tag scheme over the labels of the model, and those that it does not know of some entities."""
+        """Return the tag scheme over the labels of the model, and additional labels of some entities."""
         labels = tuple(self.pipe.labels)
         return make_scheme(self.pipe.tag_scheme, (*labels, *sorted({label for _, _, label in entities} - {*labels})))

@@ -1,10 +1,9 @@
-"""Runs a stage shard by shard, so that an interrupted one continues where it stopped.
+"""Runs a stage shard by shard, so that an interrupted run continues where it stopped.
 
-Beside every finished shard `x.spacy` stands a receipt `x.spacy.json`: what it was made from, with which
-settings, and what was counted. A shard is skipped if its receipt fits the input, the settings and the version, and
-its contents fit the receipt. It is overwritten or removed only if its receipt says that the same stage made it in
-this place. From its first new shard on a folder is marked, so that nothing reads a part of it as a corpus, until a run
-has seen that all shards are there.
+Beside each finished shard `x.spacy` is a receipt `x.spacy.json`, with its inputs, settings and counts. A shard is
+skipped if its receipt matches the input, the settings and the version, and its contents match the receipt. It is
+overwritten or removed only if its receipt shows that the same stage made it at this path. From its first new shard on,
+a folder is marked as unfinished, so that no part of it is read as a corpus, until a run has found all shards.
 """
 
 import re
@@ -28,14 +27,14 @@ from .stage import R, Stage, memory_zones
 
 
 class Part(NamedTuple):
-    """The share of one process in the shards: every `of`-th, from number `first` on."""
+    """The share of one process in the shards: every `of`-th, starting with number `first`."""
 
     first: int
     of: int
 
     @classmethod
     def parse(cls, text: str) -> "Part":
-        """Read "i/n", where i counts from 1."""
+        """Parse "i/n", where i counts from 1."""
         found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
         if found is None or not 1 <= int(found[1]) <= int(found[2]):
             expected = "i/n with i from 1 to n, like 2/8"
@@ -43,7 +42,7 @@ class Part(NamedTuple):
         return cls(int(found[1]) - 1, int(found[2]))
 
     def split(self, n: int) -> List["Part"]:
-        """Split it into parts of their own, which together hold the same shards."""
+        """Split the part into n parts that together hold the same shards."""
         return [Part(self.first + self.of * i, self.of * n) for i in range(n)]
 
 
@@ -53,7 +52,7 @@ WHOLE = Part(0, 1)
 class _Job(NamedTuple):
     inputs: Sequence[ShardInput]
     output: Path
-    shard: Optional[str]  # its name within the output folder; None: the output is one file
+    shard: Optional[str]  # its name within the output folder; None: the output is a single file
 
     def key(self) -> str:
         keys = [input_.key() for input_ in self.inputs]
@@ -61,8 +60,8 @@ class _Job(NamedTuple):
 
 
 class Shards:
-    """The shards of the output of a stage, and what each is made from: `inputs`, one per shard, or the `.spacy` files
-    of the input. Shards of another part than that of this process are neither looked at nor touched."""
+    """The shards of a stage's output, and the input of each: `inputs`, one per shard, or the `.spacy` files of the
+    input. Shards of other parts are neither checked nor changed."""
 
     def __init__(
         self,
@@ -93,20 +92,20 @@ class Shards:
 
     @property
     def is_file(self) -> bool:
-        """True if the output is one file."""
+        """True if the output is a single file."""
         return self.output_path.suffix == SUFFIX
 
     def pending(self, stage: Stage[Any]) -> Dict[int, Path]:
-        """Where shards will be that are still to be made, by their number among the shards here."""
+        """Return the paths of the shards that are still to be made, by their index among the shards of this part."""
         return {i: job.output for i, job in enumerate(self._jobs) if self._finished(job, stage) is None}
 
     def run(self, stage: Stage[R], *, progress: bool = False) -> R:
         """Make the shards that are not finished; the stage is opened if there are any."""
-        if self.part == WHOLE:  # on another machine those of this one could look like leftovers
+        if self.part == WHOLE:  # on another machine, files of running parts could look like leftovers
             remove_leftovers(self.output_path)
         stale = self._stale()
         total = stage.report()
-        # Of many shards each is short.
+        # If there are many shards, each is short.
         many = len(self._jobs) > 1
         try:
             for job in Progress(self._jobs, desc=self.stage, unit="shard", enabled=progress and many):
@@ -118,8 +117,8 @@ class Shards:
                     continue
                 if not total.written:
                     stage.open()
-                # The words of the first shard are kept: in a memory zone a tokenizer is slow, since it remembers no
-                # words but those that it has met before.
+                # The words of the first shard are kept: within a memory zone a tokenizer is slow, since it caches only
+                # words that it has met before.
                 with memory_zones(stage.zones() if total.written else ()):
                     self._make(job, stage, progress and not many)
                 total.add(stage.stats)
@@ -127,7 +126,7 @@ class Shards:
         finally:
             stage.close()
         empty = not total.docs_in and self.part == WHOLE
-        # Shards of an earlier run that had more of them would otherwise stay part of the corpus.
+        # Shards of an earlier run with more shards would otherwise remain part of the corpus.
         for path in {*stale, *(job.output for job in self._jobs if empty)}:
             path.unlink()
             receipt_path(path).unlink()
@@ -155,30 +154,30 @@ class Shards:
 
         with atomic_path(job.output) as temporary:
             stats.docs = write_docs(temporary, stage(read()))
-            # The receipt comes first: an interrupt between the two leaves a receipt that fits no shard, and
-            # never a shard that nobody knows.
+            # The receipt is written first: an interrupt between the two leaves a receipt that matches no shard, but
+            # never a shard without a receipt.
             receipt = Receipt(made_from, {job.output.name: hash_file(temporary)}, stats.to_json())
             if not self.is_file:
                 (self.output_path / UNFINISHED).touch()
             receipt.write(receipt_path(job.output))
 
     def _check_there(self) -> None:
-        """Refuse an output where files of others are."""
+        """Refuse an output that holds files of other runs."""
         stale = self._stale()
         for path in [*(job.output for job in self._jobs if job.output.exists()), *sorted(stale)]:
-            # Without a receipt a file is not ours: perhaps a gold corpus, given as the output by mistake. Results of
-            # other runs, in a subfolder or as a single file, bear another name in their receipts.
+            # A file without a receipt is not ours: it may be a gold corpus given as the output by mistake. Results of
+            # other runs, in a subfolder or as a single file, have another name in their receipts.
             receipt = Receipt.read(receipt_path(path))
             shard = None if self.is_file else path.relative_to(self.output_path).as_posix()
             owner = {"stage": self.stage, "shard": shard}
             if receipt is not None and path not in stale:
-                # What a damaged receipt does not tell does not speak of another owner: its shard is made anew.
+                # Values missing in a damaged receipt do not indicate another owner: the shard is made again.
                 receipt = Receipt({**owner, **receipt.made_from})
             if receipt is None or receipt.differences(owner):
                 raise WeaknerError(Errors.WK300.format(path=path))
 
     def _stale(self) -> Set[Path]:
-        """Shards in the output that this run does not make anew."""
+        """Return the shards in the output that this run does not make again."""
         if self.part != WHOLE or not self.output_path.is_dir():
             return set()
         return set(found_files(self.output_path)) - {job.output for job in self._jobs}
@@ -188,11 +187,12 @@ class Shards:
         return {**found, "shard": job.shard, "input": job.key()}
 
     def _finished(self, job: _Job, stage: Stage[Any]) -> Optional[Receipt]:
-        """The receipt of a shard that need not be made again. One of an earlier run is noted."""
+        """Return the receipt of a shard that need not be made again. A shard that an earlier run made differently is
+        counted as replaced."""
         receipt = Receipt.read(receipt_path(job.output))
         if receipt is None or not receipt.made_from or not job.output.exists():
             return None
-        # Only now is the input read.
+        # The input is read only now.
         if receipt.differences(self._made_from(job, stage)):
             self._replaced.add(job.output)
             return None
@@ -200,7 +200,7 @@ class Shards:
 
 
 def _read_report(stage: Stage[R], receipt: Receipt) -> Optional[R]:
-    """What a receipt has to tell; None if that is damaged, so that the shard has to be made again."""
+    """Return the report in a receipt; None if it is damaged, so that the shard has to be made again."""
     try:
         return stage.report.from_json(receipt.report)
     except ValueError:

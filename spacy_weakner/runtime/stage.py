@@ -1,4 +1,4 @@
-"""A stage: what is done to the Docs of a corpus, shard by shard, and what is counted on the way."""
+"""Stages: the processing of the Docs of a corpus, shard by shard, with counts."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -20,44 +20,44 @@ R = TypeVar("R", bound="Report")
 
 @dataclass
 class Statistics:
-    """Base of what is counted: a dataclass whose fields have defaults and can be summed up and stored as JSON: numbers,
-    `Counter`s, other statistics by name (in a `defaultdict` of their class), or what pydantic knows and has `+=`."""
+    """Base of counts: a dataclass whose fields have defaults and can be added up and stored as JSON: numbers,
+    `Counter`s, other statistics by name (in a `defaultdict` of their class), or pydantic types with `+=`."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     def add(self, other: Any) -> None:
-        """Add what was counted elsewhere."""
+        """Add other counts."""
         for count in fields(self):
             setattr(self, count.name, _sum(getattr(self, count.name), getattr(other, count.name)))
 
     def to_json(self) -> Any:
-        """What JSON can hold."""
+        """Return the counts as JSON-compatible values."""
         return _adapter(cast(Hashable, type(self))).dump_python(self, mode="json")
 
     @classmethod
     def from_json(cls: Type[S], data: Any) -> S:
-        """Read what `to_json` has made; a `ValueError` if it is something else."""
+        """Read the output of `to_json`; raise a `ValueError` for anything else."""
         return cast(S, _adapter(cast(Hashable, cls)).validate_python(data))
 
 
 @dataclass
 class Report(Statistics):
-    """Base of what a run over shards did, also in those that were finished already."""
+    """Base of the counts of a run over shards, including shards that were already finished."""
 
     docs_in: int = 0  # Docs read
     docs: int = 0  # Docs written
     written: int = field(default=0, compare=False)  # shards made now; depends on how many there are
-    skipped: int = 0  # shards that were finished already
-    replaced: int = 0  # shards made from another input or with other settings, that were made anew or removed
+    skipped: int = 0  # shards that were already finished
+    replaced: int = 0  # shards made from another input or with other settings, which were made again or removed
 
 
 class Stage(ABC, Generic[R]):
-    """What is done to the Docs of a corpus. It is run by `Shards`.
+    """The processing of the Docs of a corpus. `Shards` runs it.
 
-    settings (Dict[str, Any]): What the result depends on besides the input. JSON must be able to hold it.
+    settings (Dict[str, Any]): JSON-compatible settings that the result depends on, besides the input.
     vocab (Vocab): Vocabulary of the Docs.
-    stats (Report): What was counted in the shard at hand.
-    language (Optional[CorpusLanguage]): What is recorded for the output; None: what is recorded for the input.
+    stats (Report): Counts of the current shard.
+    language (Optional[CorpusLanguage]): Language to record for the output; None: the one recorded for the input.
     """
 
     name: ClassVar[str]
@@ -70,28 +70,27 @@ class Stage(ABC, Generic[R]):
         self.stats = self.report()
 
     def open(self) -> None:
-        """Load or learn what is needed. Called once, before the first shard that has to be made."""
+        """Load or fit what is needed. Called once, before the first shard that has to be made."""
 
     def close(self) -> None:
-        """Free what was opened."""
+        """Release the resources."""
 
     def zones(self) -> Iterable[Union[Vocab, Language]]:
-        """What a memory zone is opened of around each shard, so that no vocabulary grows from shard to shard; each
-        vocabulary once."""
+        """Return the owners of the memory zones that are opened around each shard, so that no vocabulary grows from
+        shard to shard; each vocabulary once."""
         return [self.vocab]
 
     @abstractmethod
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        """Work on the Docs of one shard, and count.
+        """Process and count the Docs of one shard.
 
-        docs (Iterable[Doc]): The Docs.
-        YIELDS (Doc): Those to write.
+        YIELDS (Doc): The Docs to write.
         """
 
 
 @contextmanager
 def memory_zones(owners: Iterable[Union[Vocab, Language]]) -> Iterator[None]:
-    """Forget, in the end, the words that vocabularies have come to know."""
+    """Remove the words that vocabularies have added during the block."""
     with ExitStack() as zones:
         for owner in owners:
             zones.enter_context(owner.memory_zone())

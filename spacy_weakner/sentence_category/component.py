@@ -1,4 +1,4 @@
-"""Classification of sentences, to teach an encoder what labels of tokens are too few for."""
+"""Classification of sentences, to train a shared encoder when there are few token labels."""
 
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
 
@@ -22,23 +22,23 @@ Row = NDArray[numpy.float64]
 
 
 class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
-    """Classify sentences (Docs), and write the probabilities of their categories to `doc.cats`.
+    """A component that classifies sentences (Docs), and writes the probabilities of their categories to `doc.cats`.
 
-    It is spaCy's `textcat` on max-pooled token vectors, with two differences that make it a companion of entity
-    recognition on one shared encoder (Kruengkrai et al. 2020): the weight of its loss can be set, and Docs whose
-    category is not known teach nothing, instead of that they have none.
+    It is like spaCy's `textcat` on max-pooled token vectors, with two differences for joint training with entity
+    recognition on a shared encoder (Kruengkrai et al. 2020): the weight of its loss can be set, and Docs without a
+    known category have no loss, instead of being trained to have no category.
 
-    A Doc without visible tokens gets 0 for every category.
+    For a Doc without visible tokens, every category is 0.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], Floats2d]): The classifier, e.g. `spacy_weakner.SentenceCategory.v1`.
     name (str): Name of the component in the pipeline.
     loss_weight (float): Factor lambda on the loss (Equation 3).
-    exclusive_classes (bool): Whether a sentence has exactly one category. If not, each category is judged by itself,
-        one that `doc.cats` lacks is unknown (but counts as 0 when scores are computed, as spaCy does).
+    exclusive_classes (bool): Whether a sentence has exactly one category. If not, categories are predicted separately,
+        and a category that `doc.cats` lacks is missing (but counts as 0 when scores are computed, as in spaCy).
     head_learn_rate (float): Factor on the learning rate of the linear layer.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For a negative weight.
+    RAISES (WeaknerError): If the weight is negative.
     """
 
     by_sentence = False
@@ -79,12 +79,12 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
     ) -> None:
         """Find the categories and build the model.
 
-        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        get_examples (Callable[[], Iterable[Example]]): Returns a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
-        labels (Optional[Sequence[str]]): The categories; without them those of the examples, sorted.
-        positive_label (Optional[str]): Of two exclusive categories the one whose F1 is the score.
-        RAISES (WeaknerError): If there are no categories, or one which cannot be told from any other; or if the
-            positive label is not one of two exclusive ones.
+        labels (Optional[Sequence[str]]): The categories; None: those of the examples, sorted.
+        positive_label (Optional[str]): With two exclusive categories, the one whose F1 is the score.
+        RAISES (WeaknerError): If there are no categories, or only one exclusive category; or if the positive label is
+            not one of two exclusive categories.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)
         if positive_label is not None and not (
@@ -101,23 +101,23 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
             raise WeaknerError(Errors.WK042.format(name=self.name, label=self.labels[0]))
 
     def example_labels(self, example: Example) -> Iterable[str]:
-        """The categories that an example mentions, also those that it says not to have."""
+        """Return the categories in an example's annotation, including those with the value 0."""
         return list(example.reference.cats)
 
     def is_annotated(self, example: Example) -> bool:
-        """Whether anything is known of an example's categories: of exclusive ones, which it is."""
+        """Return True if any category of an example is annotated; if categories are exclusive, a positive one."""
         values = example.reference.cats.values()
         return 1.0 in values if self.exclusive_classes else bool(values)
 
     # Training
 
     def encode_target(self, example: Example) -> Row:
-        """What is known of the categories.
+        """Return the annotated values of the categories.
 
         example (Example): The example.
-        RETURNS (Row): Shape (n_categories,): 1 where the category applies, 0 where it does not, NaN where nothing is
-            known; all NaN for a Doc without tokens.
-        RAISES (WeaknerError): If exclusive categories are not exclusive, or a value is no probability.
+        RETURNS (Row): Shape (n_categories,): 1 if the category applies, 0 if it does not, NaN if it is missing; all NaN
+            for a Doc without tokens.
+        RAISES (WeaknerError): If several exclusive categories apply, or a value is not a probability.
         """
         row: Row = numpy.full(self.n_outputs, numpy.nan)
         if not len(example.predicted):
@@ -140,7 +140,7 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         return row
 
     def forward_loss(self, batch: TrainingBatch[Row]) -> Loss:
-        """The cross-entropy of all Docs with a known category, times the weight: its mean over all Docs."""
+        """Compute the weighted cross-entropy of the Docs with a known category, summed and divided by all Docs."""
         outputs, backprop = self.begin_update(batch)
         ops: Any = self.model.ops
         truths = numpy.stack(batch.targets)
@@ -153,7 +153,7 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         """Score predictions.
 
         examples (Iterable[Example]): Predictions and gold.
-        RETURNS (Dict[str, Any]): The scores; none without a scorer.
+        RETURNS (Dict[str, Any]): The scores; empty without a scorer.
         """
         if self.scorer is None:
             return {}
@@ -167,7 +167,7 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         return numpy.zeros(self.n_outputs)
 
     def decode(self, docs: List[Doc], outputs: List[Row]) -> List[Row]:
-        """Probabilities of the categories, shape (n_categories,) for each Doc."""
+        """Return probabilities of the categories, shape (n_categories,) for each Doc."""
         scores = numpy.stack(outputs)
         return list(numpy.exp(log_softmax(scores)) if self.exclusive_classes else sigmoid(scores))
 
@@ -175,10 +175,10 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         return predictions[0] if predictions else self.nothing
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Row]) -> None:
-        """Write `doc.cats`; other categories that stand there stay.
+        """Write `doc.cats`; other categories in it are kept.
 
         docs (Iterable[Doc]): The Docs.
-        predictions (List[Row]): As `predict` gave them.
+        predictions (List[Row]): The output of `predict`.
         """
         for doc, row in zip(docs, predictions, strict=True):
             doc.cats.update(zip(self.labels, row.tolist(), strict=True))
@@ -206,5 +206,5 @@ MODEL = {"@architectures": "spacy_weakner.SentenceCategory.v1", "tok2vec": defau
 )
 @takes_settings_of(SentenceCategory)
 def make_sentence_category(nlp: Language, name: str, **settings: Any) -> SentenceCategory:
-    """Create the component; the settings are those of `SentenceCategory`."""
+    """Create the component with the settings of `SentenceCategory`."""
     return SentenceCategory(nlp.vocab, name=name, **settings)

@@ -1,4 +1,4 @@
-"""Losses on the scores of categories. Categories of which nothing is known (NaN) take no part."""
+"""Losses on the scores of categories. Missing categories (NaN) have no loss."""
 
 from typing import Tuple
 
@@ -9,10 +9,10 @@ from ..losses import Array, CategoricalCrossentropy, binary_cross_entropy, log_s
 
 
 def exclusive_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
-    """Cross-entropy of the softmax, for sentences that have one category (Kruengkrai et al. 2020, Equation 1).
+    """Compute the cross-entropy of the softmax, for sentences with one category (Kruengkrai et al. 2020, Equation 1).
 
     scores (Array): Shape (n, n_categories).
-    truths (Array): Same shape: 1 for the category of the sentence and 0 for the others; NaN if it is not known.
+    truths (Array): Same shape: 1 for the category of the sentence and 0 for the others; NaN if it is missing.
     RETURNS (Tuple[Array, Array]): Loss of every sentence, shape (n,); and the gradient, in the shape of the scores.
     """
     known: NDArray[numpy.bool_] = numpy.isfinite(truths.sum(axis=1))
@@ -22,10 +22,10 @@ def exclusive_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
 
 
 def independent_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:
-    """Cross-entropy of the sigmoid of each score, summed, for sentences that have any number of categories.
+    """Compute the summed cross-entropy of the sigmoids of scores, for sentences with any number of categories.
 
     scores (Array): Shape (n, n_categories).
-    truths (Array): Same shape: probability of each category; NaN where it is not known.
+    truths (Array): Same shape: probability of each category; NaN if it is missing.
     RETURNS (Tuple[Array, Array]): Loss of every sentence, shape (n,); and the gradient, in the shape of the scores.
     """
     known = ~numpy.isnan(truths)

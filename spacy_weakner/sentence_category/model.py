@@ -14,13 +14,13 @@ Vectors = List[Floats2d]
 def build_sentence_category(
     tok2vec: Model[List[Doc], List[Floats2d]], nO: Optional[int] = None
 ) -> Model[List[Doc], Floats2d]:
-    """Build a classifier of sentences (Kruengkrai et al. 2020, Section 2.1): of every feature its largest value among
-    the tokens, and a linear layer. Registered as `spacy_weakner.SentenceCategory.v1`.
+    """Build a classifier of sentences (Kruengkrai et al. 2020, Section 2.1): max pooling over the tokens, and a linear
+    layer. Registered as `spacy_weakner.SentenceCategory.v1`.
 
-    There is dropout on what is pooled; its rate is `training.dropout`.
+    Dropout is applied to the pooled vectors, at the rate `training.dropout`.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
-    nO (Optional[int]): Number of categories; found at initialization.
+    nO (Optional[int]): Number of categories; inferred at initialization.
     RETURNS (Model[List[Doc], Floats2d]): Scores, shape (n_docs, n_categories).
     """
     pool: Model[Any, Any] = Model("max_pool", _forward)
@@ -31,7 +31,7 @@ def build_sentence_category(
 
 def _forward(model: Model, vectors: Vectors, is_train: bool) -> Tuple[Floats2d, Callable[[Floats2d], Vectors]]:
     xp = model.ops.xp
-    # Docs without tokens have nothing to take the largest of: zeros, and no gradient.
+    # Docs without tokens get zeros, and no gradient.
     used = [i for i, rows in enumerate(vectors) if len(rows)]
     features = xp.arange(max(rows.shape[1] for rows in vectors))
     pooled = model.ops.alloc2f(len(vectors), len(features))

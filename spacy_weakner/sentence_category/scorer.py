@@ -1,4 +1,4 @@
-"""Scores of categories that are not known everywhere."""
+"""Scores of categories that are missing in some Docs."""
 
 from typing import Any, Callable, Dict, Iterable, Optional, Sequence
 
@@ -16,14 +16,14 @@ def score_categories(
     positive_label: Optional[str] = None,
     **settings: Any,
 ) -> Dict[str, Any]:
-    """Score as spaCy scores its `textcat` or, if classes are not exclusive, `textcat_multilabel`; but of exclusive ones
-    only Docs whose class is known. (Elsewhere a Doc without categories counts as one of no class.)
+    """Score like spaCy's `textcat` or, if classes are not exclusive, `textcat_multilabel`; but with exclusive classes,
+    only Docs with a known class. (spaCy takes a Doc without categories as one without a class.)
 
     examples (Iterable[Example]): Predictions and gold.
     labels (Sequence[str]): The categories.
-    exclusive_classes (bool): Whether a Doc has exactly one.
-    positive_label (Optional[str]): Of two exclusive ones the one whose F1 is the score.
-    RETURNS (Dict[str, Any]): The scores, "cats_score" first of all.
+    exclusive_classes (bool): Whether a Doc has exactly one category.
+    positive_label (Optional[str]): With two exclusive categories, the one whose F1 is the score.
+    RETURNS (Dict[str, Any]): The scores, of which "cats_score" is the main one.
     """
     used = list(examples)
     if exclusive_classes:
@@ -36,8 +36,8 @@ def score_categories(
 
 
 def make_category_scorer() -> Callable[..., Dict[str, Any]]:
-    """Create the scorer of `doc.cats` that `sentence_category` has: that of spaCy's `textcat` or, if classes are not
-    exclusive, of `textcat_multilabel`, but of exclusive ones only on Docs whose class is known. Registered as
+    """Create the scorer of `doc.cats` for `sentence_category`: like that of spaCy's `textcat` or, if classes are not
+    exclusive, `textcat_multilabel`; but with exclusive classes, only Docs with a known class are scored. Registered as
     `spacy_weakner.category_scorer.v1`.
 
     RETURNS (Callable): The scorer.

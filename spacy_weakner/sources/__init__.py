@@ -1,1 +1,1 @@
-"""What term lists and other sources say, as features of tokens and spans."""
+"""Labels of term lists and other sources as features of tokens."""

@@ -1,21 +1,20 @@
-"""What term lists, rules, models and answers of language models say of the text that a head reads, as features of its
-scores.
+"""The labels of term lists, rules, models and language models as features of a head's scores.
 
-A source says something by a span group `weak:<source>` of the Doc. Of every token and source there are features x, and
-with the text's own scores the head's are
+The labels of a source are in the span group `weak:<source>` of a Doc. Each token has features x for every source, and
+the scores of the head are
 
     scores(token) = text(token) + sum_sources W_source x_source(token)
 
-where W starts as the sources' own reading and the last layer of the text's path as zeros, so that the first step is
-what the sources say, and everything after it has to be better on dev. The features of a source with n labels:
+where W is initialized to predict the labels of the sources, and the last layer of the text's scores with zeros, so that
+training starts with the sources' labels and improves on them. The features of a source with n labels are:
 
-- one for each label and each of B, I, E and S: the token's place in a match of the source's own reading (where matches
-  overlap, the longest are kept), times the match's score if it has one;
-- one for each label: another match with this label holds the token, so that the phrase is ambiguous;
-- the source has looked, and has no match here; or one whose label the head does not have;
-- the length of the match: 1, 2, 3, or 4 and more tokens.
+- one for each label and each of B, I, E and S: the token's position in a match (where matches overlap, the longest are
+  kept), multiplied by the match's score if it has one;
+- one for each label: another, overlapping match with this label contains the token, so that the phrase is ambiguous;
+- the source has no match here; or a match with a label that the head does not have;
+- the length of the match: 1, 2, 3, or at least 4 tokens.
 
-If the Doc does not have the group, the source has not looked, and all are 0.
+If the Doc does not have the group, the source has not labeled it, and all features are 0.
 """
 
 from contextlib import contextmanager
@@ -35,7 +34,7 @@ from ..losses import Array
 from ..remembering import read_once
 from .matches import UNKNOWN, BoolMask, Ints, Matches, read_matches
 
-# Lengths of matches that are told apart; the last one is "and more".
+# Number of lengths of matches that are distinguished; the last one includes longer matches.
 LENGTHS = 4
 
 
@@ -56,7 +55,7 @@ class SourceFeatureSettings:
 
 
 class Active(NamedTuple):
-    """The features that are not 0."""
+    """The nonzero features of tokens."""
 
     rows: Ints  # shape (n,): the tokens
     features: Ints  # shape (n,): the features
@@ -66,48 +65,49 @@ class Active(NamedTuple):
 def build_source_features(
     sources: List[str], strength: float = 4.0, dropout: float = 0.1
 ) -> Optional[Model[List[Doc], List[Floats2d]]]:
-    """Build the layer that adds to a head's scores what weak sources say in `doc.spans["weak:<source>"]`. Registered as
-    `spacy_weakner.SourceFeatures.v1`; it goes into `source_features` of a head's architecture.
+    """Build the layer that adds scores for the labels of weak sources, in `doc.spans["weak:<source>"]`, to those of a
+    head. Registered as `spacy_weakner.SourceFeatures.v1`, for `source_features` of a head's architecture.
 
-    What a ruler of the pipeline finds reaches it in training only if the ruler stands before the head, and in
-    `training.annotating_components` (not in `frozen_components`, which are not initialized). What comes with a corpus,
-    as answers of a language model do, reaches it by `sources` of `spacy_weakner.Corpus.v1`.
+    In training, the matches of a ruler in the pipeline are available only if the ruler comes before the head, and is in
+    `training.annotating_components` (but not in `frozen_components`, which are not initialized). Labels in a corpus,
+    such as answers of a language model, are available through `sources` of `spacy_weakner.Corpus.v1`.
 
-    In training the features of weakly labeled sentences are hidden, as if no source had looked: their labels come from
-    the sources, so that a model that saw these would learn to copy. In prediction they never are.
+    In training, the features of weakly labeled sentences are hidden, as if no source had labeled them: their labels
+    come from the sources, so that the model would learn to copy them. In prediction, no features are hidden.
 
-    sources (List[str]): Names of the sources; none: there are no features.
-    strength (float): What a match weighs at the start towards its tag, and no match towards "O". With several sources
-        it is the most that they weigh: see `initial_weights`.
-    dropout (float): Share of the other features, per Doc and source, that are hidden in an update, so that the text has
-        to be read as well. None is where dropout is switched off (`training.dropout = 0`).
-    RETURNS (Optional[Model[List[Doc], List[Floats2d]]]): Per Doc (n_tokens, n_outputs); None without sources.
+    sources (List[str]): Names of the sources; if empty, there are no features.
+    strength (float): Initial weight of a match towards its tag, and of no match towards "O". With several sources, it
+        is the maximum: see `initial_weights`.
+    dropout (float): Share of the other features, by Doc and source, that are hidden in an update, so that the model
+        also learns from the text. No features are hidden if dropout is disabled (`training.dropout = 0`).
+    RETURNS (Optional[Model[List[Doc], List[Floats2d]]]): Scores of each Doc, (n_tokens, n_outputs); None without
+        sources.
     RAISES (WeaknerError): If a setting is out of range.
     """
     if not sources:
         return None
     settings = SourceFeatureSettings(list(sources), strength, dropout)
-    # Labels and weights are given by `set_weights`, and saved with it.
+    # Labels and weights are set by `set_weights`, and saved with the layer.
     attrs: Any = {"settings": settings, "labels": [], "sources": [], "dropout_rate": 0.0}
     return Model("source_features", _forward, init=_init, params={"W": None}, dims={"nO": None}, attrs=attrs)
 
 
 def set_weights(layer: Model, labels: Sequence[str], weights: Array) -> None:
-    """Give a layer of source features the labels of its head (matches with others are all alike), and weights, shape
-    (n_features, n_outputs)."""
+    """Set the labels of the head (matches with other labels share a feature) and the weights, shape (n_features,
+    n_outputs), of a layer of source features."""
     layer.attrs["labels"], layer.attrs["sources"] = list(labels), list(layer.attrs["settings"].sources)
     given: Any = weights.astype("float32")
     layer.set_param("W", layer.ops.asarray2f(given))
 
 
 def n_token_features(n_labels: int) -> int:
-    """Number of features of a token and source, for so many labels."""
+    """Return the number of features of a token for each source."""
     return 5 * n_labels + 2 + LENGTHS
 
 
 def token_features(found: Matches, n_labels: int) -> Active:
-    """What a source says of tokens: 4 n features of matches in the source's own reading, by place (B, I, E, S); n of
-    other matches; no match, a match of an unknown label, lengths."""
+    """Compute the features of tokens for a source: 4 n features of the longest matches, by position (B, I, E, S); n of
+    other matches; no match, a match with an unknown label, lengths."""
     matches, tokens, places = found.spread()
     lengths = (found.ends - found.starts)[matches]
     place = numpy.where(places == 0, 0, numpy.where(places == lengths - 1, 2, 1))
@@ -127,18 +127,18 @@ def token_features(found: Matches, n_labels: int) -> Active:
 
 
 def alike(rows: Ints, features: Any) -> Active:
-    """Features of value 1: rows, shape (n,), and their features, shape (n,), or one for all."""
+    """Make features with the value 1 from rows, shape (n,), and their features, shape (n,), or one for all rows."""
     return Active(rows, numpy.broadcast_to(features, rows.shape), numpy.ones(len(rows)))
 
 
 def join(parts: Sequence[Active], width: int = 0) -> Active:
-    """Features one after the other; those of each part lie by `width` behind those of the part before."""
+    """Concatenate features; the indices of each part are shifted by `width` relative to the part before."""
     shifted = [Active(rows, features + i * width, values) for i, (rows, features, values) in enumerate(parts)]
     return Active(*map(numpy.concatenate, zip(*shifted, strict=True)))
 
 
 def hidden_sources(layer: Model, docs: Sequence[Doc], is_train: bool) -> BoolMask:
-    """Which sources are passed over in an update, shape (n_sources, n_docs)."""
+    """Return a mask of the sources that are hidden in an update, shape (n_sources, n_docs)."""
     settings: SourceFeatureSettings = layer.attrs["settings"]
     hidden = numpy.zeros((len(settings.sources), len(docs)), dtype=bool)
     if is_train:
@@ -149,7 +149,7 @@ def hidden_sources(layer: Model, docs: Sequence[Doc], is_train: bool) -> BoolMas
 
 
 def read_features(layer: Model, docs: Sequence[Doc], is_train: bool) -> Active:
-    """What all sources say, one after the other; in training, some of it is hidden."""
+    """Read the concatenated features of all sources; in training, some are hidden."""
     sources, labels = layer.attrs["settings"].sources, layer.attrs["labels"]
     known = list(layer.attrs["sources"])
     if known != list(sources):
@@ -161,11 +161,11 @@ def read_features(layer: Model, docs: Sequence[Doc], is_train: bool) -> Active:
 
 
 def sum_features(layer: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Callable[[Floats2d], None]]:
-    """W x of tokens, shape (n_rows, n_outputs), by the few rows of W that each needs; and what adds to the
-    gradient of W."""
+    """Compute W x of tokens, shape (n_rows, n_outputs), from the rows of W with nonzero features; return also a
+    callback that adds to the gradient of W."""
     ops: Any = layer.ops
     weights: Any = layer.get_param("W")
-    # The types that the operation is fast for.
+    # `scatter_add` is fast for these types.
     rows, features = (ops.asarray(numpy.ascontiguousarray(indices, dtype="int32")) for indices in active[:2])
     values = ops.asarray(active.values.astype("float32"))[:, None]
     scores = ops.alloc2f(n_rows, weights.shape[1])
@@ -181,7 +181,7 @@ def sum_features(layer: Model, active: Active, n_rows: int) -> Tuple[Floats2d, C
 
 @contextmanager
 def weak_marked(examples: Sequence[Example]) -> Iterator[None]:
-    """Let the layer know which Docs are weakly labeled: for the time of an update, predicted Docs say so as well."""
+    """Mark the predicted Docs of weakly labeled examples as weak during an update, for the layer."""
     marked = [eg.predicted for eg in examples if is_weak(eg.reference) and not is_weak(eg.predicted)]
     for doc in marked:
         set_weak(doc)

@@ -1,4 +1,4 @@
-"""What the features of sources weigh at the start: how far they are right, measured on gold."""
+"""Initial weights of source features, from the precision of the sources on gold."""
 
 from collections import Counter
 from itertools import islice
@@ -17,24 +17,24 @@ from ..ty import Entity
 from .features import SourceFeatureSettings, n_token_features
 from .matches import BoolMask, read_matches
 
-# Gold sentences to measure on, at most.
+# Maximum number of gold sentences to measure on.
 SAMPLE = 2000
-# What a label's precision is worth beside that of the whole source, in matches.
+# Weight of the whole source's precision in the smoothed precision of a label, as a number of matches.
 PRIOR = 4.0
 
-# A Doc with what the sources say, its gold entities, and which of its tokens are annotated, shape (n_tokens,).
+# A Doc with the labels of sources, its gold entities, and a mask of its annotated tokens, shape (n_tokens,).
 GoldDoc = Tuple[Doc, List[Entity], BoolMask]
 
 
 class InitialWeight(NamedTuple):
-    """How much a source's features weigh at the start."""
+    """Initial weights of a source's features."""
 
-    matches: Array  # shape (n_labels,): a match, towards its label
-    silence: float  # no match, towards "O"
+    matches: Array  # shape (n_labels,): of a match, towards its label
+    silence: float  # of no match, towards "O"
 
 
 def starting_weights(scheme: TagScheme, initial: Sequence[InitialWeight]) -> Array:
-    """Weights towards the tags that the sources' own reading has, shape (n_features, n_tags)."""
+    """Return weights that predict the tags of the sources' labels, shape (n_features, n_tags)."""
     n = len(scheme.labels)
     parts = []
     for weight in initial:
@@ -51,16 +51,16 @@ def starting_weights(scheme: TagScheme, initial: Sequence[InitialWeight]) -> Arr
 def initial_weights(
     settings: SourceFeatureSettings, labels: Sequence[str], examples: Callable[[], Iterable[GoldDoc]]
 ) -> List[InitialWeight]:
-    """What the features of the sources weigh at the start. One source alone has the full strength, so that its own
-    reading is the start. Of several, weights add up as in naive Bayes. With K sources, the odds o of a token to be "O"
-    in gold,
+    """Compute the initial weights of source features. A single source has the full strength, so that the initial model
+    predicts its labels. The weights of several sources are combined as in naive Bayes. With K sources, and the odds o
+    of a token to be "O" in gold, they are
 
         match of label l:   logit p_l + (1 - 1 / K) log o
         no match:           -log u    +      1 / K  log o
 
-    each within 0 and `strength`. p_l is the share of right ones (borders and label) among the matches of label l in the
-    source's own reading, smoothed towards the precision of the whole source; u is the share of tokens of gold entities
-    which it leaves without a match. A source that has looked at none of the examples has the full strength.
+    clipped to [0, `strength`]. p_l is the precision (exact span and label) of the source's longest matches with label
+    l, smoothed towards the precision of the whole source; u is the share of tokens in gold entities without a match. A
+    source that has labeled none of the examples has the full strength.
     """
     full = InitialWeight(numpy.full(len(labels), settings.strength), settings.strength)
     if len(settings.sources) == 1:
@@ -108,7 +108,7 @@ def _measure(
 def gold_with_sources(
     examples: Iterable[Example], sources: Sequence[str], nlp: Optional[Language]
 ) -> Iterator[GoldDoc]:
-    """Gold sentences and what sources say of them, which stands in the predicted or in the annotated Doc, or is written
+    """Yield gold sentences with the labels of sources, which are in the predicted or the reference Doc, or are written
     by a component of the pipeline."""
     # Components of other pipelines are disabled while a pipeline is initialized.
     pipes: List[Any] = [] if nlp is None else [pipe for _, pipe in nlp.components]

@@ -1,4 +1,4 @@
-"""What sources say of the Docs of a batch, as arrays."""
+"""The matches of sources in the Docs of a batch, as arrays."""
 
 from itertools import pairwise
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from ..corpus.overlaps import longest_first
 from ..corpus.weak import group_scores, weak_group
 
-# Label of a match whose label the reader does not know.
+# Number of a label that is not among the known ones.
 UNKNOWN = -1
 
 Ints = NDArray[numpy.int64]
@@ -19,19 +19,19 @@ BoolMask = NDArray[numpy.bool_]
 
 
 class Matches(NamedTuple):
-    """What one source says of the tokens of a batch, which stand one Doc after the other."""
+    """The matches of one source in the concatenated tokens of a batch."""
 
-    looked: BoolMask  # shape (n_tokens,): tokens of Docs that the source has looked at
+    looked: BoolMask  # shape (n_tokens,): tokens of Docs that the source has labeled
     starts: Ints  # shape (n_matches,): first tokens; in the order of the Docs
-    ends: Ints  # shape (n_matches,): the tokens behind the last
+    ends: Ints  # shape (n_matches,): exclusive ends
     labels: Ints  # shape (n_matches,): numbers of the labels; -1: another one
-    scores: NDArray[numpy.float64]  # shape (n_matches,): as the source gives them; 1 where it gives none
-    # Shape (n_matches,): those in the source's own reading, where of matches that overlap the longest are kept.
+    scores: NDArray[numpy.float64]  # shape (n_matches,): scores of the source; 1 if it has none
+    # Shape (n_matches,): the matches that are kept if, where matches overlap, only the longest are kept.
     longest: BoolMask
 
     @property
     def covered(self) -> BoolMask:
-        """Shape (n_tokens,): tokens of matches in the source's own reading."""
+        """Mask of the tokens in the longest matches: shape (n_tokens,)."""
         steps = numpy.zeros(len(self.looked) + 1, dtype="int64")
         numpy.add.at(steps, self.starts[self.longest], 1)
         numpy.add.at(steps, self.ends[self.longest], -1)
@@ -39,7 +39,7 @@ class Matches(NamedTuple):
         return result
 
     def spread(self) -> Tuple[Ints, Ints, Ints]:
-        """For every token of each match: the match, the token, and its place in the match; shape (n,)."""
+        """Return, for every token of each match: the match, the token, and its position in the match; shape (n,)."""
         lengths = self.ends - self.starts
         places = numpy.arange(int(lengths.sum())) - numpy.repeat(numpy.cumsum(lengths) - lengths, lengths)
         matches = numpy.repeat(numpy.arange(len(lengths)), lengths)
@@ -47,7 +47,7 @@ class Matches(NamedTuple):
 
 
 def read_matches(docs: Sequence[Doc], source: str, labels: Sequence[str], hidden: Sequence[bool]) -> Matches:
-    """Read the group of a source. It has not looked at Docs without the group, nor at those where it is hidden."""
+    """Read the span group of a source. Docs without the group, or where it is hidden, count as not labeled."""
     name, ids = weak_group(source), {get_string_id(label): i for i, label in enumerate(labels)}
     looked = [not hide and name in doc.spans for doc, hide in zip(docs, hidden, strict=True)]
     lengths = list(map(len, docs))
@@ -76,7 +76,7 @@ def _rows(doc: Doc, name: str, ids: Dict[int, int], offset: int) -> List[Tuple[i
     spans = list(group)
     bounds = [(span.start, span.end) for span in spans]
     scores = [1.0 if score is None else score for score in group_scores(doc, name)]
-    # Looking at neighbors is enough, and cheaper than choosing.
+    # Comparing neighbors is cheaper than resolving overlaps.
     ordered = sorted(bounds)
     apart = all(before[1] <= after[0] for before, after in pairwise(ordered))
     longest = {*range(len(spans))} if apart else {*longest_first(spans)}

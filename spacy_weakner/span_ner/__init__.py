@@ -1,2 +1,2 @@
-"""Named-entity recognition by classifying spans, for annotations with holes (Li et al. 2021; its weighted sampling of
-negatives)."""
+"""Named-entity recognition by classifying spans, for incomplete annotations (Li et al. 2021, and its successor with
+weighted negative sampling)."""

@@ -29,37 +29,37 @@ from .oracle import Oracle
 from .samplers import START, NegativeSampler
 from .targets import Labels, SpanTarget, read_target
 
-# The least probability of a span that `score_candidates` gives.
+# Minimum probability of spans that `score_candidates` returns.
 _LEAST = 0.05
 
 
 class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
-    """Classify spans, and write those that are entities to `doc.ents`: the most probable first, without overlaps.
+    """A component that classifies spans, and writes entities to `doc.ents`: the most probable first, without overlaps.
 
-    It is trained on the annotated entities and on a few of the other spans, drawn anew in every update, so that
-    entities that nobody has labeled are seldom taken for "O" (Li et al. 2021). "O" and missing are alike to it: all
-    spans but the annotated ones may be drawn, in sentences that are annotated or weakly labeled.
-    `ent._.weakner_score` is the probability of the entity's label, given its span.
+    It is trained on the annotated entities and on a few other spans, sampled in every update, so that unlabeled
+    entities are seldom taken as "O" (Li et al. 2021). It does not distinguish "O" and missing tokens: all spans except
+    the annotated ones may be sampled, in sentences that are annotated or weakly labeled. `ent._.weakner_score` is the
+    probability of the entity's label, given its span.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], List[Floats2d]]): The classifier, e.g. `spacy_weakner.SpanClassifier.v1`.
     name (str): Name of the component in the pipeline.
-    sampler (NegativeSampler): Draws negatives, e.g. `spacy_weakner.UniformNegativeSampler.v1`.
-    max_width (Optional[int]): Tokens of an entity, at most: what is wider is never found, nor drawn as a negative. None
-        (the papers): any number in sentences of up to 1,000 tokens. Time and memory grow with the square of the length
-        up to there; longer ones are tried with as many tokens as give a million spans, and at least 10.
-    nested (bool): Write all spans that are entities (and touch no entity that stood in the Doc before), also
-        overlapping ones, to the span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
-    spans_key (Optional[str]): Span group of the training examples to learn from, which may overlap; None: `doc.ents`.
-        (To choose a checkpoint by the group too, give a scorer that looks at it, such as `spacy.spancat_scorer.v1`.)
-    incorrect_spans_key (Optional[str]): Span group of the training examples with spans that are known to be wrong: not
-        of their label or, if they have none, no entities at all. (In spaCy's `ner` too.)
+    sampler (NegativeSampler): The sampler of negatives, e.g. `spacy_weakner.UniformNegativeSampler.v1`.
+    max_width (Optional[int]): Maximum number of tokens of an entity: wider spans are neither predicted nor sampled.
+        None (the papers): any width in sentences of up to 1,000 tokens, where time and memory grow with the square of
+        the length; in longer ones, the width at which there are a million spans, but at least 10.
+    nested (bool): Write all spans that are entities (and overlap no existing entity of the Doc), including overlapping
+        ones, to the span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
+    spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`.
+        (To select a checkpoint by the group as well, use a scorer for it, such as `spacy.spancat_scorer.v1`.)
+    incorrect_spans_key (Optional[str]): Span group of the training examples with spans that are known to be wrong: they
+        do not have their label or, if they have no label, are not entities. (As in spaCy's `ner`.)
     head_learn_rate (float): Factor on the learning rate of the scorer.
-    overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
-    annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
-        probabilities, for a component that decides about it.
+    overwrite (bool): Whether to replace existing entities in `doc.ents`.
+    annotate_ents (bool): Write `doc.ents`. If False, predictions are written only to the span group `pred:<name>`, with
+        their probabilities, for another component that selects from them.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For a width below 1.
+    RAISES (WeaknerError): If the maximum width is below 1.
     """
 
     outputs_on_host = False
@@ -94,14 +94,14 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
 
     @property
     def n_outputs(self) -> int:
-        """RETURNS (int): The number of labels, with "O"."""
+        """RETURNS (int): The number of labels, including "O"."""
         return len(self.labels) + 1
 
     # Training
 
     def is_annotated(self, example: Example) -> bool:
-        """Whether an example says anything on entities. A weakly labeled one does, even if nothing was found in it:
-        its spans are candidates like those of others."""
+        """Return True if an example is annotated with entities. Weakly labeled ones are, even without any entity: their
+        spans may be sampled like those of others."""
         return (self.spans_key is None and is_weak(example.reference)) or super().is_annotated(example)
 
     def initialize(
@@ -112,16 +112,16 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         labels: Optional[Sequence[str]] = None,
         oracle: Optional[Path] = None,
     ) -> None:
-        """Find the labels and build the model; warn of entities that are too wide to be found, and of a span
-        group to learn from that no example has.
+        """Find the labels and build the model; warn if entities are too wide to be predicted, and if no example has the
+        span group to train on.
 
-        get_examples (Callable[[], Iterable[Example]]): Gives a sample of the training examples.
+        get_examples (Callable[[], Iterable[Example]]): Returns a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
-        labels (Optional[Sequence[str]]): The labels; without them those of the examples, sorted.
-        oracle (Optional[Path]): A pipeline with a `span_ner` of the same labels, trained before, by which the sampler
-            chooses. It is no part of what is trained here, nor of what is saved: a pipeline that is loaded to be
-            trained on has none until it is initialized.
-        RAISES (WeaknerError): If there are no labels, the oracle is unusable, or the sampler wants one and has none.
+        labels (Optional[Sequence[str]]): The labels; None: those of the examples, sorted.
+        oracle (Optional[Path]): A trained pipeline with a `span_ner` of the same labels, for the sampler. It is neither
+            trained nor saved here: a loaded pipeline has no oracle for further training until it is initialized.
+        RAISES (WeaknerError): If there are no labels, or the oracle is unusable, or missing though the sampler needs
+            it.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)
         self._oracle = None if oracle is None else Oracle(oracle, self.name, self.labels)
@@ -129,7 +129,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
     def encode_target(self, example: Example) -> SpanTarget:
-        """The annotated spans of an example, and those known to be wrong."""
+        """Return the annotated spans of an example, and those known to be wrong."""
         return read_target(
             example,
             {label: i for i, label in enumerate(self.labels, start=1)},
@@ -140,7 +140,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         )
 
     def forward_loss(self, batch: TrainingBatch[SpanTarget]) -> Loss:
-        """Draw negatives, and score them with the annotated spans."""
+        """Sample negatives, and score them together with the annotated spans."""
         outputs, backprop = self.begin_update(batch)
         ops: Any = self.model.ops
         drawn = self._draw(outputs, batch.targets)
@@ -162,7 +162,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         return (loss + more) / batch.n_sentences, learn
 
     def _draw(self, vectors: List[Floats2d], targets: List[SpanTarget]) -> "_Drawn":
-        """Choose the spans of an update."""
+        """Select the spans of an update."""
         offsets = numpy.cumsum([0, *(target.n_tokens for target in targets)])
         candidates = [self._candidates(target) for target in targets]
         docs = [target.doc for target in targets]
@@ -196,7 +196,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             )
 
     def _candidates(self, target: SpanTarget) -> Spans:
-        # All spans that nothing is known about.
+        # All spans that are neither annotated nor known to be wrong.
         if not target.annotated:
             return enumerate_spans(0)
         spans = enumerate_spans(target.n_tokens, self.max_width)
@@ -210,13 +210,13 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         return spans[without(len(spans), known)]
 
     def _score_candidates(self, vectors: List[Floats2d], candidates: List[Spans]) -> List[Any]:
-        # Without dropout in the scorer; the encoder is not run again.
+        # No dropout in the scorer; the encoder is not run again.
         if not any(map(len, candidates)):
             return [numpy.zeros((0, self.n_outputs))] * len(candidates)
         return _split(log_softmax(self._score(vectors, candidates)), candidates)
 
     def _score(self, vectors: List[Floats2d], spans: List[Spans]) -> Any:
-        """Scores of the spans of each sentence, one after the other, on the host."""
+        """Return the concatenated scores of the spans of all sentences, on the host."""
         ops = self.model.ops
         offsets = numpy.cumsum([0, *map(len, vectors)])
         every: Any = numpy.concatenate([indices + offset for indices, offset in zip(spans, offsets, strict=False)])
@@ -224,7 +224,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         return ops.to_numpy(self.model.get_ref("head").predict(inputs))
 
     def _judge(self, vectors: List[Floats2d], spans: List[Spans], bias: Optional[float] = None) -> Any:
-        """The same with the bias, as in prediction."""
+        """Return these scores with the bias, as in prediction."""
         scores = self._score(vectors, spans)
         bias = self.bias if bias is None else bias
         return scores + numpy.asarray(bias * (numpy.arange(self.n_outputs) == 0), dtype="float32")
@@ -248,8 +248,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     # Prediction
 
     def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
-        """Classify the spans of some Docs. The most probable entities stay, each if it overlaps none that is kept
-        (Li et al. 2021, Section 3.3)."""
+        """Classify the spans of some Docs. Entities are kept in the order of their probability, unless they overlap one
+        that is kept (Li et al. 2021, Section 3.3)."""
         spans = [_allowed(self.preset_tokens(doc), self.max_width) for doc in docs]
         if not any(map(len, spans)):
             return [self.nothing for _ in docs]
@@ -257,7 +257,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         labels = scores.argmax(axis=1)
         rows = numpy.flatnonzero(labels)
         index, best = numpy.arange(len(rows)), labels[rows]
-        # Temperature changes no order, so that calibration changes no entity.
+        # Ranks are computed without the temperature, so that calibration does not change entities.
         ranks = log_softmax(scores[rows])[index, best]
         probabilities = numpy.exp(log_softmax(scores[rows], self.temperature)[index, best]).tolist()
         found = zip(numpy.concatenate(spans)[rows].tolist(), best.tolist(), strict=True)
@@ -272,11 +272,11 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         return result
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
-        """The spans that may be entities, with their probabilities.
+        """Return the spans that may be entities, with their probabilities.
 
         docs (Iterable[Doc]): The Docs; not changed.
-        RETURNS (List[List[Tuple[Entity, float]]]): Per Doc the spans and labels with a probability of at least 0.05, by
-            start and end.
+        RETURNS (List[List[Tuple[Entity, float]]]): For each Doc, the spans and labels with a probability of at least
+            0.05, by start and end.
         """
 
         def read(docs: List[Doc], vectors: List[Floats2d]) -> List[List[Tuple[Entity, float]]]:
@@ -292,11 +292,11 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         return [((start, end, self.labels[label]), score) for (start, end), label, score in found]
 
     def span_log_probabilities(self, docs: Iterable[Doc], spans: Sequence[Spans]) -> List[Any]:
-        """What some spans are.
+        """Compute the log-probabilities of some spans.
 
-        docs (Iterable[Doc]): The Docs, which are read as they are; not changed.
-        spans (Sequence[Spans]): Per Doc shape (n_spans, 2).
-        RETURNS (List[Any]): Per Doc shape (n_spans, n_labels): log-probabilities, "O" first.
+        docs (Iterable[Doc]): The Docs, which are not split; not changed.
+        spans (Sequence[Spans]): Spans of each Doc, shape (n_spans, 2).
+        RETURNS (List[Any]): Log-probabilities for each Doc, shape (n_spans, n_labels), "O" first.
         """
         nothing: Any = numpy.zeros((0, self.n_outputs))
         return self.map_outputs(docs, self._log_probabilities, nothing, spans)
@@ -317,19 +317,19 @@ class _Drawn(NamedTuple):
 
 
 def _split(rows: Any, spans: List[Spans]) -> List[Any]:
-    """Rows of the spans of all sentences, by sentence."""
+    """Split the rows of the spans of all sentences by sentence."""
     return numpy.split(rows, numpy.cumsum([len(candidates) for candidates in spans])[:-1])
 
 
 def _labels(target: SpanTarget, n_spans: int, max_width: Optional[int]) -> Labels:
-    """The label of every span of a complete annotation, in the order of `enumerate_spans`."""
+    """Return the label of every span of a complete annotation, in the order of `enumerate_spans`."""
     labels = numpy.zeros(n_spans, dtype="int64")
     labels[span_index(target.spans.tolist(), target.n_tokens, max_width)] = target.labels
     return labels
 
 
 def _allowed(preset: BoolMask, max_width: Optional[int]) -> Spans:
-    """The spans of a Doc that can be entities: they do not touch annotation that has to stay."""
+    """Return the spans of a Doc that may be entities: they contain no token whose annotation must not change."""
     spans = enumerate_spans(len(preset), max_width)
     return spans[~touches(spans, preset)] if preset.any() else spans
 
@@ -342,5 +342,5 @@ def _allowed(preset: BoolMask, max_width: Optional[int]) -> Spans:
 )
 @takes_settings_of(SpanNer)
 def make_span_ner(nlp: Language, name: str, **settings: Any) -> SpanNer:
-    """Create the component; the settings are those of `SpanNer`."""
+    """Create the component with the settings of `SpanNer`."""
     return SpanNer(nlp.vocab, name=name, **settings)

@@ -1,4 +1,4 @@
-"""The loss over labeled spans, and over what spans are known not to be."""
+"""Losses of labeled spans, and of spans with labels that are known to be wrong."""
 
 from typing import Tuple
 
@@ -12,7 +12,7 @@ Floats = NDArray[numpy.float64]
 
 
 def cross_entropy(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
-    """-log P of the labels (the paper on weighted sampling, Equation 1).
+    """Compute -log P of the labels (the paper on weighted sampling, Equation 1).
 
     scores (NDArray): Shape (n, n_labels).
     labels (Labels): Shape (n,).
@@ -26,8 +26,8 @@ def cross_entropy(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
 
 
 def unlikelihood(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
-    """-log(1 - P) of labels that are wrong. For label 0, which says that a span is no entity, it is the cross-entropy
-    of "O".
+    """Compute -log(1 - P) of wrong labels. For label 0, which marks a span as not an entity, it is the cross-entropy of
+    "O".
 
     scores (NDArray): Shape (n, n_labels).
     labels (Labels): Shape (n,).
@@ -43,7 +43,7 @@ def unlikelihood(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
     wrong_labels = labels[wrong]
     log_probabilities = log_softmax(scores[wrong])
     p = numpy.exp(log_probabilities[rows, wrong_labels])
-    # 1 - P is the sum over the other labels: exact also where P is near 1.
+    # 1 - P is the sum over the other labels, which is exact even if P is near 1.
     others = log_probabilities.copy()
     others[rows, wrong_labels] = -numpy.inf
     highest = others.max(axis=1)

@@ -10,9 +10,9 @@ from ..errors import check_range
 from ..heads.layers import as_given, check_outputs
 
 Vectors = List[Floats2d]
-# Token vectors of all sentences of a batch, and (start, end) of spans in them; ends are exclusive.
+# Token vectors of all sentences of a batch, and (start, end) of their spans; ends are exclusive.
 SpanInput = Tuple[Floats2d, Ints2d]
-# Spans that are scored at a time in prediction: bounds the memory.
+# Number of spans that are scored at a time in prediction, to bound the memory.
 CHUNK = 1 << 13
 
 
@@ -23,16 +23,16 @@ def build_span_classifier(
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build a classifier of spans (Li et al. 2021, Equations 3 and 4). Registered as `spacy_weakner.SpanClassifier.v1`.
 
-    Its output are the vectors of the tokens. Which spans are scored is decided later, by the sampling of negatives or
-    by the decoder, so the scorer (reference "head") is called from there.
+    It outputs token vectors. The spans to score are selected later, by negative sampling or by the decoder, which call
+    the scorer (reference "head").
 
-    There is dropout on the token vectors; its rate is `training.dropout`.
+    Dropout is applied to the token vectors, at the rate `training.dropout`.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
     hidden_width (int): Width of the scorer's hidden layer.
-    nO (Optional[int]): Number of labels, "O" included; found at initialization.
-    RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors, per Doc (n_tokens, width).
-    RAISES (WeaknerError): For a hidden width below 1.
+    nO (Optional[int]): Number of labels, including "O"; inferred at initialization.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors of each Doc, shape (n_tokens, width).
+    RAISES (WeaknerError): If the hidden width is below 1.
     """
     check_range("hidden_width", hidden_width, 1, None)
     head = build_span_scorer(hidden_width, nO)
@@ -62,23 +62,23 @@ def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Ca
 
 
 def build_span_scorer(hidden_width: int = 256, nO: Optional[int] = None) -> Model[SpanInput, Floats2d]:
-    """Build the scorer of spans. One from token i to token j is classified by
+    """Build the scorer of spans. A span from token i to token j is classified by
 
         tanh(W [h_i; h_j; h_i - h_j; h_i * h_j] + b)
 
-    and a linear layer (Li et al. 2021, Equations 3 and 4). The product of W with the concatenation falls apart into
+    and a linear layer (Li et al. 2021, Equations 3 and 4). The product of W with the concatenation is computed as
 
         A h_i + B h_j + C (h_i * h_j)
 
-    where A and B are products per token, not per span. So the table of n x n x 4d numbers is never built, and one
-    product of size d is left for each span.
+    where the products with A and B are computed per token, not per span. So the table of n x n x 4d numbers is never
+    built, and each span needs only one product of size d.
 
-    There is dropout on the token vectors in training, apart for tokens as first and as last ones
-    of a span: in one-token spans the product would else be enlarged.
+    In training, separate dropout masks are applied to token vectors as first and as last tokens of spans: with a common
+    mask, the product in one-token spans would be scaled up.
 
     hidden_width (int): Width of the hidden layer.
-    nO (Optional[int]): Number of labels, "O" included; found at initialization.
-    RETURNS (Model[SpanInput, Floats2d]): From token vectors (n_tokens, width) and spans (n_spans, 2) to scores
+    nO (Optional[int]): Number of labels, including "O"; inferred at initialization.
+    RETURNS (Model[SpanInput, Floats2d]): Maps token vectors (n_tokens, width) and spans (n_spans, 2) to scores
         (n_spans, n_labels).
     """
     dropout: List[Model[Floats2d, Floats2d]] = [Dropout(), Dropout()]
@@ -99,7 +99,7 @@ def _init_scorer(model: Model, X: Optional[SpanInput] = None, Y: Optional[Floats
         check_outputs(model, Y.shape[1])
         model.set_dim("nO", Y.shape[1])
     n_in, n_hidden, n_out = (model.get_dim(name) for name in ("nI", "nH", "nO"))
-    # W, of which A and B take the sum and the difference of two parts.
+    # W of the paper: A and B are the sum and the difference of two of its parts.
     whole: Any = glorot_uniform_init(model.ops, (n_hidden, 4 * n_in))
     parts = [whole[:, i * n_in : (i + 1) * n_in] for i in range(4)]
     for name, weights in (("A", parts[0] + parts[2]), ("B", parts[1] - parts[2]), ("C", parts[3].copy())):
@@ -129,7 +129,7 @@ def _score_spans(model: Model, inputs: SpanInput, is_train: bool) -> Tuple[Float
         model.inc_grad("C", d_hidden.T @ product)
         d_product = d_hidden @ C
         n_tokens = len(vectors)
-        # By token: what reaches A h and B h, and h itself through the product.
+        # Gradients by token: of A h and B h, and of h through the product.
         at_start = _sum_by_token(model, starts, d_hidden, n_tokens)
         at_end = _sum_by_token(model, ends, d_hidden, n_tokens)
         model.inc_grad("A", at_start.T @ as_first)
@@ -158,7 +158,7 @@ def _predict(model: Model, vectors: Floats2d, spans: Ints2d) -> Floats2d:
 
 
 def _ends(model: Model, spans: Ints2d) -> Tuple[Any, Any]:
-    # First and last tokens; `scatter_add` is slow for other types than int32, and for columns of a table.
+    # First and last tokens; `scatter_add` is slow for types other than int32, and for columns of a table.
     contiguous = model.ops.xp.ascontiguousarray
     return contiguous(spans[:, 0].astype("int32")), contiguous((spans[:, 1] - 1).astype("int32"))
 

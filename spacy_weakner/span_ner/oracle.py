@@ -1,8 +1,8 @@
-"""A trained classifier of spans that says what spans of a training corpus are.
+"""An oracle: a trained span classifier whose probabilities for spans of a training corpus guide negative sampling.
 
-What is drawn as "O" can be steered by the model that learns; but a model that has begun to take the unlabeled entities
-for "O" draws ever more of them. A model that was trained before, with uniform negatives, and stays as it is does not
-(the first form of the weights in the paper on weighted sampling, Section 4).
+The model in training can guide the sampling itself, but once it predicts "O" for unlabeled entities, it samples more
+and more of them as negatives. A frozen model that was trained with uniform negatives does not (the first form of the
+weights in the paper on weighted sampling, Section 4).
 """
 
 from pathlib import Path
@@ -22,12 +22,12 @@ FACTORY = "span_ner"
 
 
 class Oracle:
-    """A frozen pipeline with a `span_ner`. Its probabilities are those that it gives: with its bias and temperature.
+    """A frozen pipeline with a `span_ner`, whose bias and temperature apply to its probabilities.
 
     path (Path): The pipeline.
-    name (str): Name of the component that learns.
-    labels (Sequence[str]): The labels of the component that learns, in its order.
-    RAISES (WeaknerError): If it cannot be loaded, has no such component, or knows other labels.
+    name (str): Name of the component in training.
+    labels (Sequence[str]): The labels of the component in training, in its order.
+    RAISES (WeaknerError): If the pipeline cannot be loaded, has no such component, or has other labels.
     """
 
     def __init__(self, path: Path, name: str, labels: Sequence[str]) -> None:
@@ -47,11 +47,11 @@ class Oracle:
         self._columns = [0, *(1 + known.index(label) for label in labels)]
 
     def __call__(self, docs: Sequence[Doc], spans: Sequence[Spans]) -> List[Floats]:
-        """Ask for some spans.
+        """Compute the log-probabilities of some spans.
 
-        docs (Sequence[Doc]): The Docs; only their words are read.
-        spans (Sequence[Spans]): Per Doc shape (n_spans, 2).
-        RETURNS (List[Floats]): Per Doc shape (n_spans, n_labels): log-probabilities, "O" first.
+        docs (Sequence[Doc]): The Docs; only their words are used.
+        spans (Sequence[Spans]): Spans of each Doc, shape (n_spans, 2).
+        RETURNS (List[Floats]): Log-probabilities for each Doc, shape (n_spans, n_labels), "O" first.
         """
         copies = [copy_with_groups(doc, [], self.nlp.vocab) for doc in docs]
         found = self._pipe.span_log_probabilities(run_before(self.nlp, self.name, copies), spans)

@@ -1,9 +1,9 @@
-"""Which unlabeled spans are taken as "O": drawn afresh in every update.
+"""Samplers of negatives: in every update, they select the unlabeled spans that are taken as "O".
 
-Most spans of a sentence are no entities, also where most entities are unlabeled, so few spans drawn at random hardly
-ever hit an unlabeled entity (Theorem 1 of the paper on weighted sampling). That holds for all n (n + 1) / 2 spans;
-where their width is limited there are fewer, each of them harder, and hidden entities are hit more often: for 40 tokens
-and at most 10 of them about twice as often.
+Most spans of a sentence are not entities, even if most entities are unlabeled, so a few randomly sampled spans hardly
+ever include an unlabeled entity (Theorem 1 of the paper on weighted sampling). This holds for all n (n + 1) / 2 spans;
+with a limited width, there are fewer spans, which are harder, and unlabeled entities are sampled more often: with 40
+tokens and a width of at most 10, about twice as often.
 """
 
 import math
@@ -24,12 +24,11 @@ _NO_PROBABILITIES = "A sampler that weights or excludes candidates needs their p
 
 @runtime_checkable
 class NegativeSampler(Protocol):
-    """Draws negatives.
+    """A sampler of negatives.
 
-    weighted (bool): Whether it wants to know what is thought of every span, by an oracle or the model that learns, and
-        how far the training is.
-    exclude (float): What an oracle has to think of a span at least for it to be drawn: its probability of "O". 0: no
-        oracle is needed.
+    weighted (bool): True if it needs the probabilities of all spans, by an oracle or the model in training, and the
+        progress of training.
+    exclude (float): Minimum probability of "O", by an oracle, of spans that may be sampled. 0: no oracle is needed.
     """
 
     @property
@@ -41,32 +40,32 @@ class NegativeSampler(Protocol):
     def __call__(
         self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
     ) -> Indices:
-        """Draw negatives for one sentence, with numpy's global generator (which spaCy seeds with [training] seed).
+        """Sample negatives for one sentence with numpy's global generator (which spaCy seeds with [training] seed).
 
         n_candidates (int): Number of spans that are not annotated.
         n_tokens (int): Length of the sentence.
-        log_probabilities (Optional[Floats]): Shape (n_candidates, n_labels), by the oracle, if there is one, or else by
-            the model, if `weighted`; label 0 is "O".
-        tick (Tick): How far the training is.
-        RETURNS (Indices): Which of the candidates are taken, none of them twice.
+        log_probabilities (Optional[Floats]): Shape (n_candidates, n_labels): by the oracle, if there is one, else, if
+            `weighted`, by the model; label 0 is "O".
+        tick (Tick): The progress of training.
+        RETURNS (Indices): Unique indices of the sampled candidates.
         """
 
 
 def number_of_negatives(n_tokens: int, n_candidates: int, ratio: float) -> int:
-    """Size of the sample: λ n rounded up, but no more than there are.
+    """Return the size of the sample: λ n, rounded up, but at most the number of candidates.
 
     n_tokens (int): n.
     n_candidates (int): Number of candidates.
     ratio (float): λ.
-    RETURNS (int): The number.
+    RETURNS (int): The size.
     """
-    # A product like 0.35 * 20 may lie a rounding error above 7.
+    # A product like 0.35 * 20 may exceed 7 by a rounding error.
     return min(n_candidates, math.ceil(round(ratio * n_tokens, 9)))
 
 
 @dataclass(frozen=True)
 class AllNegatives:
-    """All that is not annotated is "O": for complete annotations, and as a baseline."""
+    """A sampler that takes all spans without annotation as "O": for complete annotations, and as a baseline."""
 
     weighted = False
     exclude = 0.0
@@ -79,12 +78,12 @@ class AllNegatives:
 
 @dataclass(frozen=True)
 class UniformNegativeSampler:
-    """All candidates alike (Li et al. 2021, Section 3.2).
+    """A sampler that samples all candidates with equal probability (Li et al. 2021, Section 3.2).
 
-    ratio (float): λ: negatives per token. (With 0 only spans that are known to be wrong are seen as "O"; without these
-        a model finds entities everywhere.)
-    exclude (float): Candidates whose probability of "O" is lower by the oracle, a pipeline that was trained before, are
-        not drawn: long trainings learn the unlabeled entities among the negatives by heart. 0: there is no oracle.
+    ratio (float): λ: negatives per token. (With 0, only spans that are known to be wrong are "O"; without such spans, a
+        model predicts entities everywhere.)
+    exclude (float): Candidates with a lower probability of "O" by the oracle, a pipeline that was trained before, are
+        not sampled, since long trainings memorize the unlabeled entities among the negatives. 0: there is no oracle.
     """
 
     ratio: float = 0.35
@@ -104,29 +103,30 @@ class UniformNegativeSampler:
 
 @dataclass(frozen=True)
 class WeightedNegativeSampler:
-    """Prefer spans that the model is uncertain of but takes for "O" (Li et al. 2022, Equations 3 to 5).
-    With z the model's probabilities of a span,
+    """A sampler that prefers spans for which the model predicts "O" with uncertainty (Li et al. 2022, Equations 3 to
+    5). With the model's probabilities z of a span,
 
         v = z_O - max_l z_l,   u = H(z),   r = u (1 + v)^μ,   e ~ exp(r / T)
 
-    and k spans are drawn without replacement with weights e. T = √(C (1 - progress)), but at least 1, falls from nearly
-    uniform weights, while the model knows little, to sharp ones.
+    and k spans are sampled without replacement with weights e. T = √(C (1 - progress)), but at least 1, decreases, so
+    that weights are nearly uniform at the start of training, and become sharper.
 
-    Where there is an oracle, the probabilities are its own (Section 4). Else they are the model's, of the vectors of
-    the update at hand, so that the encoder's dropout is on, while the scorer's is off.
+    If there is an oracle, z are its probabilities (Section 4). Otherwise, z are the model's, computed from the vectors
+    of the current update: with dropout in the encoder, but not in the scorer.
 
-    The paper leaves open whether the maximum is over "O" too. If it is, v is 0 wherever "O" is most likely, and weights
-    are nearly uniform. If it is over the entity labels alone, the sampling is much sharper; on CoNLL-2003 with four of
-    five entities hidden and a small encoder it hit so many of them that little was found, so it is not the default.
+    The paper does not specify whether the maximum includes "O". If it does, v is 0 wherever "O" is most likely, and
+    weights are nearly uniform. If it is over the entity labels only, the sampling is much sharper; on CoNLL-2003 with
+    four of five entities hidden and a small encoder, it sampled so many of them that recall was low, so it is not the
+    default.
 
     ratio (float): λ: negatives per token.
-    exponent (float): μ: a high one avoids unlabeled entities, a low one prefers uncertain spans.
-    n_epochs (Optional[float]): C: the larger, the more uniform the sampling starts. None (the paper): the number of
-        epochs of the training, at least 1. Where the training clock has `total_steps`, that is not known before the
-        first epoch ends: until then C is what it would be if the epoch ended now, so that T starts at the root of
+    exponent (float): μ: a high value avoids unlabeled entities, a low value prefers uncertain spans.
+    n_epochs (Optional[float]): C: the larger, the more uniform the initial sampling. None (the paper): the number of
+        epochs of the training, at least 1. If the training clock has `total_steps`, this number is unknown before the
+        first epoch ends: until then, C is computed as if the epoch ended now, so that T starts at the square root of
         `total_steps`.
-    include_outside (bool): Whether the maximum is over "O" too.
-    exclude (float): Candidates whose probability of "O" is lower by the oracle are not drawn; 0: there is no oracle.
+    include_outside (bool): Whether the maximum includes "O".
+    exclude (float): Candidates with a lower probability of "O" by the oracle are not sampled; 0: there is no oracle.
     """
 
     ratio: float = 0.35
@@ -155,19 +155,19 @@ class WeightedNegativeSampler:
         return candidates[sample_without_replacement(weights, size)]
 
     def temperature(self, tick: Tick) -> float:
-        """T.
+        """Compute the temperature T.
 
-        tick (Tick): How far the training is.
-        RETURNS (float): At least 1.
+        tick (Tick): The progress of training.
+        RETURNS (float): T, at least 1.
         """
         n_epochs = max(1.0, tick.n_epochs) if self.n_epochs is None else self.n_epochs
         return max(1.0, math.sqrt(n_epochs * (1.0 - tick.progress)))
 
     def log_weights(self, log_probabilities: Floats, tick: Tick) -> Floats:
-        """r / T, the logarithm of e up to a constant.
+        """Compute r / T, the logarithm of e up to a constant.
 
         log_probabilities (Floats): Shape (n_candidates, n_labels); label 0 is "O".
-        tick (Tick): How far the training is.
+        tick (Tick): The progress of training.
         RETURNS (Floats): Shape (n_candidates,).
         """
         log_z = numpy.asarray(log_probabilities, dtype="float64")
@@ -179,8 +179,8 @@ class WeightedNegativeSampler:
 
 
 def allowed(n_candidates: int, log_probabilities: Optional[Floats], exclude: float) -> Indices:
-    """Which candidates may be drawn, ascending: those that the oracle gives at least the probability `exclude` of "O";
-    without it all. log_probabilities: shape (n_candidates, n_labels), "O" first."""
+    """Return the candidates that may be sampled, ascending: those to which the oracle assigns at least the probability
+    `exclude` of "O" or, without an oracle, all. log_probabilities: shape (n_candidates, n_labels), "O" first."""
     if not exclude:
         return numpy.arange(n_candidates)
     if log_probabilities is None:
@@ -189,15 +189,15 @@ def allowed(n_candidates: int, log_probabilities: Optional[Floats], exclude: flo
 
 
 def entropy(log_probabilities: Floats) -> Floats:
-    """Entropy of each row of log-probabilities, shape (n, n_labels), which may be -inf; in nats."""
+    """Compute the entropy, in nats, of each row of log-probabilities, shape (n, n_labels), which may be -inf."""
     z = numpy.exp(log_probabilities)
     result: Floats = -(z * numpy.where(z > 0.0, log_probabilities, 0.0)).sum(axis=1)
     return result
 
 
 def sample_without_replacement(log_weights: Floats, size: int) -> Indices:
-    """Draw one after the other, each in proportion to its weight among those that are left (Gumbel-top-k: Kool et al.
-    2019), which needs logarithms of the weights only."""
+    """Sample successively, with probabilities proportional to the weights of the remaining candidates (Gumbel-top-k:
+    Kool et al. 2019); needs only the logarithms of the weights."""
     keys = log_weights + numpy.random.gumbel(size=len(log_weights))
     if size >= len(keys):
         return numpy.arange(len(keys))

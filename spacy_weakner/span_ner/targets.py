@@ -1,4 +1,4 @@
-"""What the annotation of a sentence says about its spans."""
+"""Reads the targets of a sentence's spans from its annotation."""
 
 from itertools import pairwise
 from typing import Dict, NamedTuple, Optional, Sequence, Tuple
@@ -16,15 +16,15 @@ Labels = NDArray[numpy.int64]
 
 
 class SpanTarget(NamedTuple):
-    """What a sentence is trained on. Label 0 is "O".
+    """The target of a sentence. Label 0 is "O".
 
-    n_tokens (int): Its length.
-    annotated (bool): Whether anything is known of its entities; if not, only wrong spans teach anything.
+    n_tokens (int): Length of the sentence.
+    annotated (bool): True if entities are annotated; if not, only wrong spans are used.
     spans (Spans): Shape (n, 2): annotated entities.
     labels (Labels): Shape (n,): their labels.
-    wrong_spans (Spans): Shape (m, 2): spans that are known not to be of a label.
-    wrong_labels (Labels): Shape (m,): that label; 0: they are no entity at all.
-    unclear (Labels): Tokens of entities that do not align with the predicted Doc's: no span with them is a negative.
+    wrong_spans (Spans): Shape (m, 2): spans that are known not to have a label.
+    wrong_labels (Labels): Shape (m,): this label; 0: the span is not an entity.
+    unclear (Labels): Tokens of entities that cannot be aligned to the predicted Doc; spans with them are not sampled.
     doc (Doc): The predicted Doc, for the oracle.
     """
 
@@ -47,17 +47,17 @@ def read_target(
     incorrect_spans_key: Optional[str] = None,
     max_width: Optional[int] = None,
 ) -> SpanTarget:
-    """Read a target off an example.
+    """Read the target of an example.
 
-    example (Example): Spans of its reference are projected onto the tokens of its predicted Doc; those that do not
-        align, or are too wide, take no part.
-    label_ids (Dict[str, int]): From 1 on.
-    annotated (bool): Whether the reference says anything on entities.
-    spans_key (Optional[str]): Span group to learn from; None: `doc.ents`.
-    incorrect_spans_key (Optional[str]): Span group of spans that are wrong; without a label they are no entity.
-    max_width (Optional[int]): Width of the spans that are classified, at most.
+    example (Example): Spans of its reference are projected onto the tokens of its predicted Doc; those that cannot be
+        aligned, or are too wide, are not used.
+    label_ids (Dict[str, int]): Numbers of the labels, from 1 on.
+    annotated (bool): True if the reference is annotated with entities.
+    spans_key (Optional[str]): Span group to train on; None: `doc.ents`.
+    incorrect_spans_key (Optional[str]): Span group of wrong spans; those without a label are not entities.
+    max_width (Optional[int]): Maximum width of the spans that are classified.
     RETURNS (SpanTarget): The target.
-    RAISES (KeyError): With the label as argument, for an unknown label of an entity.
+    RAISES (KeyError): If an entity has an unknown label, which is the argument of the error.
     RAISES (WeaknerError): If a span has several labels.
     """
     reference = example.reference
@@ -71,9 +71,9 @@ def read_target(
     for _, _, label in found:
         label_ids[label]  # all must be known
     wrong = project(example, span_group(reference, incorrect_spans_key), max_width)
-    # That a span is not of a label which the component does not know is no news.
+    # Wrong spans with labels that the component does not have carry no information.
     wrong = [(start, end, label) for start, end, label in wrong if not label or label in label_ids]
-    # What is known to be wrong is not learned as right.
+    # Entities that are known to be wrong are not targets.
     refuted = {*wrong, *((start, end, label) for start, end, none in wrong if not none for label in label_ids)}
     found = [entity for entity in found if entity not in refuted]
     spans = [(start, end) for start, end, _ in found]

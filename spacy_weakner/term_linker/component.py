@@ -20,9 +20,9 @@ from .index import Candidate, TermIndex, compared_form
 
 # Precision 85 % on 50 abstracts of BC5CDR (docs/evidence/ids.md).
 DEFAULT_THRESHOLD = 0.7
-# Mentions whose candidates are remembered.
+# Maximum number of mentions in the cache of candidates.
 CAPACITY = 100_000
-# Entities with ids from which on a threshold is fitted.
+# Minimum number of gold entities with ids to fit a threshold.
 MIN_LINKS = 20
 
 
@@ -35,24 +35,23 @@ MIN_LINKS = 20
 def make_term_linker(
     nlp: Language, name: str, threshold: Optional[float], n_candidates: int, overwrite: bool
 ) -> "TermLinker":
-    """Create a `TermLinker` component."""
+    """Create the component with the settings of `TermLinker`."""
     return TermLinker(name, lang=nlp.lang or "xx", threshold=threshold, n_candidates=n_candidates, overwrite=overwrite)
 
 
 class TermLinker(BatchPipe):
-    """Give entities the ids of the nearest terms: the best one as `ent.kb_id_`, where it is near enough, and
-    all candidates as `ent._.weakner_ids`, lists of an id and its score.
+    """A component that assigns ids of the most similar terms to entities: the best id as `ent.kb_id_`, if its score
+    reaches the threshold, and all candidates as `ent._.weakner_ids`, lists of an id and its score.
 
-    An entity is compared with the terms of its label: first as it is, without case, punctuation and plural, then by its
-    character 3-grams. The short form of an abbreviation that the Doc defines is looked up by its long form. Of ids that
-    are equally near, those come first that another entity of the Doc has for certain, then those that come first in the
-    list.
+    An entity is compared with the terms of its label, ignoring case, punctuation and plural: first for equality, then
+    by character 3-grams. The short form of an abbreviation that the Doc defines is looked up by its long form. Of ids
+    with equal scores, those of entities of the Doc with a certain id come first, then those that are first in the list.
 
     name (str): Name of the component.
     lang (str): Code of the language.
-    threshold (Optional[float]): Score from which on an id is given, in 0..1; below it `ent.kb_id_` stays empty. None:
-        fitted in `initialize` on gold entities that have ids, for the best F1 of the links; 0.7 if fewer than 20 have.
-    n_candidates (int): Terms that are looked at per entity.
+    threshold (Optional[float]): Minimum score of an id, in [0, 1]; otherwise `ent.kb_id_` is empty. None: fitted in
+        `initialize` on gold entities with ids for the best F1 of the links; 0.7 if there are fewer than 20.
+    n_candidates (int): Number of terms to compare with an entity.
     overwrite (bool): False: entities that have an id keep it.
     RAISES (WeaknerError): If a setting is out of range.
     """
@@ -81,7 +80,7 @@ class TermLinker(BatchPipe):
 
     @property
     def labels(self) -> Tuple[str, ...]:
-        """The labels of the terms, sorted."""
+        """RETURNS (Tuple[str, ...]): The labels of the terms, sorted."""
         return tuple(sorted(self._indices))
 
     def initialize(
@@ -91,12 +90,12 @@ class TermLinker(BatchPipe):
         nlp: Optional[Language] = None,
         terms: Optional[TermSource] = None,
     ) -> None:
-        """Read the terms, in place of any from before, and fit the threshold if it is None.
+        """Read the terms, replacing earlier ones, and fit the threshold if it is None.
 
         get_examples (Optional[Callable[[], Iterable[Example]]]): Examples; reference entities with ids are used.
-        nlp (Optional[Language]): The pipeline; its language decides how case is ignored.
-        terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or what the
-            `gazetteer_ruler` takes. Those without an id are passed over.
+        nlp (Optional[Language]): The pipeline; its language determines how case is ignored.
+        terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or terms in a form that
+            the `gazetteer_ruler` accepts. Terms without an id are ignored.
         RAISES (WeaknerError): If no term has an id.
         """
         if nlp is not None:
@@ -119,11 +118,11 @@ class TermLinker(BatchPipe):
         self._fitted = self._fit(get_examples() if get_examples is not None else ())
 
     def preferred_name(self, identifier: str) -> str:
-        """Preferred name of an id: the first that the list gives, or else its first term; empty if no term has it."""
+        """Return the preferred name of an id: the first one in the list, else its first term; "" for an unknown id."""
         return self._names.get(identifier, "")
 
     def _fit(self, examples: Iterable[Example]) -> float:
-        """The threshold with which the links of gold entities have the best F1."""
+        """Find the threshold with the best F1 for the links of gold entities."""
         scored: List[Tuple[float, bool]] = []
         n_linked = 0
         for example in examples:
@@ -155,7 +154,7 @@ class TermLinker(BatchPipe):
         known = self._look_up({key for some in keys for key in some})
         for doc, ents, keys_of_doc in zip(docs, wanted, keys, strict=True):
             found = [known[key] for key in keys_of_doc]
-            # Ids that the document names for certain.
+            # Ids that the document contains with certainty.
             certain = {ent.kb_id_ for ent in doc.ents if ent.kb_id_}
             certain |= {some[0].id for some in found if [candidate.score for candidate in some].count(1.0) == 1}
             for ent, some in zip(ents, found, strict=True):
@@ -166,7 +165,7 @@ class TermLinker(BatchPipe):
                     token.ent_kb_id_ = identifier
 
     def _look_up(self, keys: Set[Tuple[str, str]]) -> Dict[Tuple[str, str], List[Candidate]]:
-        """The candidates of labels and compared forms, all of a batch together, which is faster than one by one."""
+        """Look up the candidates for labels and compared forms, a whole batch at once for speed."""
         known = self._known
         if len(known) > CAPACITY:
             known = self._known = {}
@@ -181,7 +180,7 @@ class TermLinker(BatchPipe):
         return known
 
     def _keys(self, doc: Doc, ents: Sequence[Span]) -> List[Tuple[str, str]]:
-        """Label and compared form of entities; of short forms, those of what they stand for."""
+        """Return label and compared form of each entity; for short forms, those of the long form."""
         long: Dict[Tuple[str, ...], str] = {}
         there = [Definition((a, b), (c, d)) for a, b, c, d in get_definitions(doc)] if ents else []
         for definition in there or (find_definitions(doc) if ents else ()):
@@ -209,12 +208,12 @@ class TermLinker(BatchPipe):
         util.to_disk(path, writers, exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "TermLinker":
-        """Load what `to_bytes` gave; damaged data are an error."""
+        """Load the output of `to_bytes`; raises an error if it is damaged."""
         util.from_bytes(bytes_data, {"cfg": self._load_cfg, "index": self._load_index}, exclude)
         return self
 
     def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "TermLinker":
-        """Load what `to_disk` wrote; missing and damaged files are an error."""
+        """Load the output of `to_disk`; raises an error if a file is missing or damaged."""
         readers: Dict[str, Callable[[Path], Any]] = {
             "cfg": lambda p: self._load_cfg(existing(p).read_bytes()),
             "index": lambda p: self._load_index(existing(p).read_bytes()),

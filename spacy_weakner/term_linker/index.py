@@ -1,5 +1,5 @@
-"""The terms of a list that are nearest to a mention: by the cosine of TF-IDF weights of their character 3-grams, as in
-scispaCy's candidate generator."""
+"""Finds the terms of a list that are most similar to a mention, by the cosine of the TF-IDF weights of their character
+3-grams, as in scispaCy's candidate generator."""
 
 import re
 from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from ..gazetteer_ruler.forms import normal_form
 
-# Hashed 3-grams; scikit-learn's own default. A 3-gram is kept as a number, so that no vocabulary has to be stored.
+# Number of hashes of 3-grams; scikit-learn's default. Hashes need no stored vocabulary.
 N_FEATURES = 2**20
-# Mentions that are compared with all terms together.
+# Number of mentions that are compared with all terms at once.
 BATCH = 64
 _GAPS = re.compile(r"[\W_]+")
 Floats1d = NDArray[numpy.float32]
@@ -19,15 +19,15 @@ Ints1d = NDArray[numpy.int32]
 
 
 class Candidate(NamedTuple):
-    """An id that a mention may have, and how near its nearest term is, in 0..1; 1: equal but for case, punctuation,
-    plural and the order of words that a comma turns round."""
+    """A possible id of a mention, with the similarity of its nearest term, in [0, 1]; 1: equal except for case,
+    punctuation, plural, and word order inverted with a comma."""
 
     id: str
     score: float
 
 
 def compared_form(text: str, lang: str) -> str:
-    """What is compared of a term or a mention: "Anemias, Hemolytic" is "hemolytic anemia"."""
+    """Normalize a term or mention for comparison: "Anemias, Hemolytic" becomes "hemolytic anemia"."""
     form = normal_form(text, lang)
     if form.count(", ") == 1:
         form = " ".join(reversed(form.split(", ")))
@@ -35,15 +35,15 @@ def compared_form(text: str, lang: str) -> str:
 
 
 def _singular(word: str) -> str:
-    # English mostly; elsewhere it is the same loss of a letter on both sides.
+    # Meant for English; in other languages, terms and mentions lose the same letter.
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
 class TermIndex:
-    """Finds the terms of one label that are nearest to a mention.
+    """An index of the terms of one label that finds those most similar to a mention.
 
-    grams (n_grams,): the 3-grams that occur, as numbers, ascending; matrix, sparse (n_grams, n_forms): normalized
-    weights of the 3-grams of `forms`, each once.
+    grams: the hashes of all 3-grams, ascending, shape (n_grams,); matrix: the normalized weights of the 3-grams in the
+    unique `forms`, sparse, shape (n_grams, n_forms).
     """
 
     def __init__(self, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], grams: Ints1d, matrix: Any) -> None:
@@ -55,7 +55,7 @@ class TermIndex:
 
     @classmethod
     def build(cls, terms: Iterable[Tuple[str, str]], lang: str) -> "TermIndex":
-        """Make the index of terms with their ids; terms of punctuation alone are left out."""
+        """Build the index of terms with their ids; terms of only punctuation are left out."""
         from scipy.sparse import csr_matrix
 
         ids: Dict[str, Dict[str, None]] = {}
@@ -74,7 +74,7 @@ class TermIndex:
         return list(self.numbers)
 
     def nearest(self, mentions: Sequence[str], limit: int) -> List[List[Candidate]]:
-        """The terms nearest to each mention (a compared form), the best first; equally near ones in the order of the
+        """Find the terms most similar to each mention (a compared form), the best first; ties keep the order of the
         list."""
         from scipy.sparse import csr_matrix
 
@@ -87,7 +87,7 @@ class TermIndex:
             columns = numpy.searchsorted(self.grams[:-1], counts.indices)
             is_known = self.grams[columns] == counts.indices
             _weight(counts, len(self.ids), self._frequencies[columns] * is_known)
-            # A 3-gram that no term has makes a mention longer, and no term nearer.
+            # A 3-gram that is in no term adds to the norm of a mention, but not to the similarity of any term.
             known = csr_matrix((counts.data * is_known, columns, counts.indptr), shape=(len(some), len(self.grams)))
             scores = known @ self.matrix
             for row, mention in enumerate(some):
@@ -97,13 +97,13 @@ class TermIndex:
 
     def _candidates(self, mention: str, numbers: Ints1d, scores: Floats1d, limit: int) -> List[Candidate]:
         if len(scores) > limit:
-            # Of equally near ones, those that stand first in the list.
+            # Ties keep the order of the list.
             best = numpy.lexsort((numbers, -scores))[:limit]
             numbers, scores = numbers[best], scores[best]
         equal = self.numbers.get(mention)
         scored = [(1.0 if n == equal else min(float(s), 1.0), n) for n, s in zip(numbers, scores, strict=True)]
         if equal is not None and equal not in numbers:
-            scored.append((1.0, equal))  # words of one or two characters have no 3-grams of their own
+            scored.append((1.0, equal))  # cut off above, among terms with the same 3-grams in another order
         ids: Dict[str, float] = {}
         for score, number in sorted(scored, key=lambda item: (-item[0], item[1] != equal, item[1])):
             for identifier in self.ids[number]:
@@ -113,14 +113,14 @@ class TermIndex:
     # Storage
 
     def to_arrays(self) -> Dict[str, NDArray[Any]]:
-        """The numbers of the index, as `from_parts` takes them."""
+        """Return the arrays of the index for `from_parts`."""
         return {"grams": self.grams, **{name: getattr(self.matrix, name) for name in ("data", "indices", "indptr")}}
 
     @classmethod
     def from_parts(
         cls, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], arrays: Dict[str, NDArray[Any]]
     ) -> "TermIndex":
-        """Put a stored index together. Raises `ValueError` if its parts do not fit."""
+        """Make an index from stored parts. Raises `ValueError` if they do not fit each other."""
         from scipy.sparse import csr_matrix
 
         shape = (len(arrays["grams"]), len(forms))
@@ -132,7 +132,7 @@ class TermIndex:
 
 
 def _counts(forms: Sequence[str]) -> Any:
-    """How often each form has each 3-gram of its words: sparse, shape (n_forms, N_FEATURES)."""
+    """Count the 3-grams of the words of each form: sparse, shape (n_forms, N_FEATURES)."""
     from scipy.sparse import csr_matrix
     from sklearn.feature_extraction.text import HashingVectorizer
 
@@ -151,8 +151,8 @@ def _counts(forms: Sequence[str]) -> Any:
 
 
 def _weight(counts: Any, n_forms: int, frequencies: Any) -> None:
-    """Turn counts into normalized weights. The inverse document frequencies, of 3-grams that so many of the forms have,
-    one for each count, are smoothed as scikit-learn does it."""
+    """Turn counts into normalized TF-IDF weights, in place. `frequencies` has the document frequency of each count's
+    3-gram; inverse frequencies are smoothed as in scikit-learn."""
     from sklearn.preprocessing import normalize
 
     counts.data *= (numpy.log((1 + n_forms) / (1 + frequencies)) + 1).astype("float32")

@@ -27,11 +27,11 @@ from .objective import Augmented, Objective, TokenBatch
 
 
 class TokenTarget(NamedTuple):
-    """What one sentence is trained on.
+    """The target of one sentence.
 
     rows (Array): One row per token; see `Objective.encode`.
-    augmented (bool): Whether an augmented form of it is in the batch.
-    teacher (Optional[Array]): Shape (n_tokens, n_tags): outputs of the teacher; None if there is none.
+    augmented (bool): True if the batch has an augmented form of the sentence.
+    teacher (Optional[Array]): Shape (n_tokens, n_tags): outputs of the teacher, if there is one.
     """
 
     rows: Array
@@ -40,24 +40,24 @@ class TokenTarget(NamedTuple):
 
 
 class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[TokenTarget]):
-    """Classify tokens by two heads, whether a token belongs to an entity and which tag it has if it does, and write the
-    entities to `doc.ents`.
+    """A component that classifies tokens with two heads (whether a token belongs to an entity, and which tag it has if
+    so), and writes the entities to `doc.ents`.
 
-    Every token gets its best tag by itself; under the scheme "IO" adjacent entities of one label become one.
-    `ent._.weakner_score` is the probability that all tokens of the entity have their tags, the product of theirs.
+    The best tag of each token is chosen independently; with the scheme "IO", adjacent entities of one label are merged.
+    `ent._.weakner_score` is the product of the probabilities of the tags of the entity's tokens.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[List[Doc], List[Floats2d]]): The classifier, e.g. `spacy_weakner.TokenClassifier.v1`.
     name (str): Name of the component in the pipeline.
-    objective (Objective): What to learn, e.g. `spacy_weakner.HardLabels.v1` or `spacy_weakner.NoiseRobustLearning.v1`.
+    objective (Objective): The training objective, e.g. `spacy_weakner.HardLabels.v1` or
+        `spacy_weakner.NoiseRobustLearning.v1`.
     scheme (str): Tag scheme: "IO", "BIO" or "IOBES".
     head_learn_rate (float): Factor on the learning rate of the heads.
-    overwrite (bool): Whether to replace entities that stand in `doc.ents` already.
-    annotate_ents (bool): Write `doc.ents`. If not, what it finds goes to the span group `pred:<name>` alone, with its
-        probabilities, for a component that decides about it.
+    overwrite (bool): Whether to replace existing entities in `doc.ents`.
+    annotate_ents (bool): Write `doc.ents`. If False, predictions are written only to the span group `pred:<name>`, with
+        their probabilities, for another component that selects from them.
     scorer (Optional[Callable]): The scoring method.
-    RAISES (WeaknerError): For an unknown scheme, or an objective that needs an encoder of the component's own if there
-        is none.
+    RAISES (WeaknerError): If the scheme is unknown, or the objective needs an encoder of the component's own.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
     ) -> None:
         super().__init__(vocab, model, name, head_learn_rate=head_learn_rate, overwrite=overwrite, scorer=scorer)
         self.annotate_ents = annotate_ents
-        self.tag_scheme = make_scheme(scheme, ()).name  # which refuses an unknown one
+        self.tag_scheme = make_scheme(scheme, ()).name  # raises an error for an unknown scheme
         if objective.uses_teacher or objective.uses_augmented:
             require_own_encoder(name, model)
         self.objective = objective
@@ -89,16 +89,16 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
     # Training
 
     def example_labels(self, example: Example) -> Iterable[str]:
-        """The labels in what the objective learns from of an example."""
+        """Return the labels in the annotation that the objective uses."""
         return self.objective.labels(example.reference)
 
     def encode_target(self, example: Example) -> TokenTarget:
-        """What the objective learns from of an example; see its `encode`."""
+        """Return the target of an example for the objective; see its `encode`."""
         augmented = self.objective.uses_augmented and get_augmented(example.reference) is not None
         return TokenTarget(self.objective.encode(example, self.scheme), augmented)
 
     def forward_loss(self, batch: TrainingBatch[TokenTarget]) -> Loss:
-        """The objective on all tokens of the batch, and on those of augmented forms."""
+        """Compute the objective on all tokens of the batch and of augmented sentences."""
         targets, used = self.taught(batch), [target.augmented for target in batch.targets]
         outputs, backprop = self.begin_update(batch, [_augmented_doc(eg) for eg in compress(batch.examples, used)])
         ops: Any = self.model.ops
@@ -120,7 +120,7 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         outputs = numpy.concatenate(self.token_outputs([eg.predicted for eg in used], outputs=known))
         tags = numpy.concatenate([self.scheme.from_example(eg) for eg in used])
         rows = numpy.flatnonzero(tags != MISSING)
-        if not len(rows):  # what is annotated does not align
+        if not len(rows):  # the annotation cannot be aligned
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: -float(read_scores(outputs, temperature, self.bias).joint()[rows, tags[rows]].mean())
 
@@ -148,7 +148,7 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
     # Prediction
 
     def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
-        """The best tag of every token, and the probabilities of the entities that they make."""
+        """Find the best tag of every token, the entities, and their probabilities."""
         bias = self.bias if bias is None else bias
         scores: Any = numpy.concatenate(outputs)  # type: ignore[arg-type]
         joint = read_scores(scores, bias=bias).joint()
@@ -158,13 +158,13 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         spans = self.scheme.decode_all(numpy.split(tags, begins[1:-1]))
         cooled = read_scores(scores, self.temperature, bias).joint()[numpy.arange(len(tags)), tags]
         places = spans[:, 1:3] + begins[spans[:, 0], None]
-        # The sums from each start to its end are every second one.
+        # Every second sum is that of an entity, from its start to its end.
         sums = numpy.add.reduceat(numpy.append(cooled, 0.0), places.reshape(-1))[::2]
         return make_predictions(len(docs), spans, self.labels, numpy.exp(sums))
 
     def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
-        """The best tags of every Doc, with the sum of their log-probabilities before and after calibration, and the
-        distribution over the tags of every token.
+        """Return the best tags of every Doc, with the sum of their log-probabilities before and after calibration, and
+        the distribution over the tags of every token.
 
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[TagScores]): One pair per Doc; the empty Doc has score 0 and log-probability 0.
@@ -182,7 +182,7 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
 
 
 def _concatenate(targets: List[TokenTarget]) -> Tuple[Array, Optional[Array]]:
-    """What all tokens learn, and the outputs of the teacher."""
+    """Concatenate targets, and the outputs of the teacher, over sentences."""
     outputs = [target.teacher for target in targets if target.teacher is not None]
     return numpy.concatenate([target.rows for target in targets]), numpy.concatenate(outputs) if outputs else None
 
@@ -202,5 +202,5 @@ def _augmented_doc(example: Example) -> Doc:
 )
 @takes_settings_of(TokenNer)
 def make_token_ner(nlp: Language, name: str, **settings: Any) -> TokenNer:
-    """Create the component; the settings are those of `TokenNer`."""
+    """Create the component with the settings of `TokenNer`."""
     return TokenNer(nlp.vocab, name=name, **settings)

@@ -1,7 +1,7 @@
-"""From the outputs of a token classifier to probabilities, and back with gradients (Meng et al. 2021, Appendix C).
+"""Probabilities from the outputs of a token classifier, and their gradients (Meng et al. 2021, Appendix C).
 
-Of every token the model gives one score b, whether it belongs to an entity, and one score z_k for each tag but "O",
-given that it does:
+For every token, the model returns a score b for being in an entity, and a score z_k for each tag except "O", given that
+the token is in an entity:
 
     s = sigmoid(b)        P(O) = 1 - s        P(k) = s softmax(z)_k
 """
@@ -16,8 +16,8 @@ from ..losses import Array, log_softmax, log_softmax_gradient
 class TokenScores(NamedTuple):
     """Log-probabilities of some tokens.
 
-    entity (Array): Shape (n_tokens, 2): that a token is "O", and that it belongs to an entity.
-    types (Array): Shape (n_tokens, n_tags - 1): of the tags but "O", given that it belongs to an entity.
+    entity (Array): Shape (n_tokens, 2): of "O", and of being in an entity.
+    types (Array): Shape (n_tokens, n_tags - 1): of the tags except "O", given that a token is in an entity.
     """
 
     entity: Array
@@ -28,7 +28,7 @@ class TokenScores(NamedTuple):
         return numpy.concatenate([self.entity[:, :1], self.entity[:, 1:] + self.types], axis=1)
 
     def gradient(self, entity: Array, types: Array) -> Array:
-        """Take gradients back to the outputs of the model.
+        """Backpropagate gradients to the outputs of the model.
 
         entity (Array): Gradient with respect to `entity`.
         types (Array): Gradient with respect to `types`.
@@ -38,22 +38,22 @@ class TokenScores(NamedTuple):
         return numpy.concatenate([d_entity, log_softmax_gradient(self.types, types)], axis=1)
 
     def joint_gradient(self, joint: Array) -> Array:
-        """Take a gradient with respect to the log-probabilities of all tags back to the outputs of the model.
+        """Backpropagate a gradient with respect to the log-probabilities of all tags to the outputs of the model.
 
-        joint (Array): Shape (n_tokens, n_tags).
-        RETURNS (Array): Same shape.
+        joint (Array): The gradient, shape (n_tokens, n_tags).
+        RETURNS (Array): Gradient of the outputs, of the same shape.
         """
         entity = numpy.stack([joint[:, 0], joint[:, 1:].sum(axis=1)], axis=1)
         return self.gradient(entity, joint[:, 1:])
 
 
 def read_scores(outputs: Array, temperature: float = 1.0, bias: float = 0.0) -> TokenScores:
-    """Log-probabilities of some tokens.
+    """Compute log-probabilities of some tokens.
 
     outputs (Array): Shape (n_tokens, n_tags), on the host: b, then z.
-    temperature (float): Divides them.
-    bias (float): Added to the score of "O": what b loses.
-    RETURNS (TokenScores): In float64.
+    temperature (float): Divisor of the outputs.
+    bias (float): Added to the score of "O", that is, subtracted from b.
+    RETURNS (TokenScores): The log-probabilities, in float64.
     """
     outputs = numpy.asarray(outputs, dtype="float64")
     binary = outputs[:, :1] - bias

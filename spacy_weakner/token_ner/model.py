@@ -13,15 +13,15 @@ def build_token_classifier(
     tok2vec: Model[List[Doc], List[Floats2d]],
     nO: Optional[int] = None,
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Build a classifier of tokens with two linear heads in one layer: the first output says whether a token belongs to
-    an entity, the others which tag it has if it does (Meng et al. 2021, Appendix C; see `distribution`). Registered as
-    `spacy_weakner.TokenClassifier.v1`.
+    """Build a token classifier with two linear heads in one layer: the first output is the score for being in an
+    entity, the others are the scores of the tags for tokens in an entity (Meng et al. 2021, Appendix C; see
+    `distribution`). Registered as `spacy_weakner.TokenClassifier.v1`.
 
-    There is dropout on the token vectors; its rate is `training.dropout`.
+    Dropout is applied to the token vectors, at the rate `training.dropout`.
 
     tok2vec (Model[List[Doc], List[Floats2d]]): The encoder, or a listener to a shared one.
-    nO (Optional[int]): Number of tags, with "O"; found at initialization.
-    RETURNS (Model[List[Doc], List[Floats2d]]): Scores, per Doc (n_tokens, n_tags).
+    nO (Optional[int]): Number of tags, including "O"; inferred at initialization.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Scores of each Doc, shape (n_tokens, n_tags).
     """
     head: Model[Any, Any] = with_array(chain(Dropout(), Linear(nO=nO)))
     return encoder_and_head("token_classifier", tok2vec, head)

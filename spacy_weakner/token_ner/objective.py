@@ -1,4 +1,4 @@
-"""What a token classifier is trained on: the form that all objectives have."""
+"""Training objectives of a token classifier, and their protocol."""
 
 from dataclasses import dataclass
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Protocol, Set, Tuple, runtime_checkable
@@ -14,10 +14,10 @@ from .distribution import read_scores
 
 
 class Augmented(NamedTuple):
-    """What the model says of augmented sentences.
+    """The model's outputs for augmented sentences.
 
-    outputs (Array): Shape (n, n_tags): its outputs.
-    tokens (NDArray[numpy.int64]): Shape (n,): the tokens of the batch that they are another form of.
+    outputs (Array): The outputs, shape (n, n_tags).
+    tokens (NDArray[numpy.int64]): Shape (n,): the original token in the batch of each augmented token.
     """
 
     outputs: Array
@@ -25,12 +25,12 @@ class Augmented(NamedTuple):
 
 
 class TokenBatch(NamedTuple):
-    """The tokens of a batch, one sentence after the other.
+    """The concatenated tokens of a batch.
 
     outputs (Array): Shape (n_tokens, n_tags): outputs of the model; see `distribution`.
-    targets (Array): n_tokens rows, as `Objective.encode` made them.
+    targets (Array): n_tokens rows from `Objective.encode`.
     teacher (Optional[Array]): Shape (n_tokens, n_tags): outputs of the teacher; None if there is none yet.
-    augmented (Optional[Augmented]): What the model says of their augmented forms.
+    augmented (Optional[Augmented]): Outputs of the model for augmented sentences.
     """
 
     outputs: Array
@@ -43,8 +43,8 @@ class TokenGradient(NamedTuple):
     """Value and gradient of an objective.
 
     loss (float): Sum over tokens.
-    outputs (Array): Its gradient, shape (n_tokens, n_tags).
-    augmented (Optional[Array]): That with respect to `Augmented.outputs`.
+    outputs (Array): Gradient with respect to the outputs, shape (n_tokens, n_tags).
+    augmented (Optional[Array]): Gradient with respect to `Augmented.outputs`.
     """
 
     loss: float
@@ -54,78 +54,78 @@ class TokenGradient(NamedTuple):
 
 @runtime_checkable
 class Objective(Protocol):
-    """What to learn from a sentence, and how."""
+    """A training objective: the targets of a sentence, and the loss."""
 
     @property
     def uses_teacher(self) -> bool:
-        """Whether it wants to know what an earlier state of the model says, which the training clock renews."""
+        """RETURNS (bool): True if it uses a teacher: an earlier state of the model, renewed by the training clock."""
 
     @property
     def teacher_at_start(self) -> bool:
-        """Whether there has to be a teacher from the first update on; if not, it comes after the first interval."""
+        """RETURNS (bool): True if it needs a teacher from the first update on, not only after the first interval."""
 
     @property
     def uses_augmented(self) -> bool:
-        """Whether it learns from augmented sentences, where there are any."""
+        """RETURNS (bool): True if it uses augmented sentences."""
 
     def labels(self, doc: Doc) -> Iterable[str]:
-        """RETURNS (Iterable[str]): The entity labels in what it learns from of an annotated Doc."""
+        """RETURNS (Iterable[str]): The entity labels in the annotation of a Doc that the objective uses."""
 
     def encode(self, example: Example, scheme: TagScheme) -> Array:
-        """Read what is to be learned off an example.
+        """Read the target of an example.
 
-        example (Example): Its reference carries the annotation; the target is on the tokens of the predicted Doc.
+        example (Example): Its reference has the annotation; the target is aligned to the tokens of the predicted Doc.
         scheme (TagScheme): The tags of the component.
         RETURNS (Array): One row per token.
-        RAISES (KeyError): With the label as argument, for an entity label that the scheme does not have.
+        RAISES (KeyError): If the scheme lacks an entity label, which is the argument of the error.
         """
 
     def reset(self) -> None:
-        """Another training begins: forget what was seen of a corpus."""
+        """Remove the state of an earlier training."""
 
     def renew(self, batches: Iterator[Tuple[Array, Array]]) -> None:
-        """Look at the whole corpus with the eyes of a new teacher.
+        """Process the predictions of a new teacher for the whole corpus.
 
-        batches (Iterator[Tuple[Array, Array]]): Targets and outputs of the teacher, by and by.
+        batches (Iterator[Tuple[Array, Array]]): Targets and outputs of the teacher, batch by batch.
         """
 
     def __call__(self, batch: TokenBatch) -> TokenGradient:
         """Compute the loss.
 
         batch (TokenBatch): The tokens.
-        RETURNS (TokenGradient): Loss and gradient; zero where there is nothing to learn.
+        RETURNS (TokenGradient): Loss and gradient; zero without targets.
         """
 
 
 class NoTeacher:
-    """What objectives are that need no teacher."""
+    """Mixin for objectives that need no teacher."""
 
     uses_teacher = False
     teacher_at_start = False
     uses_augmented = False
 
     def reset(self) -> None:
-        """There is nothing to forget."""
+        """Do nothing."""
 
     def renew(self, batches: Iterator[Tuple[Array, Array]]) -> None:
-        """Nothing is renewed."""
+        """Do nothing."""
 
 
 def one_hot(indices: Any, n: int) -> Array:
-    """Hard labels as probabilities, shape (n_tokens, n), float64."""
+    """Encode hard labels as probabilities, shape (n_tokens, n), float64."""
     return (numpy.asarray(indices)[:, None] == numpy.arange(n)).astype("float64")
 
 
 @dataclass
 class HardLabels(NoTeacher):
-    """Each of the two heads learns its part of a tag: whether a token belongs to an entity and, if it does, which tag
-    it has. Missing tags teach nothing.
+    """An objective on hard labels, in which each of the two heads learns its part of a tag: whether a token belongs to
+    an entity and, if so, which tag it has. Missing tags have no loss.
 
         L = sum_i loss(1 - s_i or s_i) + sum_{i in entities} loss(softmax(z_i)_{y_i})
 
-    loss (ProbabilityLoss): For example `spacy_weakner.CategoricalCrossentropy.v1`. (Under cross-entropy the sum is that
-        of the joint distribution; under others the two are bounded each for itself, as in the authors' code.)
-    whole_tag (bool): Apply the loss to the probability of the whole tag instead, as the paper writes it:
+    loss (ProbabilityLoss): For example `spacy_weakner.CategoricalCrossentropy.v1`. (For cross-entropy, the sum equals
+        the loss of the joint distribution; other losses are bounded for each head, as in the authors' code.)
+    whole_tag (bool): Apply the loss to the probability of the whole tag instead, as in the paper:
         L = sum_i loss(P_i(y_i)).
     """
 
@@ -146,14 +146,14 @@ class HardLabels(NoTeacher):
 def hard_label_loss(
     loss: ProbabilityLoss, outputs: Array, tags: Array, used: BoolMask, whole_tag: bool = False
 ) -> TokenGradient:
-    """The loss of both heads.
+    """Compute the loss of both heads.
 
-    loss (ProbabilityLoss): The loss of each.
+    loss (ProbabilityLoss): The loss of each head.
     outputs (Array): Shape (n_tokens, n_tags): outputs of the model.
     tags (Array): Shape (n_tokens,): tag ids.
-    used (BoolMask): Tokens that teach anything.
-    whole_tag (bool): Take the loss of the whole tag.
-    RETURNS (TokenGradient): Summed over tokens.
+    used (BoolMask): Mask of the tokens with a loss.
+    whole_tag (bool): Apply the loss to the whole tag.
+    RETURNS (TokenGradient): Loss and gradient, summed over tokens.
     """
     scores = read_scores(outputs)
     if whole_tag:
@@ -183,11 +183,10 @@ class SoftLabels(NoTeacher):
 
         L = sum_i KL(q_i || P_i)
 
-    By the chain rule that is the divergence of the entity head, plus that of the tag head times q's probability of an
-    entity. Tokens about which nothing is known teach nothing. Sentences without soft labels are learned from by their
-    tags.
+    By the chain rule, this is the divergence of the entity head, plus that of the tag head times q's probability of an
+    entity. Missing tokens have no loss. For sentences without soft labels, their tags are used.
 
-    loss (Optional[ProbabilityLoss]): Another loss on the probabilities of all tags, in the place of the divergence.
+    loss (Optional[ProbabilityLoss]): A loss on the probabilities of all tags that replaces the divergence.
     """
 
     loss: Optional[ProbabilityLoss] = None

@@ -1,1 +1,1 @@
-"""Readers and callbacks for [training]."""
+"""Readers, callbacks and augmenters for training configs."""

@@ -1,4 +1,4 @@
-"""What stands before a component in training, outside of `spacy train`'s own loop."""
+"""Runs the components before another one in training, outside of the loop of `spacy train`."""
 
 from typing import Iterable, Iterator
 
@@ -10,11 +10,11 @@ BATCH_SIZE = 256
 
 
 def annotated(nlp: Language, name: str, examples: Iterable[Example]) -> Iterator[Example]:
-    """Run the components over the predicted Docs that write what a component reads, as `spacy train` does in updates:
-    those of `training.annotating_components` that stand before it."""
+    """Run components on the predicted Docs, as `spacy train` does in updates: those of `training.annotating_components`
+    that precede the component `name`, which may use their annotations."""
     wanted = nlp.config.get("training", {}).get("annotating_components", ())
     before = nlp.component_names[: nlp.component_names.index(name)]
-    # Those that come from another pipeline are disabled while a pipeline is initialized.
+    # `nlp.components` includes those sourced from another pipeline, which are disabled during initialization.
     pipes = [(other, pipe) for other, pipe in nlp.components if other in before and other in wanted]
     for batch in minibatch(examples, BATCH_SIZE):
         for other, pipe in pipes:

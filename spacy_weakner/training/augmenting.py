@@ -1,4 +1,4 @@
-"""Copies of training sentences in other case, for text without case."""
+"""Copies of training sentences in lower or upper case, for text without case."""
 
 import os
 from functools import lru_cache
@@ -20,15 +20,15 @@ from ..pipelines import TOKENIZER, load_pipeline
 
 
 class CaseCopies:
-    """Augmenter for `[corpora.train.augmenter]`: repeats some sentences in lower case, and some in capitals, so that
-    a model also works on text without case. All annotation is copied; the tokens stay the same. Sentences without an
-    upper-case letter are not repeated.
+    """An augmenter for `[corpora.train.augmenter]` that repeats some sentences in lower case, and some in upper case,
+    so that a model also works on text without case. All annotation is copied; tokens do not change. Sentences without
+    an upper-case letter are not repeated.
 
-    Which sentences are repeated depends on their text alone.
+    The choice of sentences depends only on their text.
 
     lower (float): Share of the sentences that are repeated in lower case.
-    upper (float): Share of the sentences that are repeated in capitals.
-    lists (Sequence[Path]): Pipelines of term lists, whose matches are looked up anew in each copy; those of all other
+    upper (float): Share of the sentences that are repeated in upper case.
+    lists (Sequence[Path]): Pipelines of term lists, whose matches are looked up again in each copy; those of all other
         sources are copied.
     RAISES (WeaknerError): If a share is out of range.
     """
@@ -43,11 +43,11 @@ class CaseCopies:
     def __call__(self, nlp: Language, example: Example) -> Iterator[Example]:
         """YIELDS (Example): The example, and its copies."""
         predicted, reference = example.predicted, example.reference
-        # At once: a reader may write to what it is given.
+        # Copy before yielding, since the consumer may change the example.
         pairs = [(change_case(predicted, case), self._change(reference, case)) for case in self._cases(reference)]
         yield example
         for pair in pairs:
-            # Letters may depend on their neighbors: other tokens could have another text.
+            # The case of a letter may depend on its neighbors, so other tokens could lead to another text.
             if same_tokens(predicted, reference) or pair[0].text == pair[1].text:
                 yield Example(*pair)
 
@@ -75,6 +75,6 @@ class CaseCopies:
 
 @lru_cache(maxsize=8)
 def _load(path: Path, changed: float) -> Language:
-    """The pipeline of a list as it is since `changed`. A training reads its corpus several times, with a reader each,
-    and a process trains several pipelines."""
+    """Load the pipeline of a list, modified at `changed`. It is cached, since a training has several readers of its
+    corpus, and a process may train several pipelines."""
     return load_pipeline(path, TOKENIZER)

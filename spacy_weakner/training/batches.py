@@ -1,4 +1,4 @@
-"""Components that are much faster on many Docs together than on one after the other."""
+"""The base of components that are much faster on batches of Docs than on single Docs."""
 
 from abc import abstractmethod
 from typing import Iterable, Iterator, List
@@ -9,25 +9,24 @@ from spacy.tokens import Doc
 
 
 class BatchPipe(Pipe):
-    """Base of components without gradient training that work on batches."""
+    """Base of components without gradient training that process batches."""
 
     @abstractmethod
     def annotate(self, docs: List[Doc]) -> None:
-        """Write to some Docs."""
+        """Annotate some Docs."""
 
     def __call__(self, doc: Doc) -> Doc:
-        """Write to a Doc, replacing what an earlier call wrote."""
+        """Annotate a Doc, replacing the annotation of an earlier call."""
         self.annotate([doc])
         return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 1000) -> Iterator[Doc]:
-        """Write to a stream of Docs, so many together; those that the error handler takes
-        are left out."""
+        """Annotate a stream of Docs in batches. Docs that are passed to the error handler are left out."""
         for docs in util.minibatch(stream, size=batch_size):
             try:
                 self.annotate(docs)
                 done = iter(docs)
             except Exception:
-                # Once more, one by one: the error handler gets those that fail, the others pass.
+                # Process the Docs again, one by one: the error handler gets those that fail.
                 done = super().pipe(docs)
             yield from done

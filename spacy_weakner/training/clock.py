@@ -1,7 +1,7 @@
 """A clock for components that change with the progress of training.
 
-spaCy tells components neither how long the training will be nor gives them the corpus. This callback does both. While a
-corpus streams (`max_epochs = -1`) spaCy counts no epochs, so the length has to be given in steps.
+spaCy does not pass the length of training or the corpus to components; this callback does. If a corpus is streamed
+(`max_epochs = -1`), spaCy does not count epochs, so the length has to be given in steps.
 """
 
 import warnings
@@ -18,14 +18,14 @@ Reader = Callable[[Language], Iterable[Example]]
 
 
 class TrainingClock:
-    """Callback for `[training.before_update]`: calls the method `tick` of all components that have one with a `Tick`,
-    and at each interval the method `renew` with the corpus.
+    """A callback for `[training.before_update]` that calls the method `tick` of components, if they have one, with a
+    `Tick`, and at each interval their method `renew` with the corpus.
 
-    corpus (Optional[Reader]): Given to the components at each renewal.
+    corpus (Optional[Reader]): The corpus for renewals.
     total_steps (Optional[int]): Length of the training in steps; 0 or None if it is given in epochs.
     total_epochs (Optional[int]): Length of the training in epochs; 0 or None if it is given in steps.
     interval (int): Steps between renewals; 0: no renewals.
-    RAISES (ValueError): If the length is not given in exactly one way, or an interval comes without a corpus.
+    RAISES (ValueError): If the length is not given in exactly one way, or an interval is given without a corpus.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class TrainingClock:
         self._steps_per_epoch: Optional[float] = None
 
     def __call__(self, nlp: Language, args: Dict[str, Any]) -> None:
-        """Tick; spaCy calls this before every update."""
+        """Call `tick` and `renew` of the components; spaCy calls this method before every update."""
         step, epoch = int(args["step"]), int(args["epoch"])
         done = step / self.total_steps if self.total_steps else epoch / (self.total_epochs or 1)
         tick = Tick(step, epoch, min(1.0, done), self.interval, self._n_epochs(step, epoch))

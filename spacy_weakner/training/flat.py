@@ -65,8 +65,8 @@ class _TorchWeights(NamedTuple):
 
 
 class FlatWeights:
-    """The weights of a model, in one vector of float32 on the host; of a table of indicator features with so many rows,
-    the used ones that `rows` lists."""
+    """The weights of a model as one float32 vector on the host. `rows` maps the size of a table of indicator features
+    to its used rows; its other rows are left out."""
 
     def __init__(self, model: Model, rows: Optional[Mapping[int, Iterable[int]]] = None) -> None:
         used = {size: model.ops.asarray(list(used_rows), dtype="int64") for size, used_rows in (rows or {}).items()}

@@ -1,7 +1,7 @@
-"""Train a component to the minimum of its loss, before `spacy train` makes its first update.
+"""Trains a component to the minimum of its loss, before the first update of `spacy train`.
 
-For models with few weights that matter, above all a CRF on indicator features: it takes seconds, needs no learning
-rate, and gives the one set of weights at which the penalized loss is lowest.
+For models with few relevant weights, above all a CRF on indicator features: it takes seconds, needs no learning rate,
+and finds the unique weights that minimize the penalized loss.
 """
 
 import time
@@ -27,36 +27,36 @@ from .annotating import annotated
 from .flat import FlatWeights, Vector
 
 Reader = Callable[[Language], Iterable[Example]]
-# Size of the batches that one evaluation goes through.
+# Size of the batches in an evaluation.
 PADDED_TOKENS = 4000
-# Updates that the curvature is estimated from.
+# Number of updates from which the curvature is estimated.
 HISTORY = 8
-# Evaluations in one iteration at most; nearly all need one.
+# Maximum number of evaluations in an iteration; nearly all iterations need one.
 MAX_EVALUATIONS = 25
-# Iterations in which the loss has to fall by the tolerance.
+# Number of iterations in which the loss has to decrease by the tolerance.
 PERIOD = 10
 _NONE: NDArray[numpy.int64] = numpy.zeros(0, dtype="int64")
 
 
 class LBFGS:
-    """Callback for `[initialize.after_init]`: minimizes
+    """A callback for `[initialize.after_init]` that minimizes
 
         sum of the loss over all sentences + l2 / 2 * |w - w_0|^2
 
-    over all weights w of a component, encoder and all, where w_0 are those it begins with, by L-BFGS with a line search
-    for the strong Wolfe conditions (Nocedal and Wright 2006). Nothing is random in it: there is no dropout (an encoder
-    of PyTorch with its own drops the same at every evaluation), and losses that draw negatives draw the same ones (but
-    for a weighted sampler, whose choice depends on the weights).
+    over all weights w of a component, including its encoder, where w_0 are the initial weights, by L-BFGS with a line
+    search for the strong Wolfe conditions (Nocedal and Wright 2006). It is deterministic: there is no dropout (an
+    encoder in PyTorch with its own dropout uses the same mask in every evaluation), and losses that sample negatives
+    sample the same ones (except with a weighted sampler, whose choice depends on the weights).
 
-    Training has nothing left to do then: `training.max_steps = 1` with a learning rate of 0 evaluates and saves.
+    No further training is needed: `training.max_steps = 1` with a learning rate of 0 evaluates and saves.
 
     corpus (Reader): The sentences; kept in memory with their features, about 100 bytes per token.
-    l2 (float): Weight of the pull towards the first weights.
-    max_iterations (int): Iterations at most.
-    tolerance (float): Stop where ten iterations lowered the sum by no more than this share of it.
-    component (Optional[str]): Name of the component; None: the only one of the pipeline that can be trained so.
-    max_examples (int): A corpus with more sentences than this is refused, since it may repeat itself for ever.
-    RAISES (WeaknerError): For settings out of range.
+    l2 (float): L2 penalty of the distance from the initial weights.
+    max_iterations (int): Maximum number of iterations.
+    tolerance (float): Stop if ten iterations reduce the sum by at most this share of it.
+    component (Optional[str]): Name of the component; None: the only one in the pipeline that this package trains.
+    max_examples (int): Raise an error if the corpus has more sentences, since it may be infinite.
+    RAISES (WeaknerError): If a setting is out of range.
     """
 
     def __init__(
@@ -112,8 +112,8 @@ class LBFGS:
 
 
 class Objective:
-    """The penalized loss of a component as a function of all its weights: `l2` pulls them to what they are now. The
-    component has the weights of the last evaluation."""
+    """The penalized loss of a component as a function of all its weights; `l2` penalizes the distance from the current
+    ones. The component keeps the weights of the last evaluation."""
 
     def __init__(self, pipe: TrainableHead, batches: List[TrainingBatch[Any]], l2: float) -> None:
         import torch
@@ -126,32 +126,32 @@ class Objective:
         self._states = numpy.random.get_state(), torch.get_rng_state()
 
     def __call__(self, values: Vector) -> Tuple[float, Vector]:
-        """The value at these weights, and its gradient."""
+        """Compute the objective at some weights, and its gradient."""
         import torch
 
         pipe, total = self.pipe, 0.0
         self.weights.write(values)
         self.weights.clear_gradient()
-        # Losses and layers draw from global generators: always the same, or this would be no function of the weights.
+        # Losses and layers use global random generators. Reset them, so that this is a function of the weights.
         numpy.random.set_state(self._states[0])
         torch.set_rng_state(self._states[1])
         for batch in self.batches:
             loss, backprop = pipe.forward_loss(batch)
             pipe.check_loss(loss)
             backprop()
-            total += loss * batch.n_sentences  # heads report the mean, and differentiate the sum
+            total += loss * batch.n_sentences  # heads return the mean, and backpropagate the gradient of the sum
         away = values - self.start
         total += self.l2 / 2 * float(away @ away)
         return total, self.weights.read_gradient() + self.l2 * away
 
 
 def minimize(objective: Objective, max_iterations: int, tolerance: float) -> Tuple[float, float, int]:
-    """Find the weights at which an objective is lowest, and leave the component with them: its value at the start and
-    at the end, and the number of iterations."""
+    """Minimize an objective, and set the component's weights to the minimum. Returns the initial and the final value,
+    and the number of iterations."""
     import torch
 
     point = torch.from_numpy(objective.start.copy()).requires_grad_()
-    # Its own stopping rules know no scale of the loss; the loop has others.
+    # Its own stopping rules are absolute, and disabled; the loop below has relative ones.
     optimizer = torch.optim.LBFGS(
         [point],
         max_iter=1,
@@ -165,7 +165,7 @@ def minimize(objective: Objective, max_iterations: int, tolerance: float) -> Tup
 
     def evaluate() -> Any:
         values = point.detach().numpy()
-        # Every step begins with the point that the one before ended with.
+        # Every step begins at the point where the one before ended: do not evaluate it again.
         if not last or not numpy.array_equal(values, last[0]):
             last[:] = [values.copy(), *objective(values)]
         point.grad = torch.from_numpy(last[2].copy())
@@ -187,8 +187,8 @@ def minimize(objective: Objective, max_iterations: int, tolerance: float) -> Tup
 
 
 def _used_rows(pipe: TrainableHead, batches: List[TrainingBatch[Any]]) -> Dict[int, NDArray[numpy.int64]]:
-    # Weights of features that never hold stay what they are: most of a table is not in the vector. Tables of a size may
-    # share the rows that they use: one too many only costs time.
+    # Weights of features that never occur do not change, so most of a table is not in the vector. Tables of the same
+    # size share their used rows: superfluous rows only cost time.
     used: Dict[int, NDArray[numpy.int64]] = {}
     for features in pipe.model.walk():
         rows = indicator_rows(features)

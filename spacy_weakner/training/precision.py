@@ -1,4 +1,4 @@
-"""How exactly torch multiplies matrices in a process that trains."""
+"""The precision of torch's matrix products in training."""
 
 from typing import Callable, Optional
 
@@ -12,15 +12,15 @@ from ..ty import PRECISIONS
 def make_matmul_precision(precision: Optional[str] = None) -> Callable[[Language], Language]:
     """Create the callback for `[initialize.before_init]`; registered as `spacy_weakner.MatmulPrecision.v1`.
 
-    All of torch's matrix products in this process get that precision, those of scores on dev too: with "high" and
-    "medium" recent GPUs round factors to TF32, with "medium" CPUs that have units for it (AMX) round them to bfloat16.
-    Sums, weights and all else stay float32. Pipelines that are loaded predict as exactly as ever. With "high" and
+    The precision applies to all of torch's matrix products in this process, including evaluations on dev: with "high"
+    and "medium", recent GPUs round factors to TF32; with "medium", CPUs with units for it (AMX) round them to bfloat16.
+    Sums, weights and all other operations stay in float32. Loaded pipelines predict in full precision. With "high" and
     "medium", `limit_shape_caches` bounds the memory on a CPU.
 
-    precision (Optional[str]): "highest", "high" or "medium", as in `torch.set_float32_matmul_precision`; None: nothing
-        is set.
+    precision (Optional[str]): "highest", "high" or "medium", as in `torch.set_float32_matmul_precision`; None: not
+        changed.
     RETURNS (Callable[[Language], Language]): The callback.
-    RAISES (WeaknerError): For another value.
+    RAISES (WeaknerError): If the value is not one of these.
     """
     if precision is not None:
         check_choice("precision", precision, PRECISIONS)

@@ -1,4 +1,4 @@
-"""Corpora for training: `.spacy` and JSONL files, and gold and weak sentences together."""
+"""Readers of training corpora: `.spacy` and JSONL files, and mixtures of gold and weakly labeled sentences."""
 
 import random
 from itertools import chain, islice
@@ -21,14 +21,14 @@ Reader = Callable[[Language], Iterable[Example]]
 
 
 class DocBinCorpus(Corpus):
-    """Read `.spacy` files as spaCy's `Corpus` does, with the same settings; see `make_docbin_corpus`."""
+    """A reader of `.spacy` files like spaCy's `Corpus`, with the same settings; see `make_docbin_corpus`."""
 
     def __init__(self, path: Path, *, sources: Sequence[str] = (), **settings: Any) -> None:
         super().__init__(path, **settings)
         self.sources = list(sources)
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """Stream the examples; a corpus without files, and a weak Doc that would be split, are errors."""
+        """Stream the examples; raises an error if there are no files, or if a weakly labeled Doc would be split."""
         if not any(file_.suffix == SUFFIX for file_ in corpus_files(self.path)):
             raise WeaknerError(Errors.WK101.format(path=self.path))
         return _with_sources(super().__call__(nlp), self.sources)
@@ -50,10 +50,10 @@ class DocBinCorpus(Corpus):
 
 
 class JsonlCorpus:
-    """Read JSONL rows as examples; the layout is that of `corpus.jsonl`.
+    """A reader of examples from JSONL rows in the format of `corpus.jsonl`.
 
     path (Path): A `.jsonl` or `.jsonl.gz` file.
-    limit (int): Read so many rows at most; 0: all.
+    limit (int): Maximum number of rows to read; 0: all.
     sources (Sequence[str]): Weak sources whose span groups are copied, as in `spacy_weakner.Corpus.v1`.
     """
 
@@ -63,24 +63,24 @@ class JsonlCorpus:
         self.sources = list(sources)
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """Stream an example per row, of which there has to be one; rows without tokens are tokenized."""
+        """Stream an example for each row; rows without tokens are tokenized. Raises an error if there are no rows."""
         docs = read_corpus(self.path, nlp, Reading(sentences=False), format="jsonl")
         examples = map(make_example, islice(docs, self.limit if self.limit > 0 else None))
         return _with_sources(_not_empty(examples, self.path), self.sources)
 
 
 class StrongWeakCorpus:
-    """Mix gold ("strong") and weakly labeled sentences.
+    """A reader that mixes gold ("strong") and weakly labeled sentences.
 
-    Without `strong_share` every sentence comes once, the strong ones first; `spacy train` shuffles them. With it, all
-    weak sentences come once, and strong ones stand evenly between them, each as often as any other, so that they make
-    up that share; where there are too few weak sentences for that, all strong ones come once. The weak sentences
-    stream; the strong ones are kept in memory.
+    Without `strong_share`, every sentence is read once, the strong ones first; `spacy train` shuffles them. With it,
+    all weak sentences are read once, and strong ones, equally often, are inserted evenly between them to make up this
+    share; if there are too few weak sentences for that, all strong ones are read once. The weak sentences are streamed,
+    the strong ones are kept in memory.
 
     strong (Reader): Reader of the gold corpus.
-    weak (Reader): Reader of the weak corpus.
+    weak (Reader): Reader of the weakly labeled corpus.
     strong_share (Optional[float]): Share of strong sentences, in (0, 1).
-    seed (int): Seeds the order of the strong sentences.
+    seed (int): Seed of the order of the strong sentences.
     """
 
     def __init__(self, strong: Reader, weak: Reader, strong_share: Optional[float] = None, seed: int = 0) -> None:
@@ -95,7 +95,7 @@ class StrongWeakCorpus:
         self.seed = seed
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """Stream the examples. Those of the weak corpus are marked as weak; neither corpus may be empty."""
+        """Stream the examples, marking those of the weak corpus as weak. Raises an error if a corpus is empty."""
         strong = list(_not_empty(self.strong(nlp), "the strong corpus"))
         weak = _marked(_not_empty(self.weak(nlp), "the weak corpus"))
         if self.strong_share is None:
@@ -128,22 +128,22 @@ def make_docbin_corpus(
     augmenter: Optional[Callable[[Language, Example], Iterator[Example]]] = None,
     sources: Sequence[str] = (),
 ) -> Reader:
-    """Create a reader of `.spacy` files as spaCy's `spacy.Corpus.v1` is one, more than ten times as fast where Docs
-    have span groups. Registered as `spacy_weakner.Corpus.v1`.
+    """Create a reader of `.spacy` files like spaCy's `spacy.Corpus.v1`, but more than ten times as fast if Docs have
+    span groups. Registered as `spacy_weakner.Corpus.v1`.
 
-    path (Optional[Path]): A file, or a folder that is searched for `.spacy` files. (It may be null in a config only to
-        be filled in on the command line.)
-    gold_preproc (bool): Take sentences as examples, with gold tokens. Refused for weakly labeled Docs, which lose by
-        it what they carry.
+    path (Optional[Path]): A file, or a folder that is searched for `.spacy` files. (In a config it may be null only if
+        it is set on the command line.)
+    gold_preproc (bool): Use sentences as examples, with gold tokens. Raises an error for weakly labeled Docs, whose
+        labels would be lost.
     max_length (int): Split Docs of at least this many tokens into sentences, and leave out sentences that are longer;
-        0: none. Refused for weakly labeled Docs.
-    limit (int): Read so many Docs at most, of all files together; 0: all.
-    augmenter (Optional[Callable]): Changes examples, or adds to them, as spaCy's registered augmenters do.
-    sources (Sequence[str]): Weak sources whose span groups `weak:<source>` are copied from the annotated to the
-        predicted Docs, in training and evaluation, so that components may read them. (What a component of the pipeline
-        writes is there without.)
+        0: no limit. Raises an error for weakly labeled Docs.
+    limit (int): Maximum number of Docs to read from all files together; 0: all.
+    augmenter (Optional[Callable]): Changes examples or adds further ones, like spaCy's registered augmenters.
+    sources (Sequence[str]): Weak sources whose span groups `weak:<source>` are copied from the reference to the
+        predicted Docs, in training and evaluation, so that components can use them. (Not needed for groups that a
+        component of the pipeline writes.)
     RETURNS (Reader): The reader.
-    RAISES (ValueError): Without a path; in spaCy's words.
+    RAISES (ValueError): Without a path, with spaCy's message.
     """
     if path is None:
         raise ValueError(SpacyErrors.E913)
@@ -152,7 +152,7 @@ def make_docbin_corpus(
 
 
 def make_example(doc: Doc) -> Example:
-    """Make an example whose predicted Doc has the words of the reference and nothing else."""
+    """Make an example whose predicted Doc has only the words of the reference."""
     return Example(bare_copy(doc), doc)
 
 
@@ -179,7 +179,7 @@ def _not_empty(examples: Iterable[Example], name: Union[str, Path]) -> Iterator[
 
 
 def _check_reader(which: str, reader: Reader) -> None:
-    # These settings make new Docs from parts of old ones, without their user_data.
+    # These settings make new Docs from parts of Docs, without their user_data.
     if isinstance(reader, Corpus):
         for setting in ("max_length", "gold_preproc"):
             value = getattr(reader, setting)

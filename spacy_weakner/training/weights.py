@@ -1,7 +1,7 @@
-"""Start a stage from the weights of an earlier pipeline.
+"""Initializes a training stage with the weights of an earlier pipeline.
 
 `source =` in a config copies a component with all its old settings and skips its initialization, so it cannot change
-a loss or reset a head. Here every stage's config builds its components anew, and this callback then loads weights.
+a loss or reset a head. Here, each stage's config builds new components, and this callback then loads weights.
 """
 
 from pathlib import Path
@@ -16,18 +16,18 @@ from ..files import existing
 from ..heads.layers import ADDED
 
 WHOLE = "all"
-# The encoder that no other one is built on.
+# The innermost encoder, which does not contain another one.
 BASE = "base_encoder"
-# The names that configs use, and the references of our models.
+# References of the models, by the names in configs.
 PARTS = {"encoder": "tok2vec", "head": "head"}
 
 
 class LoadWeights:
-    """Callback for `[initialize.after_init]`.
+    """A callback for `[initialize.after_init]` that loads weights of an earlier pipeline.
 
     path (Path): The earlier pipeline.
     components (Optional[Dict[str, List[str]]]): Parts to load by component: "encoder", "head", "base_encoder" (the
-        encoder without the attention that may stand on it, also of a shared "tok2vec") or "all". None: all of every
+        encoder without an attention layer on top of it, also of a shared "tok2vec") or "all". None: all parts of every
         trainable component of this pipeline.
     """
 
@@ -56,12 +56,12 @@ class LoadWeights:
         try:
             for source_node, target_node in nodes:
                 target_node.from_bytes(source_node.to_bytes())
-        except Exception as error:  # thinc, numpy and torch each have their own for another shape
+        except Exception as error:  # thinc, numpy and torch raise different errors for a wrong shape
             reason = f"{type(error).__name__}: {error}".splitlines()[0]
             raise self._misfit(name, part, reason) from error
 
     def _other_parts(self, name: str, source: Any, target: Any) -> List[Tuple[Model, Model]]:
-        """What a head consists of beside its first layer."""
+        """Return the layers that belong to a head besides the one with the reference "head"."""
         found = []
         for part in ADDED:
             nodes = [pipe.model.maybe_get_ref(part) for pipe in (source, target)]
@@ -78,7 +78,7 @@ class LoadWeights:
         if sorted(ours) != sorted(theirs) or (ours != theirs and not has_cfg):
             raise self._misfit(name, "head", f"its labels are {theirs}, and here {ours}; 'encoder' loads no labels")
         if has_cfg:
-            # The rows of the loaded weights stand in the order of their labels.
+            # The rows of the loaded weights are in the order of their labels.
             target.cfg["labels"] = theirs
 
     def _misfit(self, name: str, part: str, reason: str) -> WeaknerError:

@@ -194,7 +194,7 @@ def test_one_document_is_too_little_for_two_fits(tmp_path, trained_path):
 def test_the_command(tmp_path, model, gold):
     result = invoke("calibrate", model, gold, tmp_path / "out", "--fit", "threshold", "--precision", 0.9)
     assert result.exit_code == 0, result.output
-    assert "known to be that precise: B, D" in result.output and "Too few entities" in result.output
+    assert "certain to be this precise: B, D" in result.output and "too few entities" in result.output
     assert (tmp_path / "out" / "meta.json").exists()
 
 

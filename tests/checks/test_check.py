@@ -30,7 +30,7 @@ def test_all_problems_at_once(check):
         text=["The patient took it"] * 500,
     )
     text = " ".join(found(report, "error"))
-    for expected in ("--size cn: [WK005]", "not JSON", "test is gold", "no entity", "'DRUGS'"):
+    for expected in ("--size cn: [WK005]", "not JSON", "test is the same as gold", "no entity", "'DRUGS'"):
         assert expected in text
     levels = [finding.level for finding in report.findings]
     assert levels == sorted(levels, key=("error", "warning", "info").index)
@@ -44,7 +44,7 @@ def test_what_cannot_be_read_hides_nothing_and_a_fault_of_a_check_is_not_blamed_
     monkeypatch.setattr(module, "check_tokens", fail)
     if error is PermissionError:
         (first, second) = found(check(gold=GOLD, test=GOLD), "error")
-        assert "Permission denied" in first and "test is gold" in second
+        assert "Permission denied" in first and "test is the same as gold" in second
     else:
         with pytest.raises(error):
             check(gold=GOLD, test=GOLD)
@@ -52,7 +52,9 @@ def test_what_cannot_be_read_hides_nothing_and_a_fault_of_a_check_is_not_blamed_
 
 def test_a_span_group_of_files_without_any(check):
     (error,) = found(check({"spans_key": "sc"}, gold=GOLD), "error")
-    assert error.startswith("--spans-key sc: None of gold, dev and test is a .spacy file") and error.endswith("out.")
+    assert error.startswith("--spans-key sc: None of gold, dev and test is a .spacy file") and error.endswith(
+        "this option."
+    )
 
 
 def test_nothing_to_check():
@@ -65,7 +67,9 @@ def test_the_command(write, tmp_path):
     assert result.exit_code == 1
     lines = result.output.splitlines()
     assert any(line.endswith(f"--terms {terms}") for line in lines)
-    assert "  The label 'DRUGS' (1 term) does not occur in gold; nearest there: 'DRUG' (60 entities)." in lines
+    assert (
+        "  The label 'DRUGS' (1 term) does not occur in gold; the nearest label there is 'DRUG' (60 entities)." in lines
+    )
     assert "Errors: 1, warnings: 0" in result.output
     assert ["DRUG", "60", "-"] in [line.split() for line in lines]
     saved = json.loads((tmp_path / "f.json").read_text())
@@ -121,7 +125,7 @@ def test_configs_have_to_fit(about_configs, tmp_path):
         (found,) = about_configs("linear", **changed)
         assert told in found.message and "init config crf_ner" in found.cure and "--overwrite" in found.cure
     (found,) = about_configs("linear", size="gpu", tokenizer=None)
-    assert found.level == "error" and "none of the size 'gpu'" in found.message
+    assert found.level == "error" and "no configs of the size 'gpu'" in found.message
     assert found.cure.endswith(f"init config crf_ner,best.gold {tmp_path}/gpu --size gpu --lang de")
     # Each folder has those of one size, whatever the size of the project is.
     (tmp_path / "gpu").mkdir()

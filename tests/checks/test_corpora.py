@@ -73,7 +73,7 @@ def test_many_rows_with_one_problem_are_one_finding(check):
     rows = [{"text": f"Anna {i}", "ents": [[0, 4, {"label": f"L{i}"}]]} for i in range(30)]
     rows += [{"text": f"Anna {i}", "ents": f"names {chr(97 + i)}"} for i in range(26)]
     errors = [error for error in found(check(gold=GOLD + rows), "error") if "WK103" in error]
-    assert len(errors) == 2 and "The same in 26 rows" in " ".join(errors)
+    assert len(errors) == 2 and "The same problem occurs in 26 rows" in " ".join(errors)
 
 
 def test_texts_that_a_tokenizer_cannot_take_are_left_out(check):
@@ -124,7 +124,7 @@ def test_formats(check, write, nlp, tmp_path):
 @pytest.mark.parametrize(
     "name, content, expected",
     [
-        ("a.txt", ["Anna slept"], "plain text, which holds no entities"),
+        ("a.txt", ["Anna slept"], "plain text, which contains no entities"),
         ("a.data", ["[", '{"text": "a"}', "]"], r"WK105.*rename it to \.json"),
         ("a.tsv", ["#FORMAT=WebAnno TSV 3.3", "", "1-1\t0-4\tAnna\tPER"], r"WK371.*CoNLL 2002"),
         ("a.data", [{"text": "a"}], r"WK105.*rename it to \.json"),
@@ -167,13 +167,23 @@ def test_a_folder_is_no_file(check, tmp_path, option):
         ("dev", EMPTY * 3, "error", "no entity in its 3 sentences.*every score would be 0"),
         ("dev", [*GOLD, {"text": "a"}], "warning", r"1 sentence of 61 without annotation.*dev must be.*line 61"),
         ("test", [*GOLD, {**EMPTY[0], "weak": True}], "error", "1 sentence of 61 with weak labels only"),
-        ("test", [*GOLD, {"tokens": ["a", "b"], "ents": [], "missing": [[0, 1]]}], "warning", "about some tokens"),
-        ("test", [{"tokens": ["a", "b"], "ents": [[0, 1, "X"]], "missing": [[1, 2]]}], "error", "about some tokens"),
+        (
+            "test",
+            [*GOLD, {"tokens": ["a", "b"], "ents": [], "missing": [[0, 1]]}],
+            "warning",
+            "tokens whose labels are unknown",
+        ),
+        (
+            "test",
+            [{"tokens": ["a", "b"], "ents": [[0, 1, "X"]], "missing": [[1, 2]]}],
+            "error",
+            "tokens whose labels are unknown",
+        ),
         (
             "gold",
             [*GOLD, {"tokens": ["a", "b"], "ents": [], "missing": [[0, 1]]}],
             "warning",
-            "about some tokens",
+            "tokens whose labels are unknown",
         ),
         ("test", GOLD[:9], "info", "Only 18 entities"),
     ],

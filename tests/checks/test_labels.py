@@ -35,8 +35,8 @@ def test_nearest_goes_both_ways(a, b):
 
 
 NONE = "None of its labels occurs in gold: 'PER' .9 terms., 'ORG' .9 terms.*gold has: Chemical, Disease"
-SPELLED = r"'Chemicals' \(9 terms\).*nearest there: 'Chemical' \(40 entities\).*\"Chemicals\": \"Chemical\""
-MISSED = r"'Chemicals' \(9 entities\) does not occur in gold, where 'Chemical'"
+SPELLED = r"'Chemicals' \(9 terms\).*the nearest label there is 'Chemical' \(40 entities\).*\"Chemicals\": \"Chemical\""
+MISSED = r"'Chemicals' \(9 entities\) does not occur in gold, where the nearest label is 'Chemical'"
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_wanted_labels(findings):
 def test_gold_itself(findings):
     check_labels([Column("gold", "--gold g", {"B-PER": 9, "I-PER": 2})], (), findings)
     warnings = " ".join(found(findings, "warning"))
-    assert "prefix of a tag: B-PER, I-PER" in warnings
+    assert "tag prefix: B-PER, I-PER" in warnings
     assert "'I-PER' (2 entities) and 'B-PER' (9 entities) differ only in spelling" in warnings
     assert "fewer than 5 entities" in warnings
 

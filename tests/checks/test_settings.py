@@ -52,7 +52,9 @@ def test_bad_settings(check, settings, expected):
 def test_missing_extras(check, installed, size, n):
     installed("spacy_transformers")
     errors = found(check({"size": size}), "error")
-    cure = 'needs what is not installed: spacy_transformers. -> pip install "spacy_weakner[spacy-transformers]"'
+    cure = (
+        'needs packages that are not installed: spacy_transformers. -> pip install "spacy_weakner[spacy-transformers]"'
+    )
     assert len(errors) == n and all(cure in error for error in errors)
 
 
@@ -113,7 +115,7 @@ def check_transformer(check, installed, tmp_path):
 )
 def test_learning_rates_of_small_transformers(check_transformer, width, size, is_warned):
     warnings = found(check_transformer(json.dumps({"hidden_size": width}), size), "warning")
-    assert any("768 numbers per token" in text for text in warnings) is is_warned
+    assert any("vectors of width 768" in text for text in warnings) is is_warned
 
 
 @pytest.mark.parametrize(

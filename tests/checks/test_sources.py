@@ -58,7 +58,7 @@ def test_labels_are_renamed(declare, findings):
     (column,) = declare(llm=['file = "answers.jsonl"', 'labels = {"PERSON": "PER", "DRUG": "DRUG"}'])
     assert column.counts == {"PER": 1}
     (warning,) = found(findings, "warning")
-    assert "renames 'DRUG', which the source does not give (did you mean 'DRUGS'?" in warning
+    assert "renames 'DRUG', but the source has no such label (did you mean 'DRUGS'?" in warning
     assert "left out: DRUGS, MISC" in found(findings, "info")[0]
 
 
@@ -73,7 +73,7 @@ def test_every_section_is_looked_at(declare, findings):
     assert len(errors) == 3
     assert re.search(r"\[sources.a\]: \[WK308\].*did you mean 'terms.csv'", errors[0])
     assert re.search(r"\[sources.b\]: \[WK308\].*did you mean 'min_score'", errors[1])
-    assert re.search(r"\[sources.d\]: 'labels' names none of the labels.*PERSON, DRUGS, MISC", errors[2])
+    assert re.search(r"\[sources.d\]: 'labels' lists none of the labels.*PERSON, DRUGS, MISC", errors[2])
     assert 'stop = ["-"]' in " ".join(found(findings, "warning"))
 
 
@@ -82,8 +82,8 @@ def test_every_section_is_looked_at(declare, findings):
     [
         ("patterns", [{"label": "PER"}, {"label": "ORG", "pattern": "x"}], "line 1: a pattern needs 'label'"),
         ("patterns", ["["], "line 1: not JSON"),
-        ("file", [{"text": "Anna", "ents": []}] * 2, "None of the 2 rows of .* names anything"),
-        ("file", [], "holds no answers"),
+        ("file", [{"text": "Anna", "ents": []}] * 2, "None of the 2 rows of .* contains an entity"),
+        ("file", [], "contains no answers"),
         ("file", ["{", {"tokens": ["a"], "ents": [[0, 9, "X"]]}], "line 1: not JSON.*line 2"),
     ],
 )
@@ -97,13 +97,15 @@ def test_large_files_of_answers_are_sampled(write, findings, monkeypatch):
     monkeypatch.setattr("spacy_weakner.checks.sources.SampledLines", partial(SampledLines, limit=200))
     write("answers.jsonl", [ANSWERS[0]] * 300)
     (column,) = check_sources(write("sources.cfg", ["[sources.a]", 'file = "answers.jsonl"']), "en", SEEN, findings)
-    assert column.counts["PERSON"] == 200 and "it was sampled" in found(findings, "info")[0]
+    assert column.counts["PERSON"] == 200 and "only a sample was checked" in found(findings, "info")[0]
 
 
 def test_against_gold(check, write):
     write("answers.jsonl", ANSWERS)
     report = check(gold=GOLD, sources=["[sources.llm]", 'file = "answers.jsonl"'])
-    assert "'PERSON' (1 entity) does not occur in gold; nearest there: 'PER'" in " ".join(found(report, "error"))
+    assert "'PERSON' (1 entity) does not occur in gold; the nearest label there is 'PER'" in " ".join(
+        found(report, "error")
+    )
 
 
 def test_a_file_that_declares_nothing(check):
@@ -123,7 +125,7 @@ def test_labels_that_the_texts_bring_along(write, findings):
     counts = {column.name: dict(column.counts) for column in columns}
     assert counts == {"a": {"PER": 2}, "imported": {"NAME": 1}, "b": {}, "silent": {}}
     (error,) = found(findings, "error")
-    assert "has no labels called 'b'" in error
+    assert "has no labels named 'b'" in error
     assert len(found(findings, "info")) == 1
     # Where nobody can look, nothing is said.
     assert check_sources(sources, "en", SEEN, findings) == []

@@ -39,7 +39,7 @@ def test_all_formats(write, nlp, findings, tmp_path):
 @pytest.mark.parametrize(
     "name, content, level, expected",
     [
-        ("a.txt", [], "error", "holds no text"),
+        ("a.txt", [], "error", "contains no text"),
         ("a.txt", "Käse\n".encode("cp1252"), "error", "WK104.*WINDOWS-1252.*iconv -f WINDOWS-1252 -t UTF-8"),
         ("a.txt", "Käse\n".encode("utf-16"), "error", "WK104.*UTF-16"),
         ("a.txt", ["one", "\ufefftwo", "\ufeffthree"], "warning", "byte order marks.*line 2, 2 lines.*sed"),

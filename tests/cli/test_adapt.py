@@ -25,7 +25,7 @@ def fake(monkeypatch, report=REPORT):
 def test_the_report_is_printed(monkeypatch):
     fake(monkeypatch)
     output = " ".join(invoke("a", "out", "--model", "m").output.split())
-    for part in ("finished already", "90 texts", "10 texts; in all 1000 tokens, 1300 pieces", "split: 2"):
+    for part in ("already finished", "90 texts", "10 texts; in total 1000 tokens, 1300 pieces", "split: 2"):
         assert part in output
     for part in ("60, from step 20 on, in 12 s", "from scratch", "3.000 before, 2.000 after (perplexity 20.1, 7.4)"):
         assert part in output

@@ -27,7 +27,7 @@ def invoke(corpus, *args):
     "method, options, how",
     [
         ("label_model", [], "iterations on 20 documents"),
-        ("weighted", ["--gold", "gold.spacy"], "by gold of 20 documents"),
+        ("weighted", ["--gold", "gold.spacy"], "the gold of 20 documents"),
     ],
 )
 def test_table_of_sources(corpus, monkeypatch, method, options, how):
@@ -42,7 +42,9 @@ def test_table_of_sources(corpus, monkeypatch, method, options, how):
 
 
 def test_label_model_of_few_sources(corpus):
-    few = "needs at least three sources that err apart to learn whom to trust, and has only 2"
+    few = (
+        "needs at least three sources with independent errors to estimate which of them are reliable, but it has only 2"
+    )
 
     def output(*args):
         result = invoke(corpus, "--method", *args)
@@ -64,6 +66,6 @@ def test_fitted_on_other_text(corpus):
     args = ("--method", "label_model", "--fit-on", corpus / "text.spacy", "--report", corpus / "report.json")
     result = invoke(corpus, *args)
     assert result.exit_code == 0, result.output
-    assert "Sources without any answer here: llm (0 of 20 documents)" in " ".join(result.output.split())
+    assert "Sources without answers for this corpus: llm (0 of 20 documents)" in " ".join(result.output.split())
     report = json.loads((corpus / "report.json").read_text())
     assert report["unanswered"] == ["llm"] and report["answers"]["terms"] == 20

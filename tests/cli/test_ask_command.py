@@ -26,22 +26,22 @@ def invoke(server, tmp_path, monkeypatch):
 def test_what_is_told(server, invoke, tmp_path):
     prices = ["--price-in", 1, "--price-out", 1, "--max-tokens", 100]
     _, told = invoke("--dry-run", *prices)
-    assert "Texts: 2 (1 more are there again); requests: 2" in told
-    assert "Left to send: 2; about" in told
+    assert "Texts: 2 (duplicates left out: 1); requests: 2" in told
+    assert "Requests left to send: 2; about" in told
     assert not (tmp_path / "answers.jsonl").exists()
     said = {"Anna met Bob": [["Anna", "PER"], ["Rex", "PER"], ["Bob", "D\nOG"]], "nothing": "No."}
     server.answer = lambda body, number: reply(json.dumps(said[body["messages"][0]["content"].rpartition("Text: ")[2]]))
     result, told = invoke(*prices)
     assert result.exit_code == 0, told
-    assert "2 answers; cost of all in the file: 0.0002 answers.jsonl" in told
+    assert "2 answers; cost of all answers in the file: 0.0002 answers.jsonl" in told
     assert "Answers in the file: 2; mentions: 2 (PER 2)" in told
-    assert "Answers that could not be read: 1" in told
-    assert "Mentions left out, with labels that were not asked for: 1 (D OG 1)" in told
-    assert "Mentions that are not in their texts: 1 (such as 'Rex')" in told
+    assert "Answers that could not be parsed: 1" in told
+    assert "Mentions left out, because their labels were not requested: 1 (D OG 1)" in told
+    assert "Mentions that do not occur in their texts: 1 (for example 'Rex')" in told
     with (tmp_path / "answers.jsonl").open("a") as file_:
         file_.write('{"key": "0')
     _, told = invoke(*prices, "--samples", 2, "--budget", 0.0001)
-    assert "it was removed, and asked for again" in told
+    assert "The row was removed and requested again" in told
     assert "The budget is spent. Requests left: 4; about" in told
 
 

@@ -38,7 +38,7 @@ def test_a_line_per_source_with_what_is_not_zero(folder):
         "documents with a row: 1; documents without a row: 1; repeated rows: 1"
     ) in text
     assert "Documents without a match: 0; excluded: 0" in text
-    assert "Shards that were finished already: 1" in invoke("in.txt", "out", "--sources", "sources.cfg").output
+    assert "Shards that were already finished: 1" in invoke("in.txt", "out", "--sources", "sources.cfg").output
 
 
 def output(*args):
@@ -61,14 +61,14 @@ def test_answers_for_whole_texts_need_whole_texts(folder):
 
 def test_mapping_that_leaves_all_out(folder):
     (folder / "sources.cfg").write_text('[sources.list]\nterms = "terms.csv"\nlabels = {"PERSON": "P"}\n')
-    told = "'list' wrote no spans, since its setting 'labels' does not name what it found: DOG, PER"
+    told = "'list' wrote no spans, because its setting 'labels' does not contain the labels that it found: DOG, PER"
     assert told in output("--sources", "sources.cfg")
     (folder / "sources.cfg").write_text('[sources.list]\nterms = "terms.csv"\nlabels = {"PER": "P"}\n')
-    assert "does not name" not in output("--sources", "sources.cfg")
+    assert "does not contain" not in output("--sources", "sources.cfg")
 
 
 def test_all_excluded(folder):
-    told = "No document was written: the excluded corpora hold all of them"
+    told = "No document was written: the excluded corpora contain all of them"
     (folder / "one.txt").write_text("Bob left\n")
     assert told not in output("--sources", "sources.cfg", "--exclude", "one.txt")
     all_excluded = output("--sources", "sources.cfg", "--exclude", "in.txt")

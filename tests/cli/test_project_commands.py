@@ -147,7 +147,9 @@ def test_scores_on_test_of_the_candidates_of_a_selection(tmp_path, monkeypatch):
     command = ["evaluate", "test.spacy", "--selection", "selection.json", "--html", "r.html", "--output", "scores.json"]
     Path("scores.json").write_text("[]")
     result = invoke(*command)
-    assert result.exit_code == 0 and "test.spacy is no test set" in result.output and not Path("scores.json").exists()
+    assert (
+        result.exit_code == 0 and "test.spacy is not a test set" in result.output and not Path("scores.json").exists()
+    )
     assert "Selection" in Path("r.html").read_text()
     write_gold(Path("test.spacy"), 6, 500)
     result = invoke(*command, "--bootstrap", "20")

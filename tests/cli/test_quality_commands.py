@@ -41,7 +41,7 @@ def test_analyze_prints_tables_and_writes_json(data):
 def test_analyze_without_gold_says_so(data):
     result = invoke("analyze", "weak.spacy", "--source", "llm")
     assert result.exit_code == 0, result.output
-    assert "No gold is known" in result.output and "Kinds of errors" not in result.output
+    assert "The corpus has no gold" in result.output and "Kinds of errors" not in result.output
     assert "terms" not in result.output
 
 

@@ -43,8 +43,8 @@ def test_settings_can_be_overridden():
 def test_comments_come_along():
     text = render_config("needle.noise_aware", "transformer")
     assert text.startswith("# NEEDLE, stage II:") and "# Encoder: a Transformer" in text
-    assert '# Completed labels may break the scheme; predictions never do.\nconstrain = "decoding"\n' in text
-    assert "\n\n# Batches of sentences of like length waste little on padding.\n[training.batcher]\n" in text
+    assert '# Completed labels may violate the tag scheme; predictions never do.\nconstrain = "decoding"\n' in text
+    assert "\n\n# Batches of sentences of similar length need little padding.\n[training.batcher]\n" in text
     assert "Share of gold among" not in text, "a comment that another replaces"
 
 

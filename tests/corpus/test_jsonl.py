@@ -110,7 +110,7 @@ def test_cats_and_identifiers():
         ({"tokens": TOKENS, "ents": [[1, 3, "B"], [0, 2, "A"]]}, r'overlap.*\[0, 2, "A"\] and \[1, 3, "B"\]'),
         ({"tokens": TOKENS, "gold": [[0, 2, "A"], [0, 2, "A"]]}, "gold overlap"),
         ({"tokens": TOKENS, "missing": [[0]]}, r"expected \[start, end\]"),
-        ({"text": "New York", "ents": [[0, 6, "A"]]}, r"\('New Yo'\) does not begin and end at token borders"),
+        ({"text": "New York", "ents": [[0, 6, "A"]]}, r"\('New Yo'\) does not begin and end at token boundaries"),
         ({"text": "New York", "ents": [[3, 4, "A"]]}, "only white space"),
         ({"text": "New York", "ents": [[0, 9, "A"]]}, "within the 8 characters"),
         (

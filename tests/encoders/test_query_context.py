@@ -233,7 +233,7 @@ def test_windows_overlap_as_far_as_the_question_leaves_room(still_bert):
 def test_a_question_that_leaves_no_room(still_bert, texts, query):
     """Whatever the texts are, so that it does not show in the midst of a training."""
     model = make(still_bert, max_length=16)
-    with pytest.raises(WeaknerError, match=r"\[WK032\] The question 'a .*16 pieces"):
+    with pytest.raises(WeaknerError, match=r"\[WK032\] The question 'a .*16 word pieces"):
         model.predict(Queried(make_docs(texts), ["who", query]))
 
 

@@ -200,7 +200,7 @@ def test_audit_alone(nlp, corpus, tmp_path):
     write_docs(tmp_path / "weak.spacy", [doc])
     report(tmp_path / "r.html", labels=tmp_path / "weak.spacy")
     page = Page(tmp_path / "r.html")
-    assert "No gold is known here" in page.text and "img" not in page.elements
+    assert "The corpus has no gold" in page.text and "img" not in page.elements
 
 
 def test_calibration_of_several_pipelines_side_by_side(corpus, tmp_path, trained_path):

@@ -74,7 +74,7 @@ def test_settings_can_be_changed_at_load(tmp_path):
     # aspirin is back, aids matches in any case, pH is too short
     assert matches(nlp, TEXTS[:2], "weak:mesh") == [EXPECTED[0], [(1, 2, "Disease"), (3, 4, "Disease")]]
     assert nlp("aspirin").spans["weak:mesh"].attrs == {"reliability": 0.5}
-    with pytest.raises(WeaknerError, match=r"WK020.*attr = FORM, but the config says attr = ORTH"):
+    with pytest.raises(WeaknerError, match=r"WK020.*attr = FORM, but the config has attr = ORTH"):
         load(attr="ORTH")
     with pytest.raises(WeaknerError, match=r"WK204.*all 7 terms"):
         load(min_length=99)

@@ -114,7 +114,7 @@ def test_entities_that_are_too_wide_are_warned_about(head, key, max_width):
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         ner.initialize(lambda: [wide], nlp=nlp, **needs(head, "ORG", "LOC"))
-    expected = rf"\[WK901\] 1 of the {2 if key else 1} entities that '{head}'.*max_width = 3.*widest has 4"
+    expected = rf"\[WK901\] 1 of the {2 if key else 1} entities that '{head}'.*max_width = 3.*longest has 4"
     assert [bool(re.search(expected, str(own.message))) for own in found] == [True] * (max_width == 3)
     assert "ORG" in ner.labels
 

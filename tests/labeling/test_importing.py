@@ -64,7 +64,7 @@ def test_alignment_of_characters(words, text, span, strict, expanded, contracted
         assert found.entities == ([] if expected is None else [(*expected, "X")])
         assert found.misaligned == (expected is None)
     if strict is None:
-        with pytest.raises(RowError, match="token borders"):
+        with pytest.raises(RowError, match="token boundaries"):
             find(doc, row, "error")
     else:
         assert find(doc, row, "error").entities == [(*strict, "X")]

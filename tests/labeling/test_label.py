@@ -252,7 +252,7 @@ def test_pipes_are_refused_at_once(tmp_path, which):
     (tmp_path / "dev.txt").write_text("London\n")
     (tmp_path / which).unlink()
     os.mkfifo(tmp_path / which)  # whoever opened it would wait for ever
-    with pytest.raises(WeaknerError, match=rf"WK786.*{which} is no file but a pipe"):
+    with pytest.raises(WeaknerError, match=rf"WK786.*{which} is a pipe"):
         label(tmp_path / "in.jsonl", tmp_path / "out", terms=tmp_path / "terms.csv", exclude=[tmp_path / "dev.txt"])
     assert not (tmp_path / "out").exists()
 

@@ -354,7 +354,7 @@ def test_a_name_that_the_corpus_does_not_have_is_said(folder):
     paths = (folder / "in.spacy", folder / "out.spacy", "--sources", folder / "s.cfg")
     result = invoke("label", *paths, "--only-matched")
     assert result.exit_code == 0
-    assert "called 't'; it has labels of s" in " ".join((result.stdout + result.stderr).split())
+    assert "named 't'; the corpus has labels of s" in " ".join((result.stdout + result.stderr).split())
 
 
 @pytest.mark.parametrize("value", [False, "", "s", 1])

@@ -43,7 +43,7 @@ def test_from_files_to_what_is_known(tmp_path, files, monkeypatch, also):
     init_project(folder, lang="xx", **{name: files[name] for name in ("gold", "text", "answers", *also)})
     for name in ("prepare", "label"):
         run(folder, name, monkeypatch)
-    assert "no answers on the gold" in " ".join(run(folder, "analyze", monkeypatch).split())
+    assert "has labeled none of the 12 gold documents" in " ".join(run(folder, "analyze", monkeypatch).split())
     corpora = Corpora(folder / "corpus")
     found = json.loads(corpora.labels.read_text())
     assert found["unanswered"] == ["answers"] and found["scores"]["docs"] == (12 if also else 0)

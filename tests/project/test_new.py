@@ -439,7 +439,7 @@ def test_answers_may_stand_in_the_text(tmp_path, files, quick):
     assert init_project(tmp_path / "one", text=text, answers=text).sources == ["imported"]
     declared = tmp_path / "home" / "mine.cfg"
     declared.write_text('[sources.kb]\nfile = "labeled.jsonl"\n')
-    refuses(tmp_path, r"WK695.*'imported'.*Leave out 'kb'", text=text, sources=declared)
+    refuses(tmp_path, r"WK695.*'imported'.*Remove the source 'kb'", text=text, sources=declared)
 
 
 @pytest.mark.parametrize("name", ["a.b", " a", "a'b", "a$b", "a\nb"])

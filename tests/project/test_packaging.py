@@ -89,14 +89,14 @@ def test_names_do_not_break_the_readme(tmp_path, selection, builder):
     readme = (tmp_path / "out" / "de_ner-0.1.0" / "README.md").read_text(encoding="utf-8")
     assert "| term list 'a\\|b' | 80.0 | 80.0 | 80.0 | 70.0 to 90.0 |" in readme
     assert 'nlp = spacy.load("de_ner")' in readme and "größe" in readme
-    assert "On test it is wrong by 0.02 on average (calibration error)." in readme
+    assert "Its expected calibration error on test is 0.02." in readme
     table = [line for line in readme.splitlines() if line.startswith("|")]
     assert len(table) == 3 and {line.replace("\\|", "").count("|") for line in table} == {6}
     # Nothing was compared.
     package(make_selection(selection.selected.path, scores=None), tmp_path / "none", name="ner")
     folder = tmp_path / "none" / "de_ner-0.1.0"
     assert "there was no gold" in json.loads((folder / "meta.json").read_text())["description"]
-    assert "On test" not in (folder / "README.md").read_text()
+    assert "error on test" not in (folder / "README.md").read_text()
 
 
 def test_a_second_run_replaces_the_first(tmp_path, selection, builder):

@@ -80,8 +80,8 @@ def test_figures_and_commands_are_named():
     (text, *_) = recommend(make_facts(size="gpu"), NOTHING, {}, {})
     assert "100 sentences are too few" in text
     texts = recommend(make_facts(), curve(20.0, 30.0, 40.0), {"list": 84.0}, {"gold alone": 40.0})
-    assert any("not enough to pass the term list" in text for text in texts)
+    assert any("not enough to exceed the term list" in text for text in texts)
     facts = make_facts(gold=100, text=50, recall=40.0)
     texts = recommend(facts, NOTHING, {"list": 40.0}, {"x": 50.0}, "suggest TEXT next.jsonl")
-    assert sum(text.endswith("Which sentences: suggest TEXT next.jsonl") for text in texts) == 1
-    assert sum(text.endswith("Which terms: suggest TEXT review.csv --terms") for text in texts) == 1
+    assert sum(text.endswith("To choose sentences: suggest TEXT next.jsonl") for text in texts) == 1
+    assert sum(text.endswith("To find terms: suggest TEXT review.csv --terms") for text in texts) == 1

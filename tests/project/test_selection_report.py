@@ -43,7 +43,7 @@ def test_a_report_with_test(tmp_path, project):
     assert "<script" not in html and html.count("&lt;script&gt;") > 5
     headings = re.findall(r"<h2[^>]*>(.*?)</h2>", html, flags=re.S)
     assert "Selection" in headings[0] and len(headings) > 2
-    assert "What would help next" in html and "Gold alone, by the amount of gold" in html
+    assert "What would help next" in html and "F1 of gold alone, by number of gold sentences" in html
     # The list of names has no case; short ones in capitals have.
     (cells,) = re.findall(r"F1 on text without case.*?<tbody>(.*?)</tbody>", html, flags=re.S)
     assert re.findall(r">(\d+\.\d)<", cells) == [f"{rows[0].f1:.1f}"] * 3

@@ -138,9 +138,9 @@ def test_a_worker_that_is_killed_is_replaced(machine, folder):
 @pytest.mark.parametrize(
     "field, other, message",
     [
-        ("python", "2.7", "another Python: 2.7, and not 3.*spaCy"),
-        ("code", "0", "another version of spacy_weakner: 0, and not"),
-        ("nonce", "", "another output folder: another one"),
+        ("python", "2.7", "a different Python: 2.7 instead of 3.*spaCy"),
+        ("code", "0", "a different version of spacy_weakner: 0 instead of"),
+        ("nonce", "", "a different output folder: another one"),
     ],
 )
 def test_machines_must_be_alike(machine, folder, monkeypatch, field, other, message):

@@ -1,1 +1,1 @@
-"""Formats of annotation tools, one file each."""
+"""Formats of annotation tools, one module each."""

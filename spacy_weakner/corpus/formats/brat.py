@@ -1,4 +1,4 @@
-"""brat: a text, and a file of annotations beside it: `T1<tab>PER 0 4<tab>Anna`."""
+"""brat: a text file, and a file of annotations beside it: `T1<tab>PER 0 4<tab>Anna`."""
 
 import re
 from itertools import pairwise
@@ -15,12 +15,12 @@ DISCONTINUOUS = "discontinuous entities; the tokens between their ends are missi
 OTHERS = "annotations other than entities (relations, events, attributes, notes), ignored"
 # `N1<tab>Reference T1 MESH:D003000<tab>corticosteroids`
 _REFERENCE = re.compile(r"Reference (\S+) (\S+)")
-# Python refuses to read integers of thousands of digits.
+# Python refuses to parse integers with thousands of digits.
 _ENTITY = re.compile(r"(\S[^\t]*?) (\d{1,18} \d{1,18}(?:;\d{1,18} \d{1,18})*)")
 
 
 def items(path: Path) -> Iterator[Item]:
-    """The one document of a file of annotations."""
+    """Yield the one document of an annotation file."""
     text_path = existing(path.with_suffix(TEXT_SUFFIX), "brat's text and annotations belong into one folder")
     yield "document 1", (path.with_suffix(SUFFIX), _read_text(text_path))
 
@@ -48,7 +48,7 @@ def read(document: Tuple[Path, str], counts: RowCounts) -> Record:
 
 
 def _reference(line: str) -> Tuple[str, str]:
-    """What a line gives an id: the name of an annotation, and the id with its terminology."""
+    """Return the name of an annotation, and its concept id with the terminology, from a line of references."""
     columns = line.split("\t")
     match = _REFERENCE.fullmatch(columns[1]) if len(columns) > 1 else None
     if match is None:
@@ -57,7 +57,7 @@ def _reference(line: str) -> Tuple[str, str]:
 
 
 def _entity(record: Record, line: str, counts: RowCounts) -> Optional[Mark]:
-    """The entity of a line; None if it is discontinuous."""
+    """Return the entity of a line, or None if it is discontinuous."""
     columns = line.split("\t", 2)
     match = _ENTITY.fullmatch(columns[1]) if len(columns) > 1 else None
     if match is None:
@@ -75,12 +75,12 @@ def _entity(record: Record, line: str, counts: RowCounts) -> Optional[Mark]:
 
 
 def _is_whole(parts: List[Mark], text: str) -> bool:
-    """True if only white space lies between the parts: an entity over two lines is written as two."""
+    """Return True if only white space lies between the parts: an entity across two lines is written as two parts."""
     return all(not text[a.end : b.start].strip() and a.end <= b.start for a, b in pairwise(parts))
 
 
 def _read_text(path: Path) -> str:
-    # Line ends stay as they are, since offsets count them.
+    # Line ends are not converted, since offsets count them.
     with open_packed(path) as file_:
         data = file_.read()
     try:

@@ -1,6 +1,6 @@
-"""Datasets of Hugging Face, and AutoTrain: `{"tokens": [...], "ner_tags": [...]}` with a tag for every token. Rows of
-JSON hold numbers, whose names are given by the user, or the names themselves; Parquet files hold the names in the
-metadata of their schema. -100, -1 and null are missing."""
+"""Hugging Face datasets, and AutoTrain: `{"tokens": [...], "ner_tags": [...]}` with one tag per token. JSON rows hold
+tag names, or numbers whose names the user gives; Parquet files hold the names in the metadata of their schema. -100, -1
+and null are missing."""
 
 from collections import Counter
 from contextlib import contextmanager
@@ -20,9 +20,9 @@ from ..records import BLANK_TOKENS, Mark, Record, a_list, an_object, is_blank, r
 from ..tags import OUTSIDE, TAG, UNTYPED
 
 PARQUET = ".parquet"
-# Missing tags: in labels of Transformers, and in ClassLabel.
+# Missing tags: -100 in labels of transformers, -1 in ClassLabel.
 UNKNOWN = (-100, -1)
-# What datasets hold about tokens beside entities.
+# Columns of datasets about tokens, other than entities.
 _COLUMNS = ("tokens", "spaces", "pos", "pos_tags", "chunk_tags", "lemmas", "upos", "xpos", "feats")
 _METADATA = b"huggingface"
 _BATCH = 1000  # rows of Parquet files
@@ -51,11 +51,11 @@ def read(row: Any, counts: RowCounts, labels: Tuple[str, ...] = ()) -> Record:
 
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
-    """Make a row, with names of tags: null is missing."""
+    """Yield the row of a Doc, with tag names; null is missing."""
     record = record_of(doc, in_tokens=True)
     tags = [None if tag == "-" else tag for tag in bio_tags(record)]
     for tag in filter(None, tags):
-        if not is_readable(tag):  # such as those with line breaks
+        if not is_readable(tag):  # such as tags with line breaks
             raise RowError(f"'{tag}' could not be read back as a tag: rename the label")
     yield {"id": record.id or "", "tokens": record.tokens, "ner_tags": tags}
 
@@ -76,7 +76,7 @@ def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
 
 @lru_cache(maxsize=16)
 def tag_names(names: Tuple[str, ...]) -> Tuple[str, ...]:
-    """Names as tags: where no one of them has a prefix, they are types, and neighbors of one type are one entity."""
+    """Return names as tags. Without prefixes, names are types, and neighboring tokens of one type are one entity."""
     types = [name for name in names if name != OUTSIDE]
     if all(map(UNTYPED.fullmatch, types)):
         return names
@@ -94,7 +94,7 @@ def read_table(path: Path) -> Iterator[Dict[str, Any]]:
 
 
 def table_names(path: Path) -> Tuple[str, ...]:
-    """The names of the tags that the metadata of a file have; empty if they have none."""
+    """Return the tag names in the metadata of a file, or an empty tuple if there are none."""
     with _opened(path) as file_:
         metadata = file_.schema_arrow.metadata or {}
     try:
@@ -118,7 +118,7 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         with parquet.ParquetFile(existing(path)) as file_:
             yield file_
-    # Sizes that a damaged file gives can be beyond all memory, and its strings no UTF-8.
+    # Sizes in a damaged file can exceed the memory, and strings can be invalid UTF-8.
     except (pyarrow.ArrowException, OSError, MemoryError, UnicodeDecodeError, OverflowError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
         raise WeaknerError(Errors.WK206.format(path=path, reason=reason, cure="Write it again")) from error

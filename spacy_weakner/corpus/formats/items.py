@@ -1,5 +1,5 @@
-"""The records of JSON files (rows, an array, or objects around them) and Parquet, with their places. Rows are streamed;
-all else is parsed as a whole."""
+"""The records of JSON files (rows, an array, or objects around them) and Parquet files, with their places. Rows are
+streamed; other JSON is parsed as a whole."""
 
 import codecs
 import json
@@ -13,11 +13,11 @@ from ..jsonl import parse_value
 from ..records import Item
 from .huggingface import PARQUET, read_table
 
-_BLOCK = 1 << 20  # bytes that are read to tell the layout
+_BLOCK = 1 << 20  # bytes that are read to detect the layout
 
 
 def read_items(path: Path, counts: Optional[RowCounts] = None) -> Iterator[Item]:
-    """Read the records of a file, also of one that wraps them in an object (`{"data": [...]}`). `counts` is as in
+    """Stream the records of a file, also of one that wraps them in an object (`{"data": [...]}`). `counts` is as in
     `read_corpus`."""
     for place, value in _values(path, counts):
         inside = wrapped(value)
@@ -41,7 +41,7 @@ def _numbered(what: str, values: Iterable[Any]) -> Iterator[Item]:
 
 
 def in_lines(path: Path) -> bool:
-    """True if every line of a file of JSON is one of its records."""
+    """Return True if every line of a JSON file is one of its records."""
     with open_packed(path) as file_:
         start = file_.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
         if start.startswith(b"{") and b"\n" not in start:
@@ -50,17 +50,17 @@ def in_lines(path: Path) -> bool:
     try:
         row = json.loads(first)
     except json.JSONDecodeError as error:
-        # What is wrong with the first line is that it ends.
+        # The only error of the first line is that it ends too early.
         ends = error.pos >= len(error.doc.rstrip()) and bool(others)
         return not (start.startswith(b"[") or (start.startswith(b"{") and ends))
     except (ValueError, RecursionError):
         return not start.startswith(b"[")
-    # spaCy's [text, annotations] may stand one a line.
+    # spaCy's [text, annotations] may be written one per line.
     return tool_of(row) is not None if isinstance(row, list) else wrapped(row) is None
 
 
 def _parse(path: Path, counts: Optional[RowCounts]) -> List[Any]:
-    """The records of a file of JSON over several lines."""
+    """Return the records of a JSON file with values over several lines."""
     value: Any = []
     with at_line(path, "its JSON", counts):
         value = parse_value("\n".join(read_lines(path)))

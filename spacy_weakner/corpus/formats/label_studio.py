@@ -1,5 +1,5 @@
 """Label Studio: tasks with annotations and predictions (JSON), and rows of annotations (JSON_MIN). Offsets count UTF-16
-units, as browsers do."""
+units, as in browsers."""
 
 from collections import Counter
 from itertools import chain, groupby
@@ -14,8 +14,8 @@ from ..records import EMPTY, Item, Mark, Record, a_list, a_probability, an_objec
 from .names import UTF16
 from .offsets import Offsets
 
-# The control for ids of concepts: <TextArea name="kb_id" toName="text" perRegion="true"/>. Its results have the id of
-# the region that they belong to.
+# The control for concept ids: <TextArea name="kb_id" toName="text" perRegion="true"/>. Its results have the id of the
+# region that they belong to.
 ID_NAME = "kb_id"
 PREDICTIONS = "predictions"
 WEAK = "weak"
@@ -28,19 +28,19 @@ DISPUTED = "spans on which annotators differ; their tokens are missing"
 NUMBERS = "predictions that the export holds as a number only, ignored"
 OTHERS = "results other than labeled spans (choices, relations, notes), ignored"
 _ANNOTATIONS = ("annotations", "completions")
-# Lists and objects that are read, or hold no entities.
+# Keys with lists and objects that are read, or that hold no entities.
 _KEYS = frozenset(
     [*_ANNOTATIONS, PREDICTIONS, "data", "meta", "annotator", "annotators", "drafts"]
     + ["updated_by", "comments", "comment_authors", "reviews", "reviewers", "history", "annotations_results"]
     + ["predictions_results", "prediction", "predictions_model_versions"]
 )
 _HYPERTEXT = "hypertextlabels"
-# What stands beside the data in JSON_MIN.
+# Keys beside the data in JSON_MIN.
 _ABOUT = ("annotator", "created_at", "updated_at", "id", "annotation_id", "lead_time")
 
 
 def gather(items: Iterable[Item]) -> Iterator[Item]:
-    """Bring neighboring annotations of one task together."""
+    """Group neighboring annotations of one task."""
     for key, found in groupby(items, key=lambda item: _task_key(item[1])):
         if key is None:
             yield from ((place, [row]) for place, row in found)
@@ -58,7 +58,7 @@ def read(rows: List[Any], counts: RowCounts) -> Record:
     record = Record(text=_text(data), id=identifier if type(identifier) in (int, str) else None)
     found: List[Dict[str, Any]] = []
     for row in rows:
-        # In JSON_MIN, the name of a control is free.
+        # In JSON_MIN, the name of a control is arbitrary.
         labels = [key for key, value in row.items() if is_row and is_labels(value)]
         counts.note_unknown(row, {*_KEYS, *labels})
         if is_row:
@@ -82,8 +82,8 @@ def read(rows: List[Any], counts: RowCounts) -> Record:
 
 
 def _add_gold(record: Record, found: List[Dict[str, Any]], is_row: bool, counts: RowCounts) -> None:
-    """The newest annotation of each annotator counts, or of those that are marked as ground truth; where annotators
-    differ, nothing is known."""
+    """Add the newest annotation of each annotator, or only annotations marked as ground truth if there are any. Where
+    annotators differ, the tokens are missing."""
     valid = [annotation for annotation in found if not annotation.get("was_cancelled")]
     chosen = [annotation for annotation in valid if annotation.get("ground_truth") is True] or valid
     annotators: Dict[str, List[Dict[str, Any]]] = {}
@@ -95,7 +95,7 @@ def _add_gold(record: Record, found: List[Dict[str, Any]], is_row: bool, counts:
     if results:
         record.ents, disputed = _agreed([_marks(result, counts) for result in results])
         record.missing = [mark[:2] for mark in disputed]
-        # Perhaps the question was another one.
+        # The task may have been another one.
         counts.note(EMPTY, not (record.ents or disputed) and (is_row or any(results)))
         counts.note(DISPUTED, len(disputed))
     counts.note(CANCELLED, len(found) - len(valid))
@@ -104,7 +104,7 @@ def _add_gold(record: Record, found: List[Dict[str, Any]], is_row: bool, counts:
 
 
 def _agreed(answers: Sequence[List[Mark]]) -> Tuple[List[Mark], List[Mark]]:
-    """The spans that all annotators of a text have found, with all their ids, and those that only some have."""
+    """Return the spans that all annotators of a text marked, with their ids, and the spans that only some marked."""
     marks: Dict[Entity, Mark] = {}
     for mark in chain(*answers):
         before = marks.get(_visible(mark), mark).id
@@ -114,15 +114,15 @@ def _agreed(answers: Sequence[List[Mark]]) -> Tuple[List[Mark], List[Mark]]:
 
 
 def _visible(mark: Mark) -> Entity:
-    """Span and label, without white space at the ends where the row has the text of the span."""
+    """Return span and label, without white space at the ends if the row gives the text of the span."""
     text = mark.text or ""
     start, end = mark.start + len(text) - len(text.lstrip()), mark.end - len(text) + len(text.rstrip())
     return (start, end, mark.label) if start < end else mark[:3]
 
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
-    """Make a task: gold as an annotation, weak labels as predictions, which the tool shows as suggestions. The score of
-    a prediction is the lowest one of its spans."""
+    """Yield the task of a Doc: gold as an annotation, weak labels as predictions, which the tool shows as suggestions.
+    The score of a prediction is the lowest score of its spans."""
     record = record_of(doc)
     text = record.text or ""
     offsets = Offsets(text, UTF16)
@@ -146,7 +146,7 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
 
 
 def _task_key(row: Any) -> Optional[Tuple[Any, Any]]:
-    """What the annotations of one task have in common; None of a whole task."""
+    """Return the key that the annotations of one task share; None for a complete task."""
     if not isinstance(row, dict) or isinstance(row.get("data"), dict):
         return None
     key = (row.get("id"), row.get("text"))
@@ -154,7 +154,7 @@ def _task_key(row: Any) -> Optional[Tuple[Any, Any]]:
 
 
 def _newest(found: List[Dict[str, Any]]) -> Dict[str, Any]:
-    # Of those made at the same time, the last.
+    # Of several with the same time, the last one.
     return max(reversed(found), key=lambda item: str(item.get("updated_at") or item.get("created_at") or ""))
 
 
@@ -192,13 +192,13 @@ def _marks(results: List[Any], counts: RowCounts, score: Any = None) -> List[Mar
 
 
 def _ids(item: Dict[str, Any]) -> str:
-    """The ids in a result of the control for them, with "|" between them."""
+    """Return the ids in a result of the id control, joined by "|"."""
     texts = an_object(item.get("value"), "a value").get("text")
     return "|".join(str(text).strip() for text in ([texts] if isinstance(texts, str) else a_list(texts, "text")))
 
 
 def _results(number: int, mark: Mark, text: str, offsets: Offsets) -> Iterator[Dict[str, Any]]:
-    """The result of a span, and that of its id."""
+    """Yield the result of a span, and the result of its id."""
     place = {"start": offsets.offset(mark.start), "end": offsets.offset(mark.end)}
     region = {"id": f"e{number}", "to_name": TO_NAME}
     value = {**place, "text": text[mark.start : mark.end], "labels": [mark.label]}

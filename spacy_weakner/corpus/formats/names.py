@@ -1,9 +1,10 @@
-"""All formats by name: what commands, messages and docs list. It imports nothing, so that commands start fast."""
+"""All formats by name, as commands, messages and docs list them. This module imports nothing, so that commands start
+fast."""
 
 from typing import Dict, FrozenSet, NamedTuple, Tuple
 
 # What a format may hold beside gold entities: documents without annotation, missing tokens, labels of weak sources,
-# spans that are known to be wrong, categories, ids of concepts and of documents, and what annotators are shown.
+# spans known to be wrong, categories, concept ids, document ids, and notes shown to annotators.
 UNKNOWN = "unknown"
 MISSING = "missing"
 WEAK = "weak"
@@ -13,14 +14,13 @@ IDS = "ids"
 DOC_IDS = "doc_ids"
 META = "meta"
 EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS, IDS, DOC_IDS, META])
-# What offsets into a text count; see `offsets`.
+# Units of offsets into a text; see `offsets`.
 CODE_POINTS, UTF16 = "codepoints", "utf16"
 
 
 class Format(NamedTuple):
-    """A format: its name in `--format` and `--to`, the tool or layout, the endings of files that are read and of those
-    that are written, what it can hold when it is written, what offsets count unless the file shows otherwise, and if
-    the tool always counts so."""
+    """A format: its name in `--format` and `--to`, the tool or layout, the file suffixes that are read and written,
+    what written files can hold, the default unit of offsets, and whether the tool always uses that unit."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ _FORMATS = (
 FORMATS: Dict[str, Format] = {format_.name: format_ for format_ in _FORMATS}
 INPUTS = tuple(FORMATS)
 OUTPUTS = tuple(name for name, format_ in FORMATS.items() if format_.outputs)
-# The first format of each ending; where there are several, the contents of a file decide.
+# The first format of each suffix; if there are several, the contents of a file decide.
 SUFFIXES: Dict[str, str] = {}
 for _format in _FORMATS:
     for _suffix in _format.inputs:

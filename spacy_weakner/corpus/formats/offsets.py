@@ -1,5 +1,5 @@
-"""What offsets into a text count: Python counts code points; browsers and Java count UTF-16 units, so that an emoji is
-two. Records of tools are brought to code points, without overlaps."""
+"""Units of offsets into a text. Python counts code points; browsers and Java count UTF-16 units, in which an emoji
+counts as two. The records of tools are converted to code points, and their overlaps are removed."""
 
 import shlex
 from bisect import bisect_left, bisect_right
@@ -19,25 +19,25 @@ AUTO = "auto"
 UNCHECKED = "texts with emoji or the like, where nothing tells what the offsets count (set it with convert --offsets)"
 BEYOND = "spans beyond their text, or within a character; their tokens are missing"
 OTHER_TEXT = "spans that cover another text than their row gives; their tokens are missing"
-_FIRST_OF_TWO = 0x10000  # code points from here on are two units of UTF-16
+_FIRST_OF_TWO = 0x10000  # code points from here on are two UTF-16 units
 
 
 class Offsets:
-    """Offsets into a text in one of `UNITS`, in code points and back."""
+    """Conversion of offsets into a text between one of `UNITS` and code points."""
 
     def __init__(self, text: str, unit: str) -> None:
-        # Of each code point, and of the end of the text.
+        # Offsets of each code point, and of the end of the text.
         self._starts: Sequence[int] = range(len(text) + 1)
         if unit == UTF16 and not text.isascii():
             self._starts = [0, *accumulate(1 + (ord(character) >= _FIRST_OF_TWO) for character in text)]
 
     def code_point(self, offset: int) -> Optional[int]:
-        """The offset in code points; None if it is not in the text, or within a character."""
+        """Return an offset in code points; None if it is not in the text, or within a character."""
         start, end = self.around(offset, offset)
         return start if start == end and self._starts[start] == offset else None
 
     def around(self, start: int, end: int) -> Range:
-        """A span in code points within the text, with the characters that it cuts."""
+        """Return a span in code points, clipped to the text, with the characters that it cuts."""
         last = len(self._starts) - 1
         return max(bisect_right(self._starts, start) - 1, 0), min(bisect_left(self._starts, end), last)
 
@@ -45,7 +45,7 @@ class Offsets:
         return self._starts[code_point]
 
     def fits(self, mark: Mark, text: str) -> bool:
-        """True if a span lies within its text, and covers what it should."""
+        """Return True if a span lies within the text and covers the expected text."""
         start, end = self.code_point(mark.start), self.code_point(mark.end)
         return None not in (start, end) and _covers(text[start:end], mark)
 
@@ -60,8 +60,8 @@ def _plain(text: str) -> str:
 
 
 def find_unit(path: Path, records: Iterable[Tuple[Place, Record]], usual: str, sure: bool, counts: RowCounts) -> str:
-    """Find the unit in which all spans of a file cover the text that they should: the usual one, if it fits. Not `sure`
-    are tools that do not always use that."""
+    """Find the unit in which all spans of a file cover their expected text: the usual one, if it fits. `sure` is False
+    for tools that do not always use the usual unit."""
     units = sorted(UNITS, key=lambda unit: unit != usual)
     bad: Dict[str, int] = dict.fromkeys(units, 0)
     first: Optional[Tuple[Place, str, Mark]] = None
@@ -80,7 +80,7 @@ def find_unit(path: Path, records: Iterable[Tuple[Place, Record]], usual: str, s
         if not text.isascii() and any(len({p.code_point(offset) for p in places.values()}) > 1 for offset in borders):
             differ = True
             unchecked += not sure and any(mark.text is None for mark in record.marks())
-    unit = min(units, key=bad.__getitem__)  # of equal ones the first
+    unit = min(units, key=bad.__getitem__)  # the first one, if equal
     if bad[unit]:
         assert first is not None
         place, text, mark = first
@@ -103,8 +103,8 @@ def find_unit(path: Path, records: Iterable[Tuple[Place, Record]], usual: str, s
 
 
 def in_code_points(record: Record, unit: str, counts: RowCounts) -> Record:
-    """A record of a tool with offsets in code points, and entities without overlaps; where they cannot be told, the
-    tokens are missing."""
+    """Return a record with offsets in code points and entities without overlaps. Where the offsets are invalid or the
+    entities overlap, the tokens are missing."""
     ents, wrong, groups, missing = record.ents, record.wrong, record.weak, list(record.missing)
     text = record.text
     if text is not None:
@@ -125,7 +125,7 @@ def in_code_points(record: Record, unit: str, counts: RowCounts) -> Record:
 
 
 def _fitting(marks: Iterable[Mark], text: str, offsets: Offsets, counts: RowCounts) -> Tuple[List[Mark], List[Range]]:
-    """The spans that cover what they should, without white space at their ends, and where the others are."""
+    """Return the spans that cover the expected text, trimmed of white space, and the ranges of the others."""
     fitting: List[Mark] = []
     doubtful: List[Range] = []
     for mark in marks:
@@ -146,8 +146,8 @@ def _fitting(marks: Iterable[Mark], text: str, offsets: Offsets, counts: RowCoun
 
 
 def _with_tokens(record: Record) -> Record:
-    """The same record with the tokens of the tool, if all is well with them: they are visible, spell the text with
-    single blanks between them, and all spans end at their borders."""
+    """Return the record with the tool's tokens if they are visible and spell the text with at most one blank between
+    them, and all spans end at their borders; else the record unchanged."""
     text, borders = record.text or "", record.borders
     if not borders or borders[0][0] != 0:
         return record

@@ -1,11 +1,11 @@
-"""Prodigy: rows that are answered. What an answer means depends on the question.
+"""Prodigy: answered rows. The meaning of an answer depends on the task.
 
-- Manual (`ner.manual`, `ner.correct`): an accepted row is complete gold. Of a rejected one nothing is known.
-- Binary (`ner.teach`): an accepted span is one of the entities, a rejected one is known to be wrong; nothing is known
-  about the rest.
+- Manual (`ner.manual`, `ner.correct`): an accepted row is complete gold. A rejected row is dropped.
+- Binary (`ner.teach`): an accepted span is an entity, and a rejected span is known to be wrong; all other tokens are
+  missing.
 - Ignored rows are dropped. Rows without an answer hold suggestions, which are weak labels.
 
-Rows with one `_input_hash` are about one text, and become one record. They need not stand together.
+Rows with the same `_input_hash` are about one text and become one record. They need not be adjacent.
 """
 
 import zlib
@@ -40,7 +40,7 @@ OLDER = "spans of older rows that the newest about the same text lacks; their to
 OTHER_VIEWS = "rows of questions other than entities, kept as text without annotation"
 OUTSIDE = "tokens known to be outside of entities, in sentences with missing tokens"
 _BINARY, _MANUAL = ("ner", "spans"), ("ner_manual", "spans_manual", "review", "relations")
-# Lists and objects of Prodigy that are read, or hold no entities.
+# Prodigy's keys with lists and objects that are read, or that hold no entities.
 _KEYS = frozenset(
     ["tokens", "spans", "meta", "options", "accept", "relations", "versions", "config", "vars", "llm", "openai"]
 )
@@ -49,7 +49,7 @@ _SUGGESTED = {"score", "source", "rank", "pattern", "priority"}
 
 
 def gather(items: Iterable[Item]) -> Iterator[Item]:
-    """Bring rows together that are about one text, where the last of them stands."""
+    """Group the rows about one text, at the place of the last of them."""
     texts: Dict[Any, Tuple[Any, List[Any]]] = {}
     for number, (place, row) in enumerate(items):
         key = row.get("_input_hash") if isinstance(row, dict) and is_prodigy(row) else None
@@ -61,7 +61,7 @@ def gather(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
-    """Read the rows about one text."""
+    """Read the rows about one text. Return None if none of them is kept."""
     answers, kept = _Answers(), 0
     for row in sorted(rows, key=_time) if all(map(_time, rows)) else rows:
         row = an_object(row, "a row")
@@ -81,7 +81,7 @@ def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
         answers.add(row)
     if not kept:
         return None
-    # Not every question shows tokens.
+    # Not every view shows tokens.
     tokens = (row["tokens"] for row in reversed(rows) if row.get("tokens"))
     record = answers.record(rows[-1]["text"], _borders(next(tokens, None)))
     counts.note(MERGED, kept - 1)
@@ -92,8 +92,8 @@ def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
 
 
 def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
-    """Make rows of a Doc: an accepted one of complete gold, one per span where only some are known, and one to be
-    answered where nothing is known, with weak labels as suggestions."""
+    """Yield the rows of a Doc: one accepted row for complete gold, one row per span if the gold is incomplete, or one
+    unanswered row with weak labels as suggestions if there is no gold."""
     record = record_of(doc)
     starts = {start: i for i, (start, _) in enumerate(record.borders)}
     ends = {end: i for i, (_, end) in enumerate(record.borders)}
@@ -115,7 +115,7 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
         lost["wrong spans"] += len(record.wrong)
         yield {**row, "spans": list(map(span, ents)), "answer": ACCEPT, "_view_id": _MANUAL[0]}
         return
-    wrong = [mark for mark in record.wrong if mark.label]  # a span has to have a label here
+    wrong = [mark for mark in record.wrong if mark.label]  # a span needs a label here
     lost["wrong spans"] += len(record.wrong) - len(wrong)
     answers = [(mark, ACCEPT) for mark in ents if known] + [(mark, REJECT) for mark in wrong]
     if known:
@@ -138,7 +138,7 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
 
 
 class _Answers:
-    """What several rows say about one text."""
+    """The answers of several rows about one text."""
 
     def __init__(self) -> None:
         self.manual: Optional[List[Mark]] = None
@@ -166,9 +166,9 @@ class _Answers:
             self.others += 1
 
     def _add_manual(self, marks: List[Mark]) -> None:
-        """Where the newest answer has no span, an older one may have been about other labels, or been corrected."""
+        """Add a manual answer. Older spans that it lacks may belong to other labels, or may have been corrected."""
         older = {**self.older, **{mark[:3]: mark for mark in self.manual or []}}
-        # Where both have one, the newest is right.
+        # Where both have a span, the newest is right.
         self.older = {
             key: mark for key, mark in older.items() if all(m.end <= mark.start or mark.end <= m.start for m in marks)
         }
@@ -192,12 +192,12 @@ class _Answers:
 
 def _view(row: Dict[str, Any]) -> Any:
     view = row.get("_view_id")
-    # A review holds the view of the reviewed rows.
+    # A review stores the view of the reviewed rows.
     return row.get("view_id", view) if view == _REVIEW else view
 
 
 def _is_manual(row: Dict[str, Any]) -> bool:
-    # Blocks may hold anything, and old rows do not say how they were shown: for spans to be marked, there are tokens.
+    # Blocks may hold anything, and old rows store no view: rows with tokens were shown for marking spans.
     view = _view(row)
     return view in _MANUAL if view not in (None, _BLOCKS) else "spans" in row or "tokens" in row
 
@@ -213,7 +213,7 @@ def _is_binary(row: Dict[str, Any]) -> bool:
 
 
 def _names_wrong(row: Dict[str, Any]) -> bool:
-    """True if a rejected row shows what is wrong: not if it has several spans."""
+    """Return True if a rejected row shows what is wrong, which it does not if it has several spans."""
     spans = row.get("spans")
     several = isinstance(spans, list) and len(spans) > 1 and all(_answer(span, REJECT) == REJECT for span in spans)
     return _is_binary(row) and not several

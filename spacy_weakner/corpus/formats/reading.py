@@ -1,4 +1,4 @@
-"""Which file holds what, and streaming all of them as Docs."""
+"""Detection of the format of files, and reading of all formats as streams of Docs."""
 
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,23 +33,23 @@ from .tools import GATHERERS, READERS
 NOT_TEXT = "records without a text, dropped"
 LONG = f"texts left out with more than {LONGEST_RUN} signs without white space"
 ABSENT = "documents without the span group that is read as gold; their tokens are missing"
-# Records of a file of JSON that are looked at to tell its format.
+# Records of a JSON file that are read to detect its format.
 _LOOKED_AT = 200
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How corpora are read: text without annotations is split into `sentences`.
+    """Settings for reading corpora. If `sentences` is set, text without annotations is split into sentences.
 
-    source (str): Name of the weak source of "weak_ents" that are a plain list.
-    misaligned (str): What to do with spans of text that do not end at token borders: "error", "drop", "expand" or
+    source (str): Name of the weak source for "weak_ents" given as a plain list.
+    misaligned (str): What to do with spans of text that do not end at token boundaries: "error", "drop", "expand" or
         "contract".
-    offsets (str): What the offsets of other tools count: "codepoints" or "utf16"; "auto": what fits the texts that the
-        spans should cover.
-    labels (Tuple[str, ...]): Names of the tags of datasets that hold numbers, from 0 on, instead of those in the file.
-        If they are of one type, tags without a type get it.
-    columns (Tuple[int, int]): Columns of CoNLL files that hold tokens and tags: from 1 on, or from the end, -1 on.
-    spans_key (Optional[str]): Span group of `.spacy` files that is read as the gold, instead of the entities.
+    offsets (str): Unit of the offsets in files of other tools: "codepoints" or "utf16"; "auto": the unit in which all
+        spans cover their expected text.
+    labels (Tuple[str, ...]): Tag names, from 0 on, for datasets with numbers, instead of the names in the file. If all
+        names are of one type, tags without a type get that type.
+    columns (Tuple[int, int]): Token and tag columns of CoNLL files, counted from 1, or from the end (-1).
+    spans_key (Optional[str]): Span group of `.spacy` files that is read as gold, instead of the entities.
     """
 
     sentences: bool = True
@@ -62,14 +62,14 @@ class Reading:
 
 
 class _Lenient(RowCounts):
-    """Passes over rows that cannot be read. They are refused where the whole file is read."""
+    """Counts that skip rows that cannot be read. These rows raise errors when the whole file is read."""
 
     def refuse(self, path: Path, place: str, reason: str, error: Exception) -> None:
         pass
 
 
 def file_format(path: Path) -> Optional[str]:
-    """Tell the format of a file: from its name, and of JSON from its first records."""
+    """Return the format of a file: from its name, and for JSON also from its first records."""
     name = path.name.lower()
     plain = Path(name.removesuffix(".gz"))
     format_ = SUFFIXES.get(plain.suffix)
@@ -77,7 +77,7 @@ def file_format(path: Path) -> Optional[str]:
         return None
     if plain.suffix not in (".json", ".jsonl") or not path.is_file():
         return format_
-    with suppress(WeaknerError):  # raised again where the whole file is read
+    with suppress(WeaknerError):  # raised again when the whole file is read
         rows = islice(read_items(path, _Lenient()), _LOOKED_AT)
         return next(filter(None, (tool_of(row) for _, row in rows)), "jsonl")
     return "jsonl"
@@ -90,7 +90,7 @@ def input_files(
     suffixes: Mapping[str, str] = SUFFIXES,
     tell: Callable[[Path], Optional[str]] = file_format,
 ) -> List[Tuple[Path, str]]:
-    """Find the files of a corpus."""
+    """Return the files of a corpus, each with its format."""
     path = existing(Path(path))
     formats = list(FORMATS) if suffixes is SUFFIXES else list(dict.fromkeys(suffixes.values()))
     if format is not None:
@@ -108,8 +108,8 @@ def input_files(
 
 
 def _corpora(files: Sequence[Path], format: Optional[str]) -> List[Path]:
-    """The files of a folder without those that belong to others: texts and settings to brat's annotations, records to
-    `.spacy` files."""
+    """Return the files of a folder that are corpora: without the texts and settings of brat's annotations and the
+    receipts of `.spacy` files."""
     annotations = [f for f in files if f.suffix == brat.SUFFIX]
     if format == "brat":
         return annotations
@@ -119,12 +119,12 @@ def _corpora(files: Sequence[Path], format: Optional[str]) -> List[Path]:
 
 
 def has_span_groups(path: Path) -> bool:
-    """True if a corpus holds `.spacy` files, the only ones with span groups."""
+    """Return True if a corpus has `.spacy` files, the only format with span groups."""
     return any(format_ == "spacy" for _, format_ in input_files(path))
 
 
 def by_lines(path: Path, format: str) -> bool:
-    """True if each line of a file can be read without the others."""
+    """Return True if each line of a file can be read without the others."""
     return format == "text" or (format == "jsonl" and in_lines(path))
 
 
@@ -139,14 +139,13 @@ def read_corpus(
 ) -> Iterator[Doc]:
     """Stream the Docs of a corpus in any format.
 
-    nlp (Language): Its vocabulary and tokenizer are used.
-    format (Optional[str]): One of `FORMATS`; None: found from the files.
-    counts (Optional[RowCounts]): Where to count, and what to do with rows that cannot be read: the default raises,
-        subclasses may collect. Without it, text of which the tokenizer would take very long is an error; with it, it is
-        left out and counted, unless it is annotated.
-    limit (Optional[int]): Read about so many Docs of each file. `counts` then has `sampled` and `total`.
-    YIELDS (Doc): The Docs.
-    RAISES (WeaknerError): For anything malformed, with file, line and reason, and if no Doc has the span group.
+    nlp (Language): Pipeline whose vocabulary and tokenizer are used.
+    format (Optional[str]): One of `FORMATS`; None: detected from the files.
+    counts (Optional[RowCounts]): Where to count, and how to handle rows that cannot be read: the default raises an
+        error, subclasses may collect. Without `counts`, text that the tokenizer would take very long to process is an
+        error; with it, such text is left out and counted, unless it is annotated.
+    limit (Optional[int]): Read about this number of Docs per file. `counts` then has `sampled` and `total`.
+    RAISES (WeaknerError): For malformed input, with file, line and reason, and if no Doc has the span group.
     """
     check_choice("offsets", reading.offsets, (AUTO, *UNITS))
     check_choice("misaligned", reading.misaligned, MISALIGNED)
@@ -163,7 +162,7 @@ def read_corpus(
 
 
 def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
-    """Keys of all documents of some corpora, of their sentences, and of those that their texts would be split into."""
+    """Return the keys of all documents of some corpora, of their sentences, and of the sentences in their texts."""
     keys, splitter = set(), SentenceSplitter(nlp)
     for path in paths:
         for doc in read_corpus(Path(path), nlp, Reading(sentences=False, misaligned="drop")):
@@ -176,8 +175,8 @@ def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
 
 
 class FileReader:
-    """Reads a file, or some lines of it. If it is `strict`, text of which the tokenizer would take very long is an
-    error, and else left out and counted."""
+    """A reader of a file, or of some of its lines. If it is `strict`, text that the tokenizer would take very long to
+    process is an error; otherwise it is left out and counted."""
 
     def __init__(
         self, path: Path, format: str, nlp: Language, reading: Reading, counts: RowCounts, strict: bool = False
@@ -199,7 +198,7 @@ class FileReader:
             if path.suffix.lower() == huggingface.PARQUET and not self.labels:
                 self.labels = huggingface.table_names(path)
             if unit == AUTO:
-                # What is counted now is counted again when the Docs are made.
+                # Everything counted here is counted again when the Docs are made.
                 looked_at, format_ = type(counts)(), FORMATS[self.format]
                 records = self._records(self._items(looked_at), looked_at)
                 unit = find_unit(path, records, format_.unit, format_.sure, counts)
@@ -213,7 +212,7 @@ class FileReader:
             yield from self._row_docs(read_items(path, counts))
 
     def sample(self, limit: int) -> Iterator[Doc]:
-        """The first of them, and how many there are, perhaps estimated."""
+        """Yield the first Docs of the file, and count all of them, or estimate their number."""
         n, counts = 0, self.counts
         if by_lines(self.path, self.format):
             lines = SampledLines(self.path, limit)
@@ -272,7 +271,7 @@ class FileReader:
             yield from self._docs_of(place, Record(line if self.reading.sentences else " ".join(line.split())))
 
     def _docs_of(self, place: Place, record: Record) -> Iterator[Doc]:
-        """The Doc of a record, or one for each sentence of text without annotations."""
+        """Yield the Doc of a record, or one Doc per sentence for text without annotations."""
         docs: List[Doc] = []
         with at_line(self.path, place, self.counts):
             if self._is_short(record.text, record.is_bare):
@@ -283,7 +282,7 @@ class FileReader:
         yield from docs
 
     def _is_short(self, text: Any, is_bare: bool) -> bool:
-        """True if the tokenizer can take a text. If not, one without annotations is left out and counted."""
+        """Return True if the tokenizer can process a text. If not, text without annotations is left out and counted."""
         found = longest_run(text, self.nlp) if isinstance(text, str) else 0
         if found and (self.strict or not is_bare):
             raise RowError(
@@ -295,8 +294,8 @@ class FileReader:
 
 
 def read_groups(docs: Iterable[Doc], counts: RowCounts, key: Optional[str]) -> Iterator[Doc]:
-    """Read a span group of `.spacy` files as the gold, instead of the entities, and count the groups that are not ours:
-    `spancat` learns from such, and so do heads with a `spans_key`."""
+    """Read a span group of `.spacy` files as gold, instead of the entities, and count all other groups that are not
+    from this package: `spancat`, or heads with a `spans_key`, may learn from them."""
     for n, doc in enumerate(docs, start=1):
         counts.place = f"document {n}"
         if key is not None:

@@ -1,5 +1,5 @@
-"""The reader and the writer of every format that is not read by its lines, by its name. Those of layouts with one row
-for each text are here."""
+"""The readers and writers of all formats that are not read line by line, by format name. Formats with one row per text
+are implemented here."""
 
 from collections import Counter
 from typing import Any, Callable, Dict, Iterable, Iterator, Optional
@@ -13,17 +13,17 @@ from . import brat, huggingface, label_studio, prodigy
 
 NULLS = "null instead of texts that were not annotated, dropped"
 RELATIONS = "relations, ignored"
-# Lists and objects that hold no spans: comments, categories of the text, relations, other columns.
+# Keys with lists and objects that hold no spans: comments, categories of the text, relations, other columns.
 _DOCCANO = ("relations", "Comments", "comments", "cats", "meta", "metadata")
 _GLINER = frozenset(["tokenized_text", "ner", "ner_labels", "ner_negatives", "negatives", "relations"])
-# What spaCy's own training data may hold, beside span groups.
+# Keys of spaCy's own training data, other than span groups.
 _SPACY = frozenset(
     ["entities", "cats", "links", "words", "spaces", "tags", "pos", "morphs", "lemmas", "heads", "deps", "sent_starts"]
 )
 
 
 def read_doccano(row: Any, counts: RowCounts) -> Record:
-    """`{"text": ..., "label": [[0, 4, "PER"]]}`, or objects under "entities", with relations beside them."""
+    """Read `{"text": ..., "label": [[0, 4, "PER"]]}`, or objects under "entities" with relations beside them."""
     row = an_object(row, "a row")
     text = a_text(row, "text", "data")
     key = find_spans(row) or next((key for key in SPANS if key in row), None)
@@ -48,7 +48,7 @@ def write_doccano(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
 
 
 def read_gliner(row: Any, counts: RowCounts) -> Record:
-    """`{"tokenized_text": ["New", "York"], "ner": [[0, 1, "city"]]}`; the end is the last token of the span."""
+    """Read `{"tokenized_text": ["New", "York"], "ner": [[0, 1, "city"]]}`; the end is the last token of the span."""
     row = an_object(row, "a row")
     if "tokenized_text" not in row:
         raise RowError(f"no 'tokenized_text': {show(row)}")
@@ -66,7 +66,7 @@ def write_gliner(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
 
 
 def read_spacy_json(row: Any, counts: RowCounts) -> Optional[Record]:
-    """spaCy's `["text", {"entities": [[0, 4, "PER"]]}]`, as JSON."""
+    """Read spaCy's `["text", {"entities": [[0, 4, "PER"]]}]`, as JSON."""
     if row is None:
         counts.note(NULLS)
         return None
@@ -80,7 +80,7 @@ def read_spacy_json(row: Any, counts: RowCounts) -> Optional[Record]:
     return Record(text=text, ents=ents, cats=annotations.get("cats"))
 
 
-# Make a record of an item; None if there is nothing to keep.
+# Functions that make a record of an item, or return None if nothing is to be kept.
 READERS: Dict[str, Callable[[Any, RowCounts], Optional[Record]]] = {
     "prodigy": prodigy.read,
     "label-studio": label_studio.read,
@@ -90,12 +90,12 @@ READERS: Dict[str, Callable[[Any, RowCounts], Optional[Record]]] = {
     "gliner": read_gliner,
     "spacy-json": read_spacy_json,
 }
-# Bring rows about one text together: their items are lists of rows.
+# Functions that group rows about one text: the items become lists of rows.
 GATHERERS: Dict[str, Callable[[Iterable[Item]], Iterator[Item]]] = {
     "prodigy": prodigy.gather,
     "label-studio": label_studio.gather,
 }
-# Make rows of a Doc, and count what is lost.
+# Functions that make rows of a Doc and count what is lost.
 WRITERS: Dict[str, Callable[[Doc, "Counter[str]"], Iterable[Dict[str, Any]]]] = {
     "prodigy": prodigy.write,
     "label-studio": label_studio.write,

@@ -1,4 +1,4 @@
-"""Writing corpora in any format, counting what a format cannot hold."""
+"""Writing of corpora in any format. Everything that a format cannot hold is counted."""
 
 import json
 from collections import Counter
@@ -25,7 +25,7 @@ WEAK_AS_GOLD = "documents whose entities are weak labels, now written as if they
 
 
 class Written(NamedTuple):
-    """How many documents were written, and what the format cannot hold, in words."""
+    """The number of documents written, and counts of what the format cannot hold, by description."""
 
     docs: int
     lost: "Counter[str]"
@@ -35,7 +35,7 @@ def output_format(path: Path, to: Optional[str] = None) -> Format:
     suffix = Path(path).suffix.lower()
     if to is None:
         found = [format_ for format_ in FORMATS.values() if suffix in format_.outputs]
-        # Rows of ours come first; an array is somebody else's in any case.
+        # Rows of this package come first; an array always belongs to another tool.
         if not found or (suffix == _ARRAY and len(found) > 1):
             names = ", ".join(f"{f.name} ({' '.join(f.outputs)})" for f in found or FORMATS.values() if f.outputs)
             cure = f"Choose one ('to', command line: --to): {names}"
@@ -51,8 +51,8 @@ def output_format(path: Path, to: Optional[str] = None) -> Format:
 def write_corpus(path: Path, docs: Iterable[Doc], to: Optional[str] = None) -> Written:
     """Write a corpus, whole or not at all.
 
-    to (Optional[str]): Name of the format; None: by the ending of the file.
-    RAISES (WeaknerError): If the format cannot be told, or something cannot be written in it.
+    to (Optional[str]): Name of the format; None: determined by the suffix of the file.
+    RAISES (WeaknerError): If the format cannot be determined, or cannot represent something.
     """
     path = Path(path)
     format_ = output_format(path, to)
@@ -63,7 +63,7 @@ def write_corpus(path: Path, docs: Iterable[Doc], to: Optional[str] = None) -> W
 
 
 def _write_lines(path: Path, docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> int:
-    """Write lines, or an array if the ending is `.json`. Docs without visible tokens are left out."""
+    """Write lines, or an array if the suffix is `.json`. Docs without visible tokens are left out."""
     array = path.suffix.lower() == _ARRAY
     n, between = 0, ""
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:

@@ -1,1 +1,1 @@
-"""Which terms of a list help and which harm."""
+"""Evaluation of term lists: which terms help, and which do harm."""

@@ -1,4 +1,4 @@
-"""Term lists that were collected from the gold: they know nearly all of it, and match more often than anywhere else."""
+"""Finds term lists that were collected from the gold: they have nearly all its entities, and match more often in it."""
 
 import math
 from collections import Counter
@@ -13,14 +13,14 @@ from ...corpus.gold import find_gold
 from ...corpus.weak import group_entities, weak_group
 from ...ty import Entity
 
-# The ratio of densities was at most 1.12 for nine lists that were made elsewhere, and 2.3 for one of the gold's own
-# entities (best.md).
+# The ratio of match densities in gold and text was at most 1.12 for nine independent lists, and 2.3 for a list of the
+# gold's own entities (best.md).
 CLEARLY_ABOVE = 1.25
-# Share of the gold entities of a label that such a list finds, and how many at least: matches come in bursts, so that
-# the density alone tells little of a label.
+# Least share and number of a label's gold entities that a collected list finds. They are required since matches come in
+# bursts, so that the density alone is unreliable for a single label.
 KNOWN, MIN_RIGHT = 0.85, 10
-_LOOKED_AT = 20_000  # Docs
-_WIDTH = 1.96  # standard errors; counts are taken as Poisson's
+_LOOKED_AT = 20_000  # maximum number of Docs
+_WIDTH = 1.96  # standard errors; counts are assumed to be Poisson distributed
 # A source and a label.
 Key = Tuple[str, str]
 
@@ -28,13 +28,13 @@ Key = Tuple[str, str]
 class Collected(NamedTuple):
     """A label of a list that matches in the gold more often than in the text."""
 
-    ratio: float  # how many times as often
-    kept: float  # share of its right matches with which it matches as often as there
+    ratio: float  # of the frequency of matches in the gold to that in the text
+    kept: float  # share of the right matches to keep so that the label matches as often in the gold as in the text
 
 
 def find_collected(gold: Path, text: Path, sources: Sequence[str]) -> Dict[Key, Collected]:
-    """Find lists that know the gold better than the text: of a label nearly all gold entities are among their terms,
-    and they match far more often than in the text."""
+    """Find lists and labels that fit the gold better than the text: the matches include nearly all gold entities of the
+    label, and are far more frequent than in the text."""
     here, there = _count(gold, sources, is_gold=True), _count(text, sources, is_gold=False)
     found: Dict[Key, Collected] = {}
     for key, right in here.right.items():
@@ -51,7 +51,7 @@ def find_collected(gold: Path, text: Path, sources: Sequence[str]) -> Dict[Key, 
 
 
 class _Counts(NamedTuple):
-    """Of the Docs that a source has labeled: matches, those that are entities, all entities; tokens by source."""
+    """Counts in the Docs that a source has labeled: matches, right matches and gold entities by label; tokens."""
 
     matches: "Counter[Key]"
     right: "Counter[Key]"

@@ -1,4 +1,4 @@
-"""Labels of gold sentences as `aggregate` would write them."""
+"""Combines the labels of gold sentences as `aggregate` would."""
 
 from pathlib import Path
 from typing import List, Optional, Sequence
@@ -15,7 +15,7 @@ from ...labeling.aggregate import UNION
 from ...ty import Entities
 
 FOLDS = 5
-# Per Doc; None where no source has labeled it.
+# Per Doc; None if no source has labeled it.
 Labels = List[Optional[Entities]]
 
 
@@ -28,9 +28,8 @@ def combined_labels(
     fit_on: Optional[Path] = None,
     seed: int = 0,
 ) -> Labels:
-    """Combine the labels of sources on gold sentences, the most trusted source first. The weights of the method
-    "weighted" come from other folds than the sentence. For the settings see `labeling.aggregate.aggregate`.
-    """
+    """Combine the labels of sources on gold sentences, the most trusted source first. The method "weighted" fits its
+    weights on the folds without the sentence. For the settings see `labeling.aggregate.aggregate`."""
     seen = [[source for source in sources if weak.weak_group(source) in doc.spans] for doc in docs]
     if method == UNION:
         return [_union(doc, used, policy) if used else None for doc, used in zip(docs, seen, strict=True)]

@@ -1,4 +1,4 @@
-"""Warnings for users who want to train on weak labels, from their scores on gold."""
+"""Warnings about weak labels, from their scores on gold, before models are trained on them."""
 
 from difflib import get_close_matches
 from typing import Dict, Iterator, List, NamedTuple
@@ -6,22 +6,22 @@ from typing import Dict, Iterator, List, NamedTuple
 from ...scores import Counts
 from .collected import Collected, Key
 
-# Where these numbers come from (docs/evidence, weak-labels.md, foundation.md, needle.md and roster.md):
-# labels with P 90.0, 82.4 and 78.7 taught models that gained from them, or came near gold; those with P 42.7 (UniNER
-# on CoNLL-2003, F1 47.5) taught F1 38.6, those with P 33.1 (ChatGPT on BC5CDR, F1 43.1) F1 38.3, below what 250 gold
-# sentences teach alone (57.8). A list with P 15.8 beside gold cost 19 points of F1 against that gold alone.
+# Sources of these numbers: docs/evidence (weak-labels.md, foundation.md, needle.md and roster.md).
+# Models gained from labels with P 90.0, 82.4 and 78.7, or came near gold. Models of labels with P 42.7 (UniNER on
+# CoNLL-2003, F1 47.5) had F1 38.6, those of labels with P 33.1 (ChatGPT on BC5CDR, F1 43.1) F1 38.3, below that of 250
+# gold sentences alone (57.8). Adding a list with P 15.8 to gold cost 19 points of F1 against that gold alone.
 HARMFUL_PRECISION = 30.0
 DOUBTFUL_PRECISION = 50.0
-# Half of the entities missing, and taken as "O", cost 20 points of F1 (`naive_half`); nearly all teach nothing else.
+# If half of the entities are taken as "O", F1 drops by 20 points (`naive_half`); if nearly all, only "O" is learned.
 LOW_RECALL = 10.0
-# Fewer labels or matches tell too little.
+# Fewer labels or matches are too few for a warning.
 MIN_SEEN = 5
-# Labels with a smaller share of the gold entities are not worth a line.
+# Labels with a smaller percentage of the gold entities get no warning.
 RARE = 1.0
-# Term lists find 30 to 75 % of the entities of new text; those that were collected from the annotations find nearly all
-# of them there. (BC5CDR: F1 99.4 in cross-validation with a list of the gold's own entities, 45.1 on test.)
+# Term lists find 30 to 75 % of the entities of new text; lists that were collected from the gold find nearly all of its
+# entities. (BC5CDR: F1 99.4 in cross-validation with a list of the gold's own entities, 45.1 on test.)
 KNOWN_RECALL = 93.0
-# A wider interval of F1 decides nothing: most differences between methods are smaller.
+# A wider interval of F1 allows no decision: most differences between methods are smaller.
 WIDE_INTERVAL = 20.0
 
 
@@ -46,16 +46,16 @@ def find_warnings(
     docs: int,
     unlabeled: int,
 ) -> List[LabelWarning]:
-    """Find what will probably hurt: a warning per reason.
+    """Find problems that will probably do harm, with a warning for each.
 
-    total (Counts): Of the labels as they would be aggregated.
-    per_label, per_source (Dict[str, Counts]): Of these labels, and of each source alone.
+    total (Counts): Counts of the labels as they would be aggregated.
+    per_label, per_source (Dict[str, Counts]): Counts of these labels by label, and of each source alone.
     width (float): Width of the interval of F1.
-    better (Dict[str, float]): Sources that are better alone, and by how many points of F1, for certain.
-    unanswered (Dict[str, int]): Docs with gold that a source has not labeled; only sources that have some.
-    found (Dict[str, float]): Per term list: percent of the gold entities that are among its matches.
+    better (Dict[str, float]): Sources that alone are significantly better, and by how many points of F1.
+    unanswered (Dict[str, int]): Number of gold Docs that a source has not labeled, for sources with such Docs.
+    found (Dict[str, float]): Per term list: percentage of the gold entities that are among its matches.
     collected (Dict[Key, Collected]): Lists and labels that match in the gold more often than in the text.
-    docs, unlabeled (int): Docs with gold, and those of them that no source has labeled.
+    docs, unlabeled (int): Number of Docs with gold, and of those that no source has labeled.
     """
     warnings = [LabelWarning("unanswered", _unanswered(source, n, docs)) for source, n in unanswered.items()]
     warnings += [LabelWarning("known", text) for text in _known(per_source, found, collected)]
@@ -63,11 +63,13 @@ def find_warnings(
     if total.tp + total.fp:
         warnings += _total(total)
         if width > WIDE_INTERVAL:
-            text = f"The 95 % interval of F1 is {width:.0f} points wide with {docs} documents and {n_gold} gold "
-            warnings.append(LabelWarning("gold", f"{text}entities: annotate more before these scores decide anything"))
+            text = f"The 95 % interval of F1 is {width:.0f} points wide, with {docs} documents and {n_gold} gold "
+            warnings.append(LabelWarning("gold", f"{text}entities: annotate more before you rely on these scores"))
         warnings += _labels(total, per_label)
     elif unlabeled < docs:
-        text = f"No match at all, and gold has {n_gold} entities: a model of these labels would find nothing. "
+        text = (
+            f"The sources have no match, but gold has {n_gold} entities: a model of these labels would find nothing. "
+        )
         text += "Compare terms and texts: language, case ('attr'), tokenizer, spelling"
         warnings.append(LabelWarning("nothing", text))
     if better:
@@ -75,33 +77,33 @@ def find_warnings(
         text = (
             f"'{source}' alone is better than all sources together by {better[source]:.1f} points of F1: use it alone "
         )
-        text += f"(--source {source}), or trust it first (--policy priority --source {source} ...)"
+        text += f"(--source {source}), or give it priority (--policy priority --source {source} ...)"
         warnings.append(LabelWarning("combination", text))
     return warnings
 
 
 def _unanswered(source: str, n: int, docs: int) -> str:
     if n < docs:
-        return f"'{source}' has not labeled {n} of {docs} gold documents: its scores are those of the others"
+        return f"'{source}' has not labeled {n} of {docs} gold documents: its scores are measured on the others"
     return (
-        f"'{source}' has no answers on the gold ({n} of {n} documents), so nothing is known about it. Let it answer "
-        "the gold texts, or leave it out of what is scored on gold, dev and test"
+        f"'{source}' has labeled none of the {n} gold documents, so its quality is unknown. Let it label the gold, or "
+        "leave it out of all labels that are scored on gold, dev and test"
     )
 
 
 def _known(per_source: Dict[str, Counts], found: Dict[str, float], collected: Dict[Key, Collected]) -> Iterator[str]:
     for (source, label), matches in collected.items():
         yield (
-            f"'{source}' matches {matches.ratio:.1f} times as often in the gold as in the text, with the label "
-            f"{label}: its terms seem to be collected from these very sentences, and its scores here are far too high"
+            f"With the label {label}, '{source}' matches {matches.ratio:.1f} times as often in the gold as in the "
+            "text: its terms seem to have been collected from these sentences, and its scores here are far too high"
         )
     for source, share in found.items():
         is_collected = any(source == name for name, _ in collected)
         if not is_collected and share >= KNOWN_RECALL and per_source[source].tp >= 10 * MIN_SEEN:
             yield (
-                f"'{source}' has {share:.0f} % of the gold entities among its terms. If they were collected from these "
-                "very sentences, its scores here are far too high: compare on dev and test that the terms were not "
-                "collected from"
+                f"'{source}' has {share:.0f} % of the gold entities among its terms. If the terms were collected from "
+                "these sentences, its scores here are far too high: compare on dev and test sets that the terms were "
+                "not collected from"
             )
 
 
@@ -110,20 +112,20 @@ def _total(total: Counts) -> Iterator[LabelWarning]:
         yield LabelWarning(
             "precision",
             f"Precision is {total.precision:.1f}: most of these labels are wrong, and training on them will probably "
-            f"cost more than it brings (below {HARMFUL_PRECISION:.0f} it did). Train on gold alone, or clean the list "
-            "first: see the worst terms",
+            f"do more harm than good (as measured for a precision below {HARMFUL_PRECISION:.0f}). Train on gold alone, "
+            "or clean the list first: see the worst terms",
         )
     elif total.precision < DOUBTFUL_PRECISION:
         yield LabelWarning(
             "precision",
-            f"Precision is {total.precision:.1f}: every second label or more is wrong. Models of such labels were "
-            "worse than the labels; clean the list, and compare with gold alone on dev",
+            f"Precision is {total.precision:.1f}: more than half of the labels are wrong. Models of such labels "
+            "were worse than the labels. Clean the list, and compare with gold alone on dev",
         )
     if total.recall < LOW_RECALL:
         yield LabelWarning(
             "recall",
-            f"Recall is {total.recall:.1f}: these labels find next to nothing. Never take the rest for 'O' "
-            "(--unmatched missing); a longer list helps more than any training",
+            f"Recall is {total.recall:.1f}: these labels find almost no entities. Do not treat the other tokens "
+            "as 'O' (use --unmatched missing); a longer list helps more than any training",
         )
 
 
@@ -135,8 +137,8 @@ def _labels(total: Counts, per_label: Dict[str, Counts]) -> Iterator[LabelWarnin
     if never and 100 * missed >= RARE * (total.tp + total.fn):
         yield LabelWarning(
             "never_given",
-            f"Labels of gold that no source gives: {_list(never)}, {missed} gold entities in all. A model of these "
-            "labels alone cannot find them: add terms, or leave these tokens open (--unmatched missing)",
+            f"Labels of gold that no source assigns: {_list(never)}, {missed} gold entities in total. A model of weak "
+            "labels alone cannot find them: add terms, or treat unmatched tokens as missing (--unmatched missing)",
         )
     foreign = {label: counts.fp for label, counts in given.items() if label not in in_gold}
     near = {label: get_close_matches(label, list(never) or list(in_gold), n=1, cutoff=0.7) for label in foreign}
@@ -144,15 +146,15 @@ def _labels(total: Counts, per_label: Dict[str, Counts]) -> Iterator[LabelWarnin
     if hints or sum(foreign.values()) >= MIN_SEEN:
         yield LabelWarning(
             "never_right",
-            f"Labels that gold never has: {_list(foreign)}. "
-            + (f"Spelled differently? {hints}. " if hints else "")
+            f"Labels that do not occur in gold: {_list(foreign)}. "
+            + (f"Possible misspellings: {hints}. " if hints else "")
             + "Map them ('labels' in the sources file) or remove them",
         )
     wrong = {x: counts.fp for x, counts in in_gold.items() if not counts.tp and counts.fp >= MIN_SEEN}
     if wrong:
         yield LabelWarning(
             "never_right",
-            f"Labels that are never right: {_list(wrong)}. Remove them from the list, or look at their terms above",
+            f"Labels that are never right: {_list(wrong)}. Remove them from the list, or check their terms above",
         )
     bad = [
         f"{label} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)"
@@ -162,8 +164,8 @@ def _labels(total: Counts, per_label: Dict[str, Counts]) -> Iterator[LabelWarnin
     if bad and total.precision >= HARMFUL_PRECISION:
         yield LabelWarning(
             "precision",
-            f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(bad)}. They will probably hurt: clean "
-            "their terms, or leave these labels out ('labels' in the sources file)",
+            f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(bad)}. They will probably do harm: "
+            "clean their terms, or leave these labels out ('labels' in the sources file)",
         )
 
 

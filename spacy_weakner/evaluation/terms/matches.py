@@ -11,8 +11,8 @@ from ...corpus import weak
 from ...corpus.gold import Gold
 from ...gazetteer_ruler.forms import FORM, folded, normal_form
 
-# Corpora that come split have white space around punctuation, and around Chinese and Japanese characters, which the
-# terms of a list have not.
+# Tokenized corpora have white space around punctuation, and around Chinese and Japanese characters; the terms of a list
+# do not.
 _SPLIT = re.compile(r"\s*([^\w\s]|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])\s*")
 
 
@@ -20,9 +20,9 @@ class Match(NamedTuple):
     """A match of a source."""
 
     candidate: Candidate
-    term: str  # its text as the source compares it; for sources other than term lists, as it stands there
-    key: str  # its text as a stop list compares it
-    length: int  # number of characters, as `min_length` counts them
+    term: str  # its text in the form that the term list compares; for other sources, its text in the Doc
+    key: str  # its text in the form that a stop list compares
+    length: int  # its number of characters for the setting `min_length`
 
 
 class Sentence(NamedTuple):
@@ -43,7 +43,7 @@ def read_sentence(doc: Doc, gold: Gold, source: str) -> Sentence:
 
 
 def choose_matches(matches: Sequence[Match], policy: str) -> List[Match]:
-    """Settle conflicts among the matches of one source, as `aggregate` does by a policy."""
+    """Resolve conflicts among the matches of one source by a policy, as `aggregate` does."""
     by_entity = {match.candidate.entity: match for match in matches}
     if len(by_entity) < 2:
         return list(by_entity.values())
@@ -52,12 +52,12 @@ def choose_matches(matches: Sequence[Match], policy: str) -> List[Match]:
 
 
 def commonest(texts: "Counter[str]") -> str:
-    """The most frequent text; of several the first in the alphabet."""
+    """Return the most frequent text; of equals, the alphabetically first."""
     return min(texts, key=lambda text: (-texts[text], text))
 
 
 def ambiguous(matches: Collection[Match]) -> Set[Tuple[int, int]]:
-    """Bounds to which the matches give several labels."""
+    """Return the bounds that have matches with several labels."""
     labels: Dict[Tuple[int, int], Set[str]] = {}
     for match in matches:
         start, end, label = match.candidate.entity
@@ -66,7 +66,7 @@ def ambiguous(matches: Collection[Match]) -> Set[Tuple[int, int]]:
 
 
 def _length(span: Span) -> int:
-    if all(len(token) == 1 for token in span):  # split into characters
+    if all(len(token) == 1 for token in span):  # the tokens are characters
         return len(span)
     return len(_SPLIT.sub(r"\1", span.text))
 

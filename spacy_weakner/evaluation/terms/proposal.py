@@ -1,14 +1,13 @@
-"""Settings of a term list that would make its labels better, as far as gold can tell.
+"""Proposes settings of a term list that improve its labels, judged by gold.
 
-Leaving out a group of matches raises F1 = 2 tp / (matches + gold entities) exactly if the share of right ones among
-them is below half of F1. So a term is stopped if its precision is below that. What a term's precision is, is estimated
-as in any small sample: from the matches seen, and from what is known of other terms (a Beta prior around the precision
-of its label). How much the others count is learned, too: where terms are mostly right always or never, one match tells
-much; where all terms are right as often, nothing but chance separates them, and none is stopped. The terms of a label,
-short ones, and phrases with several labels are judged as groups in which every term counts once, since it is the others
-of the kind, not seen here, that the setting will rule out.
+Leaving out a group of matches raises F1 = 2 tp / (matches + gold entities) exactly if the precision of the group is
+below half of F1. So a term is stopped if its precision is below that. Since samples are small, the precision of a term
+is estimated from its matches and from other terms (a Beta prior around the precision of its label). The weight of the
+prior is estimated as well: if most terms are always or never right, one match is informative; if all terms are equally
+often right, they differ only by chance, and none is stopped. The terms of a label, short terms, and phrases with
+several labels are judged as groups in which every term counts once, since settings also apply to unseen terms.
 
-What was chosen is measured on gold that did not choose it: in every fold the settings are chosen on the others.
+Settings are measured on gold that was not used to choose them: for each fold they are chosen on the other folds.
 """
 
 import json
@@ -24,16 +23,16 @@ from ..bootstrap import Bootstrap, Difference
 from .matches import Match, Sentence, ambiguous, choose_matches, commonest
 
 FOLDS = 5
-# Below this, nothing can be both chosen and measured.
+# Fewer sentences are too few to choose settings and to measure them.
 MIN_SENTENCES = 10
-# Gains that chance gives so often (both sides of the bootstrap) are not proposed.
+# Gains with a larger p-value (two-sided bootstrap) are not proposed.
 MAX_P = 0.1
 MAX_LENGTH = 6
-# A group needs so many terms.
+# Smaller groups of terms are not judged.
 MIN_TERMS = 4
-# How many matches the precision of other terms may be worth.
+# Candidate weights of the prior, as numbers of matches.
 STRENGTHS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-# Stopping a term uncovers shorter ones.
+# Terms are stopped in several rounds, since without a term shorter ones match.
 _ROUNDS = 4
 
 
@@ -41,34 +40,34 @@ class TermSettings(NamedTuple):
     """Settings of a term list."""
 
     without: FrozenSet[str] = frozenset()  # labels whose terms are not matched
-    stop: FrozenSet[str] = frozenset()  # terms that are not matched, as `folded` writes them
+    stop: FrozenSet[str] = frozenset()  # terms that are not matched, in the form of `folded`
     min_length: int = 1
     ambiguity: str = "all"  # or "drop": phrases with several labels are not matched
 
     def apply(self, matches: Sequence[Match]) -> List[Match]:
-        """The matches that the term list would still have."""
+        """Return the matches that the term list still has with these settings."""
         kept = [match for match in matches if match.length >= self.min_length and match.key not in self.stop]
         if self.ambiguity == "drop":
             unclear = ambiguous(kept)
             kept = [match for match in kept if match.candidate.entity[:2] not in unclear]
-        # The setting `labels` applies at last.
+        # The setting `labels` is applied last.
         return [match for match in kept if match.candidate.label not in self.without]
 
 
 class Proposal(NamedTuple):
-    """Settings that make the labels of a term list better; None where one stays as it is."""
+    """Settings that improve the labels of a term list; None if a setting does not change."""
 
     source: str
     stop: Tuple[str, ...]  # terms to add to its stop list, the most often wrong first
     min_length: Optional[int]
     ambiguity: Optional[str]
-    labels: Optional[Tuple[str, ...]]  # to keep, if others are better left out
-    before: Counts  # labels of the list as they are
-    after: Counts  # the same sentences, each with settings that were chosen without it
-    difference: Difference  # what is gained in F1, and how certain that is
+    labels: Optional[Tuple[str, ...]]  # the labels to keep, if others should be left out
+    before: Counts  # with the present settings
+    after: Counts  # on the same sentences, each with settings that were chosen without it
+    difference: Difference  # gain in F1, with its confidence interval
 
     def config(self) -> str:
-        """The settings as a section of a sources file."""
+        """Return the settings as a section of a sources file."""
         settings: Dict[str, Any] = {
             "labels": None if self.labels is None else {label: label for label in self.labels},
             "stop": list(self.stop) or None,
@@ -76,16 +75,16 @@ class Proposal(NamedTuple):
             "ambiguity": self.ambiguity,
         }
         given = {key: value for key, value in settings.items() if value is not None}
-        # A "$" alone would name a variable.
+        # A single "$" would begin a variable.
         lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("$", "$$") for key, value in given.items()]
         return "\n".join([f"[sources.{self.source}]", *lines])
 
 
 class _Tried(NamedTuple):
-    """Labels that some settings give."""
+    """The matches of a list with certain settings."""
 
-    matches: List[Tuple[Match, bool, bool]]  # with whether it is right and ambiguous
-    gold: int  # gold entities
+    matches: List[Tuple[Match, bool, bool]]  # match, whether it is right, whether it is ambiguous
+    gold: int  # number of gold entities
 
     @property
     def f1(self) -> float:
@@ -103,8 +102,8 @@ def propose(
     folds: int = FOLDS,
     progress: bool = False,
 ) -> Optional[Proposal]:
-    """Look for better settings of a term list; None if nothing certain is gained on sentences that did not choose them.
-    `samples` are resampled test sets, `folds` the parts that the sentences are cut into."""
+    """Search for better settings of a term list; None without a significant gain on held-out sentences. `samples` is
+    the number of resampled test sets, `folds` the number of parts that the sentences are split into."""
     if len(sentences) < MIN_SENTENCES:
         return None
     settings = choose(sentences, policy)
@@ -135,7 +134,7 @@ def propose(
 
 
 def choose(sentences: Sequence[Sentence], policy: str) -> TermSettings:
-    """Choose settings on gold sentences; those of no change if nothing is gained on them."""
+    """Choose settings on gold sentences; return the default ones if there is no gain on these sentences."""
     settings = TermSettings()
     tried = before = _try(sentences, settings, policy)
     labels = {match.candidate.label for match, _, _ in tried.matches}
@@ -164,8 +163,8 @@ def choose(sentences: Sequence[Sentence], policy: str) -> TermSettings:
 
 
 def prior_strength(terms: Iterable[Tuple[int, int, float]]) -> float:
-    """How many matches of a term the precision of its label is worth: the value of `STRENGTHS` that makes what was
-    counted most probable (empirical Bayes with a beta-binomial). Without terms that occur repeatedly: the largest."""
+    """Estimate the weight of a label's precision, as a number of matches: the value of `STRENGTHS` under which the
+    counts are most likely (empirical Bayes with a beta-binomial); without repeated terms, the largest."""
     repeated = [(right, wrong, mean) for right, wrong, mean in terms if right + wrong > 1]
 
     def log_likelihood(strength: float) -> float:
@@ -190,14 +189,14 @@ def _try(sentences: Sequence[Sentence], settings: TermSettings, policy: str) -> 
 
 
 def _is_bad(group: Sequence[Tuple[Match, bool]], f1: float) -> bool:
-    """Whether terms like these are right too seldom, most probably."""
+    """Return True if terms of this group are probably right too seldom."""
     shares: Dict[str, List[bool]] = {}
     for match, right in group:
         shares.setdefault(match.key, []).append(right)
     n = len(shares)
     if n < MIN_TERMS:
         return False
-    # Two terms more, one of them right: no share is 0 for certain.
+    # Add two terms, one of them right, so that no estimate is 0 with certainty.
     mean = (sum(sum(rights) / len(rights) for rights in shares.values()) + 1) / (n + 2)
     return mean + sqrt(mean * (1 - mean) / (n + 2)) < f1 / 2
 
@@ -212,7 +211,7 @@ def _bad_terms(tried: _Tried) -> FrozenSet[str]:
         labels.setdefault(match.key, Counter())[match.candidate.label] += 1
         by_label.setdefault(match.candidate.label, []).append(is_right)
     overall = (sum(right.values()) + 1) / (len(tried.matches) + 2)
-    # Drawn towards that of all labels, with the weight of four matches, so that it is never 0 or 1.
+    # Smoothed towards the precision of all labels, with the weight of four matches, so that it is never 0 or 1.
     precision = {label: (sum(seen) + 4 * overall) / (len(seen) + 4) for label, seen in by_label.items()}
     means = {key: sum(precision[x] * n for x, n in given.items()) / given.total() for key, given in labels.items()}
     strength = prior_strength((right[key], wrong[key], mean) for key, mean in means.items())
@@ -229,7 +228,7 @@ def _count(sentence: Sentence, settings: TermSettings, policy: str) -> Counts:
 
 
 def _names(sentences: Sequence[Sentence], keys: FrozenSet[str]) -> Tuple[str, ...]:
-    """Stopped terms as one can read them."""
+    """Return stopped terms in their most frequent spelling, the most often wrong first."""
     texts: Dict[str, Counter[str]] = {}
     wrong: Counter[str] = Counter()
     for gold, matches in sentences:

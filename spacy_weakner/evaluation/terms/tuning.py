@@ -1,4 +1,4 @@
-"""Scores of weak labels on gold before anything is trained on them, the worst terms, and better settings of term
+"""Measures weak labels on gold before models are trained on them, and finds the worst terms and better settings of term
 lists."""
 
 from collections import Counter
@@ -27,24 +27,24 @@ from .proposal import Proposal, propose
 
 SAMPLES = 1000
 TOP = 20
-# Examples of a wrong term, and tokens around its match.
+# Number of examples of a wrong term, and of tokens around its match.
 _EXAMPLES, _CONTEXT = 2, 8
 Matches = Mapping[str, Sequence[Optional[Sentence]]]
 
 
 class Scores(NamedTuple):
-    """Scores, and how certain they are."""
+    """Scores with a confidence interval."""
 
     counts: Counts
-    interval: Interval  # of F1, over sentences drawn with replacement
-    docs: int  # that were scored
+    interval: Interval  # of F1, from a bootstrap over sentences
+    docs: int  # number of scored Docs
 
     def to_json(self) -> Dict[str, Any]:
         return {**as_json(self.counts), "interval": as_json(self.interval), "docs": self.docs}
 
 
 class WorstTerm(NamedTuple):
-    """A phrase that a source labels wrongly: how often that is wrong and right, and sentences where it is wrong."""
+    """A phrase that a source often labels wrongly: how often it is wrong and right, and examples of wrong matches."""
 
     term: str
     label: str
@@ -55,12 +55,12 @@ class WorstTerm(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """Scores of weak labels, and better settings."""
+    """The scores of weak labels, and better settings of term lists."""
 
     method: str
     policy: Optional[str]  # of the method "union"
-    docs: int  # with gold
-    unlabeled: int  # those that no source has labeled; they count in `docs` and `tokens` alone
+    docs: int  # Docs with gold
+    unlabeled: int  # Docs with gold that no source has labeled; they are not scored
     tokens: int
     entities: int
     scores: Scores  # the labels as `aggregate` would write them
@@ -68,11 +68,11 @@ class Tuning(NamedTuple):
     per_source: Dict[str, Scores]  # each source alone, on the documents that it has labeled
     unanswered: Tuple[str, ...]  # sources without any answer on this gold
     worst_terms: List[WorstTerm]
-    proposals: List[Proposal]  # the largest gain first; each is measured on the labels of that list alone
+    proposals: List[Proposal]  # the largest gain first; each is measured on the labels of its list alone
     warnings: List[LabelWarning]
 
     def to_json(self) -> Dict[str, Any]:
-        """All of it as JSON."""
+        """Return the result as JSON."""
         result: Dict[str, Any] = {**as_json(self), "scores": self.scores.to_json()}
         for key in ("per_label", "per_source"):
             result[key] = {name: scores.to_json() for name, scores in getattr(self, key).items()}
@@ -91,19 +91,19 @@ def tune_terms(
     seed: int = 0,
     progress: bool = False,
 ) -> Tuning:
-    """Measure weak labels on gold, and look for better settings of term lists.
+    """Measure weak labels on gold, and search for better settings of term lists.
 
-    labeled (Path): Gold corpus that sources have labeled: complete gold in `doc.ents` (or in the span group "gold",
-        where `aggregate` has put it), and span groups `weak:<source>`. Documents without gold are passed over.
+    labeled (Path): Gold corpus that sources have labeled: complete gold in `doc.ents` (or in the span group "gold", to
+        which `aggregate` moves it), and span groups `weak:<source>`. Documents without gold are skipped.
     method, policy, sources: As for `aggregate`. The weights of "weighted" are estimated on other folds of this gold.
-    fit_on (Optional[Path]): Labeled text that a label model is fitted on; None: this corpus, without its gold. There
-        are warnings of its sources without answers on gold, and of lists that match in it far less often than in gold.
+    fit_on (Optional[Path]): Labeled text that a label model is fitted on; None: this corpus, without its gold. Warnings
+        name its sources that have no answers on gold, and lists that match far less often in it than in gold.
     bootstrap (int): Number of resampled test sets for intervals.
     top (int): Number of worst terms.
     seed (int): Seed of folds and samples.
-    progress (bool): Show a bar, if the output is a terminal.
+    progress (bool): Show a progress bar if the output is a terminal.
     RETURNS (Tuning): The scores and settings.
-    RAISES (WeaknerError): For a corpus without gold, without weak labels, or with nothing in it; for unusable settings.
+    RAISES (WeaknerError): If the corpus is empty, or has no gold or no weak labels, or a setting is invalid.
     """
     labeled = Path(labeled)
     check_choice("method", method, METHODS)
@@ -116,7 +116,7 @@ def tune_terms(
     check_choice("policy", policy, POLICIES)
     docs, golds = _read(labeled)
     names, absent = _find_sources(labeled, docs, sources, fit_on)
-    # Only a label model learns from text; the other methods combine the sources that have answers on gold.
+    # Only a label model is fitted on text; the other methods combine the sources that have answers on gold.
     fitted_on = fit_on if method == "label_model" else None
     used = names if fitted_on is None else [*names, *absent]
     trusted = sorted(used) if sources is None else [name for name in sources if name in used]
@@ -173,7 +173,7 @@ def tune_terms(
 
 
 def _worst_terms(docs: Sequence[Doc], matches: Matches, policy: str, top: int) -> List[WorstTerm]:
-    """The phrases that are more often wrong than right, the worst first, equal ones in alphabetical order."""
+    """Return the phrases with the largest difference of wrong and right matches; ties are sorted alphabetically."""
     right: Counter[Tuple[str, str, str]] = Counter()
     examples: Dict[Tuple[str, str, str], List[str]] = {}
     for source, sentences in matches.items():
@@ -191,7 +191,7 @@ def _worst_terms(docs: Sequence[Doc], matches: Matches, policy: str, top: int) -
 
 
 def _share_found(sentences: Sequence[Sentence]) -> float:
-    """Percent of the gold entities that are among the matches of a source, overlapping ones included."""
+    """Return the percentage of gold entities that are among the matches of a source, including overlapping matches."""
     pairs = [(s.gold.entities, {m.candidate.entity for m in s.matches}) for s in sentences]
     right = sum(len(gold & found) for gold, found in pairs)
     return 100.0 * right / max(1, sum(len(gold) for gold, _ in pairs))
@@ -203,7 +203,7 @@ def _read(path: Path) -> Tuple[List[Doc], List[Gold]]:
         raise WeaknerError(Errors.WK101.format(path=path))
     pairs = [(doc, gold) for doc in docs if (gold := find_gold(doc)) is not None]
     if not pairs:
-        cure = "Label a gold corpus with the same sources ('spacy weakner label GOLD OUTPUT ...'), and give that"
+        cure = "Label a gold corpus with the same sources ('spacy weakner label GOLD OUTPUT ...'), and give the output"
         raise WeaknerError(Errors.WK407.format(path=path, what=f"gold in its {len(docs)} documents", cure=cure))
     if not any(gold.entities for _, gold in pairs):
         cure = "Check that its annotations were read: 'ents' in JSONL, the last column in CoNLL"
@@ -215,7 +215,7 @@ def _read(path: Path) -> Tuple[List[Doc], List[Gold]]:
 def _find_sources(
     path: Path, docs: Sequence[Doc], wanted: Optional[Sequence[str]], fit_on: Optional[Path]
 ) -> Tuple[List[str], List[str]]:
-    """Sources with answers on gold, the most trusted first, and others that should have some."""
+    """Return the sources with answers on gold, the most trusted first, and those with answers on other text only."""
     here = {source for doc in docs for source in weak.weak_sources(doc)}
     elsewhere = SourceSurvey(wanted)
     for doc in () if fit_on is None else stream_docs(fit_on):
@@ -243,7 +243,7 @@ def _labeled(labels: Labels) -> int:
 def _count(
     golds: Sequence[Gold], labels: Labels, alone: Dict[str, Labels]
 ) -> Dict[Tuple[str, str], "NDArray[numpy.int64]"]:
-    """Counts of every sentence: in all, per label and per source. Sentences without labels count nothing."""
+    """Count tp, fp and fn of every sentence: in total, per label and per source; 0 for unlabeled sentences."""
     all_labels = {label for gold in golds for _, _, label in gold.entities}
     all_labels |= {label for entities in labels for _, _, label in entities or ()}
     keys = [("total", ""), *(("label", x) for x in sorted(all_labels)), *(("source", name) for name in alone)]

@@ -1,1 +1,1 @@
-"""Labels from the anchors of wikis (CoFEE, section 3.1)."""
+"""Labels from the anchors of wiki pages (CoFEE, Section 3.1)."""

@@ -1,4 +1,4 @@
-"""Makes a corpus of the links in wikis: a first task for the recognition of entities (CoFEE)."""
+"""Makes a corpus from the links in wikis, for pre-training of entity recognition (CoFEE)."""
 
 import time
 from collections import Counter
@@ -30,9 +30,9 @@ from ...ty import Entity
 from .pages import NO_ARTICLE, REDIRECT, SUFFIXES, Page, Paragraph, page_format, read_pages
 
 SOURCE = "anchors"
-# Hostile pages can take a parser hours.
+# Hostile pages can keep the parser busy for hours.
 MAX_SECONDS = 10.0
-# Pages that share a memory zone: the words of one are of use for the next.
+# Pages that share a memory zone, since pages have words in common.
 _ZONE = 200
 
 
@@ -48,12 +48,12 @@ class AnchorsReport:
     redirects: int = 0
     other: int = 0  # pages of dumps that are no articles
     unreadable: List[str] = field(default_factory=list)  # pages that were skipped, with the reason
-    skipped: "Counter[str]" = field(default_factory=Counter)  # their number by reason: "too slow", "unreadable"
-    # Sentences left out; a paragraph that has too few anchors, or would take the tokenizer very long, counts as one.
+    skipped: "Counter[str]" = field(default_factory=Counter)  # skipped pages by reason: "too slow", "unreadable"
+    # Sentences left out; a paragraph with too few anchors, or one that would slow down the tokenizer, counts as one.
     few: int = 0
     long: int = 0
     duplicates: int = 0
-    misaligned: int = 0  # anchors left out since they do not begin and end at token borders within one sentence
+    misaligned: int = 0  # anchors left out that do not begin and end at token boundaries within one sentence
 
 
 @holding("output_path")
@@ -72,30 +72,30 @@ def anchors(
     overwrite: bool = False,
     progress: bool = False,
 ) -> AnchorsReport:
-    """Write the sentences of wikis with their links to articles as entities of one label (Xue et al.
-    2020, Section 4.1): in `doc.ents`, where all other tokens are "O", and in the span group "weak:anchors". The Docs
-    are marked as weak. The output is written whole or not at all.
+    """Write the sentences of wikis, with their links to articles as entities of a single label (Xue et al. 2020,
+    Section 4.1): in `doc.ents`, where all other tokens are "O", and in the span group "weak:anchors". The Docs are
+    marked as weak. The output is written whole or not at all.
 
     Templates, tables, references and comments are left out; headings and list items end a sentence. Links to files,
-    categories and talk, to other wikis and the web count as text, if they show any. Of equal sentences the first one is
-    written.
+    categories, talk pages, other wikis and the web become plain text, if they display any. Of equal sentences, only the
+    first is written.
 
-    inputs (Sequence[Path]): Files, or folders of them: XML exports of MediaWiki (`.xml`), wikitext (`.wiki`, `.txt`),
-        one page each, and `.jsonl` with "wikitext" in each row; all also as `.gz` or `.bz2`.
-    output_path (Path): A `.spacy` file, which is made in memory, or a folder (no suffix) that takes `.spacy` shards.
-    format (Optional[str]): Format of the input: "dump", "wikitext", "jsonl". None: the suffixes tell.
-    label (str): The label.
-    min_anchors (int): Leave out sentences with fewer anchors. (In the paper: with three or fewer.)
+    inputs (Sequence[Path]): Files, or folders of files: XML exports of MediaWiki (`.xml`), wikitext (`.wiki`, `.txt`)
+        with one page per file, and `.jsonl` with "wikitext" in each row; all also as `.gz` or `.bz2`.
+    output_path (Path): A `.spacy` file, built in memory, or a folder (no suffix) for `.spacy` shards.
+    format (Optional[str]): Format of the input: "dump", "wikitext", "jsonl". None: given by the suffixes.
+    label (str): The label of all entities.
+    min_anchors (int): Leave out sentences with fewer anchors. (The paper leaves out those with three or fewer.)
     max_length (int): Leave out sentences with more tokens.
-    limit (Optional[int]): Stop after so many sentences. None: read everything.
+    limit (Optional[int]): Stop after this number of sentences. None: read everything.
     lang (str): Language of the text.
-    tokenizer (Optional[str]): Name of a registered tokenizer; None is the language's own.
+    tokenizer (Optional[str]): Name of a registered tokenizer; None is that of the language.
     shard_size (int): Docs per shard, if the output is a folder.
-    overwrite (bool): Replace an output that exists: the file, or all shards in the folder.
+    overwrite (bool): Replace an existing output: the file, or all shards in the folder.
     progress (bool): Show progress.
     RETURNS (AnchorsReport): The counts.
-    RAISES (WeaknerError): For malformed or missing input, for unusable settings, if a package is missing or no sentence
-        is left, and if the output would overwrite the input, or anything at all without `overwrite`.
+    RAISES (WeaknerError): For malformed or missing input, for invalid settings, if a package is missing or no sentence
+        is left, and if the output would overwrite the input, or an existing output without `overwrite`.
     """
     check_range("min_anchors", min_anchors, 0, None)
     check_range("max_length", max_length, 1, None)
@@ -115,7 +115,7 @@ def anchors(
     pages = chain.from_iterable(read_pages(path, format_) for path, format_ in files)
     report = AnchorsReport()
     sentences = _Sentences(language.blank(), label, min_anchors, max_length, report)
-    # An error before the writers end, so that no empty file is left.
+    # Raise an error before the writers end, so that no empty file is left.
     docs: Iterable[Doc] = chain(islice(sentences.of_pages(pages), limit), _check_any(paths, report))
     docs = iter(Progress(docs, desc=f"anchors {output.name}", unit="doc", enabled=progress))
     if is_folder(output):
@@ -134,7 +134,7 @@ def _check_any(paths: Sequence[Path], report: AnchorsReport) -> Iterator[Doc]:
 
 
 class _Parser:
-    """Has pages parsed in a process of its own, which ends when a page takes longer than `MAX_SECONDS`."""
+    """A parser in a separate process, which ends if a page takes longer than `MAX_SECONDS`."""
 
     def __init__(self) -> None:
         self._process = ExitStack()
@@ -142,8 +142,8 @@ class _Parser:
         self._has_answered = False
 
     def parse(self, page: Page) -> Tuple[List[Paragraph], str]:
-        """The paragraphs of a page; and why there are none: "too slow" or "unreadable"."""
-        # It needs an extra, which no other command does.
+        """Return the paragraphs of a page, and why it has none, if so: "too slow" or "unreadable"."""
+        # The import needs an extra that no other command needs.
         from .markup import parse_page
 
         if self._pool is None:
@@ -159,7 +159,7 @@ class _Parser:
                 raise self._pool.failure(error, page.place) from error  # the process cannot even start
             self.close()
             return [], "too slow" if is_slow else "unreadable"
-        except Exception:  # the parser raises many kinds; the page is counted
+        except Exception:  # the parser raises many kinds of errors; the page is counted
             return [], "unreadable"
 
     def close(self) -> None:
@@ -169,7 +169,7 @@ class _Parser:
 
 @dataclass
 class _Sentences:
-    """Makes Docs of pages, and counts."""
+    """A converter of pages to Docs, with counts."""
 
     nlp: Language
     label: str
@@ -178,13 +178,13 @@ class _Sentences:
     report: AnchorsReport
 
     def of_pages(self, pages: Iterator[Page]) -> Iterator[Doc]:
-        """The Docs of pages. A Doc must not be used any more when the next one is read."""
+        """Yield the Docs of pages. A Doc must not be used after the next one was requested."""
         self.splitter = SentenceSplitter(self.nlp)
-        # Hashes of the sentences written: 16 bytes and a little room for each, and a wiki has millions.
+        # Hashes of the sentences written: little more than 16 bytes each, as a wiki has millions of sentences.
         self.seen = PreshMap()
         with closing(_Parser()) as parser:
             for first in pages:
-                # The vocabulary would otherwise hold all words of a wiki in the end.
+                # Otherwise, the vocabulary would finally hold all words of a wiki.
                 with self.nlp.memory_zone():
                     for page in chain([first], islice(pages, _ZONE - 1)):
                         wanted = (found for found in self._of_page(page, parser) if self._is_wanted(*found))
@@ -197,7 +197,7 @@ class _Sentences:
                             yield doc
 
     def _of_page(self, page: Page, parser: _Parser) -> Iterator[Tuple[Doc, List[Entity]]]:
-        """The sentences of a page, with their anchors in tokens."""
+        """Yield the sentences of a page, with their anchors in tokens."""
         report = self.report
         report.redirects += page.markup == REDIRECT
         report.other += page.markup == NO_ARTICLE
@@ -210,7 +210,7 @@ class _Sentences:
             report.unreadable.append(f"{page.place} ({problem})")
         for text, anchors in paragraphs:
             if len(anchors) < self.min_anchors:
-                report.few += 1  # and is not tokenized, which would take most of the time
+                report.few += 1  # not tokenized, which would take most of the time
             elif longest_run(text, self.nlp):
                 report.long += 1
             else:

@@ -1,7 +1,7 @@
-"""Paragraphs of wikitext with their anchors.
+"""Extraction of paragraphs and their anchors from wikitext.
 
-Wikitext is turned into plain text with marks (characters for private use, which are removed from the input): where an
-anchor begins and ends, where a paragraph ends, and where a list item begins.
+Wikitext is converted to plain text with marks (private-use characters, which are removed from the input) for the start
+and the end of an anchor, the end of a paragraph, and the start of a list item.
 """
 
 import re
@@ -17,7 +17,7 @@ from .pages import Paragraph
 
 ARTICLE, OTHER, HIDDEN = "article", "other", "hidden"
 _OPEN, _CLOSE, _BREAK, _ITEM = "\ue000", "\ue001", "\ue002", "\ue003"
-# Marks, and characters that are no text.
+# Marks, and characters that are not text.
 _CLEAN = {
     **{code: " " for code in range(32) if chr(code) not in "\t\n\r"},
     **dict.fromkeys(map(ord, f"{_OPEN}{_CLOSE}{_BREAK}{_ITEM}\ufffe\uffff")),
@@ -33,7 +33,7 @@ def _words(text: str) -> FrozenSet[str]:
 
 
 _ITEMS = _words("li dd dt")
-# Without text to read: tables, references, code and formulas.
+# Blocks without readable text: tables, references, code and formulas.
 _DROPPED_BLOCKS = _words("table tr td th pre syntaxhighlight source gallery timeline score references")
 _DROPPED = (
     _DROPPED_BLOCKS
@@ -41,7 +41,7 @@ _DROPPED = (
     | _words("ref indicator style script mapframe maplink templatestyles")
 )
 _BLOCKS = _ITEMS | _DROPPED_BLOCKS | _words("p div ul ol dl blockquote center poem hr h1 h2 h3 h4 h5 h6")
-# Namespaces of files and categories. Dumps bring the names of their wiki; these are for single pages of large ones.
+# Namespaces of files and categories. Dumps contain the names of their wiki; these are for single pages of large wikis.
 _HIDDEN = _words(
     "file image category datei bild kategorie fichier catégorie archivo imagen categoría immagine categoria "
     "bestand afbeelding categorie ficheiro imagem plik grafika kategoria файл изображение категория зображення "
@@ -51,8 +51,8 @@ _OTHER = _words("media special user project wikipedia wp mediawiki template help
 
 
 class Titles:
-    """Tells links to articles from others by their titles, with the namespaces (key, name) of a wiki's dump; the
-    English names are known on every wiki."""
+    """A classifier of link titles as articles or other pages, based on the namespaces (key, name) of a wiki's dump. The
+    English names are valid on every wiki."""
 
     def __init__(self, namespaces: Iterable[Sequence[str]] = ()) -> None:
         kinds = {**dict.fromkeys(_HIDDEN, HIDDEN), **dict.fromkeys(_OTHER, OTHER)}
@@ -60,18 +60,18 @@ class Titles:
         self.kinds = {_fold(name): kind for name, kind in kinds.items()}
 
     def kind(self, title: str, has_text: bool = True) -> str:
-        """ARTICLE; OTHER, which is a link but not to an article; or HIDDEN, which shows no text: files, categories, and
-        the same page in other languages where the link has no text of its own."""
+        """Return ARTICLE; OTHER, for a link to something else; or HIDDEN, for a link without visible text: files,
+        categories, and the same page in other languages if the link has no text of its own."""
         title = title.strip()
-        is_shown = title.startswith(":")  # a link to a file, category or language in place of the thing itself
+        is_shown = title.startswith(":")  # a visible link to a file, category or language
         title = title[is_shown:].lstrip()
         if not title or title.startswith(("#", "/", "../")):
-            return OTHER  # a section of the page, or pages below it
+            return OTHER  # a section of the page, or a subpage
         prefix, colon, _ = title.partition(":")
         name = _fold(prefix)
         kind = self.kinds.get(name, OTHER if name.endswith("talk") else ARTICLE) if colon else ARTICLE
-        # Of other wikis: no list holds all prefixes. They are written in lower case and without a blank, other than the
-        # titles of articles with a colon ("Alien: Covenant", "Re:Zero").
+        # Links to other wikis: no list holds all prefixes. They are in lower case and not followed by a blank, unlike
+        # in titles of articles with a colon ("Alien: Covenant", "Re:Zero").
         if kind == ARTICLE and _OTHER_WIKI.match(title):
             kind = OTHER if has_text else HIDDEN
         return OTHER if is_shown and kind == HIDDEN else kind
@@ -82,17 +82,17 @@ def _fold(name: str) -> str:
 
 
 def wikitext_paragraphs(text: str, titles: Titles) -> List[Paragraph]:
-    """Templates, tables, references and comments are left out; headings and list items are paragraphs of their own."""
+    """Return paragraphs, without templates, tables, references and comments; headings and list items are separate."""
     return _paragraphs(_end_lines(_MAGIC_WORD.sub("", _render(parse(text.translate(_CLEAN)), titles))))
 
 
 def _render(code: Any, titles: Titles) -> str:
-    """Wikitext as text with marks."""
+    """Return wikitext as text with marks."""
     text, previous = "", None
     for node in code.nodes:
         if isinstance(node, nodes.Text):
             shown = str(node.value).replace("'''", "").replace("''", "")
-            if isinstance(previous, nodes.Wikilink) and text.endswith(_CLOSE):  # "[[bus]]es" is shown as one link
+            if isinstance(previous, nodes.Wikilink) and text.endswith(_CLOSE):  # "[[bus]]es" is displayed as one link
                 trail = "".join(takewhile(str.islower, shown))
                 text, shown = text[:-1] + trail + _CLOSE, shown[len(trail) :]
             text += shown
@@ -106,7 +106,7 @@ def _render(code: Any, titles: Titles) -> str:
             text += _render_link(node, titles)
         elif isinstance(node, nodes.Tag):
             text += _render_tag(node, titles)
-        previous = node  # others (templates, their arguments, comments) are left out
+        previous = node  # other nodes (templates, their arguments, comments) are left out
     return text
 
 
@@ -129,7 +129,7 @@ def _render_tag(node: Any, titles: Titles) -> str:
         return around
     if name == "br":
         return " "
-    if node.self_closing:  # of a list item, this is the mark at the beginning of its line
+    if node.self_closing:  # of a list item, this is the mark at the start of its line
         return around + (_ITEM if name in _ITEMS else "")
     return around + _render(node.contents, titles) + around
 
@@ -139,9 +139,9 @@ def _paragraphs(marked: str) -> List[Paragraph]:
 
 
 def _paragraph(marked: str) -> Paragraph:
-    """Take the marks out of a text, and normalize its white space."""
+    """Remove the marks from a text, and normalize its white space."""
     text, anchors, is_gap = "", [], False
-    # Of anchors within each other, the inner one is left.
+    # Of nested anchors, the inner one is kept.
     for number, part in enumerate(_ANCHOR.split(marked)):
         part = part.translate(_CLEAN)
         shown = " ".join(part.split())
@@ -158,13 +158,13 @@ def _paragraph(marked: str) -> Paragraph:
 
 
 def _end_lines(text: str) -> str:
-    """Mark the ends of paragraphs: a blank line, and the end of the line of a list item."""
+    """Mark the ends of paragraphs: blank lines, and the line ends of list items."""
     return _PARAGRAPH_END.sub(lambda found: f"{_BREAK}{found[1] or ''}{_BREAK}", text)
 
 
 def parse_page(page: Tuple[str, Sequence[Sequence[str]], float]) -> List[Paragraph]:
-    """The paragraphs of a text in a wiki with these namespaces; for a process of its own, which an alarm ends after so
-    many seconds, even within the C code of the parser."""
+    """Return the paragraphs of a text in a wiki with these namespaces. Run this in a separate process: an alarm ends
+    the process after the given number of seconds, even within the C code of the parser."""
     text, namespaces, seconds = page
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, seconds)

@@ -12,14 +12,14 @@ from ...files import open_packed, read_lines
 
 DUMP, WIKITEXT, JSONL = "dump", "wikitext", "jsonl"
 SUFFIXES = {".xml": DUMP, ".wiki": WIKITEXT, ".txt": WIKITEXT, ".jsonl": JSONL}
-# Text whose runs of white space are one blank, and start and end of its anchors in characters.
+# Text in which each run of white space is one blank, and the start and end of its anchors in characters.
 Paragraph = Tuple[str, List[Tuple[int, int]]]
-# What a page is instead of an article, for those that are passed over.
+# Markup of pages that are skipped because they are not articles.
 REDIRECT, NO_ARTICLE = "redirect", "no article"
 
 
 class Page(NamedTuple):
-    """A page of a wiki, with the namespaces (key, name) of that; `place` is for messages."""
+    """A page of a wiki, with the namespaces (key, name) of the wiki. `place` is for messages."""
 
     place: str
     markup: str
@@ -29,26 +29,26 @@ class Page(NamedTuple):
 
 
 def page_format(path: Path) -> Optional[str]:
-    """The format of a file by its name, one of `SUFFIXES`; `.gz` and `.bz2` do not count."""
+    """Return the format of a file by its name, one of `SUFFIXES`; `.gz` and `.bz2` are ignored."""
     suffix = Path(path.name.lower().removesuffix(".gz").removesuffix(".bz2")).suffix
-    # The parts of a large dump are called like ".xml-p1p41242".
+    # The parts of a large dump have suffixes like ".xml-p1p41242".
     return SUFFIXES.get(".xml" if suffix.startswith(".xml-p") else suffix)
 
 
 def read_pages(path: Path, format: str) -> Iterator[Page]:
-    """Stream the pages of a file. Those that are no articles have the markup `REDIRECT` or `NO_ARTICLE`."""
+    """Stream the pages of a file. Pages that are not articles have the markup `REDIRECT` or `NO_ARTICLE`."""
     if format == WIKITEXT:
         pages = iter([Page(str(path), format, "\n".join(read_lines(path)))])
     else:
         pages = _read_dump(path) if format == DUMP else _read_rows(path)
     for page in pages:
-        # As all wikis understand it.
+        # All wikis accept this keyword.
         is_redirect = page.markup == WIKITEXT and page.text.lstrip()[:9].casefold() == "#redirect"
         yield page._replace(markup=REDIRECT) if is_redirect else page
 
 
 def _read_dump(path: Path) -> Iterator[Page]:
-    """The pages of an XML export of MediaWiki. Expat reads no other files, and expands entities within limits."""
+    """Stream the pages of an XML export of MediaWiki. Expat reads no external files and limits entity expansion."""
     namespaces: List[Tuple[str, str]] = []
     with open_packed(path) as file_:
         try:
@@ -63,14 +63,14 @@ def _read_dump(path: Path) -> Iterator[Page]:
                 elif name == "page":
                     yield _page_of_dump(path, node, namespaces)
                     root.clear()
-        # Of encodings that are not known, others than a ParseError.
+        # Unknown encodings raise errors other than ParseError.
         except (ParseError, LookupError, ValueError, StopIteration) as error:
             cure = "Give an XML export of MediaWiki"
             raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error
 
 
 def _page_of_dump(path: Path, node: Element, namespaces: List[Tuple[str, str]]) -> Page:
-    # Of several revisions the last one counts. Old exports name no namespace and no model.
+    # Of several revisions, the last one is used. Old exports name no namespace and no model.
     revision = (node.findall("{*}revision") or [Element("revision")])[-1]
     title, markup = node.findtext("{*}title", ""), revision.findtext("{*}model", WIKITEXT)
     if (node.findtext("{*}ns", "0"), markup) != ("0", WIKITEXT):
@@ -86,6 +86,6 @@ def _read_rows(path: Path) -> Iterator[Page]:
             text = row.get(WIKITEXT)
             if not isinstance(text, str):
                 raise RowError(f"'{WIKITEXT}' must be a string, got {show(text)}")
-            text.encode("utf-8")  # fails here, where the line is known, for half of a surrogate pair
+            text.encode("utf-8")  # fails here, where the line number is available, for half of a surrogate pair
             page = Page(f"{path}, line {number}", WIKITEXT, text, identifier=read_identifier(row.get("id")))
         yield page

@@ -1,4 +1,4 @@
-"""Asks a language model for the entities of texts: any endpoint of the OpenAI-compatible form."""
+"""Queries a language model for the entities of texts, through any OpenAI-compatible endpoint."""
 
 import threading
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -25,30 +25,30 @@ from .config import AskConfig, Request, estimate_request_tokens, estimate_tokens
 if TYPE_CHECKING:
     from .client import Client
 
-# So many failures in a row mean that the server is down.
+# This number of consecutive failures means that the server is down.
 _MAX_FAILURES = 5
 _SHOWN = 60  # characters of a text
 
 
 @dataclass
 class AskReport:
-    """Counts of a run, or of a dry run. `asked` identifies the prompt; `counts` are those of all in the file."""
+    """Counts of a run or a dry run. `asked` identifies the prompt; `counts` cover the whole file."""
 
     asked: str
     counts: CacheCounts
-    torn: int = 0  # bytes of an unfinished row that was cut off
-    texts: int = 0  # regardless of case and white space
+    torn: int = 0  # bytes of an unfinished row that was removed
+    texts: int = 0  # distinct texts, ignoring case and white space
     duplicates: int = 0
     requests: int = 0  # for all texts
-    left: int = 0  # those without a completion: that a dry run would send, or that remain after a run
+    left: int = 0  # requests without a completion: to be sent (dry run), or remaining (after a run)
     answered: int = 0  # in this run
-    failed: int = 0  # in this run; they are among those left
-    failure: str = ""  # why the last of those failed
-    is_spent: bool = False  # the run ended because the budget was spent
+    failed: int = 0  # in this run; included in `left`
+    failure: str = ""  # reason of the last failure
+    is_spent: bool = False  # True if the run ended because the budget was spent
     tokens_in: int = 0  # estimates for the requests that are left,
     tokens_out: int = 0  # and for their completions
     cost: Optional[float] = None  # their estimated cost, if there are prices
-    spent: Optional[float] = None  # the cost of all in the file, if there are prices
+    spent: Optional[float] = None  # the cost of all completions in the file, if there are prices
     budget_left: Optional[float] = None
 
 
@@ -64,21 +64,21 @@ def ask(
     progress: bool = False,
     **settings: Any,
 ) -> AskReport:
-    """Ask a language model about every text of a corpus. Each completion is appended to a file at once, so that a run
-    that was stopped or killed can be resumed without paying twice. `label` reads the file: a source with
+    """Query a language model for each text of a corpus. Each completion is appended to a file at once, so that a run
+    that was stopped or killed can be resumed without paying twice. `label` reads the file as a source with
     `answers = "..."`.
 
     texts (Path): A corpus in any format; text without annotations is split into sentences as by `label`.
     answers (Path): The file of completions (JSONL).
-    limit (Optional[int]): Ask about at most so many different texts.
+    limit (Optional[int]): Send at most this number of distinct texts.
     dry_run (bool): Send nothing and write nothing; only count and estimate.
     lang, tokenizer: See `convert`.
     sentences (bool): Split text without annotations into sentences, as for `label`.
     progress (bool): Show progress.
     **settings (Any): The settings of `AskConfig`; `url`, `model` and `labels` are required.
     RETURNS (AskReport): The counts.
-    RAISES (WeaknerError): For malformed, empty or missing input and unusable settings; if another run writes to the
-        same file; if the server refuses a request or completes none.
+    RAISES (WeaknerError): For malformed, empty or missing input and invalid settings; if another run writes to the same
+        file; if the server refuses a request or completes none.
     """
     texts, answers = Path(texts), Path(answers)
     config = AskConfig.read(settings)
@@ -101,7 +101,7 @@ def ask(
         nlp = corpus_language(texts, lang, tokenizer).blank()
 
         def different() -> Iterator[str]:
-            # Read anew in each pass, so that memory does not grow with the texts.
+            # Read again in each pass, so that memory does not grow with the number of texts.
             docs = read_corpus(texts, nlp, Reading(sentences=sentences, misaligned="drop"))
             return _different(docs, limit, report)
 
@@ -117,7 +117,7 @@ def ask(
 
 
 def _different(docs: Iterable[Doc], limit: Optional[int], report: AskReport) -> Iterator[str]:
-    """The different texts, regardless of case and white space; the others are counted."""
+    """Yield the distinct texts, ignoring case and white space; duplicates are counted."""
     seen: Set[str] = set()
     report.duplicates = 0
     for doc in docs:
@@ -148,7 +148,7 @@ def _estimate(report: AskReport, texts: Iterable[str], config: AskConfig, cache:
 
 
 class _Run:
-    """Sends requests in threads, which write what they get at once."""
+    """A run that sends requests in threads, which write each completion at once."""
 
     def __init__(self, report: AskReport, config: AskConfig, client: "Client", cache: Cache, progress: bool) -> None:
         self.report = report
@@ -164,7 +164,7 @@ class _Run:
         self._failures = 0  # in a row
 
     def send(self, texts: Iterable[str]) -> None:
-        """Send all requests that are left, or as many as the budget allows."""
+        """Send all remaining requests, or as many as the budget allows."""
         with self.progress, ThreadPoolExecutor(self.config.concurrency) as pool:
             try:
                 for request in (request for text in texts for request in self.config.requests(text)):
@@ -181,7 +181,7 @@ class _Run:
                 if self.report.failed and not self.cache.counts.rows:
                     raise self._hopeless()
             except BaseException:
-                # The pool waits for what is under way: it is paid for, and kept.
+                # The pool waits for pending requests: they are paid for, and kept.
                 self.client.stop()
                 raise
 
@@ -204,7 +204,7 @@ class _Run:
                     raise WeaknerError(Errors.WK765.format(url=self.client.name, text=text, reason=error)) from None
                 self.report.failed += 1
                 self.report.failure = f"{error}, about '{text}'" if error.scope is Scope.TEXT else str(error)
-                # Where others were completed, the text is at fault.
+                # If other texts were completed, this text is the cause.
                 self._failures += not (error.scope is Scope.TEXT and self.cache.counts.rows)
                 if self._failures >= _MAX_FAILURES:
                     raise self._hopeless() from None
@@ -215,7 +215,7 @@ class _Run:
     def _complete(self, request: Request) -> None:
         config, (content, is_cut, tokens_in, tokens_out) = self.config, self.client.complete(request.body)
         row: Dict[str, Any] = {KEY: request.key, ASKED: config.asked, "model": config.model}
-        # The rest of a list that was cut off is not known.
+        # The rest of a truncated list is unknown.
         found = None if is_cut else parse_completion(content, list(config.labels))
         row.update(sample=request.sample, text=request.text, ents=None if found is None else found.mentions)
         if found is not None and found.others:

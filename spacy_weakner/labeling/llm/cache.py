@@ -1,4 +1,4 @@
-"""The file of completions: each row is appended at once and whole, so that a run that was killed can be resumed."""
+"""The file of completions. Each row is appended at once and whole, so that a killed run can be resumed."""
 
 import json
 import os
@@ -24,37 +24,37 @@ _MAX_TOKENS = 1 << 53
 
 @dataclass
 class CacheCounts:
-    """What is in a file of completions."""
+    """The contents of a file of completions."""
 
     rows: int = 0  # completions of this prompt
-    unparsed: int = 0  # their texts count as not looked at
-    cut: int = 0  # those of them that were cut off at the limit of tokens
+    unparsed: int = 0  # of these, completions that could not be parsed; their texts count as not labeled
+    cut: int = 0  # of these, completions that were cut off at the token limit
     mentions: "Counter[str]" = field(default_factory=Counter)  # by label
-    others: "Counter[str]" = field(default_factory=Counter)  # left out since their label (or "") was not asked for
-    not_found: int = 0  # mentions that are not in their texts,
+    others: "Counter[str]" = field(default_factory=Counter)  # left out because their label (or "") was not requested
+    not_found: int = 0  # mentions that do not occur in their texts,
     lost: List[str] = field(default_factory=list)  # and the first of them
-    answer_tokens: int = 0  # of the completions of this prompt
-    tokens_in: int = 0  # of all requests,
-    tokens_out: int = 0  # and of all completions, of all prompts
+    answer_tokens: int = 0  # tokens of the completions of this prompt
+    tokens_in: int = 0  # tokens of all requests,
+    tokens_out: int = 0  # and of all completions, for all prompts
     estimated: int = 0  # rows whose tokens the server did not count
 
 
 class Cache:
-    """The completions of a prompt, in a file that may hold those of others. Unless it is open for writing,
-    nothing changes on disk."""
+    """The completions of a prompt, in a file that may also hold completions of other prompts. Unless it is opened for
+    writing, nothing changes on disk."""
 
     def __init__(self, path: Path, config: AskConfig, write: bool) -> None:
         self.path = path
         self.config = config
         self.counts = CacheCounts()
-        self.torn = 0  # bytes of a last row that a killed process left unfinished
+        self.torn = 0  # bytes of a last row left unfinished by a killed process
         self._keys: Set[str] = set()
         self._file: Optional[BinaryIO] = None
         if path.is_dir():
             raise WeaknerError(Errors.WK109.format(path=path))
         if write:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("ab+", buffering=0)  # what is written survives the process
+            self._file = path.open("ab+", buffering=0)  # unbuffered: what is written survives the process
         try:
             if path.exists():
                 self._read()
@@ -66,7 +66,7 @@ class Cache:
         return key in self._keys
 
     def append(self, row: Dict[str, Any]) -> None:
-        """Add a row, whole or not at all."""
+        """Append a row, whole or not at all."""
         assert self._file is not None
         end = self._file.seek(0, os.SEEK_END)
         try:
@@ -109,7 +109,7 @@ class Cache:
         counts.estimated += bool(row.get("estimated"))
         if row[ASKED] != self.config.asked:
             return
-        # What was cut off at a lower limit is requested again.
+        # Completions that were cut off at a lower limit are requested again.
         if not 0 < cut < (self.config.limit or 0):
             self._keys.add(row[KEY])
         counts.rows += 1

@@ -19,14 +19,14 @@ BACKOFF = 1.0  # seconds
 _MAX_BACKOFF = 60.0
 _MAX_RETRY_AFTER = 600.0
 _MAX_SHOWN = 200
-# All other 4xx mean that the request itself is wrong,
+# All other 4xx codes mean that the request itself is invalid,
 _TRANSIENT = (408, 409, 425, 429)
-# and these that it may be the text: too long, or filtered.
+# and these that the text may be the cause: too long, or filtered.
 _ABOUT_TEXT = (400, 413, 422)
 
 
 class Completion(NamedTuple):
-    """What the model returned; no tokens if the server does not count."""
+    """The response of the model; tokens are None if the server does not count them."""
 
     content: str
     is_cut: bool
@@ -35,13 +35,13 @@ class Completion(NamedTuple):
 
 
 class Scope(Enum):
-    """What a failure concerns: this attempt; the text, which is too long, or filtered; all other requests, too."""
+    """The scope of a failure: this attempt; the text (too long, or filtered); or all further requests."""
 
     ATTEMPT, TEXT, ALL = "attempt", "text", "all"
 
 
 class FailedRequest(Exception):
-    """A request without a completion; the server may have asked to wait for some seconds."""
+    """A request without a completion. `retry_after` is the number of seconds that the server asked to wait."""
 
     def __init__(self, reason: str, scope: Scope = Scope.ATTEMPT, retry_after: float = 0.0) -> None:
         super().__init__(reason)
@@ -50,12 +50,12 @@ class FailedRequest(Exception):
 
 
 class Client:
-    """A client for several threads. It sends no key without encryption, except to this machine."""
+    """A client for several threads. It does not send the key unencrypted, except to this machine."""
 
     def __init__(self, config: AskConfig) -> None:
         self._key = _read_key(config.key_env)
         self._url = _full_url(config.url)
-        # A query may hold a secret.
+        # A query may contain a secret.
         self.name = str(self._url.copy_with(query=None))
         is_encrypted, is_local = self._url.scheme == "https", _is_local(self._url.host)
         if self._key is not None and not (is_encrypted or is_local or config.insecure):
@@ -65,7 +65,7 @@ class Client:
             timeout=config.timeout,
             limits=httpx.Limits(max_connections=config.concurrency),
             verify=is_encrypted,  # loading the certificates takes long
-            # A proxy is another machine, which would read the key.
+            # A proxy is another machine, which could read the key.
             trust_env=is_encrypted or not is_local,
         )
         self._backoff = wait_random_exponential(multiplier=BACKOFF, min=BACKOFF / 2, max=_MAX_BACKOFF)
@@ -82,7 +82,7 @@ class Client:
     def complete(self, body: Dict[str, Any]) -> Completion:
         """Send a request, with retries after 429, 5xx, lost connections, timeouts and malformed responses.
 
-        RAISES (FailedRequest): If there is none.
+        RAISES (FailedRequest): If there is no completion.
         RAISES (WeaknerError): If the server was never reached.
         """
         return self._retrying(self._send, body)
@@ -128,7 +128,7 @@ class Client:
         raise FailedRequest(reason, retry_after=wait)
 
     def _shown(self, text: str) -> str:
-        """A foreign text on one line, without the key."""
+        """Return a text from the server on one line, without the key."""
         text = text if self._key is None else text.replace(self._key, "***")
         return one_line(" ".join(text.split()), _MAX_SHOWN)
 
@@ -157,7 +157,7 @@ def _full_url(url: str) -> httpx.URL:
     except (httpx.InvalidURL, TypeError, ValueError):
         parsed = httpx.URL("")
     if parsed.scheme not in ("http", "https") or not parsed.host or parsed.userinfo:
-        # Not shown: it may hold a password.
+        # Not shown: the URL may contain a password.
         raise WeaknerError(Errors.WK767)
     return parsed.copy_with(path=parsed.path.rstrip("/").removesuffix("/chat/completions") + "/chat/completions")
 
@@ -165,9 +165,9 @@ def _full_url(url: str) -> httpx.URL:
 def _read_completion(value: Any) -> Completion:
     choice, usage = value["choices"][0], value.get("usage") or {}
     content = choice["message"].get("content")
-    if isinstance(content, list):  # of parts
+    if isinstance(content, list):  # a list of parts
         content = "".join(part["text"] for part in content if part.get("type") == "text")
-    # JSON can spell half of a surrogate pair, UTF-8 cannot.
+    # JSON can represent half of a surrogate pair, UTF-8 cannot.
     text = content.encode("utf-8", "replace").decode("utf-8") if isinstance(content, str) else ""
     tokens = (usage.get("prompt_tokens"), usage.get("completion_tokens"))
     tokens_in, tokens_out = (n if type(n) is int and 0 <= n < 1 << 40 else None for n in tokens)
@@ -175,7 +175,7 @@ def _read_completion(value: Any) -> Completion:
 
 
 def _message(response: httpx.Response) -> str:
-    """The message of an error: within JSON, or the text as it is."""
+    """Return the message of an error: from its JSON, or else the text as it is."""
     try:
         value = response.json()
     except (ValueError, RecursionError):
@@ -186,7 +186,7 @@ def _message(response: httpx.Response) -> str:
 
 
 def _retry_after(value: str) -> float:
-    """Seconds from a number or an HTTP date; 0 for anything else."""
+    """Return seconds from a number or an HTTP date; 0 for anything else."""
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", value.strip()):
         return float(value)
     try:

@@ -1,4 +1,4 @@
-"""Parses completions: mentions as quoted phrases in JSON. Offsets are not read, since models cannot count."""
+"""Parsing of completions: mentions as quoted phrases in JSON. Offsets are ignored, since models cannot count."""
 
 import json
 import re
@@ -12,23 +12,23 @@ _LABELS = ("label", "type", "entity_type", "entity_group", "category", "tag", "e
 _DECODER = json.JSONDecoder()
 _OPENING = re.compile(r"[\[{]")
 _FENCED = re.compile(r"```.*\n([\s\S]*)```")
-# Prose can hold many brackets, and each may be read to the end.
+# Prose may contain many brackets, and each may be parsed up to the end.
 _MAX_ATTEMPTS = 200
 
-Pair = Tuple[str, str]  # phrase and label, empty where there is none
+Pair = Tuple[str, str]  # phrase and label; "" if one is absent
 
 
 class Parsed(NamedTuple):
     """The contents of a completion."""
 
     mentions: List[Dict[str, str]]  # {"text", "label"}
-    # [phrase, label] of mentions without a phrase, or with a label that was not asked for.
+    # [phrase, label] of mentions without a phrase, or with a label that was not requested.
     others: List[List[str]]
 
 
 def parse_completion(content: str, labels: Sequence[str]) -> Optional[Parsed]:
-    """Parse a completion: JSON, alone, fenced, or within prose, where of several lists the last counts. None if it
-    cannot be parsed, as a refusal."""
+    """Parse a completion: JSON alone, in a code fence, or within prose; of several lists, the last one is used. Return
+    None if it cannot be parsed, as with a refusal."""
     content = content.rpartition("</think>")[2].strip()
     if content.startswith("<think>"):
         return None
@@ -54,15 +54,15 @@ def parse_completion(content: str, labels: Sequence[str]) -> Optional[Parsed]:
 def _pairs_in_prose(content: str, known: Dict[str, str]) -> Optional[List[Pair]]:
     values, prose = _json_values(content)
     pairs = [_pair(value) for value in values]
-    if not prose and values and all(pairs):  # an object per line
+    if not prose and values and all(pairs):  # one object per line
         return [pair for pair in pairs if pair is not None]
-    # No single objects: they may be the beginning of a list that is cut off.
+    # Single objects are ignored: they may be the start of a truncated list.
     lists = [_pairs(v, known) for v, pair in zip(values, pairs, strict=True) if isinstance(v, list) or pair is None]
     return next((found for found in reversed(lists) if found is not None), None)
 
 
 def _json_values(text: str) -> Tuple[List[Any], str]:
-    """All outermost objects and lists, and the text between them; no values if the last one is cut off."""
+    """Return all outermost objects and lists, and the text between them; no values if the last one is truncated."""
     values: List[Any] = []
     prose, position = "", 0
     for _ in range(_MAX_ATTEMPTS):
@@ -85,7 +85,7 @@ def _json_values(text: str) -> Tuple[List[Any], str]:
 
 
 def _pairs(value: Any, known: Dict[str, str]) -> Optional[List[Pair]]:
-    """Phrases with labels; None if the value holds no list of mentions."""
+    """Return phrases with labels; None if the value holds no list of mentions."""
     if isinstance(value, dict):
         for key in _LISTS:
             if isinstance(value.get(key), list):
@@ -113,7 +113,7 @@ def _pair(item: Any) -> Optional[Pair]:
 
 
 def _by_label(value: Dict[str, Any], known: Dict[str, str]) -> Optional[List[Pair]]:
-    """{"PER": ["Anna", "Bob"], "LOC": []}"""
+    """Return the pairs of an object like {"PER": ["Anna", "Bob"], "LOC": []}."""
     lists = {
         label: [] if phrases is None else phrases if isinstance(phrases, list) else [phrases]
         for label, phrases in value.items()

@@ -1,4 +1,4 @@
-"""The settings of `ask`, and the requests that they make of a text."""
+"""The settings of `ask`, and the requests built from them for a text."""
 
 import json
 import re
@@ -26,7 +26,7 @@ no entities, answer {{"entities": []}}.
 Text: {TEXT}"""
 _PLACES = re.compile(f"{re.escape(TEXT)}|{re.escape(LABELS)}")
 _LIMITS = ("max_tokens", "max_completion_tokens")
-# Resuming relies on one text and one completion per request.
+# Resuming requires one text and one completion per request.
 _FIXED = ("model", "messages", "n", "stream")
 _MILLION = 1_000_000
 _ROLE_TOKENS = 10  # marks of its role around a message
@@ -42,30 +42,30 @@ class Request(NamedTuple):
 
 
 class AskConfig(BaseModel, extra="forbid", frozen=True):
-    """Settings of `ask`. A request is identified by text, prompt, labels, model, sample number and all that is sent,
-    except for the limit of tokens; the address does not count.
+    """Settings of `ask`. A request is identified by its text, its sample number and all other data sent (prompt,
+    labels, model, parameters), except the token limit; the address is not included.
 
     url (str): Address of the endpoint up to `/chat/completions`: "http://localhost:8000/v1".
     model (str): Name of the model.
-    labels (Union[str, Path, Mapping[str, str]]): Names with commas between them; or a JSON or TOML file, or a mapping,
-        with the meaning of each label.
-    prompt (Optional[Path]): File with `{{text}}` and, to list them, `{{labels}}`. It should ask for quoted mentions,
-        like {"entities": [{"text", "label"}]}. None: the built-in prompt.
-    samples (int): Completions per text. `label` takes their agreement for a score.
+    labels (Union[str, Path, Mapping[str, str]]): Comma-separated names; or a JSON or TOML file, or a mapping, with the
+        meaning of each label.
+    prompt (Optional[Path]): File with `{{text}}` and, to list the labels, `{{labels}}`. It should request quoted
+        mentions, like {"entities": [{"text", "label"}]}. None: the built-in prompt.
+    samples (int): Completions per text. `label` uses their agreement as a score.
     temperature (Optional[float]): Sampling temperature. None: 0 for one sample, 0.7 for several.
-    max_tokens (int): Limit of a completion. One that is cut off there counts as none; with a higher limit it is
-        requested again.
+    max_tokens (int): Token limit of a completion. A completion that is cut off there is not used; with a higher limit,
+        it is requested again.
     structured (bool): Let the server enforce the form of the completion ("response_format": "json_schema").
-    extra (Union[str, Mapping[str, Any], None]): Further parameters to send, as a JSON object; null removes one.
-    key_env (Optional[str]): Environment variable with the key. It is never written or shown.
-    insecure (bool): Send the key over http:// to other machines, too.
-    budget (Optional[float]): What all completions in the file may cost, those of earlier runs included: once they have,
-        no further request is sent. (Those that are under way then are still paid for.)
-    price_in (Optional[float]): Price of a million tokens of requests.
-    price_out (Optional[float]): Price of a million tokens of completions.
-    concurrency (int): Requests at a time.
-    timeout (float): Seconds after which a request is given up, and sent again.
-    retries (int): How often a request is sent again (after 429, 5xx, a lost connection), with growing pauses.
+    extra (Union[str, Mapping[str, Any], None]): Additional parameters to send, as a JSON object; null removes one.
+    key_env (Optional[str]): Environment variable with the API key. The key is never written or shown.
+    insecure (bool): Also send the key over http:// to other machines.
+    budget (Optional[float]): Maximum cost of all completions in the file, including earlier runs: once it is reached,
+        no further request is sent. (Pending requests are still paid for.)
+    price_in (Optional[float]): Price of a million request tokens.
+    price_out (Optional[float]): Price of a million completion tokens.
+    concurrency (int): Number of concurrent requests.
+    timeout (float): Seconds after which a request is aborted and sent again.
+    retries (int): Maximum number of retries (after 429, 5xx, a lost connection), with increasing pauses.
     """
 
     url: str
@@ -135,7 +135,7 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
     @classmethod
     def _read_extra(cls, extra: Union[str, Mapping[str, Any], None]) -> Dict[str, Any]:
         try:
-            # A mapping goes through JSON, too, which has no NaN.
+            # A mapping is also serialized, since JSON has no NaN.
             found = parse_value(extra if isinstance(extra, str) else json.dumps({} if extra is None else dict(extra)))
         except (TypeError, ValueError, RecursionError):
             found = None
@@ -156,13 +156,13 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
 
     @cached_property
     def asked(self) -> str:
-        """Identifies the prompt. The number of samples and the limit of tokens do not count: with more of either, the
-        completions in the file stay."""
+        """Identifier of the prompt. It does not depend on the number of samples and the token limit: if either is
+        raised, the completions in the file remain valid."""
         return hash_settings({key: value for key, value in self.body(TEXT).items() if key not in _LIMITS})[:8]
 
     @cached_property
     def limit(self) -> Optional[int]:
-        """Most tokens of a completion; None: unlimited."""
+        """Maximum number of tokens of a completion; None: unlimited."""
         limits = [value for key, value in self.body(TEXT).items() if key in _LIMITS and type(value) is int]
         return min(limits, default=None)
 
@@ -171,15 +171,15 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
         return self.price_in is not None and self.price_out is not None
 
     def cost(self, tokens_in: float, tokens_out: float) -> float:
-        """The cost of some tokens; 0 where a price is not known."""
+        """Return the cost of some tokens; 0 for those without a price."""
         return ((self.price_in or 0.0) * tokens_in + (self.price_out or 0.0) * tokens_out) / _MILLION
 
     def body(self, text: str) -> Dict[str, Any]:
-        """The JSON that asks for the entities of a text."""
+        """Return the JSON of a request for the entities of a text."""
         labels = "\n".join(
             f"- {label}: {meaning}" if meaning else f"- {label}" for label, meaning in self.labels.items()
         )
-        # One pass: the text may hold a placeholder.
+        # In a single pass, since the text may contain a placeholder.
         content = _PLACES.sub(lambda place: text if place[0] == TEXT else labels, self.prompt)
         temperature = (0.0 if self.samples == 1 else 0.7) if self.temperature is None else self.temperature
         body: Dict[str, Any] = {
@@ -192,7 +192,7 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
         return {key: value for key, value in {**body, **self.extra}.items() if value is not None}
 
     def requests(self, text: str) -> Iterator[Request]:
-        """YIELDS (Request): The requests about a text, one per sample."""
+        """Yield the requests for a text, one per sample."""
         body, same = self.body(text), hash_text(sentence_key(text))
         for sample in range(self.samples):
             key = hash_settings({"asked": self.asked, "text": same, "sample": sample})[:32]
@@ -200,13 +200,13 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
 
 
 def estimate_tokens(text: str) -> int:
-    """One token for four ASCII characters, one for each other character."""
+    """Estimate the tokens of a text: one per four ASCII characters, and one per other character."""
     ascii_ = sum(map(str.isascii, text))
     return -(-ascii_ // 4) + len(text) - ascii_
 
 
 def estimate_request_tokens(body: Dict[str, Any]) -> int:
-    """`estimate_tokens` of a request."""
+    """Estimate the tokens of a request; see `estimate_tokens`."""
     return _ROLE_TOKENS + estimate_tokens(_content(body))
 
 

@@ -155,7 +155,7 @@ def test_a_label_model_of_other_text_names_sources_without_answers(tmp_path):
     gold = write(tmp_path, [make_doc(t, gold, {"a": gold, "b": gold}) for t, gold in TEXTS])
     result = tune_terms(gold, method="label_model", fit_on=tmp_path / "text.spacy", bootstrap=20)
     assert result.unanswered == ("llm",) and result.scores.counts.f1 == 100
-    assert "'llm' has no answers on the gold (5 of 5 documents)" in result.warnings[0].text
+    assert "'llm' has labeled none of the 5 gold documents" in result.warnings[0].text
     aggregate(gold, tmp_path / "out.spacy", method="label_model", fit_on=tmp_path / "text.spacy")
     assert gold_against_weak(tmp_path / "out.spacy")[0] == result.scores.counts
 

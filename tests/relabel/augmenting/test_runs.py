@@ -104,9 +104,9 @@ def invoke(*args):
 
 def test_what_the_command_says(tmp_path, to_here):
     write_docs(tmp_path / "in.spacy", [make_doc(NLP, "Anna went here"), make_doc(NLP, "bob " * 40)])
-    for message in ("replaced: 42 (97.7 %)", "refused, so that the word stays: 0", "read in parts: 1"):
+    for message in ("replaced: 42 (97.7 %)", "for which the word is kept: 0", "read in parts: 1"):
         result = invoke(tmp_path / "in.spacy", tmp_path / "out.spacy", "--model", to_here)
         assert result.exit_code == 0 and message in " ".join(result.output.split()), result.output
-    assert "finished already: 1" in result.output
+    assert "already finished: 1" in result.output
     result = invoke(tmp_path / "in.spacy", tmp_path / "copy.spacy", "--model", "none")
     assert "No masked language model: nothing is augmented" in result.output and "replaced" not in result.output
