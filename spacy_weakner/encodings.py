@@ -46,12 +46,12 @@ def wrong_encoding(path: Path, sample: bytes, line: int, position: int, reason: 
     if encoding is None and reason == NULS:
         return WeaknerError(Errors.WK620.format(path=path, line=line, position=position, file=name, out=out))
     if encoding is None:
-        found = "is not UTF-8, and what else it is cannot be told from it"
-        cure = "Find its name ('file -i', or who made it: GB18030, SHIFT_JIS, WINDOWS-1251, ...), then: "
+        found = "is not UTF-8, and its encoding cannot be detected"
+        cure = "Find out its encoding ('file -i', or ask its author: GB18030, SHIFT_JIS, WINDOWS-1251, ...), then: "
         cure += convert_command(path, "NAME")
     elif encoding == "UTF-8":
         found = "is UTF-8 with some bytes of another encoding"
-        cure = f"Correct the line, or leave such bytes out: {convert_command(path, 'UTF-8', ' -c')}"
+        cure = f"Correct the line, or remove these bytes: {convert_command(path, 'UTF-8', ' -c')}"
     else:
         found = f"is not UTF-8, but {encoding}{' or ISO-8859-1' if encoding == 'WINDOWS-1252' else ''}"
         cure = f"Convert it: {convert_command(path, encoding)}"

@@ -90,13 +90,13 @@ def open_packed(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") if unpack is None else unpack(path) as file_:
             yield file_
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure="Make or download it again")) from error
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure="Create or download it again")) from error
     except OSError as error:
         # Other errors (no permission, a broken disk) name the path and are not about the contents. For damaged
         # contents, bz2 raises an OSError itself, without an error number.
         if type(error) is not OSError or error.errno is not None:
             raise
-        raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure="Make or download it again")) from error
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure="Create or download it again")) from error
 
 
 def read_lines(path: Path) -> Iterator[str]:
@@ -177,7 +177,7 @@ def read_object(path: Path, what: str) -> Any:
     text = "\n".join(read_lines(path))
     try:
         if path.suffix not in (".json", ".toml"):
-            raise ValueError("its name has to end in .json or .toml")
+            raise ValueError("its name must end in .json or .toml")
         return _parse_toml(text) if path.suffix == ".toml" else parse_json(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         reason, cure = " ".join(str(error).split()), f"Give {what}, as JSON or TOML"
@@ -187,7 +187,7 @@ def read_object(path: Path, what: str) -> Any:
 def _unique(pairs: List[Tuple[str, Any]]) -> Dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError(f"a name stands there twice: {', '.join(name for name, _ in pairs)}")
+        raise ValueError(f"a name occurs twice among {', '.join(name for name, _ in pairs)}")
     return found
 
 

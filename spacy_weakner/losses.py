@@ -36,23 +36,23 @@ def loss_of_tokens(loss: ProbabilityLoss, log_probabilities: Array, truths: Arra
         try:
             inspect.signature(loss).bind(log_probabilities, truths)
         except TypeError as error:
-            raise _wrong_form(loss, f"cannot be called so ({error})", shape) from None
+            raise _wrong_form(loss, f"cannot be called with two arrays ({error})", shape) from None
         raise
     if not isinstance(result, tuple) or len(result) != 2:
-        raise _wrong_form(loss, f"gives {type(result).__name__}", shape)
+        raise _wrong_form(loss, f"returns {type(result).__name__}", shape)
     shapes = [getattr(part, "shape", None) for part in result]
     if shapes != [shape[:1], shape]:
         given = " and ".join(type(p).__name__ if s is None else str(s) for p, s in zip(result, shapes, strict=True))
-        raise _wrong_form(loss, f"gives {given}", shape)
+        raise _wrong_form(loss, f"returns {given}", shape)
     return result
 
 
 def _wrong_form(loss: object, given: str, shape: Tuple[int, ...]) -> ValueError:
     name = getattr(loss, "__qualname__", type(loss).__qualname__)
     return ValueError(
-        f"The loss '{name}' {given}. A loss of tokens is called with log-probabilities and wanted probabilities, shape "
-        f"{shape} here, and gives a tuple: the loss of every token, shape {shape[:1]}, and the gradient, shape "
-        f"{shape}. Correct it, or name a loss of tokens."
+        f"The loss '{name}' {given}. A loss of tokens takes log-probabilities and target probabilities (shape "
+        f"{shape} here), and returns a tuple: the loss of each token (shape {shape[:1]}) and the gradient (shape "
+        f"{shape}). Correct it, or choose a loss of tokens."
     )
 
 

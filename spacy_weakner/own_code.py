@@ -27,7 +27,7 @@ def import_own_code() -> None:
         return
     spec = importlib.util.spec_from_file_location(_NAME, existing(path))
     if spec is None or spec.loader is None:
-        raise WeaknerError(Errors.WK108.format(what=f"{path} (--code)", reason="it is no Python file"))
+        raise WeaknerError(Errors.WK108.format(what=f"{path} (--code)", reason="it is not a Python file"))
     # Dataclasses look up the module of their class.
     module = sys.modules[_NAME] = importlib.util.module_from_spec(spec)
     try:

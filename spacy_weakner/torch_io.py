@@ -40,7 +40,7 @@ def module_from_bytes(
 
     stored = srsly.msgpack_loads(data)
     if expected is not None and stored["kwargs"] != expected:
-        raise ValueError(f"sizes differ: {expected} here, {stored['kwargs']} there")
+        raise ValueError(f"sizes differ: expected {expected}, but stored {stored['kwargs']}")
     module = make(**stored["kwargs"])
     # With the stored dtype, which may differ from that of a new module.
     module.load_state_dict(load(stored["state"]), assign=True)

@@ -167,16 +167,16 @@ def test_binary_cross_entropy_of_the_sure():
 @pytest.mark.parametrize(
     "loss, given",
     [
-        (lambda p, y: (1.0, -y), r"gives float and \(3, 2\)"),
-        (lambda p, y: (-(y * p).sum(axis=1, keepdims=True), -y), r"gives \(3, 1\) and \(3, 2\)"),
-        (lambda p, y: (-(y * p).sum(axis=1), -y[0]), r"gives \(3,\) and \(2,\)"),
-        (lambda p, y: -(y * p).sum(axis=1), "gives ndarray"),
-        (lambda parameters, emissions, targets: None, "cannot be called so .*'targets'"),
-        (0.5, "cannot be called so"),
+        (lambda p, y: (1.0, -y), r"returns float and \(3, 2\)"),
+        (lambda p, y: (-(y * p).sum(axis=1, keepdims=True), -y), r"returns \(3, 1\) and \(3, 2\)"),
+        (lambda p, y: (-(y * p).sum(axis=1), -y[0]), r"returns \(3,\) and \(2,\)"),
+        (lambda p, y: -(y * p).sum(axis=1), "returns ndarray"),
+        (lambda parameters, emissions, targets: None, "cannot be called with two arrays .*'targets'"),
+        (0.5, "cannot be called with two arrays"),
     ],
 )
 def test_a_loss_of_another_form(loss, given):
     """A gradient of one row would be the same for all tokens, and nobody would know."""
     truths = numpy.eye(3, 2)
-    with pytest.raises(ValueError, match=rf"{given}.*shape \(3,\), and the gradient, shape \(3, 2\)"):
+    with pytest.raises(ValueError, match=rf"{given}.*shape \(3,\)\) and the gradient \(shape \(3, 2\)"):
         loss_of_tokens(loss, numpy.log(numpy.full((3, 2), 0.5)), truths)

@@ -149,7 +149,7 @@ WAYS: Dict[str, Way] = {
     "a span group": Way(
         {"a.spacy": [{"sc": [(0, 1, "PER")]}]},
         "convert a.spacy b.jsonl",
-        r"\((--spans-key sc) reads",
+        r"to read them: (--spans-key sc)\)",
         ("again <1> --overwrite",),
     ),
     # Writing
@@ -178,7 +178,7 @@ WAYS: Dict[str, Way] = {
     "a setting of a single source": Way(
         {"a.txt": TEXTS, "t.csv": TERMS, "s.cfg": '[sources.list]\nterms = "t.csv"\n'},
         "label a.txt out --sources s.cfg --reliability 0.9",
-        r"WK331 ?\]? '(\w+)'.*into the section",
+        r"WK331 ?\]? '(\w+)'.*to the section",
         (edit("s.cfg", "terms", "reliability = 0.9\nterms"), "label a.txt out --sources s.cfg"),
     ),
     "terms without a label": Way(

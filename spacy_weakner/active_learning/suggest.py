@@ -108,7 +108,7 @@ def suggest(
     """
     if terms:
         if len(model) != 1 or sources is not None or to is not None:
-            expected = "used with one model, and neither sources nor an output format"
+            expected = "exactly one model, and neither sources nor an output format"
             raise WeaknerError(Errors.WK005.format(setting="terms", value=True, expected=expected))
         return suggest_terms(
             input_path,
@@ -178,7 +178,7 @@ def _score_corpus(stage: Label, scorer: Scorer, counts: "Counter[str]") -> Itera
                 yield from scorer.score(stage(_without_gold(docs, counts)))
         if scorer.no_signal:
             names = ", ".join(model.name for model in scorer.models)
-            asked = f" {names} gives no probabilities." if names else ""
+            asked = f" No probabilities come from: {names}." if names else ""
             raise WeaknerError(Errors.WK775.format(path=stage.config.input_path, asked=asked))
     finally:
         stage.close()

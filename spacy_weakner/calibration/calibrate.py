@@ -134,7 +134,7 @@ def calibrate(
 
 def _predictor(model: Union[str, Path], component: Optional[str], fit: Sequence[str]) -> Predictor:
     kind: Any = EntityHead if {TEMPERATURE, BIAS} & {*fit} else EntityThresholds
-    what, heads = "can be calibrated so", "a head for entities" + " or an ent_combiner" * ({*fit} == {THRESHOLD})
+    what, heads = "supports this calibration", "a head for entities" + " or an ent_combiner" * ({*fit} == {THRESHOLD})
     predictor = Predictor(model, component, lambda pipe: isinstance(pipe, kind), what, heads)
     decides = getattr(predictor.pipe, "annotate_ents", True)
     # A temperature alone is useful for components that read the head's probabilities.
@@ -199,7 +199,7 @@ def _fit_thresholds(
 
 def format_thresholds(report: ThresholdReport) -> Tuple[List[str], List[Tuple[str, ...]]]:
     """Return thresholds as a table: header and cells."""
-    header = ["", "entities", "precision", "threshold", "kept", "their precision", "at least", "right ones kept"]
+    header = ["", "entities", "precision", "threshold", "kept", "precision of kept", "lower bound", "right kept"]
     rows = list(report.labels.items())
     if any(found.pooled for _, found in rows):
         rows = [*((label, found) for label, found in rows if not found.pooled), ("all others", report.others)]

@@ -89,7 +89,7 @@ def read_annotated(
             was_read = True
             left = limit - len(corpus.sentences)
             if left <= 0:
-                corpus.note = corpus.note or f"looked at the first {len(corpus.sentences):,} sentences"
+                corpus.note = corpus.note or f"the first {len(corpus.sentences):,} sentences"
                 break
             errors = findings.errors
             key = spans_key if format_ == "spacy" else None

@@ -109,7 +109,7 @@ def convert(
     check_output([Path(input_path), *(file_ for file_, _ in files)], [output_path])
     check_choice("offsets", offsets, (AUTO, *UNITS))
     if offsets != AUTO and READERS.keys().isdisjoint(format_ for _, format_ in files):
-        where = "for files of other tools: in formats of spaCy and of this package offsets count code points"
+        where = "for files of other tools: in the formats of spaCy and of this package, offsets count code points"
         raise WeaknerError(Errors.WK331.format(setting=f"offsets = {offsets}", where=where, instead=""))
     reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
     language = corpus_language(Path(input_path), lang, tokenizer)

@@ -24,7 +24,7 @@ from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
 
 MISSING_TAGS = ("-", "?")
 DOC_START = "-DOCSTART-"
-NO_WORDS = "lines of CoNLL-U that are no single words (1-2, 1.1), dropped"
+NO_WORDS = "lines of CoNLL-U that are not single words (1-2, 1.1), dropped"
 _BYTE_ORDER_MARK = "\ufeff"
 _WEBANNO = "#FORMAT=WebAnno"
 # Columns of token and tag: counted from 1, or from the end (-1).
@@ -64,7 +64,8 @@ def read_conll(
     first column is the token, and the last one its tag. "O" is outside; "-" and "?" are missing. Blank lines,
     `-DOCSTART-` lines and comments ("# ...", "#key=...") end a sentence."""
     if 0 in columns:
-        raise WeaknerError(Errors.WK005.format(setting="columns", value=columns, expected="columns from 1 on, or -1"))
+        expected = "numbers from 1, or -1 for the last column"
+        raise WeaknerError(Errors.WK005.format(setting="columns", value=columns, expected=expected))
     counts = RowCounts() if counts is None else counts
     width = _find_width(path)
     sentences = _sentences(enumerate(read_lines(path), start=1), columns, width)
@@ -97,8 +98,8 @@ def _refuse_numbers(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[Li
     if all(map(_is_numbered, held)) and any(len(sentence) > 1 for sentence in held):
         with at_line(path, held[0][0][0]):
             raise RowError(
-                "the first column numbers the tokens. Give the columns of token and tag: --columns TOKEN TAG. (Where a "
-                "command has no such option: spacy weakner convert FILE NEW --columns TOKEN TAG)"
+                "the first column contains token numbers. Give the columns of token and tag: --columns TOKEN TAG. (If "
+                "a command has no such option: spacy weakner convert FILE NEW --columns TOKEN TAG)"
             )
     yield from chain(held, sentences)
 
@@ -131,7 +132,7 @@ def _read_sentence(
             if len(cells) < 2:
                 raise RowError(f"expected at least 2 columns, got {len(cells)}")
             if width not in (None, len(cells)):
-                raise RowError(f"expected {width} columns as in the lines before, got {len(cells)}")
+                raise RowError(f"expected {width} columns as in the previous lines, got {len(cells)}")
             found, cell = (_cell(cells, column) for column in columns)
             if not found:
                 raise RowError("the token is empty")
@@ -225,11 +226,11 @@ def _with_type(tag: str, names: Sequence[str]) -> str:
     if tag == OUTSIDE or TAG.fullmatch(tag):
         return tag
     if not UNTYPED.fullmatch(tag):
-        raise RowError(f"'{tag}' is no tag: expected O, or one of B I E S L U with a type, like B-PER")
+        raise RowError(f"'{tag}' is not a tag: expected O, or one of B I E S L U with a type, like B-PER")
     types = {match[2] for match in map(TAG.fullmatch, names) if match}
     if len(types) != 1:
         raise RowError(
-            f"'{tag}' is no tag without a type. If all are of one type, give it with the names of the tags: "
+            f"the tag '{tag}' has no type. If all entities have the same type, give it in the names of the tags: "
             "spacy weakner convert FILE NEW --labels O,B-TYPE,I-TYPE"
         )
     return f"{tag[0]}-{types.pop()}"
@@ -237,7 +238,7 @@ def _with_type(tag: str, names: Sequence[str]) -> str:
 
 def _cell(cells: Sequence[str], column: int) -> str:
     if abs(column) > len(cells):
-        raise RowError(f"there is no column {column}: the line has {len(cells)}")
+        raise RowError(f"there is no column {column}: the line has {len(cells)} columns")
     return cells[column - 1 if column > 0 else column]
 
 

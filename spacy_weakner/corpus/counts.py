@@ -72,7 +72,7 @@ class RowCounts:
         found = [f"offsets count {unit} (files: {n})" for unit, n in self.offsets.items()]
         found += [f"{what}: {n}" for what, n in self.notes.items()]
         found += [
-            f"spans of the group '{name}', not read as gold (--spans-key {shlex.quote(name)} reads them): {n}"
+            f"spans of the group '{name}', not read as gold (to read them: --spans-key {shlex.quote(name)}): {n}"
             for name, n in self.groups.items()
         ]
         if self.ignored:
@@ -86,7 +86,7 @@ class RowCounts:
         if not self.suspects:
             return []
         return [
-            f"no row has annotations, but these unknown keys hold lists or objects: {', '.join(self.suspects)}. If "
+            f"no row has annotations, but these unknown keys contain lists or objects: {', '.join(self.suspects)}. If "
             "they are annotations, rename them to 'ents' ([start, end, label])"
         ]
 

@@ -111,7 +111,7 @@ def read_bin(path: Path) -> DocBin:
         bin_ = DocBin(store_user_data=True).from_disk(path)
         parts = (bin_.spaces, bin_.cats, bin_.flags, bin_.span_groups, bin_.user_data)
         if any(len(part) != len(bin_) for part in parts):
-            raise ValueError("its parts belong to different numbers of documents")
+            raise ValueError("its parts have different numbers of documents")
         return bin_
     except Exception as error:  # a damaged file can fail in zlib, msgpack or numpy
         raise _damaged(path, error) from error
@@ -139,7 +139,7 @@ def _check_spans(doc: Doc, seen: Set[int]) -> None:
             # Character offsets are stored beside token offsets.
             tokens = doc[span.start : span.end] if 0 <= span.start <= span.end <= len(doc) else None
             if tokens is None or (tokens.start_char, tokens.end_char) != (span.start_char, span.end_char):
-                raise ValueError(f"a span of the group '{name}' does not stand where its tokens do")
+                raise ValueError(f"the offsets of a span of the group '{name}' do not fit its tokens")
             if span.label not in seen:
                 _ = strings[span.label]
                 seen.add(span.label)
@@ -155,7 +155,7 @@ def check_bin(bin_: DocBin, vocab: Vocab) -> None:
     """Check the tokens of a file all at once, which takes a tenth of the time of a check per Doc."""
     # A space with a value over 1 shifts the tokens after it; spaces are stored beside the attributes.
     if SPACY in bin_.attrs or any((spaces.view("uint8") > 1).any() for spaces in bin_.spaces):
-        raise ValueError("tokens do not stand where their text does")
+        raise ValueError("the tokens do not fit the text")
     strings: Any = vocab.strings
     for string in bin_.strings:
         strings.add(string)

@@ -71,7 +71,7 @@ def parse_value(text: str) -> Any:
     except json.JSONDecodeError as error:
         line = f"line {error.lineno}, " if error.lineno > 1 else ""
         place = f" ({line}column {error.colno})" if error.doc else ""
-        cure = ". Of several values each needs a line of its own (jq -c .)" if error.msg == "Extra data" else ""
+        cure = ". Write each value on a line of its own (jq -c .)" if error.msg == "Extra data" else ""
         raise RowError(f"not JSON: {error.msg}{place}{cure}") from error
 
 
@@ -86,13 +86,13 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
     tool = tool_of(row)
     if tool is not None:
         raise RowError(
-            f"this looks like a row of the format '{tool}', whose labels mean something else, or would be ignored. "
-            f"Convert the file first: spacy weakner convert FILE NEW --format {tool}. (Or remove such keys.)"
+            f"this looks like a row of the format '{tool}', whose labels have another meaning, or would be ignored. "
+            f"Convert the file first: spacy weakner convert FILE NEW --format {tool}. (Or remove the foreign keys.)"
         )
     if "text" in row and "tokens" in row:
         raise RowError("both 'tokens' and 'text' are given, so the unit of the offsets is not clear")
     if "text" not in row and "tokens" not in row:
-        raise RowError(f"neither 'tokens' nor 'text', only: {shorten(', '.join(row) or 'nothing', 80)}")
+        raise RowError(f"the row has neither 'tokens' nor 'text', only: {shorten(', '.join(row) or 'nothing', 80)}")
     tokens = a_list(row["tokens"], "tokens") if "tokens" in row else None
     record = Record(text=row.get("text"), tokens=tokens, spaces=row.get("spaces"), id=row.get("id"))
     if row.keys() <= BARE:  # most rows of large corpora
@@ -153,7 +153,7 @@ def _mark(item: Any, scored: bool, unlabeled: bool) -> Mark:
         identifier = rest.pop() if rest and isinstance(rest[-1], str) else None
         score = rest.pop() if rest else None
         if rest or (score is not None and not scored):
-            raise RowError(f"expected [start, end, label] and perhaps an id, got {show(item)}")
+            raise RowError(f"expected [start, end, label], optionally with an id, got {show(item)}")
     else:
         raise RowError(f"expected [start, end, label{', score' if scored else ''}], got {show(item)}")
     score = None if score is None else a_number(score, "the score")

@@ -41,7 +41,7 @@ def recorded_language(path: Path) -> Optional[CorpusLanguage]:
     for places in ([path], found_files(path) if path.is_dir() else [path.resolve().parent]):
         found = {_read(record) for record in map(_record_path, places) if record.is_file()}
         if len(found) > 1:
-            expected = f"one for all files of {path}: work on them apart"
+            expected = f"the same language and tokenizer for all files of {path}. Process these files separately"
             raise WeaknerError(Errors.WK005.format(setting="lang", value=sorted(found), expected=expected))
         if found:
             return found.pop()
@@ -53,7 +53,7 @@ def _read(record: Path) -> CorpusLanguage:
     try:
         return CorpusLanguage(str(found["lang"]), str(found["tokenizer"]))
     except (TypeError, KeyError):
-        reason = "no object with these names"
+        reason = "unexpected contents"
         raise WeaknerError(Errors.WK206.format(path=record, reason=reason, cure=f"Give {_OBJECT}")) from None
 
 
@@ -79,12 +79,12 @@ def find_language(
         if recorded is None:
             continue
         if first is not None and recorded != (lang, tokenizer):
-            expected = f"that of {first}. Convert one of them anew"
+            expected = f"the language and tokenizer of {first}. Convert one of the two corpora again"
             raise WeaknerError(Errors.WK005.format(setting="lang", value=f"{recorded} of {path}", expected=expected))
         for setting, given in (("lang", lang), ("tokenizer", tokenizer)):
             known = getattr(recorded, setting)
             if given not in (None, known):
-                expected = f"'{known}', with which {path} was made, or no --{setting}"
+                expected = f"'{known}', which {path} was created with, or no --{setting}"
                 raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(given), expected=expected))
         first, (lang, tokenizer) = path, recorded
     return lang or "en", tokenizer

@@ -8,7 +8,7 @@ from spacy.tokens import Span
 from ..ty import Entity
 from .counts import RowCounts
 
-OVERLAPS = "overlapping spans; their tokens are missing"
+OVERLAPS = "overlapping spans; their tokens count as missing"
 
 
 def without_overlaps(spans: Sequence[Tuple[int, int]], ranks: Any, n_tokens: int) -> List[int]:

@@ -18,7 +18,7 @@ from .gold import find_gold, set_gold
 MAX_ID_LENGTH = 200
 BLANK = "spans of white space, dropped"
 BLANK_TOKENS = "tokens of white space, dropped"
-EMPTY = "texts without any span, read as complete gold (the file does not record if they were annotated)"
+EMPTY = "texts without any span, read as complete gold (the file does not record whether they were annotated)"
 Range = Tuple[int, int]
 # A row of a file, or several rows about one text, and its place.
 Item = Tuple[Place, Any]
@@ -239,11 +239,11 @@ def _tokens_doc(record: Record, nlp: Language, counts: RowCounts) -> Tuple[Doc, 
         if not isinstance(word, str):
             raise RowError(f"token {i} must be a string, got {show(word)}")
     if spaces is not None and ([type(space) for space in a_list(spaces, "spaces")] != [bool] * len(words)):
-        raise RowError("'spaces' must hold true or false for every token")
+        raise RowError("'spaces' must contain true or false for every token")
     borders = [0, *accumulate(int(not is_blank(word)) for word in words)]
     if borders[-1] < len(words):
         if not borders[-1]:
-            raise RowError("'tokens' holds only white space: leave the row out")
+            raise RowError("'tokens' contains only white space: remove the row")
         counts.notes[BLANK_TOKENS] += len(words) - borders[-1]
         words, spaces = _visible(words, spaces)
     return Doc(nlp.vocab, words=words, spaces=spaces), borders

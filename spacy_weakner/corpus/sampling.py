@@ -24,7 +24,7 @@ class SampledLines:
         with open_packed(self.path) as file_:
             for number, raw in enumerate(file_):
                 if number == self.limit:
-                    self.note = f"looked at the first {number:,} lines"
+                    self.note = f"the first {number:,} lines"
                     # Of a packed file, the position in the packed data.
                     self._share = getattr(file_, "fileobj", file_).tell() / size
                     return

@@ -122,7 +122,7 @@ def adapt(
     require("transformers", "accelerate", extra="transformers")
     _check("inputs", inputs, len(inputs) > 0, "at least one corpus")
     # An empty path would be the current folder.
-    _check("model", model, str(model) != "", "the folder or name of a Transformer (in a workflow --vars.transformer)")
+    _check("model", model, str(model) != "", "the folder or name of a Transformer (in a workflow: --vars.transformer)")
     inputs, output = [Path(path) for path in inputs], Path(output_path).resolve()
     folder = Path(model) if Path(model).is_dir() else None
     files = [file_ for path in inputs for file_, _ in input_files(path)]
@@ -174,7 +174,7 @@ def adapt(
         )
         if not counts.texts + counts.held_out:
             raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, inputs))))
-        _check("eval_share", eval_share, counts.texts > 0, f"less: all {counts.held_out} texts would be held out")
+        _check("eval_share", eval_share, counts.texts > 0, f"a lower share: all {counts.held_out} texts are held out")
         trained = train(masked_lm, sequences, held_out, args, mask_rate=mask_rate, progress=progress)
         report = AdaptReport(
             **vars(counts),
@@ -205,7 +205,7 @@ def _finished(output: Path, made_from: Dict[str, Any], overwrite: bool) -> Optio
         raise WeaknerError(Errors.WK300.format(path=output))
     is_other = bool(receipt.differences(made_from))
     if is_other and not overwrite:
-        raise WeaknerError(Errors.WK314.format(path=output, exists="was made from something else"))
+        raise WeaknerError(Errors.WK314.format(path=output, exists="was created from other inputs or settings"))
     return receipt if not is_other and receipt.is_intact(output) else None
 
 
@@ -237,11 +237,11 @@ def _check_settings(settings: Dict[str, Any]) -> None:
     _check("gpu_id", settings["gpu_id"], settings["gpu_id"] >= -1, "-1 (CPU), or the number of a GPU")
     precision = settings["mixed_precision"]
     _check("mixed_precision", precision, precision in PRECISIONS, ", ".join(PRECISIONS))
-    _check("mixed_precision", precision, precision == "no" or settings["gpu_id"] >= 0, "no, without a GPU (gpu_id)")
+    _check("mixed_precision", precision, precision == "no" or settings["gpu_id"] >= 0, "no if there is no GPU (gpu_id)")
 
 
 def _sequence_length(wanted: Optional[int], tokenizer: Any, limit: int) -> int:
     least = tokenizer.num_special_tokens_to_add() + 1
     length = min(MAX_LENGTH, limit) if wanted is None else wanted
-    _check("max_length", wanted, least <= length <= limit, f"{least} to {limit}, as the model can read")
+    _check("max_length", wanted, least <= length <= limit, f"{least} to {limit}, the lengths that the model supports")
     return length

@@ -142,10 +142,10 @@ def export(transformer: Any, path: Path, name: str) -> None:
         session = make_session(path.read_bytes())
         found = [session.run(None, {"ids": ids})[0] for ids in texts]
         same = all(numpy.abs(a - b).max() < _TOLERANCE for a, b in zip(expected, found, strict=True))
-        reason = "" if same else "what it computes in ONNX is something else"
+        reason = "" if same else "its outputs in ONNX are different"
     # Exporter and runtime raise many kinds of errors.
     except Exception as error:
-        reason = f"ONNX cannot express it ({(str(error).strip() or repr(error)).splitlines()[0]})"
+        reason = f"it cannot be exported to ONNX ({(str(error).strip() or repr(error)).splitlines()[0]})"
     if reason:
         raise WeaknerError(Errors.WK358.format(what=f"int8 for the Transformer of '{name}'", reason=reason))
 

@@ -62,9 +62,9 @@ def make_arguments(
     steps. After this call, the processes of torchrun can wait for each other."""
     count = torch.cuda.device_count()
     if gpu_id >= count:
-        raise WeaknerError(Errors.WK432.format(gpu_id=gpu_id, reason=f"torch finds {count}"))
+        raise WeaknerError(Errors.WK432.format(gpu_id=gpu_id, reason=f"the number of GPUs found by torch is {count}"))
     if mixed_precision == "bf16" and not torch.cuda.is_bf16_supported():
-        expected = "fp16 or no, since this GPU has no bf16"
+        expected = "fp16 or no, since this GPU does not support bf16"
         raise WeaknerError(Errors.WK005.format(setting="mixed_precision", value=mixed_precision, expected=expected))
     # The names of these settings depend on the version of transformers.
     names = Arguments.__dataclass_fields__

@@ -33,7 +33,7 @@ def use_bfloat16(nlp: Language) -> int:
         )
     for module in found:
         if module.device.type != "cpu":
-            cure = "On a GPU set 'mixed_precision' in the settings of the encoder"
+            cure = "On a GPU, set 'mixed_precision' in the settings of the encoder"
             raise WeaknerError(
                 Errors.WK358.format(what="bfloat16", reason=f"the Transformer is on {module.device}. {cure}")
             )

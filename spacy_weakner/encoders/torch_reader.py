@@ -62,8 +62,12 @@ class Reader(nn.Module):
         lists = (part for part in self.transformer.modules() if isinstance(part, nn.ModuleList) and len(part) == depth)
         layers, embeddings = next(lists, None), getattr(self.transformer, "embeddings", None)
         if layers is None or embeddings is None or frozen > depth:
-            reason = "its layers are not apart" if frozen <= depth else f"it has {depth} layers, not {frozen}"
-            reason += ". Set frozen_layers = 0 and layer_decay = 1.0 in its config, or take another Transformer"
+            reason = (
+                "its layers cannot be treated separately"
+                if frozen <= depth
+                else f"it has only {depth} layers, not {frozen}"
+            )
+            reason += ". Set frozen_layers = 0 and layer_decay = 1.0 in its config, or use another Transformer"
             raise WeaknerError(Errors.WK353.format(name=type(self.transformer).__name__, reason=reason))
         # Counted from the lowest; parameters outside the layers have the level of the top layer.
         levels = {id(p): n for n, part in enumerate([embeddings, *layers]) for p in part.parameters()}

@@ -60,7 +60,7 @@ def load_encoder(name: Union[str, Path]) -> Tuple[Any, Any]:
     with _reading(name), seeded(0):
         config = AutoConfig.from_pretrained(str(name), **_SAFE)
         if config.is_encoder_decoder:
-            raise WeaknerError(Errors.WK353.format(name=name, reason="it is an encoder with a decoder"))
+            raise WeaknerError(Errors.WK353.format(name=name, reason="it is an encoder-decoder model"))
         model, info = _load(AutoModel, name, config)
         # A pooler is not used.
         missing = sorted(key for key in info["missing_keys"] if "pooler" not in key.split("."))

@@ -245,7 +245,7 @@ def _init_alone(model: Model, X: Any = None, Y: Any = None) -> None:
     reader.initialize()
     width, wanted = reader.shims[0]._model.width, model.maybe_get_dim("nO")
     if wanted not in (None, width):
-        expected = f"{width}, as the Transformer has it"
+        expected = f"{width}, the width of the Transformer"
         raise WeaknerError(Errors.WK005.format(setting="width", value=wanted, expected=expected))
     model.set_dim("nO", width)
 

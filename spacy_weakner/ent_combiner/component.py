@@ -213,8 +213,8 @@ class EntCombiner(BatchPipe):
     def _log(self, report: FitReport) -> None:
         alone = ", ".join(f"{name} {f1:.1f}" for name, f1 in report.alone.items())
         util.logger.info(
-            "'%s': fitted to %d Docs with %d candidates, which hold %.1f %% of the gold. F1 in cross-validation: %s; "
-            "alone: %s. Chosen: %s",
+            "'%s': fitted to %d Docs with %d candidates, which contain %.1f %% of the gold. F1 in cross-validation: "
+            "%s; alone: %s. Chosen: %s",
             self.name,
             report.docs,
             report.candidates,
@@ -345,7 +345,7 @@ class EntCombiner(BatchPipe):
             counts, thresholds = WordCounts(state["counts"]), dict(state["thresholds"])
             report = None if state["report"] is None else FitReport(**state["report"])
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-            reason = f"'model' holds other things than what was fitted ({type(error).__name__}: {error})"
+            reason = f"'model' does not contain a fitted state ({type(error).__name__}: {error})"
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason)) from error
         if list(space.names) != names:
             raise WeaknerError(Errors.WK800.format(name=self.name, reason="its weights belong to other features"))

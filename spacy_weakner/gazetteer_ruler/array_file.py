@@ -17,7 +17,7 @@ from ..files import atomic_path, existing, parse_json
 _DTYPES = {"U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8"}
 _KEY = "spacy_weakner"
 _ALIGNMENT = 8
-_MISSING = "a pipeline without this file is incomplete: copy the pipeline again, or initialize it anew"
+_MISSING = "a pipeline without this file is incomplete: copy the pipeline again, or initialize it again"
 
 Arrays = Dict[str, numpy.ndarray]
 
@@ -65,7 +65,7 @@ class ArrayFile:
         try:
             view = numpy.frombuffer(self._buffer, dtype=dtype, count=max(0, count), offset=stored.start)
         except (OverflowError, ValueError) as error:
-            raise self.damaged(f"'{name}' lies outside of it") from error
+            raise self.damaged(f"'{name}' is outside of the file") from error
         if zlib.crc32(view.data) != stored.crc32:
             raise self.damaged(f"wrong checksum of '{name}'")
         return view

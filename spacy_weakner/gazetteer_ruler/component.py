@@ -101,7 +101,7 @@ class GazetteerRuler(BatchPipe):
         _check("acronym_length", acronym_length, acronym_length >= 0, "0 or more characters")
         _check("min_length", min_length, min_length >= 1, "1 or more characters")
         _check("ambiguity", ambiguity, ambiguity in AMBIGUITY, f"one of {', '.join(AMBIGUITY)}")
-        _check("reliability", reliability, reliability is None or 0 < reliability <= 1, "none, or more than 0, up to 1")
+        _check("reliability", reliability, reliability is None or 0 < reliability <= 1, "none, or above 0 and up to 1")
         _check("overwrite", repr(overwrite), overwrite in (True, False, SHORTER), f"true, false or '{SHORTER}'")
         self.vocab = vocab
         self.name = name
@@ -163,7 +163,7 @@ class GazetteerRuler(BatchPipe):
         elif len(values) and not values[: begins[begins > 0][0], 0].any():
             raise ValueError(
                 f"'{self.name}' compares {self.attr}, which the vocabulary of a Doc does not have: nothing would ever "
-                "be found. A bare Vocab() knows no forms of its words; make Docs with the vocabulary of a pipeline "
+                "be found. A bare Vocab() has no forms of its words. Create Docs with the vocabulary of a pipeline "
                 "(nlp.vocab)."
             )
         kept = _compared_tokens(docs, begins, values)
@@ -299,8 +299,8 @@ class GazetteerRuler(BatchPipe):
         pipeline = self._pipeline()
         if pipeline is None:
             raise ValueError(
-                f"'{self.name}' was made without a pipeline, so there is no tokenizer for its terms: give 'nlp', or "
-                "create it by nlp.add_pipe('gazetteer_ruler')."
+                f"'{self.name}' was created without a pipeline, so there is no tokenizer for its terms: give 'nlp', or "
+                "create it with nlp.add_pipe('gazetteer_ruler')."
             )
         # Lemmas come from the components before this one or, if it is in no pipeline, from all components.
         names = [name for name, _ in pipeline.pipeline]

@@ -135,7 +135,7 @@ def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, name
     term = Term(label.strip(), text.strip(), exact)
     if any(end in part for part in term[:2] for end in "\r\n"):  # more likely a broken table than a phrase
         raise BadTerm(
-            f"a line ends within {json.dumps(term[:2], ensure_ascii=False)[:100]}. Write label and term in one line."
+            f"{json.dumps(term[:2], ensure_ascii=False)[:100]} contains a line break. Write label and term on one line."
         )
     if len(term.text) > MAX_LENGTH:
         raise BadTerm(f"the term is {len(term.text)} characters long (at most {MAX_LENGTH}). Shorten or remove it.")
@@ -145,7 +145,7 @@ def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, name
     try:
         "".join(part for term in terms for part in (term.label, term.text, term.id, term.name)).encode("utf-8")
     except UnicodeEncodeError as error:  # JSON can contain half a surrogate pair, which no Doc can contain
-        raise BadTerm(f"the row holds a broken character ({error.reason}). Correct its \\u escapes.") from error
+        raise BadTerm(f"the row contains an invalid character ({error.reason}). Correct its \\u escapes.") from error
     return terms
 
 
@@ -161,7 +161,7 @@ def _read_ids(ids: Any) -> List[str]:
             if len(identifier) > MAX_ID_LENGTH:
                 raise BadTerm(f"the id is {len(identifier)} characters long (at most {MAX_ID_LENGTH}). Shorten it.")
             if any(character in "\r\n\0" for character in identifier):
-                raise BadTerm(f"a line ends within the id {identifier[:100]!r}. Write it in one line.")
+                raise BadTerm(f"the id {identifier[:100]!r} contains a line break. Write it on one line.")
             if identifier:
                 found.setdefault(identifier)
     return list(found)
@@ -175,7 +175,7 @@ def _read_names(names: Any, ids: Sequence[str]) -> List[str]:
         raise BadTerm(f"the name {names!r:.100} is not a string of one line and at most {MAX_LENGTH} characters.")
     found = list(map(str.strip, names.split("|"))) if len(ids) > 1 else [names.strip()]
     if len(found) != len(ids):
-        raise BadTerm(f"{len(ids)} ids have {len(found)} names. Give each its own, with '|' between them, or none.")
+        raise BadTerm(f"{len(ids)} ids have {len(found)} names. Give each id a name, separated by '|', or give none.")
     return found
 
 
@@ -196,7 +196,7 @@ def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, Any, bo
     if "term" in row:
         return row.get("label"), row["term"], False, ids, row.get(NAME_KEY)
     if "pattern" not in row:
-        raise BadTerm(f'no "term" (or "pattern") here, only: {", ".join(map(str, row)) or "nothing"}. Add it.')
+        raise BadTerm(f'the row has no "term" (or "pattern"), only: {", ".join(map(str, row)) or "nothing"}. Add it.')
     pattern = row["pattern"]
     text, exact = _pattern_fields(pattern) if isinstance(pattern, list) else (pattern, False)
     return row.get("label"), text, exact, ids, row.get(NAME_KEY)
@@ -208,7 +208,7 @@ def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> It
     if isinstance(rows, Mapping):
         rows = _by_label(rows, name)
     elif isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
-        raise WeaknerError(Errors.WK671.format(name=name, reason=f"{rows!r} is none of that"))
+        raise WeaknerError(Errors.WK671.format(name=name, reason=f"{rows!r} is none of these"))
     for i, row in enumerate(rows, start=1):
         try:
             yield from _terms(row, label)
@@ -220,7 +220,7 @@ def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> It
 def _by_label(terms: Mapping[Any, Any], name: str) -> Iterator[Tuple[Any, Any]]:
     for label, texts in terms.items():
         if isinstance(texts, (str, bytes, Mapping)) or not isinstance(texts, Iterable):
-            reason = f"under the key {label!r} stands {texts!r}, which is no list"
+            reason = f"the value of the key {label!r} is {texts!r}, which is not a list"
             raise WeaknerError(Errors.WK671.format(name=name, reason=reason))
         for text in texts:
             yield label, text
@@ -251,7 +251,7 @@ def read_table(path: Path, delimiter: str) -> Iterator[Tuple[int, List[str]]]:
                 cells = next(csv.reader([line], delimiter=delimiter, strict=True))
             except csv.Error as error:
                 reason = (
-                    f"{error}. A field that begins with a quote must end with one in the same line; double the others."
+                    f"{error}. A field that begins with a quote must end with one in the same line; double all others."
                 )
                 raise _line_error(path, number, reason) from error
         if any(cell.strip() for cell in cells):
@@ -284,7 +284,7 @@ def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], deli
                 continue
         if len(row) != width:
             reason = f"{len(row)} columns here, but {width} in the first row."
-            cure = "A term cannot hold a tab." if delimiter == "\t" else "Put a term with a ',' in quotes."
+            cure = "A term cannot contain a tab." if delimiter == "\t" else "Put a term with a ',' in quotes."
             raise _line_error(path, line, f"{reason} {cure}")
         text, label_ = columns
         yield (
@@ -305,7 +305,7 @@ def _id_place(path: Path, line: int, row: List[str], id_column: Optional[str], t
         if name in titles:
             return titles.index(name)
     if id_column and not is_reviewed:
-        reason = f"there is no column '{id_column}', only: {', '.join(row)}. Correct the name of the column of ids."
+        reason = f"there is no column '{id_column}', only: {', '.join(row)}. Correct the name of the id column."
         raise _line_error(path, line, reason)
     return None
 
@@ -347,7 +347,7 @@ def _jsonl_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> I
 def _text_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:
     for i, line in _lines(path):
         if label is None:
-            raise _line_error(path, i, f"plain text gives no labels. G{_GIVE_LABEL[1:]}.")
+            raise _line_error(path, i, f"plain text has no labels. G{_GIVE_LABEL[1:]}.")
         yield i, None, None, line
 
 
@@ -383,7 +383,7 @@ def _pattern_fields(pattern: List[Any]) -> Tuple[str, bool]:
         keys.add(key in _EXACT_KEYS)
     if len(keys) > 1:
         raise BadTerm(
-            f"the token pattern compares some words exactly ({', '.join(_EXACT_KEYS)}) and others in lower case. Take "
+            f"the token pattern compares some words exactly ({', '.join(_EXACT_KEYS)}) and others in lower case. Use "
             "one key for all, or keep this pattern in a 'span_ruler' (a source with 'patterns')."
         )
     return " ".join(words), keys == {True}

@@ -138,7 +138,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         labels: Any = self.cfg.get("labels")
         are_names = isinstance(labels, list) and all(is_text(label) and label for label in labels)
         if not are_names or len({*labels}) < len(labels):
-            raise WeaknerError(Errors.WK800.format(name=self.name, reason="its labels in 'cfg' are no list of names"))
+            raise WeaknerError(Errors.WK800.format(name=self.name, reason="'cfg' has no valid list of labels"))
         head = self.model.maybe_get_ref("head")
         stored = None if head is None or head.has_dim("nO") is not True else head.get_dim("nO")
         if stored is not None and stored != self.n_outputs:
@@ -171,8 +171,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         if self.is_initialized:
             listed = ", ".join(self.labels)
             raise ValueError(
-                f"'{self.name}' was initialized with the labels {listed}, so '{label}' cannot be added. Create the "
-                "component anew to train it with other labels."
+                f"'{self.name}' was initialized with the labels {listed}, so '{label}' cannot be added. Create a "
+                "new component to train it with other labels."
             )
         self.cfg["labels"] = [*self.cfg["labels"], label]
         self.vocab.strings.add(label)

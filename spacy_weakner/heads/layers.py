@@ -46,7 +46,7 @@ def check_outputs(head: Model, wanted: int) -> None:
     RAISES (WeaknerError): If it does not fit.
     """
     if head.maybe_get_dim("nO") not in (None, wanted):
-        expected = f"{wanted}, which these labels need, or nothing"
+        expected = f"{wanted}, the number that these labels need, or no value"
         raise WeaknerError(Errors.WK005.format(setting="nO", value=head.get_dim("nO"), expected=expected))
 
 

@@ -84,7 +84,7 @@ class Teacher:
         """
         if self.model is None and (self.at_start or tick is None or tick.interval == 0):
             raise WeaknerError(
-                f"'{name}' learns from an earlier state of its model, and the training clock never renews it. "
+                f"'{name}' learns from an earlier state of its model, but the training clock never renews it. "
                 "Set 'interval' (steps between renewals) and 'corpus' in [training.before_update]."
             )
         return self.model
@@ -139,8 +139,8 @@ def require_own_encoder(name: str, model: Model) -> None:
     """
     if is_listener(model):
         raise WeaknerError(
-            f"'{name}' learns from earlier states of its model or from augmented sentences, which it cannot while it "
-            "listens to the encoder of another component. Give it an encoder of its own in its [model.tok2vec]."
+            f"'{name}' learns from earlier states of its model or from augmented sentences, which is impossible "
+            "while it listens to the encoder of another component. Give it its own encoder in [model.tok2vec]."
         )
 
 

@@ -71,7 +71,7 @@ def build_attention_encoder(
         make = partial(make, dropout=weight_dropout)
     attention = torch_sequences("attention", make, tok2vec.maybe_get_dim("nO"), **settings)
     if gate and not residual:
-        raise WeaknerError(Errors.WK005.format(setting="gate", value=gate, expected="false where nothing is added to"))
+        raise WeaknerError(Errors.WK005.format(setting="gate", value=gate, expected="false if 'residual' is false"))
     gated: Model[Any, Any] = chain(attention, learned_gate()) if gate else attention
     attend: Model[Any, Any] = chain(gated, locked_dropout(dropout))
     model: Model[Any, Any] = chain(tok2vec, skip_empty(add_input(attend) if residual else attend))

@@ -84,7 +84,7 @@ class ReduceOnPlateau:
 
     def _meet(self, optimizer: Optimizer) -> None:
         if "learn_rate" in optimizer.schedules:
-            reason = "it follows a schedule. Make [training.optimizer] learn_rate a number"
+            reason = "it follows a schedule. Set 'learn_rate' in [training.optimizer] to a number"
             raise ValueError(
                 f"The plateau of the training finds no optimizer whose learning rate it can lower: {reason}."
             )
@@ -95,7 +95,7 @@ class ReduceOnPlateau:
         if not isinstance(score, (int, float)):
             numbers = [name for name, value in (performance or {}).items() if isinstance(value, (int, float))]
             raise ValueError(
-                f"The plateau of the training needs the score '{self.score}', and dev gives {', '.join(numbers)}. "
-                "Correct 'score' in [training.before_update]; it must also stand in [training.score_weights]."
+                f"The plateau of the training needs the score '{self.score}', but dev has {', '.join(numbers)}. "
+                "Correct 'score' in [training.before_update]; it must also be in [training.score_weights]."
             )
         return float(score)

@@ -206,7 +206,7 @@ def _check_method(method: str, **settings: Any) -> None:
 def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:
     # First, so that no output is made for a corpus without labels; reading stops when all sources are found.
     if sources is not None and (not sources or len(set(sources)) < len(sources)):
-        expected = "at least one source, each once"
+        expected = "at least one source, without duplicates"
         raise WeaknerError(Errors.WK005.format(setting="sources", value=tuple(sources), expected=expected))
     wanted = set(sources or ())
     seen: Set[str] = set()

@@ -158,13 +158,13 @@ def _find_list(row: Row, source: str) -> Tuple[Any, str]:
             return items, _WEAK
         if source in items or len(items) == 1:
             return items.get(source, next(iter(items.values()))), _WEAK
-        names = ", ".join(items) or "nobody"
-        raise RowError(f"weak_ents: labels of {names}, but none of '{source}'. Rename the source")
+        names = ", ".join(items) or "no source"
+        raise RowError(f"weak_ents: expected labels of '{source}', got labels of {names}. Rename the source")
     given = [key for key in _LISTS if row.get(key) is not None]
     if len(given) > 1:
-        raise RowError(f"labels under both '{given[0]}' and '{given[1]}'. Keep those of the source, as 'weak_ents'")
+        raise RowError(f"labels under both '{given[0]}' and '{given[1]}'. Keep those of the source under 'weak_ents'")
     if not given and not any(key in row for key in _LISTS):
-        raise RowError(f"no labels: none of the keys {', '.join([_WEAK, *_LISTS])}")
+        raise RowError(f"no labels: the row has none of the keys {', '.join([_WEAK, *_LISTS])}")
     return (row[given[0]], given[0]) if given else (None, "")
 
 

@@ -73,7 +73,7 @@ class FileLabeler(Labeler[F]):
         mentions = read_mentions(row, source.name)
         id_, text = read_identifier(row.get("id")), row_text(row)
         if id_ is None and text is None:
-            raise RowError("neither 'id' nor 'text' nor 'tokens', so the row belongs to no document")
+            raise RowError("the row has neither 'id' nor 'text' nor 'tokens', so it belongs to no document")
         if mentions is None:
             return []
         return [*([] if id_ is None else [_id_key(id_)]), *([] if text is None else [_text_key(text)])]
@@ -127,7 +127,7 @@ class AnswersLabeler(FileLabeler[AnswersSource]):
         for line, row in read_rows(path):
             with at_line(path, line):
                 if not is_answer(row):
-                    reason = "this is no row of 'ask'. Declare the file as a source with file = ... instead of answers"
+                    reason = "this row was not written by 'ask'. Declare the source with 'file' instead of 'answers'"
                     raise RowError(reason)
             rows[row[ASKED]] += 1
             models[row[ASKED]] = str(row.get("model"))

@@ -116,7 +116,7 @@ def label(
     settings = {key: value for key, value in settings.items() if value != usual.get(key, ...)}
     if sources is not None:
         for setting in (*([] if source is None else ["source"]), *settings):
-            instead = ", or write it into the section of the source that it is meant for"
+            instead = ", or move it to the section of the source that it applies to"
             raise WeaknerError(Errors.WK331.format(setting=setting, where="without 'sources'", instead=instead))
         declared = read_sources(sources)
     else:

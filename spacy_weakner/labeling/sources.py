@@ -82,7 +82,7 @@ class Source(BaseModel):
     name: str
     path: str = ""
     reliability: Optional[float] = Field(
-        default=None, gt=0, le=1, allow_inf_nan=False, description="null, or a number more than 0, up to 1"
+        default=None, gt=0, le=1, allow_inf_nan=False, description="null, or a number above 0 and up to 1"
     )
     complete: bool = Field(default=False, description="true or false")
     labels: Optional[Dict[Text, Text]] = Field(
@@ -101,7 +101,7 @@ class Source(BaseModel):
         if path.exists() and not path.is_dir():
             return str(path)
         names = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() and not path.is_dir() else []
-        raise SettingError(cls.kind, value, f"a file, and there is none at {path}{_hint(path.name, names)}")
+        raise SettingError(cls.kind, value, f"an existing file, but there is none at {path}{_hint(path.name, names)}")
 
     def settings(self) -> Dict[str, Any]:
         """Return the settings that its labels depend on, with the contents of its input in place of the path."""
@@ -209,7 +209,7 @@ class PipelineSource(ScoredSource):
         path = folder / _path_of(cls.kind, value)
         if path.is_dir() or is_package(str(value)):
             return str(path) if path.is_dir() else str(value)
-        raise SettingError(cls.kind, value, f"the folder of a pipeline ({path}) or an installed one; there is neither")
+        raise SettingError(cls.kind, value, f"the folder of a pipeline ({path}) or an installed one; neither exists")
 
     @property
     def files(self) -> List[Path]:
@@ -238,7 +238,7 @@ class AnswersSource(FileSource):
 
     kind = "answers"
     min_score: Optional[float] = Field(default=MAJORITY, allow_inf_nan=False, description="null, or a number")
-    asked: Optional[Text] = Field(default=None, description='null, or a prompt, like "1c9d2f60"')
+    asked: Optional[Text] = Field(default=None, description='null, or the identifier of a prompt, like "1c9d2f60"')
 
 
 class CorpusSource(ScoredSource):
@@ -314,7 +314,7 @@ def make_source(name: str, settings: Mapping[str, Any], folder: Path) -> Source:
     for key in values:
         if key not in kind.model_fields:
             others = " and ".join(other for other in KINDS if key in KINDS[other].model_fields)
-            raise SettingError(key, values[key], f"none for {kind.kind}: it belongs to {others}")
+            raise SettingError(key, values[key], f"no such key with '{kind.kind}', since it belongs to {others}")
     located = kind.located(settings[kind.kind], folder)
     try:
         return kind(name=name, **located, **values)
@@ -342,7 +342,7 @@ def _read_file(path: Path) -> Dict[str, Any]:
         # This interpolates variables, but resolves no functions.
         config = Config().from_str(text)
     except KeyError as error:
-        reason = f"a section comes before [...{error.args[0]}], which it belongs to. Change their order."
+        reason = f"a section comes before its parent [...{error.args[0]}]. Change their order."
         raise WeaknerError(Errors.WK307.format(path=path, reason=reason)) from error
     except (ValueError, configparser.Error) as error:
         reason = " ".join(str(error).split()).removeprefix("Config validation error ")

@@ -56,19 +56,19 @@ def read_pieces(path: Union[str, Path]) -> PieceTable:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    folder = existing(Path(path), "'spacy weakner encoder distill' makes it")
+    folder = existing(Path(path), "or create it with 'spacy weakner encoder distill'")
     try:
         tokenizer = (folder / TOKENIZER).read_text(encoding="utf-8")
         vectors = half(_by_piece(load_file(folder / TABLE)))
         cutter = load_tokenizer(tokenizer)
         n_pieces = count_pieces(cutter)
         if vectors.ndim != 2 or len(vectors) != n_pieces or not vectors.size or not numpy.isfinite(vectors).all():
-            raise ValueError(f"there must be a vector for each of the {n_pieces} pieces, got {vectors.shape}")
+            raise ValueError(f"there must be a vector for each of the {n_pieces} pieces, got the shape {vectors.shape}")
         _check_unknown(cutter)
     # For number types that numpy does not have, the library raises a TypeError or an AttributeError.
     except (OSError, ValueError, KeyError, IndexError, TypeError, AttributeError, SafetensorError) as error:
         reason = str(error).splitlines()[0]
-        cure = f"Give a folder with a static model ({TOKENIZER}, {TABLE}), as 'spacy weakner encoder distill' makes it"
+        cure = f"Give a folder with a static model ({TOKENIZER}, {TABLE}), as 'spacy weakner encoder distill' writes it"
         raise WeaknerError(Errors.WK206.format(path=folder, reason=reason, cure=cure)) from error
     return PieceTable(tokenizer, vectors)
 
@@ -77,7 +77,7 @@ def _by_piece(tensors: Dict[str, Any]) -> Any:
     # A row per piece, multiplied by its weight.
     vectors = tensors[_NAME]
     if vectors.dtype.kind not in "fiu":  # bfloat16, if another package has registered it with numpy
-        raise ValueError(f"numbers of the type {vectors.dtype} are not read")
+        raise ValueError(f"numbers of the type {vectors.dtype} are not supported")
     if _MAPPING in tensors:
         vectors = vectors[tensors[_MAPPING]]
     if _WEIGHTS in tensors:
@@ -89,7 +89,7 @@ def _check_unknown(tokenizer: Any) -> None:
     try:
         cut(tokenizer, _UNKNOWN)
     except Exception as error:  # the library raises nothing more precise
-        raise ValueError(f"its tokenizer has no piece for what it does not know: {error}") from error
+        raise ValueError(f"its tokenizer has no piece for unknown characters: {error}") from error
 
 
 def half(vectors: Any) -> Table:
@@ -110,7 +110,7 @@ def load_tokenizer(text: str) -> Any:
     try:
         tokenizer = Tokenizer.from_str(text)
     except Exception as error:  # the library raises nothing more precise
-        raise ValueError(f"no tokenizer: {error}") from error
+        raise ValueError(f"not a tokenizer: {error}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

@@ -37,8 +37,8 @@ def linear_scores(
     rows = indicator_rows(features)
     if rows is None:
         raise WeaknerError(
-            f"The layer '{features.name}' in 'linear' gives no indicator features, which is all that stands there: "
-            "spacy_weakner.IndicatorFeatures.v1. An encoder belongs into 'tok2vec'."
+            f"The layer '{features.name}' in 'linear' returns no indicator features. Use "
+            "spacy_weakner.IndicatorFeatures.v1 there, and put encoders in 'tok2vec'."
         )
     return chain(features, SparseLinear(rows, nO))
 
@@ -53,8 +53,8 @@ def check_readable(name: str, model: Any) -> None:
     nodes = list(model.walk()) if isinstance(model, Model) else []
     if any(indicator_rows(node) is not None for node in nodes) and not any(node.name == NAME for node in nodes):
         raise WeaknerError(
-            f"spacy_weakner.IndicatorFeatures.v1 gives features and no vectors, which the model '{name}' does not "
-            "read. spacy_weakner.CRFTagger.v1 does; others need another encoder."
+            f"spacy_weakner.IndicatorFeatures.v1 returns features instead of vectors, which the model '{name}' cannot "
+            "use. spacy_weakner.CRFTagger.v1 can use them; other models need another encoder."
         )
 
 

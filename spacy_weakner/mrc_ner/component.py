@@ -118,7 +118,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         layer = model.maybe_get_ref("typing")
         if typing is not None and (layer is None or layer.get_dim("nO") != typing.n_types):
             raise WeaknerError(
-                f"'{name}' is to learn {typing.n_types} types, and its model has no layer for them. Set n_types = "
+                f"'{name}' must learn {typing.n_types} types, but its model has no layer for them. Set n_types = "
                 f"{typing.n_types} in its [model]."
             )
         self.typing = typing
@@ -142,7 +142,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         queries: Any = self.cfg.get("queries")
         asked = [label for label, query in queries.items() if is_text(query)] if isinstance(queries, dict) else []
         if self.is_initialized and not {*self.labels} <= {*asked}:
-            reason = "its questions in 'cfg' are no texts by label"
+            reason = "its questions in 'cfg' are not strings by label"
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason))
 
     def ask(self, label: str, query: str) -> None:

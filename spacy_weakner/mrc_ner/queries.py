@@ -33,7 +33,7 @@ def check_queries(queries: Any, where: str) -> Dict[str, str]:
     RAISES (WeaknerError): If a label or question is empty or not a text.
     """
     if not isinstance(queries, Mapping) or not queries:
-        raise WeaknerError(Errors.WK206.format(path=where, reason="no object", cure=f"Give {_OBJECT}"))
+        raise WeaknerError(Errors.WK206.format(path=where, reason="no questions", cure=f"Give {_OBJECT}"))
     for label, text in queries.items():
         words = (label, text)
         if not all(isinstance(word, str) and word.strip() for word in words):

@@ -47,7 +47,7 @@ class TrainingContext:
         path = self.configs / config_name(recipe, size)
         file_ = shlex.quote(str(path))
         options = f"--lang {self.language.lang} --tokenizer {self.language.tokenizer} --size {size}"
-        existing(path, f"make it with 'spacy weakner init config {recipe} {file_} {options}'")
+        existing(path, f"or create it with 'spacy weakner init config {recipe} {file_} {options}'")
         differences = config_differences(path, **self.language._asdict(), size=size)
         if differences:
             raise WeaknerError(

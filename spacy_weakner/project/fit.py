@@ -119,9 +119,9 @@ def fit(
     check_choice("prefer", prefer, (F1, SPEED))
     check_range("lower_case", lower_case, 0.0, 1.0)
     check_range("upper_case", upper_case, 0.0, 1.0)
-    folders = Corpora(existing(Path(corpora), "'spacy weakner prepare' makes it"))
+    folders = Corpora(existing(Path(corpora), "or create it with 'spacy weakner prepare'"))
     if size == LINEAR_STATIC:
-        existing(folders.pieces, "'spacy weakner encoder distill' makes it")
+        existing(folders.pieces, "or create it with 'spacy weakner encoder distill'")
     output = Path(output)
     (output / SELECTION).unlink(missing_ok=True)
 
@@ -274,7 +274,7 @@ def _with_gold(
             add(LIST_AND_HEAD, list_and_head(sources, heads[-1].whole, models / "list-and-head"))
 
         # Combine, compare, select.
-        why = "there is too little gold to hold out a part of it"
+        why = "there is too little gold to hold out part of it"
         if folds:
             combined = [head for head in heads if head.is_combined]
             with_groups = [

@@ -9,7 +9,7 @@ from ..errors import WeaknerError
 from ..files import parse_json, reading_made
 
 # What names of packages consist of, for error messages.
-IMPORTABLE = "letters from a to z, digits and underscores, with a letter first"
+IMPORTABLE = "letters from a to z, digits and underscores, beginning with a letter"
 
 
 class Corpora:

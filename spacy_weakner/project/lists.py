@@ -126,7 +126,7 @@ def hidden_note(key: Key, found: Collected) -> str:
     """Return a note on hidden matches."""
     source, label = key
     return (
-        f"With the label {label}, '{source}' matches {found.ratio:.1f} times as often in the gold as in the text, like "
-        f"a list that was collected from the gold: {1 - found.kept:.0%} of its right matches were hidden for training "
+        f"With the label {label}, '{source}' matches {found.ratio:.1f} times as often in the gold as in the text, as "
+        f"if it had been collected from the gold: {1 - found.kept:.0%} of its right matches were hidden for training "
         "and comparison"
     )

@@ -64,7 +64,7 @@ def package(
     except InvalidVersion as error:
         expected = "a version like 0.1.0"
         raise WeaknerError(Errors.WK005.format(setting="version", value=repr(version), expected=expected)) from error
-    pipeline = existing(Path(selection.selected.path), "'spacy weakner fit' makes it")
+    pipeline = existing(Path(selection.selected.path), "or create it with 'spacy weakner fit'")
     output, test, data = Path(output), test or {}, data or {}
     with tempfile.TemporaryDirectory() as scratch:
         model = Path(scratch) / "model"
@@ -104,13 +104,13 @@ def _describe(selection: Selection, test: Optional[CandidateScores], data: Dict[
     """Describe in meta.json's format what the pipeline was made from, and how good it is."""
     best = selection.selected
     if test is not None:
-        measured = f"on test {test.text()}"
+        measured = f"{test.text()} on test"
     elif best.scores is not None:
-        measured = f"{best.scores.text()} where it was selected"
+        measured = f"{best.scores.text()} in the selection"
     else:
-        measured = "never compared: there was no gold"
+        measured = "without scores, since there was no gold"
     return {
-        "description": f"Named entities; '{best.name}' of {__title__}, {measured}.",
+        "description": f"Named entities; '{best.name}' of {__title__}: {measured}.",
         "notes": " ".join(selection.lines()),
         __title__: {
             "candidate": best.name,

@@ -24,7 +24,7 @@ from .splitting import split_gold
 DEV: Final = "dev"
 CROSS_VALIDATION: Final = "cross-validation"
 NOTHING: Final = "nothing"
-_CHECK = "Check that its annotations stand under 'ents' or 'spans'"
+_CHECK = "Check that its annotations are under 'ents' or 'spans'"
 
 
 class Preparation(Strict):
@@ -106,8 +106,8 @@ def prepare(
                 counts[name] = len(kept)
                 if not any(doc.ents for doc in kept):
                     # Without entities, the scores of all candidates are equal.
-                    use = "chosen" if name == "dev" else "measured"
-                    what = f"entity in its {report.docs} sentences, so nothing can be {use} by it"
+                    use = "compare candidates" if name == "dev" else "measure the result"
+                    what = f"entity in its {report.docs} sentences, so it cannot be used to {use}"
                     cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
                     raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
     if gold is not None:
@@ -146,7 +146,7 @@ def _forget(corpora: Corpora, no_text: bool) -> None:
 
 def read_preparation(corpora: Corpora) -> Preparation:
     """Read the output of `prepare`."""
-    path = existing(corpora.splits, "'spacy weakner prepare' makes it")
+    path = existing(corpora.splits, "or create it with 'spacy weakner prepare'")
     with reading_made(path, "prepare"):
         return Preparation.model_validate(parse_json(path.read_bytes()))
 
@@ -178,11 +178,11 @@ def _complete(docs: List[Doc], path: Path, name: str, compared: bool, notes: Lis
             partly += 1
         else:
             kept.append(doc)
-    for n, what in ((unknown, "without any annotation"), (partly, "with tokens of which nothing is known")):
+    for n, what in ((unknown, "without any annotation"), (partly, "with some tokens without annotation")):
         if n:
             notes.append(f"{name}: sentences {what}, left out: {n}")
     if partly and not kept:
-        what = f"sentence that is annotated completely: {partly} have tokens of which nothing is known"
-        cure = "Annotate some completely (see 'misaligned' for spans that do not fit the tokens)"
+        what = f"sentence that is completely annotated: {partly} have tokens without annotation"
+        cure = "Annotate some sentences completely (for spans that do not fit the tokens, see 'misaligned')"
         raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
     return kept

@@ -84,17 +84,17 @@ class Rule(Strict):
 
 def choose_candidates(facts: Facts) -> List[Rule]:
     """Decide which candidates are trained, and why. Whether they can be combined is decided later."""
-    why = {TERM_LIST: "what everything else has to beat"} if facts.lists else {}
+    why = {TERM_LIST: "the baseline for all other candidates"} if facts.lists else {}
     if facts.gold:
-        why[GOLD_ALONE] = f"a linear CRF, {facts.gold} gold sentences"
+        why[GOLD_ALONE] = f"a linear CRF, trained on {facts.gold} gold sentences"
         features = "the words and the matches of the list" if facts.lists else "the words"
-        why.update(dict.fromkeys(heads_on_gold(facts).values(), f"a CRF with features of {features}"))
+        why.update(dict.fromkeys(heads_on_gold(facts).values(), f"a CRF with {features} as features"))
     rules = [Rule(name=name, trained=True, why=text) for name, text in why.items()]
     if facts.gold or facts.weak:
         learns, text = _learns_from_weak(facts)
         rules.append(Rule(name=WEAK_ALONE, trained=learns, why=text))
         if facts.lists and learns:
-            text = "matches of the list and probable entities of the head; of overlapping ones the longest"
+            text = "the list's matches and the head's probable entities; where they overlap, the longest span"
             rules.append(Rule(name=LIST_AND_HEAD, trained=True, why=text))
     return rules
 
@@ -116,19 +116,19 @@ def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:
     if not facts.gold:
         return True, "there is no gold"
     if not facts.text:
-        return False, "there is no text that could be labeled (--text)"
+        return False, "there is no text to label (--text)"
     if not facts.weak:
         return False, "there are no weak labels"
     if facts.collected:
-        return False, "it would learn the gold itself from a list that was collected from it"
+        return False, "a list was collected from the gold, so the candidate would learn the gold itself"
     if facts.precision is None:
         return True, f"{facts.text} weakly labeled sentences"
     if facts.precision < HARMFUL_PRECISION:
         return False, (
-            f"only {facts.precision:.1f} % of the weak labels are right on gold, and below {HARMFUL_PRECISION:.0f} % "
-            "they do harm"
+            f"only {facts.precision:.1f} % of the weak labels are right on gold; labels with a precision below "
+            f"{HARMFUL_PRECISION:.0f} % do harm"
         )
-    return True, f"{facts.text} weakly labeled sentences, {facts.precision:.1f} % of whose labels are right on gold"
+    return True, f"{facts.text} weakly labeled sentences; on gold, {facts.precision:.1f} % of the weak labels are right"
 
 
 def choose_settings(facts: Facts, words_per_update: float, minutes: float) -> Tuple[Settings, List[str]]:
@@ -157,12 +157,12 @@ def choose_settings(facts: Facts, words_per_update: float, minutes: float) -> Tu
             notes.append(
                 f"text: {settings.text_steps} updates, {passes:.1f} passes over {facts.text_words:,} words"
                 + (f" (limited to about {minutes:g} minutes)" if limited else "")
-                + (": less than one, so part of the text is never used" if passes < 1 else "")
+                + (": less than one pass, so part of the text is never used" if passes < 1 else "")
             )
     elif facts.weak and facts.text > LINEAR_TEXTS:
         notes.append(f"text: the linear CRF learns from the first {LINEAR_TEXTS:,} of {facts.text:,} sentences")
     if facts.weak:
-        notes.append(f"unknown tokens that are taken as 'O': {settings.negative_rate:.2f}")
+        notes.append(f"share of the missing tokens that are taken as 'O': {settings.negative_rate:.2f}")
     return settings, notes
 
 

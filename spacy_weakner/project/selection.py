@@ -45,9 +45,9 @@ class Selection(Strict):
     @model_validator(mode="after")
     def _is_complete(self) -> "Selection":
         if self.best not in [candidate.name for candidate in self.candidates]:
-            raise ValueError("the best is none of the candidates")
+            raise ValueError("'best' is not one of the candidates")
         if any(point.keys() != {"sentences", "f1"} for point in self.curve):
-            raise ValueError("points need 'sentences' and 'f1'")
+            raise ValueError("each point of the curve needs 'sentences' and 'f1'")
         return self
 
     @property
@@ -67,7 +67,7 @@ class Selection(Strict):
     @classmethod
     def load(cls, path: Path) -> "Selection":
         """Read a selection that `save` has written."""
-        path = existing(Path(path), "'spacy weakner fit' makes it")
+        path = existing(Path(path), "or create it with 'spacy weakner fit'")
         with reading_made(path, "fit"):
             return cls.model_validate(parse_json(path.read_bytes()))
 
@@ -76,8 +76,8 @@ class Selection(Strict):
         reason = f" {self.reason}" if self.reason else ""
         if self.selected.scores is None:
             return (
-                f"'{self.best}' is the best guess. Nothing could be compared: there is no gold.{reason} A hundred "
-                "annotated sentences would measure how good it is, and make it better."
+                f"'{self.best}' is the best guess: there is no gold to compare candidates on.{reason} With a hundred "
+                "annotated sentences, you can measure how good it is, and improve it."
             )
         corpus = f"on {self.facts.dev} dev sentences" if self.chosen_by == "dev" else "in cross-validation of the gold"
         return f"'{self.best}' is the best: {self.selected.scores.text()} {corpus}.{reason}"
@@ -92,7 +92,7 @@ class Selection(Strict):
         if self.facts.f1 is not None and self.facts.sources > 1:
             found.append(
                 f"The weak labels of all {self.facts.sources} sources together have F1 {self.facts.f1:.1f} on the "
-                "gold; a new text does not have all of these sources."
+                "gold; a new text does not have labels of all these sources."
             )
         found += [f"'{rule.name}' was not trained: {rule.why}." for rule in self.left_out]
         return found + [f"Warning: {text}." for text in self.warnings]
@@ -103,11 +103,11 @@ class Selection(Strict):
 
     def answer(self) -> List[Tuple[str, str]]:
         """Return the best candidate, how certain the choice is, and what to do next, each with a heading."""
-        certainty = "Nothing else was compared with it."
+        certainty = "No other candidate was compared with it."
         if self.selected.scores is None:
-            certainty = "Nothing was compared: there is no gold."
+            certainty = "No candidates were compared: there is no gold."
         elif others := self._others():
-            certainty = f"The next best: {others[0]}"
+            certainty = f"The next best candidate: {others[0]}"
         certainty = " ".join([certainty, *(f"Warning: {text}." for text in self.warnings)])
         found = [("Best", self.headline()), ("How certain", certainty)]
         return found + [("Next", text) for text in self.recommendations[:1]]
@@ -117,8 +117,8 @@ class Selection(Strict):
         for name, scores in [*self.ranked().items()][1:]:
             text = f"'{name}' has {scores.text()}"
             if (difference := scores.difference) is not None:
-                chance = "" if difference.is_certain else ", which may be chance"
-                text += ", as good" if round(difference.f1, 1) == 0 else f": {difference.text()}{chance}"
+                chance = "" if difference.is_certain else ", which may be due to chance"
+                text += ", equally good" if round(difference.f1, 1) == 0 else f": {difference.text()}{chance}"
             found.append(f"{text}.")
         return found
 

@@ -37,7 +37,7 @@ def selection_section(selection: Selection) -> Section:
     plots: List[Plot] = []
     if scores := selection.ranked():
         corpus = "dev" if selection.chosen_by == "dev" else "gold, by cross-validation"
-        header = ["Candidate", "P", "R", "F1", "95 % interval", "minus best", "95 % interval"]
+        header = ["Candidate", "P", "R", "F1", "95 % interval", "difference from best", "95 % interval"]
         rows = []
         for row in scores.values():
             cells = [f"{row.name} (best)" if row.name == selection.best else row.name]
@@ -53,5 +53,5 @@ def selection_section(selection: Selection) -> Section:
         rows = [[str(i), text] for i, text in enumerate(selection.recommendations, start=1)]
         tables.append(Table("What would help next", ["", "Recommendation"], rows, names=2))
     if selection.notes:
-        tables.append(Table("How the candidates were made", ["Note"], [[note] for note in selection.notes]))
+        tables.append(Table("How the candidates were trained", ["Note"], [[note] for note in selection.notes]))
     return Section("Selection", "selection", selection.remarks(), plots, tables, selection.answer())

@@ -14,7 +14,7 @@ SHARE = 0.2
 LARGEST = 500
 _INSTEAD = {
     "dev": "candidates are compared by cross-validation of the gold",
-    "test": "there are no scores but those of the selection",
+    "test": "the only scores are those of the selection",
 }
 
 
@@ -42,19 +42,19 @@ def split_gold(docs: Sequence[Doc], *, dev: bool, test: bool, seed: int = 0) -> 
         kept = without_copies(part, [doc for other in parts.values() for doc in other])
         reason = ""
         if len(docs) < n:
-            reason = f"{len(docs)} gold sentences are too few to split some off (from {n})"
+            reason = f"{len(docs)} gold sentences are too few to split it off (at least {n} are needed)"
         elif not part:
-            reason = f"the gold is a single {'document' if documents else 'sentence'}, or nearly so"
+            reason = f"all or nearly all of the gold is a single {'document' if documents else 'sentence'}"
         elif not any(doc.ents for doc in kept):
-            reason = f"{len(part)} sentences were split off, but had no entity, and went back"
+            reason = f"{len(part)} sentences were split off, but had no entities and were returned to the gold"
         elif not any(doc.ents for doc in parts["gold"]):
-            reason = f"{len(part)} sentences were split off, but had all entities, and went back"
+            reason = f"{len(part)} sentences were split off, but had all entities and were returned to the gold"
         if reason:
             parts["gold"] += part
             notes.append(f"{name} was not given, and {reason}: {_INSTEAD[name]}")
             continue
         parts[name] = kept
-        by = f"by document ({documents} of them)" if documents else "sentence by sentence"
+        by = f"by document ({documents} documents)" if documents else "sentence by sentence"
         notes.append(f"{name} was not given: {len(kept)} sentences were split off the gold, {by}, seed {seed}")
         if len(kept) < len(part):
             notes[-1] += f"; {len(part) - len(kept)} more were left out as copies of sentences in other parts"

@@ -99,7 +99,7 @@ def complete(
     if rule == AUTO:
         rule = _best_rule(calibration)
     if rule == NONE and soft:
-        where = "with a rule that changes labels; 'none', which 'auto' may choose, does not"
+        where = "with a rule that changes labels ('none', which 'auto' may choose, does not)"
         raise WeaknerError(Errors.WK331.format(setting="soft", where=where, instead=", or give another rule"))
     if rule == NONE and calibration is not None and calibration.given is None:
         raise WeaknerError(Errors.WK701.format(what=f"The rule '{rule}'", instead="another rule"))

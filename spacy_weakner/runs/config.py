@@ -67,17 +67,17 @@ def config_differences(
     values = flat_config(config, {})
     found = []
     if values.get("nlp.lang") != lang:
-        found.append(f"its language is '{values.get('nlp.lang')}', and not '{lang}'")
+        found.append(f"its language is '{values.get('nlp.lang')}', not '{lang}'")
     configured = values.get("nlp.tokenizer.@tokenizers")
     if tokenizer is not None and configured != tokenizer:
-        found.append(f"its tokenizer is '{configured}', and not '{tokenizer}'")
+        found.append(f"its tokenizer is '{configured}', not '{tokenizer}'")
     names = [str(value) for key, value in values.items() if key.endswith("@architectures")]
     transformer = any("Transformer" in name or "QueryContext" in name for name in names)
     pieces = any("Pieces" in name or "PieceVectors" in name for name in names)
     if size is not None and transformer != ("transformer" in sizes_of(size)):
-        found.append(f"its encoder is {'a' if transformer else 'no'} Transformer, and the size is '{size}'")
+        found.append(f"its encoder is {'a' if transformer else 'not a'} Transformer, but the size is '{size}'")
     elif size is not None and pieces != size.endswith("static"):
-        found.append(f"it has {'' if pieces else 'no '}vectors of word pieces, and the size is '{size}'")
+        found.append(f"it has {'' if pieces else 'no '}vectors of word pieces, but the size is '{size}'")
     return found
 
 
@@ -89,7 +89,7 @@ def words_per_update(config: Path, overrides: Mapping[str, Any]) -> float:
     if not isinstance(size, (int, float)) or size <= 0 or not ("by_words" in kind or "by_padded" in kind):
         reason = (
             f"batches ([training.batcher], {kind or 'none'}) that are not counted in words, so the size of an update "
-            "is unknown. Take spacy.batch_by_words.v1 or spacy.batch_by_padded.v1"
+            "is unknown. Use spacy.batch_by_words.v1 or spacy.batch_by_padded.v1"
         )
         raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
     return float(size)  # accumulate_gradient splits a batch, and does not enlarge it
@@ -101,8 +101,8 @@ def check_passes(passes: float, overrides: Mapping[str, Any]) -> None:
         raise WeaknerError(Errors.WK005.format(setting="passes", value=passes, expected="more than 0"))
     for key in (_UPDATES, _EPOCHS):
         if overrides.get(key, -1) not in (0, -1):  # values for no limit in spaCy
-            where = "without a number of passes"
-            raise WeaknerError(Errors.WK331.format(setting=key, where=where, instead=" or the other"))
+            where, instead = "without a number of passes", ", or leave out that number"
+            raise WeaknerError(Errors.WK331.format(setting=key, where=where, instead=instead))
 
 
 def updates_of(config: Path, corpus: Path, passes: float, overrides: Mapping[str, Any]) -> Dict[str, Any]:

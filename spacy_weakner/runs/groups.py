@@ -72,7 +72,7 @@ def write_folds(folds: Sequence[FoldDocs], folder: Path) -> List[FoldFiles]:
     return files
 
 
-ONE_LEARNABLE = "only one sentence of it (or copies of it) has entities"
+ONE_LEARNABLE = "only one of its sentences has entities (apart from copies of it)"
 
 
 def learnable(folds: Sequence[FoldDocs]) -> bool:

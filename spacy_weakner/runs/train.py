@@ -151,7 +151,7 @@ def train_folds(
 def read_folds(folder: Path) -> List[Tuple[str, Path]]:
     """Return the pipelines in an output of `train_folds`, each with the corpus that it was not trained on."""
     folder = Path(folder)
-    index = existing(folder / FOLDS, "make folds with 'spacy weakner train --folds'")
+    index = existing(folder / FOLDS, "create folds with 'spacy weakner train --folds'")
     with reading_made(index, "train --folds"):
         rows = parse_json(index.read_bytes())
         folds = [(str(folder / str(row["model"])), folder / str(row["corpus"]), row["corpus_hash"]) for row in rows]
@@ -169,7 +169,7 @@ def _check_held_out(config: Path, gold: Path, overrides: Mapping[str, Any]) -> N
     replaced = {"paths.train", "paths.dev"} - {*overrides}
     others = {key: value for key, value in resolved_config(config, overrides).items() if key not in replaced}
     if not reads or "paths.train" in overrides or any(_reads(*item, gold.resolve()) for item in others.items()):
-        reason = "another training corpus than '${paths.train}', so no fold can be held out. Train on paths.train alone"
+        reason = "another training corpus than '${paths.train}', so no fold can be held out. Train on paths.train only"
         raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
 
 
@@ -220,7 +220,7 @@ def train_members(
     values = dict(overrides or {})
     for key in SEEDS:
         if key in values:
-            where, instead = "without members, which differ by it", ", and set the first seed: 'seed' (--seed)"
+            where, instead = "without members, which differ in it", ", and set the first seed: 'seed' (--seed)"
             raise WeaknerError(Errors.WK331.format(setting=key, where=where, instead=instead))
     if passes is not None:
         check_passes(passes, values)
@@ -288,7 +288,7 @@ def train_grid(
     known = flat_config(config, {})
     for key in grid:
         if key not in known:
-            reason = f"no setting '{key}'. Correct its name, or write it into the config"
+            reason = f"no setting '{key}'. Correct its name, or add it to the config"
             raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
     points: List[Dict[str, Any]] = []
     for values in itertools.product(*grid.values()):

@@ -79,7 +79,7 @@ class Cluster(Pool):
         # Ray silently queues a call that no machine can run.
         self._alive = time.monotonic() if self._nodes() else self._alive
         if time.monotonic() - self._alive > _PATIENCE_SECONDS:
-            raise WeaknerError(Errors.WK723.format(what=what, reason="all machines that could have been lost"))
+            raise WeaknerError(Errors.WK723.format(what=what, reason="all machines that can run it were lost"))
 
     def check_machines(self, folder: Path) -> None:
         """Check that all machines see the same files, and run the same versions of Python and this package."""
@@ -99,7 +99,7 @@ class Cluster(Pool):
             try:
                 there: Seen = self._ray.get(call, timeout=_PATIENCE_SECONDS)
             except Exception as error:
-                raise self.failure(error, f"a look at {node['NodeManagerHostname']}") from error
+                raise self.failure(error, f"the check of {node['NodeManagerHostname']}") from error
             for what, mine, its in (
                 ("Python", here.python, there.python),
                 ("version of spacy_weakner", here.code, there.code),

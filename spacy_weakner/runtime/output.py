@@ -34,7 +34,7 @@ def check_there(output_path: Path, overwrite: bool) -> None:
             raise WeaknerError(Errors.WK300.format(path=foreign[0]))
         exists = bool(ours) and not (output_path / UNFINISHED).exists()
     if exists and not overwrite:
-        what = "holds a corpus" if as_folder else "exists"
+        what = "contains a corpus" if as_folder else "exists"
         raise WeaknerError(Errors.WK314.format(path=output_path, exists=what))
 
 

@@ -75,7 +75,7 @@ class Shards:
         self.input_path, self.output_path = Path(input_path), Path(output_path)
         self.part = part
         if self.output_path.suffix not in ("", SUFFIX) and not self.output_path.is_dir():
-            expected = "a .spacy file, or a folder (a name without suffix); 'convert' makes other formats of it"
+            expected = "a .spacy file, or a folder (a name without suffix); 'convert' converts it to other formats"
             raise WeaknerError(Errors.WK305.format(path=output_path, expected=expected))
         if self.is_file and part != WHOLE:
             raise WeaknerError(Errors.WK312.format(path=output_path))

@@ -48,7 +48,7 @@ class SourceFeatureSettings:
 
     def __post_init__(self) -> None:
         if not self.sources or len(set(self.sources)) < len(self.sources):
-            expected = "names of sources, each once"
+            expected = "names of sources, without duplicates"
             raise WeaknerError(Errors.WK005.format(setting="sources", value=self.sources, expected=expected))
         check_range("strength", self.strength, 0.0, None)
         check_range("dropout", self.dropout, 0.0, 1.0)

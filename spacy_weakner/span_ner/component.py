@@ -185,14 +185,14 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     def _check_oracle(self) -> None:
         if self.sampler.exclude and self._oracle is None:
             raise WeaknerError(
-                f"'{self.name}' excludes by an oracle (exclude = {self.sampler.exclude}), and has none. Give a "
+                f"'{self.name}' excludes spans by an oracle (exclude = {self.sampler.exclude}), but has none. Give a "
                 f"pipeline that was trained with uniform negatives, in [initialize.components.{self.name}] oracle = "
                 "PATH, or set exclude = 0."
             )
         if self._oracle is not None and not (self.sampler.exclude or self.sampler.weighted):
             raise WeaknerError(
-                f"'{self.name}' has an oracle that its sampler never uses. Set exclude above 0, take a "
-                "WeightedNegativeSampler, or leave the oracle out."
+                f"'{self.name}' has an oracle that its sampler never uses. Set exclude above 0, use a "
+                "WeightedNegativeSampler, or remove the oracle."
             )
 
     def _candidates(self, target: SpanTarget) -> Spans:

@@ -35,14 +35,14 @@ class Oracle:
         names = [other for other in self.nlp.pipe_names if self.nlp.get_pipe_meta(other).factory == FACTORY]
         if not names:
             raise WeaknerError(
-                f"{path} is no oracle for the sampling of negatives: it has no component of the factory '{FACTORY}'."
+                f"{path} cannot be the oracle of a negative sampler: it has no component of the factory '{FACTORY}'."
             )
         self.name = names[0]
         pipe: Any = self.nlp.get_pipe(self.name)
         known = list(pipe.labels)
         if {*known} != {*labels}:
-            reason = f"it has the labels {', '.join(known)}, and the component has {', '.join(labels)}"
-            raise WeaknerError(f"{path} is no oracle for '{name}': {reason}. Train both on the same labels.")
+            reason = f"it has the labels {', '.join(known)}, but the component has {', '.join(labels)}"
+            raise WeaknerError(f"{path} cannot be the oracle of '{name}': {reason}. Train both on the same labels.")
         self._pipe = pipe
         self._columns = [0, *(1 + known.index(label) for label in labels)]
 

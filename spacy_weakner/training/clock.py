@@ -38,8 +38,8 @@ class TrainingClock:
         if (total_steps or 0) < 0 or (total_epochs or 0) < 0 or bool(total_steps) == bool(total_epochs):
             raise ValueError(
                 "The training clock needs exactly one of 'total_steps' and 'total_epochs'. Got "
-                f"total_steps={total_steps}, total_epochs={total_epochs}. (While a corpus streams, with max_epochs = "
-                "-1, spaCy counts no epochs: use total_steps.)"
+                f"total_steps={total_steps}, total_epochs={total_epochs}. (If a corpus is streamed, with max_epochs "
+                "= -1, spaCy does not count epochs: use total_steps.)"
             )
         check_range("interval", interval, 0, None)
         if interval and corpus is None:

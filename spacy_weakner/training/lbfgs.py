@@ -101,8 +101,8 @@ class LBFGS:
         examples = list(islice(self.corpus(nlp), self.max_examples + 1))
         if len(examples) > self.max_examples:
             raise WeaknerError(
-                f"The corpus of spacy_weakner.LBFGS.v1 has more than {self.max_examples} sentences (max_examples); it "
-                "is kept in memory, and must have an end. Give its reader a limit, or raise max_examples."
+                f"The corpus of spacy_weakner.LBFGS.v1 has more than {self.max_examples} sentences (max_examples). It "
+                "is kept in memory, so it must be finite. Set a limit in its reader, or raise max_examples."
             )
         _, parts = pipe.split_examples(list(annotated(nlp, name, examples)))
         examples = [eg for eg in parts if len(eg.predicted)]

@@ -66,7 +66,7 @@ class LoadWeights:
         for part in ADDED:
             nodes = [pipe.model.maybe_get_ref(part) for pipe in (source, target)]
             if (nodes[0] is None) != (nodes[1] is None):
-                reason = f"only one of both has a layer '{part}'"
+                reason = f"only one of the two models has a layer '{part}'"
                 raise self._misfit(name, "head", reason)
             if nodes[0] is not None:
                 found.append((nodes[0], nodes[1]))
@@ -76,7 +76,7 @@ class LoadWeights:
         ours, theirs = list(target.labels), list(source.labels)
         has_cfg = isinstance(getattr(target, "cfg", None), dict) and "labels" in target.cfg
         if sorted(ours) != sorted(theirs) or (ours != theirs and not has_cfg):
-            raise self._misfit(name, "head", f"its labels are {theirs}, and here {ours}; 'encoder' loads no labels")
+            raise self._misfit(name, "head", f"its labels are {theirs}, not {ours}; 'encoder' loads no labels")
         if has_cfg:
             # The rows of the loaded weights are in the order of their labels.
             target.cfg["labels"] = theirs

@@ -131,7 +131,7 @@ def test_settings_of_the_source_are_known(check, findings):
         ("t.csv", ["label;term", "DRUG;aspirin"], "WK103.*separated by ';'"),
         ("t.csv", ["label,term", "DRUG,"], "WK103.*line 2: the term is empty"),
         ("t.csv", ["label,term"], "WK200"),
-        ("t.txt", NAMES, "WK103.*plain text gives no labels.*--term-label"),
+        ("t.txt", NAMES, "WK103.*plain text has no labels.*--term-label"),
         ("t.xlsx", [], "WK105"),
         ("t.csv", "label,term\nDRUG,Käse\n".encode("cp1252"), "WK104.*WINDOWS-1252"),
         ("t.csv", "label,term\nDRUG,Käse\n".encode("utf-16"), "WK104.*UTF-16"),

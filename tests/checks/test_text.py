@@ -22,7 +22,7 @@ def test_the_size_of_large_files_is_estimated(write, nlp, findings):
     assert 950 < text.total < 1050 and not text.exact
     tell_size(text, findings)
     infos = " ".join(found(findings, "info"))
-    assert re.search(r"looked at the first 100 lines of", infos) and re.search(r"about [\d,]+ texts", infos)
+    assert re.search(r"the first 100 lines of", infos) and re.search(r"about [\d,]+ texts", infos)
 
 
 def test_all_formats(write, nlp, findings, tmp_path):
@@ -50,10 +50,10 @@ def test_all_formats(write, nlp, findings, tmp_path):
             "a.jsonl",
             [{"text": "a"}, {"body": "b"}, {"text": 3}],
             "error",
-            "line 2: neither 'tokens' nor 'text', only: body",
+            "line 2: the row has neither 'tokens' nor 'text', only: body",
         ),
         ("a.jsonl", [{"text": "a b", "label": [[0, 9, "X"]]}], "error", "WK742.*line 1.*codepoints"),
-        ("a.csv", ["a"], "error", "WK105.*or --format .if a command lacks it, 'convert'"),
+        ("a.csv", ["a"], "error", "WK105.*or --format .if a command lacks this option, convert"),
     ],
 )
 def test_bad_files(write, nlp, findings, name, content, level, expected):

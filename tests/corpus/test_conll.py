@@ -146,7 +146,7 @@ UNIVERSAL = (
     ],
 )
 def test_a_first_column_of_numbers_names_the_option(tmp_path, text):
-    with pytest.raises(WeaknerError, match=r"a\.conll, line \d: .*numbers the tokens.*--columns TOKEN TAG"):
+    with pytest.raises(WeaknerError, match=r"a\.conll, line \d: .*token numbers.*--columns TOKEN TAG"):
         list(read_conll(write(tmp_path / "a.conll", text), NLP))
 
 
@@ -213,7 +213,7 @@ def test_several_tags_in_one_cell(tmp_path, tags, expected, entities, counted):
 def test_tags_without_a_type(tmp_path, tags):
     path = write(tmp_path / "a.conll", "".join(f"w {tag}\n" for tag in tags.split()))
     for labels in ((), ("O",), ("O", "B-X", "B-Y")):
-        with pytest.raises(WeaknerError, match=r"a\.conll, line \d: 'B-?' is no tag without a type.*--labels O,B-TYPE"):
+        with pytest.raises(WeaknerError, match=r"a\.conll, line \d: the tag 'B-?' has no type.*--labels O,B-TYPE"):
             list(read_conll(path, NLP, labels=labels))
     (doc,) = read_conll(path, NLP, labels=("O", "B-X", "I-X"))
     assert weak.doc_entities(doc) == [(0, 2, "X"), (3, 4, "X")]
@@ -224,14 +224,14 @@ def test_tags_without_a_type(tmp_path, tags):
     [
         ("word", "expected at least 2 columns, got 1"),
         ("word\t", "expected at least 2 columns, got 1"),
-        ("a b O", "expected 2 columns as in the lines before, got 3"),
+        ("a b O", "expected 2 columns as in the previous lines, got 3"),
         ("\tO", "the token is empty"),
-        ("word\tX-PER", "'X-PER' is no tag"),
-        ("word\tB", "'B' is no tag"),
-        ("word\tB-", "'B-' is no tag"),
-        ("word\tO-PER", "'O-PER' is no tag"),
-        ("word\tPER", "'PER' is no tag"),
-        ("word\tPER,B-PER", "'PER' is no tag"),
+        ("word\tX-PER", "'X-PER' is not a tag"),
+        ("word\tB", "the tag 'B' has no type"),
+        ("word\tB-", "the tag 'B-' has no type"),
+        ("word\tO-PER", "'O-PER' is not a tag"),
+        ("word\tPER", "'PER' is not a tag"),
+        ("word\tPER,B-PER", "'PER' is not a tag"),
     ],
 )
 def test_malformed_lines_are_named(tmp_path, line, reason):

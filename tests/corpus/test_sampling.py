@@ -23,7 +23,7 @@ def test_of_large_files_the_first_lines_are_read(tmp_path, pack, suffix):
     path.write_bytes(pack("\n".join(many).encode()))
     lines = SampledLines(path, 20_000)
     assert [text for _, text in lines] == many[:20_000]
-    assert lines.note == "looked at the first 20,000 lines"
+    assert lines.note == "the first 20,000 lines"
     assert lines.estimate(20_000) == pytest.approx(60_000, rel=0.1)
 
 

@@ -121,7 +121,7 @@ def test_any_other_file(data, begins_well):
 
 def test_files_of_another_kind(tmp_path):
     path = tmp_path / "the file"
-    with pytest.raises(WeaknerError, match=r"WK100.*copy the pipeline again, or initialize it anew"):
+    with pytest.raises(WeaknerError, match=r"WK100.*copy the pipeline again, or initialize it again"):
         open_arrays(path)
     for data in (b"", b"label,term\nA,b\n", b"{}", b"\0" * 100, b"\xff" * 100):
         path.write_bytes(data)

@@ -69,13 +69,13 @@ def test_initialize_takes_the_same(ruler, nlp):
         (["aspirin", ""], "DRUG", "WK103.*entry 2: .*term is empty"),
         (["aspirin"], 3, "WK103.*label 3 is not a string"),
         ({"DRUG": ["aspirin", None]}, None, "WK103.*entry 2: .*term is empty"),
-        ({"DRUG": "aspirin"}, None, "WK671.*key 'DRUG' stands 'aspirin', which is no list"),
-        ({"aspirin": "DRUG", "ibuprofen": "DRUG"}, None, "WK671.*key 'aspirin' stands 'DRUG'"),
+        ({"DRUG": "aspirin"}, None, "WK671.*key 'DRUG' is 'aspirin', which is not a list"),
+        ({"aspirin": "DRUG", "ibuprofen": "DRUG"}, None, "WK671.*key 'aspirin' is 'DRUG'"),
         ({"DRUG": {"aspirin": 1}}, None, "WK671.*key 'DRUG'"),
-        ("aspirin", "DRUG", "WK671.*'aspirin' is none of that"),
+        ("aspirin", "DRUG", "WK671.*'aspirin' is none of these"),
         (Path("terms.csv"), "DRUG", r"WK671.*terms\.csv.*make_term_list"),
-        (None, "DRUG", "WK671.*None is none of that"),
-        (7, None, "WK671.*7 is none of that"),
+        (None, "DRUG", "WK671.*None is none of these"),
+        (7, None, "WK671.*7 is none of these"),
     ],
 )
 def test_what_is_no_term(ruler, terms, label, message):

@@ -165,9 +165,9 @@ def test_quotes_between_tabs(write, cell, term, newline):
 @pytest.mark.parametrize("label, term", [("A{}", "x{}y"), ("A{}B", "x")])
 def test_no_term_goes_over_a_line_end(write, end, label, term):
     rows = [{"label": "A", "term": f"x{end}"}, {"label": label.format(end), "term": term.format(end)}]
-    with pytest.raises(WeaknerError, match=r"WK103.*line 2: a line ends within"):
+    with pytest.raises(WeaknerError, match=r"WK103.*line 2: .* contains a line break"):
         list(read_terms(write("a.jsonl", jsonl(*rows))))
-    with pytest.raises(WeaknerError, match=r"WK103.*entry 2.*a line ends within"):
+    with pytest.raises(WeaknerError, match=r"WK103.*entry 2.*contains a line break"):
         list(iter_terms(rows, "ruler"))
 
 
@@ -187,15 +187,15 @@ def test_no_term_goes_over_a_line_end(write, end, label, term):
         ("a.csv", 'label,term\nA,x\nA,"open\nA,y\n', 3, "end with one in the same line"),
         ("a.csv", 'term,label\n"ks,A\nb,A\nc",A\nd,A\n', 2, "end with one in the same line"),
         ("a.csv", 'label,term,note\nA,a,"ks\nA,b,x\nA,c,x"\nA,d,x\n', 2, "end with one in the same line"),
-        ("a.csv", 'label,term\nA,"x" y\n', 2, "double the others"),
-        ("a.tsv", 'label\tterm\nA\t"x\ty"\n', 2, "3 columns here, but 2 in the first row. A term cannot hold a tab"),
+        ("a.csv", 'label,term\nA,"x" y\n', 2, "double all others"),
+        ("a.tsv", 'label\tterm\nA\t"x\ty"\n', 2, "3 columns here, but 2 in the first row. A term cannot contain a tab"),
         ("a.csv", "label,term\nA,x\n\nA,\n", 4, "the term is empty"),
         ("a.csv", 'label,term\nA,"two\nlines"\n,y\n', 2, "end with one in the same line"),
         ("a.csv", "label,term\r\rA,x\r,y\r", 4, "the label is empty"),
         ("a.jsonl", '{"label": "A", "term": "x"}\r{"label": "A", "term": "y"}\r"z"', 3, "expected an object"),
         ("a.jsonl", '{"label": "A", "term": "x"}\n{"label": "A"\n', 2, "not valid JSON"),
         ("a.jsonl", '["A", "x"]\n', 1, "expected an object"),
-        ("a.jsonl", jsonl({"label": "A", "text": "x"}), 1, 'no "term" (or "pattern") here, only: label, text'),
+        ("a.jsonl", jsonl({"label": "A", "text": "x"}), 1, 'the row has no "term" (or "pattern"), only: label, text'),
         ("a.jsonl", jsonl({"label": "A", "term": "x"}, {"term": "y"}), 2, "the label is empty"),
         ("a.jsonl", jsonl({"label": "A", "term": None}), 1, "the term is empty"),
         ("a.jsonl", jsonl({"label": "A", "term": 5}), 1, "the term 5 is not a string"),
@@ -204,10 +204,10 @@ def test_no_term_goes_over_a_line_end(write, end, label, term):
         ("a.jsonl", jsonl({"label": "A", "pattern": [{"LEMMA": "go"}]}), 1, '{"LEMMA": "go"} is not a plain word'),
         ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": "a", "OP": "?"}]}), 1, "is not a plain word"),
         ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": {"REGEX": "a"}}]}), 1, "is not a plain word"),
-        ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": "a"}, {"ORTH": "B"}]}), 1, "Take one key for all"),
+        ("a.jsonl", jsonl({"label": "A", "pattern": [{"LOWER": "a"}, {"ORTH": "B"}]}), 1, "Use one key for all"),
         ("a.jsonl", jsonl({"label": "A", "pattern": ["a"]}), 1, "is not a plain word"),
         ("a.jsonl", '{"label": "A", "term": "\\ud800"}\n', 1, "surrogate"),
-        ("a.txt", "\nx\n", 2, "plain text gives no labels. Give 'label'"),
+        ("a.txt", "\nx\n", 2, "plain text has no labels. Give 'label'"),
         ("a.csv", f"label,term\nA,{'x' * 1001}\n", 2, "1001 characters long (at most 1000)"),
     ],
 )

@@ -112,7 +112,7 @@ def test_a_score_that_is_not_there(performance):
 def test_a_learning_rate_that_follows_a_schedule():
     loop = Loop()
     loop.optimizer = Adam(warmup_linear(0.1, 2, 10))
-    with pytest.raises(ValueError, match=r"schedule.*learn_rate a number"):
+    with pytest.raises(ValueError, match=r"schedule.*'learn_rate' .* to a number"):
         loop.update()
 
 

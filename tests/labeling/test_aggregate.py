@@ -82,7 +82,7 @@ def test_gold_moves_once(tmp_path):
         ({"s": []}, {"unmatched": "confident"}, "WK331"),
         ({"s": []}, {"method": "majority", "min_probability": 2.0}, r"WK005.*min_probability"),
         ({"s": []}, {"method": "label_model", "max_docs": 0}, r"WK005.*max_docs"),
-        ({"s": []}, {"sources": ["s", "s"]}, r"WK005.*sources.*each once"),
+        ({"s": []}, {"sources": ["s", "s"]}, r"WK005.*sources.*without duplicates"),
     ],
 )
 def test_errors(tmp_path, groups, settings, message):

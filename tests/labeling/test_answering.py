@@ -147,7 +147,7 @@ def test_files_that_are_not_whole_or_not_answers(tmp_path):
     (tmp_path / "answers.jsonl").write_text(whole[:-1])
     assert run_there(tmp_path, ["Anna", "Bob"])[1] == [[("Anna", P)], []]
     (tmp_path / "answers.jsonl").write_text('{"text": "Anna", "ents": []}\n')
-    with pytest.raises(WeaknerError, match=r"line 1: this is no row of 'ask'\. Declare .* file = "):
+    with pytest.raises(WeaknerError, match=r"line 1: this row was not written by 'ask'\. Declare .* 'file' "):
         run_there(tmp_path, ["Anna"])
 
 

@@ -194,8 +194,8 @@ def test_texts_with_spans_that_do_not_fit_are_told_to_convert(terms, tmp_path):
     "settings, message",
     [
         ({}, "WK303"),
-        ({"terms": "none.jsonl"}, "WK005.*terms.*a file, and there is none"),
-        ({"pipeline": "none"}, "WK005.*pipeline.*there is neither"),
+        ({"terms": "none.jsonl"}, "WK005.*terms.*an existing file, but there is none"),
+        ({"pipeline": "none"}, "WK005.*pipeline.*neither exists"),
         ({"terms": "terms.jsonl", "exclude": ["none.txt"]}, "WK100"),
         ({"terms": "terms.jsonl", "lang": "qqq"}, "WK108"),
         ({"terms": "terms.jsonl", "attr": "LEMMA"}, "WK005.*attr.*ORTH, LOWER, NORM"),

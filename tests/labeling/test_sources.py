@@ -253,7 +253,7 @@ def test_changes_of_settings_and_contents_redo(folder):
         ('[sources.s]\nterms = "terms.jsonl"\nfile = "llm.jsonl"', "WK308.*'file'.*exactly one of"),
         ('[sources.s]\nterms = "term.jsonl"', r"WK308.*'terms'.*none at .*did you mean 'terms\.jsonl'"),
         ("[sources.s]\nterms = 3", "WK308.*'terms' = 3.*path in quotes"),
-        ('[sources.s]\npipeline = "nowhere"', "WK308.*'pipeline'.*there is neither"),
+        ('[sources.s]\npipeline = "nowhere"', "WK308.*'pipeline'.*neither exists"),
         ('[sources.]\nterms = "terms.jsonl"', "WK308.*'source' = \"\".*a name"),
         ('[sources.s]\nterms = "terms.jsonl"\nreliabilty = 1', "WK308.*did you mean 'reliability'"),
         ('[sources.s]\nterms = "terms.jsonl"\n@readers = "x"', "WK308.*'@readers'"),

@@ -68,14 +68,14 @@ def test_what_are_no_questions(tmp_path, queries, label):
 
 @pytest.mark.parametrize("queries", [{}, [], ["PER"], "PER", None])
 def test_what_is_no_object(tmp_path, queries):
-    with pytest.raises(WeaknerError, match=r"\[WK206\] .*q\.json.*no object"):
+    with pytest.raises(WeaknerError, match=r"\[WK206\] .*q\.json.*no questions"):
         make_queries(write(tmp_path, "q.json", json.dumps(queries)))
 
 
 def test_other_files_and_labels_that_stand_there_twice(tmp_path):
     with pytest.raises(WeaknerError, match=r"\[WK206\].*q\.yaml.*\.json or \.toml"):
         make_queries(write(tmp_path, "q.yaml", "PER: who"))
-    with pytest.raises(WeaknerError, match=r"\[WK206\].*twice: PER, LOC, PER"):
+    with pytest.raises(WeaknerError, match=r"\[WK206\].*twice among PER, LOC, PER"):
         make_queries(write(tmp_path, "q.json", '{"PER": "Who?", "LOC": "Where?", "PER": "Which?"}'))
 
 

@@ -307,7 +307,7 @@ def test_what_is_not_there(project, trainings):
     with pytest.raises(WeaknerError, match=r"WK100.*splits\.json.*prepare"):
         project.fit()
     make_corpora(project.corpora.folder)
-    with pytest.raises(WeaknerError, match=r"WK100.*pieces.*'spacy weakner encoder distill' makes it"):
+    with pytest.raises(WeaknerError, match=r"WK100.*pieces.*create it with 'spacy weakner encoder distill'"):
         project.fit(size="linear-static")
     assert not project.said and not trainings
 

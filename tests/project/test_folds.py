@@ -88,10 +88,10 @@ def test_vectors_have_their_table(context, tmp_path):
         assert training.overrides["paths.pieces"] == str(static.corpora.pieces)
     # Those of other sizes are told apart.
     write_text(static.configs / "linear-static" / "best.gold.cfg", render_config("best.gold", "linear", lang="xx"))
-    with pytest.raises(WeaknerError, match=r"WK692.*it has no vectors of word pieces, and the size is 'linear-static'"):
+    with pytest.raises(WeaknerError, match=r"WK692.*it has no vectors of word pieces, but the size is 'linear-static'"):
         static.on_gold(*given, with_lists="linear-static")
     write_text(static.configs / "linear" / "best.gold.cfg", render_config("best.gold", "linear-static", lang="xx"))
-    with pytest.raises(WeaknerError, match=r"WK692.*it has vectors of word pieces, and the size is 'linear'"):
+    with pytest.raises(WeaknerError, match=r"WK692.*it has vectors of word pieces, but the size is 'linear'"):
         static.on_gold(*given, with_lists="linear")
 
 

@@ -71,7 +71,7 @@ def test_what_is_inside(tmp_path, selection, builder):
     folder = tmp_path / "out" / "de_ner-1.2"
     meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     assert (meta["lang"], meta["name"], meta["version"]) == ("de", "ner", "1.2")
-    assert "on test F1 77.0 (95 % interval 70.0 to 90.0)" in meta["description"]
+    assert "F1 77.0 (95 % interval 70.0 to 90.0)" in meta["description"]
     about = meta["spacy_weakner"]
     assert (about["test"]["f1"], about["data"]) == (77.0, {"gold": "mein Gold.jsonl"})
     assert about["scores"] == selection.selected.scores.model_dump()

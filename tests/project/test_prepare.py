@@ -126,7 +126,7 @@ def test_sentences_of_which_not_all_is_known_are_left_out(tmp_path):
     prepared = prepare(tmp_path / "a", gold=path, dev=path, test=path, lang="xx")
     assert (prepared.gold, prepared.dev, prepared.test) == (6, 5, 5)  # what is compared on has no holes
     for name in ("dev", "test"):
-        assert f"{name}: sentences with tokens of which nothing is known, left out: 1" in prepared.notes
+        assert f"{name}: sentences with some tokens without annotation, left out: 1" in prepared.notes
         corpus = tmp_path / "a" / "annotated" / f"{name}.spacy"
         assert not any(missing_tokens(doc) for doc in read_docs(corpus, Vocab()))
     assert prepare(tmp_path / "b", gold=path, test=path, lang="xx").gold == 5
@@ -138,7 +138,7 @@ def test_sentences_of_which_not_all_is_known_are_left_out(tmp_path):
     assert not any(missing_tokens(doc) for doc in test)
     path = write_rows(tmp_path / "holes.jsonl", rows[5:])
     for given in ({"gold": path}, {"gold": tmp_path / "gold.jsonl", "dev": path}):
-        with pytest.raises(WeaknerError, match=r"WK407.*holes\.jsonl has no sentence that is annotated completely"):
+        with pytest.raises(WeaknerError, match=r"WK407.*holes\.jsonl has no sentence that is completely annotated"):
             prepare(tmp_path / "c", **given, lang="xx")
 
 

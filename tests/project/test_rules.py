@@ -87,4 +87,4 @@ def test_notes_are_about_what_there_is():
     assert notes[0].startswith("text") and not any("gold" in note for note in notes)
     # A linear CRF is trained until it converges.
     _, notes = choose_settings(make_facts(size="linear"), 100, 10)
-    assert notes == ["unknown tokens that are taken as 'O': 0.33"]
+    assert notes == ["share of the missing tokens that are taken as 'O': 0.33"]

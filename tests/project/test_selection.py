@@ -101,7 +101,7 @@ def test_sentences_about_it(tmp_path):
     assert first.startswith("'gold alone' is the best: F1 80.0 (95 % interval 70.0 to 90.0), P 80.0, R 80.0")
     assert first.endswith("on 50 dev sentences.")
     # The best first.
-    assert others[0].endswith(", as good.")
+    assert others[0].endswith(", equally good.")
     assert "5.0 points of F1 less" in others[1] and "chance" not in others[1] and "chance" in others[2]
     assert others[3] == "'NEEDLE' was not trained: there is no dev."
 

@@ -76,9 +76,9 @@ def test_the_answer_in_short(project):
     answer = dict(selection.answer())
     assert [*answer] == ["Best", "How certain", "Next"]
     assert answer["Best"] == selection.lines()[0] and answer["Next"] == selection.recommendations[0]
-    assert "'gold alone'" in answer["How certain"] and "may be chance" in answer["How certain"]
+    assert "'gold alone'" in answer["How certain"] and "may be due to chance" in answer["How certain"]
     alone = selection.model_copy(update={"candidates": selection.candidates[:1]})
-    assert "Nothing else" in dict(alone.answer())["How certain"]
+    assert "No other candidate" in dict(alone.answer())["How certain"]
     unknown = make_selection(selection.selected.path, scores=None).answer()
     assert [heading for heading, _ in unknown] == ["Best", "How certain"] and "no gold" in unknown[1][1]
 

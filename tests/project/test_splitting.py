@@ -76,7 +76,7 @@ def test_sentences_of_a_document_are_in_one_part():
         for doc in part:
             parts[document_of(get_id(doc))].add(n)
     assert len(parts) == 50 and all(len(found) == 1 for found in parts.values())
-    assert sizes(split) == [120, 40, 40] and "by document (50 of them)" in split.notes[0]
+    assert sizes(split) == [120, 40, 40] and "by document (50 documents)" in split.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_copies_in_other_documents(repeated, expected, dropped):
     )
     assert (len(docs[0]) > SHORT) == dropped
     split = split_gold(docs, dev=True, test=True)
-    assert sizes(split) == expected and all("by document (100 of them)" in note for note in split.notes)
+    assert sizes(split) == expected and all("by document (100 documents)" in note for note in split.notes)
     assert all(("; 20 more were left out" in note) == dropped for note in split.notes)
     assert not dropped or texts_of(split)
 
@@ -102,7 +102,7 @@ def test_parts_without_entities_go_back(labeled):
     docs = [raw(NLP, f"sentence {i}") for i in range(100 - labeled)] + docs_of(["Anna sings"] * labeled)
     split = split_gold(docs, dev=True, test=True)
     assert split.gold == docs and not split.dev and not split.test
-    assert len(split.notes) == 2 and all("went back" in note for note in split.notes)
+    assert len(split.notes) == 2 and all("were returned to the gold" in note for note in split.notes)
 
 
 def test_gold_keeps_some_entities():

@@ -11,7 +11,7 @@ from ..counts import RowCounts, RowError, at_line
 from ..records import Item, Mark, Record, make_mark
 
 SUFFIX, TEXT_SUFFIX = ".ann", ".txt"
-DISCONTINUOUS = "discontinuous entities; the tokens between their ends are missing"
+DISCONTINUOUS = "discontinuous entities; the tokens from their start to their end count as missing"
 OTHERS = "annotations other than entities (relations, events, attributes, notes), ignored"
 # `N1<tab>Reference T1 MESH:D003000<tab>corticosteroids`
 _REFERENCE = re.compile(r"Reference (\S+) (\S+)")
@@ -21,7 +21,7 @@ _ENTITY = re.compile(r"(\S[^\t]*?) (\d{1,18} \d{1,18}(?:;\d{1,18} \d{1,18})*)")
 
 def items(path: Path) -> Iterator[Item]:
     """Yield the one document of an annotation file."""
-    text_path = existing(path.with_suffix(TEXT_SUFFIX), "brat's text and annotations belong into one folder")
+    text_path = existing(path.with_suffix(TEXT_SUFFIX), "brat's texts and annotations must be in the same folder")
     yield "document 1", (path.with_suffix(SUFFIX), _read_text(text_path))
 
 

@@ -67,7 +67,7 @@ def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
         if not names:
             raise RowError("tags are numbers without names: give the names, like --labels O,B-PER,I-PER")
         if value >= len(names) or value < 0:
-            raise RowError(f"the tag {value} has no name: there are {len(names)}, from 0 to {len(names) - 1}")
+            raise RowError(f"the tag {value} has no name: there are {len(names)} names, from 0 to {len(names) - 1}")
         return check_tag(names[value])
     if not isinstance(value, str):
         raise RowError(f"a tag must be a number or a string, got {show(value)}")

@@ -24,8 +24,8 @@ FROM_NAME, TO_NAME = "label", "text"
 CANCELLED = "cancelled annotations, ignored"
 OVERRULED = "annotations of texts that have one marked as ground truth, ignored"
 OLDER = "annotations of texts that have a newer one by the same annotator, ignored"
-DISPUTED = "spans on which annotators differ; their tokens are missing"
-NUMBERS = "predictions that the export holds as a number only, ignored"
+DISPUTED = "spans on which annotators differ; their tokens count as missing"
+NUMBERS = "predictions that the export contains only as a number, ignored"
 OTHERS = "results other than labeled spans (choices, relations, notes), ignored"
 _ANNOTATIONS = ("annotations", "completions")
 # Keys with lists and objects that are read, or that hold no entities.
@@ -176,7 +176,7 @@ def _marks(results: List[Any], counts: RowCounts, score: Any = None) -> List[Mar
             continue
         value = item.get("value")
         if item.get("type") == _HYPERTEXT:
-            raise RowError("spans of HTML, whose offsets do not count a text. Export the text as such")
+            raise RowError("spans of HTML, whose offsets do not refer to plain text. Export plain text instead")
         labels = value.get("labels") if isinstance(value, dict) else None
         if not isinstance(value, dict) or not isinstance(labels, list) or not labels or "start" not in value:
             counts.note(OTHERS)

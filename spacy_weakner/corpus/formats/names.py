@@ -33,9 +33,9 @@ class Format(NamedTuple):
 
 _LINES, _JSON, _COLUMNS = (".jsonl",), (".json", ".jsonl"), (".conll", ".iob", ".bio", ".tsv")
 _FORMATS = (
-    Format("jsonl", "our own rows", _LINES, _LINES, EVERYTHING),
+    Format("jsonl", "rows of spacy_weakner", _LINES, _LINES, EVERYTHING),
     Format("conll", "columns of tokens and tags", _COLUMNS, _COLUMNS, frozenset([UNKNOWN, MISSING])),
-    Format("text", "raw text, one a line", (".txt",)),
+    Format("text", "raw text, one per line", (".txt",)),
     Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
     Format("prodigy", "Prodigy", (".jsonl", ".json"), _LINES, frozenset([UNKNOWN, MISSING, WRONG, WEAK, IDS, META])),
     Format(

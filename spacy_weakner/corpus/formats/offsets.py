@@ -16,9 +16,9 @@ from .names import CODE_POINTS, UTF16
 
 UNITS = (CODE_POINTS, UTF16)
 AUTO = "auto"
-UNCHECKED = "texts with emoji or the like, where nothing tells what the offsets count (set it with convert --offsets)"
-BEYOND = "spans beyond their text, or within a character; their tokens are missing"
-OTHER_TEXT = "spans that cover another text than their row gives; their tokens are missing"
+UNCHECKED = "texts with emoji or the like, where the unit of the offsets is unknown (set it with convert --offsets)"
+BEYOND = "spans beyond their text, or within a character; their tokens count as missing"
+OTHER_TEXT = "spans that cover another text than the one in their row; their tokens count as missing"
 _FIRST_OF_TWO = 0x10000  # code points from here on are two UTF-16 units
 
 

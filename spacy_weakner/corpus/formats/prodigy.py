@@ -36,7 +36,7 @@ IGNORED = "rows answered 'ignore', dropped"
 REJECTED = "rows rejected as a whole (single spans may be right), dropped"
 MERGED = "rows merged with others about the same text"
 CONFLICTS = "answers that contradict a newer one about the same text, ignored"
-OLDER = "spans of older rows that the newest about the same text lacks; their tokens are missing"
+OLDER = "spans of older rows that the newest row about the same text lacks; their tokens count as missing"
 OTHER_VIEWS = "rows of questions other than entities, kept as text without annotation"
 OUTSIDE = "tokens known to be outside of entities, in sentences with missing tokens"
 _BINARY, _MANUAL = ("ner", "spans"), ("ner_manual", "spans_manual", "review", "relations")
@@ -75,8 +75,8 @@ def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
         asked = _is_manual(row) or _view(row) is None
         if answer == ACCEPT and asked and unknown and row.get("spans") is None:
             raise RowError(
-                f"accepted without 'spans', but with {', '.join(map(repr, unknown))}, which Prodigy does not have. If "
-                "entities stand there, rename the key to 'spans'; if there are none, write \"spans\": []"
+                f"accepted without 'spans', but with {', '.join(map(repr, unknown))}, which Prodigy does not use. If "
+                "it contains entities, rename the key to 'spans'; if there are no entities, write \"spans\": []"
             )
         answers.add(row)
     if not kept:

@@ -31,8 +31,8 @@ from .offsets import AUTO, UNITS, find_unit, in_code_points
 from .tools import GATHERERS, READERS
 
 NOT_TEXT = "records without a text, dropped"
-LONG = f"texts left out with more than {LONGEST_RUN} signs without white space"
-ABSENT = "documents without the span group that is read as gold; their tokens are missing"
+LONG = f"texts with more than {LONGEST_RUN} characters without white space, left out"
+ABSENT = "documents without the span group that is read as gold; their tokens count as missing"
 # Records of a JSON file that are read to detect its format.
 _LOOKED_AT = 200
 
@@ -102,7 +102,7 @@ def input_files(
     if not files and path.is_dir():
         raise WeaknerError(Errors.WK101.format(path=path))
     if not files:
-        cure = f"Use one of {', '.join(suffixes)}, or --format (if a command lacks it, 'convert' the file first)"
+        cure = f"Use one of {', '.join(suffixes)}, or --format (if a command lacks this option, convert the file first)"
         raise WeaknerError(Errors.WK105.format(path=path, cure=cure))
     return files
 
@@ -226,7 +226,7 @@ class FileReader:
             n += 1
             yield doc
         counts.total = n + sum(1 for _ in docs)
-        counts.sampled = f"looked at the first {n:,} documents" if counts.total > n else ""
+        counts.sampled = f"the first {n:,} documents" if counts.total > n else ""
 
     def of_lines(self, lines: Iterable[Tuple[Place, str]]) -> Iterator[Doc]:
         """Read lines of raw text or rows."""
@@ -286,8 +286,8 @@ class FileReader:
         found = longest_run(text, self.nlp) if isinstance(text, str) else 0
         if found and (self.strict or not is_bare):
             raise RowError(
-                f"{found} characters without white space between them, of which a tokenizer takes very long (the "
-                f"limit is {LONGEST_RUN}). Leave the text out, or put blanks into it"
+                f"{found} characters without white space between them, for which a tokenizer takes very long (the "
+                f"limit is {LONGEST_RUN}). Remove the text, or insert spaces"
             )
         self.counts.note(LONG, bool(found))
         return not found

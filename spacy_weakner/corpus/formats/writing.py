@@ -20,7 +20,7 @@ from .tools import WRITERS
 _ARRAY = ".json"
 MISSING_TOKENS = "missing tokens"
 WEAK_SPANS = "weak spans"
-DECLARED = "documents with what their sources declare of themselves (reliability, complete)"
+DECLARED = "documents with declarations of their sources (reliability, complete)"
 WEAK_AS_GOLD = "documents whose entities are weak labels, now written as if they were gold"
 
 
@@ -114,7 +114,7 @@ def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iter
                 lost[what] += 0 if is_held else len(group)
             lost["documents with soft labels"] += weak.get_soft_labels(doc) is not None
             lost["documents with completed tags"] += weak.get_tags(doc) is not None
-            lost["documents with other words by 'augment'"] += weak.get_augmented(doc) is not None
+            lost["documents with words replaced by 'augment'"] += weak.get_augmented(doc) is not None
             lost[DECLARED] += any(
                 weak.get_reliability(doc, source) is not None or weak.is_complete(doc, source)
                 for source in weak.weak_sources(doc)

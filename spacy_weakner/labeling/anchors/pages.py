@@ -55,7 +55,7 @@ def _read_dump(path: Path) -> Iterator[Page]:
             events: Any = iterparse(file_, ["start", "end"])
             _, root = next(events)
             if root.tag.rpartition("}")[2] != "mediawiki":
-                raise ValueError(f"its root is <{root.tag}>, not <mediawiki>")
+                raise ValueError(f"its root element is <{root.tag}>, not <mediawiki>")
             for event, node in events:
                 name = node.tag.rpartition("}")[2] if event == "end" else ""
                 if name == "namespace":

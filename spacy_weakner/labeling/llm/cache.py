@@ -16,7 +16,7 @@ from ...files import decode_line
 from ..alignment import read_mentions
 from .config import AskConfig
 
-_FOREIGN = "this is no row of 'ask'. Give another file for the answers"
+_FOREIGN = "this row was not written by 'ask'. Give another file for the answers"
 _BEGINNING = b'{"key": "'
 _SHOWN = 3
 _MAX_TOKENS = 1 << 53

@@ -108,7 +108,7 @@ class Client:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             reason = self._shown(str(error)) or type(error).__name__
             if isinstance(error, httpx.ConnectError) and not self._reached:
-                cure = "Check the address (--url), and that the server runs"
+                cure = "Check the address (--url), and whether the server is running"
                 raise WeaknerError(Errors.WK764.format(where=self.name, reason=reason, cure=cure)) from None
             raise FailedRequest(reason) from None
         self._reached = True
@@ -124,7 +124,7 @@ class Client:
         if response.status_code < 500 and response.status_code not in _TRANSIENT:
             raise FailedRequest(reason, Scope.ALL)
         if wait > _MAX_RETRY_AFTER:
-            raise FailedRequest(f"{reason} (asks to wait for {wait:.0f} seconds)", Scope.ALL)
+            raise FailedRequest(f"{reason} (the server requests a wait of {wait:.0f} seconds)", Scope.ALL)
         raise FailedRequest(reason, retry_after=wait)
 
     def _shown(self, text: str) -> str:
@@ -139,7 +139,7 @@ def _read_key(name: Optional[str]) -> Optional[str]:
     key = os.environ.get(name, "").strip()
     if not re.fullmatch("[!-~]+", key):
         raise WeaknerError(
-            Errors.WK766.format(name=name, reason="has characters that no key has" if key else "is not set")
+            Errors.WK766.format(name=name, reason="has characters that no key can have" if key else "is not set")
         )
     return key
 

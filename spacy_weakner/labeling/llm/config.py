@@ -105,7 +105,7 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
         if isinstance(labels, Mapping):
             found: Any = dict(labels)
         elif str(labels).endswith((".json", ".toml")):
-            found = read_object(existing(Path(labels)), "the meanings of labels")
+            found = read_object(existing(Path(labels)), "the meaning of each label")
         else:
             names = [name.strip() for name in str(labels).split(",")]
             found = {} if len({*names}) < len(names) else dict.fromkeys(names, "")
@@ -116,8 +116,8 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
             or not 0 < len({name.casefold() for name in found if name}) == len(found)
         ):
             expected = (
-                "names with commas between them, like 'PER,LOC', or a .json or .toml file with the meaning of each; no "
-                "two may differ in case alone"
+                "names separated by commas, like 'PER,LOC', or a .json or .toml file with the meaning of each; no two "
+                "names may differ only in case"
             )
             raise WeaknerError(Errors.WK005.format(setting="labels", value=repr(labels), expected=expected))
         return found
@@ -140,7 +140,7 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
         except (TypeError, ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or any(name in found for name in _FIXED):
-            expected = f"a JSON object of further parameters, none of them {', '.join(_FIXED)}"
+            expected = f"a JSON object of further parameters, but none of {', '.join(_FIXED)}"
             raise WeaknerError(Errors.WK005.format(setting="extra", value=repr(str(extra)[:80]), expected=expected))
         return found
 
@@ -150,7 +150,7 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
             expected = f"more than 0, since all {self.samples} samples would be the same"
             raise WeaknerError(Errors.WK005.format(setting="temperature", value=0, expected=expected))
         if self.budget is not None and not self.has_prices:
-            expected = "prices of a million tokens (--price-in, --price-out) with it"
+            expected = "that the prices of a million tokens are also given (--price-in, --price-out)"
             raise WeaknerError(Errors.WK005.format(setting="budget", value=self.budget, expected=expected))
         return self
 

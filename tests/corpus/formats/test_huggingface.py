@@ -57,7 +57,7 @@ def test_tags_without_a_type(tmp_path, kind, names):
         key, values = ("ner_tags", numbers) if kind == "numbers" else (kind, [names[i] for i in numbers])
         path = write_lines(tmp_path / "a.jsonl", [{"tokens": tokens, key: values}])
         labels = names if kind == "numbers" else None
-    with pytest.raises(WeaknerError, match=r"a\.(jsonl|parquet), (line|row) 1: .*no tag without a type") as error:
+    with pytest.raises(WeaknerError, match=r"a\.(jsonl|parquet), (line|row) 1: .*the tag .* has no type") as error:
         converted(path, labels=labels)
     # What it advises.
     _, _, _, given, *_, option, value = shlex.split(re.search(r"spacy weakner convert .*", str(error.value))[0])
@@ -72,7 +72,7 @@ def test_names_that_are_given_come_before_those_of_the_file(tmp_path):
     assert ents(doc) == [("a b", "PER")]
     # Such names have no other way.
     path = write_parquet(tmp_path / "b.parquet", ["O", "B-X", "Y"], tokens=[["a", "b"]], ner_tags=[[1, 2]])
-    with pytest.raises(WeaknerError, match=r"WK206.*b\.parquet.*'Y' is no tag"):
+    with pytest.raises(WeaknerError, match=r"WK206.*b\.parquet.*'Y' is not a tag"):
         converted(path)
     (doc,), _ = converted(path, labels=["O", "B-X", "I-X"])
     assert ents(doc) == [("a b", "X")]

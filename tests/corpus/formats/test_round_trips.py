@@ -137,7 +137,7 @@ def test_what_is_known_of_documents_and_sources_is_counted(tmp_path, name, lost)
     weak.set_augmented(doc, ["Eva", "left"])
     written = write_corpus(tmp_path / f"a{FORMATS[name].outputs[0]}", [doc], name).lost
     kinds = {"ids of documents": "ids", "'meta' of documents": "meta", DECLARED: "declared"}
-    kinds["documents with other words by 'augment'"] = "words"
+    kinds["documents with words replaced by 'augment'"] = "words"
     assert {kinds[what] for what in written} == {*lost}
 
 

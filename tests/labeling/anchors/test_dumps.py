@@ -66,7 +66,7 @@ LAUGHS = '<!DOCTYPE l [<!ENTITY a "aaaaaaaaaa">' + "".join(
         (dump(page("A", "&m;"), head=f"{LAUGHS}]>"), "amplification"),
         (dump(page("A", "&x;"), head='<!DOCTYPE m [<!ENTITY x SYSTEM "file:///etc/passwd">]>'), "undefined entity"),
         (dump(page("A", "x"), page("B &amp; C", "&x;")), "undefined entity: line 1, column"),
-        ("<html><body/></html>", "its root is <html>"),
+        ("<html><body/></html>", "its root element is <html>"),
         ("", "no element found"),
         (dump(page("A", "x"), head='<?xml version="1.0" encoding="nope"?>'), "encoding"),
         (dump(page("A", "é")).encode("latin-1"), "invalid token"),

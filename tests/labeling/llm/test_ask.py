@@ -128,7 +128,7 @@ def test_a_server_says_how_long_to_wait(server, run, form):
     assert run(["a", "b"], concurrency=1)[0].answered == 2
     assert server.times[1] - server.times[0] >= 0.39
     server.answer = lambda body, number: (429, {"Retry-After": "4000"}, b"quota")
-    with pytest.raises(WeaknerError, match=r"429 quota \(asks to wait for 4000 seconds\)"):
+    with pytest.raises(WeaknerError, match=r"429 quota \(the server requests a wait of 4000 seconds\)"):
         run(["c"])
 
 
