@@ -103,11 +103,10 @@ class Cluster(Pool):
             for what, mine, its in (
                 ("Python", here.python, there.python),
                 ("version of spacy_weakner", here.code, there.code),
-                ("output folder", nonce, there.nonce),
+                ("output folder", folder, folder if there.nonce == nonce else "another one"),
             ):
                 if mine != its:
-                    shown = "another one" if what == "output folder" else its
-                    raise WeaknerError(Errors.WK722.format(host=there.host, what=what, mine=mine, its=shown))
+                    raise WeaknerError(Errors.WK722.format(host=there.host, what=what, mine=mine, its=its))
 
     def stop(self) -> None:
         """End all unfinished calls."""
