@@ -204,5 +204,5 @@ def test_with_all_settings_it_learns_and_returns(tmp_path):
 
 def test_weights_of_another_depth_are_refused():
     shallow, deep = make([3])[0], make([3], depth=2)[0]
-    with pytest.raises(ValueError, match=r"'depth': 1.* here, .*'depth': 2"):
+    with pytest.raises(ValueError, match=r"'depth': 1.*stored.*'depth': 2"):
         shallow.from_bytes(deep.to_bytes())

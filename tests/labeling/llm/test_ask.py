@@ -141,7 +141,7 @@ def test_what_is_refused_ends_the_run_with_one_line(server, run, monkeypatch):
     message = str(caught.value)
     assert (
         "WK765" in message
-        and "about 'text " in message
+        and "'text " in message
         and "401 Bad key *** \\x1b[31mxxx" in message
         and message.isprintable()
     )
