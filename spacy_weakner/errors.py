@@ -334,7 +334,7 @@ class Errors:
         "[WK341] The pipeline '{pipeline}' has no component that {what}{named} (its components: {names}). Give a "
         "pipeline with {heads}, or the name of the component (--component)."
     )
-    WK343 = "[WK343] The prediction for '{text}' by '{pipeline}' is not a number. Train or adapt the pipeline again."
+    WK343 = "[WK343] The prediction for '{text}' by '{pipeline}' is not a number. Train or adapt '{pipeline}' again."
     WK344 = (
         "[WK344] {path}: '{text}' has entities that are not weak labels and would be overwritten. Give a corpus that "
         "'spacy weakner aggregate' has written."
@@ -421,7 +421,10 @@ class Errors:
         "[WK723] The cluster could not finish {what} ({reason}). Finished shards are kept: run the same command again "
         "to continue."
     )
-    WK719 = "[WK719] The Ray cluster has no {kind}. Add a machine with a {kind}, or run the command without one."
+    WK719 = (
+        "[WK719] The Ray cluster has no {kind}. Add a machine with a {kind}, or run the command without the cluster "
+        "(without 'ray')."
+    )
     WK722 = (
         "[WK722] The machine {host} has a different {what}: {its} instead of {mine}. All machines of a cluster must "
         "see input, sources and output under the same paths, and must have the same versions of Python and of "

@@ -9,10 +9,10 @@ right, the probability of this result under the hypothesis is at most
 and the hypothesis is rejected if p is small enough. The tests continue downwards until the first hypothesis that is not
 rejected. Since their order is fixed by the scores alone, and they end at the first failure, no correction for multiple
 tests is needed. Four such sequences start at different thresholds, since the highest scores are not always the most
-precise. The first one, which may use half of delta, starts at 20 entities, or at twice the minimum number that can be
-convincing, or at half of all entities; the others, which share the rest of delta, start at all entities, half and a
-quarter of them. The lowest threshold accepted by any sequence is used. For each label, the probability that its
-threshold does not have the wanted precision is thus at most delta.
+precise. The first one, which may use half of delta, starts at 20 entities or at twice the minimum number that can be
+convincing, whichever is larger, but at most at half of all entities; the others, which share the rest of delta, start
+at all entities, half and a quarter of them. The lowest threshold accepted by any sequence is used. For each label, the
+probability that its threshold does not have the wanted precision is thus at most delta.
 
 The guarantee and its conditions: given the scores of the held-out entities, with a probability of at least 1 - delta,
 the kept entities have on average at least the wanted probability of being right (by Hoeffding 1956, for delta up to

@@ -165,7 +165,9 @@ def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings:
         findings.warning(where, message, cure)
     repeated = len(terms) - len({(_form(term), term.label, term.id) for term in terms})
     if repeated:
-        findings.info(where, f"{plural(repeated, 'repeated term')} (ignoring case and punctuation); each counts once.")
+        findings.info(
+            where, f"{plural(repeated, 'repeated term')} (ignoring case and variant characters); each counts once."
+        )
     if several_of_id:
         message = f"{plural(len(several_of_id), 'id')} with several labels: {_shown(several_of_id)}."
         findings.warning(where, message, "Use one label per id, unless its terms should have several labels.")

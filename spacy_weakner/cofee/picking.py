@@ -26,9 +26,9 @@ class SelfPicking:
         best value in the paper is 0.1.
     union (bool): Keep the given labels in addition to the picked ones. (In the paper they are replaced.)
     pairing (str): "nearest": each start is paired with the nearest end, for each label separately, as in the paper.
-        "probable": all ends within `max_width` are tried (64 if it is None), and the non-overlapping entities of all
-        labels with the largest sum of probabilities are picked; none overlaps a given entity that is kept. With a low
-        threshold, the nearest end is often an improbable one, which cuts an entity short.
+        "probable": all ends within `max_width` are tried (64 ends if it is None), and the non-overlapping entities of
+        all labels with the largest sum of probabilities are picked; none overlaps a given entity that is kept. With a
+        low threshold, the nearest end is often an improbable one, which cuts an entity short.
     max_width (Optional[int]): Maximum number of tokens of an entity.
     at_start (bool): Whether to pick with the initial model, which must then have learned the given labels. If not, the
         given labels are used until the first renewal after the start. A model that has not learned them well picks far

@@ -237,7 +237,7 @@ def _check_settings(settings: Dict[str, Any]) -> None:
     _check("gpu_id", settings["gpu_id"], settings["gpu_id"] >= -1, "-1 (CPU), or the number of a GPU")
     precision = settings["mixed_precision"]
     _check("mixed_precision", precision, precision in PRECISIONS, ", ".join(PRECISIONS))
-    _check("mixed_precision", precision, precision == "no" or settings["gpu_id"] >= 0, "no if there is no GPU (gpu_id)")
+    _check("mixed_precision", precision, precision == "no" or settings["gpu_id"] >= 0, "'no' without a GPU (gpu_id)")
 
 
 def _sequence_length(wanted: Optional[int], tokenizer: Any, limit: int) -> int:

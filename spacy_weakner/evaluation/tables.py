@@ -201,7 +201,7 @@ def calibration_tables(calibration: Mapping[str, Reliability]) -> List[Table]:
         for name, group in calibration.items()
     ]
     header = ["Scores of", "spans", "without score", "not in [0, 1]", "ECE"]
-    note = "ECE: expected calibration error, the mean difference between scores and the share of right spans."
+    note = "ECE: expected calibration error, the mean absolute difference between score and share of right spans."
     return _tables(Table("Calibration of scores", header, rows, note))
 
 

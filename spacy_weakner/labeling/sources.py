@@ -96,7 +96,7 @@ class Source(BaseModel):
 
     @classmethod
     def locate(cls, value: Any, folder: Path) -> str:
-        """Return the path of a declaration, relative to the folder. Raise a `SettingError` if it does not exist."""
+        """Return the path of a declaration, resolved against the folder. Raise a `SettingError` if it is not a file."""
         path = folder / _path_of(cls.kind, value)
         if path.exists() and not path.is_dir():
             return str(path)

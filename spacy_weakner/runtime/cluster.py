@@ -79,7 +79,7 @@ class Cluster(Pool):
         # Ray silently queues a call that no machine can run.
         self._alive = time.monotonic() if self._nodes() else self._alive
         if time.monotonic() - self._alive > _PATIENCE_SECONDS:
-            raise WeaknerError(Errors.WK723.format(what=what, reason="all machines that can run it were lost"))
+            raise WeaknerError(Errors.WK723.format(what=what, reason="all machines that can run them were lost"))
 
     def check_machines(self, folder: Path) -> None:
         """Check that all machines see the same files, and run the same versions of Python and this package."""
@@ -103,7 +103,7 @@ class Cluster(Pool):
             for what, mine, its in (
                 ("Python", here.python, there.python),
                 ("version of spacy_weakner", here.code, there.code),
-                ("output folder", folder, folder if there.nonce == nonce else "another one"),
+                ("output folder", folder, folder if there.nonce == nonce else "a folder with other contents"),
             ):
                 if mine != its:
                     raise WeaknerError(Errors.WK722.format(host=there.host, what=what, mine=mine, its=its))

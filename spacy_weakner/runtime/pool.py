@@ -57,7 +57,7 @@ class Pool(ABC):
             done, _ = wait(waiting, _POLL_SECONDS, FIRST_COMPLETED)
             on_poll()
             if not done:
-                self.check(f"{len(waiting)} of {len(names)}")
+                self.check(f"{len(waiting)} of {len(names)} tasks")
             # Successful results are kept, even if another call failed.
             for future in sorted(done, key=lambda future: future.exception() is not None):
                 error = future.exception()

@@ -140,7 +140,7 @@ def test_a_worker_that_is_killed_is_replaced(machine, folder):
     [
         ("python", "2.7", "a different Python: 2.7 instead of 3.*spaCy"),
         ("code", "0", "a different version of spacy_weakner: 0 instead of"),
-        ("nonce", "", "a different output folder: another one"),
+        ("nonce", "", "a different output folder: a folder with other contents"),
     ],
 )
 def test_machines_must_be_alike(machine, folder, monkeypatch, field, other, message):
