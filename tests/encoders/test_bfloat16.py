@@ -1,11 +1,13 @@
 """Transformers that predict in bfloat16, and train in float32 all the same. They are tiny and made on the fly."""
 
 import copy
+import os
 
 import numpy
 import pytest
 import spacy
 
+from spacy_weakner._compat import SHAPE_CACHES
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import get_soft_labels
 from spacy_weakner.encoders.bfloat16 import transformers_in, use_bfloat16
@@ -52,6 +54,14 @@ def seen_dtypes(nlp):
     layer = [module for module in encoder_of(nlp).modules() if isinstance(module, torch.nn.Linear)][-2]
     layer.register_forward_hook(lambda module, args, output: seen.append(output.dtype))
     return seen
+
+
+def test_scratch_memory_is_bounded(tiny_bert, monkeypatch):
+    for name in SHAPE_CACHES:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    use_bfloat16(own(tiny_bert))
+    assert {os.environ.get(name) for name in SHAPE_CACHES} == {"16"}
 
 
 @pytest.mark.parametrize("make", [*OWN, *SHARED, asked_of])

@@ -199,8 +199,8 @@ class FileReader:
                 self.labels = huggingface.table_names(path)
             if unit == AUTO:
                 # Everything counted here is counted again when the Docs are made.
-                looked_at, format_ = type(counts)(), FORMATS[self.format]
-                records = self._records(self._items(looked_at), looked_at)
+                discarded, format_ = type(counts)(), FORMATS[self.format]
+                records = self._records(self._items(discarded), discarded)
                 unit = find_unit(path, records, format_.unit, format_.sure, counts)
             yield from self._tool_docs(self._items(counts), unit)
         elif self.format == "conll":
