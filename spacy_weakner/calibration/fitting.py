@@ -59,9 +59,13 @@ def best_bias(biases: Sequence[float], scores: Sequence[float]) -> Tuple[float, 
 
 
 def fit_temperature(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
-    """Set the temperature that maximizes the likelihood of the gold."""
+    """Set the temperature that maximizes the likelihood of the gold.
+
+    RAISES (WeaknerError): If the loss is not finite.
+    """
     loss = pipe.held_out_loss(examples)
     before = loss(pipe.temperature)
+    pipe.check_loss(before)
     best = find_temperature(loss)
     pipe.set_temperature(best)
     return Fitted(best, before, loss(best), best < LOWEST * 1.01 or best > HIGHEST / 1.01)

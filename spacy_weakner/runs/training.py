@@ -157,6 +157,8 @@ class _Job:
             shutil.rmtree(self.output / name, ignore_errors=True)
             if (self.work / made / name).exists():
                 os.rename(self.work / made / name, self.output / name)
+        log = (self.work / LOG).read_bytes()
+        (self.work / LOG).write_bytes(log.replace(os.fsencode(self.work / made), os.fsencode(self.output)))
         self._keep_log()
         score = _dev_score(self.output / BEST)
         Receipt({"made_from": self.made_from}, report={"score": score}).write(self.output / RECEIPT)

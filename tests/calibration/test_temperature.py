@@ -66,6 +66,17 @@ def test_the_temperature_with_the_lowest_loss(best):
     assert find_temperature(lambda t: -t) == pytest.approx(HIGHEST, rel=1e-3)
 
 
+def test_a_head_whose_loss_is_not_a_number_is_refused(tmp_path, trained, gold):
+    nlp = spacy.load(trained)
+    for node in nlp.get_pipe(trained.name).model.walk():
+        for name in node.param_names:
+            node.set_param(name, numpy.full_like(node.get_param(name), numpy.nan))
+    nlp.to_disk(tmp_path / "broken")
+    with numpy.errstate(invalid="ignore"), pytest.raises(WeaknerError, match=r"WK006.*nan"):
+        calibrate(tmp_path / "broken", gold(SENTENCES), tmp_path / "out", fit=["temperature"])
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("fit", ["temperature", "bias"])
 def test_unusable_input(tmp_path, trained, gold, fit):
     with pytest.raises(WeaknerError, match=r"WK341.*nobody"):

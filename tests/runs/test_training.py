@@ -462,6 +462,8 @@ def test_what_a_process_trained_before_changes_nothing(tmp_path, gold):
     assert a != b and b == c
     logs = [(tmp_path / name / "train.log").read_text() for name in "abc"]
     assert all(log.count("Training pipeline") == 1 for log in logs)
+    # A log names the folder of the result, not the hidden one that the training wrote to.
+    assert all(str(tmp_path / name / "model-last") in log for name, log in zip("abc", logs, strict=True))
 
 
 @pytest.mark.slow
