@@ -123,7 +123,7 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     cost = Cost.since(start)
     selection = Selection.load(project / "training" / "selection.json")
     convert(test, folder / "test.spacy", overwrite=True, **tokens)  # type: ignore[arg-type]
-    candidates = {each.name: project / each.path for each in selection.candidates}
+    candidates = {each.name: Path(each.path) for each in selection.candidates}
     if arguments.alone:
         candidates = {selection.best: candidates[selection.best]}
     rows = compare(folder / "test.spacy", candidates, bootstrap=0)

@@ -126,7 +126,7 @@ def packaged(column: str, projects: Optional[Path]) -> Optional[Path]:
     if not path.exists():
         return None
     selection = Selection.load(path)
-    return next(project / each.path for each in selection.candidates if each.name == selection.best)
+    return next(Path(each.path) for each in selection.candidates if each.name == selection.best)
 
 
 def run_peer(

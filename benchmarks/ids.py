@@ -70,7 +70,7 @@ def candidate_rows(data: Path, project: Path) -> Iterator[str]:
     """A line of the table for each candidate of a project that has the list and a head, made without abbreviations."""
     gold = blocks(read(data / "bc5cdr", "test"))
     for candidate in Selection.load(project / "training" / "selection.json").candidates:
-        nlp = load_pipeline(project / candidate.path)
+        nlp = load_pipeline(candidate.path)
         if "gazetteer_ruler" in nlp.pipe_names and candidate.name != TERM_LIST:
             nlp.add_pipe("abbreviations")
             yield abbreviation_row(f"bc5cdr, {candidate.name}", nlp, gold)

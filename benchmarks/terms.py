@@ -106,7 +106,7 @@ def train(folder: Path, files: Dict[str, Path], lists: List[Path], tokens: Dict[
         command = [sys.executable, "-m", "weasel", "run", step, str(folder)]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
     selection = Selection.load(folder / "training" / "selection.json")
-    paths = {each.name: folder / each.path for each in selection.candidates}
+    paths = {each.name: Path(each.path) for each in selection.candidates}
     names = {"list": TERM_LIST, "packaged": selection.best}
     rows = {row.name: row.f1 for row in compare(test, {name: paths[name] for name in {*names.values()}})}
     return Trained(paths[selection.best], {what: round(rows[name], 2) for what, name in names.items()})

@@ -1,4 +1,4 @@
-"""Workarounds for other packages, applied only in the versions that they were verified with."""
+"""Workarounds for other packages."""
 
 import os
 from contextlib import contextmanager

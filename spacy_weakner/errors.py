@@ -206,8 +206,8 @@ class Errors:
     )
     # Training
     WK004 = (
-        "[WK004] '{name}' needs the training clock. Add this line to the section [training.before_update] of the "
-        'config: @callbacks = "spacy_weakner.TrainingClock.v1"'
+        "[WK004] '{name}' needs the training clock. Add these lines to the section [training.before_update] of "
+        'the config: @callbacks = "spacy_weakner.TrainingClock.v1" and total_steps = ${{training.max_steps}}'
     )
     WK006 = "[WK006] The loss of '{name}' is {loss} (not a number). Lower the learning rate, or check the corpus."
     WK007 = (
@@ -447,6 +447,10 @@ class Warnings:
         "[WK908] '{name}' was fitted without the labels {labels}, which weak sources assign: their matches with these "
         "labels never become entities. Correct the labels of the terms (a term is a pair of label and term), or fit it "
         "again with gold that has these labels."
+    )
+    WK909 = (
+        "[WK909] The Transformer keeps its weights, which may be trained, since '{name}' cannot be read again: "
+        "{reason} Correct 'name' in the config to start from the initial weights."
     )
     WK900 = (
         "[WK900] None of the examples that '{name}' was initialized with has entity annotation ('O' counts as "

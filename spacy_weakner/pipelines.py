@@ -1,11 +1,13 @@
 """Pipelines: blank ones to read corpora with, trained ones, and their parts."""
 
+import pkgutil
 import re
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
 import spacy
+import spacy.lang
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import get_lang_class, get_package_path, is_package
@@ -25,11 +27,15 @@ def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Languag
         return spacy.blank(lang, config=config)
 
 
-def tokenizer_name(lang: str, tokenizer: Optional[str] = None) -> str:
-    """Return the registered name of a tokenizer; None is that of the language. No pipeline is created, which takes a
-    tenth of a second for some languages."""
+def language_tokenizer(lang: str) -> Dict[str, Any]:
+    """Return the section [nlp.tokenizer] of a language. No pipeline is created, which can take a tenth of a second."""
     with _language_errors(lang):
-        default = get_lang_class(lang).default_config["nlp"]["tokenizer"]["@tokenizers"]
+        return dict(get_lang_class(lang).default_config["nlp"]["tokenizer"])
+
+
+def tokenizer_name(lang: str, tokenizer: Optional[str] = None) -> str:
+    """Return the registered name of a tokenizer; None is that of the language."""
+    default: str = language_tokenizer(lang)["@tokenizers"]
     if tokenizer is not None and not spacy.registry.has("tokenizers", tokenizer):
         check_choice("tokenizer", tokenizer, sorted(spacy.registry.tokenizers.get_all()))
     return tokenizer or default
@@ -41,6 +47,8 @@ def _language_errors(lang: str) -> Iterator[None]:
         yield
     # Also raised if a language needs a package for its tokenizer, or if another module of spaCy has its name.
     except (ImportError, AttributeError) as error:
+        names = {module.name for module in pkgutil.iter_modules(spacy.lang.__path__) if module.ispkg}
+        check_choice("lang", lang, sorted(names | {*spacy.registry.languages.get_all()}))
         raise WeaknerError(Errors.WK108.format(what=f"the language '{lang}'", reason=error)) from error
 
 

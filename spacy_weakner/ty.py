@@ -19,7 +19,7 @@ class Tick(NamedTuple):
     """The state of the training clock at a step.
 
     step (int): Steps done so far.
-    epoch (int): Epochs done so far; stays 0 while a corpus streams.
+    epoch (int): Epochs done so far; stays 0 if the corpus is a stream without end.
     progress (float): Share of the training done, in [0, 1].
     interval (int): Steps between renewals; 0: no renewals.
     n_epochs (float): Number of epochs of the training, as far as known: during the first epoch, as if the training

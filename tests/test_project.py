@@ -80,6 +80,12 @@ def test_commands_have_what_weasel_needs():
         assert not uses or name in ("code", "check") or "corpus/code.txt" in command["deps"], name
 
 
+@pytest.mark.parametrize("name", ["label", "label-test", "fit"])
+def test_files_that_declared_sources_name_are_noticed(name):
+    (stamp,) = COMMANDS["check"]["outputs"]
+    assert f"--stamp {stamp}" in COMMANDS["check"]["script"][0] and stamp in COMMANDS[name]["deps"]
+
+
 @pytest.mark.parametrize("workflow", PROJECT["workflows"])
 def test_each_dep_is_made_before_it_is_needed(workflow):
     made = {PROJECT["vars"][key] for key in ("gold", "dev", "test", "text", "terms")} if workflow == "own" else set()

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Sequence, Tuple, Union
 
+import numpy
+from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -52,7 +54,8 @@ class Model:
         copies = run_before(self.nlp, name, [self._copy(doc) for doc in docs])
         if isinstance(pipe, CandidateScorer):
             return [spans_of_candidates(candidates) for candidates in pipe.score_candidates(copies)]
-        return [spans_of_tokens(rows, pipe.distribution_labels) for _, rows in pipe.score_tags(copies)]
+        scored = zip(copies, pipe.score_tags(copies), strict=True)
+        return [_spans_of_visible(doc, rows, pipe.distribution_labels) for doc, (_, rows) in scored]
 
     def entities(self, docs: List[Doc]) -> List[List[Tuple[Entity, Optional[float]]]]:
         """Return the entities of each Doc with their probabilities (None if there is none)."""
@@ -100,6 +103,13 @@ class Scorer:
                 self._read += 1
                 uncertain = [spans[i] for spans in of_models] + [spans_of_candidates(pairs) for pairs in candidates]
                 yield _sentence(doc, uncertain, spans_of_votes(votes[i]))
+
+
+def _spans_of_visible(doc: Doc, rows: NDArray[numpy.floating], tags: Sequence[str]) -> List[UncertainSpan]:
+    """Return the uncertain spans of a Doc; white space, which is always "O", does not end a span."""
+    visible = [token.i for token in doc if not token.is_space]
+    spans = spans_of_tokens(rows[visible], tags)
+    return [span._replace(start=visible[span.start], end=visible[span.end - 1] + 1) for span in spans]
 
 
 def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[UncertainSpan]) -> Sentence:

@@ -6,6 +6,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 import numpy
 from numpy.typing import NDArray
 
+from ..corpus.overlaps import overlapping
 from ..ty import Entity
 
 # Minimum probability of a possible entity.
@@ -89,18 +90,6 @@ def spans_of_votes(votes: Mapping[str, Vote]) -> List[UncertainSpan]:
             )
             spans.append(UncertainSpan(start, end, label, uncertainty, f"disagreement: {', '.join(listed)}"))
     return spans
-
-
-def overlapping(entities: Iterable[Entity]) -> List[List[Entity]]:
-    """Group entities, from left to right, so that entities of different groups do not overlap."""
-    groups: List[List[Entity]] = []
-    reach = -1
-    for entity in sorted(set(entities)):
-        if entity[0] >= reach:
-            groups.append([])
-        groups[-1].append(entity)
-        reach = max(reach, entity[1])
-    return groups
 
 
 def sum_by_label(spans: Iterable[UncertainSpan]) -> Dict[str, float]:

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus.docbin import bare_copy, read_docs
+from ..corpus.docbin import read_docs
 from ..corpus.entities import set_entities
 from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities
@@ -173,7 +173,7 @@ def _fit_thresholds(
     n_docs = unscored = 0
     scored: Dict[str, List[Scored]] = {}
     for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
-        for doc, predicted in zip(batch, predictor.nlp.pipe([bare_copy(doc) for doc in batch]), strict=True):
+        for doc, predicted in zip(batch, predictor.nlp.pipe(predictor.copies(batch)), strict=True):
             known = find_gold(doc)
             if known is None or not len(doc):
                 continue

@@ -110,7 +110,7 @@ def find_threshold(scored: Sequence[Scored], precision: float, delta: float) -> 
     if not kept:
         return Threshold(None, False, len(scores), right)
     below = scores[kept] if kept < len(scores) else -math.inf
-    threshold = max(scores[kept - 1] - MARGIN, (scores[kept - 1] + below) / 2.0)
+    threshold = max(0.0, scores[kept - 1] - MARGIN, (scores[kept - 1] + below) / 2.0)
     hit = hits[kept - 1]
     return Threshold(threshold, False, len(scores), right, kept, hit, lower_bound(hit, kept, by))
 

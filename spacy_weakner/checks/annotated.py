@@ -3,9 +3,8 @@
 import shlex
 from typing import Callable, Dict, List, Sequence
 
-from ..corpus.sentences import sentence_key
+from ..corpus.sentences import SHORT, sentence_key
 from ..errors import shorten
-from ..runs.groups import SHORT
 from .corpora import CheckedCorpus, Sentence
 from .findings import Findings, listed, percent, plural
 
@@ -113,12 +112,12 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
         findings.warning(where, f"{same}; scores will be too good.", "Give other sentences for one of the two.")
 
 
-def check_text(texts: Sequence[str], gold: Sequence[Sentence], where: str, findings: Findings) -> None:
-    """Check for gold sentences in the unlabeled text."""
+def check_text(texts: Sequence[str], exact: bool, gold: Sequence[Sentence], where: str, findings: Findings) -> None:
+    """Check for gold sentences in the unlabeled text. `exact` is True if these are all of its texts."""
     keys: List[str] = [sentence_key(sentence.text) for sentence in gold]
     whole = set(map(sentence_key, texts))
     n = sum(key in whole for key in keys)
-    if whole <= {*keys}:
+    if exact and whole <= {*keys}:
         message = f"All {plural(len(texts), 'text')} also occur in the gold: no other text is left to learn from."
         findings.error(where, message, "Give other texts, or leave out --text.")
     elif n:

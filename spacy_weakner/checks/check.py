@@ -111,7 +111,7 @@ def check(
     if raw is not None:
         with findings.guard(raw.where):
             check_language(raw.texts, lang, raw.where, findings)
-            check_text(raw.texts, sentences, raw.where, findings)
+            check_text(raw.texts, raw.exact, sentences, raw.where, findings)
             tell_size(raw, findings)
     case = {c.where: [s.text for s in c.sentences] for c in annotated}
     check_case({**case, **({} if raw is None else {raw.where: raw.texts})}, findings)

@@ -96,12 +96,22 @@ def _unlike(column: Column, known: Column) -> Tuple[Dict[str, str], List[str]]:
     return renamed, [label for label in unknown if label not in renamed]
 
 
+def _check_renamed(
+    column: Column, known: Column, renamed: Mapping[str, str], findings: Findings, effect: str = ""
+) -> None:
+    """Report labels that probably have another name. Unless the files share no label, a similar name may be right."""
+    share_labels = not known.counts.keys().isdisjoint(column.counts)
+    for label, near in renamed.items():
+        message = f"The label {_counted(column, label)} does not occur in {known.name}; the nearest label there is "
+        cure, is_guess = _mapping(column, label, near), _folded(label) != _folded(near)
+        report = findings.warning if known.is_part or (is_guess and share_labels) else findings.error
+        cure = f"If they mean the same: {cure}" if is_guess else cure
+        report(column.where, f"{message}{_counted(known, near)}{effect}.", cure)
+
+
 def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
     renamed, others = _unlike(column, known)
-    for label, near in renamed.items():
-        there = f"where the nearest label is {_counted(known, near)}: all these entities would count as missed"
-        message = f"The label {_counted(column, label)} does not occur in {known.name}, {there}."
-        findings.error(column.where, message, f"Spell it '{near}' in {column.name} as well.")
+    _check_renamed(column, known, renamed, findings, ": all these entities would count as missed")
     if others:
         shown = listed([_counted(column, label) for label in others])
         message = f"Labels that do not occur in {known.name}, so they cannot be learned from it: {shown}."
@@ -116,9 +126,7 @@ def _check_against(column: Column, known: Column, findings: Findings) -> None:
     """Check labels of sources, or labels to learn, against known ones."""
     problem = findings.warning if known.is_part else findings.error
     renamed, others = _unlike(column, known)
-    for label, near in renamed.items():
-        message = f"The label {_counted(column, label)} does not occur in {known.name}; the nearest label there is "
-        problem(column.where, f"{message}{_counted(known, near)}.", _mapping(column, label, near))
+    _check_renamed(column, known, renamed, findings)
     shown = listed([_counted(column, label) for label in others])
     if others and len(others) == len(column.counts):
         message = f"None of its labels occurs in {known.name}: {shown}. {known.name} has: {listed(list(known.counts))}."
@@ -131,6 +139,8 @@ def _check_against(column: Column, known: Column, findings: Findings) -> None:
 
 def _mapping(column: Column, label: str, other: str) -> str:
     """Return advice for a label that must be renamed."""
+    if column.name in _EVALUATED:
+        return f"Spell it '{other}' in {column.name} as well."
     if column.name == "--label":
         return f"--label {other}"
     if column.name == "terms":

@@ -64,7 +64,7 @@ def check_configs(
     """Check that the configs of a project match its settings."""
     options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
     if size and folder.is_dir() and not (folder / size).is_dir():
-        cure = f"spacy weakner init config crf_ner,best.gold {shlex.quote(str(folder / size))} --size {size} {options}"
+        cure = f"For another size, make a new project: spacy weakner init project NEW_FOLDER --size {size}"
         findings.error(f"--configs {folder}", f"The folder has no configs of the size '{size}'.", cure)
     width = _width(transformer, findings)
     for path in sorted(folder.glob("*/*.cfg")):

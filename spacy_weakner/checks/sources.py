@@ -1,6 +1,7 @@
 """Checks of the labels of declared sources, without running any of them."""
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional
 
@@ -12,7 +13,7 @@ from ..corpus.jsonl import DEFAULT_SOURCE, Row, read_rows, weak_lists
 from ..corpus.sampling import SampledLines
 from ..errors import Errors, WeaknerError
 from ..files import read_object
-from ..labeling.alignment import read_mentions
+from ..labeling.alignment import find_weak_name, read_mentions
 from ..labeling.sources import (
     CorpusSource,
     PatternSource,
@@ -126,8 +127,8 @@ def _count(path: Path, labels_of: Callable[[Row], Optional[Iterable[str]]]) -> _
     return _Counted(dict(labels), n, lines.note, counts)
 
 
-def _mentioned(row: Row, source: Source) -> Optional[List[str]]:
-    mentions = read_mentions(row, source.name)
+def _mentioned(row: Row, weak_name: Optional[str]) -> Optional[List[str]]:
+    mentions = read_mentions(row, weak_name)
     return None if mentions is None else [mention.label for mention in mentions]
 
 
@@ -140,7 +141,12 @@ def _pattern_label(row: Row) -> List[str]:
 def _labels_in_file(source: Source, where: str, findings: Findings) -> Dict[str, Optional[int]]:
     """Return the labels of patterns or of imported labels."""
     path, are_patterns = Path(source.path), isinstance(source, PatternSource)
-    counted = _count(path, _pattern_label if are_patterns else lambda row: _mentioned(row, source))
+    labels_of: Callable[[Row], Optional[List[str]]] = _pattern_label
+    if not are_patterns:
+        with at_line(path, "weak_ents"):
+            rows = (row for _, row in read_rows(path, SampledLines(path), Collected()))
+            labels_of = partial(_mentioned, weak_name=find_weak_name(rows, source.name))
+    counted = _count(path, labels_of)
     counted.rejected.report(where, findings)
     if counted.sampled:
         findings.info(where, f"Large file, so only a sample was checked ({counted.sampled}).")
@@ -158,7 +164,7 @@ def _labels_in_text(source: Source, text: Path, where: str, findings: Findings) 
 
     def labels_of(row: Row) -> Optional[List[str]]:
         spans = dict(weak_lists(row.get("weak_ents"), DEFAULT_SOURCE)).get(source.name)
-        return _mentioned({**row, "weak_ents": spans}, source)
+        return _mentioned({**row, "weak_ents": spans}, source.name)
 
     counted = _count(text, labels_of)
     if not counted.rows and not counted.sampled:

@@ -46,7 +46,10 @@ def read_text(
     with findings.guard(where):
         files = input_files(path)
         for file_, format_ in files:
-            docs, counts = collect(file_, format_, plain, reading, where, findings, max(100, limit // len(files)))
+            n = max(100, limit // len(files))
+            docs, counts = collect(file_, format_, plain, reading, where, findings, n)
+            if format_ == "jsonl" and counts.annotated:  # overlaps of spans are found only in tokens
+                docs, counts = collect(file_, format_, nlp, reading, where, findings, n)
             found = [doc.text.strip() for _, doc in docs]
             _check_marks(file_, [place for place, doc in docs if _MARK in doc.text], where, findings)
             if format_ == "text":

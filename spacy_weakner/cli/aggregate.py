@@ -18,7 +18,8 @@ _ENOUGH_SOURCES = 3
 
 
 def _check(given: Any) -> None:
-    check_json(given.report_output, [path for path in (given.input_path, given.gold, given.fit_on) if path is not None])
+    paths = (given.input_path, given.output_path, given.gold, given.fit_on)
+    check_json(given.report_output, [path for path in paths if path is not None])
 
 
 @command(

@@ -96,9 +96,9 @@ def _show_tuning(result: Tuning) -> None:
         _print(table)
     for proposal in result.proposals:
         _print(proposal_table(proposal))
-        # Not by wasabi, which wraps lines: these settings are to be pasted.
-        msg.info("Add these settings to the source:")
-        typer.echo(f"{proposal.config()}\n")
+        # Not by wasabi, which wraps lines: these settings are to be copied.
+        msg.info(f"Change these settings of the source '{proposal.source}':")
+        typer.echo("\n".join([*proposal.lines(), ""]))
     for warning in result.warnings:
         msg.warn(warning.text)
     if not result.warnings:

@@ -5,6 +5,7 @@ from typing import Annotated, Any, List, Optional, Sequence
 
 from wasabi import msg
 
+from ..errors import Errors, WeaknerError
 from ..evaluation.candidates import parse_candidates, split_source
 from ..evaluation.compare import CandidateScores, compare
 from ..evaluation.report import report
@@ -53,9 +54,14 @@ def evaluate(
 
 def _check(given: Any) -> None:
     only_with(given.ctx, {"html": ["selection", "labels", "title"], "": []})
+    candidates = parse_candidates([*(given.optional or ()), *(given.candidates or ())])
     inputs = [path for path in (given.test, given.selection, given.labels) if path is not None]
+    inputs += [split_source(path)[0] for path in candidates.values()]
     check_json(given.output, inputs)
     check_json(given.html, inputs)
+    if given.output is not None and given.html is not None and given.output.resolve() == given.html.resolve():
+        where, instead = "with another file than --html", ", or choose another file"
+        raise WeaknerError(Errors.WK331.format(setting="--output", where=where, instead=instead))
 
 
 @command(

@@ -32,7 +32,9 @@ def init_config_cli(
     output: Annotated[
         str,
         typer.Argument(
-            metavar="[OUT|-]", help="File to write; or a folder (no suffix), which gets RECIPE.cfg; or - for stdout"
+            metavar="[OUT|-]",
+            help="File to write; or a folder (no suffix, or several recipes or sizes), which gets RECIPE.cfg; or - for "
+            "stdout",
         ),
     ] = STDOUT,
     size: Annotated[
@@ -62,7 +64,8 @@ def init_config_cli(
         path = Path(output)
         how: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer}
         encoder: Dict[str, Any] = {"transformer": transformer, "precision": precision}
-        if output != STDOUT and not path.suffix:
+        has_several = recipe == "all" or "," in f"{recipe}{size}"
+        if output != STDOUT and (has_several or not path.suffix):
             sizes = [wanted.strip() for wanted in (size or "").split(",")]
             for wanted in sizes if size else ():
                 check_choice("size", wanted, SIZES)

@@ -19,7 +19,7 @@ _SHOWN = 10
 
 def _check(given: Any) -> None:
     sources = [] if given.sources is None else [Path(given.sources)]
-    check_json(given.report_output, [given.input_path, *sources, *(given.exclude or ())])
+    check_json(given.report_output, [given.input_path, given.output_path, *sources, *(given.exclude or ())])
 
 
 @command(

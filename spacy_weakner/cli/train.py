@@ -8,7 +8,7 @@ from wasabi import msg
 
 from ..errors import Errors, WeaknerError
 from ..files import parse_json
-from ..runs.config import flat_config, train_corpus
+from ..runs.config import CORPORA, corpus_path, train_corpus
 from ..runs.train import train, train_folds, train_grid, train_members
 from ..runs.training import BEST, LAST, Trained
 from ._util import config_overrides, new_app, only_with, reporting, say, shared
@@ -86,9 +86,8 @@ def _show(trained: Trained) -> None:
 
 
 def _train_folds(config: Path, output: Path, overrides: Dict[str, Any], **how: Any) -> None:
-    gold, dev = train_corpus(config, overrides), flat_config(config, overrides).get("paths.dev")
-    others = {key: value for key, value in overrides.items() if key not in ("paths.train", "paths.dev")}
-    how["dev"] = Path(dev) if dev else None
+    gold, how["dev"] = train_corpus(config, overrides), corpus_path(config, overrides, "paths.dev")
+    others = {key: value for key, value in overrides.items() if key not in CORPORA}
     for fold in train_folds(config, gold, output, overrides=others, **how):
         done = " (already finished)" if fold.skipped else ""
         msg.good(f"{fold.model}={fold.corpus}: {fold.docs} sentences{done}")
@@ -111,8 +110,9 @@ def _parse(text: str) -> "tuple[str, List[Any]]":
     whole = _value(values)
     if isinstance(whole, list):
         return key, whole
-    # A comma may be part of a JSON object.
-    parts = [values] if isinstance(whole, dict) else [part for part in values.split(",") if part]
+    # A comma may be part of a JSON object or string.
+    is_one = isinstance(whole, dict) or (isinstance(whole, str) and whole != values)
+    parts = [values] if is_one else [part for part in values.split(",") if part]
     if not key or not parts:
         raise WeaknerError(Errors.WK005.format(setting="grid", value=repr(text), expected="SETTING=VALUE,VALUE,..."))
     return key, [_value(part) for part in parts]

@@ -137,7 +137,6 @@ def _tokenizer(lang: str, tokenizer: Optional[str]) -> Optional[Dict[str, Any]]:
     if lang == "en" and not tokenizer:
         return None
     # Imported here, because spaCy loads our entry points while it is being imported.
-    from .languages import language_tokenizer, named_tokenizer
+    from ..pipelines import language_tokenizer, tokenizer_name
 
-    default = language_tokenizer(lang)
-    return named_tokenizer(tokenizer) if tokenizer else default
+    return {"@tokenizers": tokenizer_name(lang, tokenizer)} if tokenizer else language_tokenizer(lang)

@@ -22,6 +22,7 @@ from ..corpus.language import corpus_language, record_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..progress import Progress
+from ..runtime.hashes import check_regular
 from ..runtime.lock import holding
 from ..runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from ..runtime.stage import Statistics
@@ -68,6 +69,7 @@ def convert(
     labels: Optional[Sequence[str]] = None,
     columns: Tuple[int, int] = COLUMNS,
     spans_key: Optional[str] = None,
+    documents: bool = False,
     shard_size: int = SHARD_SIZE,
     overwrite: bool = False,
     progress: bool = False,
@@ -85,7 +87,7 @@ def convert(
     limit (Optional[int]): Write at most this number of Docs.
     misaligned (str): What to do with spans of text that do not end at token boundaries: "error", "drop", "expand" or
         "contract".
-    offsets, labels, columns, spans_key: See `corpus.formats.reading.Reading`.
+    offsets, labels, columns, spans_key, documents: See `corpus.formats.reading.Reading`.
     shard_size (int): Docs per shard, if the output is a folder.
     overwrite (bool): Replace an existing output: the file, or all shards in the folder.
     progress (bool): Show progress.
@@ -96,6 +98,7 @@ def convert(
     for setting, value in (("limit", limit), ("shard_size", shard_size)):
         if value is not None:
             check_range(setting, value, 1, None)
+    check_regular(Path(input_path))
     output_path = Path(output_path)
     as_folder = is_folder(output_path)
     if as_folder and (output_path.is_file() or to not in (None, _SHARDS)):
@@ -111,11 +114,11 @@ def convert(
     if offsets != AUTO and READERS.keys().isdisjoint(format_ for _, format_ in files):
         where = "for files of other tools: in the formats of spaCy and of this package, offsets count code points"
         raise WeaknerError(Errors.WK331.format(setting=f"offsets = {offsets}", where=where, instead=""))
-    reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key)
+    reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key, documents)
     language = corpus_language(Path(input_path), lang, tokenizer)
     check_there(output_path, overwrite)
     report = ConvertReport()
-    docs = read_corpus(input_path, language.blank(), reading, format=format, counts=report)
+    docs = read_corpus(input_path, language.blank(), reading, counts=report, files=files)
     docs = report.counting(_some(islice(docs, limit), Path(input_path), report))
     docs = iter(Progress(docs, desc=f"convert {output_path.name}", unit="doc", enabled=progress))
     if as_folder:

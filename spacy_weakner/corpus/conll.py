@@ -6,6 +6,8 @@ tokens of overlapping entities are missing.
 """
 
 import re
+from bisect import bisect
+from collections import Counter
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
@@ -21,6 +23,7 @@ from .entities import known_tokens, set_entities
 from .overlaps import drop_overlaps
 from .records import BLANK_TOKENS, Record, is_blank, record_of
 from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
+from .weak import set_id
 
 MISSING_TAGS = ("-", "?")
 DOC_START = "-DOCSTART-"
@@ -29,8 +32,10 @@ _BYTE_ORDER_MARK = "\ufeff"
 _WEBANNO = "#FORMAT=WebAnno"
 # Columns of token and tag: counted from 1, or from the end (-1).
 COLUMNS = (1, -1)
-# "# ...", or a key: "#begin document (1)", "#FORMAT=WebAnno TSV 3.3".
-_COMMENT = re.compile(r"#+(?:\s|$)|#(?:begin|end) document\b|#[\w.-]+\s*[=:]")
+# "# ...", or a key: "#begin document (1)", "#FORMAT=WebAnno TSV 3.3", "###MEDLINE:95369245".
+_COMMENT = re.compile(r"#+(?:\s|$)|#(?:begin|end) document\b|#+[\w.-]+\s*[=:]")
+# Lines that begin a document: of CoNLL-2003, CoNLL-2012, CoNLL-U and JNLPBA.
+_DOCUMENT = re.compile(rf"{DOC_START}(?:\s|$)|#begin document\b|# ?newdoc\b|###MEDLINE:")
 _BLANKS = re.compile(r" +")
 _SEPARATORS = re.compile(r"[ \t\r\n]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -62,12 +67,15 @@ def read_conll(
 ) -> Iterator[Doc]:
     """Stream the sentences of a CoNLL file. A line is split at tabs, or at blanks if it has no tab. By default, the
     first column is the token, and the last one its tag. "O" is outside; "-" and "?" are missing. Blank lines,
-    `-DOCSTART-` lines and comments ("# ...", "#key=...") end a sentence."""
+    `-DOCSTART-` lines and comments ("# ...", "#key=...") end a sentence. If lines mark several documents, the sentences
+    of the file "a.conll" are named a-1.1, a-1.2, a-2.1 and so on."""
     if 0 in columns:
         expected = "numbers from 1, or -1 for the last column"
         raise WeaknerError(Errors.WK005.format(setting="columns", value=columns, expected=expected))
     counts = RowCounts() if counts is None else counts
     width = _find_width(path)
+    starts = [number for number, raw in enumerate(read_lines(path), start=1) if _DOCUMENT.match(raw)]
+    lengths: Counter[int] = Counter()  # sentences by document
     sentences = _sentences(enumerate(read_lines(path), start=1), columns, width)
     for sentence in _refuse_numbers(path, sentences) if columns[0] == 1 else sentences:
         words, tags = _read_sentence(path, sentence, columns, width, labels, counts)
@@ -76,6 +84,10 @@ def read_conll(
             doc = Doc(nlp.vocab, words=words)
             entities, unknown = drop_overlaps(decode_tags(tags), counts)
             set_entities(doc, entities, known_tokens([tag is not None for tag in tags], unknown))
+            if len(starts) > 1:
+                document = bisect(starts, sentence[0][0])
+                lengths[document] += 1
+                set_id(doc, f"{path.stem}-{document}.{lengths[document]}")
             yield doc
 
 

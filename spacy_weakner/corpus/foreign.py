@@ -34,7 +34,10 @@ def tool_of(row: Any) -> Optional[str]:
         return "gliner"
     if isinstance(row.get("data"), dict) and any(key in row for key in _TASK):
         return "label-studio"
-    if any(key in row for key in _OWN):
+    spans = row.get("spans")
+    # WikiANN has texts there, beside its tags.
+    are_texts = isinstance(spans, list) and any(isinstance(span, str) for span in spans)
+    if not are_texts and any(key in row for key in _OWN):
         return None
     if find_tags(row) is not None:
         return "huggingface"

@@ -32,16 +32,22 @@ def highest_ranked(ranks: Mapping[Entity, float]) -> List[Entity]:
     return [entities[i] for i in chosen]
 
 
+def overlapping(entities: Iterable[Entity]) -> List[List[Entity]]:
+    """Group entities, from left to right, so that entities of different groups do not overlap."""
+    groups: List[List[Entity]] = []
+    reach = 0
+    for entity in sorted(set(entities)):
+        if entity[0] >= reach:
+            groups.append([])
+        groups[-1].append(entity)
+        reach = max(reach, entity[1])
+    return groups
+
+
 def drop_overlaps(entities: Iterable[Entity], counts: RowCounts) -> Tuple[List[Entity], List[Tuple[int, int]]]:
     """Separate entities that overlap no other from the ranges of overlapping ones: a Doc can hold only one of these,
     and the right one is unknown."""
-    clusters: List[List[Entity]] = []
-    end = 0
-    for entity in sorted({*entities}):
-        if entity[0] >= end:
-            clusters.append([])
-        clusters[-1].append(entity)
-        end = max(end, entity[1])
+    clusters = overlapping(entities)
     kept = [cluster[0] for cluster in clusters if len(cluster) == 1]
     others = [cluster for cluster in clusters if len(cluster) > 1]
     counts.note(OVERLAPS, sum(map(len, others)))

@@ -74,7 +74,9 @@ class Parts:
         for text, parts in zip(like, self._parts, strict=True):
             whole = text * 0
             for part in parts:
-                whole[part.tokens] = next(given)
+                part_rows = next(given)
+                if len(part.tokens):  # without tokens, rows may have another width
+                    whole[part.tokens] = part_rows
             result.append(whole)
         return result
 
@@ -100,6 +102,16 @@ def split_doc(doc: Doc, sentences: bool = True) -> List[Part]:
     """Split a Doc at sentence starts and at blank lines, and leave white space out."""
     places = _places(doc, sentences)
     return [Part(doc, numpy.arange(len(doc)))] if places is None else list(map(Part, _take(doc, places), places))
+
+
+def split_sentences(doc: Doc) -> List[Doc]:
+    """Return the sentences of a text as separate Docs; none begins inside an entity or a span of a group."""
+    joined = doc.to_array(ENT_IOB) == _INSIDE
+    for group in doc.spans.values():
+        for span in group:
+            joined[span.start + 1 : span.end] = True
+    places = _places(doc, True, joined)
+    return [doc] if places is None else _take(doc, places)
 
 
 def _places(doc: Doc, sentences: bool, joined: Optional[BoolMask] = None) -> Optional[List[Tokens]]:

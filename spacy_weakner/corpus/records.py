@@ -203,11 +203,16 @@ def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) 
         if not isinstance(record.cats, dict):
             raise RowError(f"'cats' must be an object of numbers, got {show(record.cats)}")
         doc.cats = {name: a_number(value, f"cats: {name}") for name, value in record.cats.items()}
+    set_notes(doc, record)
+    return doc
+
+
+def set_notes(doc: Doc, record: Record) -> None:
+    """Store what a record says about its sentences as a whole."""
     weak.set_weak(doc, record.is_weak)
     if record.confidence is not None:
         weak.set_confidence(doc, record.confidence)
     weak.set_meta(doc, record.meta)
-    return doc
 
 
 def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:

@@ -2,7 +2,7 @@
 
 import re
 from itertools import accumulate, pairwise
-from typing import Any, Iterator, List, Optional
+from typing import Any, Iterator, List
 
 import numpy
 from spacy.attrs import NORM, ORTH, SPACY
@@ -10,11 +10,11 @@ from spacy.language import Language
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
-from .weak import set_id
-
 # Characters that are neither letters nor digits, without white space between them. spaCy's tokenizer strips them one by
 # one and searches the rest each time: 2,000 take about a second, 20,000 take minutes.
 LONGEST_RUN = 2000
+# Maximum length in tokens of a sentence ("METHODS :") that may occur in two documents by chance.
+SHORT = 3
 _SPACE = re.compile(r"\s+")
 
 
@@ -57,7 +57,18 @@ class SentenceSplitter:
         self.nlp = nlp
         self._sentencizer: Any = nlp.create_pipe("sentencizer")
 
-    def split(self, text: str, identifier: Optional[str] = None) -> Iterator[Doc]:
+    def sentences_of(self, doc: Doc) -> List[Doc]:
+        """Return the sentences of a Doc that may hold several, or nothing."""
+        has_several = self._sentencizer.predict([doc])[0].count(True) > 1 or bool(paragraph_starts(doc.text))
+        return list(self.split(doc.text)) if has_several and not longest_run(doc.text, self.nlp) else []
+
+    def set_sentences(self, doc: Doc) -> None:
+        """Set the sentence starts of a Doc that has several."""
+        starts = self._sentencizer.predict([doc])
+        if sum(starts[0]) > 1:
+            self._sentencizer.set_annotations([doc], starts)
+
+    def split(self, text: str) -> Iterator[Doc]:
         """Split a text. Runs of white space become one blank, so that no token is white space."""
         doc = self.nlp.tokenizer(" ".join(text.split()))
         # spaCy's tokenizer sets words and norms; others may set more.
@@ -67,12 +78,10 @@ class SentenceSplitter:
         starts = numpy.flatnonzero(self._sentencizer.predict([doc])[0]).tolist()
         if paragraphs := set(paragraph_starts(text)):
             starts = sorted({*starts, *(token.i for token in doc if token.idx in paragraphs)})
-        for number, (start, end) in enumerate(pairwise([*starts, len(doc)]), start=1):
+        for start, end in pairwise([*starts, len(doc)]):
             sentence = doc
             if len(starts) > 1 or not bare:
                 spaces = [*columns[start : end - 1, 1].astype(bool).tolist(), False]
                 sentence = Doc(self.nlp.vocab, words=words[start:end], spaces=spaces)
                 sentence.from_array([NORM], columns[start:end, 2])  # the tokenizer's norm: "not" for "n't"
-            if identifier is not None:
-                set_id(sentence, f"{identifier}.{number}")
             yield sentence

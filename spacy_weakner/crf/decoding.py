@@ -7,6 +7,9 @@ import numpy
 
 from .kernel import Array, Batch, CRFParameters, Lattice, logsumexp
 
+# Maximum number of scores of transitions in memory: 2 MB, which fit the caches.
+_CHUNK = 2**18
+
 
 class Path(NamedTuple):
     """A tag sequence and its score.
@@ -47,11 +50,15 @@ def _best_ways(parameters: CRFParameters, batch: Batch) -> Array:
     best[0] = parameters.start + batch.emissions[0]
     # shape: (n_tags, 1, n_tags), from and to: the maximum over the first axis is the fastest
     transitions = parameters.transitions[:, None, :]
-    ways = numpy.empty((len(transitions), *best.shape[1:]))
+    _, n_rows, n_tags = batch.emissions.shape
+    size = min(n_rows, max(1, _CHUNK // n_tags**2))
+    ways = numpy.empty((n_tags, size, n_tags))
     for t, n in enumerate(batch.n_running[1:], start=1):
-        some = ways[:, :n]
-        numpy.add(best[t - 1, :n].T[:, :, None], transitions, out=some)
-        best[t, :n] = some.max(0) + batch.emissions[t, :n]
+        for low in range(0, n, size):
+            rows = slice(low, min(low + size, n))
+            some = ways[:, : rows.stop - low]
+            numpy.add(best[t - 1, rows].T[:, :, None], transitions, out=some)
+            best[t, rows] = some.max(0) + batch.emissions[t, rows]
     return best
 
 

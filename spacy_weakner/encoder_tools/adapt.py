@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any, Dict, NamedTuple, Optional, Sequence, Set, Union
 
 from ..code_version import code_version
-from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..corpus.formats.reading import input_files
 from ..corpus.language import corpus_language
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, save_encoder
-from ..errors import Errors, WeaknerError, require
+from ..errors import Errors, WeaknerError, check_choice, check_range, require
 from ..files import atomic_path, check_output
 from ..runtime.hashes import hash_file, hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.receipts import Receipt
 from .pieces import cut_pieces
+from .reading import stream_text
 
 MAX_LENGTH = 256
 RECEIPT = "receipt.json"
@@ -167,7 +168,7 @@ def adapt(
                 work.mkdir(parents=True, exist_ok=True)
                 # Without a checkpoint, nothing needs to be kept.
                 stack.callback(lambda: _remove_work(work) if last_checkpoint(work) is None else None)
-        readers = (read_corpus(p, corpus_language(p, lang).blank(), Reading(misaligned="drop")) for p in inputs)
+        readers = (stream_text(path, corpus_language(path, lang).blank()) for path in inputs)
         how: Dict[str, Any] = {"max_length": length, "eval_share": eval_share, "seed": seed}
         sequences, held_out, counts = cut_pieces(
             chain.from_iterable(readers), masked_lm.tokenizer, **how, progress=progress and is_main
@@ -228,15 +229,15 @@ def _check(setting: str, value: Any, fits: bool, expected: str) -> None:
 
 
 def _check_settings(settings: Dict[str, Any]) -> None:
-    for setting in ("epochs", "max_steps", "batch_size", "save_steps", "seed"):
-        value, least = settings[setting], int(setting != "seed")
-        _check(setting, value, value is None or value >= least, f"at least {least}")
+    for setting, least in (("epochs", 1), ("max_steps", 1), ("batch_size", 1), ("save_steps", 1), ("seed", 0)):
+        if settings[setting] is not None:
+            check_range(setting, settings[setting], least, None)
     _check("eval_share", settings["eval_share"], 0 <= settings["eval_share"] < 1, "0 or more, and less than 1")
     _check("mask_rate", settings["mask_rate"], 0 < settings["mask_rate"] < 1, "more than 0, and less than 1")
     _check("learn_rate", settings["learn_rate"], settings["learn_rate"] > 0, "more than 0")
-    _check("gpu_id", settings["gpu_id"], settings["gpu_id"] >= -1, "-1 (CPU), or the number of a GPU")
+    check_range("gpu_id", settings["gpu_id"], -1, None)
     precision = settings["mixed_precision"]
-    _check("mixed_precision", precision, precision in PRECISIONS, ", ".join(PRECISIONS))
+    check_choice("mixed_precision", precision, PRECISIONS)
     _check("mixed_precision", precision, precision == "no" or settings["gpu_id"] >= 0, "'no' without a GPU (gpu_id)")
 
 

@@ -7,7 +7,7 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
-from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..corpus.formats.reading import input_files
 from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
@@ -16,7 +16,8 @@ from ..linear.pieces import TABLE, PieceTable, Vectors, count_pieces, cut, half,
 from ..progress import Progress
 from ..runtime.lock import holding
 from ..runtime.output import check_folder
-from .subword_vectors import fit_pieces, means, principal, similarity
+from .reading import stream_text
+from .subword_vectors import fit_pieces, means, principal, products, similarity
 
 # Of words with several pieces, the most frequent ones are used, and one in _HELD_OUT is held out.
 _MAX_WORDS, _HELD_OUT = 20_000, 20
@@ -128,16 +129,14 @@ def distill(
     check_output([*there, *paths, *(file_ for path in paths for file_, _ in input_files(path))], [output_path])
     check_folder(output_path, overwrite, TABLE)
     read = LoneWords(model, gpu_id)
-    words: Counter[Word] = Counter()
-    different = set()
+    texts: Counter[str] = Counter()
     for path in paths:
         nlp = corpus_language(path, lang).blank()
-        docs = read_corpus(path, nlp, Reading(misaligned="drop"))  # labels are not used
-        for doc in Progress(docs, desc=f"pieces {path.name}", unit="doc", enabled=progress):
-            for token in doc:
-                if not token.is_space:
-                    different.add(token.orth)
-                    words[tuple(cut(read.cutter, token.text))] += 1
+        for doc in Progress(stream_text(path, nlp), desc=f"pieces {path.name}", unit="doc", enabled=progress):
+            texts.update(token.text for token in doc if not token.is_space)
+    words: Counter[Word] = Counter()
+    for text, n in texts.items():
+        words[tuple(cut(read.cutter, text))] += n
     if not any(0 < len(word) <= read.longest for word in words):
         raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, paths))))
     vectors, report = _fit(read, words, width, progress)
@@ -147,7 +146,7 @@ def distill(
     with atomic_path(output_path) as folder:
         folder.mkdir()
         PieceTable(read.cutter.to_str(), table).save(folder)
-    return report._replace(words=len(different))
+    return report._replace(words=len(texts))
 
 
 def _fit(read: LoneWords, words: "Counter[Word]", width: int, progress: bool) -> Tuple[Vectors, DistillReport]:
@@ -163,6 +162,6 @@ def _fit(read: LoneWords, words: "Counter[Word]", width: int, progress: bool) ->
     vectors = fit_pieces(vectors, fitted_to, known - center, _STRENGTH)
     after = similarity(means(vectors, held_out), unseen - center)
     if width < vectors.shape[1]:
-        vectors = vectors @ principal(means(vectors, list(words)), width)
+        vectors = vectors @ principal(products(vectors, [word for word in words if word]), width)
     report = DistillReport(len(vectors), vectors.shape[1], 0, len(fitted_to), len(held_out), before, after)
     return numpy.ascontiguousarray(vectors), report

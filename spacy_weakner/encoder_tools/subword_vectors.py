@@ -1,6 +1,6 @@
 """Fitting of subword (piece) vectors whose means are the vectors of words."""
 
-from typing import Callable, List, Sequence
+from typing import Callable, Sequence
 
 import numpy
 from numpy.typing import NDArray
@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 from ..linear.pieces import Vectors
 
 Ids = NDArray[numpy.int64]
+Products = NDArray[numpy.float64]
+# Words whose vectors are in memory at a time.
+_CHUNK = 10_000
 _ITERATIONS = 100
 # Relative to the length of the initial residuals.
 _TOLERANCE = 1e-4
@@ -75,10 +78,19 @@ def solve(times: Callable[[Vectors], Vectors], wanted: Vectors) -> Vectors:
     return found
 
 
-def principal(vectors: Vectors, width: int) -> Vectors:
-    """Return the directions in which vectors with mean 0 vary most. Shape (old width, width), with orthonormal columns;
-    the largest component of each is positive."""
-    _, directions = numpy.linalg.eigh(vectors.T.astype("float64") @ vectors.astype("float64"))
+def products(vectors: Vectors, words: Sequence[Sequence[int]]) -> Products:
+    """Return X' X, shape (width, width), where the rows of X are the means of words' pieces."""
+    total: Products = numpy.zeros((vectors.shape[1], vectors.shape[1]))
+    for start in range(0, len(words), _CHUNK):
+        part = means(vectors, words[start : start + _CHUNK]).astype("float64")
+        total += part.T @ part
+    return total
+
+
+def principal(products: Products, width: int) -> Vectors:
+    """Return the directions in which vectors with mean 0 vary most, given their `products`. Shape (old width, width),
+    with orthonormal columns; the largest component of each is positive."""
+    _, directions = numpy.linalg.eigh(products)
     directions = directions[:, ::-1][:, :width]
     largest = directions[numpy.abs(directions).argmax(axis=0), numpy.arange(directions.shape[1])]
     return (directions * numpy.sign(largest)).astype("float32")
@@ -93,8 +105,6 @@ def similarity(one: Vectors, other: Vectors) -> float:
 
 
 def means(vectors: Vectors, words: Sequence[Sequence[int]]) -> Vectors:
-    """Return the means of pieces, shape (n_words, width); 0 for a word without pieces."""
-    rows: List[Vectors] = [
-        vectors[list(pieces)].mean(axis=0) if pieces else numpy.zeros_like(vectors[0]) for pieces in words
-    ]
-    return numpy.stack(rows) if rows else vectors[:0]
+    """Return the means of pieces, shape (n_words, width). Each word has at least one piece."""
+    cuts = Cuts(words)
+    return cuts.means(vectors[cuts.pieces])

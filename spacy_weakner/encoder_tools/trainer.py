@@ -136,15 +136,22 @@ def _step(checkpoint: Path) -> int:
 
 
 def _loss(trainer: "Trainer", held_out: Pieces) -> Optional[float]:
-    """Return the mean loss of held-out sequences, which are always masked in the same way."""
+    """Return the mean loss of the masked pieces of held-out sequences, which are always masked in the same way; None if
+    there are none."""
     if not len(held_out):
         return None
     set_seed(trainer.args.seed)
-    return float(trainer.evaluate(held_out)["eval_loss"])
+    trainer.totals = 0.0
+    trainer.evaluate(held_out)
+    total, n = trainer.accelerator.reduce(trainer.totals).tolist()
+    return total / n if n else None
 
 
 class MaskedLMTrainer(Trainer):
-    """A `Trainer` whose head computes only masked pieces. A batch without masked pieces has the loss 0."""
+    """A `Trainer` whose head computes only masked pieces. A batch without masked pieces has the loss 0. In evaluations,
+    `totals` is the sum of the losses of all masked pieces, and their number."""
+
+    totals: Any = 0.0
 
     def compute_loss(
         self, model: Any, inputs: Dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
@@ -153,7 +160,10 @@ class MaskedLMTrainer(Trainer):
         labels = inputs.pop("labels")
         chosen = labels != _IGNORED
         scores = scores_at(model, self.model.base_model, chosen, inputs)
-        loss = cross_entropy(scores.float(), labels[chosen], reduction="sum") / chosen.sum().clamp(min=1)
+        total, n = cross_entropy(scores.float(), labels[chosen], reduction="sum"), chosen.sum()
+        if not model.training:
+            self.totals = self.totals + torch.stack([total.detach(), n]).double()
+        loss = total / n.clamp(min=1)
         return (loss, {}) if return_outputs else loss
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, Optional, Sequence
 
 from spacy.vectors import Vectors
 
-from ..corpus.formats.reading import Reading, input_files, read_corpus, sentence_keys
+from ..corpus.formats.reading import input_files, sentence_keys
 from ..corpus.language import corpus_language
 from ..corpus.sentences import sentence_key
 from ..errors import Errors, WeaknerError, check_range
@@ -14,6 +14,7 @@ from ..progress import Progress
 from ..runtime.lock import holding
 from ..runtime.output import check_folder
 from .cooccurrence import Sample, count, decompose, information
+from .reading import stream_text
 
 # The most frequent words: how many are used as contexts, and how many get a vector.
 CONTEXTS, MAX_WORDS = 2000, 100_000
@@ -74,7 +75,7 @@ def vectors(
     for path, language in zip(paths, languages, strict=True):
         nlp = language.blank()
         excluded = sentence_keys(map(existing, map(Path, exclude)), nlp)
-        docs = read_corpus(path, nlp, Reading(misaligned="drop"), format=format)
+        docs = stream_text(path, nlp, format)
         for doc in Progress(docs, desc=f"vectors {path.name}", unit="sentence", enabled=progress):
             if not excluded or sentence_key(doc.text) not in excluded:
                 sample.add(doc)

@@ -21,12 +21,14 @@ class Queried(NamedTuple):
     queries: List[str]
 
 
-def spaced(doc: Doc, i: int) -> str:
-    """Return a token with the space before it, by which byte-level tokenizers identify words.
+def spaced(doc: Doc, i: int, blank: str = " ") -> str:
+    """Return a token with the space before it, by which byte-level and SentencePiece tokenizers identify words.
 
     doc (Doc): The Doc.
     i (int): Index of the token.
+    blank (str): What the tokenizer takes for a space.
     RETURNS (str): Its text, preceded by a space if it begins the Doc or follows white space.
     """
-    attached = i > 0 and not doc[i - 1].whitespace_ and not doc[i - 1].is_space
-    return doc[i].text if attached else f" {doc[i].text}"
+    # Not `is_space`, which some vocabularies lack.
+    attached = i > 0 and not doc[i - 1].whitespace_ and not doc[i - 1].text.isspace()
+    return doc[i].text if attached else f"{blank}{doc[i].text}"

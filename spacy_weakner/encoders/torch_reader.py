@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from ..errors import Errors, WeaknerError
 from .transformer import load_encoder, n_positions, quiet, seeded
-from .windows import WindowTokenizer
+from .windows import WindowTokenizer, mark_only_spaces
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # A batch of windows, padded to one length: ids, types and mask, each (n_windows, length); and the positions of each
@@ -115,7 +115,8 @@ def load_reader(name: str, settings: ReaderSettings) -> Reader:
     RAISES (WeaknerError): If the encoder cannot be loaded.
     """
     transformer, tokenizer = load_encoder(name)
-    return Reader(transformer, tokenizer.backend_tokenizer.to_str(), int(tokenizer.pad_token_id or 0), settings)
+    data = mark_only_spaces(tokenizer.backend_tokenizer.to_str())
+    return Reader(transformer, data, int(tokenizer.pad_token_id or 0), settings)
 
 
 def make_reader(config: str, tokenizer: str, padding: int, settings: ReaderSettings) -> Reader:

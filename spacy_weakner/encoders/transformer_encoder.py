@@ -4,6 +4,7 @@ Docs are split into windows of subword pieces (`windows`), windows of similar le
 through the Transformer, whose vectors of pieces are pooled to vectors of words (`torch_reader`).
 """
 
+import warnings
 from functools import partial
 from itertools import pairwise
 from typing import Any, Callable, Dict, List, Optional, Tuple
@@ -15,7 +16,7 @@ from thinc.types import Floats2d, Floats3d
 from thinc.util import get_torch_default_device
 
 from ..batching import group_by_length
-from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..errors import Errors, Warnings, WeaknerError, check_choice, check_range
 from ..torch_io import TorchShim, module_from_bytes, module_to_bytes
 from .queried import Queried
 from .windows import Window, check_windows, read_windows, window_settings
@@ -167,11 +168,16 @@ class _ReaderShim(TorchShim):
 
 
 def _init(model: Model, X: Any = None, Y: Any = None, *, name: str, settings: Dict[str, Any]) -> None:
-    shim = model.shims[0]
-    if shim._model is None:
-        from .torch_reader import ReaderSettings, load_reader
+    from .torch_reader import ReaderSettings, load_reader
 
+    shim = model.shims[0]
+    # Load it again if there is a model: training has changed its weights.
+    try:
         shim._model = load_reader(name, ReaderSettings(**settings)).to(get_torch_default_device())
+    except WeaknerError as error:
+        if shim._model is None:
+            raise
+        warnings.warn(Warnings.WK909.format(name=name, reason=error), stacklevel=2)
 
 
 def _forward(

@@ -1,5 +1,6 @@
 """Splits Docs into the subword pieces that a Transformer reads, in one window or several overlapping ones."""
 
+import json
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import numpy
@@ -50,6 +51,9 @@ class WindowTokenizer:
 
     def __init__(self, data: str) -> None:
         self.data = data
+        marks = [step["replacement"] for step in _metaspaces(json.loads(data)) if step["prepend_scheme"] == "never"]
+        # What precedes a word that follows white space.
+        self.blank: str = marks[0] if marks else " "
         self.whole = self._make()
         self._cutting: Dict[Tuple[int, int, bool], Any] = {}
 
@@ -72,6 +76,25 @@ class WindowTokenizer:
             made.enable_truncation(max_length, stride=stride, strategy="only_second" if pairs else "only_first")
             self._cutting[key] = made
         return self._cutting[key]
+
+
+def mark_only_spaces(data: str) -> str:
+    """Change a SentencePiece tokenizer, which puts a "▁" before every word that it is given, so that it puts none: then
+    tokens without a space before them are read as in running text (see `WindowTokenizer.blank`).
+
+    data (str): A tokenizer, as JSON.
+    RETURNS (str): The tokenizer; the same if it is of another kind.
+    """
+    values = json.loads(data)
+    found = _metaspaces(values)
+    for step in found:
+        step["prepend_scheme"] = "never"
+    return json.dumps(values, ensure_ascii=False) if found else data
+
+
+def _metaspaces(tokenizer: Dict[str, Any]) -> List[Dict[str, Any]]:
+    step = tokenizer["pre_tokenizer"] or {"type": None}
+    return [own for own in step.get("pretokenizers", [step]) if own["type"] == "Metaspace"]
 
 
 class Window(NamedTuple):
@@ -104,7 +127,7 @@ def read_windows(
     RETURNS (List[List[Window]]): The windows of each Doc; none if it has no pieces.
     RAISES (WeaknerError): If the question leaves no room for text.
     """
-    question = [f" {word}" for word in query.split()]
+    question = [f"{tokenizer.blank}{word}" for word in query.split()]
     used = tokenizer.whole.num_special_tokens_to_add(bool(query))
     if query:
         used += len(tokenizer.whole.encode(question, is_pretokenized=True, add_special_tokens=False).ids)
@@ -113,7 +136,7 @@ def read_windows(
         raise WeaknerError(Errors.WK032.format(query=query[:50], max_length=settings.max_length))
     # White space has no pieces.
     tokens = [numpy.asarray([token.i for token in doc if not token.is_space], dtype="int64") for doc in docs]
-    words = [[spaced(doc, i) for i in kept.tolist()] for doc, kept in zip(docs, tokens, strict=True)]
+    words = [[spaced(doc, i, tokenizer.blank) for i in kept.tolist()] for doc, kept in zip(docs, tokens, strict=True)]
     cutting = tokenizer.cutting(settings.max_length, min(settings.stride, room // 2), bool(query))
     inputs = [(question, text) for text in words] if query else words
     encodings = cutting.encode_batch(inputs, is_pretokenized=True)

@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
+from ..corpus.documents import group_keys
 from ..corpus.gold import find_gold
 from ..corpus.parts import Parts
 from ..corpus.tags import TagScheme, make_scheme
@@ -54,7 +55,8 @@ class EntCombiner(BatchPipe):
     border (int): Maximum number of tokens by which one border of a candidate may differ from a match of a source.
     threshold (Optional[float]): Minimum probability of a candidate that overlaps no other; None: chosen in `fit`.
     penalty (Optional[float]): L2 penalty of the weights; None: chosen in `fit`.
-    folds (int): Number of folds of the Docs in `fit` to choose these settings.
+    folds (int): Number of folds in `fit` to choose these settings. Sentences of one document are in one fold or, if ids
+        do not name that many documents, copies of a sentence.
     scheme (str): Tag scheme of `score_tags`: "IO", "BIO" or "IOBES".
     overwrite (bool): Whether to replace existing entities in `doc.ents`. If not, others are only added between them.
     scorer (Optional[Callable]): The scoring method.
@@ -128,6 +130,11 @@ class EntCombiner(BatchPipe):
         return self.report.choice
 
     @property
+    def sources_read(self) -> List[str]:
+        """RETURNS (List[str]): The weak sources whose entities are candidates."""
+        return [group[len(WEAK_PREFIX) :] for group in self._space.groups if group.startswith(WEAK_PREFIX)]
+
+    @property
     def weights(self) -> Dict[str, float]:
         """RETURNS (Dict[str, float]): The weight of every feature."""
         return dict(zip(self._space.names, self._weights.tolist(), strict=True))
@@ -191,7 +198,9 @@ class EntCombiner(BatchPipe):
         if not any(len(row.spans) for row in rows):
             reason = f"{len(rows)} Docs with gold have no candidates in the span groups {', '.join(groups) or 'none'}"
             raise WeaknerError(Errors.WK715.format(name=self.name, reason=reason))
-        self._weights, self._counts, self._report = fit(rows, space.main, self.folds, self.penalty, self.threshold)
+        keys = group_keys(used, self.folds)
+        settings = self.folds, self.penalty, self.threshold
+        self._weights, self._counts, self._report = fit(rows, keys, space.main, *settings)
         self._space, self._thresholds = space, {}
         self._log(self._report)
         return self._report
@@ -213,10 +222,10 @@ class EntCombiner(BatchPipe):
     def _log(self, report: FitReport) -> None:
         alone = ", ".join(f"{name} {f1:.1f}" for name, f1 in report.alone.items())
         util.logger.info(
-            "'%s': fitted to %d Docs with %d candidates, which contain %.1f %% of the gold. F1 in cross-validation: "
-            "%s; alone: %s. Chosen: %s",
+            "'%s': fitted to %d sentences with %d candidates, which contain %.1f %% of the gold. F1 in "
+            "cross-validation: %s; alone: %s. Chosen: %s",
             self.name,
-            report.docs,
+            report.sentences,
             report.candidates,
             100 * report.reach,
             "none" if report.f1 is None else f"{report.f1:.1f}",

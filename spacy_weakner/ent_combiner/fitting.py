@@ -69,13 +69,13 @@ def read_fit_doc(doc: Doc, gold: Gold, candidates: Candidates, space: FeatureSpa
 class FitReport(NamedTuple):
     """The result of a fit. Scores were measured on Docs that the models were not fitted on."""
 
-    docs: int
+    sentences: int  # without copies in other case
     candidates: int
     gold: int
     reach: float  # share of gold that is among the candidates, the upper bound of recall
     penalty: float
     threshold: float
-    f1: Optional[float]  # F1 of the combination, in [0, 100]; None with only one Doc
+    f1: Optional[float]  # F1 of the combination, in [0, 100]; None with only one fold
     alone: Dict[str, float]  # F1 of each group alone
     choice: str  # "combined", or the group that is used alone
 
@@ -90,27 +90,28 @@ class Fitted(NamedTuple):
 
 def fit(
     docs: Sequence[FitDoc],
+    keys: Sequence[str],
     main: Any,
     folds: int,
     penalty: Optional[float] = None,
     threshold: Optional[float] = None,
 ) -> Fitted:
-    """Fit weights on Docs, and choose penalty and threshold, unless they are given, by cross-validation over Docs.
-    `main` is a mask, shape (n_features,), of the features with a weak penalty."""
-    numbers = _sentence_numbers(docs)
-    n_sentences = max(numbers) + 1
-    fold_of = (numpy.random.default_rng(0).permutation(n_sentences) % min(folds, n_sentences))[numbers]
+    """Fit weights on Docs, and choose penalty and threshold, unless they are given, by cross-validation over Docs. Docs
+    with equal keys are in one fold. `main` is a mask, shape (n_features,), of the features with a weak penalty."""
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    n_folds = min(folds, len(numbers))
+    fold_of = (numpy.random.default_rng(0).permutation(len(numbers)) % n_folds)[[numbers[key] for key in keys]]
     docs, counts = _with_counts(docs, fold_of)
     tried = sorted(PENALTIES if penalty is None else [penalty], reverse=True)
-    # Copies in other case follow their sentence. Settings are chosen on the originals only.
-    first = numpy.unique(numbers, return_index=True)[1].tolist()
+    # Settings are chosen without copies in other case.
+    first = _find_originals(docs)
     originals = [docs[i] for i in first]
     every = _Sample.of(originals)
     n_gold = sum(doc.n_gold for doc in originals)
     alone = {name: _alone(originals, name) for name in docs[0].alone}
     chosen, f1 = tried[0], None
     least = DEFAULT_THRESHOLD if threshold is None else threshold
-    if n_sentences < 2:
+    if n_folds < 2:
         chosen = DEFAULT_PENALTY if penalty is None else penalty
     else:
         held_out = [
@@ -126,7 +127,7 @@ def fit(
             f1 = _f1_of(every, choose(every.spans, probabilities - least), n_gold)
     choice = COMBINED
     if f1 is not None and alone:
-        margin = CLEARLY_WITH_FEW if n_sentences < FEW_DOCS else CLEARLY
+        margin = CLEARLY_WITH_FEW if len(originals) < FEW_DOCS else CLEARLY
         needed = {name: f1 + (margin if name.startswith(PREDICTED_PREFIX) else 0.0) for name in alone}
         single = max(alone, key=lambda name: alone[name] - needed[name])
         choice = single if alone[single] > needed[single] else COMBINED
@@ -137,15 +138,14 @@ def fit(
     return Fitted(weights, counts, report)
 
 
-def _sentence_numbers(docs: Sequence[FitDoc]) -> List[int]:
-    """Number the Docs so that a sentence and its copies in other case have the same number."""
-    numbers: Dict[Tuple[str, int], int] = {}
+def _find_originals(docs: Sequence[FitDoc]) -> List[int]:
+    """Return the indices of all Docs that are not copies in other case of an earlier one."""
+    originals: Dict[Tuple[str, int], int] = {}
     seen: Counter[str] = Counter()
-    result = []
-    for doc in docs:
-        result.append(numbers.setdefault((doc.text.casefold(), seen[doc.text]), len(numbers)))
+    for i, doc in enumerate(docs):
+        originals.setdefault((doc.text.casefold(), seen[doc.text]), i)
         seen[doc.text] += 1
-    return result
+    return list(originals.values())
 
 
 def penalties(main: Any, penalty: float) -> Floats:

@@ -41,7 +41,8 @@ class Difference(Strict):
     def text(self) -> str:
         """Return it as text, such as "2.3 points of F1 more (95 % interval of the difference 1.0 to 3.6)"."""
         sign, word = (1, "more") if self.f1 >= 0 else (-1, "less")
-        low, high = sorted((sign * self.low, sign * self.high))
+        # Adding 0.0 turns -0.0 into 0.0.
+        low, high = sorted(round(sign * bound, 1) + 0.0 for bound in (self.low, self.high))
         return f"{sign * self.f1:.1f} points of F1 {word} (95 % interval of the difference {low:.1f} to {high:.1f})"
 
 

@@ -16,7 +16,7 @@ from .terms import Term
 from .trie import Ids, Index
 
 # The columns of a file, and the types of their values.
-_FLAT = {"concept_of": "<u4", "characters": "<u4", "cased": "<u1", "variant_of": "<u4"}
+_FLAT = {"concept_of": "<u4", "characters": "<u4", "cased": "<u1", "variant_of": "<u4", "variant_cased": "<u1"}
 _RAGGED = {"text": "<u1", "ids": "<u8", "exact": "<u8", "variants": "<u8", "preferred": "<u1"}
 
 
@@ -57,8 +57,9 @@ class TermColumns:
     # upper-case letter after the first character, to which the rule for short acronyms may apply. Empty for other
     # terms, and if ORTH is the matched attribute.
     exact: Ragged
-    variants: Ragged  # values of the matched attribute for other spellings, which tokenizers split differently
+    variants: Ragged  # values of other spellings, which tokenizers split differently, as in `ids` or as in `exact`
     variant_of: Rows  # shape (n_variants,): the row of the term that each variant belongs to, ascending
+    variant_cased: Rows  # shape (n_variants,): 1 for values as in `exact`
     preferred: Ragged  # preferred name of each concept, in UTF-8; empty if the list has none
 
     def __len__(self) -> int:
@@ -78,6 +79,14 @@ class TermColumns:
         if number is None:
             return ""
         return self.preferred.text(number) or self.text.text(int(numpy.argmax(self.concept_of == number)))
+
+    @cached_property
+    def first_rows(self) -> Index:
+        """Shape (n_concepts,): the first row of each concept."""
+        rows = numpy.zeros(len(self.concepts), dtype="int64")
+        numbers, first = numpy.unique(self.concept_of, return_index=True)
+        rows[numbers] = first
+        return rows
 
     @cached_property
     def _numbers(self) -> Dict[str, int]:
@@ -107,6 +116,7 @@ class TermColumns:
             self.exact.plus(other.exact),
             self.variants.plus(other.variants),
             numpy.concatenate([self.variant_of, other.variant_of + numpy.uint32(len(self))]),
+            numpy.concatenate([self.variant_cased, other.variant_cased]),
             Ragged.of_texts(preferred),
         )
         return both.unique()
@@ -132,6 +142,7 @@ class TermColumns:
             self.exact.take(rows),
             self.variants.take(kept),
             place[kept].astype("uint32"),
+            self.variant_cased[kept],
             self.preferred,
         )
 
@@ -178,22 +189,26 @@ class ColumnBuilder:
         self._concepts: Dict[Tuple[str, str], int] = {}
         self._preferred: Dict[Tuple[str, str], bytes] = {}
         self._concept_of, self._characters, self._variant_of = array("I"), array("I"), array("I")
-        self._cased = bytearray()
+        self._cased, self._variant_cased = bytearray(), bytearray()
         # Values and lengths of rows.
         self._text, self._text_lengths = bytearray(), array("I")
         self._ids, self._ids_lengths = array("Q"), array("I")
         self._exact, self._exact_lengths = array("Q"), array("I")
         self._variants, self._variants_lengths = array("Q"), array("I")
 
-    def add(self, term: Term, ids: Ids, orths: Optional[Ids], others: Sequence[Ids] = ()) -> None:
+    def add(
+        self, term: Term, ids: Ids, orths: Optional[Ids], others: Sequence[Ids] = (), exact_others: Sequence[Ids] = ()
+    ) -> None:
         """Add a term: its tokens as values (not 0) of the matched attribute, and of ORTH if it may match in exact case
-        only (see `TermColumns`); and its other spellings as values of the matched attribute."""
-        for other in {values.tobytes() for values in others if len(values)} - {ids.tobytes()}:
-            self._variants.frombytes(other)
-            self._variants_lengths.append(len(other) // 8)
-            self._variant_of.append(len(self._concept_of))
-        text = term.text.encode("utf-8")
+        only (see `TermColumns`); and its other spellings as values of either."""
         exact = ids[:0] if orths is None else orths
+        for cased, own, found in ((False, ids, others), (True, exact, exact_others)):
+            for other in sorted({values.tobytes() for values in found if len(values)} - {own.tobytes()}):
+                self._variants.frombytes(other)
+                self._variants_lengths.append(len(other) // 8)
+                self._variant_of.append(len(self._concept_of))
+                self._variant_cased.append(cased)
+        text = term.text.encode("utf-8")
         pair = (term.label, term.id)
         if term.id and term.name:
             self._preferred.setdefault(pair, term.name.encode("utf-8"))
@@ -217,14 +232,10 @@ class ColumnBuilder:
             characters=numpy.asarray(self._characters, dtype="uint32"),
             cased=numpy.frombuffer(self._cased, dtype="uint8"),
             variant_of=numpy.asarray(self._variant_of, dtype="uint32"),
+            variant_cased=numpy.frombuffer(self._variant_cased, dtype="uint8"),
             text=Ragged.of(numpy.frombuffer(self._text, dtype="uint8"), self._text_lengths, "uint8"),
             ids=Ragged.of(self._ids, self._ids_lengths, "uint64"),
             exact=Ragged.of(self._exact, self._exact_lengths, "uint64"),
             variants=Ragged.of(self._variants, self._variants_lengths, "uint64"),
             preferred=Ragged.of_texts([self._preferred.get(pair, b"") for pair in numbers]),
         ).unique()
-
-
-def has_inner_capital(text: str) -> bool:
-    """Return True if there is an upper-case letter after the first character, as in "AIDS" and "pH"."""
-    return any(character.isupper() for character in text[1:])

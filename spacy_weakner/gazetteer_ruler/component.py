@@ -27,7 +27,7 @@ from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import SHORTER, annotate_entities
 from .forms import FORM, Forms
 from .table import AMBIGUITY, Found, Matches, TermTable
-from .terms import Term, TermSource, iter_terms, term_row
+from .terms import ACRONYM_LENGTH, Term, TermSource, iter_terms, term_row
 from .tokenizing import PipelineReference, attr_values, raw_values, tokenize_terms
 from .trie import Ids, Index
 
@@ -85,7 +85,7 @@ class GazetteerRuler(BatchPipe):
         *,
         source: str = "gazetteer",
         attr: str = FORM,
-        acronym_length: int = 5,
+        acronym_length: int = ACRONYM_LENGTH,
         stop: Optional[List[str]] = None,
         min_length: int = 1,
         ambiguity: str = "all",

@@ -6,6 +6,7 @@ from spacy.tokens import Doc, Span
 
 from ..aggregation.policies import Candidate, resolve
 from ..corpus.entities import blocked_tokens, preset_tokens
+from ..corpus.weak import give_ids
 
 SHORTER = "shorter"
 _SOURCE, _PRESET = "terms", "preset"
@@ -15,8 +16,13 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, st
     """Write matches to `doc.ents`; where they overlap, the longest one. All other tokens become "O".
 
     With `overwrite`, existing entities are replaced; with "shorter", only those that overlap a match of at least the
-    same length; otherwise they are kept. Blocked tokens are kept unless `overwrite` is True.
+    same length; otherwise they are kept. Those that equal a match get its id if they have none. Blocked tokens are kept
+    unless `overwrite` is True.
     """
+    if overwrite is True:
+        for ent in doc.ents:
+            _forget_score(ent)
+    ids = {(span.start, span.end, span.label_): [span.kb_id_] for span in spans if span.kb_id}
     there = [] if overwrite is True else list(doc.ents)
     blocked = [] if overwrite is True else blocked_tokens(doc)
     if there or blocked:
@@ -30,6 +36,12 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, st
     if overwrite == SHORTER:
         there, found = _longest(there, found)
     doc.set_ents(sorted([*there, *found], key=lambda ent: ent.start), blocked=blocked)
+    give_ids(doc, ids)
+
+
+def _forget_score(ent: Span) -> None:
+    """Remove the score of an entity, which is stored by its bounds: a match on the same tokens would inherit it."""
+    ent._.weakner_score = None
 
 
 def _longest(there: List[Span], found: List[Span]) -> Tuple[List[Span], List[Span]]:
@@ -39,8 +51,7 @@ def _longest(there: List[Span], found: List[Span]) -> Tuple[List[Span], List[Spa
     kept = {(ent.start, ent.end, ent.label_) for ent in there} & longest
     for ent in there:
         if (ent.start, ent.end, ent.label_) not in kept:
-            # A score is stored by its bounds: a new span with another label would inherit it.
-            ent._.weakner_score = None
+            _forget_score(ent)
     return (
         [ent for ent in there if (ent.start, ent.end, ent.label_) in kept],
         [ent for ent in found if (ent.start, ent.end, ent.label_) in longest - kept],

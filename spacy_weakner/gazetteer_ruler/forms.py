@@ -47,11 +47,21 @@ def variants(text: str, lang: str, exceptions: Collection[str]) -> Iterator[str]
     if _CASED.search(plain) or any(word in exceptions for word in form.split()):
         spellings += [_lower(plain, lang), plain.upper(), plain.title()]
     for spelling in spellings:
-        if normal_form(spelling, lang) != form:
-            continue  # Python's case mapping does not support the dotless i
-        yield spelling
-        if "'" in spelling or "-" in spelling:
-            yield from map(spelling.translate, _TYPOGRAPHIC)
+        if normal_form(spelling, lang) == form:  # Python's case mapping does not support the dotless i
+            yield from exact_variants(spelling)
+
+
+def exact_variants(text: str) -> Iterator[str]:
+    """Yield the spellings of a term with plain and typographic signs."""
+    plain = _plain(text)
+    yield plain
+    if "'" in plain or "-" in plain:
+        yield from map(plain.translate, _TYPOGRAPHIC)
+
+
+def has_inner_capital(text: str) -> bool:
+    """Return True if there is an upper-case letter after the first character, as in "AIDS" and "pH"."""
+    return any(character.isupper() for character in text[1:])
 
 
 def _plain(text: str) -> str:

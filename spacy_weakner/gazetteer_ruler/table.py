@@ -61,16 +61,17 @@ class TermTable:
         selection = columns.select(settings)
         only_first = settings.ambiguity == "first"
 
-        def trie(ids: Ragged, rows: Index) -> Trie:
-            labels = columns.concept_of[rows].astype("int64")
+        def trie(values: Ragged, rows: Index, cased: bool) -> Trie:
+            """Index the values of some terms, and those of their other spellings."""
+            others = numpy.flatnonzero(numpy.isin(columns.variant_of, rows) & (columns.variant_cased == cased))
+            owners = numpy.concatenate([rows, columns.variant_of[others]])
+            in_order = numpy.argsort(owners, kind="stable")  # the order of the terms determines the first label
+            ids = values.take(rows).plus(columns.variants.take(others)).take(in_order)
+            labels = columns.concept_of[owners[in_order]].astype("int64")
             return Trie.build(ids.values, ids.offsets.astype("int64"), labels, only_first=only_first)
 
-        others = numpy.flatnonzero(numpy.isin(columns.variant_of, selection.plain))
-        every = columns.ids.take(selection.plain).plus(columns.variants.take(others))
-        owners = numpy.concatenate([selection.plain, columns.variant_of[others]])
-        in_order = numpy.argsort(owners, kind="stable")  # the order of the terms determines the first label
-        plain = trie(every.take(in_order), owners[in_order])
-        exact = trie(columns.exact.take(selection.exact), selection.exact)
+        plain = trie(columns.ids, selection.plain, cased=False)
+        exact = trie(columns.exact, selection.exact, cased=True)
         return cls(settings, columns.concepts, plain, exact, columns)
 
     @property
@@ -116,7 +117,10 @@ class TermTable:
             numbers = {name: n for n, name in enumerate(sorted({*label_names.values()}))}
             renamed = [numbers[label_names[name]] if name in label_names else -1 for name in names]
             names, labels = list(numbers), numpy.asarray(renamed, dtype="int64")[labels]
-            order = numpy.lexsort((labels, matches.ends, matches.starts, matches.sequences))
+            keys = [labels, matches.ends, matches.starts, matches.sequences]
+            if self.concepts.has_ids:  # of several labels that become one, each may have ids
+                keys.insert(0, self.columns.first_rows[matches.concepts])
+            order = numpy.lexsort(keys)
             order = order[labels[order] >= 0]
             matches, labels = Matches(*(column[order] for column in matches)), labels[order]
         rows = numpy.stack([matches.sequences, matches.starts, matches.ends, labels])
@@ -137,7 +141,7 @@ class TermTable:
         counts = numpy.bincount((numpy.cumsum(is_first) - 1)[has_id], minlength=int(is_first.sum()))
         used, places = numpy.unique(concepts[has_id], return_inverse=True)
         ids = map(list(self.concepts.ids.take(used).texts()).__getitem__, places.tolist())
-        return [list(islice(ids, n)) for n in counts.tolist()]
+        return [list(dict.fromkeys(islice(ids, n))) for n in counts.tolist()]
 
     def _find_both(self, flat: Ids) -> Hits:
         plain = self.plain.find(numpy.ascontiguousarray(flat[:, 0]))

@@ -23,9 +23,10 @@ from typing import (
 from ..corpus.records import MAX_ID_LENGTH
 from ..errors import Errors, WeaknerError
 from ..files import parse_json, read_lines
-from .forms import folded
+from .forms import folded, has_inner_capital
 
 MAX_LENGTH = 1000  # characters; a longer text is a sentence or a broken row, not a term
+ACRONYM_LENGTH = 5  # default of the component's `acronym_length`
 _GIVE_LABEL = "give 'label' (--term-label; in a sources file: term_label) for the whole list"
 # Delimiters of columns, by the suffix of the file name.
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -91,11 +92,17 @@ def read_lists(paths: Sequence[Path], label: Optional[str] = None, id_column: Op
     refused = set()
     if len(paths) > 1:
         every = (pair for path in paths for pair in _read_answered(path, label, id_column))
-        refused = {(term.label, folded(term.text)) for answer, term in every if answer is False}
+        refused = {_rejection(term) for answer, term in every if answer is False}
     for path in paths:
         for term in read_terms(path, label, id_column):
-            if not refused or (term.label, folded(term.text)) not in refused:
+            if not refused or _rejection(term) not in refused:
                 yield term
+
+
+def _rejection(term: Term) -> Tuple[str, str]:
+    """Return what a rejected term is compared by: "no" for "aids" does not reject "AIDS"."""
+    is_acronym = len(term.text) <= ACRONYM_LENGTH and has_inner_capital(term.text)
+    return term.label, term.text if is_acronym else folded(term.text)
 
 
 def _read_answered(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[Tuple[Optional[bool], Term]]:
@@ -332,16 +339,20 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
 
 
 def _jsonl_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:
+    has_ids, i = id_column is None, 0
     for i, line in _lines(path):
         try:
             row = parse_json(line)
             answer = row.get(ANSWER_KEY, True) if isinstance(row, dict) else True
+            has_ids = has_ids or (isinstance(row, dict) and (id_column in row or ANSWER_KEY in row))
             yield (i, "" if answer is None else answer, *term_fields(row, id_column))
         except json.JSONDecodeError as error:
             reason = f"not valid JSON ({error.msg}, column {error.colno}). Write one object per line."
             raise _line_error(path, i, reason) from error
         except BadTerm as error:
             raise _line_error(path, i, str(error)) from error
+    if i and not has_ids:
+        raise _line_error(path, i, f"no row up to here has the key '{id_column}'. Correct the name of the id column.")
 
 
 def _text_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:

@@ -11,8 +11,8 @@ from spacy.util import minibatch
 
 from ..corpus.tags import BoolMask
 from ..errors import Errors, WeaknerError
-from .columns import ColumnBuilder, TermColumns, has_inner_capital
-from .forms import FORM, Forms, normal_form, variants
+from .columns import ColumnBuilder, TermColumns
+from .forms import FORM, Forms, exact_variants, has_inner_capital, normal_form, variants
 from .terms import Term
 from .trie import Ids
 
@@ -62,13 +62,17 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
                 visible = _are_visible(doc, ids)
                 may_be_exact = attr != "ORTH" and (term.exact or has_inner_capital(term.text))
                 orths = exact_values(doc, attr, cased)[visible] if may_be_exact else None
-                others = []
+                others, exact_others = [], []
                 if attr in CASELESS and not term.exact:
                     spellings = {*variants(term.text, lang, exceptions)} - {term.text}
                     for other in map(nlp.make_doc, sorted(spellings)):
                         values = attr_values(other, attr, name, forms)
                         others.append(values[_are_visible(other, values)])
-                builder.add(term, ids[visible], orths, others)
+                if attr == FORM and may_be_exact:
+                    for other in map(nlp.make_doc, {*exact_variants(term.text)} - {term.text}):
+                        values = exact_values(other, attr, cased)
+                        exact_others.append(values[_are_visible(other, values)])
+                builder.add(term, ids[visible], orths, others, exact_others)
     return builder.columns()
 
 

@@ -8,12 +8,13 @@ from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Opt
 import numpy
 from numpy.typing import NDArray
 from spacy.language import Language
+from spacy.scorer import Scorer
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 from thinc.api import Model
 
-from ..corpus.alignment import reference_spans
+from ..corpus.alignment import reference_spans, span_group
 from ..corpus.entities import blocked_tokens, preset_tokens
 from ..corpus.parts import Part, merge_entities
 from ..corpus.tags import BoolMask
@@ -87,11 +88,15 @@ def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
 
     doc (Doc): The Doc.
     prediction (Prediction): The entities to write.
-    overwrite (bool): Replace existing entities; otherwise these, and blocked tokens, are kept.
+    overwrite (bool): Replace existing entities; otherwise these, and blocked tokens, are kept, and predicted entities
+        with any of their tokens are left out. (Heads read no white space, which may have annotation, too.)
     """
     ents = [] if overwrite else list(doc.ents)
     blocked = [] if overwrite else blocked_tokens(doc)
+    kept = numpy.zeros(len(doc), dtype=bool) if overwrite else preset_tokens(doc)
     for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
+        if kept[start:end].any():
+            continue
         ent = Span(doc, start, end, label=label)
         if score != ent._.weakner_score:  # an earlier run may have set one
             ent._.weakner_score = score
@@ -329,8 +334,28 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
                 set_group(doc, PREDICTED_PREFIX + self.name, candidates, list(scores))
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
-        """Score the entities if the head writes `doc.ents`."""
-        return dict(super().score(examples, **kwargs)) if self.annotate_ents else {}
+        """Score the entities if the head writes `doc.ents`, and the predicted spans against the group `spans_key` of
+        the gold, as "spans_<spans_key>_f"."""
+        examples = list(examples)
+        scores = dict(super().score(examples, **kwargs)) if self.annotate_ents else {}
+        if self.scorer is not None and self.spans_key is not None:
+            scores.update(self._score_group(examples, self.spans_key))
+        return scores
+
+    def _score_group(self, examples: List[Example], key: str) -> Dict[str, Any]:
+        # Gold may have the group of predictions, too, and predicted Docs the group of gold.
+        golds = {id(eg.reference) for eg in examples}
+        written = PREDICTED_PREFIX + self.name if self.nested or not self.annotate_ents else None
+
+        def spans_of(doc: Doc, _: str) -> Iterable[Span]:
+            group = key if id(doc) in golds else written
+            return doc.ents if group is None else span_group(doc, group)
+
+        def has_group(doc: Doc) -> bool:
+            return id(doc) not in golds or key in doc.spans
+
+        settings: Dict[str, Any] = {"getter": spans_of, "has_annotation": has_group, "allow_overlap": True}
+        return Scorer.score_spans(examples, f"spans_{key}", **settings)
 
     def preset_tokens(self, doc: Doc) -> BoolMask:
         """Find the tokens whose annotation must not change: blocked tokens and those of existing entities; no tokens if

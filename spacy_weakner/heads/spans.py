@@ -2,6 +2,7 @@
 
 import warnings
 from collections import Counter
+from itertools import islice
 from typing import Callable, Iterable, List, Optional, Tuple
 
 from spacy.tokens import Doc
@@ -11,6 +12,9 @@ from ..corpus.alignment import reference_spans
 from ..corpus.parts import Part
 from ..errors import Warnings
 from ..ty import Entity
+
+# Number of examples that are searched for spans that cannot be learned.
+_SEARCHED = 10_000
 
 
 def merge_candidates(
@@ -23,19 +27,21 @@ def merge_candidates(
 def warn_of_spans(
     name: str, get_examples: Callable[[], Iterable[Example]], key: Optional[str], max_width: Optional[int]
 ) -> None:
-    """Warn if no example has the span group to train on, and if spans are too wide to be predicted.
+    """Warn if none of the first 10,000 examples has the span group to train on, and if spans in them are too wide to be
+    predicted.
 
     name (str): Name of the component.
     get_examples (Callable[[], Iterable[Example]]): Returns a sample of the training examples.
     key (Optional[str]): The span group; None: the entities.
     max_width (Optional[int]): Maximum number of tokens of a span.
     """
-    if key is not None and not any(key in example.reference.spans for example in get_examples()):
+    found, widths = key is None, Counter[int]()
+    for example in islice(get_examples(), _SEARCHED):
+        found = found or key in example.reference.spans
+        widths.update(map(len, reference_spans(example.reference, key)))
+    if not found:
         warnings.warn(Warnings.WK902.format(name=name, key=key), stacklevel=3)
-    if max_width is None:
-        return
-    widths = Counter(len(span) for example in get_examples() for span in reference_spans(example.reference, key))
-    wide = sum(n for width, n in widths.items() if width > max_width)
+    wide = 0 if max_width is None else sum(n for width, n in widths.items() if width > max_width)
     if wide:
         total, widest = sum(widths.values()), max(widths)
         message = Warnings.WK901.format(name=name, n=wide, total=total, max_width=max_width, widest=widest)

@@ -19,6 +19,7 @@ from ..corpus.docbin import corpus_files, read_docs
 from ..corpus.entities import set_entities
 from ..corpus.gold import keep_gold, missing_tokens
 from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..files import existing
 from ..runtime.executor import Executor, MakePart
 from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
@@ -134,6 +135,9 @@ def aggregate(
     input_path = Path(input_path)
     executor = Executor(workers, ray)
     _check_method(method, policy=policy, soft=soft, unmatched=unmatched)
+    for path in (gold, fit_on):  # some methods do not use them
+        if path is not None:
+            existing(Path(path))
     check_range("min_probability", min_probability, 0.0, 1.0)
     check_range("max_docs", max_docs, 1, None)
     _check_sources(input_path if fit_on is None or method != "label_model" else Path(fit_on), sources)

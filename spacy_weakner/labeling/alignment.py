@@ -6,7 +6,7 @@ letters: characters of the text without case and white space.
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spacy.tokens import Doc
 
@@ -59,13 +59,29 @@ def row_text(row: Row) -> Optional[str]:
     raise RowError(f"{expected}, got {show(tokens if text is None else text)}")
 
 
-def read_mentions(row: Row, source: str) -> Optional[List[Mention]]:
-    """Read the mentions of a row: from "weak_ents" (with several sources, from `source`), or else from one of "ents",
-    "spans" and "entities". Return None if the list is null: the source did not label the text. An item is
+def find_weak_name(rows: Iterable[Row], source: str) -> Optional[str]:
+    """Return the name under "weak_ents" that the labels of a source have in the rows of a file: its own or, if there is
+    only one, that one. Return None if no row has "weak_ents". Raise a `RowError` if there are only several others."""
+    names: Set[str] = set()
+    is_weak = False
+    for row in rows:
+        if _WEAK in row:
+            is_weak = True
+            names.update(row[_WEAK] if isinstance(row[_WEAK], dict) else [source])
+    if source in names or not names:
+        return source if is_weak else None
+    if len(names) > 1:
+        raise RowError(f"expected labels of '{source}', got labels of {', '.join(sorted(names))}. Rename the source")
+    return names.pop()
+
+
+def read_mentions(row: Row, weak_name: Optional[str] = None) -> Optional[List[Mention]]:
+    """Read the mentions of a row: those of `weak_name` (see `find_weak_name`) or, if it is None, from one of "ents",
+    "spans" and "entities". Return None if there is no list: the source did not label the text. An item is
     `[start, end, label]`, optionally with a score; an object with "start", "end", "label" (or "type", "entity_group")
     and optionally "score"; or a phrase: an object with "text" (or "phrase", "word") and "label", or `[phrase, label]`.
     Offsets count characters of "text", or "tokens", of which the row must have exactly one."""
-    items, what = _find_list(row, source)
+    items, what = _find_list(row, weak_name)
     if items is None:
         return None
     if not isinstance(items, list):
@@ -151,15 +167,10 @@ def _occurrences(text: str, borders: Sequence[int], phrase: str) -> List[Tuple[i
     return places
 
 
-def _find_list(row: Row, source: str) -> Tuple[Any, str]:
-    if _WEAK in row:
-        items = row[_WEAK]
-        if not isinstance(items, dict):
-            return items, _WEAK
-        if source in items or len(items) == 1:
-            return items.get(source, next(iter(items.values()))), _WEAK
-        names = ", ".join(items) or "no source"
-        raise RowError(f"weak_ents: expected labels of '{source}', got labels of {names}. Rename the source")
+def _find_list(row: Row, weak_name: Optional[str]) -> Tuple[Any, str]:
+    if weak_name is not None:
+        items = row.get(_WEAK)
+        return items.get(weak_name) if isinstance(items, dict) else items, _WEAK
     given = [key for key in _LISTS if row.get(key) is not None]
     if len(given) > 1:
         raise RowError(f"labels under both '{given[0]}' and '{given[1]}'. Keep those of the source under 'weak_ents'")

@@ -23,7 +23,7 @@ from ..corpus.sentences import sentence_key
 from ..corpus.weak import get_id
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
-from .alignment import Alignment, align_mentions, read_mentions, row_text
+from .alignment import Alignment, align_mentions, find_weak_name, read_mentions, row_text
 from .labelers import Labeler
 from .report import SourceCounts
 from .sources import MAJORITY, AnswersSource, FileSource
@@ -32,6 +32,7 @@ F = TypeVar("F", bound=FileSource)
 _TABLES = """
 CREATE TABLE rows (line INTEGER PRIMARY KEY, row TEXT);
 CREATE TABLE keys (key BLOB, line INTEGER, is_first BOOLEAN);
+CREATE TABLE weak (name TEXT);
 """
 _COUNTS = "SELECT count(*), count(DISTINCT key) FROM keys WHERE is_first"
 _FIND = "SELECT line, row FROM keys JOIN rows USING (line) WHERE key = ? ORDER BY line"
@@ -52,15 +53,19 @@ class FileLabeler(Labeler[F]):
         # The database is no longer written to; this mode works on file systems without locks.
         uri = (folder / f"{key}.sqlite").resolve().as_uri()
         self._rows = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
+        (self._weak_name,) = self._rows.execute("SELECT name FROM weak").fetchone()
 
     @classmethod
     def prepare(cls, source: F, nlp: Language, folder: Path, key: str) -> None:
         path = Path(source.path)
+        with at_line(path, "weak_ents"):
+            weak_name = find_weak_name((row for _, row in read_rows(path)), source.name)
         with closing(sqlite3.connect(folder / f"{key}.sqlite")) as database, database:
             database.executescript(f"PRAGMA journal_mode = OFF; {_TABLES}")
+            database.execute("INSERT INTO weak VALUES (?)", (weak_name,))
             for line, row in read_rows(path):
                 with at_line(path, line):
-                    hashes = [_hash(row_key) for row_key in cls.row_keys(source, row)]
+                    hashes = [_hash(row_key) for row_key in cls.row_keys(source, row, weak_name)]
                 if hashes:
                     database.execute("INSERT INTO rows VALUES (?, ?)", (line, json.dumps(row)))
                     values = [(hash_, line, number == 0) for number, hash_ in enumerate(hashes)]
@@ -68,9 +73,9 @@ class FileLabeler(Labeler[F]):
             database.execute("CREATE INDEX by_key ON keys (key, line)")
 
     @classmethod
-    def row_keys(cls, source: F, row: Row) -> List[str]:
-        """Return the keys under which a row is found, or none if its labels are null. The whole row is checked."""
-        mentions = read_mentions(row, source.name)
+    def row_keys(cls, source: F, row: Row, weak_name: Optional[str]) -> List[str]:
+        """Return the keys under which a row is found, or none if it has no labels. The whole row is checked."""
+        mentions = read_mentions(row, weak_name)
         id_, text = read_identifier(row.get("id")), row_text(row)
         if id_ is None and text is None:
             raise RowError("the row has neither 'id' nor 'text' nor 'tokens', so it belongs to no document")
@@ -103,7 +108,7 @@ class FileLabeler(Labeler[F]):
 
     def _align(self, doc: Doc, line: int, row: Row) -> Alignment:
         with at_line(Path(self.source.path), line):
-            return align_mentions(doc, read_mentions(row, self.source.name) or [], self.source.misaligned)
+            return align_mentions(doc, read_mentions(row, self._weak_name) or [], self.source.misaligned)
 
     def counts(self) -> SourceCounts:
         rows, different = self._rows.execute(_COUNTS).fetchone()
@@ -137,8 +142,8 @@ class AnswersLabeler(FileLabeler[AnswersSource]):
         super().prepare(source, nlp, folder, key)
 
     @classmethod
-    def row_keys(cls, source: AnswersSource, row: Row) -> List[str]:
-        return super().row_keys(source, row) if source.asked in (None, row[ASKED]) else []
+    def row_keys(cls, source: AnswersSource, row: Row, weak_name: Optional[str]) -> List[str]:
+        return super().row_keys(source, row, weak_name) if source.asked in (None, row[ASKED]) else []
 
     def look_up(self, doc: Doc) -> Lookup:
         samples = [self._align(doc, *row) for row in self._rows_of(_text_key(sentence_key(doc.text)))]

@@ -18,7 +18,7 @@ from spacy.tokens import Doc
 from ..corpus.documents import group_documents
 from ..corpus.formats.reading import Reading, sentence_keys
 from ..corpus.language import CorpusLanguage, corpus_language
-from ..corpus.sentences import sentence_key
+from ..corpus.sentences import SHORT, SentenceSplitter, sentence_key
 from ..corpus.weak import weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
@@ -92,7 +92,8 @@ def label(
     lang, tokenizer: See `convert`. They split raw text, and the terms.
     sentences (bool): Split text without annotations into sentences.
     exclude (Sequence[Path]): Corpora in any format, such as dev and test, whose sentences are left out. Sentences are
-        equal if they differ only in case and white space.
+        equal if they differ only in case and white space. A Doc of several sentences is left out if it contains one of
+        them that has more than 3 tokens.
     only_matched (bool): Leave out Docs without a match of any source.
     shard_size (int): Lines of raw text or rows per shard.
     shard (Optional[str]): "i/n": make only every n-th shard, starting with the i-th (counted from 1). Run all parts, on
@@ -180,7 +181,7 @@ class LabelConfig:
 
     def inputs(self, nlp: Language) -> List[ShardInput]:
         """Return the inputs of the shards."""
-        reading = Reading(sentences=self.sentences)
+        reading = Reading(sentences=self.sentences, documents=True)
         return corpus_inputs(self.input_path, nlp, reading, shard_size=self.shard_size)
 
     def shards(self, nlp: Language, part: Part = WHOLE) -> Shards:
@@ -222,6 +223,7 @@ class Label(Stage[LabelCounts]):
             folder = self._opened.enter_context(scratch_folder(self.config.output_path))
             self.config.prepare(self.nlp, folder)
         self._excluded = {*json.loads((folder / _EXCLUDED).read_text(encoding="utf-8"))}
+        self._splitter = SentenceSplitter(self.nlp)
         self._labelers: List[Labeler[Any]] = []
         for key, source in self.config.keyed_sources():
             self._labelers.append(LABELERS[source.kind](source, self.nlp, folder, key))
@@ -247,9 +249,14 @@ class Label(Stage[LabelCounts]):
                     yield doc
 
     def _is_wanted(self, doc: Doc) -> bool:
-        wanted = not self._excluded or sentence_key(doc.text) not in self._excluded
-        self.stats.excluded += not wanted
-        return wanted
+        excluded = bool(self._excluded) and self._is_excluded(doc)
+        self.stats.excluded += excluded
+        return not excluded
+
+    def _is_excluded(self, doc: Doc) -> bool:
+        """Return True if an excluded corpus has a Doc's text, or one of its sentences that is not short."""
+        sentences = [sentence for sentence in self._splitter.sentences_of(doc) if len(sentence) > SHORT]
+        return not self._excluded.isdisjoint(sentence_key(part.text) for part in [doc, *sentences])
 
 
 def _batches(docs: Iterable[Doc]) -> Iterator[List[Doc]]:

@@ -60,8 +60,9 @@ class SourceReport(SourceCounts):
 
     @property
     def met_no_doc(self) -> bool:
-        """True if the file has rows, but none belongs to any Doc; always False if only a part was labeled."""
-        return self.part == WHOLE and self.rows > 0 and self.docs_without_row > 0 and not self.docs_with_row
+        """True if no row of the source's file belongs to any Doc; always False if only a part was labeled."""
+        has_file = self.kind in ("file", "answers")
+        return has_file and self.part == WHOLE and self.docs_without_row > 0 and not self.docs_with_row
 
 
 @dataclass

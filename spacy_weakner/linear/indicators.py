@@ -13,6 +13,7 @@ from thinc.types import Ints2d
 
 from ..errors import check_range
 from ..remembering import read_once
+from .sparse import ROWS
 from .word_clusters import MOST, NO_CLUSTERS, WordClusters, cluster_vectors
 from .words import BEYOND, LETTERS, LOWER, UNCASED, UPPER, Hashes, WordFeatures, mix
 
@@ -27,7 +28,7 @@ CONTEXT_CLUSTERS = 1
 _CASED = ("orth", "shape", "collapsed", "flags")
 
 
-ROWS, _KEYS, _IDS = "indicator_rows", "cluster_keys", "cluster_ids"
+_KEYS, _IDS = "cluster_keys", "cluster_ids"
 
 
 def build_indicator_features(

@@ -71,7 +71,8 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         model needs a layer for them (its `n_types`).
     nested (bool): Write all spans (that overlap no existing entity of the Doc), including overlapping ones, to the span
         group `pred:<name>`, with their probabilities in `attrs["scores"]`.
-    spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`.
+    spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`. The
+        score of this group is `spans_<spans_key>_f`: give it as weight in `[training.score_weights]`.
     head_learn_rate (float): Factor on the learning rate of the layers that score boundaries.
     overwrite (bool): Whether to replace existing entities in `doc.ents`.
     annotate_ents (bool): Write `doc.ents`. If False, predictions are written only to the span group `pred:<name>`, with
@@ -188,9 +189,10 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         if missing or not self.cfg["queries"]:
             raise self._no_question(missing or ["?"])
         super().initialize(get_examples, nlp=nlp, labels=list(labels or self.labels))
-        unasked = {label for eg in get_examples() for label in self.example_labels(eg)} - {*self.labels}
-        if unasked and labels is None:  # given labels are intended; others then raise an error in training
-            raise self._no_question(sorted(unasked))
+        if labels is None:  # given labels are intended; others then raise an error in training
+            unasked = {label for eg in get_examples() for label in self.example_labels(eg)} - {*self.labels}
+            if unasked:
+                raise self._no_question(sorted(unasked))
         warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
     def _no_question(self, labels: Sequence[str]) -> WeaknerError:

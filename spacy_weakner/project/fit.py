@@ -123,31 +123,35 @@ def fit(
     if size == LINEAR_STATIC:
         existing(folders.pieces, "or create it with 'spacy weakner encoder distill'")
     output = Path(output)
-    (output / SELECTION).unlink(missing_ok=True)
 
     # Find what the project has.
     prepared = read_preparation(folders)
     analysis = read_analysis(folders) if prepared.gold else None
     language = corpus_language(folders.annotated if has_docs(folders.annotated) else folders.text)
-    lists = make_lists(term_sources(terms, sources), output / "lists", language)
-    facts = find_facts(folders, prepared, analysis, len(lists), size)
+    declared = term_sources(terms, sources)
+    facts = find_facts(folders, prepared, analysis, len(declared), size)
     gold = folders.gold_labeled if has_docs(folders.gold_labeled) else folders.gold
     collected: Dict[Key, Collected] = {}
     if facts.gold and facts.weak:
-        collected = find_collected(gold, folders.weak, [term_list.source for term_list in lists])
+        collected = find_collected(gold, folders.weak, [source.name for source in declared])
     if collected:
         facts = facts.model_copy(update={"collected": True})
-        gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
 
     # Decide what is trained, and how.
     rules = choose_candidates(facts)
-    config = existing(Path(configs) / config_name(WITH_LISTS if facts.gold else weak_recipe(size), size))
+    config = Path(configs) / config_name(WITH_LISTS if facts.gold else weak_recipe(size), size)
     settings, notes = choose_settings(facts, words_per_update(config, {}), minutes)
     notes = [*prepared.notes, *notes, *(hidden_note(key, found) for key, found in collected.items())]
     for note in (*notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
         say(note)
     if not any(rule.trained for rule in rules):
         raise WeaknerError(Errors.WK680.format(where=f" in {folders.folder}"))
+
+    # Train, compare, select. This replaces pipelines of an earlier selection.
+    (output / SELECTION).unlink(missing_ok=True)
+    lists = make_lists(declared, output / "lists", language)
+    if collected:
+        gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
     context = TrainingContext(
         folders,
         output,
@@ -164,8 +168,6 @@ def fit(
         CaseCopies(lower_case, upper_case, [] if collected else [term_list.pipeline for term_list in lists]),
         vectors=folders.vectors if facts.text and has_vectors(folders.vectors) else None,
     )
-
-    # Train, compare, select.
     learns_weak = any(rule.name == WEAK_ALONE and rule.trained for rule in rules)
     if facts.gold:
         result = _with_gold(context, gold, facts, lists, learns_weak, prefer)

@@ -8,7 +8,6 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, 
 
 from ..abbreviations.definitions import find_definitions
 from ..configs import make_config, render_config
-from ..configs.languages import language_tokenizer
 from ..corpus.answers import holds_answers
 from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import Reading, read_corpus
@@ -18,7 +17,7 @@ from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing, write_text
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import CorpusSource, Source, read_sources
-from ..pipelines import blank_pipeline
+from ..pipelines import blank_pipeline, tokenizer_name
 from .context import ALONE, WITH_LISTS, config_name, weak_recipe
 from .layout import IMPORTABLE, render
 from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
@@ -139,7 +138,7 @@ def init_project(
         "method": _method(len(declared), "gold" in files and is_scored),
         "columns": "" if columns == COLUMNS else " ".join(map(str, columns)),
         "lang": lang,
-        "tokenizer": tokenizer or language_tokenizer(lang)["@tokenizers"],
+        "tokenizer": tokenizer_name(lang, tokenizer),
         "size": size,
         "transformer": transformer,
         "linear": size in LINEARS,

@@ -5,7 +5,6 @@ import shlex
 import shutil
 import subprocess
 import tempfile
-from keyword import iskeyword
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
@@ -19,6 +18,7 @@ from ..about import __title__, __version__
 from ..errors import Errors, WeaknerError
 from ..evaluation.compare import CandidateScores
 from ..files import atomic_path, existing, write_text
+from ..own_code import own_code
 from ..pipelines import add_sentences, load_pipeline
 from ..runtime.lock import holding
 from .layout import IMPORTABLE, render
@@ -57,7 +57,7 @@ def package(
     RETURNS (Package): The package.
     RAISES (WeaknerError): If the name or version is invalid, the pipeline is missing, or the wheel cannot be built.
     """
-    if not name.isidentifier() or not name.isascii() or iskeyword(name):
+    if not name.isidentifier() or not name.isascii():
         raise WeaknerError(Errors.WK005.format(setting="name", value=repr(name), expected=IMPORTABLE))
     try:
         version = str(Version(version))
@@ -90,8 +90,11 @@ def package(
         write_text(model / "README.md", render("package.md.jinja", values))
         built = Path(scratch) / "built"
         built.mkdir()
+        code = own_code()
+        # Copied, since the package imports it by its name, which need not be a name in Python.
+        own = [] if code is None else [Path(shutil.copy(code, Path(scratch) / "own_code.py"))]
         with unlisted_names():
-            spacy_package(model, built, create_sdist=False, create_wheel=False, force=True, silent=True)
+            spacy_package(model, built, code_paths=own, create_sdist=False, create_wheel=False, force=True, silent=True)
         folder = f"{full}-{version}"
         wheel = _build_wheel(built / folder)
         # Copy only the finished package, so that an interrupted run leaves no incomplete one.

@@ -10,10 +10,11 @@ from spacy.vocab import Vocab
 from ..conversion.convert import convert
 from ..corpus.conll import COLUMNS
 from ..corpus.docbin import corpus_files, read_docs, receipt_path, write_docs
-from ..corpus.formats.reading import has_span_groups
+from ..corpus.formats.reading import has_span_groups, input_files
 from ..corpus.gold import missing_tokens
+from ..corpus.jsonl import MISALIGNED
 from ..corpus.language import corpus_language, record_language
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_choice
 from ..files import check_output, existing, parse_json, reading_made, write_text
 from ..runtime.lock import holding
 from ..scores import Strict
@@ -78,12 +79,16 @@ def prepare(
     corpora = Corpora(Path(output))
     inputs = [Path(path) for path in (gold, text, dev, test) if path is not None]
     language = corpus_language(inputs[0], lang, tokenizer)
-    options: Dict[str, Any] = {**language._asdict(), "columns": columns, "overwrite": True, "progress": progress}
-    check_output(inputs, [corpora.gold, corpora.dev, corpora.test, corpora.text, corpora.splits])
+    options: Dict[str, Any] = {**language._asdict(), "columns": columns, "documents": True}
+    options.update(overwrite=True, progress=progress)
+    whole = corpora.folder / "gold-whole.spacy"
+    check_output(inputs, [*_outputs(corpora), corpora.text, whole])
+    check_choice("misaligned", misaligned, MISALIGNED)
+    for given_path in inputs:
+        input_files(given_path)  # raises an error if there are none
     _forget(corpora, text is None)
     counts: Dict[str, int] = {}
     notes: List[str] = []
-    whole = corpora.folder / "gold-whole.spacy"
     given = (
         ("dev", dev, corpora.dev),
         ("test", test, corpora.test),
@@ -134,14 +139,18 @@ def prepare(
 
 def _forget(corpora: Corpora, no_text: bool) -> None:
     """Remove the corpora of an earlier run, and the files that were made from them."""
-    corpora.splits.unlink(missing_ok=True)
-    for path in (corpora.gold, corpora.dev, corpora.test, corpora.gold_labeled, corpora.labels):
+    for path in _outputs(corpora):
         path.unlink(missing_ok=True)
-    receipt_path(corpora.gold_labeled).unlink(missing_ok=True)
     # Only the corpora: a folder of this name may contain other files.
     if no_text and has_docs(corpora.text):
         for path in corpus_files(corpora.text):
             path.unlink()
+
+
+def _outputs(corpora: Corpora) -> List[Path]:
+    """Return the files that `_forget` removes."""
+    annotated = [corpora.gold, corpora.dev, corpora.test]
+    return [corpora.splits, *annotated, corpora.gold_labeled, receipt_path(corpora.gold_labeled), corpora.labels]
 
 
 def read_preparation(corpora: Corpora) -> Preparation:

@@ -143,7 +143,8 @@ def recommend(
             "A Transformer's subword vectors in the linear CRF (--transformer NAME, size linear-static): the F1 of the "
             "combination was 1.3 points higher on average over five data sets, at a little more than twice the time. "
             "Or the whole Transformer as encoder (--size transformer): F1 was 6 and 8 points higher on two data sets, "
-            "with MiniLM at about eight times the time."
+            "with MiniLM at about eight times the time. For either, run 'spacy weakner init project' again, in a new "
+            "folder."
         )
         found.append((min(TRANSFORMER_GAIN, TRANSFORMER_SHARE * (100.0 - ahead)) - behind, text))
     return [text for _, text in sorted(found, key=lambda item: -item[0])]

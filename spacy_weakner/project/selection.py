@@ -20,7 +20,7 @@ class TrainedCandidate(Strict):
     """A candidate with a pipeline; it has no scores if candidates were not compared."""
 
     name: str
-    path: str
+    path: str  # in the file: relative to its folder
     why: str
     scores: Optional[CandidateScores] = None  # on dev or in cross-validation
 
@@ -61,15 +61,22 @@ class Selection(Strict):
         return dict(sorted(scores.items(), key=lambda item: (item[0] != self.best, -item[1].f1)))
 
     def save(self, path: Path) -> None:
-        """Write the selection as JSON."""
-        write_text(path, json.dumps(self.model_dump(), indent=2, ensure_ascii=False) + "\n")
+        """Write the selection as JSON. Paths below the folder of the file are relative to it."""
+        folder, data = path.parent.resolve(), self.model_dump()
+        for candidate in data["candidates"]:
+            target = Path(candidate["path"]).resolve()
+            is_below = folder in target.parents
+            candidate["path"] = target.relative_to(folder).as_posix() if is_below else str(target)
+        write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> "Selection":
         """Read a selection that `save` has written."""
         path = existing(Path(path), "or create it with 'spacy weakner fit'")
         with reading_made(path, "fit"):
-            return cls.model_validate(parse_json(path.read_bytes()))
+            found = cls.model_validate(parse_json(path.read_bytes()))
+        placed = [other.model_copy(update={"path": str(path.parent / other.path)}) for other in found.candidates]
+        return found.model_copy(update={"candidates": placed})
 
     def headline(self) -> str:
         """Return one or two sentences that name the best candidate."""
@@ -87,8 +94,9 @@ class Selection(Strict):
         found = []
         if self.selected.scores is None:
             found += [f"'{other.name}': {other.path}." for other in self.candidates if other.name != self.best]
-        elif self.best == COMBINED and len(self.candidates) > 1:
-            found.append(f"'{COMBINED}' decides between the entities of lists and heads.")
+        elif self.best == COMBINED and len(self.candidates) > (1 if self.facts.lists else 2):
+            parts = "lists and heads" if self.facts.lists else "heads"
+            found.append(f"'{COMBINED}' decides between the entities of {parts}.")
         if self.facts.f1 is not None and self.facts.sources > 1:
             found.append(
                 f"The weak labels of all {self.facts.sources} sources together have F1 {self.facts.f1:.1f} on the "

@@ -4,7 +4,8 @@ from typing import Dict, List, NamedTuple, Sequence
 
 from spacy.tokens import Doc
 
-from ..runs.groups import count_documents, group_docs, without_copies
+from ..corpus.documents import count_documents
+from ..runs.groups import group_docs, without_copies
 
 # Fewer sentences are more useful as training data, so candidates are compared by cross-validation of the gold.
 MIN_TO_SPLIT = 2000

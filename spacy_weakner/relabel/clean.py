@@ -25,6 +25,7 @@ from ..scratch import scratch_folder
 from ..ty import Entity
 from .confident_learning import (
     OUTSIDE,
+    UNKNOWN,
     Columns,
     Finding,
     Rows,
@@ -186,7 +187,10 @@ class Clean(Stage[CleanReport]):
             yield doc
 
     def _given(self, doc: Doc) -> Columns:
-        return given_labels(len(doc), weak.doc_entities(doc), _outside(doc), self.models.labels)
+        given = given_labels(len(doc), weak.doc_entities(doc), _outside(doc), self.models.labels)
+        # White space is "O" to all models, even inside an entity. (`self.vocab` has no flags such as IS_SPACE.)
+        given[[token.i for token in doc if token.text.isspace()]] = UNKNOWN
+        return given
 
     def _count(self, labels: Dict[str, LabelCounts], rows: Rows, given: Columns) -> None:
         confidence = self_confidence(rows, given)
@@ -252,7 +256,7 @@ class _Predictions:
 
 def make_missing(doc: Doc, found: List[Finding]) -> None:
     """Make suspect tokens missing in entities, tags and soft labels, and keep their labels in the span group
-    "suspect"."""
+    "suspect". Suspect entities are removed from "matched", so that `complete` does not restore them."""
     weak.remove_group(doc, weak.SUSPECT_GROUP)
     if not found:
         return
@@ -261,6 +265,9 @@ def make_missing(doc: Doc, found: List[Finding]) -> None:
     group.attrs["instead"] = [finding.instead for finding in found]
     group.attrs["instead_scores"] = [finding.instead_probability for finding in found]
     doc.set_ents([], missing=spans, default="unmodified")
+    if weak.MATCHED_GROUP in doc.spans:
+        kept = {*weak.group_entities(doc, weak.MATCHED_GROUP)} - {finding[:3] for finding in found}
+        weak.keep_entities(doc, weak.MATCHED_GROUP, kept)
     tokens = [i for finding in found for i in range(finding.start, finding.end)]
     tags, soft = weak.get_tags(doc), weak.get_soft_labels(doc)
     if tags is not None:

@@ -156,7 +156,7 @@ class Complete(Stage[CompleteReport]):
     ) -> None:
         if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
             raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
-        given = _weak_entities(doc)
+        given, ids = _weak_entities(doc), {**weak.doc_ids(doc), **weak.group_ids(doc, weak.MATCHED_GROUP)}
         rule = self.settings["rule"]
         kept = given if rule != ALL else []
         labeled: IntTags = scheme.encode(kept, numpy.zeros(len(doc), dtype=bool))
@@ -165,9 +165,11 @@ class Complete(Stage[CompleteReport]):
         broken = is_broken(tags, scheme)
         self.stats.broken += broken
         entities = scheme.decode(tags.tolist())
-        weak.set_group(doc, weak.MATCHED_GROUP, given)
+        weak.remove_group(doc, weak.SUSPECT_GROUP)
+        weak.set_group(doc, weak.MATCHED_GROUP, given, ids=ids)
         weak.set_group(doc, weak.PREDICTED_PREFIX + self.predictor.name, scheme.decode(predicted.tolist()))
         set_entities(doc, trim_whitespace(doc, entities), [True] * len(doc))
+        weak.give_ids(doc, ids)
         weak.add_ids(doc)
         weak.set_weak(doc)
         weak.set_tags(doc, [scheme.tags[tag] for tag in tags] if broken and self.settings["broken"] == "keep" else None)

@@ -104,7 +104,7 @@ def find_outside(
     for start, end, label in entities:
         beside = [found[i] for i in (start - 1, end) if i in found and found[i].instead == label]
         if beside:
-            confidence = float(suspicion.given[start:end].min())
+            confidence = float(numpy.nanmin(suspicion.given[start:end]))  # NaN: white space
             result.append(Finding(start, end, label, confidence, label, beside[0].instead_probability))
     return result
 

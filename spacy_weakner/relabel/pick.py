@@ -104,7 +104,7 @@ class Pick(Stage[PickReport]):
                 yield doc
 
     def _write(self, doc: Doc, picked: List[Entity]) -> None:
-        given = weak.doc_entities(doc)
+        given, ids = weak.doc_entities(doc), weak.doc_ids(doc)
         entities = sorted(picked)
         if self.union:
             both = [*given, *picked]
@@ -112,8 +112,10 @@ class Pick(Stage[PickReport]):
             ranks = [1.0] * len(given) + [0.0] * len(picked)
             entities = [both[i] for i in without_overlaps([(start, end) for start, end, _ in both], ranks, len(doc))]
         if weak.MATCHED_GROUP not in doc.spans:
-            weak.set_group(doc, weak.MATCHED_GROUP, given)
+            weak.set_group(doc, weak.MATCHED_GROUP, given, ids=ids)
+        weak.remove_group(doc, weak.SUSPECT_GROUP)
         set_entities(doc, entities, [True] * len(doc))
+        weak.give_ids(doc, ids)
         weak.add_ids(doc)
         weak.set_weak(doc)
         # These belong to the former labels.

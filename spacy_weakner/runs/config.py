@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
+from spacy.language import DEFAULT_CONFIG
 from spacy.util import load_config
 from thinc.api import Config
 
@@ -12,6 +13,7 @@ from ..corpus.docbin import stream_docs
 from ..errors import Errors, WeaknerError
 from ..files import existing
 
+CORPORA = ("paths.train", "paths.dev")
 _UPDATES, _EVALUATION, _EPOCHS = "training.max_steps", "training.eval_frequency", "training.max_epochs"
 
 
@@ -22,9 +24,9 @@ def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
 
 
 def resolved_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return the values with variables resolved; `paths.train` and `paths.dev` are placeholders unless given."""
+    """Return the values with variables resolved; `paths.train` and `paths.dev` are placeholders unless set."""
     known = flat_config(config, overrides)
-    unset: Dict[str, Any] = {key: f"<{key}>" for key in ("paths.train", "paths.dev") if key in known}
+    unset: Dict[str, Any] = {key: f"<{key}>" for key in CORPORA if key in known and not known[key]}
     return _read(config, {**unset, **overrides}, interpolate=True)
 
 
@@ -53,10 +55,32 @@ def _flat(config: Config) -> Dict[str, Any]:
 
 def train_corpus(config: Path, overrides: Mapping[str, Any]) -> Path:
     """Return the corpus `paths.train` of a config."""
-    value = flat_config(config, overrides).get("paths.train")
-    if not value:
+    path = corpus_path(config, overrides, "paths.train")
+    if path is None:
         raise WeaknerError(Errors.WK364.format(config=config, reason="no corpus to train on. Give --paths.train"))
-    return existing(Path(value), "paths.train")
+    return existing(path, "paths.train")
+
+
+def corpus_path(config: Path, overrides: Mapping[str, Any], key: str) -> Optional[Path]:
+    """Return one of the `CORPORA` of a config, with variables resolved; None if it is not set."""
+    is_set = flat_config(config, overrides).get(key)
+    return Path(resolved_config(config, overrides)[key]) if is_set else None
+
+
+def check_overrides(config: Path, overrides: Mapping[str, Any]) -> None:
+    """Refuse overrides of settings in [training] and [system] that do not exist, which spaCy ignores."""
+    known = flat_config(config, {})
+    for key in overrides:
+        section, _, name = key.partition(".")
+        if section in ("training", "system") and "." not in name and name not in DEFAULT_CONFIG[section]:
+            check_setting(config, known, key)
+
+
+def check_setting(config: Path, known: Mapping[str, Any], key: str) -> None:
+    """Refuse a setting that is not among the `known` values of a config."""
+    if key not in known:
+        reason = f"no setting '{key}'. Correct its name, or add it to the config"
+        raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
 
 
 def config_differences(
@@ -86,6 +110,9 @@ def words_per_update(config: Path, overrides: Mapping[str, Any]) -> float:
     values = flat_config(config, overrides)
     size = values.get("training.batcher.size")
     kind = str(values.get("training.batcher.@batchers", ""))
+    if "training.batcher.size.@schedules" in values:
+        reason = "a schedule of batch sizes. Set one number: --training.batcher.size 1000"
+        raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
     if not isinstance(size, (int, float)) or size <= 0 or not ("by_words" in kind or "by_padded" in kind):
         reason = (
             f"batches ([training.batcher], {kind or 'none'}) that are not counted in words, so the size of an update "

@@ -6,13 +6,11 @@ from typing import Dict, List, NamedTuple, Sequence
 from spacy.tokens import Doc
 
 from ..corpus.docbin import write_docs
-from ..corpus.documents import document_of
-from ..corpus.sentences import sentence_key
-from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUSPECT_GROUP, WEAK_PREFIX, get_id
+from ..corpus.documents import group_keys
+from ..corpus.sentences import SHORT, sentence_key
+from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUSPECT_GROUP, WEAK_PREFIX
 from ..runtime.hashes import hash_text
 
-# Maximum length in tokens of a sentence ("METHODS :") that may occur in two documents by chance.
-SHORT = 3
 _NO_LABELS = (WEAK_PREFIX, PREDICTED_PREFIX)
 
 
@@ -30,22 +28,12 @@ class FoldFiles(NamedTuple):
     rest: Path
 
 
-def count_documents(docs: Sequence[Doc]) -> int:
-    """Return the number of documents; 0 if the identifiers do not show it."""
-    named = [name for name in (document_of(get_id(doc)) for doc in docs) if name is not None]
-    known = len(set(named))
-    # Identifiers group better than texts only if some document has several sentences.
-    return known if known < len(named) else 0
-
-
 def group_docs(docs: Sequence[Doc], seed: str, *, least: int = 1) -> List[List[Doc]]:
     """Group sentences: by document if identifiers name at least `least` documents, else by text. The order of the
     groups depends on the seed, identifiers and texts, but not on the order of `docs`."""
-    by_document = count_documents(docs) >= max(1, least)
+    docs = sorted(docs, key=lambda doc: doc.text)
     groups: Dict[str, List[Doc]] = {}
-    for doc in sorted(docs, key=lambda doc: doc.text):
-        document = document_of(get_id(doc)) if by_document else None
-        key = f"text {sentence_key(doc.text)}" if document is None else f"document {document}"
+    for doc, key in zip(docs, group_keys(docs, least), strict=True):
         groups.setdefault(hash_text(f"{seed} {key}"), []).append(doc)
     return [groups[key] for key in sorted(groups)]
 

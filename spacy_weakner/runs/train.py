@@ -14,7 +14,7 @@ from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output, existing, parse_json, reading_made, write_text
 from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
-from .config import check_passes, flat_config, resolved_config, train_corpus, updates_of
+from .config import CORPORA, check_passes, check_setting, flat_config, resolved_config, train_corpus, updates_of
 from .groups import ONE_LEARNABLE, learnable, split_folds, write_folds
 from .training import BEST, LAST, Trained, Training, check_trainings, train_all
 
@@ -110,10 +110,10 @@ def train_folds(
     processes, gpu_id, ray, progress: See `train_all`.
     RETURNS (List[Fold]): The folds.
     RAISES (WeaknerError): If there are fewer sentences than folds, only one of them has labels, the config trains on
-        other files, or a training fails.
+        other files, dev is the gold, or a training fails.
     """
     gold, output = Path(gold), Path(output)
-    _check_held_out(config, gold, overrides or {})
+    _check_held_out(config, gold, dev, overrides or {})
     check_range("folds", folds, 2, None)
     check_trainings(processes, ray)
     check_output([gold, *([] if dev is None else [Path(dev)])], [output])
@@ -161,15 +161,18 @@ def read_folds(folder: Path) -> List[Tuple[str, Path]]:
     return [(model, corpus) for model, corpus, _ in folds]
 
 
-def _check_held_out(config: Path, gold: Path, overrides: Mapping[str, Any]) -> None:
+def _check_held_out(config: Path, gold: Path, dev: Optional[Path], overrides: Mapping[str, Any]) -> None:
     """Check that trainings read the gold only as `paths.train`: gold read in another way is not held out."""
     values = flat_config(config, overrides)
     reads = any(isinstance(value, str) and "${paths.train}" in value for value in values.values())
     # Both are set for each fold.
-    replaced = {"paths.train", "paths.dev"} - {*overrides}
-    others = {key: value for key, value in resolved_config(config, overrides).items() if key not in replaced}
+    replaced = {key: f"<{key}>" for key in CORPORA if key in values and key not in overrides}
+    others = resolved_config(config, {**replaced, **overrides})
     if not reads or "paths.train" in overrides or any(_reads(*item, gold.resolve()) for item in others.items()):
         reason = "another training corpus than '${paths.train}', so no fold can be held out. Train on paths.train only"
+        raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
+    if dev is not None and _reads("dev.path", dev, gold.resolve()):
+        reason = "the gold as paths.dev, so held-out folds would choose checkpoints. Leave it out, or give other gold"
         raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
 
 
@@ -287,9 +290,7 @@ def train_grid(
         raise WeaknerError(Errors.WK300.format(path=output / BEST))
     known = flat_config(config, {})
     for key in grid:
-        if key not in known:
-            reason = f"no setting '{key}'. Correct its name, or add it to the config"
-            raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
+        check_setting(config, known, key)
     points: List[Dict[str, Any]] = []
     for values in itertools.product(*grid.values()):
         point = dict(zip(grid, values, strict=True))

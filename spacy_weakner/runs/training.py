@@ -18,7 +18,7 @@ from spacy.util import load_config
 
 from ..code_version import code_version
 from ..errors import Errors, WeaknerError, check_range, require
-from ..files import existing, parse_json
+from ..files import parse_json
 from ..progress import Progress
 from ..runtime.cluster import connected
 from ..runtime.hashes import hash_path, hash_settings
@@ -26,7 +26,7 @@ from ..runtime.lock import locked
 from ..runtime.pool import Pool, processes
 from ..runtime.receipts import Receipt
 from ..scratch import DISK_ERRORS, disk_error, scratch_folder, wanted
-from .config import flat_config, resolved_config
+from .config import check_overrides, flat_config, resolved_config
 
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
@@ -78,7 +78,7 @@ def train_all(
     """
     check_trainings(processes, ray)
     for training in trainings:
-        existing(Path(training.config))
+        check_overrides(training.config, training.overrides)
     # Normalized as other processes read them, so that a training finished here counts as finished there.
     trainings = [t._replace(overrides=json.loads(json.dumps(dict(t.overrides), default=str))) for t in trainings]
     with ExitStack() as stack:

@@ -14,6 +14,7 @@ from ..corpus.counts import RowCounts
 from ..corpus.docbin import SUFFIX
 from ..corpus.formats import brat
 from ..corpus.formats.reading import FileReader, Reading, by_lines, input_files, read_corpus
+from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from .hashes import hash_path, hash_text
 from .inputs import ShardInput, spacy_inputs
@@ -23,11 +24,19 @@ _NAME = "part-{:05d}" + SUFFIX
 
 
 def corpus_inputs(path: Path, nlp: Language, reading: Reading, *, shard_size: int = SHARD_SIZE) -> List[ShardInput]:
-    """Return the inputs of the shards of a corpus, in order. If there are `.spacy` files, each is one shard, and other
-    files are ignored. Raw text and rows are cut into blocks of `shard_size` lines. A corpus with any other format is
-    one shard, since many of these formats have to be read as a whole."""
+    """Return the inputs of the shards of a corpus, in order. Each `.spacy` file is one shard. Raw text and rows are
+    cut into blocks of `shard_size` lines. A corpus with any other format is one shard, since many of these formats have
+    to be read as a whole.
+
+    RAISES (WeaknerError): For a folder that contains `.spacy` files and others.
+    """
     files = input_files(path)
-    if any(file_.suffix == SUFFIX for file_, _ in files):
+    others = [file_ for file_, _ in files if file_.suffix != SUFFIX]
+    if len(others) < len(files):
+        if others:
+            reason = f"it contains .spacy files and files of other formats, such as {others[0]}"
+            cure = "Convert these to .spacy, or move them to another folder"
+            raise WeaknerError(Errors.WK206.format(path=path, reason=reason, cure=cure))
         return spacy_inputs(path)
     if not all(by_lines(file_, format_) for file_, format_ in files):
         return [WholeCorpus(_NAME.format(0), path, nlp, reading)]

@@ -42,11 +42,15 @@ class Predictor:
             raise WeaknerError(message)
         self.name, self.pipe = found
 
-    def bare(self, docs: List[Doc]) -> List[Doc]:
-        """Return copies of Docs with only what the component may see: words, the spans of the sources that it reads,
-        and the output of the preceding components (it may listen to one of them)."""
+    def copies(self, docs: List[Doc]) -> List[Doc]:
+        """Return copies of Docs with only words and the spans of the sources that the component reads."""
         groups = [weak_group(source) for source in getattr(self.pipe, "sources_read", ())]
-        return run_before(self.nlp, self.name, [copy_with_groups(doc, groups, self.nlp.vocab) for doc in docs])
+        return [copy_with_groups(doc, groups, self.nlp.vocab) for doc in docs]
+
+    def bare(self, docs: List[Doc]) -> List[Doc]:
+        """Return `copies` with the output of the preceding components (it may listen to one of them): all that the
+        component may see."""
+        return run_before(self.nlp, self.name, self.copies(docs))
 
 
 class TagPredictor(Predictor):

@@ -169,7 +169,9 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
     def decode(self, docs: List[Doc], outputs: List[Row]) -> List[Row]:
         """Return probabilities of the categories, shape (n_categories,) for each Doc."""
         scores = numpy.stack(outputs)
-        return list(numpy.exp(log_softmax(scores)) if self.exclusive_classes else sigmoid(scores))
+        rows = numpy.exp(log_softmax(scores)) if self.exclusive_classes else sigmoid(scores)
+        rows[[doc.text.isspace() for doc in docs]] = 0.0  # with a shared encoder, Docs have white space
+        return list(rows)
 
     def merge(self, doc: Doc, parts: List[Part], predictions: List[Row]) -> Row:
         return predictions[0] if predictions else self.nothing

@@ -50,8 +50,8 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         the length; in longer ones, the width at which there are a million spans, but at least 10.
     nested (bool): Write all spans that are entities (and overlap no existing entity of the Doc), including overlapping
         ones, to the span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
-    spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`.
-        (To select a checkpoint by the group as well, use a scorer for it, such as `spacy.spancat_scorer.v1`.)
+    spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`. The
+        score of this group is `spans_<spans_key>_f`: give it as weight in `[training.score_weights]`.
     incorrect_spans_key (Optional[str]): Span group of the training examples with spans that are known to be wrong: they
         do not have their label or, if they have no label, are not entities. (As in spaCy's `ner`.)
     head_learn_rate (float): Factor on the learning rate of the scorer.

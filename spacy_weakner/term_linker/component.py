@@ -89,6 +89,7 @@ class TermLinker(BatchPipe):
         *,
         nlp: Optional[Language] = None,
         terms: Optional[TermSource] = None,
+        label: Optional[str] = None,
     ) -> None:
         """Read the terms, replacing earlier ones, and fit the threshold if it is None.
 
@@ -96,6 +97,7 @@ class TermLinker(BatchPipe):
         nlp (Optional[Language]): The pipeline; its language determines how case is ignored.
         terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or terms in a form that
             the `gazetteer_ruler` accepts. Terms without an id are ignored.
+        label (Optional[str]): Label of terms that have none.
         RAISES (WeaknerError): If no term has an id.
         """
         if nlp is not None:
@@ -104,7 +106,7 @@ class TermLinker(BatchPipe):
             rows: Dict[str, List[Tuple[str, str]]] = {}
             given: Dict[str, str] = {}
             first: Dict[str, str] = {}
-            for term in iter_terms(terms, self.name):
+            for term in iter_terms(terms, self.name, label):
                 if term.id:
                     rows.setdefault(term.label, []).append((term.text, term.id))
                     first.setdefault(term.id, term.text)

@@ -1,7 +1,7 @@
 """A clock for components that change with the progress of training.
 
-spaCy does not pass the length of training or the corpus to components; this callback does. If a corpus is streamed
-(`max_epochs = -1`), spaCy does not count epochs, so the length has to be given in steps.
+spaCy does not pass the length of training or the corpus to components; this callback does. A stream without end
+(`max_epochs = -1`) has only one epoch, so the length has to be given in steps.
 """
 
 import warnings
@@ -38,8 +38,8 @@ class TrainingClock:
         if (total_steps or 0) < 0 or (total_epochs or 0) < 0 or bool(total_steps) == bool(total_epochs):
             raise ValueError(
                 "The training clock needs exactly one of 'total_steps' and 'total_epochs'. Got "
-                f"total_steps={total_steps}, total_epochs={total_epochs}. (If a corpus is streamed, with max_epochs "
-                "= -1, spaCy does not count epochs: use total_steps.)"
+                f"total_steps={total_steps}, total_epochs={total_epochs}. (If the corpus is a stream without end, "
+                "use total_steps.)"
             )
         check_range("interval", interval, 0, None)
         if interval and corpus is None:

@@ -46,11 +46,11 @@ class LBFGS:
     over all weights w of a component, including its encoder, where w_0 are the initial weights, by L-BFGS with a line
     search for the strong Wolfe conditions (Nocedal and Wright 2006). It is deterministic: there is no dropout (an
     encoder in PyTorch with its own dropout uses the same mask in every evaluation), and losses that sample negatives
-    sample the same ones (except with a weighted sampler, whose choice depends on the weights).
+    sample the same ones.
 
     No further training is needed: `training.max_steps = 1` with a learning rate of 0 evaluates and saves.
 
-    corpus (Reader): The sentences; kept in memory with their features, about 100 bytes per token.
+    corpus (Reader): The sentences; kept in memory with their features, about 700 bytes per token.
     l2 (float): L2 penalty of the distance from the initial weights.
     max_iterations (int): Maximum number of iterations.
     tolerance (float): Stop if ten iterations reduce the sum by at most this share of it.
@@ -83,7 +83,10 @@ class LBFGS:
         """Train the component."""
         name, pipe = _find_head(nlp, self.component)
         if pipe.needs_clock:
-            raise WeaknerError(Errors.WK004.format(name=name))
+            raise WeaknerError(
+                f"spacy_weakner.LBFGS.v1 cannot train '{name}': what it learns changes with the progress of training "
+                "(weighted sampler, teacher). Turn these settings off, or remove LBFGS from [initialize.after_init]."
+            )
         examples = self._read(nlp, name, pipe)
         groups = group_by_length([len(eg.predicted) for eg in examples], PADDED_TOKENS)
         batches = [pipe.read_batch([examples[i] for i in group]) for group in groups]

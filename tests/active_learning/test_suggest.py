@@ -18,6 +18,7 @@ from spacy_weakner.errors import WeaknerError
 
 from ..cli.util import invoke
 from ..ent_combiner.util import borders, without_gold
+from ..relabel.test_clean import save_oracle, sure
 
 NLP = spacy.blank("xx")
 NAMES = ["Ann", "Bob", "Cid", "Dan", "Eva", "Fay", "Gus", "Hal", "Ida", "Jon", "Kim", "Lea"]
@@ -94,6 +95,13 @@ def test_uncertainty_of_tokens():
     assert (second.start, second.end, second.why) == (4, 5, "X 30 %, not predicted")
     assert second.uncertainty == pytest.approx(0.3)
     assert spans_of_tokens(rows[:0], ("O", "B-X")) == spans_of_tokens(rows, ("O",)) == []
+
+
+def test_white_space_does_not_end_a_span(tmp_path):
+    model = Model(save_oracle(tmp_path / "oracle", {"New": sure("B-LOC", 0.6), "York": sure("I-LOC", 0.6)}))
+    docs = [Doc(NLP.vocab, words=words) for words in (["in", "New", "\n", "York", "\n"], ["\n"])]
+    (span,), nothing = model.uncertain_spans(docs)
+    assert (span.start, span.end, span.label) == (1, 4, "LOC") and not nothing
 
 
 def test_candidates_that_overlap_are_one_span():
@@ -257,3 +265,5 @@ def test_pipelines_and_sources_on_the_command_line(tmp_path):
     assert report["read"] == 3
     assert report["sentences"][0]["why"] == "'Oslo': disagreement: list PER, rules LOC"
     assert invoke(*command).exit_code == 1  # there is an output
+    result = invoke(*command[:2], tmp_path / "new.jsonl", *command[3:], "--report", tmp_path / "new.jsonl")
+    assert "WK304" in result.stderr and not (tmp_path / "new.jsonl").exists()

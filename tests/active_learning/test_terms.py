@@ -108,6 +108,9 @@ def test_answers_are_read_back(pipeline, text, tmp_path):
     assert [(term.label, term.text) for term in read_terms(out)] == [("PER", "Bob Ray")]
     both = [("PER", "Ann"), ("LOC", "May"), ("LOC", "Kiel"), ("PER", "Bob Ray")]
     assert [(term.label, term.text) for term in read_lists([first, out])] == both
+    first.write_text("label,term\nA,AIDS\nA,Aids\nA,Heart Failure\n")
+    (tmp_path / "no.csv").write_text("label,term,accept\nA,aids,no\nA,heart failure,no\n")
+    assert [term.text for term in read_lists([first, tmp_path / "no.csv"])] == ["AIDS"]
 
 
 @pytest.mark.parametrize("given, n", [("null", 0), ('""', 0), ("true", 1), ('"no"', 0), ('"maybe"', None), ("2", None)])

@@ -15,6 +15,7 @@ from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 
 from ..cli.util import invoke
+from ..ent_combiner.util import borders
 from ..util import SENTENCES, crf_pipeline, make_doc, make_examples, train
 
 NLP = spacy.blank("xx")
@@ -150,6 +151,14 @@ def test_the_combiner_takes_thresholds(tmp_path):
     kept = [ent for doc in copy.pipe(docs) for ent in doc.ents]
     assert len(kept) == found.kept < found.entities
     assert min(ent._.weakner_score for ent in kept) >= found.threshold
+
+
+def test_the_combiner_reads_the_sources_of_the_gold(tmp_path, fit):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ent_combiner").fit(borders(60))
+    nlp.to_disk(tmp_path / "model")
+    write_docs(tmp_path / "gold.spacy", borders(100, seed=1))
+    assert fit(tmp_path / "model", tmp_path / "gold.spacy", precision=0.75).labels["D"].kept == 100
 
 
 def test_a_head_takes_thresholds(tmp_path):

@@ -47,6 +47,10 @@ def test_a_case_by_hand():
     assert find_threshold([], 0.8, 0.2) == (None, False, 0, 0, 0, 0, None)
 
 
+def test_no_threshold_is_negative():
+    assert find_threshold([(0.0, True)] * 20, 0.8, 0.2).threshold == 0.0
+
+
 def test_equal_scores_go_together():
     scored = [(0.9, True)] * 30 + [(0.5, True)] * 20 + [(0.5, False)] * 30
     assert find_threshold(scored, 0.8, 0.2).kept == 30

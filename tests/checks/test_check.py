@@ -126,7 +126,7 @@ def test_configs_have_to_fit(about_configs, tmp_path):
         assert told in found.message and "init config crf_ner" in found.cure and "--overwrite" in found.cure
     (found,) = about_configs("linear", size="gpu", tokenizer=None)
     assert found.level == "error" and "no configs of the size 'gpu'" in found.message
-    assert found.cure.endswith(f"init config crf_ner,best.gold {tmp_path}/gpu --size gpu --lang de")
+    assert "init project" in found.cure and "--size gpu" in found.cure
     # Each folder has those of one size, whatever the size of the project is.
     (tmp_path / "gpu").mkdir()
     for size in ("linear", "gpu"):

@@ -36,7 +36,7 @@ def test_nearest_goes_both_ways(a, b):
 
 NONE = "None of its labels occurs in gold: 'PER' .9 terms., 'ORG' .9 terms.*gold has: Chemical, Disease"
 SPELLED = r"'Chemicals' \(9 terms\).*the nearest label there is 'Chemical' \(40 entities\).*\"Chemicals\": \"Chemical\""
-MISSED = r"'Chemicals' \(9 entities\) does not occur in gold, where the nearest label is 'Chemical'"
+MISSED = r"'Chemicals' \(9 entities\) does not occur in gold; the nearest label there is 'Chemical'.*missed"
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,15 @@ MISSED = r"'Chemicals' \(9 entities\) does not occur in gold, where the nearest 
         ("terms", {"Chemical": 9, "Chemicals": 9}, "warning", "differ only in spelling"),
         ("terms", {"Chemical": 9}, "info", "learned from gold alone: Disease"),
         ("dev", {"Chemicals": 9, "Disease": 1}, "error", MISSED),
+        # A similar label may have another meaning.
+        (
+            "terms",
+            {"Disease": 9, "Chemicalrisk": 9},
+            "warning",
+            "'Chemicalrisk'.*nearest.*-> If they mean the same",
+        ),
+        ("dev", {"Disease": 9, "Chemicalrisk": 9}, "warning", "'Chemicalrisk'.*nearest.*-> If they mean the same"),
+        ("terms", {"Chem": 9}, "error", "the nearest label there is 'Chemical'"),
         ("dev", {"Gene": 9, "Disease": 1, "Chemical": 1}, "warning", r"learned from it: 'Gene' \(9 entities\)"),
         ("dev", {"Disease": 1}, "info", "they are not scored: Chemical"),
     ],

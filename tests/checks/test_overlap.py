@@ -2,6 +2,9 @@ import re
 
 import pytest
 
+from spacy_weakner.checks.annotated import check_text
+from spacy_weakner.checks.corpora import Sentence
+
 from .conftest import GOLD, found
 
 
@@ -44,6 +47,12 @@ def test_short_sentences_may_occur_twice(check):
     report = check(gold=rows(*SENTENCES, "Results :"), test=rows(*OTHERS, "Results :"))
     assert not found(report, "warning")
     assert "all of them are short" in " ".join(found(report, "info"))
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_other_text_may_follow_a_sample(findings, exact):
+    check_text(["Anna slept"], exact, [Sentence("line 1", "anna slept", ("anna", "slept"), [])], "--text", findings)
+    assert ("no other text is left" in " ".join(found(findings, "error"))) == exact
 
 
 def test_gold_in_the_text(check):

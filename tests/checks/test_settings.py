@@ -33,9 +33,9 @@ def installed(monkeypatch):
     "settings, expected",
     [
         ({"size": "cn"}, "--size cn: .WK005.*one of: cnn, .*static, bilstm, transformer, gpu"),
-        ({"lang": "qq"}, "--lang qq: .WK108"),
-        ({"lang": "char_classes"}, "--lang char_classes: .WK108"),
-        ({"lang": "en.stop_words"}, "--lang en.stop_words: .WK108"),
+        ({"lang": "qq"}, "--lang qq: .WK005.*one of: "),
+        ({"lang": "char_classes"}, "--lang char_classes: .WK005"),
+        ({"lang": "en.stop_words"}, "--lang en.stop_words: .WK005"),
         ({"tokenizer": "qq"}, r"--tokenizer qq: .WK005.*spacy_weakner.WordTokenizer.v1"),
         ({"gpu_id": 99}, "--gpu-id 99: .WK432"),
         ({"gpu_id": -2}, "--gpu-id -2: .WK005"),

@@ -53,6 +53,12 @@ def test_all_formats(write, nlp, findings, tmp_path):
             "line 2: the row has neither 'tokens' nor 'text', only: body",
         ),
         ("a.jsonl", [{"text": "a b", "label": [[0, 9, "X"]]}], "error", "WK742.*line 1.*codepoints"),
+        (
+            "a.jsonl",
+            [{"text": "a b", "ents": [[0, 1, "X"], [0, 3, "Y"]]}, {"text": "c"}],
+            "error",
+            "line 1: ents overlap",
+        ),
         ("a.csv", ["a"], "error", "WK105.*or --format .if a command lacks this option, convert"),
     ],
 )

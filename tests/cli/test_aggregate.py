@@ -56,6 +56,11 @@ def test_label_model_of_few_sources(corpus):
     assert few not in output("majority", "--source", "terms", "--source", "llm")
 
 
+def test_the_report_is_not_the_output(corpus):
+    result = invoke(corpus, "--report", corpus / "out.spacy")
+    assert "WK304" in result.stderr and not (corpus / "out.spacy").exists()
+
+
 def test_fitted_on_other_text(corpus):
     write_docs(corpus / "text.spacy", read_docs(corpus / "in.spacy", NLP.vocab))
     docs = list(read_docs(corpus / "in.spacy", NLP.vocab))

@@ -141,7 +141,7 @@ def test_options_of_the_calibration_of_confidences(monkeypatch):
         ("train_members", "--members 3 --passes 2 --processes 2 --seed 1 --gpu-id 0 --ray auto"),
         (
             "train_grid",
-            "--grid a.c=1 --grid a.b=x --grid a.c=2 --processes 2 --gpu-id 0 --ray auto",
+            '--grid a.c=1 --grid a.b="x,y" --grid a.c=2,3 --processes 2 --gpu-id 0 --ray auto',
         ),
     ],
 )
@@ -160,7 +160,7 @@ def test_every_option_of_train_is_passed_on(tmp_path, monkeypatch, function, opt
         assert (places.pop(0), seen.pop("dev")) == (Path("gold"), Path("d"))
         del overrides["paths.train"], overrides["paths.dev"]
     if function == "train_grid":
-        assert places.pop() == {"a.c": [1, 2], "a.b": ["x"]}
+        assert places.pop() == {"a.c": [1, 2, 3], "a.b": ["x,y"]}
         given.remove("grid")
     assert (config, places) == (Path("c.cfg"), [Path("out")])
     assert given | {"progress", "overrides"} == set(seen) and seen["overrides"] == overrides

@@ -59,6 +59,11 @@ def test_a_folder(tmp_path):
         shutil.rmtree(tmp_path / sizes)
     assert invoke("all", tmp_path, "--overwrite").exit_code == 0
     assert len(list(tmp_path.iterdir())) == len(recipes())
+    # Several files need a folder, whatever its name looks like.
+    for several in (("crf_ner,best.gold",), ("crf_ner", "--size", "linear,cnn")):
+        assert invoke(several[0], tmp_path / "new" / "my.configs", *several[1:]).exit_code == 0
+    names = {path.relative_to(tmp_path / "new").as_posix() for path in (tmp_path / "new").rglob("*.cfg")}
+    assert names == {f"my.configs/{name}.cfg" for name in ("crf_ner", "best.gold", "linear/crf_ner", "cnn/crf_ner")}
 
 
 def test_the_list():

@@ -74,6 +74,8 @@ def test_report_of_both(data):
         (["evaluate", "gold.spacy", "a=weak.spacy#llm", "--baseline", "b"], "[WK005]"),
         (["evaluate", "gold.spacy", "a=weak.spacy#x"], "[WK409]"),
         (["evaluate", "gold.spacy", "a=gold.spacy", "--output", "gold.spacy"], "[WK304]"),
+        (["evaluate", "gold.spacy", "a=weak.spacy#llm", "--output", "weak.spacy"], "[WK304]"),
+        (["evaluate", "gold.spacy", "a=weak.spacy", "--html", "x.html", "--output", "./x.html"], "[WK331]"),
         (["evaluate", "gold.spacy"], "[WK401]"),
         (["evaluate", "gold.spacy", "a=weak.spacy", "--html", "."], "[WK109]"),
         (["analyze", "weak.spacy", "--method", "majority"], "[WK331]"),

@@ -1,4 +1,5 @@
 import json
+import os
 from functools import partial
 
 import pytest
@@ -55,7 +56,7 @@ def test_raw_text_is_split_into_sentences(tmp_path):
 def test_only_text_without_annotations_is_split(tmp_path):
     text = "One here. Two here."
     rows = [
-        {"id": "a", "text": text},
+        {"id": "a", "text": text, "meta": {"why": "x"}},
         {"text": text, "ents": []},
         {"text": text, "weak_ents": []},
         {"text": text, "cats": {"X": 1}},
@@ -65,6 +66,7 @@ def test_only_text_without_annotations_is_split(tmp_path):
     docs = read(tmp_path / "a.spacy")
     assert [doc.text.strip() for doc in docs] == ["One here.", "Two here."] + [text] * 4
     assert [weak.get_id(doc) for doc in docs[:2]] == ["a.1", "a.2"]
+    assert [weak.get_meta(doc) for doc in docs[:3]] == [{"why": "x"}, {"why": "x"}, None]
 
 
 def test_tokenizer_and_language(tmp_path):
@@ -159,7 +161,7 @@ def test_empty_corpus(tmp_path, output, name):
         ("a.txt", {"limit": 0}, "WK005.*limit"),
         ("a.txt", {"shard_size": 0}, "WK005.*shard_size"),
         ("a.txt", {"tokenizer": "nope"}, "WK005.*spacy_weakner.WordTokenizer.v1"),
-        ("a.txt", {"lang": "qqq"}, "WK108"),
+        ("a.txt", {"lang": "qqq"}, "WK005.*lang"),
         ("a.jsonl", {"misaligned": "guess"}, "WK005.*misaligned"),
     ],
 )
@@ -224,3 +226,9 @@ def test_offsets_are_those_of_other_tools(tmp_path, name):
     (tmp_path / name).write_text("Anna\tO\n" if name == "a.conll" else '{"text": "Anna", "ents": []}\n')
     with pytest.raises(WeaknerError, match=r"WK331.*offsets = utf16"):
         convert(tmp_path / name, tmp_path / "b.spacy", offsets="utf16")
+
+
+def test_pipes_are_refused(tmp_path):
+    os.mkfifo(tmp_path / "a.jsonl")
+    with pytest.raises(WeaknerError, match="WK786"):
+        convert(tmp_path / "a.jsonl", tmp_path / "a.spacy", format="jsonl")

@@ -119,6 +119,18 @@ def test_tokens_that_begin_with_a_number_sign_are_no_comments(tmp_path, line):
         list(read_conll(write(tmp_path / "a.conll", f"I\tI\tO\n{line}\n"), NLP))
 
 
+@pytest.mark.parametrize("mark", ["-DOCSTART- -X- O", "#begin document (a)", "# newdoc id = a", "###MEDLINE:95369245"])
+def test_marks_of_documents_name_the_sentences(tmp_path, mark):
+    def ids(text):
+        return [weak.get_id(doc) for doc in read_conll(write(tmp_path / "a.conll", text), NLP)]
+
+    one, two = f"{mark}\n\nAnna x B-PER\n\nYes x O\n\n", f"{mark}\nNo x O\n"
+    assert ids(one + two) == ["a-1.1", "a-1.2", "a-2.1"]
+    assert ids(f"Oh x O\n{one}{two}") == ["a-0.1", "a-1.1", "a-1.2", "a-2.1"]
+    # A file that is marked as a whole is no document.
+    assert ids(one) == [None, None]
+
+
 # A first column that numbers the tokens
 
 GERMEVAL = (

@@ -27,6 +27,7 @@ TEXT = "Anna took aspirin"
         ({"text": TEXT, "label": [{"start": 10, "end": 17, "text": "aspirin", "labels": ["DRUG"]}]}, "label-studio"),
         ({"tokens": TEXT.split(), "ner_tags": ["O", "O", "B-DRUG"]}, "huggingface"),
         ({"tokens": TEXT.split(), "tags": ["O", None, "B-DRUG"]}, "huggingface"),
+        ({"tokens": TEXT.split(), "ner_tags": ["O", "O", "B-DRUG"], "spans": ["DRUG: aspirin"]}, "huggingface"),
         ({"tokenized_text": TEXT.split(), "ner": [[2, 2, "DRUG"]]}, "gliner"),
         (
             {

@@ -145,6 +145,13 @@ def test_selecting_and_spreading_rows():
     assert [own.tolist() for own in spread] == [[[0, 1], [0, 0], [4, 5], [6, 7]], [[0, 0]], [[0, 1], [2, 3]]]
 
 
+def test_rows_of_an_empty_doc_may_have_no_width():
+    """spacy-transformers gives (0, 0) arrays."""
+    rows = [numpy.ones((3, 2)), numpy.zeros((0, 0))]
+    spread = Parts.of([doc_of("a | b"), doc_of("")]).spread([numpy.ones((2, 2)), numpy.zeros((0, 2))], rows)
+    assert [own.tolist() for own in spread] == [[[1, 1], [0, 0], [1, 1]], []]
+
+
 # Examples
 
 

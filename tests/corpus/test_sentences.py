@@ -10,7 +10,6 @@ from spacy.tokenizer import Tokenizer
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus.formats.reading import LONG, read_corpus
 from spacy_weakner.corpus.sentences import LONGEST_RUN, SentenceSplitter, longest_run
-from spacy_weakner.corpus.weak import get_id
 from spacy_weakner.errors import WeaknerError
 
 NLP = spacy.blank("en")
@@ -37,12 +36,6 @@ def test_sentences_are_those_of_the_sentencizer():
 def test_words_keep_the_norms_of_the_tokenizer(text):
     norms = [token.norm_ for doc in SentenceSplitter(NLP).split(text) for token in doc]
     assert norms == [token.norm_ for token in NLP(text)] and "not" in norms
-
-
-def test_they_bear_the_identifier_of_the_text_and_their_number():
-    docs = list(SentenceSplitter(NLP).split("One. Two.", "t"))
-    assert [(doc.text, get_id(doc)) for doc in docs] == [("One.", "t.1"), ("Two.", "t.2")]
-    assert get_id(next(SentenceSplitter(NLP).split("One."))) is None
 
 
 @pytest.mark.parametrize(

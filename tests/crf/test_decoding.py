@@ -1,4 +1,5 @@
 import math
+import tracemalloc
 
 import numpy
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from torchcrf import CRF
 
 from spacy_weakner.corpus.tags import SCHEMES, TagScheme
+from spacy_weakner.crf import decoding
 from spacy_weakner.crf.decoding import entity_log_probabilities, probable_spans, viterbi
 from spacy_weakner.crf.kernel import CRFParameters, forward_backward, pad
 
@@ -153,10 +155,21 @@ def test_oracle_best_paths():
 
 @pytest.mark.parametrize("lengths", [[1] * 9, [30, *range(1, 30)], [12, *[2] * 20], [7] * 5], ids=str)
 @pytest.mark.parametrize("ties", [False, True])
-def test_batches_change_no_path(lengths, ties):
+def test_batches_change_no_path(lengths, ties, monkeypatch):
+    monkeypatch.setattr(decoding, "_CHUNK", 60)  # two sequences of five tags
     parameters, emissions = random_case((5, lengths, 2.0, 1.0, 0.2), seed=1)
     if ties:
         parameters, emissions = CRFParameters(*map(numpy.round, parameters)), [e.round() for e in emissions]
     for e, path in zip(emissions, viterbi(parameters, pad(emissions)), strict=True):
         (alone,) = viterbi(parameters, pad([e]))
         assert path.score == alone.score and path.tags.tolist() == alone.tags.tolist()
+
+
+def test_memory_is_bounded():
+    parameters, emissions = random_case((64, [2] * 500, 1.0, 1.0, 0.0), seed=0)
+    batch = pad(emissions)
+    tracemalloc.start()
+    viterbi(parameters, batch)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 64 * 64 * 500 * 8 / 2

@@ -8,7 +8,7 @@ import pytest
 
 from spacy_weakner.encoder_tools import subword_vectors
 from spacy_weakner.encoder_tools.distill import LoneWords, distill
-from spacy_weakner.encoder_tools.subword_vectors import Cuts, fit_pieces, means, principal, similarity, solve
+from spacy_weakner.encoder_tools.subword_vectors import Cuts, fit_pieces, means, principal, products, similarity, solve
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.linear.pieces import cut, half, load_tokenizer, read_pieces
 
@@ -58,7 +58,6 @@ def test_nothing_to_fit(rng):
     # Where the means are the targets already.
     assert fit_pieces(vectors, [(0, 1)], means(vectors, [(0, 1)]), 0.3) == pytest.approx(vectors)
     assert similarity(vectors[:0], vectors[:0]) == 1.0 and means(vectors, []).shape == (0, 2)
-    assert not means(vectors, [()]).any()
 
 
 def test_solving_ends(monkeypatch, rng):
@@ -67,13 +66,20 @@ def test_solving_ends(monkeypatch, rng):
     assert solve(lambda x: 2 * x, wanted) == pytest.approx(wanted / 2)
 
 
+def test_products_are_added_up(monkeypatch, rng):
+    monkeypatch.setattr(subword_vectors, "_CHUNK", 2)
+    vectors = random(rng, 6, 3)
+    words = matrix(6) @ vectors
+    assert products(vectors, WORDS) == pytest.approx(words.T @ words, abs=1e-5)
+
+
 def test_principal_directions(rng):
     vectors = random(rng, 50, 5) * [1, 4, 2, 0.1, 3]
     vectors -= vectors.mean(axis=0)
-    found = principal(vectors.astype("float32"), 3)
+    found = principal(vectors.T @ vectors, 3)
     assert found.T @ found == pytest.approx(numpy.eye(3), abs=1e-5)
     assert list(numpy.abs(found).argmax(axis=0)) == [1, 4, 2] and (found.max(axis=0) >= -found.min(axis=0)).all()
-    assert principal(vectors.astype("float32"), 9).shape == (5, 5)
+    assert principal(vectors.T @ vectors, 9).shape == (5, 5)
 
 
 @pytest.fixture
@@ -133,6 +139,14 @@ def test_a_table_is_made(tiny_bert, text, tmp_path):
     narrow = distill([text], tmp_path / "narrow", tiny_bert, width=4)
     assert narrow.width == 4 and read_pieces(tmp_path / "narrow").vectors.shape == (n_pieces, 4)
     assert {path.name for path in tmp_path.iterdir()} == {"text.jsonl", "pieces", "again", "narrow"}
+
+
+def test_each_word_is_cut_once(tiny_bert, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr("spacy_weakner.encoder_tools.distill.cut", lambda *args: seen.append(args[1]) or cut(*args))
+    (tmp_path / "a.txt").write_text("anna likes anna\n" * 3 + "\u200b\n")
+    assert distill([tmp_path / "a.txt"], tmp_path / "pieces", tiny_bert, width=4).words == 3
+    assert sorted(seen) == ["anna", "likes", "\u200b"]
 
 
 def test_words_of_one_piece_alone(tiny_bert, tmp_path):

@@ -71,3 +71,23 @@ def test_the_loss_is_that_of_the_model(kind, tokenizer, tmp_path):
         # A batch without masks teaches nothing.
         batch["labels"][:] = -100
         assert trainer.compute_loss(model, batch).item() == 0
+
+
+def test_the_held_out_loss_does_not_depend_on_batches(tokenizer, model, tmp_path):
+    from spacy_weakner.encoder_tools.trainer import MaskedLMTrainer, _loss, make_arguments
+    from spacy_weakner.encoders.transformer import load_masked_lm
+
+    pieces = pieces_of(["anna likes zoe at york", "bob", "anna", "zoe likes bob", "anna smith"], tokenizer)[1]
+    chosen = {tokenizer.convert_tokens_to_ids(piece) for piece in ("likes", "z", "york")}
+
+    def loss(batch_size, chosen):
+        def mask(features):
+            batch = tokenizer.pad(features, return_tensors="pt")
+            labels = [[i if i in chosen else -100 for i in row] for row in batch["input_ids"].tolist()]
+            return {**batch, "labels": batch["input_ids"].new_tensor(labels)}
+
+        args = make_arguments(tmp_path, gpu_id=-1, mixed_precision="no", per_device_eval_batch_size=batch_size)
+        return _loss(MaskedLMTrainer(model=load_masked_lm(model).model, args=args, data_collator=mask), pieces)
+
+    assert loss(1, chosen) == pytest.approx(loss(2, chosen)) == pytest.approx(loss(5, chosen))
+    assert loss(2, ()) is None

@@ -10,8 +10,9 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_weakner.encoder_tools import cooccurrence
+from spacy_weakner.encoder_tools import cooccurrence, reading
 from spacy_weakner.encoder_tools.cooccurrence import OFFSETS, Sample, count, decompose, information
+from spacy_weakner.encoder_tools.reading import stream_text
 from spacy_weakner.encoder_tools.vectors import vectors
 from spacy_weakner.errors import WeaknerError
 
@@ -105,6 +106,15 @@ def test_spacy_finds_them(text, tmp_path):
     assert vectors(text, tmp_path / "again", width=5) == report
     again = spacy.load(tmp_path / "again")
     assert (again.vocab.vectors.data == nlp.vocab.vectors.data).all()
+
+
+def test_the_vocabulary_does_not_grow_with_the_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_BLOCK", 2)
+    (tmp_path / "a.txt").write_text("".join(f"word{i} is here. And x{i}.\n" for i in range(5)))
+    nlp = spacy.blank("xx")
+    found = [doc.text for doc in stream_text(tmp_path / "a.txt", nlp)]
+    assert found == [text for i in range(5) for text in (f"word{i} is here.", f"And x{i}.")]
+    assert not any(f"word{i}" in nlp.vocab.strings for i in range(5))
 
 
 def test_a_text_of_characters(tmp_path):

@@ -7,8 +7,9 @@ import shutil
 import numpy
 import pytest
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
-from spacy_weakner.encoders.queried import Queried
+from spacy_weakner.encoders.queried import Queried, spaced
 from spacy_weakner.encoders.transformer_encoder import build_query_context_encoder
 from spacy_weakner.encoders.windows import WindowSettings, read_windows
 from spacy_weakner.errors import WeaknerError
@@ -57,6 +58,11 @@ def test_vectors_are_those_of_the_pair(still_bert, text):
 
 
 # Words and their pieces. The question "who" has three pieces, so that the text begins at the sixth.
+
+
+@pytest.mark.parametrize("vocab", [NLP.vocab, Vocab()])
+def test_a_word_after_a_line_break_begins_with_a_space(vocab):
+    assert spaced(Doc(vocab, words=["New", "\n", "York"], spaces=[False] * 3), 2) == " York"
 
 
 @pytest.mark.parametrize(

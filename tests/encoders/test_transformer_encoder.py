@@ -11,6 +11,7 @@ from thinc.api import SGD, PyTorchGradScaler
 
 from spacy_weakner.encoders import transformer_encoder
 from spacy_weakner.encoders.transformer_encoder import build_transformer_encoder
+from spacy_weakner.encoders.windows import WindowSettings, WindowTokenizer, mark_only_spaces, read_windows
 from spacy_weakner.errors import WeaknerError
 
 from ..util import fix_seed, needs_transformers, same, weights
@@ -134,6 +135,61 @@ def test_it_returns_from_bytes_without_its_folder(folder, tmp_path):
     other = build_transformer_encoder(str(tmp_path / "model"), max_length=32, stride=8).from_bytes(data)
     assert same(weights(model), weights(other)) and same(expected, other.predict(docs))
     assert same(expected, model.copy().predict(docs))
+
+
+def test_a_second_initialization_begins_anew(still, tmp_path):
+    shutil.copytree(still, tmp_path / "model")
+    model = make(tmp_path / "model")
+    before = weights(model)
+
+    def learn():
+        outputs, backprop = model.begin_update([doc_of(WORDS)])
+        backprop([numpy.ones_like(own) * numpy.arange(16, dtype="float32") for own in outputs])
+        model.finish_update(SGD(0.1))
+        return weights(model)
+
+    assert not same(before, learn())
+    model.initialize()
+    assert same(before, weights(model))
+    learned = learn()
+    shutil.rmtree(tmp_path / "model")
+    with pytest.warns(UserWarning, match="WK909"):
+        model.initialize()
+    assert same(learned, weights(model))
+
+
+# Pieces
+
+
+def pieces_of(tokenizer, words, spaces, query=""):
+    windows = read_windows(tokenizer, [doc_of(words, spaces)], query, WindowSettings(32, 8))
+    return [tokenizer.whole.id_to_token(i) for i in windows[0][0].ids]
+
+
+@pytest.mark.parametrize("split", [False, True])
+def test_sentencepiece_marks_only_words_after_white_space(split):
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    pieces = ["[UNK]", "▁中", "▁New", "▁York", ",", "'s", "中", "国", "▁"]
+    original = Tokenizer(models.Unigram([(piece, -float(i)) for i, piece in enumerate(pieces)], unk_id=0))
+    steps = [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()]
+    original.pre_tokenizer = pre_tokenizers.Sequence(steps) if split else steps[1]
+    stored = WindowTokenizer(original.to_str())
+    tokenizer = WindowTokenizer(mark_only_spaces(stored.data))
+    assert pieces_of(tokenizer, ["中", "国", "中"], [False] * 3) == ["▁中", "国", "中"]
+    english = ["New", "York", "'s", ",", "York"], [True, False, False, True, False]
+    assert pieces_of(tokenizer, *english) == ["▁New", "▁York", "'s", ",", "▁York"]
+    assert pieces_of(tokenizer, ["国"], [False], "New 中") == ["▁New", "▁中", "▁", "国"]
+    # Stored pipelines keep the pieces that they were trained with.
+    assert pieces_of(stored, ["中", "国", "中"], [False] * 3) == ["▁中", "▁", "国", "▁中"]
+
+
+def test_other_tokenizers_stay_as_they_are(folder):
+    from transformers import AutoTokenizer
+
+    original = AutoTokenizer.from_pretrained(folder).backend_tokenizer.to_str()
+    found = module_of(make(folder)).tokenizer
+    assert (found.data == original) == (found.blank == " ") == ("deberta" not in folder.name)
 
 
 # What learns, and how fast

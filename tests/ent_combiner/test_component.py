@@ -12,7 +12,7 @@ from spacy.vocab import Vocab
 
 from spacy_weakner.corpus.case import change_case
 from spacy_weakner.corpus.gold import set_gold
-from spacy_weakner.corpus.weak import doc_entities, set_group, set_weak
+from spacy_weakner.corpus.weak import doc_entities, set_group, set_id, set_weak
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.ty import TagScorer
@@ -79,7 +79,7 @@ def test_a_text_gives_what_its_sentences_give():
 @pytest.mark.parametrize("n, choice", [(40, "pred:crf"), (120, "combined")])
 def test_with_few_docs_a_component_that_is_as_good_is_used_alone(n, choice):
     entities = [(1, 2, "X"), (0, 1, "X")]
-    docs = [doc_of(["a", "b"], entities[i % 2 :][:1], pred__crf=[(*entities[i % 2], 0.9)]) for i in range(n)]
+    docs = [doc_of(["a", "b", str(i)], entities[i % 2 :][:1], pred__crf=[(*entities[i % 2], 0.9)]) for i in range(n)]
     assert make(docs).choice == choice
 
 
@@ -127,7 +127,7 @@ def test_the_reference_docs_of_examples_are_what_it_is_fitted_to():
         set_gold(doc, doc_entities(doc))
         set_weak(doc)
     pipe.initialize(lambda: [Example(nlp.make_doc(doc.text), doc) for doc in docs])
-    assert pipe.report.docs == 10
+    assert pipe.report.sentences == 10
 
 
 def test_what_is_not_annotated_teaches_nothing():
@@ -137,7 +137,7 @@ def test_what_is_not_annotated_teaches_nothing():
     weak = docs[0].copy()
     set_weak(weak)
     report = make([*docs, partial, weak, doc_of([], []), doc_of(["x"])]).report
-    assert report.docs == 31 and report.gold == 31
+    assert report.sentences == 31 and report.gold == 31
     assert report.candidates == make(docs).report.candidates + 2  # the match, and with a token more at the left
 
 
@@ -333,8 +333,26 @@ def test_weights_of_other_features_are_refused(fitted):
         make()._load(srsly.msgpack_dumps({**state, "weights": {"unknown": 1.0}}))
 
 
-def test_copies_in_other_case_are_in_one_fold():
-    # Which of these words are right can only be learned by heart.
-    docs = [doc_of([f"Word{i}", "x"], [(0, 1, "D")] * (i * 7 % 3 == 0), weak__list=[(0, 1, "D")]) for i in range(60)]
-    copies = [change_case(doc, case) for doc in docs for case in ("lower", "upper")]
-    assert make([*docs, *copies]).report.f1 == pytest.approx(make(docs).report.f1, abs=3.0)
+def by_heart(*more):
+    """Which of these words are right can only be learned by heart."""
+    right = [(0, 1, "D")]
+    return [doc_of([f"Word{i}", "x", *more], right * (i * 7 % 3 == 0), weak__list=right) for i in range(60)]
+
+
+@pytest.mark.parametrize("kind", ["case", "copy", "document"])
+def test_what_belongs_together_is_in_one_fold(kind):
+    docs = by_heart()
+    copies = {
+        "case": [change_case(doc, case) for doc in docs for case in ("lower", "upper")],
+        "copy": [*by_heart(), *by_heart()],
+        "document": [*by_heart("y"), *by_heart("z")],
+    }[kind]
+    for i, doc in enumerate([*docs, *copies] if kind == "document" else ()):
+        set_id(doc, f"d{i % len(docs)}.{i // len(docs)}")
+    together = make([*docs, *copies]).report
+    assert together.f1 == pytest.approx(make(docs).report.f1, abs=3.0)
+    assert together.sentences == len(docs) * (1 if kind == "case" else 3)
+
+
+def test_weak_sources_are_read_from_the_docs(fitted):
+    assert fitted.sources_read == ["list"] and make().sources_read == []

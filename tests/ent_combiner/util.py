@@ -58,7 +58,7 @@ def labels(n):
 def noisy(n, seed=0):
     """A predictor whose probabilities say too much, and a list that is right in three of four matches."""
     rng, docs = numpy.random.default_rng(seed), []
-    for _ in range(n):
+    for number in range(n):
         gold, listed, said = [], [], []
         for i in range(1, 8, 3):
             logit = rng.normal(0.0, 1.5)
@@ -67,7 +67,7 @@ def noisy(n, seed=0):
             said.append((i, i + 1, "X", float(1 / (1 + numpy.exp(-2.5 * logit)))))
             if rng.random() < (0.6 if (i, i + 1, "X") in gold else 0.2):
                 listed.append((i, i + 1, "X"))
-        docs.append(doc_of(list("abcdefghi"), gold, weak__list=listed, pred__crf=said))
+        docs.append(doc_of([*"abcdefghi", str(number)], gold, weak__list=listed, pred__crf=said))
     return docs
 
 

@@ -56,6 +56,11 @@ def test_one_that_is_better_everywhere():
     assert result.difference(1, 0, "x").f1 == -100
 
 
+@pytest.mark.parametrize("low, high", [(-8.3, 0.0), (-8.3, 0.04)])
+def test_nothing_is_below_zero_by_zero(low, high):
+    assert "difference 0.0 to 8.3" in Difference(baseline="x", f1=-4.0, low=low, high=high, p=0.1).text()
+
+
 def test_equal_candidates_do_not_differ():
     counts = make_counts(candidates=1).repeat(2, axis=0)
     assert Bootstrap(counts, 20).difference(0, 1, "x") == Difference(baseline="x", f1=0, low=0, high=0, p=1)

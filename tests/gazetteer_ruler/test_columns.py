@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays
-from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, TableSettings, TermColumns, has_inner_capital
+from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, TableSettings, TermColumns
 from spacy_weakner.gazetteer_ruler.concepts import Concepts
+from spacy_weakner.gazetteer_ruler.forms import has_inner_capital
 from spacy_weakner.gazetteer_ruler.terms import Term
 
 LABELS = ["A", "B", "Ä\0", "品牌 x", "a b\tc"]

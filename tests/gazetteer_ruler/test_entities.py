@@ -65,6 +65,18 @@ def test_entities_that_are_there(overwrite, expected):
     assert group_entities(doc, "weak:gazetteer") == EXPECTED[0]
 
 
+@pytest.mark.parametrize("overwrite", [False, "shorter", True])
+@pytest.mark.parametrize("kb_id", ["", "Q1"])
+def test_an_entity_that_equals_a_match(overwrite, kb_id):
+    nlp = make_nlp([Term("Chemical", "aspirin", id="C1")], annotate_ents=True, overwrite=overwrite)
+    doc = nlp.make_doc("Aspirin")
+    doc.ents = [Span(doc, 0, 1, "Chemical", kb_id=kb_id)]
+    doc.ents[0]._.weakner_score = 0.3
+    (ent,) = nlp(doc).ents
+    replaced = overwrite is True
+    assert (ent.kb_id_, ent._.weakner_score) == ("C1" if replaced else kb_id or "C1", None if replaced else 0.3)
+
+
 @pytest.mark.parametrize(
     "there, scored, expected",
     [

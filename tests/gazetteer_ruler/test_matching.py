@@ -99,6 +99,10 @@ def test_every_tokenizer_finds_all_signs(lang):
     for sign, dash in itertools.zip_longest("'‘’‛\u02bc\u00b4＇", "-‐‑\u2012\u2013−﹣－", fillvalue="'"):
         expected = [(f"Parkinson{sign}s", "A"), (f"Epstein{dash}Barr", "A")]
         assert matched(nlp, f"Parkinson{sign}s and Epstein{dash}Barr") == expected
+    exact = make_nlp(terms=[Term("A", "B-ALL"), Term("A", "Non-Hodgkin", exact=True)], lang=lang)
+    for dash in "-‐‑\u2012\u2013−﹣－":
+        expected = [(f"B{dash}ALL", "A"), (f"Non{dash}Hodgkin", "A")]
+        assert matched(exact, f"B{dash}ALL, Non{dash}Hodgkin, b{dash}all or non{dash}hodgkin") == expected
 
 
 @pytest.mark.parametrize(
@@ -123,6 +127,15 @@ def test_exceptions_of_the_tokenizer_depend_on_case(attr, term, text):
     assert matched(nlp, f"I work at {text} now.") == [(text, "ORG")]
     exact = matched(make_nlp(terms=[Term("ORG", term)], attr="ORTH"), f"I work at {text} now.")
     assert exact == ([(text, "ORG")] if term == text else [])
+
+
+def test_the_first_id_in_the_list_is_preferred_when_labels_become_one():
+    terms = [Term("B", "cold", id="1"), Term("A", "cold", id="2"), Term("A", "cold", id="1")]
+    nlp = make_nlp(terms, label_names={"A": "X", "B": "X"})
+    doc = nlp("cold")
+    (span,) = doc.spans["weak:gazetteer"]
+    assert (span.label_, span.kb_id_) == ("X", "1")
+    assert doc.spans["weak:gazetteer"].attrs["ids"] == [["1", "2"]]
 
 
 def test_other_spellings_are_no_terms_of_their_own():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.array_file import ArrayFile, dump_arrays, open_arrays
-from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, TableSettings, has_inner_capital
+from spacy_weakner.gazetteer_ruler.columns import ColumnBuilder, TableSettings
+from spacy_weakner.gazetteer_ruler.forms import has_inner_capital
 from spacy_weakner.gazetteer_ruler.table import AMBIGUITY, TermTable, _sorted
 from spacy_weakner.gazetteer_ruler.terms import Term
 from spacy_weakner.gazetteer_ruler.trie import Hits

@@ -295,3 +295,13 @@ def test_entries_in_python(row):
         assert list(iter_terms(source, "ruler")) == terms
     with pytest.raises(WeaknerError, match=r"'ruler', entry 2"):
         list(iter_terms([Term("A", "x"), row], "ruler"))
+
+
+def test_an_id_column_that_no_row_has_is_an_error(write):
+    rows = [{"label": "A", "term": "x", "cui": "1"}, {"label": "A", "term": "y"}]
+    assert [term.id for term in read_terms(write("a.jsonl", jsonl(*rows)), id_column="cui")] == ["1", ""]
+    with pytest.raises(WeaknerError, match=r"WK103.*a\.jsonl, line 2.*'CUI'"):
+        list(read_terms(write("a.jsonl", jsonl(*rows)), id_column="CUI"))
+    # A reviewed file has no other ids than those of the list.
+    reviewed = write("a.jsonl", jsonl({"label": "A", "term": "x", "accept": "yes"}))
+    assert [term.id for term in read_terms(reviewed, id_column="CUI")] == [""]

@@ -10,6 +10,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.heads import spans
 
 from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import fix_seed, head_config, make_doc, same, train, weights
@@ -124,6 +125,19 @@ def test_a_group_that_no_example_has_is_warned_about(head):
     nlp, ner = empty_pipeline(head, spans_key="x")
     with pytest.warns(UserWarning, match=rf"\[WK902\].*'{head}'.*'x'"):
         ner.initialize(lambda: examples(nlp)[:1], nlp=nlp, labels=["PER"], **needs(head, "PER"))
+
+
+@pytest.mark.parametrize("head", ["span_ner", "mrc_ner"])
+def test_with_given_labels_a_long_corpus_is_not_read_to_its_end(head, monkeypatch):
+    monkeypatch.setattr(spans, "_SEARCHED", 20)
+    nlp, ner = empty_pipeline(head)
+
+    def stream():
+        yield from examples(nlp) * 20
+        pytest.fail("was read to its end")
+
+    ner.initialize(stream, nlp=nlp, labels=["PER"], **needs(head, "PER"))
+    assert ner.labels == ("PER",)
 
 
 # Labels: given, added, or those of the examples

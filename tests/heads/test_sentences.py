@@ -154,6 +154,14 @@ def test_entities_that_are_there_stay(talkative):
     assert (7, 8, "ORG") in found and (1, 2, "PER") in found and (7, 10, "LOC") not in found
 
 
+@pytest.mark.parametrize("blocked", [False, True])
+def test_annotated_white_space_stays(talkative, blocked):
+    doc = wrapped(talkative, TEXTS[0].split(), ["\n"])
+    doc.set_ents([] if blocked else [Span(doc, 8, 9, "ORG")], blocked=[doc[8:9]] * blocked, default="missing")
+    found = doc_entities(talkative(doc))
+    assert (1, 2, "PER") in found and (7, 10, "LOC") not in found and ((8, 9, "ORG") in found) != blocked
+
+
 # Training
 
 

@@ -278,3 +278,19 @@ def test_nested_entities_of_a_group_are_learned_and_nothing_else(head):
     assert group_entities(doc, f"pred:{head}") == NESTED
     (entity,) = doc_entities(doc)
     assert entity in NESTED
+    assert nlp.evaluate([nested])["spans_x_f"] == 1.0
+
+
+@pytest.mark.parametrize("head", ["span_ner", "mrc_ner"])
+@pytest.mark.parametrize("nested", [True, False])
+def test_scores_of_the_group_that_is_trained_on(head, nested):
+    nlp, ner = empty_pipeline(head, spans_key="x", nested=nested)
+    scored, no_group = example(nlp, NESTED_TEXT), example(nlp, NESTED_TEXT, NESTED[:1])
+    for doc, gold, predicted in ((scored.reference, NESTED, []), (scored.predicted, [], NESTED[:1] * nested)):
+        add_group(doc, "x", gold)
+        add_group(doc, f"pred:{head}", predicted)
+    scored.predicted.ents = [Span(scored.predicted, *entity) for entity in NESTED[: not nested]]
+    scores = ner.score([scored, no_group])
+    assert (scores["spans_x_p"], scores["spans_x_r"]) == (1.0, 1 / len(NESTED))
+    assert {*scores["spans_x_per_type"]} == {label for _, _, label in NESTED}
+    assert "spans_x_f" not in empty_pipeline(head, nested=nested)[1].score([scored])

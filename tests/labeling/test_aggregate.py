@@ -80,6 +80,8 @@ def test_gold_moves_once(tmp_path):
         ({"s": []}, {"method": "majority", "policy": "drop"}, r"WK331.*policy = drop"),
         ({"s": []}, {"soft": True}, r"WK331.*soft.*majority, weighted, label_model"),
         ({"s": []}, {"unmatched": "confident"}, "WK331"),
+        ({"s": []}, {"gold": "nosuch.spacy"}, "WK100.*nosuch"),
+        ({"s": []}, {"method": "majority", "fit_on": "nosuch.spacy"}, "WK100.*nosuch"),
         ({"s": []}, {"method": "majority", "min_probability": 2.0}, r"WK005.*min_probability"),
         ({"s": []}, {"method": "label_model", "max_docs": 0}, r"WK005.*max_docs"),
         ({"s": []}, {"sources": ["s", "s"]}, r"WK005.*sources.*without duplicates"),

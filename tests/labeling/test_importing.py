@@ -9,7 +9,7 @@ from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.counts import RowError
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.labeling.alignment import align, align_mentions, letter_borders, read_mentions
+from spacy_weakner.labeling.alignment import align, align_mentions, find_weak_name, letter_borders, read_mentions
 from spacy_weakner.labeling.imported import FileLabeler
 from spacy_weakner.labeling.label import label
 from spacy_weakner.labeling.sources import FileSource
@@ -24,7 +24,7 @@ def make_doc(words, id_=None, spaces=None):
 
 
 def find(doc, row, misaligned="drop"):
-    return align_mentions(doc, read_mentions(row, "s"), misaligned)
+    return align_mentions(doc, read_mentions(row), misaligned)
 
 
 # Places
@@ -142,7 +142,7 @@ def test_forms_of_items():
     ],
 )
 def test_where_labels_stand(row, expected):
-    mentions = read_mentions({"text": "a", **row}, "s")
+    mentions = read_mentions({"text": "a", **row}, find_weak_name([row], "s"))
     assert (None if mentions is None else "".join(mention.label for mention in mentions)) == expected
 
 
@@ -151,7 +151,6 @@ def test_where_labels_stand(row, expected):
     [
         ({"text": "ab"}, "no labels"),
         ({"text": "ab", "ents": [], "entities": []}, "both 'ents' and 'entities'"),
-        ({"text": "ab", "weak_ents": {"x": [], "y": []}}, "labels of x, y"),
         ({"text": "ab", "ents": "x"}, "must be a list"),
         ({"text": "ab", "ents": [5]}, "expected"),
         ({"text": "ab", "ents": [{"label": "X"}]}, "expected"),
@@ -177,6 +176,25 @@ def test_malformed_rows_name_file_and_line(tmp_path, row, message):
     path = tmp_path / "llm.jsonl"
     path.write_text('\n{"text": "x", "ents": []}\n' + json.dumps(row) + "\n")
     with pytest.raises(WeaknerError, match=rf"WK103.*llm\.jsonl, line 3: .*{message}"):
+        prepare(path)
+
+
+def test_all_rows_of_a_file_have_the_labels_under_the_same_name(tmp_path):
+    rows = [
+        {"text": "a", "ents": [["a", "GOLD"]], "weak_ents": {"s": [["a", "A"]], "other": [["a", "B"]]}},
+        {"text": "b", "ents": [["b", "GOLD"]], "weak_ents": {"other": [["b", "B"]]}},
+        {"text": "c", "ents": [["c", "GOLD"]]},
+        {"text": "d", "weak_ents": {}},
+    ]
+    docs = [make_doc(row["text"]) for row in rows]
+    # A source without labels in a row did not label its text: the row has labels of others, or gold.
+    assert look_up(open_labels(tmp_path, rows, "0.jsonl"), docs) == [["A"], None, None, None]
+    assert look_up(open_labels(tmp_path, rows[1:], "1.jsonl"), docs) == [None, ["B"], None, None]
+    assert look_up(open_labels(tmp_path, rows[2:3], "2.jsonl"), docs) == [None, None, ["GOLD"], None]
+    assert look_up(open_labels(tmp_path, rows[2:], "3.jsonl"), docs) == [None, None, None, None]
+    path = tmp_path / "llm.jsonl"
+    path.write_text("".join(json.dumps({"text": "a", "weak_ents": {name: []}}) + "\n" for name in "xy"))
+    with pytest.raises(WeaknerError, match=r"WK103.*llm\.jsonl.*'s'.*labels of x, y"):
         prepare(path)
 
 

@@ -142,6 +142,14 @@ def test_sentences_of_annotated_documents_are_excluded(terms, tmp_path, sentence
     assert report.excluded == (2 if sentences else 1)
 
 
+def test_a_doc_with_an_excluded_sentence_is_excluded(terms, tmp_path):
+    texts = ["It rains. Paris is  here.", "It rains\n\nparis is here.", "Paris! Aids in Paris.", "Paris is here, too."]
+    write_docs(tmp_path / "in.spacy", [NLP.make_doc(text) for text in texts])
+    (tmp_path / "gold.txt").write_text("Paris is here.\nParis!\n")  # the latter is too short to count as a copy
+    label(tmp_path / "in.spacy", tmp_path / "out.spacy", terms=terms, exclude=[tmp_path / "gold.txt"])
+    assert [doc.text for doc in read(tmp_path / "out.spacy")] == texts[2:]
+
+
 @pytest.mark.parametrize("suffix", [".spacy", ""])
 def test_what_readers_leave_out_is_counted(terms, tmp_path, suffix):
     rows = [{"text": text, "labels": ["X"]} for text in ("Paris", "AIDS", "(" * (LONGEST_RUN + 1))]
@@ -197,7 +205,7 @@ def test_texts_with_spans_that_do_not_fit_are_told_to_convert(terms, tmp_path):
         ({"terms": "none.jsonl"}, "WK005.*terms.*an existing file, but there is none"),
         ({"pipeline": "none"}, "WK005.*pipeline.*neither exists"),
         ({"terms": "terms.jsonl", "exclude": ["none.txt"]}, "WK100"),
-        ({"terms": "terms.jsonl", "lang": "qqq"}, "WK108"),
+        ({"terms": "terms.jsonl", "lang": "qqq"}, "WK005.*lang"),
         ({"terms": "terms.jsonl", "attr": "LEMMA"}, "WK005.*attr.*ORTH, LOWER, NORM"),
         ({"terms": "terms.jsonl", "spans_key": "sc"}, "WK005.*spans_key"),
         ({"terms": "terms.jsonl", "exclude": ["out/dev.txt"]}, "WK304"),

@@ -276,8 +276,13 @@ def test_labels_of_text_that_is_gone_are_not_used(project, trainings):
 def test_no_selection_is_left_of_an_earlier_run(project, trainings, monkeypatch):
     make_corpora(project.corpora.folder, gold=0, dev=0)
     project.fit()
+    # But it is if nothing of it has been replaced yet.
+    for wrong in ({"configs": "nowhere"}, {"terms": "nowhere.csv"}):
+        with pytest.raises(WeaknerError, match="nowhere"):
+            project.fit(**wrong)
+        assert (project.output / SELECTION).exists()
     write_gold(project.corpora.gold, 10)
-    monkeypatch.setattr(module, "choose_candidates", lambda facts: 1 / 0)
+    monkeypatch.setattr(module, "make_lists", lambda *args: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         project.fit()
     assert not (project.output / SELECTION).exists()

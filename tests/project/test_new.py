@@ -17,11 +17,13 @@ from spacy_weakner.cli.app import app
 from spacy_weakner.configs import render_config
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.labeling import sources
 from spacy_weakner.labeling.sources import read_sources
 from spacy_weakner.pipelines import blank_pipeline
 from spacy_weakner.project import new
 from spacy_weakner.project.inputs import stamp_inputs
 from spacy_weakner.project.new import USUAL_RELIABILITY, init_project
+from spacy_weakner.runtime import hashes
 
 from ..util import contents
 
@@ -71,6 +73,7 @@ def check_project(folder):
     project = load_project_config(folder)
     commands = {command["name"]: command for command in project["commands"]}
     assert len((folder / "project.yml").read_text(encoding="utf-8").splitlines()) < 150
+    assert project["vars"]["version"] == "0.1.0" and '"0.1.0"' in (folder / "project.yml").read_text(encoding="utf-8")
     assert {*project["workflows"]["all"]} == {*commands} and project["workflows"]["all"][-1] == "package"
     made = set()
     for name in project["workflows"]["all"]:
@@ -361,6 +364,18 @@ def test_a_stamp_tells_of_all_files(tmp_path, files, quick):
     assert len(seen) == 4
     stamp_inputs(tmp_path / "inputs.txt", None, "some/name")
     assert not (tmp_path / "inputs.txt").read_text(encoding="utf-8")
+
+
+def test_a_stamp_tells_of_installed_pipelines(tmp_path, monkeypatch):
+    (tmp_path / "own.cfg").write_text('[sources.model]\npipeline = "en_installed"\n')
+    monkeypatch.setattr(sources, "is_package", lambda name: True)
+    monkeypatch.setattr(sources, "asks_language_model", lambda name: False)
+    seen = set()
+    for version in ("1.0", "1.1"):
+        monkeypatch.setattr(hashes, "get_package_version", lambda name, version=version: version)
+        stamp_inputs(tmp_path / "inputs.txt", tmp_path / "own.cfg", None)
+        seen.add((tmp_path / "inputs.txt").read_text(encoding="utf-8"))
+    assert len(seen) == 2
 
 
 def test_the_language_is_that_of_a_corpus(tmp_path, files, quick):

@@ -2,8 +2,10 @@
 
 import json
 import shlex
+import shutil
 import subprocess
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import build
@@ -13,6 +15,7 @@ import spacy
 from spacy_weakner.about import __version__
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.compare import CandidateScores
+from spacy_weakner.own_code import OWN_CODE
 from spacy_weakner.project.packaging import Package, package, usage
 
 from .util import SCORES, make_selection, write_ruler
@@ -135,8 +138,7 @@ def test_nothing_half_written_stays(tmp_path, selection, builder, error):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"name": name} for name in ("", "my-ner", "my ner", "größe", "1st", "a.b", "../x", "class")]
-    + [{"version": "1 0"}],
+    [{"name": name} for name in ("", "my-ner", "my ner", "größe", "1st", "a.b", "../x")] + [{"version": "1 0"}],
 )
 def test_unusable_names_and_versions(tmp_path, selection, builder, settings):
     with pytest.raises(WeaknerError, match=rf"WK005.*'{next(iter(settings))}'"):
@@ -144,6 +146,21 @@ def test_unusable_names_and_versions(tmp_path, selection, builder, settings):
     with pytest.raises(WeaknerError, match=r"WK100.*gone.*fit"):
         package(make_selection(tmp_path / "gone"), tmp_path / "out", name="ner")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_name_of_python_is_one_behind_the_language(tmp_path, selection, builder):
+    assert package(selection, tmp_path / "out", name="class").name == "de_class"
+
+
+def test_own_code_is_part_of_it(tmp_path, selection, builder, monkeypatch):
+    code = tmp_path / "my-code.py"
+    code.write_text("HERE = 3\n")
+    monkeypatch.setenv(OWN_CODE, str(code))
+    package(selection, tmp_path / "out", name="own")
+    folder = tmp_path / "out" / "de_own-0.1.0"
+    shutil.copy(folder / "meta.json", folder / "de_own")  # as setup.py does
+    monkeypatch.syspath_prepend(folder)
+    assert import_module("de_own.own_code").HERE == 3
 
 
 def test_usage_can_be_copied():

@@ -1,5 +1,7 @@
 """Corpora of a project: what is given, what is split off, and what is said about it."""
 
+import shutil
+
 import pytest
 from spacy.vocab import Vocab
 
@@ -187,10 +189,27 @@ def test_damaged_splits(tmp_path, text):
         read_preparation(corpora)
 
 
-@pytest.mark.parametrize("name", ["gold", "dev"])
-def test_an_input_is_no_output(tmp_path, files, name):
+@pytest.mark.parametrize("given", [{"gold": "nowhere.jsonl"}, {"test": "test.xyz"}, {"misaligned": "drp"}])
+def test_a_typo_does_not_cost_the_corpora(tmp_path, files, given):
+    run(tmp_path, files, gold="gold")
+    corpora = Corpora(tmp_path / "corpus")
+    before = corpora.gold.read_bytes(), read_preparation(corpora)
+    (tmp_path / "test.xyz").touch()
+    given = {name: value if name == "misaligned" else tmp_path / value for name, value in given.items()}
+    with pytest.raises(WeaknerError):
+        prepare(tmp_path / "corpus", lang="xx", **{"text": files["text"], **given})
+    assert (corpora.gold.read_bytes(), read_preparation(corpora)) == before
+
+
+@pytest.mark.parametrize(
+    "name, place",
+    [("gold", "annotated/gold"), ("dev", "annotated/dev"), ("gold", "gold-labeled"), ("gold", "gold-whole")],
+)
+def test_an_input_is_no_output(tmp_path, files, name, place):
     run(tmp_path, files, gold="gold", dev="dev")
-    given = tmp_path / "corpus" / "annotated" / f"{name}.spacy"
+    given = tmp_path / "corpus" / f"{place}.spacy"
+    if not given.exists():
+        shutil.copy(tmp_path / "corpus" / "annotated" / "gold.spacy", given)
     before = given.read_bytes()
     with pytest.raises(WeaknerError, match="WK304"):
         prepare(tmp_path / "corpus", lang="xx", **{"gold": files["gold"], name: given})

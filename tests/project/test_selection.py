@@ -1,6 +1,7 @@
 """The selection: which candidate is the best, the sentences about it, and its file."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from spacy_weakner.project.rules import COMBINED, Rule
 from spacy_weakner.project.selection import Selection, choose, cost_of_speed
 from spacy_weakner.scores import Counts, as_json
 
-from .util import SCORES, make_selection, make_trained
+from .util import SCORES, make_facts, make_selection, make_trained
 
 PATH = "selection.json"
 
@@ -73,9 +74,9 @@ def full(tmp_path):
     selection = make_selection(tmp_path / "ä b", "gold alone")
     difference = {"baseline": "gold alone", "f1": -5.0, "low": -9.0, "high": -1.0, "p": 0.01}
     others = [
-        make_trained("term list", "list", {**SCORES, "f1": 75.0, "difference": difference}),
-        make_trained("chance", "x", {**SCORES, "f1": 75.0, "difference": {**difference, "high": 1.0}}),
-        make_trained("same", "y", {**SCORES, "difference": {**difference, "f1": -0.01, "high": 1.0}}),
+        make_trained("term list", tmp_path / "list", {**SCORES, "f1": 75.0, "difference": difference}),
+        make_trained("chance", tmp_path / "x", {**SCORES, "f1": 75.0, "difference": {**difference, "high": 1.0}}),
+        make_trained("same", tmp_path / "y", {**SCORES, "difference": {**difference, "f1": -0.01, "high": 1.0}}),
     ]
     return selection.model_copy(
         update={
@@ -96,6 +97,16 @@ def test_a_selection_comes_back(tmp_path):
     assert [path.name for path in (tmp_path / "new").iterdir()] == [PATH]
 
 
+def test_a_project_may_be_moved(tmp_path, monkeypatch):
+    (tmp_path / "p").mkdir()
+    monkeypatch.chdir(tmp_path / "p")
+    make_selection(Path("training") / "list").save(Path("training") / PATH)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p").rename(tmp_path / "q")
+    for folder in (Path("q"), tmp_path / "q"):
+        assert Selection.load(folder / "training" / PATH).selected.path == str(folder / "training" / "list")
+
+
 def test_sentences_about_it(tmp_path):
     first, *others = full(tmp_path).lines()
     assert first.startswith("'gold alone' is the best: F1 80.0 (95 % interval 70.0 to 90.0), P 80.0, R 80.0")
@@ -114,6 +125,9 @@ def test_what_a_combination_consists_of(tmp_path):
     _, other, parts = selection.lines()
     assert "lists and heads" in parts and other.startswith("'term list' has F1 85.0")
     assert [*selection.ranked()] == [COMBINED, "term list"]
+    # A head alone has nothing to be combined with.
+    alone = {"facts": make_facts(lists=0), "candidates": [make_trained("gold alone", "x"), selection.selected]}
+    assert not selection.model_copy(update=alone).remarks()
     # Nothing was compared.
     (line,) = make_selection(tmp_path, scores=None).lines()
     assert "'term list'" in line and "no gold" in line

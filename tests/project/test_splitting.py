@@ -6,10 +6,10 @@ from collections import defaultdict
 import pytest
 
 from spacy_weakner.corpus.documents import document_of
+from spacy_weakner.corpus.sentences import SHORT
 from spacy_weakner.corpus.weak import get_id
 from spacy_weakner.project import splitting
 from spacy_weakner.project.splitting import LARGEST, SHARE, split_gold
-from spacy_weakner.runs.groups import SHORT
 
 from ..util import make_doc, raw
 from .util import NLP, numbered

@@ -7,7 +7,7 @@ import numpy
 import pytest
 import spacy
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
@@ -190,6 +190,19 @@ def test_the_rule_is_that_of_the_equation():
             seen += wrong
     assert seen > 20
     assert given_labels(3, [(1, 2, "Z")], [0], labels).tolist() == [0, UNKNOWN, UNKNOWN]
+
+
+def test_white_space_makes_nothing_suspect(tmp_path, model):
+    docs = [Doc(NLP.vocab, words=words) for words in (["New", "\n", "York", "saw"], ["New", "\n", "New", "York"])]
+    for doc in docs:
+        doc.set_ents([Span(doc, 0, 3, "LOC")])
+        weak.set_weak(doc)
+    report, found = run(tmp_path, docs, model)
+    assert found_in(found) == [] and report.labels["LOC"].threshold == pytest.approx(0.925)
+    (tmp_path / "out.spacy").unlink()
+    _, found = run(tmp_path, docs, model, outside=True)
+    assert found_in(found) == [(1, (0, 3, "LOC"), "LOC"), (1, (3, 4, "O"), "LOC")]
+    assert found[1].spans[weak.SUSPECT_GROUP].attrs["scores"] == pytest.approx([0.925, 0.025])
 
 
 @pytest.mark.parametrize("factor, suspect", [(0.0, 0), (0.05, 2), (1.0, 3), (2.0, 3)])

@@ -10,8 +10,11 @@ from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import aggregate
+from spacy_weakner.relabel.clean import make_missing
 from spacy_weakner.relabel.complete import complete
+from spacy_weakner.relabel.confident_learning import Finding
 
+from ..ent_combiner.util import borders
 from ..util import LISTENER, SENTENCES, TOK2VEC, crf_config, crf_pipeline, distributions, make_doc, make_examples, train
 
 NLP = spacy.blank("xx")
@@ -214,6 +217,41 @@ def test_a_completed_corpus_starts_from_its_weak_entities(tmp_path, model):
     report, (doc,) = run(tmp_path, docs, model)
     assert weak.group_entities(doc, "matched") == [(0, 1, "LOC")]
     assert report.matched == 1
+
+
+def test_suspect_labels_do_not_come_back(tmp_path, model):
+    _, (doc,) = run(tmp_path, [weak_doc("Anna went to New York", [(0, 1, "LOC"), (3, 5, "LOC")])], model)
+    make_missing(doc, [Finding(0, 1, "LOC", 0.1, "PER", 0.9)])
+    assert weak.group_entities(doc, "matched") == [(3, 5, "LOC")]
+    (tmp_path / "out.spacy.json").unlink()
+    (tmp_path / "out.spacy").unlink()
+    _, (doc,) = run(tmp_path, [doc], model)
+    assert weak.doc_entities(doc) == [(0, 1, "PER"), (3, 5, "LOC")] and "suspect" not in doc.spans
+
+
+def test_ids_of_kept_entities_are_kept(tmp_path, model):
+    entity = (3, 5, "LOC")
+    doc = weak_doc("Anna went to New York", [entity])
+    for source in "ab":
+        weak.set_source(doc, source, [entity], ids={entity: [source]})
+    weak.give_ids(doc, {entity: ["b"]})
+    for name in ("out.spacy", "again.spacy"):
+        write_docs(tmp_path / "in.spacy", [doc])
+        complete(tmp_path / "in.spacy", tmp_path / name, model)
+        (doc,) = read_docs(tmp_path / name, NLP.vocab)
+        assert [ent.kb_id_ for ent in doc.ents] == ["", "b"]
+        doc.set_ents([])  # also if only the weak entities have it
+
+
+def test_a_combiner_reads_the_sources_of_the_corpus(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ent_combiner").fit(borders(60))
+    nlp.to_disk(tmp_path / "model")
+    docs = borders(10, seed=1)
+    for doc in docs:
+        weak.set_weak(doc)
+    _, found = run(tmp_path, docs, tmp_path / "model", rule="all")
+    assert list(map(weak.doc_entities, found)) == list(map(weak.doc_entities, docs))
 
 
 def test_gold_is_never_overwritten(tmp_path, model):

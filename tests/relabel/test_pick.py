@@ -66,6 +66,17 @@ def test_union_keeps_what_was_there(tmp_path, model):
     assert report.kept == report.given == len(docs)
 
 
+def test_ids_of_kept_entities_are_kept(tmp_path, model):
+    entity = (0, 1, "LOC")
+    docs = weak_docs([entity])
+    for doc in docs:
+        for source in "ab":
+            weak.set_source(doc, source, [entity], ids={entity: [source]})
+        weak.give_ids(doc, {entity: ["b"]})
+    for doc in run(tmp_path, model, docs, union=True)[1]:
+        assert doc.ents[0].kb_id_ == "b" and weak.group_ids(doc, weak.MATCHED_GROUP) == {entity: ("b",)}
+
+
 def test_threshold(tmp_path, model):
     counts = [
         sum(run(tmp_path, model, weak_docs(), f"t{i}", threshold=threshold)[0].picked.values())
@@ -105,8 +116,10 @@ def test_what_was_known_of_the_old_labels_goes(tmp_path, model):
     for doc in docs:
         weak.set_tags(doc, ["O"] * len(doc))
         weak.set_confidence(doc, 0.5, None)
+        weak.set_group(doc, weak.SUSPECT_GROUP, [(0, 1, "LOC")])
     for doc in run(tmp_path, model, docs)[1]:
         assert weak.get_tags(doc) is None and weak.get_confidence(doc) is None
+        assert weak.SUSPECT_GROUP not in doc.spans
 
 
 def test_empty_documents(tmp_path, model):

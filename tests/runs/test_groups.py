@@ -5,11 +5,10 @@ import random
 import pytest
 import spacy
 
-from spacy_weakner.corpus.documents import document_of
+from spacy_weakner.corpus.documents import count_documents, document_of
+from spacy_weakner.corpus.sentences import SHORT
 from spacy_weakner.corpus.weak import get_id, set_id, set_source
 from spacy_weakner.runs.groups import (
-    SHORT,
-    count_documents,
     group_docs,
     learnable,
     split_folds,

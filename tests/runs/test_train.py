@@ -7,6 +7,7 @@ import spacy
 
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.runs.config import corpus_path
 from spacy_weakner.runs.train import train
 
 from ..command_line import trainings_by
@@ -78,6 +79,27 @@ def test_passes_come_before_the_epochs_of_the_config(files, calls):
     assert (calls[0]["training.max_steps"], calls[0]["training.max_epochs"]) == (20, 0)
 
 
+def test_a_corpus_that_is_named_by_a_variable(files, calls, tmp_path):
+    given, _ = files
+    named = CONFIG.format(epochs=0).replace("train = null", 'train = "${vars.folder}/in.spacy"\ndev = null')
+    given["config"].write_text(f'[vars]\nfolder = "{tmp_path.as_posix()}"\n{named}')
+    assert [train(**given, passes=1).skipped for _ in range(2)] == [False, True]
+    assert calls[0]["training.max_steps"] == 4
+    assert corpus_path(given["config"], {"paths.dev": "${paths.train}"}, "paths.dev") == tmp_path / "in.spacy"
+    write_docs(tmp_path / "in.spacy", [make_doc(NLP, "other words")] * 20)
+    assert not train(**given).skipped
+
+
+def test_settings_that_spacy_would_ignore(files, calls):
+    given, paths = files
+    for key in ("training.max_stps", "system.sed"):
+        with pytest.raises(WeaknerError, match=f"WK364.*{key}"):
+            train(**given, overrides={**paths, key: 2})
+    # spaCy has this one, though the config does not.
+    train(**given, overrides={**paths, "training.accumulate_gradient": 2})
+    assert len(calls) == 1
+
+
 def test_a_stream_has_no_epochs(files, calls):
     given, paths = files
     given["config"].write_text(CONFIG.format(epochs=-1))
@@ -90,6 +112,7 @@ def test_a_stream_has_no_epochs(files, calls):
     [
         *((passes, {}, "WK005.*passes") for passes in (0, -1, math.inf, math.nan)),
         (2, {"training.batcher.@batchers": "spacy.batch_by_sequence.v1"}, "WK364.*by_sequence"),
+        (2, {"training.batcher.size": {"@schedules": "compounding.v1"}}, "WK364.*training.batcher.size 1000"),
         (2, {"training.max_steps": 3}, "WK331.*max_steps"),
         (2, {"training.max_epochs": 3}, "WK331.*max_epochs"),
         (2, {"paths.train": None}, "WK364.*--paths.train"),

@@ -306,6 +306,10 @@ def test_gold_that_comes_by_another_way_is_refused(tmp_path, gold, trainings):
         with pytest.raises(WeaknerError, match="WK364"):
             train_folds(config, gold, tmp_path / "out", folds=2, overrides=overrides)
     assert not trainings
+    # The config may name the gold where each fold is put.
+    config = tmp_path / "own.cfg"
+    config.write_text(CONFIG.read_text().replace("train = null", f'train = "{gold.as_posix()}"'))
+    assert len(train_folds(config, gold, tmp_path / "out", folds=2)) == 2
 
 
 def test_folds_of_an_interrupted_run_are_none(tmp_path, gold, trainings, monkeypatch):
@@ -340,6 +344,10 @@ def test_other_gold_chooses_the_checkpoint(tmp_path, gold, trainings):
     folds = train_folds(CONFIG, gold, tmp_path / "out", folds=2, dev=tmp_path / "dev.spacy")
     assert {fold.model.name for fold in folds} == {"model-best"}
     assert {call["paths.dev"] for call in trainings} == {str(tmp_path / "dev.spacy")}
+    # The gold itself would let the fold that is held out choose.
+    for dev in (gold, gold.parent):
+        with pytest.raises(WeaknerError, match=r"WK364.*paths\.dev"):
+            train_folds(CONFIG, gold, tmp_path / "out", folds=2, dev=dev)
 
 
 def test_too_few_sentences_for_the_folds(tmp_path, gold, trainings):

@@ -9,7 +9,7 @@ from spacy.training import Example
 
 from spacy_weakner.errors import WeaknerError
 
-from ..util import all_zero, gradients, reload_bytes, same, train
+from ..util import all_zero, gradients, reload_bytes, same, shared_pipeline, train
 from .util import (
     LABELS,
     MULTI,
@@ -148,6 +148,12 @@ def test_independent_probabilities():
     nlp = category_pipeline(["short", "old"], **MULTI)
     train(nlp, examples)
     assert min(nlp("pan").cats.values()) > 0.9
+
+
+def test_a_doc_of_white_space_has_no_category_either():
+    (blank, empty, text) = shared_pipeline((NAME,)).pipe(["\n\n", "", f"{TEXTS[0]}\n"])
+    assert {*blank.cats.values()} == {*empty.cats.values()} == {0.0}
+    assert sum(text.cats.values()) == pytest.approx(1.0)
 
 
 # Scores

@@ -188,3 +188,10 @@ def test_two_linkers_of_different_labels():
 def test_punctuation_is_no_term():
     nlp = make_nlp([Term("X", "+", id="PLUS"), Term("X", "plus", id="P")])
     assert ids(nlp(make_doc(nlp, "-", (0, 1, "X", "")))) == [""]
+
+
+def test_terms_without_a_label():
+    nlp = spacy.blank("xx")
+    linker = nlp.add_pipe("term_linker")
+    linker.initialize(nlp=nlp, terms=[{"term": "cold", "id": "D2"}], label="DISEASE")
+    assert ids(linker(make_doc(nlp, "cold", (0, 1, "DISEASE", "")))) == ["D2"]

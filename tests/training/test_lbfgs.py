@@ -202,6 +202,13 @@ def test_an_encoder_of_another_component_is_refused():
         LBFGS(make_examples)(nlp)
 
 
+def test_what_changes_with_the_progress_of_training_is_refused(monkeypatch):
+    nlp = small()
+    monkeypatch.setattr(type(head_of(nlp)), "needs_clock", True)
+    with pytest.raises(WeaknerError, match=r"LBFGS.*'crf_ner'.*progress"):
+        LBFGS(make_examples)(nlp)
+
+
 def test_annotating_components_go_first():
     nlp = crf_pipeline(ENCODER)
     seen = []

@@ -28,12 +28,12 @@ _METADATA = b"huggingface"
 _BATCH = 1000  # rows of Parquet files
 
 
-def read(row: Any, counts: RowCounts, labels: Tuple[str, ...] = ()) -> Record:
+def read(row: Any, counts: RowCounts, labels: Tuple[str, ...] = (), column: Optional[str] = None) -> Record:
     row = an_object(row, "a row")
     if not isinstance(row.get("tokens"), list):
         raise RowError(f"no tokens: expected a list under 'tokens', got {show(row)}")
     tokens = row["tokens"]
-    key = find_tags(row) or next((key for key in TAGS if key in row), None)
+    key = column if column in row else find_tags(row) or next((key for key in TAGS if key in row), None)
     record = Record(tokens=tokens, id=None if row.get("id") == "" else row.get("id"))
     counts.note_unknown(row, {*_COLUMNS, key})
     if key is None or row[key] is None:
@@ -65,7 +65,10 @@ def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
         return None
     if type(value) is int:
         if not names:
-            raise RowError("tags are numbers without names: give the names, like --labels O,B-PER,I-PER")
+            raise RowError(
+                "tags are numbers without names. Give the names, from 0 on: "
+                "spacy weakner convert FILE NEW --labels O,B-PER,I-PER"
+            )
         if value >= len(names) or value < 0:
             raise RowError(f"the tag {value} has no name: there are {len(names)} names, from 0 to {len(names) - 1}")
         return check_tag(names[value])
@@ -93,20 +96,23 @@ def read_table(path: Path) -> Iterator[Dict[str, Any]]:
         yield from chain.from_iterable(batch.to_pylist() for batch in file_.iter_batches(batch_size=_BATCH))
 
 
-def table_names(path: Path) -> Tuple[str, ...]:
-    """Return the tag names in the metadata of a file, or an empty tuple if there are none."""
+def table_tags(path: Path, labels: Tuple[str, ...]) -> Tuple[Optional[str], Tuple[str, ...]]:
+    """Return the column of tags that the metadata of a file describes, and their names: `labels`, or those there."""
     with _opened(path) as file_:
         metadata = file_.schema_arrow.metadata or {}
     try:
         features = parse_json(metadata.get(_METADATA, b"{}")).get("info", {}).get("features", {})
-        for column in filter(None, map(features.get, TAGS)):
-            inner = column.get("feature") if isinstance(column, dict) else None
+        for column in TAGS:
+            feature = features.get(column)
+            # Lists are also written as [{...}].
+            inner = feature[0] if isinstance(feature, list) and feature else feature
+            inner = inner.get("feature") if isinstance(feature, dict) else inner
             if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" and OUTSIDE in inner["names"]:
-                return tag_names(tuple(inner["names"]))
+                return column, labels or tag_names(tuple(inner["names"]))
     except (ValueError, AttributeError, KeyError, TypeError) as error:
         reason = f"the metadata '{_METADATA.decode()}' of its schema: {error}"
         raise WeaknerError(Errors.WK206.format(path=path, reason=reason, cure="Write it again")) from error
-    return ()
+    return None, labels
 
 
 @contextmanager

@@ -21,7 +21,8 @@ def read_items(path: Path, counts: Optional[RowCounts] = None) -> Iterator[Item]
     `read_corpus`."""
     for place, value in _values(path, counts):
         inside = wrapped(value)
-        yield from [(place, value)] if inside is None else _numbered("item", inside)
+        what = f"line {place}, item" if isinstance(place, int) else "item"
+        yield from [(place, value)] if inside is None else _numbered(what, inside)
 
 
 def _values(path: Path, counts: Optional[RowCounts]) -> Iterator[Item]:
@@ -41,7 +42,7 @@ def _numbered(what: str, values: Iterable[Any]) -> Iterator[Item]:
 
 
 def in_lines(path: Path) -> bool:
-    """Return True if every line of a JSON file is one of its records."""
+    """Return True if every line of a JSON file is one of its records, or an object around some."""
     with open_packed(path) as file_:
         start = file_.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
         if start.startswith(b"{") and b"\n" not in start:
@@ -56,7 +57,17 @@ def in_lines(path: Path) -> bool:
     except (ValueError, RecursionError):
         return not start.startswith(b"[")
     # spaCy's [text, annotations] may be written one per line.
-    return tool_of(row) is not None if isinstance(row, list) else wrapped(row) is None
+    if isinstance(row, list):
+        return tool_of(row) is not None
+    return wrapped(row) is None or any(map(_is_json, others[:1]))
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _parse(path: Path, counts: Optional[RowCounts]) -> List[Any]:

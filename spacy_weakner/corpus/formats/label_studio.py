@@ -135,7 +135,7 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
         task["meta"] = record.meta
     groups = dict(record.weak)
     if record.ents is not None and record.is_weak:
-        groups[WEAK] = record.ents
+        groups[WEAK if WEAK not in groups else f"{WEAK} entities"] = record.ents
     elif record.ents is not None:
         task["annotations"] = [{"result": result(record.ents)}]
     for source, marks in groups.items():

@@ -20,10 +20,11 @@ from ..foreign import tool_of
 from ..jsonl import DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
 from ..overlaps import drop_overlaps
-from ..records import Item, Record, a_phrase, is_blank, make_doc, read_identifier
+from ..parts import split_sentences
+from ..records import Item, Record, a_phrase, is_blank, make_doc, read_identifier, set_notes
 from ..sampling import SampledLines
 from ..sentences import LONGEST_RUN, SentenceSplitter, longest_run, sentence_key
-from ..weak import group_entities, is_known_group, remove_group, set_weak
+from ..weak import give_ids, group_entities, is_known_group, remove_group, set_id, set_weak
 from . import brat, huggingface
 from .items import in_lines, read_items
 from .names import FORMATS, SUFFIXES
@@ -41,6 +42,8 @@ _LOOKED_AT = 200
 class Reading:
     """Settings for reading corpora. If `sentences` is set, text without annotations is split into sentences.
 
+    documents (bool): With `sentences`, annotated text is split, too (but not within entities), and the sentences of a
+        text without an identifier are named after its place in the file, so that they are known as one document.
     source (str): Name of the weak source for "weak_ents" given as a plain list.
     misaligned (str): What to do with spans of text that do not end at token boundaries: "error", "drop", "expand" or
         "contract".
@@ -59,6 +62,7 @@ class Reading:
     labels: Tuple[str, ...] = ()
     columns: Tuple[int, int] = COLUMNS
     spans_key: Optional[str] = None
+    documents: bool = False
 
 
 class _Lenient(RowCounts):
@@ -136,6 +140,7 @@ def read_corpus(
     format: Optional[str] = None,
     counts: Optional[RowCounts] = None,
     limit: Optional[int] = None,
+    files: Optional[Sequence[Tuple[Path, str]]] = None,
 ) -> Iterator[Doc]:
     """Stream the Docs of a corpus in any format.
 
@@ -145,13 +150,14 @@ def read_corpus(
         error, subclasses may collect. Without `counts`, text that the tokenizer would take very long to process is an
         error; with it, such text is left out and counted, unless it is annotated.
     limit (Optional[int]): Read about this number of Docs per file. `counts` then has `sampled` and `total`.
+    files (Optional[Sequence[Tuple[Path, str]]]): The result of `input_files` for the corpus, if it is known already.
     RAISES (WeaknerError): For malformed input, with file, line and reason, and if no Doc has the span group.
     """
     check_choice("offsets", reading.offsets, (AUTO, *UNITS))
     check_choice("misaligned", reading.misaligned, MISALIGNED)
     n, key, strict = 0, reading.spans_key, counts is None
     counts = RowCounts() if counts is None else counts
-    for file_, format_ in input_files(path, format):
+    for file_, format_ in input_files(path, format) if files is None else files:
         reader = FileReader(file_, format_, nlp, reading, counts, strict)
         for doc in reader.docs() if limit is None else reader.sample(limit):
             n += format_ == "spacy"
@@ -188,6 +194,7 @@ class FileReader:
         self.counts = counts
         self.strict = strict
         self.labels = reading.labels
+        self.column: Optional[str] = None  # column of tags
         self._splitter = SentenceSplitter(nlp)
 
     def docs(self) -> Iterator[Doc]:
@@ -195,8 +202,8 @@ class FileReader:
         if self.format == "spacy":
             yield from read_groups(read_docs(path, self.nlp.vocab), counts, self.reading.spans_key)
         elif self.format in READERS:
-            if path.suffix.lower() == huggingface.PARQUET and not self.labels:
-                self.labels = huggingface.table_names(path)
+            if path.suffix.lower() == huggingface.PARQUET:
+                self.column, self.labels = huggingface.table_tags(path, self.labels)
             if unit == AUTO:
                 # Everything counted here is counted again when the Docs are made.
                 discarded, format_ = type(counts)(), FORMATS[self.format]
@@ -257,7 +264,7 @@ class FileReader:
     def _records(self, items: Iterable[Item], counts: RowCounts) -> Iterator[Tuple[Place, Record]]:
         read, gather = READERS[self.format], GATHERERS.get(self.format)
         if self.format == "huggingface":
-            read = partial(huggingface.read, labels=self.labels)
+            read = partial(huggingface.read, labels=self.labels, column=self.column)
         for place, item in items if gather is None else gather(items):
             record = None
             with at_line(self.path, place, counts):
@@ -271,15 +278,33 @@ class FileReader:
             yield from self._docs_of(place, Record(line if self.reading.sentences else " ".join(line.split())))
 
     def _docs_of(self, place: Place, record: Record) -> Iterator[Doc]:
-        """Yield the Doc of a record, or one Doc per sentence for text without annotations."""
+        """Yield the Doc of a record, or one Doc per sentence; see `Reading`."""
         docs: List[Doc] = []
         with at_line(self.path, place, self.counts):
             if self._is_short(record.text, record.is_bare):
-                if record.is_bare and record.tokens is None and self.reading.sentences:
-                    docs = list(self._splitter.split(a_phrase(record.text), read_identifier(record.id)))
+                is_text = self.reading.sentences and record.tokens is None
+                if is_text and (record.is_bare or (self.reading.documents and not record.cats)):
+                    docs = self._split(place, record)
                 else:
                     docs = [make_doc(record, self.nlp, self.reading.misaligned, self.counts)]
         yield from docs
+
+    def _split(self, place: Place, record: Record) -> List[Doc]:
+        """Return the sentences of a text."""
+        if record.is_bare:
+            docs = list(self._splitter.split(a_phrase(record.text)))
+            for doc in docs:
+                set_notes(doc, record)
+        else:
+            doc = make_doc(record, self.nlp, self.reading.misaligned, self.counts)
+            self._splitter.set_sentences(doc)
+            docs = split_sentences(doc)
+        name = read_identifier(record.id)
+        if name is None and self.reading.documents and len(docs) > 1:
+            name = f"{self.path.stem}-{place}"
+        for number, doc in enumerate(docs if name is not None else (), start=1):
+            set_id(doc, f"{name}.{number}")
+        return docs
 
     def _is_short(self, text: Any, is_bare: bool) -> bool:
         """Return True if the tokenizer can process a text. If not, text without annotations is left out and counted."""
@@ -302,6 +327,7 @@ def read_groups(docs: Iterable[Doc], counts: RowCounts, key: Optional[str]) -> I
             counts.note(ABSENT, key not in doc.spans)
             entities, unclear = drop_overlaps(trim_whitespace(doc, group_entities(doc, key)), counts)
             set_entities(doc, entities, known_tokens([key in doc.spans] * len(doc), unclear))
+            give_ids(doc, {(s.start, s.end, s.label_): [s.kb_id_] for s in doc.spans.get(key, []) if s.kb_id_})
             set_weak(doc, False)
             remove_group(doc, key)
         for name, group in doc.spans.items():

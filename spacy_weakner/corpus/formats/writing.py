@@ -20,7 +20,7 @@ from .tools import WRITERS
 _ARRAY = ".json"
 MISSING_TOKENS = "missing tokens"
 WEAK_SPANS = "weak spans"
-DECLARED = "documents with declarations of their sources (reliability, complete)"
+DECLARED = "documents with declarations of their sources (reliability, complete, attribute of terms)"
 WEAK_AS_GOLD = "documents whose entities are weak labels, now written as if they were gold"
 
 
@@ -113,10 +113,13 @@ def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iter
                     what, is_held = "gold kept beside weak labels", name == "jsonl"
                 lost[what] += 0 if is_held else len(group)
             lost["documents with soft labels"] += weak.get_soft_labels(doc) is not None
+            lost["documents with the unit of their confidence"] += weak.get_confidence_unit(doc) is not None
             lost["documents with completed tags"] += weak.get_tags(doc) is not None
             lost["documents with words replaced by 'augment'"] += weak.get_augmented(doc) is not None
             lost[DECLARED] += any(
-                weak.get_reliability(doc, source) is not None or weak.is_complete(doc, source)
+                weak.get_reliability(doc, source) is not None
+                or weak.is_complete(doc, source)
+                or weak.terms_attr(doc, source) is not None
                 for source in weak.weak_sources(doc)
             )
         yield doc

@@ -13,16 +13,16 @@ Settings are measured on gold that was not used to choose them: for each fold th
 import json
 from collections import Counter
 from math import lgamma, sqrt
-from typing import Any, Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
 from ...progress import Progress
 from ...scores import Counts, count_matches
 from ..bootstrap import Bootstrap, Difference
+from .combining import FOLDS
 from .matches import Match, Sentence, ambiguous, choose_matches, commonest
 
-FOLDS = 5
 # Fewer sentences are too few to choose settings and to measure them.
 MIN_SENTENCES = 10
 # Gains with a larger p-value (two-sided bootstrap) are not proposed.
@@ -61,23 +61,22 @@ class Proposal(NamedTuple):
     stop: Tuple[str, ...]  # terms to add to its stop list, the most often wrong first
     min_length: Optional[int]
     ambiguity: Optional[str]
-    labels: Optional[Tuple[str, ...]]  # the labels to keep, if others should be left out
+    without: Optional[Tuple[str, ...]]  # labels to leave out
     before: Counts  # with the present settings
     after: Counts  # on the same sentences, each with settings that were chosen without it
     difference: Difference  # gain in F1, with its confidence interval
 
-    def config(self) -> str:
-        """Return the settings as a section of a sources file."""
-        settings: Dict[str, Any] = {
-            "labels": None if self.labels is None else {label: label for label in self.labels},
-            "stop": list(self.stop) or None,
-            "min_length": self.min_length,
-            "ambiguity": self.ambiguity,
+    def lines(self) -> List[str]:
+        """Return the changes to the settings of the source in a sources file."""
+        changes = {
+            "labels: leave out ": self.without,
+            "stop: add ": self.stop or None,
+            "min_length = ": self.min_length,
+            "ambiguity = ": self.ambiguity,
         }
-        given = {key: value for key, value in settings.items() if value is not None}
+        given = {start: value for start, value in changes.items() if value is not None}
         # A single "$" would begin a variable.
-        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("$", "$$") for key, value in given.items()]
-        return "\n".join([f"[sources.{self.source}]", *lines])
+        return [start + json.dumps(value, ensure_ascii=False).replace("$", "$$") for start, value in given.items()]
 
 
 class _Tried(NamedTuple):
@@ -119,14 +118,13 @@ def propose(
     difference = Bootstrap(counts, samples, seed).difference(1, 0, "before")
     if difference.f1 <= 0 or difference.p > MAX_P:
         return None
-    given = {match.candidate.label for sentence in sentences for match in sentence.matches}
     before, after = (Counts(*map(int, row)) for row in counts.sum(1))
     return Proposal(
         source,
         _names(sentences, settings.stop),
         settings.min_length if settings.min_length > 1 else None,
         settings.ambiguity if settings.ambiguity != "all" else None,
-        tuple(sorted(given - settings.without)) if settings.without else None,
+        tuple(sorted(settings.without)) or None,
         before,
         after,
         difference,

@@ -19,13 +19,13 @@ from ...errors import Errors, WeaknerError, check_choice, check_range
 from ...labeling.aggregate import METHODS, UNION
 from ...scores import Counts, as_json, count_matches
 from ..bootstrap import Bootstrap, Interval
+from ..compare import SAMPLES
 from .collected import find_collected
 from .combining import Labels, combined_labels
 from .label_warnings import LabelWarning, find_warnings
 from .matches import Sentence, choose_matches, read_sentence
 from .proposal import Proposal, propose
 
-SAMPLES = 1000
 TOP = 20
 # Number of examples of a wrong term, and of tokens around its match.
 _EXAMPLES, _CONTEXT = 2, 8

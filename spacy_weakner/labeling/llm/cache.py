@@ -115,7 +115,7 @@ class Cache:
         counts.rows += 1
         counts.cut += bool(cut)
         counts.answer_tokens += tokens_out
-        mentions = read_mentions({"text": row.get("text"), "ents": row.get("ents")}, "")
+        mentions = read_mentions({"text": row.get("text"), "ents": row.get("ents")})
         others = row.get("others") or []
         if not isinstance(others, list) or not all(map(_is_pair, others)):
             raise RowError(f"'others' must be a list of pairs, got {show(others)}")

@@ -27,8 +27,8 @@ class Parsed(NamedTuple):
 
 
 def parse_completion(content: str, labels: Sequence[str]) -> Optional[Parsed]:
-    """Parse a completion: JSON alone, in a code fence, or within prose; of several lists, the last one is used. Return
-    None if it cannot be parsed, as with a refusal."""
+    """Parse a completion: JSON alone, in a code fence, or within prose. Several lists are joined; of those
+    within prose, the last one is used. Return None if it cannot be parsed, as with a refusal."""
     content = content.rpartition("</think>")[2].strip()
     if content.startswith("<think>"):
         return None
@@ -58,7 +58,8 @@ def _pairs_in_prose(content: str, known: Dict[str, str]) -> Optional[List[Pair]]
         return [pair for pair in pairs if pair is not None]
     # Single objects are ignored: they may be the start of a truncated list.
     lists = [_pairs(v, known) for v, pair in zip(values, pairs, strict=True) if isinstance(v, list) or pair is None]
-    return next((found for found in reversed(lists) if found is not None), None)
+    found = [pairs for pairs in lists if pairs is not None]
+    return [pair for pairs in found[-1 if prose else 0 :] for pair in pairs] if found else None
 
 
 def _json_values(text: str) -> Tuple[List[Any], str]:

@@ -20,7 +20,7 @@ from .util import converted, ents, write_lines
 def test_numbers_of_tags_need_names(tmp_path):
     rows = [{"tokens": ["Anna", "met", "Bob"], "ner_tags": [1, -100, 0]}]
     path = write_lines(tmp_path / "a.jsonl", rows)
-    with pytest.raises(WeaknerError, match=r"line 1.*--labels O,B-PER,I-PER"):
+    with pytest.raises(WeaknerError, match=r"line 1.*convert \S+a\.jsonl \S+ --labels O,B-PER,I-PER"):
         converted(path)
     (doc,), _ = converted(path, labels=["O", "B-PER", "I-PER"])
     assert iob(doc) == "B-O" and ents(doc) == [("Anna", "PER")]
@@ -110,6 +110,7 @@ def test_tokens_of_white_space(tmp_path, blank):
 
 
 CLASSES = {"feature": {"names": ["O", "B-PER", "I-PER"], "_type": "ClassLabel"}, "_type": "Sequence"}
+PARTS_OF_SPEECH = {"feature": {"names": ["DT", "VB", "NN"], "_type": "ClassLabel"}, "_type": "List"}
 STRING = {"dtype": "string", "_type": "Value"}
 
 
@@ -119,6 +120,9 @@ STRING = {"dtype": "string", "_type": "Value"}
         ({"pos_tags": [[0, 1], [1]], "ner_tags": [[1, 2], [-1]]}, {"pos_tags": CLASSES, "ner_tags": CLASSES}),
         # The column of tags is not the first whose name could be one.
         ({"ner": ["Anna", ""], "labels": [[1, 2], [-100]]}, {"ner": STRING, "labels": CLASSES}),
+        ({"tags": [[2, 2], [0]], "ner": [[1, 2], [-1]]}, {"tags": PARTS_OF_SPEECH, "ner": CLASSES}),
+        # Lists are also written as [{...}].
+        ({"ner_tags": [[1, 2], [-1]]}, {"ner_tags": [CLASSES["feature"]]}),
     ],
 )
 def test_parquet_knows_the_names(tmp_path, columns, features):
@@ -128,8 +132,7 @@ def test_parquet_knows_the_names(tmp_path, columns, features):
 
 
 def test_parquet_without_names(tmp_path):
-    # Lists are also written as [{...}]: the names are given then.
-    features = {"ner_tags": [CLASSES["feature"]]}
+    features = {"ner_tags": [STRING]}
     path = write_parquet(tmp_path / "a.parquet", features=features, tokens=[["Anna"], ["x"]], ner_tags=[[1], [-1]])
     with pytest.raises(WeaknerError, match=r"a\.parquet, row 1: .*--labels"):
         converted(path)

@@ -131,14 +131,22 @@ def test_what_is_lost_is_counted(tmp_path, name, lost):
         ("spacy", []),
     ],
 )
-def test_what_is_known_of_documents_and_sources_is_counted(tmp_path, name, lost):
+@pytest.mark.parametrize("declared", [{"reliability": 0.8}, {"terms": "FORM"}])
+def test_what_is_known_of_documents_and_sources_is_counted(tmp_path, name, lost, declared):
     (doc,) = docs({"id": "a", "text": "Anna left", "ents": [], "meta": {"why": "x"}})
-    weak.set_source(doc, "list", [], reliability=0.8)
+    weak.set_source(doc, "list", [], **declared)
     weak.set_augmented(doc, ["Eva", "left"])
     written = write_corpus(tmp_path / f"a{FORMATS[name].outputs[0]}", [doc], name).lost
     kinds = {"ids of documents": "ids", "'meta' of documents": "meta", DECLARED: "declared"}
     kinds["documents with words replaced by 'augment'"] = "words"
     assert {kinds[what] for what in written} == {*lost}
+
+
+def test_the_unit_of_confidences_is_lost_in_rows(tmp_path):
+    (doc,) = docs({"text": "Anna left", "ents": [[0, 4, "PER"]], "weak": True})
+    weak.set_confidence(doc, 0.8, "token")
+    lost = {"documents with the unit of their confidence": 1}
+    assert write_corpus(tmp_path / "a.jsonl", [doc]).lost == lost and not write_corpus(tmp_path / "a.spacy", [doc]).lost
 
 
 def test_a_wrong_span_without_a_label_is_lost_where_spans_have_labels(tmp_path):
@@ -178,6 +186,11 @@ def test_weak_entities_are_no_gold_elsewhere(tmp_path):
     write_corpus(tmp_path / "a.json", [doc], "label-studio")
     (found,) = read_corpus(tmp_path / "a.json", NLP)
     assert not found.ents and group(found, "weak:weak") == [("Anna", "PER")]
+    weak.set_source(doc, "weak", [(1, 2, "LOC")])
+    write_corpus(tmp_path / "a.json", [doc], "label-studio")
+    (found,) = read_corpus(tmp_path / "a.json", NLP)
+    assert group(found, "weak:weak") == [("left", "LOC")] and group(found, "weak:weak entities") == [("Anna", "PER")]
+    weak.remove_group(doc, "weak:weak")
     write_corpus(tmp_path / "a.jsonl", [doc], "prodigy")
     (found,) = read_corpus(tmp_path / "a.jsonl", NLP, format="prodigy")
     assert not found.ents and group(found, "weak:prodigy") == [("Anna", "PER")]

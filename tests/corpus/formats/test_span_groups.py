@@ -49,6 +49,14 @@ def test_a_group_is_read_as_gold(tmp_path, spans, tags, notes):
     assert [*doc.spans] == ["other"]
 
 
+def test_ids_of_the_group_are_read(tmp_path):
+    doc = Doc(NLP.vocab, words=WORDS)
+    doc.spans["sc"] = [Span(doc, *span, kb_id=f"Q{i}") for i, span in enumerate([*SPANS, (4, 5, "X")])]
+    DocBin(docs=[doc]).to_disk(tmp_path / "a.spacy")
+    (doc,), _ = converted(tmp_path / "a.spacy", spans_key="sc")
+    assert [(ent.text, ent.kb_id_) for ent in doc.ents] == [("Anna", "Q0")]
+
+
 def test_other_groups_are_counted_and_named(tmp_path):
     path = write(tmp_path / "a.spacy", {"sc": SPANS, weak.weak_group("list"): SPANS}, {"sc": []})
     docs, report = converted(path)

@@ -6,7 +6,8 @@ import pytest
 
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import overlaps, records, weak
-from spacy_weakner.corpus.formats import brat, tools
+from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.formats import brat, items, tools
 from spacy_weakner.corpus.formats.reading import Reading, file_format, read_corpus
 from spacy_weakner.corpus.records import EMPTY
 from spacy_weakner.errors import WeaknerError
@@ -164,6 +165,17 @@ def test_wrappers_and_objects_over_several_lines(tmp_path, content, format, null
     assert report.notes == ({tools.NULLS: nulls} if nulls else {}) and not report.ignored
 
 
+def test_an_object_around_records_on_each_line(tmp_path):
+    objects = [{"id": i, "data": [{"text": TEXT, "label": [ANNA]}, {"text": TEXT, "label": [label]}]}
+               for i, label in enumerate([PARIS, [0, 99, "X"]])]  # fmt: skip
+    docs, _ = converted(write_lines(tmp_path / "a.jsonl", [objects[0]] * 2))
+    assert [ents(doc) for doc in docs] == [[("Anna", "PER")], [("Paris", "LOC")]] * 2
+    with pytest.raises(WeaknerError, match=r"WK742.*line 2, item 2"):
+        converted(write_lines(tmp_path / "a.jsonl", objects))
+    with pytest.raises(WeaknerError, match="line 1: the row has neither 'tokens' nor 'text', only: id, sentences"):
+        converted(write_lines(tmp_path / "a.jsonl", [{"id": "d", "sentences": [{"tokens": ["Anna"], "ents": []}]}] * 2))
+
+
 def test_an_object_over_several_lines(tmp_path):
     path = tmp_path / "a.json"
     path.write_text(json.dumps({"text": TEXT, "label": [ANNA]}, indent=1))
@@ -209,6 +221,13 @@ def test_malformed_json(tmp_path, text, expected):
     assert "\n" not in str(error.value) and len(str(error.value)) < 500
 
 
+def test_an_array_is_parsed_for_its_format_its_offsets_and_its_docs(tmp_path, monkeypatch):
+    parsed, parse = [], items._parse
+    monkeypatch.setattr(items, "_parse", lambda *args: parsed.append(args) or parse(*args))
+    converted(write_array(tmp_path / "a.json", [task([answer(ANNA)])]))
+    assert len(parsed) == 3
+
+
 def test_the_first_rows_tell_the_format(tmp_path):
     path = write_lines(tmp_path / "a.jsonl", [{"text": "a", "label": []}, {"text": TEXT, "label": [ANNA]}])
     assert file_format(path) == "doccano"
@@ -238,6 +257,10 @@ def test_what_shards_are_made_from(tmp_path):
         assert docs == [doc.text for doc in read_corpus(path, NLP, Reading())] and len(docs) == len(rows)
     (everything,) = found(tmp_path)
     assert len(everything) == 3 + sum(map(len, wholes.values()))
+    write_docs(tmp_path / "a.spacy", [NLP("d")])
+    assert found(tmp_path / "a.spacy") == [["d"]]
+    with pytest.raises(WeaknerError, match=r"WK206.*\.spacy files and files of other formats, such as .*array\.json"):
+        found(tmp_path)
 
 
 def test_the_text_beside_annotations_tells_a_shard_of_brat(tmp_path):

@@ -3,7 +3,6 @@
 import random
 
 import pytest
-from confection import Config
 
 from spacy_weakner.aggregation.policies import Candidate
 from spacy_weakner.corpus.gold import Gold
@@ -50,7 +49,7 @@ def test_bad_terms_are_stopped_and_the_gain_holds_on_new_sentences():
     sentences, others = draw(rng, precision_of), draw(rng, precision_of)
     proposal = run(sentences)
     assert proposal.stop and {term[:3] for term in proposal.stop} == {"bad"}
-    assert (proposal.min_length, proposal.ambiguity, proposal.labels) == (None, None, None)
+    assert (proposal.min_length, proposal.ambiguity, proposal.without) == (None, None, None)
     assert (
         proposal.difference.f1 == pytest.approx(proposal.after.f1 - proposal.before.f1) and proposal.difference.f1 > 3
     )
@@ -92,15 +91,12 @@ def test_labels_and_ambiguous_phrases_are_ruled_out_together():
         both = [make_match(f"both{i}", "LOC", 4), make_match(f"both{i}", "ORG", 4)]
         sentences.append(Sentence(Gold(frozenset({(2, 3, "LOC"), (8, 9, "ORG")})), (*names, *both)))
     proposal = run(sentences)
-    assert proposal.labels == ("LOC", "ORG") and proposal.ambiguity == "drop" and not proposal.stop
+    assert proposal.without == ("PER",) and proposal.ambiguity == "drop" and not proposal.stop
     assert proposal.after == (60, 0, 60)
-    assert proposal.config().splitlines() == [
-        "[sources.terms]",
-        'labels = {"LOC": "LOC", "ORG": "ORG"}',
-        'ambiguity = "drop"',
-    ]
-    text = proposal._replace(stop=("us$", "a")).config()
-    assert Config().from_str("[sources]\n" + text)["sources"]["terms"]["stop"] == ["us$", "a"]
+    # Not as lines to paste: they would replace names of labels, and terms that are stopped already.
+    assert proposal.lines() == ['labels: leave out ["PER"]', 'ambiguity = "drop"']
+    changes = proposal._replace(stop=("us$", "a"), min_length=3).lines()
+    assert changes[1:3] == ['stop: add ["us$$", "a"]', "min_length = 3"]
 
 
 def test_stopping_a_term_uncovers_shorter_ones():

@@ -230,7 +230,7 @@ def test_command(labeled, tmp_path):
     result = invoke("analyze", labeled, "--tune-terms", "--output", output, "--bootstrap", "100")
     assert result.exit_code == 0, result.output
     assert "Worst terms" in result.output
-    assert '[sources.gazetteer]\nstop = ["light"' in result.output
+    assert "source 'gazetteer'" in result.output and '\nstop: add ["light"' in result.output
     figures = json.loads(output.read_text(encoding="utf-8"))
     assert figures["scores"]["f1"] == pytest.approx(46.15) and figures["scores"]["interval"]["low"] > 0
     assert {"docs", "tokens", "entities", "per_label", "per_source", "worst_terms"} < set(figures)

@@ -131,7 +131,7 @@ def test_outputs_that_are_refused(tmp_path, overwrite):
         ("a.wiki", b"[[x]]", {"format": "text"}, "WK005.*format.*wikitext, dump, jsonl"),
         ("a.wiki", b"[[x]]", {"min_anchors": -1}, "WK005.*min_anchors"),
         ("a.wiki", b"[[x]]", {"label": " "}, "WK005.*label"),
-        ("a.wiki", b"[[x]]", {"lang": "qqq"}, "WK108"),
+        ("a.wiki", b"[[x]]", {"lang": "qqq"}, "WK005.*lang"),
         ("a.wiki", b"", {}, r"WK441.*pages: 1.*anchors: 0, .*length: 0"),
         ("a.wiki", b"[[x]] y.", {"max_length": 1}, "WK441.*length: 1"),
     ],

@@ -33,6 +33,8 @@ def parse(answer):
         (f"Perhaps {json.dumps([BOB])}? No: {json.dumps({'entities': [ANNA]})}", [ANNA]),
         (f"<think>{json.dumps([BOB])}</think>[]", []),
         (f"{json.dumps(ANNA)}\n{json.dumps(BOB)}\n", [ANNA, BOB]),
+        ('{"PER": ["Anna"]}\n{"PER": ["Bob"]}', [ANNA, BOB]),
+        (f"[{json.dumps(ANNA)}]\n[]\n[{json.dumps(BOB)}]", [ANNA, BOB]),
         # no answers
         ("", None),
         (f'{{"entities": [{json.dumps(ANNA)}, {{"text": "Bob" "label": "PER"}}]}}', None),

@@ -1,0 +1,32 @@
+"""Reading of the text of corpora."""
+
+from itertools import chain, islice
+from pathlib import Path
+from typing import Iterator, Optional
+
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from ..corpus.counts import RowCounts
+from ..corpus.formats.reading import FileReader, Reading, by_lines, input_files
+from ..files import read_lines
+
+# Labels are not used.
+_READING = Reading(misaligned="drop")
+# Lines whose words are in memory at a time.
+_BLOCK = 5000
+
+
+def stream_text(path: Path, nlp: Language, format: Optional[str] = None) -> Iterator[Doc]:
+    """Stream the Docs of a corpus in any format, so that the vocabulary does not grow with the text. A Doc must not be
+    used after the next one was requested."""
+    for file_, format_ in input_files(path, format):
+        reader = FileReader(file_, format_, nlp, _READING, RowCounts(), strict=True)
+        if not by_lines(file_, format_):
+            with nlp.memory_zone():
+                yield from reader.docs()
+            continue
+        lines = enumerate(read_lines(file_), start=1)
+        for first in lines:
+            with nlp.memory_zone():
+                yield from reader.of_lines(chain([first], islice(lines, _BLOCK - 1)))
