@@ -302,7 +302,7 @@ WAYS: Dict[str, Way] = {
         (edit("s.cfg", "terms", 'labels = {"Person": "PER"}\nterms'), "again"),
     ),
     "a wanted label of another name": Way(
-        {"a.jsonl": GOLD}, "check --gold a.jsonl --label Person", r"→ (--label PER)", ("check --gold a.jsonl <1>",)
+        {"a.jsonl": GOLD}, "check --gold a.jsonl --label Person", r"→ .*(--label PER)", ("check --gold a.jsonl <1>",)
     ),
     "another language": Way(
         {"a.txt": "Das ist nicht das, was ich mit dem und von der zu euch auf den Weg für sie nach hier\n" * 9},

@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..corpus.docbin import copy_with_groups
+from ..corpus.parts import split_doc
 from ..corpus.sentences import sentence_key
 from ..corpus.weak import (
     PREDICTED_PREFIX,
@@ -55,7 +56,7 @@ class Model:
         if isinstance(pipe, CandidateScorer):
             return [spans_of_candidates(candidates) for candidates in pipe.score_candidates(copies)]
         scored = zip(copies, pipe.score_tags(copies), strict=True)
-        return [_spans_of_visible(doc, rows, pipe.distribution_labels) for doc, (_, rows) in scored]
+        return [_spans_of_parts(doc, rows, pipe.distribution_labels) for doc, (_, rows) in scored]
 
     def entities(self, docs: List[Doc]) -> List[List[Tuple[Entity, Optional[float]]]]:
         """Return the entities of each Doc with their probabilities (None if there is none)."""
@@ -105,11 +106,13 @@ class Scorer:
                 yield _sentence(doc, uncertain, spans_of_votes(votes[i]))
 
 
-def _spans_of_visible(doc: Doc, rows: NDArray[numpy.floating], tags: Sequence[str]) -> List[UncertainSpan]:
-    """Return the uncertain spans of a Doc; white space, which is always "O", does not end a span."""
-    visible = [token.i for token in doc if not token.is_space]
-    spans = spans_of_tokens(rows[visible], tags)
-    return [span._replace(start=visible[span.start], end=visible[span.end - 1] + 1) for span in spans]
+def _spans_of_parts(doc: Doc, rows: NDArray[numpy.floating], tags: Sequence[str]) -> List[UncertainSpan]:
+    """Return the uncertain spans of the sentences of a Doc. White space, which is always "O", does not end a span."""
+    found = []
+    for _, tokens in split_doc(doc):
+        spans = spans_of_tokens(rows[tokens], tags)
+        found += [span._replace(start=int(tokens[span.start]), end=int(tokens[span.end - 1]) + 1) for span in spans]
+    return found
 
 
 def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[UncertainSpan]) -> Sentence:

@@ -60,7 +60,7 @@ def _check(given: Any) -> None:
     check_json(given.output, inputs)
     check_json(given.html, inputs)
     if given.output is not None and given.html is not None and given.output.resolve() == given.html.resolve():
-        where, instead = "with another file than --html", ", or choose another file"
+        where, instead = "with a file other than that of --html", ", or choose another file"
         raise WeaknerError(Errors.WK331.format(setting="--output", where=where, instead=instead))
 
 

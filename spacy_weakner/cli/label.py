@@ -54,7 +54,9 @@ def _warnings(report: LabelReport, sentences: bool) -> Iterator[str]:
     if report.excluded and not report.docs and not report.unmatched:
         yield "No document was written: the excluded corpora contain all of them"
     for source in report.sources:
-        if source.met_no_doc:
+        if source.met_no_doc and not source.rows:
+            yield f"The file of '{source.name}' has no rows with labels"
+        elif source.met_no_doc:
             why = "Compare their ids and texts with the corpus"
             if sentences:
                 why = (

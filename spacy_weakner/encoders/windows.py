@@ -79,8 +79,8 @@ class WindowTokenizer:
 
 
 def mark_only_spaces(data: str) -> str:
-    """Change a SentencePiece tokenizer, which puts a "▁" before every word that it is given, so that it puts none: then
-    tokens without a space before them are read as in running text (see `WindowTokenizer.blank`).
+    """Change a SentencePiece tokenizer whose pre-tokenizer puts a "▁" before every word that it is given, so that it
+    puts none: then tokens without a space before them are read as in running text (see `WindowTokenizer.blank`).
 
     data (str): A tokenizer, as JSON.
     RETURNS (str): The tokenizer; the same if it is of another kind.

@@ -21,7 +21,7 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, st
     """
     if overwrite is True:
         for ent in doc.ents:
-            _forget_score(ent)
+            _forget(ent)
     ids = {(span.start, span.end, span.label_): [span.kb_id_] for span in spans if span.kb_id}
     there = [] if overwrite is True else list(doc.ents)
     blocked = [] if overwrite is True else blocked_tokens(doc)
@@ -39,9 +39,9 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, st
     give_ids(doc, ids)
 
 
-def _forget_score(ent: Span) -> None:
-    """Remove the score of an entity, which is stored by its bounds: a match on the same tokens would inherit it."""
-    ent._.weakner_score = None
+def _forget(ent: Span) -> None:
+    """Remove what is stored by the bounds of an entity: a match on the same tokens would inherit it."""
+    ent._.weakner_score = ent._.weakner_ids = None
 
 
 def _longest(there: List[Span], found: List[Span]) -> Tuple[List[Span], List[Span]]:
@@ -51,7 +51,7 @@ def _longest(there: List[Span], found: List[Span]) -> Tuple[List[Span], List[Spa
     kept = {(ent.start, ent.end, ent.label_) for ent in there} & longest
     for ent in there:
         if (ent.start, ent.end, ent.label_) not in kept:
-            _forget_score(ent)
+            _forget(ent)
     return (
         [ent for ent in there if (ent.start, ent.end, ent.label_) in kept],
         [ent for ent in found if (ent.start, ent.end, ent.label_) in longest - kept],

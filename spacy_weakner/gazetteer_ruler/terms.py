@@ -92,17 +92,13 @@ def read_lists(paths: Sequence[Path], label: Optional[str] = None, id_column: Op
     refused = set()
     if len(paths) > 1:
         every = (pair for path in paths for pair in _read_answered(path, label, id_column))
-        refused = {_rejection(term) for answer, term in every if answer is False}
+        refused = {(term.label, form(term.text)) for answer, term in every if answer is False for form in (str, folded)}
     for path in paths:
         for term in read_terms(path, label, id_column):
-            if not refused or _rejection(term) not in refused:
+            # "no" for "aids" does not reject "AIDS", which matches in exact case.
+            is_acronym = len(term.text) <= ACRONYM_LENGTH and has_inner_capital(term.text)
+            if not refused or (term.label, term.text if is_acronym else folded(term.text)) not in refused:
                 yield term
-
-
-def _rejection(term: Term) -> Tuple[str, str]:
-    """Return what a rejected term is compared by: "no" for "aids" does not reject "AIDS"."""
-    is_acronym = len(term.text) <= ACRONYM_LENGTH and has_inner_capital(term.text)
-    return term.label, term.text if is_acronym else folded(term.text)
 
 
 def _read_answered(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[Tuple[Optional[bool], Term]]:

@@ -61,13 +61,13 @@ def row_text(row: Row) -> Optional[str]:
 
 def find_weak_name(rows: Iterable[Row], source: str) -> Optional[str]:
     """Return the name under "weak_ents" that the labels of a source have in the rows of a file: its own or, if there is
-    only one, that one. Return None if no row has "weak_ents". Raise a `RowError` if there are only several others."""
+    only one, that one. (Plain lists have no name.) Return None if no row has "weak_ents". Raise a `RowError` if there
+    are only several others."""
     names: Set[str] = set()
     is_weak = False
     for row in rows:
-        if _WEAK in row:
-            is_weak = True
-            names.update(row[_WEAK] if isinstance(row[_WEAK], dict) else [source])
+        is_weak = is_weak or _WEAK in row
+        names.update(row[_WEAK] if isinstance(row.get(_WEAK), dict) else ())
     if source in names or not names:
         return source if is_weak else None
     if len(names) > 1:

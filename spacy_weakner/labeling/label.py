@@ -90,7 +90,7 @@ def label(
     source (Optional[str]): Name of the single source; None: "gazetteer" for terms, and for a pipeline the last part of
         its path or name.
     lang, tokenizer: See `convert`. They split raw text, and the terms.
-    sentences (bool): Split text without annotations into sentences.
+    sentences (bool): Split text into sentences.
     exclude (Sequence[Path]): Corpora in any format, such as dev and test, whose sentences are left out. Sentences are
         equal if they differ only in case and white space. A Doc of several sentences is left out if it contains one of
         them that has more than 3 tokens.

@@ -14,6 +14,6 @@ def stamp_inputs(path: Path, sources: Optional[Path], transformer: Optional[str]
     declared = [] if sources is None else read_sources(sources)
     found = [str(name) for source in declared for name in (*source.files, source.path)]
     named = {str(Path(name)) for name in found if name}
-    if transformer is not None and Path(transformer).exists():  # others are names on Hugging Face
+    if transformer and Path(transformer).exists():  # others are names on Hugging Face
         named.add(transformer)
     write_text(path, "".join(f"{hash_model(name)} {name}\n" for name in sorted(named)))

@@ -74,7 +74,8 @@ def package(
         meta = srsly.read_json(model / "meta.json")
         meta.update(_describe(selection, test.get(selection.best), data), name=name, version=version)
         srsly.write_json(model / "meta.json", meta)
-        full = f"{meta['lang']}_{name}"
+        prefix = f"{meta['lang']}_"
+        full = name if name.startswith(prefix) else prefix + name  # as spaCy does
         has_ids = any(pipe.startswith(LINKER) for pipe in meta["pipeline"])
         measured = test.get(selection.best)
         values = {
@@ -90,12 +91,14 @@ def package(
         write_text(model / "README.md", render("package.md.jinja", values))
         built = Path(scratch) / "built"
         built.mkdir()
-        code = own_code()
-        # Copied, since the package imports it by its name, which need not be a name in Python.
-        own = [] if code is None else [Path(shutil.copy(code, Path(scratch) / "own_code.py"))]
         with unlisted_names():
-            spacy_package(model, built, code_paths=own, create_sdist=False, create_wheel=False, force=True, silent=True)
+            spacy_package(model, built, create_sdist=False, create_wheel=False, force=True, silent=True)
         folder = f"{full}-{version}"
+        code = own_code()
+        if code is not None:  # not by spaCy, which would run it again, so that its names are registered twice
+            shutil.copy(code, built / folder / full / "own_code.py")
+            module = built / folder / full / "__init__.py"
+            write_text(module, "from . import own_code\n" + module.read_text(encoding="utf-8"))
         wheel = _build_wheel(built / folder)
         # Copy only the finished package, so that an interrupted run leaves no incomplete one.
         with atomic_path(output / folder) as temporary:

@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 
 from ..encoders.queried import spaced
 from ..encoders.transformer import MaskedLM, scores_at
+from ..encoders.windows import WindowTokenizer, mark_only_spaces
 from ..linear.pieces import special_pieces
 from ..roster.augmentation import Slot, Vocabulary
 
@@ -65,14 +66,16 @@ class Reader:
         special = {*tokenizer.all_special_ids, *tokenizer.added_tokens_decoder}
         self.vocabulary = Vocabulary(tokens, special, _is_uncased(self._tokenizer))
         self.mask: int = tokenizer.mask_token_id
+        windows = WindowTokenizer(mark_only_spaces(self._tokenizer.to_str()))
+        self._words, self._blank = windows.whole, windows.blank
         self._before, self._after = special_pieces(self._tokenizer, tokenizer.mask_token)
         self._room = limit - len(self._before) - len(self._after)
 
     def __call__(self, docs: List[Doc]) -> List[Read]:
         """Split sentences into windows of pieces. White space is skipped."""
         tokens = [[token.i for token in doc if token.text.strip()] for doc in docs]
-        texts = [[spaced(doc, i) for i in given] for doc, given in zip(docs, tokens, strict=True)]
-        encodings = self._tokenizer.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
+        texts = [[spaced(doc, i, self._blank) for i in given] for doc, given in zip(docs, tokens, strict=True)]
+        encodings = self._words.encode_batch(texts, is_pretokenized=True, add_special_tokens=False)
         result = []
         for doc, given, encoding in zip(docs, tokens, encodings, strict=True):
             by_word = groupby(range(len(encoding.ids)), key=encoding.word_ids.__getitem__)

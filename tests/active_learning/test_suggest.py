@@ -102,6 +102,8 @@ def test_white_space_does_not_end_a_span(tmp_path):
     docs = [Doc(NLP.vocab, words=words) for words in (["in", "New", "\n", "York", "\n"], ["\n"])]
     (span,), nothing = model.uncertain_spans(docs)
     assert (span.start, span.end, span.label) == (1, 4, "LOC") and not nothing
+    # A blank line does.
+    assert len(model.uncertain_spans([Doc(NLP.vocab, words=["New", "\n\n", "York"])])[0]) == 2
 
 
 def test_candidates_that_overlap_are_one_span():

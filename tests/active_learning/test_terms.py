@@ -111,6 +111,8 @@ def test_answers_are_read_back(pipeline, text, tmp_path):
     first.write_text("label,term\nA,AIDS\nA,Aids\nA,Heart Failure\n")
     (tmp_path / "no.csv").write_text("label,term,accept\nA,aids,no\nA,heart failure,no\n")
     assert [term.text for term in read_lists([first, tmp_path / "no.csv"])] == ["AIDS"]
+    (tmp_path / "no.csv").write_text("label,term,accept\nA,AIDS,no\n")  # a text's spelling of "Aids"
+    assert [term.text for term in read_lists([first, tmp_path / "no.csv"])] == ["Heart Failure"]
 
 
 @pytest.mark.parametrize("given, n", [("null", 0), ('""', 0), ("true", 1), ('"no"', 0), ('"maybe"', None), ("2", None)])

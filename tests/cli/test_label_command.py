@@ -55,7 +55,7 @@ def test_answers_for_whole_texts_need_whole_texts(folder):
     assert "No row of 'llm' belongs to a document. Texts are split into sentences unless --no-sentences" in told
     assert "No row" not in output("--sources", "sources.cfg", "--no-sentences")
     (folder / "llm.jsonl").write_text("")
-    assert "No row of 'llm' belongs to a document." in output("--sources", "sources.cfg", "--no-sentences")
+    assert "The file of 'llm' has no rows" in output("--sources", "sources.cfg", "--no-sentences")
     (folder / "llm.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "in.txt").write_text("Other texts.\n")
     told = output("--sources", "sources.cfg", "--no-sentences")

@@ -192,6 +192,8 @@ def test_all_rows_of_a_file_have_the_labels_under_the_same_name(tmp_path):
     assert look_up(open_labels(tmp_path, rows[1:], "1.jsonl"), docs) == [None, ["B"], None, None]
     assert look_up(open_labels(tmp_path, rows[2:3], "2.jsonl"), docs) == [None, None, ["GOLD"], None]
     assert look_up(open_labels(tmp_path, rows[2:], "3.jsonl"), docs) == [None, None, None, None]
+    plain = [{"text": "a", "weak_ents": []}, {"text": "b", "weak_ents": {"other": [["b", "B"]]}}]
+    assert look_up(open_labels(tmp_path, plain, "4.jsonl"), docs) == [[], ["B"], None, None]
     path = tmp_path / "llm.jsonl"
     path.write_text("".join(json.dumps({"text": "a", "weak_ents": {name: []}}) + "\n" for name in "xy"))
     with pytest.raises(WeaknerError, match=r"WK103.*llm\.jsonl.*'s'.*labels of x, y"):

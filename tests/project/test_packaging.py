@@ -11,11 +11,12 @@ from pathlib import Path
 import build
 import pytest
 import spacy
+from spacy.tokens import Doc
 
 from spacy_weakner.about import __version__
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.compare import CandidateScores
-from spacy_weakner.own_code import OWN_CODE
+from spacy_weakner.own_code import OWN_CODE, import_own_code
 from spacy_weakner.project.packaging import Package, package, usage
 
 from .util import SCORES, make_selection, write_ruler
@@ -154,13 +155,17 @@ def test_a_name_of_python_is_one_behind_the_language(tmp_path, selection, builde
 
 def test_own_code_is_part_of_it(tmp_path, selection, builder, monkeypatch):
     code = tmp_path / "my-code.py"
-    code.write_text("HERE = 3\n")
+    # Running it twice would be an error.
+    code.write_text("from spacy.tokens import Doc\nDoc.set_extension('of_own_code', default=1)\nHERE = 3\n")
     monkeypatch.setenv(OWN_CODE, str(code))
+    import_own_code()
     package(selection, tmp_path / "out", name="own")
+    Doc.remove_extension("of_own_code")
     folder = tmp_path / "out" / "de_own-0.1.0"
     shutil.copy(folder / "meta.json", folder / "de_own")  # as setup.py does
     monkeypatch.syspath_prepend(folder)
-    assert import_module("de_own.own_code").HERE == 3
+    assert import_module("de_own").own_code.HERE == 3
+    Doc.remove_extension("of_own_code")
 
 
 def test_usage_can_be_copied():

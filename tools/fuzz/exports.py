@@ -166,9 +166,7 @@ KINDS = [
     _tool("gliner", "a.json", _array(GLINER), ".iob", "conll"),
     _tool("spacy-json", "a.json", _array(PAIRS), ".jsonl", "jsonl"),
     _tool("wrapper", "a.json", json.dumps({"classes": ["PER"], "annotations": [*PAIRS, None]}), ".jsonl", "jsonl"),
-    _tool(
-        "wrapper-of-lines", "a.json", json.dumps({"data": DOCCANO}, indent=1), ".spacy", "spacy", "--offsets", "utf16"
-    ),
+    _tool("wrapper-of-lines", "a.json", json.dumps({"data": DOCCANO}, indent=1), ".spacy", "spacy"),
     _tool("spacy-json-rows", "a.jsonl", jsonl(PAIRS), ".spacy", "spacy"),
     _tool("conll-columns", "a.tsv", COLUMNS, ".jsonl", "prodigy", "--columns", "2", "4"),
     _written("prodigy", ".jsonl"),

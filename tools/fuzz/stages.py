@@ -122,7 +122,9 @@ STAGES: Dict[str, Stage] = {
     "label": Stage([_LABEL]),
     "label-workers": Stage([[*_LABEL, "--workers", "2"]], alone=True),
     "aggregate": Stage([["aggregate", "../in/weak", "out", "--method", "label_model"]]),
-    "calibrate": Stage([["calibrate", "../in/pipeline", "../in/gold.spacy", "out", "--fit", "bias,temperature"]]),
+    "calibrate": Stage(
+        [["calibrate", "../in/pipeline", "../in/gold.spacy", "out", "--fit", "bias,temperature", "--overwrite"]]
+    ),
     "complete": Stage([["relabel", "complete", "../in/weak", "out", "../in/pipeline", "--soft"]]),
     "clean": Stage([["relabel", "clean", "../in/weak", "out", "../in/pipeline", "--outside", "--list", "list.jsonl"]]),
     "augment": Stage([["relabel", "augment", "../in/weak", "out", "--model", "none"]]),

@@ -1,5 +1,6 @@
 """Detection of the format of files, and reading of all formats as streams of Docs."""
 
+import re
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -36,14 +37,16 @@ LONG = f"texts with more than {LONGEST_RUN} characters without white space, left
 ABSENT = "documents without the span group that is read as gold; their tokens count as missing"
 # Records of a JSON file that are read to detect its format.
 _LOOKED_AT = 200
+_NO_WORD = re.compile(r"\W+")
 
 
 @dataclass(frozen=True)
 class Reading:
-    """Settings for reading corpora. If `sentences` is set, text without annotations is split into sentences.
+    """Settings for reading corpora.
 
-    documents (bool): With `sentences`, annotated text is split, too (but not within entities), and the sentences of a
-        text without an identifier are named after its place in the file, so that they are known as one document.
+    sentences (bool): Split text without annotations into sentences.
+    documents (bool): With `sentences`, split annotated text, too (but not within entities), and name the sentences of a
+        text without an identifier after its place in the file, so that they are known as one document.
     source (str): Name of the weak source for "weak_ents" given as a plain list.
     misaligned (str): What to do with spans of text that do not end at token boundaries: "error", "drop", "expand" or
         "contract".
@@ -300,10 +303,12 @@ class FileReader:
             self._splitter.set_sentences(doc)
             docs = split_sentences(doc)
         name = read_identifier(record.id)
-        if name is None and self.reading.documents and len(docs) > 1:
-            name = f"{self.path.stem}-{place}"
-        for number, doc in enumerate(docs if name is not None else (), start=1):
-            set_id(doc, f"{name}.{number}")
+        if len(docs) == 1:  # the text may itself be a sentence of a document
+            set_id(docs[0], name)
+        elif name is not None or self.reading.documents:
+            name = name or f"{self.path.stem}-{_NO_WORD.sub('-', str(place))}"
+            for number, doc in enumerate(docs, start=1):
+                set_id(doc, f"{name}.{number}")
         return docs
 
     def _is_short(self, text: Any, is_bare: bool) -> bool:

@@ -102,7 +102,7 @@ def ask(
 
         def different() -> Iterator[str]:
             # Read again in each pass, so that memory does not grow with the number of texts.
-            docs = read_corpus(texts, nlp, Reading(sentences=sentences, misaligned="drop"))
+            docs = read_corpus(texts, nlp, Reading(sentences=sentences, misaligned="drop", documents=True))
             return _different(docs, limit, report)
 
         _estimate(report, Progress(different(), desc="read", unit="text", enabled=progress), config, cache)

@@ -59,7 +59,7 @@ def _pairs_in_prose(content: str, known: Dict[str, str]) -> Optional[List[Pair]]
     # Single objects are ignored: they may be the start of a truncated list.
     lists = [_pairs(v, known) for v, pair in zip(values, pairs, strict=True) if isinstance(v, list) or pair is None]
     found = [pairs for pairs in lists if pairs is not None]
-    return [pair for pairs in found[-1 if prose else 0 :] for pair in pairs] if found else None
+    return list(dict.fromkeys(pair for pairs in found[-1 if prose else 0 :] for pair in pairs)) if found else None
 
 
 def _json_values(text: str) -> Tuple[List[Any], str]:

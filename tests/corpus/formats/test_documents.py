@@ -46,6 +46,12 @@ def test_all_labels_of_a_text_are_kept(tmp_path):
     assert [missing_tokens(doc) for doc in docs] == [[], [1]]
 
 
+def test_sentences_keep_their_documents(tmp_path):
+    rows = [{"id": f"a{i}.{k}", "text": f"Anna {i} {k}.", "ents": [[0, 4, "PER"]]} for i in range(5) for k in (1, 2)]
+    for given in (rows, [{**row, "ents": None} for row in rows]):
+        assert [get_id(doc) for doc in read(tmp_path / "a.jsonl", *given)] == [row["id"] for row in rows]
+
+
 def test_what_is_not_split(tmp_path):
     rows = [
         {"tokens": ["Anna", ".", "Bob", "."], "ents": []},
