@@ -109,9 +109,10 @@ class Scorer:
 def _spans_of_parts(doc: Doc, rows: NDArray[numpy.floating], tags: Sequence[str]) -> List[UncertainSpan]:
     """Return the uncertain spans of the sentences of a Doc. White space, which is always "O", does not end a span."""
     found = []
-    for _, tokens in split_doc(doc):
-        spans = spans_of_tokens(rows[tokens], tags)
-        found += [span._replace(start=int(tokens[span.start]), end=int(tokens[span.end - 1]) + 1) for span in spans]
+    for part in split_doc(doc):
+        for span in spans_of_tokens(rows[part.tokens], tags):
+            start, end, _ = part.entity((span.start, span.end, span.label))
+            found.append(span._replace(start=start, end=end))
     return found
 
 

@@ -93,8 +93,8 @@ def mark_only_spaces(data: str) -> str:
 
 
 def _metaspaces(tokenizer: Dict[str, Any]) -> List[Dict[str, Any]]:
-    step = tokenizer["pre_tokenizer"] or {"type": None}
-    return [own for own in step.get("pretokenizers", [step]) if own["type"] == "Metaspace"]
+    whole = tokenizer["pre_tokenizer"] or {"type": None}
+    return [step for step in whole.get("pretokenizers", [whole]) if step["type"] == "Metaspace"]
 
 
 class Window(NamedTuple):

@@ -78,12 +78,12 @@ class TermColumns:
         number = self._numbers.get(identifier)
         if number is None:
             return ""
-        return self.preferred.text(number) or self.text.text(int(numpy.argmax(self.concept_of == number)))
+        return self.preferred.text(number) or self.text.text(int(self.first_rows[number]))
 
     @cached_property
     def first_rows(self) -> Index:
-        """Shape (n_concepts,): the first row of each concept."""
-        rows = numpy.zeros(len(self.concepts), dtype="int64")
+        """Shape (n_concepts,): the first row of each concept; -1 if it has none."""
+        rows = numpy.full(len(self.concepts), -1, dtype="int64")
         numbers, first = numpy.unique(self.concept_of, return_index=True)
         rows[numbers] = first
         return rows
@@ -91,10 +91,12 @@ class TermColumns:
     @cached_property
     def _numbers(self) -> Dict[str, int]:
         """The number of each id's first concept, preferably one with a preferred name."""
-        numbers, first = numpy.unique(self.concept_of, return_index=True)
+        numbers = numpy.flatnonzero(self.first_rows >= 0)
         nameless = numpy.diff(self.preferred.offsets)[numbers] == 0
         ids = list(self.concepts.ids.texts())
-        return {ids[n]: n for n in numbers[numpy.lexsort((first, nameless))][::-1].tolist() if ids[n]}
+        return {
+            ids[n]: n for n in numbers[numpy.lexsort((self.first_rows[numbers], nameless))][::-1].tolist() if ids[n]
+        }
 
     def plus(self, other: "TermColumns") -> "TermColumns":
         """Return these terms followed by others, without duplicates."""
@@ -202,8 +204,8 @@ class ColumnBuilder:
         """Add a term: its tokens as values (not 0) of the matched attribute, and of ORTH if it may match in exact case
         only (see `TermColumns`); and its other spellings as values of either."""
         exact = ids[:0] if orths is None else orths
-        for cased, own, found in ((False, ids, others), (True, exact, exact_others)):
-            for other in sorted({values.tobytes() for values in found if len(values)} - {own.tobytes()}):
+        for cased, written, spellings in ((False, ids, others), (True, exact, exact_others)):
+            for other in sorted({values.tobytes() for values in spellings if len(values)} - {written.tobytes()}):
                 self._variants.frombytes(other)
                 self._variants_lengths.append(len(other) // 8)
                 self._variant_of.append(len(self._concept_of))

@@ -2,7 +2,7 @@
 
 import weakref
 from contextlib import nullcontext
-from typing import Any, Dict, Iterable, Iterator, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import numpy
 from spacy.language import Language
@@ -62,18 +62,25 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
                 visible = _are_visible(doc, ids)
                 may_be_exact = attr != "ORTH" and (term.exact or has_inner_capital(term.text))
                 orths = exact_values(doc, attr, cased)[visible] if may_be_exact else None
-                others, exact_others = [], []
+                others: List[Ids] = []
+                exact_others: List[Ids] = []
                 if attr in CASELESS and not term.exact:
                     spellings = {*variants(term.text, lang, exceptions)} - {term.text}
-                    for other in map(nlp.make_doc, sorted(spellings)):
-                        values = attr_values(other, attr, name, forms)
-                        others.append(values[_are_visible(other, values)])
+                    others = _spelled(spellings, nlp, lambda other: attr_values(other, attr, name, forms))
                 if attr == FORM and may_be_exact:
-                    for other in map(nlp.make_doc, {*exact_variants(term.text)} - {term.text}):
-                        values = exact_values(other, attr, cased)
-                        exact_others.append(values[_are_visible(other, values)])
+                    spellings = {*exact_variants(term.text)} - {term.text}
+                    exact_others = _spelled(spellings, nlp, lambda other: exact_values(other, attr, cased))
                 builder.add(term, ids[visible], orths, others, exact_others)
     return builder.columns()
+
+
+def _spelled(spellings: Iterable[str], nlp: Language, values_of: Callable[[Doc], Ids]) -> List[Ids]:
+    """Return the values of the visible tokens of each spelling."""
+    found = []
+    for doc in map(nlp.make_doc, sorted(spellings)):
+        values = values_of(doc)
+        found.append(values[_are_visible(doc, values)])
+    return found
 
 
 def _are_visible(doc: Doc, ids: Ids) -> BoolMask:

@@ -140,16 +140,16 @@ def test_selecting_and_spreading_rows():
     docs = [doc_of("a | b c", (0, 3)), doc_of("_"), doc_of("x y")]
     parts, rows = Parts.of(docs), [numpy.arange(2.0 * len(doc)).reshape(-1, 2) for doc in docs]
     selected = parts.select(rows)
-    assert [len(own) for own in selected] == [2, 1, 2]
+    assert [len(rows) for rows in selected] == [2, 1, 2]
     spread = parts.spread(selected, rows)
-    assert [own.tolist() for own in spread] == [[[0, 1], [0, 0], [4, 5], [6, 7]], [[0, 0]], [[0, 1], [2, 3]]]
+    assert [rows.tolist() for rows in spread] == [[[0, 1], [0, 0], [4, 5], [6, 7]], [[0, 0]], [[0, 1], [2, 3]]]
 
 
 def test_rows_of_an_empty_doc_may_have_no_width():
     """spacy-transformers gives (0, 0) arrays."""
     rows = [numpy.ones((3, 2)), numpy.zeros((0, 0))]
     spread = Parts.of([doc_of("a | b"), doc_of("")]).spread([numpy.ones((2, 2)), numpy.zeros((0, 2))], rows)
-    assert [own.tolist() for own in spread] == [[[1, 1], [0, 0], [1, 1]], []]
+    assert [rows.tolist() for rows in spread] == [[[1, 1], [0, 0], [1, 1]], []]
 
 
 # Examples

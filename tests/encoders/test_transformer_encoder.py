@@ -144,7 +144,7 @@ def test_a_second_initialization_begins_anew(still, tmp_path):
 
     def learn():
         outputs, backprop = model.begin_update([doc_of(WORDS)])
-        backprop([numpy.ones_like(own) * numpy.arange(16, dtype="float32") for own in outputs])
+        backprop([numpy.ones_like(vectors) * numpy.arange(16, dtype="float32") for vectors in outputs])
         model.finish_update(SGD(0.1))
         return weights(model)
 
@@ -199,7 +199,7 @@ def moved(model):
     """How far each part moves in an update with plain gradients, in proportion to its gradients."""
     before = {name: p.detach().clone() for name, p in module_of(model).transformer.named_parameters()}
     outputs, backprop = model.begin_update([doc_of(WORDS)])
-    backprop([numpy.ones_like(own) * numpy.arange(16, dtype="float32") for own in outputs])
+    backprop([numpy.ones_like(vectors) * numpy.arange(16, dtype="float32") for vectors in outputs])
     gradients = {n: p.grad.clone() for n, p in module_of(model).transformer.named_parameters() if p.grad is not None}
     model.finish_update(SGD(0.01, L2=0.0, grad_clip=0.0))
     after = dict(module_of(model).transformer.named_parameters())
@@ -253,7 +253,7 @@ def test_scaled_gradients_of_several_batches_add_up(still, monkeypatch):
         for words in (WORDS, ["Bob", "a"], WORDS):
             outputs, backprop = model.begin_update([doc_of(words)])
             scaler.limit = 0.0 if overflow and len(words) == 2 else 1e9
-            backprop([numpy.ones_like(own) * numpy.arange(16, dtype="float32") for own in outputs])
+            backprop([numpy.ones_like(vectors) * numpy.arange(16, dtype="float32") for vectors in outputs])
         return [p.grad for p in module_of(model).parameters() if p.grad is not None]
 
     plain = gradients()
