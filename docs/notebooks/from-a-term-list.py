@@ -158,8 +158,10 @@ for table in analysis_tables(analyze(folder / "labeled.spacy")):
 # %%
 files = {name: folder / f"{name}.jsonl" for name in ("gold", "text", "terms")}
 init_project(folder / "names", **files)
-done = subprocess.run([sys.executable, "-m", "weasel", "run", "all", folder / "names"], capture_output=True, text=True)
+command = [sys.executable, "-m", "weasel", "run", "all", folder / "names"]
+done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 print("\n".join(done.stdout.splitlines()[-12:]))
+done.check_returncode()
 
 # %% [markdown]
 # ## The table

@@ -30,7 +30,8 @@ def test_blocks_run(page, scratch, tiny_bert, trained_here):
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "docs" / "notebooks").glob("*.py")), ids=lambda path: path.stem)
-def test_a_notebook_runs(path, tmp_path):
+def test_a_notebook_runs(path, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     output = tmp_path / "executed.ipynb"
     command = [sys.executable, "-c", RUN_NOTEBOOK, str(path), str(output)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1000, cwd=tmp_path)
