@@ -8,7 +8,7 @@ import math
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import spacy
 from spacy.language import Language
@@ -18,6 +18,7 @@ from spacy.training import Example
 from ..calibration.calibrate import make_complete
 from ..calibration.fitting import find_temperature
 from ..corpus.docbin import copy_with_groups, read_docs
+from ..corpus.documents import group_keys
 from ..corpus.weak import PREDICTED_PREFIX, copy_group
 from ..pipelines import TOKENIZER
 from ..runs.groups import FoldFiles
@@ -26,6 +27,9 @@ from ..training.augmenting import CaseCopies
 from ..training.readers import make_example
 from .assembling import COMBINER, PROPOSES, WRITES, assemble, predict_docs, save, short_forms
 from .context import TrainingContext, pipeline_of
+
+# Folds in which combiners are compared with other candidates.
+FOLDS = 10
 
 
 class Predicted(NamedTuple):
@@ -108,6 +112,13 @@ class CombinedFold(NamedTuple):
     docs: List[Doc]
     copies: List[Doc] = []
 
+    def deal(self, n: int) -> List[int]:
+        """Return for each Doc, then for each copy, in which of at most `n` parts it is. Sentences of one document, and
+        copies of a sentence, are in the same part."""
+        keys = group_keys([*self.docs, *self.copies])
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        return [numbers[key] % n for key in keys]
+
 
 class Combination:
     """A combination of term lists (pipelines by source) and heads. Its combiner decides between their entities, and is
@@ -119,13 +130,21 @@ class Combination:
         self.folds = folds
 
     def decide_fold(self, n: int) -> List[Doc]:
-        """Predict a fold with a combiner that was fitted on the other folds."""
-        others = [fold for i, fold in enumerate(self.folds) if i != n]
-        combiner = self._add_combiner(spacy.blank("xx"), others)
-        with warnings.catch_warnings():
-            # No warning about labels that only this fold has: the combiner of all folds has them.
-            warnings.filterwarnings("ignore", message=r"\[WK908\]")
-            return self._decide(combiner, self.folds[n].docs)
+        """Predict a fold of the heads, each part of it with a combiner that was fitted on all other gold: with much
+        less gold, a combiner makes other choices than the packaged one."""
+        fold = self.folds[n]
+        others = [other for i, other in enumerate(self.folds) if i != n]
+        part_of = fold.deal(math.ceil(FOLDS / len(self.folds)))
+        decided: Dict[int, Doc] = {}
+        for part in sorted({*part_of}):
+            held_out = [i for i in range(len(fold.docs)) if part_of[i] == part]
+            rest = [doc for doc, its in zip([*fold.docs, *fold.copies], part_of, strict=True) if its != part]
+            combiner = self._add_combiner(spacy.blank("xx"), [*others, CombinedFold(rest)])
+            with warnings.catch_warnings():
+                # No warning about labels that only this part has: the combiner of all gold has them.
+                warnings.filterwarnings("ignore", message=r"\[WK908\]")
+                decided.update(zip(held_out, self._decide(combiner, [fold.docs[i] for i in held_out]), strict=True))
+        return [decided[i] for i in range(len(fold.docs))]
 
     def decide(self, docs: Sequence[Doc]) -> List[Doc]:
         """Predict Docs that have candidates with the combiner that was fitted on all folds."""

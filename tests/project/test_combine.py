@@ -1,10 +1,11 @@
-"""The combiner of a fold is fitted on the others."""
+"""The combiner of a fold is fitted on other gold."""
 
 import spacy
 from spacy.tokens import Doc, Span
 
+from spacy_weakner.corpus.case import change_case
 from spacy_weakner.corpus.weak import doc_entities, set_spans
-from spacy_weakner.project.combine import Combination, CombinedFold
+from spacy_weakner.project.combine import FOLDS, Combination, CombinedFold
 
 
 def test_a_label_of_one_fold_alone_is_no_news(tmp_path):
@@ -22,3 +23,34 @@ def test_a_label_of_one_fold_alone_is_no_news(tmp_path):
     found = Combination({"terms": tmp_path}, [], folds).decide_fold(1)
     # Warnings are errors.
     assert [doc_entities(doc) for doc in found][-1] == []
+
+
+def test_a_combiner_is_fitted_on_all_gold_but_a_part_of_the_fold(tmp_path, monkeypatch):
+    nlp = spacy.blank("xx")
+
+    def gold(n):
+        doc = Doc(nlp.vocab, words=[f"Name{n}", "came"])
+        doc.set_ents([Span(doc, 0, 1, "PER")], default="outside")
+        return doc
+
+    fitted = []
+
+    def fit(self, nlp, folds):
+        fitted.append([doc.text for fold in folds for doc in (*fold.docs, *fold.copies)])
+        return lambda doc: doc
+
+    monkeypatch.setattr(Combination, "_add_combiner", fit)
+    monkeypatch.setattr(Combination, "_decide", lambda self, combiner, docs: [*docs])
+    docs = [gold(n) for n in range(40)]
+    copies = [change_case(doc, "lower") for doc in docs]
+    # The third Doc is a copy of the first one.
+    docs[2] = change_case(docs[0], "upper")
+    folds = [CombinedFold(docs[:20], copies[:20]), CombinedFold(docs[20:], copies[20:])]
+    assert Combination({"terms": tmp_path}, [], folds).decide_fold(0) == docs[:20]
+    everything = {doc.text for doc in (*docs, *copies)}
+    left_out = [everything - {*texts} for texts in fitted]
+    assert len(fitted) == FOLDS // 2
+    # Each Doc is left out once, with its copies.
+    assert sorted(text for texts in left_out for text in texts) == sorted({d.text for d in (*docs[:20], *copies[:20])})
+    assert all(len({text.casefold() for text in texts}) < len(texts) for texts in left_out)
+    assert any({docs[0].text, docs[2].text, copies[0].text} <= texts for texts in left_out)
