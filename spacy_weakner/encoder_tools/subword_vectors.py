@@ -1,13 +1,12 @@
 """Fitting of subword (piece) vectors whose means are the vectors of words."""
 
-from typing import Callable, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy
 from numpy.typing import NDArray
 
 from ..linear.pieces import Vectors
 
-Ids = NDArray[numpy.int64]
 Products = NDArray[numpy.float64]
 # Words whose vectors are in memory at a time.
 _CHUNK = 10_000
@@ -16,29 +15,14 @@ _ITERATIONS = 100
 _TOLERANCE = 1e-4
 
 
-class Cuts:
-    """Words as pieces, at least one each: a matrix A with one row per word, which averages the word's pieces."""
+def averaging(words: Sequence[Sequence[int]], n_pieces: int) -> Any:
+    """Return a sparse matrix with one row per word, which averages the word's pieces (at least one)."""
+    from scipy.sparse import csr_matrix
 
-    def __init__(self, words: Sequence[Sequence[int]]) -> None:
-        self.lengths: Ids = numpy.asarray([len(pieces) for pieces in words], dtype="int64")
-        flat: Ids = numpy.asarray([piece for pieces in words for piece in pieces], dtype="int64")
-        # Only pieces that occur: the others are not changed.
-        self.pieces, self._columns = numpy.unique(flat, return_inverse=True)
-        self._rows = numpy.repeat(numpy.arange(len(words)), self.lengths)
-        self._starts = numpy.cumsum(self.lengths) - self.lengths
-        self._order = numpy.argsort(self._columns, kind="stable")
-        self._firsts = numpy.searchsorted(self._columns[self._order], numpy.arange(len(self.pieces)))
-
-    def means(self, vectors: Vectors) -> Vectors:
-        """Return A X: from vectors of `pieces` to vectors of words."""
-        sums: Vectors = numpy.add.reduceat(vectors[self._columns], self._starts)
-        return sums / self.lengths[:, None].astype("float32")
-
-    def back(self, words: Vectors) -> Vectors:
-        """Return A' Y: from vectors of words to their sums at `pieces`."""
-        shares: Vectors = words / self.lengths[:, None].astype("float32")
-        sums: Vectors = numpy.add.reduceat(shares[self._rows[self._order]], self._firsts)
-        return sums
+    lengths = numpy.asarray([len(pieces) for pieces in words], dtype="int64")
+    shares = numpy.repeat(1.0 / lengths, lengths).astype("float32")
+    pieces = [piece for word in words for piece in word]
+    return csr_matrix((shares, pieces, numpy.append(0, numpy.cumsum(lengths))), shape=(len(words), n_pieces))
 
 
 def fit_pieces(vectors: Vectors, words: Sequence[Sequence[int]], targets: Vectors, strength: float) -> Vectors:
@@ -51,11 +35,11 @@ def fit_pieces(vectors: Vectors, words: Sequence[Sequence[int]], targets: Vector
     one piece; pieces of no word are not changed.
     """
     fitted = vectors.copy()
-    if len(words):
-        cuts = Cuts(words)
-        start = vectors[cuts.pieces]
-        wanted = cuts.back(targets - cuts.means(start))
-        fitted[cuts.pieces] += solve(lambda x: cuts.back(cuts.means(x)) + numpy.float32(strength) * x, wanted)
+    A = averaging(words, len(vectors))
+    used = numpy.unique(A.indices)
+    A = A[:, used]
+    wanted = A.T @ (targets - A @ vectors[used])
+    fitted[used] += solve(lambda x: A.T @ (A @ x) + numpy.float32(strength) * x, wanted)
     return fitted
 
 
@@ -106,5 +90,5 @@ def similarity(one: Vectors, other: Vectors) -> float:
 
 def means(vectors: Vectors, words: Sequence[Sequence[int]]) -> Vectors:
     """Return the means of pieces, shape (n_words, width). Each word has at least one piece."""
-    cuts = Cuts(words)
-    return cuts.means(vectors[cuts.pieces])
+    found: Vectors = averaging(words, len(vectors)) @ vectors
+    return found

@@ -8,7 +8,7 @@ import pytest
 
 from spacy_weakner.encoder_tools import subword_vectors
 from spacy_weakner.encoder_tools.distill import LoneWords, distill
-from spacy_weakner.encoder_tools.subword_vectors import Cuts, fit_pieces, means, principal, products, similarity, solve
+from spacy_weakner.encoder_tools.subword_vectors import fit_pieces, means, principal, products, similarity, solve
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.linear.pieces import cut, half, load_tokenizer, read_pieces
 
@@ -16,7 +16,7 @@ WORDS = [(0, 1), (1, 2, 2), (4, 0, 5), (1, 4), (5, 5)]
 
 
 def matrix(n_pieces):
-    """What `Cuts` is, written out."""
+    """What `averaging` is, written out."""
     A = numpy.zeros((len(WORDS), n_pieces), dtype="float32")
     for row, word in zip(A, WORDS, strict=True):
         for piece in word:
@@ -31,14 +31,6 @@ def rng():
 
 def random(rng, *shape):
     return rng.normal(size=shape).astype("float32")
-
-
-def test_cuts_are_a_matrix(rng):
-    cuts, A = Cuts(WORDS), matrix(6)
-    assert list(cuts.pieces) == [0, 1, 2, 4, 5]
-    vectors, words = random(rng, 6, 3), random(rng, len(WORDS), 3)
-    assert cuts.means(vectors[cuts.pieces]) == pytest.approx(A @ vectors, abs=1e-6)
-    assert cuts.back(words) == pytest.approx((A.T @ words)[cuts.pieces], abs=1e-6)
 
 
 @pytest.mark.parametrize("strength", [0.01, 0.3, 10.0])
