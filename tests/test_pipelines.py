@@ -4,7 +4,7 @@ import pytest
 import spacy
 
 from spacy_weakner.heads.entities import EntityHead
-from spacy_weakner.pipelines import add_sentences, default_component
+from spacy_weakner.pipelines import TOKENIZER, add_sentences, blank_pipeline, default_component, load_pipeline
 
 from .util import head_config
 
@@ -40,3 +40,14 @@ def test_a_pipeline_splits_texts_once(there, names):
     add_sentences(nlp)
     add_sentences(nlp)
     assert nlp.pipe_names == names
+
+
+@pytest.mark.parametrize("tokenizer", [None, "spacy_weakner.WordTokenizer.v1"])
+def test_an_excluded_tokenizer_is_not_created(tmp_path, tokenizer):
+    nlp = blank_pipeline("en", tokenizer)
+    nlp.add_pipe("sentencizer")
+    nlp.to_disk(tmp_path)
+    found = load_pipeline(tmp_path, TOKENIZER)
+    assert not found.tokenizer.rules
+    assert found.pipe_names == ["sentencizer"] and found.vocab.lang == "en"
+    assert load_pipeline(tmp_path).tokenizer.to_bytes() == nlp.tokenizer.to_bytes()

@@ -6,12 +6,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.sentences import longest_run
+from ..pipelines import WORD_TOKENIZER
 from ..tokenizers import create_word_tokenizer
 from .corpora import CheckedCorpus, Sentence
 from .findings import FIRST, Findings, listed, percent, plural
 
 LIMIT = 1000  # sentences that are tokenized again
-WORD_TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 _MUCH = 0.05  # share of differing sentences that is worth a warning
 _CLOSING = frozenset(".,;:!?)]}%")
 _OPENING = frozenset("([{")

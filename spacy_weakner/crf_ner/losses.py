@@ -77,7 +77,7 @@ class PartialCRF(HardTags):
         check_range("negative_rate", self.negative_rate, 0.0, 1.0)
 
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
-        tags = [sample_negatives(target.tags, self.negative_rate) for target in targets]
+        tags = sample_hard_negatives([target.tags for target in targets], self.negative_rate)
         return marginal_likelihood(parameters, emissions, tags, _weights(targets))
 
 
@@ -169,6 +169,16 @@ class TokenwiseLoss(HardTags):
             gradient[known] = target.weight * log_softmax_gradient(log_probabilities, slope)
             total += target.weight * float(values.sum())
         return result._replace(loss=total / max(1, count_sentences(emissions)))
+
+
+def sample_hard_negatives(tags: Sequence[Array], rate: float) -> List[Array]:
+    """Set a random share of the missing tokens of all sentences to "O", as `sample_negatives` does in one sentence.
+    One draw for all of them saves much of the time of a linear CRF."""
+    if rate == 0.0 or not tags:
+        return [*tags]
+    joined = numpy.concatenate(tags)
+    drawn = (joined == MISSING) & (numpy.random.uniform(size=len(joined)) < rate)
+    return numpy.split(numpy.where(drawn, 0, joined), numpy.cumsum([len(sentence) for sentence in tags])[:-1])
 
 
 def sample_negatives(tags: Array, rate: float) -> Array:

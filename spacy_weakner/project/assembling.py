@@ -13,7 +13,7 @@ from ..corpus.docbin import copy_with_groups
 from ..corpus.weak import weak_group, weak_sources
 from ..files import atomic_path
 from ..gazetteer_ruler.entities import SHORTER
-from ..pipelines import add_sentences
+from ..pipelines import add_sentences, light_settings
 from .lists import ABBREVIATIONS, LINKER, RULER, SHORT_FORMS
 
 HEAD, COMBINER = "crf_ner", "ent_combiner"
@@ -35,7 +35,7 @@ def assemble(
     and the vectors come from the part with the largest vectors."""
     first = max([*heads.values(), *lists.values()], key=_vectors_size)
     names = load_config(first / "config.cfg")["nlp"]["pipeline"]
-    nlp = spacy.load(first, exclude=[*names, *exclude])
+    nlp = spacy.load(first, exclude=[*names, *exclude], config=light_settings(first, exclude))
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
     nlp.meta["performance"] = {}  # scores of one part, not of the whole
     _add_lists(nlp, lists, annotate_ents=False)

@@ -7,7 +7,13 @@ from spacy_weakner.corpus.tags import MISSING, TagScheme
 from spacy_weakner.crf.kernel import CRFParameters, pad
 from spacy_weakner.crf.scaled import partition
 from spacy_weakner.crf_ner.likelihood import Target
-from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood, PartialCRF, SoftLabelCRF, TokenwiseLoss
+from spacy_weakner.crf_ner.losses import (
+    CRFNegativeLogLikelihood,
+    PartialCRF,
+    SoftLabelCRF,
+    TokenwiseLoss,
+    sample_hard_negatives,
+)
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import MeanSquaredError
 from spacy_weakner.needle.noise_aware import NoiseAwareCRF
@@ -287,6 +293,13 @@ def test_negatives_are_drawn_anew_and_follow_the_seed():
     numpy.random.seed(0)
     assert first != second
     assert loss(parameters, emissions, tags).loss == first
+
+
+def test_sentences_keep_their_length_and_tags():
+    tags = [numpy.asarray(sentence) for sentence in ([1, MISSING], [], [MISSING] * 3, [2])]
+    assert [sentence.tolist() for sentence in sample_hard_negatives(tags, 1.0)] == [[1, 0], [], [0] * 3, [2]]
+    assert [sentence.tolist() for sentence in sample_hard_negatives(tags, 0.0)] == [s.tolist() for s in tags]
+    assert sample_hard_negatives([], 0.5) == []
 
 
 @pytest.mark.parametrize("rate", [0.2, 0.7])
