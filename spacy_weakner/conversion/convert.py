@@ -77,7 +77,8 @@ def convert(
     """Convert a corpus. The output is written whole or not at all.
 
     input_path (Path): A file or a folder, in any of the formats in docs/formats.md.
-    output_path (Path): A file, or a folder (a name without suffix) for `.spacy` shards.
+    output_path (Path): A file, or a folder (a name without suffix) for `.spacy` shards. A single `.spacy` file is built
+        in memory, about 7 KB per sentence: for large corpora, give a folder.
     format (Optional[str]): Format of the input. None: detected from the files.
     to (Optional[str]): Format of the output. None: given by its suffix.
     lang (Optional[str]): Language code, "xx" for several; None: as recorded with the input, or else "en".

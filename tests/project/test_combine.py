@@ -5,6 +5,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_weakner.corpus.case import change_case
 from spacy_weakner.corpus.weak import doc_entities, set_spans
+from spacy_weakner.project import combine
 from spacy_weakner.project.combine import FOLDS, Combination, CombinedFold
 
 
@@ -54,3 +55,8 @@ def test_a_combiner_is_fitted_on_all_gold_but_a_part_of_the_fold(tmp_path, monke
     assert sorted(text for texts in left_out for text in texts) == sorted({d.text for d in (*docs[:20], *copies[:20])})
     assert all(len({text.casefold() for text in texts}) < len(texts) for texts in left_out)
     assert any({docs[0].text, docs[2].text, copies[0].text} <= texts for texts in left_out)
+
+    fitted.clear()
+    monkeypatch.setattr(combine, "LITTLE", 40)
+    assert Combination({"terms": tmp_path}, [], folds).decide_fold(0) == docs[:20]
+    assert fitted == [[doc.text for doc in (*docs[20:], *copies[20:])]]
