@@ -14,7 +14,7 @@ app = new_app()
 
 
 def _say(text: str) -> None:
-    say("info", text[0].upper() + text[1:])
+    say("warning" if text.startswith("[WK9") else "info", text[0].upper() + text[1:])
 
 
 @command(app, fit, sources=Annotated[Optional[Path], typer.Option()], say=_say)

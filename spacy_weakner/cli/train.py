@@ -1,7 +1,7 @@
 """`spacy weakner train`"""
 
 from pathlib import Path
-from typing import Annotated, Any, Dict, List, Optional
+from typing import Annotated, Any, Dict, Iterable, List, Optional, Union
 
 import typer
 from wasabi import msg
@@ -9,9 +9,9 @@ from wasabi import msg
 from ..errors import Errors, WeaknerError
 from ..files import parse_json
 from ..runs.config import CORPORA, corpus_path, train_corpus
-from ..runs.train import train, train_folds, train_grid, train_members
+from ..runs.train import Fold, train, train_folds, train_grid, train_members
 from ..runs.training import BEST, LAST, Trained
-from ._util import config_overrides, new_app, only_with, reporting, say, shared
+from ._util import config_overrides, new_app, only_with, reporting, say, shared, show_remarks
 
 app = new_app()
 _AUTO = "auto"
@@ -39,7 +39,11 @@ def train_cli(
         ),
     ] = None,
     passes: Annotated[
-        str, typer.Option(help="Number of passes over the corpus --paths.train; auto: as set in the config")
+        str,
+        typer.Option(
+            help="Number of passes over the corpus --paths.train, from which the updates, the interval of renewals and "
+            "the warm-up follow; auto: as set in the config"
+        ),
     ] = _AUTO,
     seed: Annotated[int, typer.Option(help="Seed of the split into folds, or of the first member")] = 0,
     processes: Annotated[int, shared("processes")] = 1,
@@ -58,15 +62,14 @@ def train_cli(
             _train_folds(config, output, overrides, folds=folds, seed=seed, processes=processes, **how)
         elif mode == "members":
             how.update(members=members, passes=_passes(passes), seed=seed, processes=processes)
-            for trained in train_members(config, output, overrides=overrides, **how):
-                _show(trained)
+            _show(train_members(config, output, overrides=overrides, **how))
         elif mode == "grid":
             values: Dict[str, List[Any]] = {}
             for key, more in map(_parse, grid or ()):
                 values.setdefault(key, []).extend(more)
             _train_grid(config, output, values, overrides, processes=processes, **how)
         else:
-            _show(train(config, output, passes=_passes(passes), overrides=overrides, **how))
+            _show([train(config, output, passes=_passes(passes), overrides=overrides, **how)])
 
 
 def _passes(text: str) -> Optional[float]:
@@ -79,22 +82,31 @@ def _passes(text: str) -> Optional[float]:
         raise WeaknerError(Errors.WK005.format(setting="passes", value=repr(text), expected=expected)) from None
 
 
-def _show(trained: Trained) -> None:
-    if trained.score is not None:
-        say("info", f"{BEST} has the score {100 * trained.score:.2f} on dev")
-    say("good", f"Pipeline{' (already finished)' if trained.skipped else ''}", trained.output / LAST)
+def _show(results: List[Trained]) -> None:
+    _show_warnings(results)
+    for trained in results:
+        if trained.score is not None:
+            say("info", f"{BEST} has the score {100 * trained.score:.2f} on dev")
+        say("good", f"Pipeline{' (already finished)' if trained.skipped else ''}", trained.output / LAST)
+
+
+def _show_warnings(results: Iterable[Union[Trained, Fold]]) -> None:
+    show_remarks(dict.fromkeys(text for result in results for text in result.warnings))
 
 
 def _train_folds(config: Path, output: Path, overrides: Dict[str, Any], **how: Any) -> None:
     gold, how["dev"] = train_corpus(config, overrides), corpus_path(config, overrides, "paths.dev")
     others = {key: value for key, value in overrides.items() if key not in CORPORA}
-    for fold in train_folds(config, gold, output, overrides=others, **how):
+    found = train_folds(config, gold, output, overrides=others, **how)
+    _show_warnings(found)
+    for fold in found:
         done = " (already finished)" if fold.skipped else ""
         msg.good(f"{fold.model}={fold.corpus}: {fold.docs} sentences{done}")
 
 
 def _train_grid(config: Path, output: Path, grid: Dict[str, Any], overrides: Dict[str, Any], **how: Any) -> None:
     report = train_grid(config, output, grid, overrides=overrides, **how)
+    _show_warnings(trial.trained for trial in report.trials)
     rows = []
     for trial in report.trials:
         settings = ", ".join(f"{key} = {value}" for key, value in trial.settings.items())

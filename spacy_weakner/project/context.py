@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ..corpus.language import CorpusLanguage
 from ..errors import Errors, WeaknerError
@@ -41,6 +41,7 @@ class TrainingContext:
     lists: Tuple[str, ...] = ()  # sources whose matches are features of heads
     cases: CaseCopies = NO_COPIES  # makes copies of gold in other case, with the matches of the lists
     vectors: Optional[Path] = None  # vectors of the text's words, for linear heads
+    say: Callable[[str], None] = lambda text: None
 
     def config(self, recipe: str, size: str) -> Path:
         """Return the path of a recipe's config, after checking its language, tokenizer and size."""
@@ -80,10 +81,13 @@ class TrainingContext:
         return self._training(recipe, self.size, output, overrides, self.settings.text_steps, once=dev is None)
 
     def train(self, trainings: Sequence[Training]) -> List[Trained]:
-        """Train several pipelines at a time; finished trainings are skipped."""
-        return train_all(
+        """Train several pipelines at a time, and say their warnings; finished trainings are skipped."""
+        results = train_all(
             trainings, processes=self.processes, gpu_id=self.gpu_id, desc="fit 1/3: train", progress=self.progress
         )
+        for text in dict.fromkeys(text for result in results for text in result.warnings):
+            self.say(text)
+        return results
 
     def _case_copies(self, lists: Sequence[Path] = (), share: float = 1.0) -> Dict[str, Any]:
         shares = {case: share * value for case, value in self.cases.shares.items()}

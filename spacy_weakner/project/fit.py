@@ -110,7 +110,7 @@ def fit(
     processes (int): Number of trainings at a time.
     gpu_id (int): GPU; -1 is the CPU.
     progress (bool): Show progress bars.
-    say (Callable[[str], None]): Called with each decision as soon as it is made.
+    say (Callable[[str], None]): Called with each decision as soon as it is made, and with warnings of the trainings.
     RETURNS (Selection): The selection.
     RAISES (WeaknerError): If a file is missing, there is nothing to train or compare, or a training fails.
     """
@@ -167,6 +167,7 @@ def fit(
         # If matches of the gold are hidden, its copies keep the same matches instead of being matched again.
         CaseCopies(lower_case, upper_case, [] if collected else [term_list.pipeline for term_list in lists]),
         vectors=folders.vectors if facts.text and has_vectors(folders.vectors) else None,
+        say=say,
     )
     learns_weak = any(rule.name == WEAK_ALONE and rule.trained for rule in rules)
     if facts.gold:

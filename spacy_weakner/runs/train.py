@@ -30,6 +30,7 @@ class Fold(NamedTuple):
     corpus: Path  # the fold
     docs: int
     skipped: bool
+    warnings: Tuple[str, ...] = ()  # see `Trained`
 
 
 class Trial(NamedTuple):
@@ -63,7 +64,9 @@ def train(
     config (Path): Config of the training.
     output (Path): Folder for `model-best` and `model-last`.
     passes (Optional[float]): Number of passes over the corpus `paths.train`, from which the number of updates follows.
-        The pipeline is evaluated once, at the end, unless `training.eval_frequency` is given. None: as in the config.
+        The pipeline is evaluated once, at the end, unless `training.eval_frequency` is given. The interval of renewals
+        and the warm-up of the learning rate change in proportion, and `training.patience` is 0, unless they are given.
+        None: as in the config.
     overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
     gpu_id, ray, progress: See `train_all`.
     RETURNS (Trained): The result.
@@ -115,7 +118,7 @@ def train_folds(
     gold, output = Path(gold), Path(output)
     _check_held_out(config, gold, dev, overrides or {})
     check_range("folds", folds, 2, None)
-    check_trainings(processes, ray)
+    check_trainings(processes, ray, gpu_id)
     check_output([gold, *([] if dev is None else [Path(dev)])], [output])
     docs = [doc for doc in read_docs(gold, Vocab()) if len(doc)]
     parts = split_folds(docs, folds, seed) if len(docs) >= folds else []
@@ -139,11 +142,11 @@ def train_folds(
     results = train_all(trainings, processes=processes, gpu_id=gpu_id, ray=ray, desc="folds", progress=progress)
     found, rows = [], []
     for part, (held_out, _), trained in zip(parts, files, results, strict=True):
-        fold = Fold(trained.output / (LAST if dev is None else BEST), held_out, len(part.held_out), trained.skipped)
+        model = trained.output / (LAST if dev is None else BEST)
+        fold = Fold(model, held_out, len(part.held_out), trained.skipped, trained.warnings)
         found.append(fold)
-        model = fold.model.relative_to(output).as_posix()
         hashes = {"corpus_hash": hash_file(held_out), "made_from": trained.made_from}
-        rows.append({"model": model, "corpus": held_out.name, **hashes})
+        rows.append({"model": model.relative_to(output).as_posix(), "corpus": held_out.name, **hashes})
     write_text(output / FOLDS, json.dumps(rows, indent=2) + "\n")
     return found
 
@@ -219,7 +222,7 @@ def train_members(
     RAISES (WeaknerError): For missing input and invalid settings, or if a training fails.
     """
     check_range("members", members, 1, None)
-    check_trainings(processes, ray)
+    check_trainings(processes, ray, gpu_id)
     values = dict(overrides or {})
     for key in SEEDS:
         if key in values:

@@ -8,10 +8,11 @@ import re
 import shutil
 import sys
 import traceback
+import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, ContextManager, Iterator, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, ContextManager, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from uuid import uuid4
 
 from spacy.util import load_config
@@ -21,6 +22,7 @@ from ..errors import Errors, WeaknerError, check_range, require
 from ..files import parse_json
 from ..progress import Progress
 from ..runtime.cluster import connected
+from ..runtime.devices import on_device
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.pool import Pool, processes
@@ -33,6 +35,7 @@ RECEIPT, LOG = "trained.json", "train.log"
 _TAIL = 4  # lines of the log shown in an error
 # A row of the table of `spacy train`: epoch, step, losses and scores.
 _ROW = re.compile(r"^ *\d+ +(\d+) +\d", re.MULTILINE)
+_WARNING = re.compile(r"\[WK9\d\d\] .+")
 
 
 class Training(NamedTuple):
@@ -50,6 +53,7 @@ class Trained(NamedTuple):
     score: Optional[float]  # score of `model-best` on dev; None if it was never evaluated
     skipped: bool
     made_from: str  # hash of its config, settings and files
+    warnings: Tuple[str, ...] = ()  # of this package, from its log
 
 
 def train_all(
@@ -76,7 +80,7 @@ def train_all(
     RAISES (WeaknerError): For invalid settings, a config that does not exist, a folder with other contents, and if a
         training fails.
     """
-    check_trainings(processes, ray)
+    check_trainings(processes, ray, gpu_id)
     for training in trainings:
         check_overrides(training.config, training.overrides)
     # Normalized as other processes read them, so that a training finished here counts as finished there.
@@ -100,13 +104,17 @@ def train_all(
     return [job.trained for job in jobs if job.trained is not None]
 
 
-def check_trainings(processes: int, ray: Optional[str]) -> None:
+def check_trainings(processes: int, ray: Optional[str], gpu_id: int) -> None:
     """Check these settings of `train_all` before anything is written."""
     check_range("processes", processes, 1, None)
+    check_range("gpu_id", gpu_id, -1, None)
     if ray is not None:
         if processes > 1:
             raise WeaknerError(Errors.WK331.format(setting="processes", where="without 'ray'", instead=""))
         require("ray", extra="ray")
+    else:
+        with on_device(gpu_id):  # refuses a GPU that cannot be used
+            pass
 
 
 def _pool(n: int, gpu_id: int, ray: Optional[str], folder: Path) -> ContextManager[Pool]:
@@ -129,7 +137,8 @@ class _Job:
         self._steps = flat_config(config, overrides).get("training.max_steps")
         receipt = Receipt.read(output / RECEIPT)
         if receipt is not None and not receipt.differences({"made_from": self.made_from}) and (output / LAST).exists():
-            self.trained = Trained(output, receipt.report.get("score"), True, self.made_from)
+            told = tuple(receipt.report.get("warnings", ()))
+            self.trained = Trained(output, receipt.report.get("score"), True, self.made_from, told)
             return
         if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
             raise WeaknerError(Errors.WK300.format(path=output))
@@ -157,12 +166,14 @@ class _Job:
             shutil.rmtree(self.output / name, ignore_errors=True)
             if (self.work / made / name).exists():
                 os.rename(self.work / made / name, self.output / name)
-        log = (self.work / LOG).read_bytes()
-        (self.work / LOG).write_bytes(log.replace(os.fsencode(self.work / made), os.fsencode(self.output)))
+        log = (self.work / LOG).read_bytes().replace(os.fsencode(self.work / made), os.fsencode(self.output))
+        (self.work / LOG).write_bytes(log)
         self._keep_log()
         score = _dev_score(self.output / BEST)
-        Receipt({"made_from": self.made_from}, report={"score": score}).write(self.output / RECEIPT)
-        self.trained = Trained(self.output, score, False, self.made_from)
+        told = tuple(dict.fromkeys(_WARNING.findall(log.decode(errors="replace"))))
+        report = {"score": score, "warnings": told}
+        Receipt({"made_from": self.made_from}, report=report).write(self.output / RECEIPT)
+        self.trained = Trained(self.output, score, False, self.made_from, told)
 
     def _keep_log(self) -> None:
         if (self.work / LOG).exists():
@@ -263,7 +274,8 @@ def _spacy_train(config: Path, output: Path, overrides: Mapping[str, Any], gpu_i
         # As in a new process: an earlier training may have changed it.
         torch.set_float32_matmul_precision("highest")
     try:
-        train(config, output, use_gpu=gpu_id, overrides=dict(overrides))
+        with warnings.catch_warnings():  # as in a new process: those of an earlier training are shown again
+            train(config, output, use_gpu=gpu_id, overrides=dict(overrides))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
     except Exception as error:  # of many kinds: the log shows it, if the disk is not full

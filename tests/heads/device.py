@@ -22,6 +22,8 @@ from thinc.api import NumpyOps, Ops, get_current_ops, require_cpu, require_gpu, 
 HOST = NumpyOps()
 # True while indices of the host are taken, as other packages use them.
 LENIENT = False
+# Random numbers that are not those of the host, as CuPy's.
+DRAWS = numpy.random.RandomState(0)
 
 
 class DeviceArray:
@@ -149,7 +151,7 @@ class _Namespace(ModuleType):
         if name == "split":  # at places that are numbers of the host
             return lambda array, places, axis=0: wrap(numpy.split(unwrap(array), places, axis))
         if name == "random":
-            return _Namespace(found)
+            return _Namespace(DRAWS)
         return on_device(found) if callable(found) and not isinstance(found, type) else found
 
 

@@ -10,6 +10,7 @@ from thinc.api import Adam
 
 from spacy_weakner.corpus.tags import make_scheme
 from spacy_weakner.corpus.weak import SoftLabels, set_augmented, set_confidence, set_soft_labels, set_source, set_weak
+from spacy_weakner.heads.head import PADDED_GPU
 from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.training.lbfgs import LBFGS
 from spacy_weakner.training.weights import LoadWeights
@@ -41,10 +42,11 @@ def misc(name, **settings):
     return {"@misc": f"spacy_weakner.{name}.v1", **settings}
 
 
-def attention(**settings):
+def attention(dropout=0.0, **settings):
     bilstm = {"@architectures": "spacy_weakner.BiLSTMEncoder.v1", "embed": TOK2VEC, "width": 16, "projection_width": 8}
-    settings = {"heads": 2, **settings}
-    return {"@architectures": "spacy_weakner.AttentionEncoder.v1", "tok2vec": {**bilstm, "dropout": 0.1}, **settings}
+    settings = {"heads": 2, "dropout": dropout, **settings}
+    encoder = {**bilstm, "dropout": dropout}
+    return {"@architectures": "spacy_weakner.AttentionEncoder.v1", "tok2vec": encoder, **settings}
 
 
 GCE = loss("GeneralizedCrossEntropy")
@@ -121,14 +123,24 @@ def same_predictions(found, expected):
     return found[0] == expected[0] and found[1] == pytest.approx(expected[1], abs=1e-3)
 
 
+def find_head(nlp):
+    ((name, pipe),) = [(name, pipe) for name, pipe in nlp.pipeline if hasattr(pipe, "forward_loss")]
+    return name, pipe
+
+
+def losses(nlp, batch, steps=6, drop=0.0):
+    """The losses of a training. With dropout, which a device draws by itself, they cannot be compared."""
+    optimizer, name, found = Adam(0.01), find_head(nlp)[0], []
+    clock = TrainingClock(corpus=lambda nlp: batch, total_steps=steps, interval=2)
+    for step in range(steps):
+        clock(nlp, {"step": step, "epoch": 0})
+        found.append(nlp.update(batch, sgd=optimizer, drop=drop)[name])
+    return found
+
+
 def run(nlp, batch, folder):
     """Train, predict, store and load; gives what can be compared."""
-    ((name, pipe),) = [(name, pipe) for name, pipe in nlp.pipeline if hasattr(pipe, "forward_loss")]
-    optimizer, history = Adam(0.01), []
-    clock = TrainingClock(corpus=lambda nlp: batch, total_steps=6, interval=2)
-    for step in range(6):
-        clock(nlp, {"step": step, "epoch": 0})
-        history.append(nlp.update(batch, sgd=optimizer, drop=0.1)[name])
+    history, pipe = losses(nlp, batch), find_head(nlp)[1]
     found = predictions(nlp, batch)
     assert same_predictions(predictions(load_model_from_config(nlp.config).from_bytes(nlp.to_bytes()), batch), found)
     nlp.to_disk(folder)
@@ -179,6 +191,13 @@ def test_every_head_runs_there_as_on_the_cpu(case, tmp_path):
     on_device_and_host(lambda: make(*CASES[case]), tmp_path)
 
 
+@pytest.mark.parametrize("case", [*CASES, "dropout of its own"])
+def test_dropout_is_drawn_there(case):
+    case = CASES.get(case, ("crf_ner", {}, {"tok2vec": attention(dropout=0.3)}))
+    with device():
+        assert numpy.isfinite(losses(*make(*case), steps=3, drop=0.1)).all()
+
+
 @pytest.mark.parametrize("head", LISTENING_HEADS)
 def test_with_a_shared_encoder(head, tmp_path):
     def build():
@@ -186,6 +205,13 @@ def test_with_a_shared_encoder(head, tmp_path):
         return nlp, shared_examples(nlp, annotated=True)
 
     on_device_and_host(build, tmp_path)
+
+
+@pytest.mark.parametrize("head, n_questions", [("crf_ner", 1), ("mrc_ner", 2)])
+def test_batches_there_are_smaller_if_there_are_several_questions(head, n_questions):
+    with device():
+        ner = make(head, {}, {})[0].get_pipe(head)
+    assert ner._padded_tokens(ner.model, []) == PADDED_GPU // n_questions
 
 
 @pytest.mark.parametrize("head", LISTENING_HEADS)
@@ -208,9 +234,9 @@ def test_lbfgs():
 @pytest.mark.slow
 @needs_transformers
 @pytest.mark.parametrize("head", HEADS)
-def test_with_a_transformer(head, tiny_bert, tmp_path):
-    reader = {"@architectures": "spacy_weakner.QueryContextEncoder.v1", "name": str(tiny_bert), "stride": 4}
-    layers = {"encoder": reader} if head == "mrc_ner" else {"tok2vec": encoder(tiny_bert)}
+def test_with_a_transformer(head, still_bert, tmp_path):
+    reader = {"@architectures": "spacy_weakner.QueryContextEncoder.v1", "name": str(still_bert), "stride": 4}
+    layers = {"encoder": reader} if head == "mrc_ner" else {"tok2vec": encoder(still_bert)}
     on_device_and_host(lambda: make(head, TALKATIVE[head], layers), tmp_path)
 
 
@@ -218,6 +244,6 @@ def test_with_a_transformer(head, tiny_bert, tmp_path):
 class TestSpacyTransformers:
     pytestmark = needs_spacy_transformers
 
-    def test_it_runs_there_too(self, tiny_bert, tmp_path):
-        layers = {"tok2vec": spacy_encoder(tiny_bert)}
+    def test_it_runs_there_too(self, still_bert, tmp_path):
+        layers = {"tok2vec": spacy_encoder(still_bert)}
         on_device_and_host(lambda: make("crf_ner", TALKATIVE["crf_ner"], layers), tmp_path, lenient=True)

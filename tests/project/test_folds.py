@@ -1,6 +1,7 @@
 """Parts of the gold: folds, and what the learning curve is trained on."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from spacy.util import registry
@@ -21,6 +22,7 @@ from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.recommendations import plan_curve
 from spacy_weakner.project.rules import Settings
 from spacy_weakner.runs.groups import FoldFiles
+from spacy_weakner.runs.training import Trained
 from spacy_weakner.training.augmenting import CaseCopies
 
 from ..util import make_doc
@@ -76,6 +78,14 @@ def test_few_entities_are_enough_in_two_sentences(tmp_path):
 def context(tmp_path, configs):
     settings = Settings(gold_steps=20, text_steps=40, negative_rate=0.2, evaluations=10)
     return TrainingContext(Corpora(tmp_path), tmp_path / "out", configs, settings, CorpusLanguage.make("xx"))
+
+
+def test_warnings_of_trainings_are_said_once(context, monkeypatch):
+    trained = Trained(Path("a"), None, False, "", ("[WK903] Too short.",))
+    monkeypatch.setattr("spacy_weakner.project.context.train_all", lambda *_, **__: [trained, trained])
+    said = []
+    replace(context, say=said.append).train([])
+    assert said == ["[WK903] Too short."]
 
 
 def test_vectors_have_their_table(context, tmp_path):

@@ -54,9 +54,8 @@ def files(tmp_path):
 def test_passes_become_updates(files, calls):
     given, paths = files
     assert not train(**given, passes=2.5, overrides=paths).skipped
-    assert calls == [
-        {**paths, "training.max_steps": 10, "training.eval_frequency": 10, "training.max_epochs": 0},
-    ]
+    steps = {"max_steps": 10, "eval_frequency": 10, "patience": 0, "max_epochs": 0}
+    assert calls == [{**paths, **{f"training.{name}": value for name, value in steps.items()}}]
     assert train(**given, passes=2.5, overrides=paths).skipped and len(calls) == 1
     # A part of a batch is a whole update, too, and there is at least one.
     for passes, size, updates in ((1.5, 10, 6), (0.1, 1000, 1), (5, 1000, 5)):
@@ -64,6 +63,23 @@ def test_passes_become_updates(files, calls):
         assert calls.pop()["training.max_steps"] == updates
     train(**given, passes=1, overrides={**paths, "training.eval_frequency": 3})
     assert (calls[1]["training.max_steps"], calls[1]["training.eval_frequency"]) == (4, 3)
+
+
+def test_passes_keep_the_shares_of_renewals_and_warm_up(files, calls):
+    given, paths = files
+    interval, warmup = "training.before_update.interval", "training.optimizer.learn_rate.warmup_steps"
+    sections = "[training.before_update]\ninterval = 300\n[training.optimizer]\n[training.optimizer.learn_rate]\n"
+    given["config"].write_text(f"{CONFIG.format(epochs=0)}\n{sections}warmup_steps = 90\n")
+    for passes, overrides, expected in (
+        (5, {}, (7, 2)),  # 20 updates instead of 900
+        (0.1, {}, (1, 1)),
+        (5, {interval: 0, warmup: 30}, (0, 30)),
+        (5, {"training.before_update": None, "training.optimizer.learn_rate": 0.1}, (None, None)),
+    ):
+        train(**given, passes=passes, overrides={**paths, **overrides})
+        assert tuple(map(calls.pop().get, (interval, warmup))) == expected
+    train(**given, passes=5, overrides={**paths, "training.patience": 8})
+    assert calls[0]["training.patience"] == 8
 
 
 def test_without_passes_the_config_decides(files, calls):

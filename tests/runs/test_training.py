@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import signal
+import warnings
 from contextlib import contextmanager, nullcontext
 from multiprocessing import active_children
 from pathlib import Path
@@ -24,6 +25,7 @@ from spacy_weakner.runs.train import read_folds, train_folds, train_grid
 from spacy_weakner.runs.training import Trained, Training, train_all
 from spacy_weakner.scratch import wanted
 
+from ..cli.util import invoke
 from ..command_line import PoolHere, trainings_by
 from ..util import SEED, SENTENCES, TOK2VEC, make_doc
 
@@ -157,6 +159,39 @@ def test_a_training_tells_how_far_it_has_come(tmp_path, gold, monkeypatch, steps
         train_one(CONFIG, tmp_path / "a", {**paths(gold), "training.max_steps": steps})
         assert seen == expected
         seen.clear()
+
+
+@pytest.mark.parametrize("options", ["", "--members 2", "--folds 2", "--grid training.max_steps=1,2"])
+def test_warnings_of_trainings_are_shown_once(tmp_path, gold, trainings, monkeypatch, options):
+    run = training._run
+
+    def warns(gpu_id, job):
+        made = run(gpu_id, job)
+        (job.output / "train.log").write_text("a.py:3: UserWarning: [WK903] Too short.\n  warn(\n" * 2)
+        return made
+
+    monkeypatch.setattr(training, "_run", warns)
+    for _ in range(2):  # also if they are finished
+        result = invoke("train", CONFIG, tmp_path / "out", *options.split(), "--paths.train", gold)
+        assert result.exit_code == 0, result.output
+        assert result.output.count("[WK903] Too short.\n") == 1
+
+
+def test_a_process_shows_the_warnings_of_each_training(tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy.cli.train.train", lambda *_, **__: warnings.warn("[WK903]", stacklevel=1))
+    (tmp_path / "train.log").touch()
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            training._run(-1, Training(CONFIG, tmp_path, {}))
+    assert len(shown) == 2
+
+
+@pytest.mark.parametrize("gpu_id, error", [(99, "WK432.*99"), (-2, "WK005.*gpu_id")])
+def test_a_gpu_that_is_not_there(tmp_path, gold, trainings, gpu_id, error):
+    with pytest.raises(WeaknerError, match=error):
+        train_all([Training(CONFIG, tmp_path / "a", paths(gold))], gpu_id=gpu_id)
+    assert not trainings and not (tmp_path / "a").exists()
 
 
 # Several trainings
