@@ -33,6 +33,7 @@ class Sentence(NamedTuple):
     by_label: Dict[str, float]  # the share of each label in the score
     span: Optional[UncertainSpan]  # the most uncertain span
     groups: Dict[str, List[Tuple[Entity, Optional[float]]]]  # labels of weak sources and candidates
+    ids: Dict[Entity, Tuple[str, ...]] = {}  # concept ids of these labels
 
     @property
     def text(self) -> str:

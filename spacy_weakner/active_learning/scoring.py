@@ -15,8 +15,10 @@ from ..corpus.sentences import sentence_key
 from ..corpus.weak import (
     PREDICTED_PREFIX,
     WEAK_PREFIX,
+    doc_entities,
     get_id,
     group_entities,
+    group_ids,
     group_scores,
     is_complete,
     weak_group,
@@ -58,12 +60,9 @@ class Model:
         scored = zip(copies, pipe.score_tags(copies), strict=True)
         return [_spans_of_parts(doc, rows, pipe.distribution_labels) for doc, (_, rows) in scored]
 
-    def entities(self, docs: List[Doc]) -> List[List[Tuple[Entity, Optional[float]]]]:
-        """Return the entities of each Doc with their probabilities (None if there is none)."""
-        result = []
-        for doc in self.nlp.pipe([self._copy(doc) for doc in docs]):
-            result.append([((ent.start, ent.end, ent.label_), ent._.weakner_score) for ent in doc.ents])
-        return result
+    def predict(self, docs: List[Doc]) -> List[Doc]:
+        """Return copies of Docs with the entities of the pipeline."""
+        return list(self.nlp.pipe([self._copy(doc) for doc in docs]))
 
     def _copy(self, doc: Doc) -> Doc:
         return copy_with_groups(doc, map(weak_group, weak_sources(doc)), self.nlp.vocab)
@@ -93,9 +92,9 @@ class Scorer:
             ]
             if len(self.models) + max(map(len, votes)) > 1:
                 for n, model in enumerate(self.models, start=1):
-                    for i, entities in enumerate(model.entities(batch)):
+                    for i, predicted in enumerate(model.predict(batch)):
                         name = model.name if model.name not in votes[i] else f"{model.name} ({n})"
-                        votes[i][name] = Vote([entity for entity, _ in entities], True)
+                        votes[i][name] = Vote(doc_entities(predicted), True)
             of_models = [model.uncertain_spans(batch) for model in self.models]
             for i, doc in enumerate(batch):
                 groups = _groups(doc, PREDICTED_PREFIX).values()
@@ -133,6 +132,7 @@ def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[Unc
         by_label={label: uncertainty / scale for label, uncertainty in sorted(by_label.items())},
         span=max(every, key=lambda span: span.uncertainty, default=None),
         groups=_groups(doc, WEAK_PREFIX, PREDICTED_PREFIX),
+        ids={entity: ids for name in doc.spans for entity, ids in group_ids(doc, name).items()},
     )
 
 

@@ -13,7 +13,7 @@ from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.gold import find_gold
 from ..corpus.language import corpus_language, record_language
 from ..corpus.overlaps import highest_ranked
-from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, set_group, set_id, set_meta, set_source
+from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, doc_ids, set_group, set_id, set_meta, set_source
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..labeling.label import Label, LabelConfig
@@ -198,12 +198,15 @@ def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Lang
     """Yield Docs without gold. The group "weak:suggested" holds the entities of the first model; without a model, it
     holds probable candidates, or else the sources' entities (see `_majority`)."""
     docs = [_doc(sentence, nlp) for sentence in sentences]
-    found = models[0].entities(docs) if models else [_majority(sentence.groups) for sentence in sentences]
-    for sentence, doc, entities in zip(sentences, docs, found, strict=True):
+    if models:
+        found = [(_scored(doc), doc_ids(doc)) for doc in models[0].predict(docs)]
+    else:
+        found = [(_majority(sentence.groups), sentence.ids) for sentence in sentences]
+    for sentence, doc, (entities, ids) in zip(sentences, docs, found, strict=True):
         doc.spans.clear()
         scores = [score for _, score in entities]
         known = any(score is not None for score in scores)
-        set_source(doc, SOURCE, [entity for entity, _ in entities], scores if known else None)
+        set_source(doc, SOURCE, [entity for entity, _ in entities], scores if known else None, ids=ids)
         set_meta(doc, {"score": round(sentence.score, 4), **({"why": sentence.why} if sentence.why else {})})
         yield doc
 
@@ -212,8 +215,13 @@ def _doc(sentence: Sentence, nlp: Language) -> Doc:
     doc = Doc(nlp.vocab, words=list(sentence.words), spaces=list(sentence.spaces))
     set_id(doc, sentence.id)
     for name, entities in sentence.groups.items():
-        set_group(doc, name, [entity for entity, _ in entities], [score for _, score in entities])
+        set_group(doc, name, [entity for entity, _ in entities], [score for _, score in entities], sentence.ids)
     return doc
+
+
+def _scored(doc: Doc) -> _Scored:
+    """Return the entities of a Doc with their probabilities (None if there is none)."""
+    return [((ent.start, ent.end, ent.label_), ent._.weakner_score) for ent in doc.ents]
 
 
 def _majority(groups: Mapping[str, _Scored]) -> _Scored:

@@ -165,7 +165,7 @@ def _row(key: Key, phrase: Phrase, in_list: str, against: Sequence[str]) -> Sugg
 def _refuted(nlp: Language, phrases: Mapping[Key, str], docs: Iterable[Doc]) -> Set[Key]:
     """Return the phrases (given as written) that are non-entities in gold at least as often as they have their label,
     where a term list would match them."""
-    ruler: Any = nlp.create_pipe("gazetteer_ruler")
+    ruler: Any = nlp.create_pipe("gazetteer_ruler", config={"source": "suggested"})
     ruler.initialize(lambda: [], nlp=nlp, terms=[Term(key[0], text) for key, text in phrases.items()])
     right: Counter[Key] = Counter()
     wrong: Counter[Key] = Counter()

@@ -30,7 +30,7 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
     def report(add: Callable[[str, str, str], None], found: Sequence[Sentence], what: str, cure: str) -> None:
         if found:
             count = f"{plural(len(found), 'sentence')} of {len(sentences):,}"
-            add(where, f"{count} {what}: {listed([s.place for s in found])}.", cure)
+            add(where, f"{count} {what}: {listed([*dict.fromkeys(s.place for s in found)])}.", cure)
 
     weak = [s for s in sentences if s.weak]
     partly = [s for s in sentences if s.is_annotated and s.missing and not s.weak]
@@ -115,9 +115,12 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
 def check_text(texts: Sequence[str], exact: bool, gold: Sequence[Sentence], where: str, findings: Findings) -> None:
     """Check for gold sentences in the unlabeled text. `exact` is True if these are all of its texts."""
     keys: List[str] = [sentence_key(sentence.text) for sentence in gold]
+    rows: Dict[str, str] = {}  # the key of each row of several sentences
+    for sentence, key in zip(gold, keys, strict=True):
+        rows[sentence.place] = rows.get(sentence.place, "") + key
     whole = set(map(sentence_key, texts))
-    n = sum(key in whole for key in keys)
-    if exact and whole <= {*keys}:
+    n = sum(key in whole or rows[sentence.place] in whole for sentence, key in zip(gold, keys, strict=True))
+    if exact and whole <= {*keys, *rows.values()}:
         message = f"All {plural(len(texts), 'text')} also occur in the gold: no other text is left to learn from."
         findings.error(where, message, "Give other texts, or leave out --text.")
     elif n:

@@ -72,7 +72,8 @@ def read_annotated(
     columns: Tuple[int, int] = COLUMNS,
     spans_key: Optional[str] = None,
 ) -> Optional[CheckedCorpus]:
-    """Read about `limit` sentences of gold, dev or test; return None if there is nothing to read."""
+    """Read about `limit` sentences of gold, dev or test, split as for training; return None if there is nothing to
+    read."""
     corpus = CheckedCorpus(f"--{name} {path}", name, path)
     if path.is_file() and file_format(path) is None:
         message = Errors.WK105.format(path=path, cure=f"Use one of {', '.join(SUFFIXES)}")
@@ -93,7 +94,7 @@ def read_annotated(
                 break
             errors = findings.errors
             key = spans_key if format_ == "spacy" else None
-            reading = Reading(sentences=False, misaligned="expand", columns=columns, spans_key=key)
+            reading = Reading(documents=True, misaligned="expand", columns=columns, spans_key=key)
             _add_file(corpus, file_, collect(file_, format_, nlp, reading, corpus.where, findings, left), findings)
             corpus.broken = corpus.broken or findings.errors > errors
     if corpus.note:

@@ -7,17 +7,18 @@ from collections import Counter, defaultdict
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import AbstractSet, Dict, List, Sequence, Set
+from typing import AbstractSet, Dict, List, Optional, Sequence, Set
 from zlib import crc32
 
 from ..errors import WeaknerError, shorten
 from ..gazetteer_ruler.forms import folded, normal_form
-from ..gazetteer_ruler.terms import DELIMITERS, Term, read_table
+from ..gazetteer_ruler.terms import ANSWER_KEY, DELIMITERS, ID_KEYS, NAME_KEY, Term, read_table
 from ..labeling.sources import TermSource
 from .corpora import Sentence
 from .findings import Findings, listed, plural
 from .language import stop_words
 from .matching import Counts, Seen, check_variants, count_in_gold, count_in_texts
+from .text import MARKUP
 
 LIMIT = 100_000  # terms that are checked one by one; labels are counted for all terms
 _SHOWN = 5
@@ -31,6 +32,7 @@ _DOUBTFUL = {
 }
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"[^\W_]")
+_SEVERAL = re.compile(r"\S\s*[;|]\s+\S|[^\W\d_]\s*[;|][^\W\d_]")  # but not "t(9;22)"
 _LABELS = 0.2  # maximum share of distinct values in a column of labels
 
 
@@ -48,6 +50,8 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
             if len(terms) > LIMIT:
                 share *= 2
                 terms = [term for term in terms if _number(term) % share == 0]
+        for path in source.files:
+            _check_columns(path, source.id_column, where, findings)
     except WeaknerError as error:
         findings.error(where, str(error), _guess_columns(Path(source.path)))
     if share > 1:
@@ -57,6 +61,7 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
         findings.info(where, message)
     stop = {folded(term) for term in source.stop}
     used = [t for t in terms if len(t.text) >= source.min_length and folded(t.text) not in stop]
+    _check_texts(used, where, findings)
     _check_kinds(used, where, source, lang, seen, findings)
     _check_repeated(used, where, source.ambiguity, findings)
     if ids:
@@ -69,6 +74,33 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
 def _number(term: Term) -> int:
     """Return the same number for all terms with one text, so that a sample has all of them or none."""
     return crc32(folded(term.text).encode("utf-8", "surrogatepass"))
+
+
+def _check_columns(path: Path, id_column: Optional[str], where: str, findings: Findings) -> None:
+    """Name the columns of a table that are not read."""
+    delimiter = _delimiter(path)
+    header = [] if delimiter is None else next(read_table(path, delimiter), (0, []))[1]
+    titles = [cell.strip().lower() for cell in header]
+    if "term" not in titles or ANSWER_KEY in titles:  # `suggest --terms` writes other columns for reviewers
+        return
+    ids = [id_column.lower()] if id_column else [key for key in ID_KEYS if key in titles][:1]
+    unread = [title for title in titles if title and title not in ("label", "term", NAME_KEY, *ids)]
+    if unread:
+        message = f"{path}: columns that are not read: {', '.join(unread)}."
+        findings.info(where, message, "If they contain terms, such as synonyms, write one row per term.")
+
+
+def _check_texts(terms: Sequence[Term], where: str, findings: Findings) -> None:
+    """Report terms that are not written as in text."""
+    texts = list(dict.fromkeys(term.text for term in terms))
+    marked = [text for text in texts if MARKUP.search(text)]
+    several = [text for text in texts if _SEVERAL.search(text) and not MARKUP.search(text)]
+    for found, what, cure in (
+        (several, "that may be several terms in one cell", "Write one row per term, with the same id."),
+        (marked, "with HTML entities or tags", "Write these terms as in the text."),
+    ):
+        if found:
+            findings.warning(where, f"{plural(len(found), 'term')} {what}: {_shown(found)}.", cure)
 
 
 def _check_kinds(
@@ -200,6 +232,10 @@ def _check_gold_ids(
         )
 
 
+def _delimiter(path: Path) -> Optional[str]:
+    return DELIMITERS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+
+
 def _form(term: Term) -> str:
     return normal_form(" ".join(term.text.split()))
 
@@ -213,7 +249,7 @@ def _shown(found: Sequence[str]) -> str:
 
 def _guess_columns(path: Path) -> str:
     """Return advice on the first row that a CSV or TSV file probably needs; empty if its own is right."""
-    delimiter = DELIMITERS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
+    delimiter = _delimiter(path)
     if delimiter is None:
         return ""
     try:

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 from typing import List, NamedTuple, Optional, Tuple
 
@@ -13,12 +14,19 @@ from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import Reading, input_files
 from ..corpus.sampling import LIMIT
 from ..corpus.sentences import LONGEST_RUN, longest_run
+from ..errors import shorten
 from .corpora import collect
 from .findings import Findings, listed, plural
 
 _TOKENIZED = 300  # texts that are tokenized to estimate the number of words
 _BATCH_WORDS = 500  # approximate number of words per step
 _MARK = "\ufeff"
+# An HTML entity or tag, but not "<user>" or "<a@b.org>".
+_TAGS = "a|b|br|div|em|font|h[1-6]|i|img|li|p|small|span|strong|su[bp]|table|t[dhr]|u|ul"
+MARKUP = re.compile(rf"&(#\d+|#x[\da-f]+|[a-z]\w+);|</?({_TAGS})(\s[^<>]*)?/?>", re.IGNORECASE)
+# The end of a sentence, and the beginning of the next one.
+_END = re.compile(r"\w[.?!] +[^\W\d_a-z]")
+_WRAPPED, _INNER, _MARKED = 0.3, 0.1, 0.1  # shares of lines
 _COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLU]-\S+)")
 
 
@@ -54,6 +62,7 @@ def read_text(
             _check_marks(file_, [place for place, doc in docs if _MARK in doc.text], where, findings)
             if format_ == "text":
                 _check_content(file_, found, where, findings)
+                _check_lines(file_, found, where, findings)
             is_long = [longest_run(text, nlp) > 0 for text in found]
             _check_long(file_, [place for (place, _), long in zip(docs, is_long, strict=True) if long], where, findings)
             texts += [text for text, long in zip(found, is_long, strict=True) if not long]
@@ -90,6 +99,20 @@ def _check_content(path: Path, texts: List[str], where: str, findings: Findings)
         findings.error(where, f"{path} seems to contain JSON rows.", "Rename it to .jsonl.")
     elif len(first) > 4 and sum(_COLUMNS.fullmatch(text.strip()) is not None for text in first) > 0.8 * len(first):
         findings.error(where, f"{path} seems to contain columns of tokens and tags.", "Rename it to .conll.")
+
+
+def _check_lines(path: Path, texts: List[str], where: str, findings: Findings) -> None:
+    """Report lines that are parts of paragraphs, and markup."""
+    n = len(texts)
+    continued = sum(a[-1:] not in ".?!:" and b[:1].islower() for a, b in pairwise(texts))
+    # Texts in lower case, such as queries, rarely hold the end of a sentence before a capital.
+    if n > 4 and continued > _WRAPPED * n and sum(map(bool, map(_END.search, texts))) > _INNER * n:
+        message = f"{path}: {continued:,} of {n:,} lines seem to continue in the next line, but each line is one text."
+        findings.warning(where, message, "Join the lines of each paragraph, and words that are divided by hyphens.")
+    marked = [text for text in texts if MARKUP.search(text)]
+    if n > 4 and len(marked) > _MARKED * n:
+        message = f"{path}: {len(marked):,} of {n:,} lines contain HTML entities or tags: '{shorten(marked[0], 60)}'."
+        findings.warning(where, message, "Remove the tags, and replace the entities by their characters.")
 
 
 def _mean_words(texts: List[str], nlp: Language) -> float:

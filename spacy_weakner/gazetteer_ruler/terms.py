@@ -355,6 +355,11 @@ def _text_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> It
     for i, line in _lines(path):
         if label is None:
             raise _line_error(path, i, f"plain text has no labels. G{_GIVE_LABEL[1:]}.")
+        if "\t" in line.strip():
+            reason = (
+                "a term cannot contain a tab. If tabs separate columns, rename the file to .tsv; otherwise remove them."
+            )
+            raise _line_error(path, i, reason)
         yield i, None, None, line
 
 

@@ -111,7 +111,8 @@ def measure_curve(
 
 def make_curve(sizes: Sequence[float], counts: Counts, seed: int = 0) -> Curve:
     """Make a learning curve, and estimate the gain of twice as much gold as a share of the slope over the doublings so
-    far. Counts have the shape (n_sizes, n_sentences, 3): tp, fp and fn of every sentence."""
+    far, at most what is left to an F1 of 100. Counts have the shape (n_sizes, n_sentences, 3): tp, fp and fn of every
+    sentence."""
     bootstrap = Bootstrap(counts, SAMPLES, seed)
     f1 = bootstrap.observed
     points = [{"sentences": float(n), "f1": round(float(value), 2)} for n, value in zip(sizes, f1, strict=True)]
@@ -119,8 +120,10 @@ def make_curve(sizes: Sequence[float], counts: Counts, seed: int = 0) -> Curve:
         return Curve(points)
     doublings = numpy.log2(numpy.asarray(sizes)) - numpy.log2(numpy.asarray(sizes)).mean()
     weights = SHRINK * doublings / (doublings**2).sum()
+    left = 100.0 - float(f1[-1])
     low, high = numpy.percentile(bootstrap.samples @ weights, [2.5, 97.5])
-    return Curve(points, max(0.0, float(f1 @ weights)), float(low), float(high))
+    gain, low, high = (min(left, float(value)) for value in (f1 @ weights, low, high))
+    return Curve(points, max(0.0, gain), low, high)
 
 
 def count_sentences(pairs: Any) -> Counts:
@@ -137,7 +140,7 @@ def recommend(
     # Better models improve the best candidate only by the points by which they exceed the list.
     ahead = max(trained.values(), default=0.0)
     behind = max(0.0, max(lists.values(), default=0.0) - ahead)
-    found = [_more_gold(facts, curve, behind, suggest), *_better_labels(facts, suggest)]
+    found = [_more_gold(facts, curve, ahead, behind, suggest), *_better_labels(facts, suggest)]
     if facts.size == LINEAR:
         text = (
             "A Transformer's subword vectors in the linear CRF (--transformer NAME, size linear-static): the F1 of the "
@@ -150,7 +153,7 @@ def recommend(
     return [text for _, text in sorted(found, key=lambda item: -item[0])]
 
 
-def _more_gold(facts: Facts, curve: Curve, behind: float, suggest: str) -> Recommendation:
+def _more_gold(facts: Facts, curve: Curve, ahead: float, behind: float, suggest: str) -> Recommendation:
     which = f" To choose sentences: {suggest}" if suggest else ""
     if not facts.gold:
         text = (
@@ -167,7 +170,7 @@ def _more_gold(facts: Facts, curve: Curve, behind: float, suggest: str) -> Recom
     )
     if curve.gain < behind:
         text += ", which is not enough to exceed the term list"
-    return curve.gain - behind, f"{text}.{which}"
+    return min(curve.gain, 100.0 - ahead) - behind, f"{text}.{which}"
 
 
 def _better_labels(facts: Facts, suggest: str) -> List[Recommendation]:

@@ -233,6 +233,20 @@ def test_without_probabilities_most_sources_annotate(tmp_path):
     assert get_meta(found)["why"].startswith("'New York State': disagreement")
 
 
+@pytest.mark.parametrize("has_model", [True, False])
+def test_suggestions_have_the_ids_of_the_model_or_of_the_sources(tmp_path, has_model):
+    nlp = spacy.blank("xx")
+    ruler = nlp.add_pipe("gazetteer_ruler", config={"annotate_ents": True})
+    ruler.add_terms([{"label": "LOC", "term": "Oslo", "id": "Q585"}])
+    nlp.to_disk(tmp_path / "rules")
+    doc = make_doc("We left Oslo", a=[])
+    set_source(doc, "b", [(2, 3, "LOC")], ids={} if has_model else {(2, 3, "LOC"): ["Q585"]})
+    corpus = write(tmp_path / "corpus.spacy", [doc])
+    suggest(corpus, tmp_path / "next.jsonl", model=[tmp_path / "rules"] if has_model else [])
+    (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
+    assert row["weak_ents"] == {"suggested": [[2, 3, "LOC", "Q585"]]}
+
+
 @pytest.mark.parametrize("text", ["Ann is here\n", "Ann\n\nBob\n"])
 def test_there_must_be_something_to_tell_by(text, tmp_path):
     path = tmp_path / "text.txt"

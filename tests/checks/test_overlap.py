@@ -27,6 +27,21 @@ def test_the_same_file(check, option, expected):
     assert f"({option}: line 1, gold: line 60)" in error
 
 
+def test_annotated_documents_are_compared_by_sentences(check):
+    half = len(SENTENCES) // 2
+    gold = [
+        {"text": f"{a}. {b}.", "ents": [[0, 4, "PER"], [len(a) + 2, len(a) + 6, "PER"]]}
+        for a, b in zip(SENTENCES[:half], SENTENCES[half:], strict=True)
+    ]
+    gold.append({"text": "Not annotated. Not at all.", "ents": None})
+    report = check(gold=gold, test=rows(*(f"{text} ." for text in SENTENCES)), text=[row["text"] for row in gold])
+    errors, warnings = found(report, "error"), " ".join(found(report, "warning"))
+    assert any("60 of 60 sentences (100 %) are also in gold" in error for error in errors)
+    assert any("All 31 texts also occur in the gold" in error for error in errors)
+    assert "2 sentences of 62 without annotation" in warnings and "from: line 31." in warnings
+    assert "with entities" not in warnings and report.labels[0].counts == {"PER": 60}
+
+
 def test_some_overlap_is_a_warning(check):
     report = check(gold=rows(*SENTENCES), test=rows(*OTHERS, *SENTENCES[:3]), dev=rows(*OTHERS[:2], *SENTENCES[30:40]))
     assert not found(report, "error")

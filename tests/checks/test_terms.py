@@ -39,6 +39,12 @@ def test_kinds_of_bad_terms(check, findings):
         (["Y,5-7", "D,n’t"], {"stop": ["5 \u2013 7"]}, "1 term among the stop words of .en.: n’t"),
         # Words that are written together are other terms.
         (["A,Sea weed", "B,sea‑weed", "B,Seaweed", "C,Sea–weed"], {}, r"1 term with several labels: sea-weed \(B, C\)"),
+        (
+            ["P,polyvinyl chloride; PVC", "P,nylon|PA", "P,t(9;22)"],
+            {},
+            r"2 terms that may be several .*; PVC, nylon.PA",
+        ),
+        (["P,&beta;-glucan", "P,CO<sub>2</sub>", "P,&#946; cell"], {}, "3 terms with HTML.*: &beta;-glucan"),
         (many, {}, r'20 terms.*and 15 more.*"14", \.\.\.\]'),
     ]:
         before = len(findings.sorted())
@@ -203,6 +209,19 @@ def test_gold_ids_that_the_list_lacks(check, findings, ids, level, expected):
     check(["D,cold,1", "D,frost,2"], Seen(NLP, 20, gold), header="label,term,id")
     (finding,) = [each for each in found(findings, level) if "not in the list" in each]
     assert re.search(expected, finding)
+
+
+@pytest.mark.parametrize("name, separator", [("t.csv", ","), ("t.tsv", "\t")])
+def test_columns_that_are_not_read_are_named(check, findings, name, separator):
+    header = ["Label", "term", "mesh", "code", "name", "Synonyms", ""]
+    row = separator.join(["D", "cold", "1", "2", "Cold", "chill", ""])
+    check([row], header=separator.join(header), name=name)
+    check([row], header=separator.join(header), name=name, id_column="mesh")
+    first, second = found(findings, "info")
+    assert "not read: mesh, synonyms." in first and "not read: code, synonyms." in second
+    header[-1] = "accept"  # a reviewed list
+    check([f"{row}yes"], header=separator.join(header), name=name)
+    assert len(found(findings, "info")) == 2
 
 
 def test_ids_of_a_named_column(check, findings):

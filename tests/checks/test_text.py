@@ -8,6 +8,7 @@ from spacy_weakner.corpus.docbin import write_docs
 from .conftest import found
 
 WORDS = ["The", "patient", "took", "ten", "pills", "of", "it"]  # 7
+WRAPPED = ["The patient was in a hos-", "pital for a week. Then he", "went home again."] * 4
 TEXTS = [f"{' '.join(WORDS)} {i} ." for i in range(200)]  # 9 tokens
 
 
@@ -45,6 +46,8 @@ def test_all_formats(write, nlp, findings, tmp_path):
         ("a.txt", ["one", "\ufefftwo", "\ufeffthree"], "warning", "byte order marks.*line 2, 2 lines.*sed"),
         ("a.txt", [{"text": "a"}] * 9, "error", "JSON rows.*Rename it to .jsonl"),
         ("a.txt", ["Anna B-PER", "slept O"] * 9, "error", "columns of tokens and tags.*Rename it to .conll"),
+        ("a.txt", WRAPPED, "warning", "8 of 12 lines seem to continue"),
+        ("a.txt", ["It is <i>here</i>.", "It is R&amp;D.", *TEXTS[:8]], "warning", "2 of 10 lines contain HTML"),
         ("a.jsonl", ["["], "error", "its JSON: not JSON"),
         (
             "a.jsonl",
@@ -59,9 +62,18 @@ def test_all_formats(write, nlp, findings, tmp_path):
             "error",
             "line 1: ents overlap",
         ),
-        ("a.csv", ["a"], "error", "WK105.*or --format .if a command lacks this option, convert"),
+        ("a.data", ["a"], "error", "WK105.*or --format .if a command lacks this option, convert"),
+        ("a.csv", ["a"], "error", r"WK105.*pandas\.read_csv\('a\.csv'\).*'a\.jsonl'"),
     ],
 )
 def test_bad_files(write, nlp, findings, name, content, level, expected):
     read_text(write(name, content), nlp, findings)
     assert re.search(expected, " ".join(found(findings, level)), re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    "lines", [["who is Ann", "ann is who? bob", "berlin"] * 9, ["Ann slept. Bob ran", "<user> Cid ate."] * 9]
+)
+def test_short_texts_and_headings_are_not_wrapped(write, nlp, findings, lines):
+    read_text(write("a.txt", lines), nlp, findings)
+    assert not found(findings, "warning")

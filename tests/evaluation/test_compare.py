@@ -117,7 +117,7 @@ def missing(known):
     "docs, message",
     [
         ([], "WK101"),
-        (edited(1, missing(0)), r"WK402.*Document 2 of .*x\.spacy.*complete gold"),
+        (edited(1, missing(0)), r"WK402.*Document 2 of .*x\.spacy.*--misaligned.*complete gold"),
         (edited(2, missing(0)), r"WK402.*Document 3 of .*x\.spacy.*complete gold"),
         (edited(1, set_weak), r"WK402.*Document 2 of .*x\.spacy"),
     ],

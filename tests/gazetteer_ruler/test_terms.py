@@ -219,6 +219,11 @@ def test_malformed_line(write, name, text, line, message):
     assert message in str(error.value)
 
 
+def test_a_line_of_plain_text_has_no_columns(write):
+    with pytest.raises(WeaknerError, match=r"WK103.*line 2: a term cannot contain a tab.*\.tsv"):
+        list(read_terms(write("a.txt", "\tx\t\ny\tD1\n"), "X"))
+
+
 @pytest.mark.parametrize(
     "name, text, message",
     [

@@ -30,8 +30,8 @@ def test_every_head_tells_where_it_is_not_sure(paths, head):
     model = Model(paths / head)
     assert model.gives_probabilities
     docs = [raw(spacy.blank("xx"), text) for text in [*TEXTS, "Xyz zyx"]]
-    for spans, entities in zip(model.uncertain_spans(docs), model.entities(docs), strict=True):
+    for spans, predicted in zip(model.uncertain_spans(docs), model.predict(docs), strict=True):
         assert all(0.0 <= span.uncertainty < 1.0 for span in spans)
         # What it writes is probable, so it is among the spans.
-        assert {(s, e) for (s, e, _), _ in entities} <= {(span.start, span.end) for span in spans}
+        assert {(ent.start, ent.end) for ent in predicted.ents} <= {(span.start, span.end) for span in spans}
     assert not any(doc_entities(doc) for doc in docs)

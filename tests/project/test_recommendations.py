@@ -41,6 +41,13 @@ def test_what_twice_as_much_gold_may_bring(f1, gain):
     assert found.gain is None or found.low < found.high
 
 
+def test_no_gain_exceeds_what_is_left():
+    found = curve(60.0, 80.0, 99.0)
+    assert max(found.gain, found.low, found.high) <= 1.0
+    # Nor what is left to the best candidate.
+    assert first(make_facts(recall=40.0), curve(40.0, 60.0, 80.0), best=99.0)[0] == "More terms"
+
+
 def test_the_interval_is_that_of_the_same_sentences():
     # All sizes are scored on the same sentences, so that what they have in common does not widen it.
     paired = make_curve([25, 50, 100], counts(40, 60, 80))

@@ -1,6 +1,6 @@
 """Hugging Face datasets, and AutoTrain: `{"tokens": [...], "ner_tags": [...]}` with one tag per token. JSON rows hold
 tag names, or numbers whose names the user gives; Parquet files hold the names in the metadata of their schema. -100, -1
-and null are missing."""
+and null are missing. Rows with a text instead of tokens, and without lists, are raw text."""
 
 from collections import Counter
 from contextlib import contextmanager
@@ -30,11 +30,15 @@ _BATCH = 1000  # rows of Parquet files
 
 def read(row: Any, counts: RowCounts, labels: Tuple[str, ...] = (), column: Optional[str] = None) -> Record:
     row = an_object(row, "a row")
-    if not isinstance(row.get("tokens"), list):
-        raise RowError(f"no tokens: expected a list under 'tokens', got {show(row)}")
-    tokens = row["tokens"]
+    identifier = None if row.get("id") == "" else row.get("id")
+    tokens = row.get("tokens")
+    has_lists = any(isinstance(value, (list, dict)) for value in row.values())
+    if tokens is None and isinstance(row.get("text"), str) and not has_lists:
+        return Record(text=row["text"], id=identifier)
+    if not isinstance(tokens, list):
+        raise RowError(f"no tokens: expected a list under 'tokens' (or only a 'text'), got {show(row)}")
     key = column if column in row else find_tags(row) or next((key for key in TAGS if key in row), None)
-    record = Record(tokens=tokens, id=None if row.get("id") == "" else row.get("id"))
+    record = Record(tokens=tokens, id=identifier)
     counts.note_unknown(row, {*_COLUMNS, key})
     if key is None or row[key] is None:
         return record

@@ -44,6 +44,7 @@ _BINARY, _MANUAL = ("ner", "spans"), ("ner_manual", "spans_manual", "review", "r
 _KEYS = frozenset(
     ["tokens", "spans", "meta", "options", "accept", "relations", "versions", "config", "vars", "llm", "openai"]
 )
+_OWN = ("ents", "weak_ents")  # keys of rows of this package
 _BLOCKS, _REVIEW = "blocks", "review"
 _SUGGESTED = {"score", "source", "rank", "pattern", "priority"}
 
@@ -66,6 +67,12 @@ def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
     for row in sorted(rows, key=_time) if all(map(_time, rows)) else rows:
         row = an_object(row, "a row")
         a_text(row, "text")
+        own = next((key for key in _OWN if row.get(key) is not None), None)
+        if own is not None and not is_prodigy(row):
+            raise RowError(
+                f"a row with '{own}' among rows of Prodigy. Keep the two in two files of one folder, or convert the "
+                "file of Prodigy before you join them: spacy weakner convert done.jsonl more.jsonl"
+            )
         answer = row.get("answer")
         if answer == IGNORE or (answer == REJECT and not _names_wrong(row)):
             counts.note(IGNORED if answer == IGNORE else REJECTED)

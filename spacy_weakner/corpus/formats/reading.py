@@ -37,6 +37,8 @@ LONG = f"texts with more than {LONGEST_RUN} characters without white space, left
 ABSENT = "documents without the span group that is read as gold; their tokens count as missing"
 # Records of a JSON file that are read to detect its format.
 _LOOKED_AT = 200
+# Suffixes of tables, which are not read, and the functions of pandas that read them.
+_TABLES = {".csv": "read_csv", ".xlsx": "read_excel", ".xls": "read_excel"}
 _NO_WORD = re.compile(r"\W+")
 
 
@@ -110,6 +112,11 @@ def input_files(
         raise WeaknerError(Errors.WK101.format(path=path))
     if not files:
         cure = f"Use one of {', '.join(suffixes)}, or --format (if a command lacks this option, convert the file first)"
+        reader = _TABLES.get(path.suffix.lower())
+        if reader is not None and suffixes is SUFFIXES:
+            new = path.with_suffix(".jsonl").name
+            code = f'pandas.{reader}({path.name!r})[["text"]].to_json({new!r}, orient="records", lines=True)'
+            cure = f'Write one row {{"text": ...}} per text, for example with pandas: {code}'
         raise WeaknerError(Errors.WK105.format(path=path, cure=cure))
     return files
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 import pytest
 
 from spacy_weakner.checks.check import check
-from spacy_weakner.corpus import overlaps, records, weak
+from spacy_weakner.corpus import gold, overlaps, records, weak
 from spacy_weakner.corpus.formats import reading
 from spacy_weakner.errors import WeaknerError
 
@@ -129,6 +129,13 @@ def test_parquet_knows_the_names(tmp_path, columns, features):
     path = write_parquet(tmp_path / "a.parquet", features=features, tokens=[["Anna", "B"], ["x"]], **columns)
     docs, _ = converted(path)
     assert [iob(doc) for doc in docs] == ["BI", "-"] and ents(docs[0]) == [("Anna B", "PER")]
+
+
+def test_texts_in_parquet(tmp_path):
+    path = write_parquet(tmp_path / "a.parquet", text=["Anna ran. Bob ran.", " "], id=["a7", "b"], year=[1, 2])
+    docs, report = converted(path)
+    assert [(doc.text, weak.get_id(doc)) for doc in docs] == [("Anna ran.", "a7.1"), ("Bob ran.", "a7.2")]
+    assert not any(map(gold.find_gold, docs)) and sum(report.notes.values()) == 1
 
 
 def test_parquet_without_names(tmp_path):
