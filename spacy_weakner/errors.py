@@ -171,7 +171,7 @@ class Errors:
         "[WK032] The question '{query}' leaves no room for text within {max_length} word pieces. Shorten the question, "
         "or raise the encoder's max_length."
     )
-    WK036 = "[WK036] {where}: no question for the labels {labels}. Give each label a question with at least one word."
+    WK036 = "[WK036] {where}: {reason}. Give each label a question with at least one word."
     WK041 = (
         "[WK041] '{text}' has the categories {cats}, but '{name}' needs exactly one category per sentence: one value "
         "is 1, and all others are 0. Correct the corpus, or set 'exclusive_classes = false'."
@@ -433,6 +433,10 @@ class Errors:
 
 
 class Warnings:
+    WK905 = (
+        "[WK905] '{name}' and '{other}' have the same source '{source}': the later one replaces the matches of the "
+        "other in doc.spans['weak:{source}']. Give them different sources ('source')."
+    )
     WK906 = (
         "[WK906] '{name}' has source features, but no gold sentence of the first batch has any of the span groups "
         "{groups}, so these features have no effect. Add the component that writes these groups to the pipeline before "

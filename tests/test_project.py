@@ -111,6 +111,11 @@ def test_whatever_can_use_a_gpu_is_told_which():
     assert len(able) > 20 and all(words[words.index("--gpu-id") + 1] == "7" for words in able)
 
 
+@pytest.mark.parametrize("name", ["train-entities", "train-joint"])
+def test_the_config_says_when_to_reduce_the_learning_rate(name):
+    assert "eval_frequency" not in COMMANDS[name]["script"][0]
+
+
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
 def test_configs_list_the_components_of_their_pipeline(path):
     config = util.load_config(path, interpolate=False)

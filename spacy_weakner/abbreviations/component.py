@@ -65,7 +65,7 @@ class Abbreviations(Pipe):
                 elif spans[i].kb_id and not kept[place][0].kb_id:
                     kept[place] = row
         kept.sort(key=lambda row: (row[0].start, row[0].end, row[0].label_))
-        attrs = select_attrs(doc.spans[group].attrs, [i for _, i in kept])
+        attrs = select_attrs(doc.spans[group], [i for _, i in kept])
         set_spans(doc, group, [span for span, _ in kept], attrs)
 
     def _extend_ents(self, doc: Doc, ents: List[Span], short: Dict[Bounds, List[Origin]]) -> None:

@@ -60,5 +60,5 @@ def copy_sources(example: Example, sources: Sequence[str]) -> None:
             continue
         spans = list(reference.spans[name])
         rows = [(i, entity) for i, span in enumerate(spans) for entity in project(example, [span])]
-        attrs = select_attrs(reference.spans[name].attrs, [i for i, _ in rows])
+        attrs = select_attrs(reference.spans[name], [i for i, _ in rows])
         set_spans(predicted, name, [Span(predicted, *entity, kb_id=spans[i].kb_id_) for i, entity in rows], attrs)

@@ -18,13 +18,14 @@ have `span._.weakner_score`, and those of `term_linker` have `span._.weakner_ids
 
 import math
 from numbers import Real
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span, SpanGroup
 from thinc.types import Floats2d
 
+from ..errors import WeaknerError
 from ..ty import Entity
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ _SCORED = (WEAK_PREFIX, PREDICTED_PREFIX)
 _ID, _WEAK, _META = "weakner.id", "weakner.weak", "weakner.meta"
 _CONFIDENCE, _UNIT = "weakner.confidence", "weakner.confidence_unit"
 _TAGS, _SOFT, _AUGMENTED = "weakner.tags", "weakner.soft", "weakner.augmented"
-_DEFINITIONS = "weakner.definitions"
+_DEFINITIONS = "weakner.abbreviations"
 # Values in `attrs` of a group that it has for each of its spans.
 PER_SPAN = ("scores", "ids")
 # Concept ids by entity, the best first.
@@ -100,9 +101,25 @@ def copy_group(doc: Doc, other: Doc, name: str) -> None:
         set_spans(other, name, spans, dict(doc.spans[name].attrs))
 
 
-def select_attrs(attrs: Mapping[str, Any], spans: Sequence[int]) -> Dict[str, Any]:
+def _per_span(group: SpanGroup, key: str) -> List[Any]:
+    """Return the scores or ids of all spans of a group. Spans that other code has appended have no values in `attrs`:
+    their score is None, and their only id is their `kb_id_`."""
+    values, n = list(group.attrs.get(key, ())), len(group)
+    if len(values) > n:
+        raise WeaknerError(
+            f"The span group '{group.name}' has {n} spans, but attrs['{key}'] has {len(values)} values. Code "
+            "that writes the group must give each span one value, in the same order."
+        )
+    if key == "scores":
+        return values + [None] * (n - len(values))
+    later = map(group.__getitem__, range(len(values), n))
+    return values + [[span.kb_id_] if span.kb_id else [] for span in later]
+
+
+def select_attrs(group: SpanGroup, spans: Sequence[int]) -> Dict[str, Any]:
     """Return the attributes of a group for some of its spans, given by index; per-span values are selected."""
-    return {key: [value[i] for i in spans] if key in PER_SPAN else value for key, value in attrs.items()}
+    values = {key: _per_span(group, key) for key in PER_SPAN if key in group.attrs}
+    return {**group.attrs, **{key: [every[i] for i in spans] for key, every in values.items()}}
 
 
 def keep_entities(doc: Doc, name: str, entities: Iterable[Entity]) -> None:
@@ -110,7 +127,7 @@ def keep_entities(doc: Doc, name: str, entities: Iterable[Entity]) -> None:
     wanted, group = set(entities), doc.spans[name]
     kept = [i for i, entity in enumerate(group_entities(doc, name)) if entity in wanted]
     spans = list(group)
-    set_spans(doc, name, [spans[i] for i in kept], select_attrs(group.attrs, kept))
+    set_spans(doc, name, [spans[i] for i in kept], select_attrs(group, kept))
 
 
 def is_known_group(name: str) -> bool:
@@ -130,10 +147,7 @@ def group_entities(doc: Doc, name: str) -> List[Entity]:
 
 def group_scores(doc: Doc, name: str) -> List[Optional[float]]:
     """Return the scores of a span group, in the order of its spans; None for spans without a score."""
-    if name not in doc.spans:
-        return []
-    group = doc.spans[name]
-    return list(group.attrs.get("scores", [None] * len(group)))
+    return _per_span(doc.spans[name], "scores") if name in doc.spans else []
 
 
 def set_source(
@@ -199,9 +213,7 @@ def group_ids(doc: Doc, name: str) -> Dict[Entity, Tuple[str, ...]]:
     """Return the concept ids of the entities of a span group that have any, the best first."""
     if name not in doc.spans:
         return {}
-    group = doc.spans[name]
-    every = group.attrs.get("ids", [[span.kb_id_] if span.kb_id else [] for span in group])
-    entities = group_entities(doc, name)
+    entities, every = group_entities(doc, name), _per_span(doc.spans[name], "ids")
     return {entity: tuple(ids) for entity, ids in zip(entities, every, strict=True) if ids}
 
 
@@ -311,13 +323,25 @@ def set_meta(doc: Doc, meta: Optional[Dict[str, Any]]) -> None:
 
 
 def get_definitions(doc: Doc) -> List[Tuple[int, int, int, int]]:
-    """Return the abbreviations that the text defines: start and end of the short form, then of the long form."""
-    return [tuple(bounds) for bounds in doc.user_data.get(_DEFINITIONS, ())]
+    """Return the abbreviations that the text defines: start and end of the short form, then of the long form. Stored
+    ones that do not fit the tokens are left out: the Doc may be a part of another, or its tokens were merged."""
+    found = []
+    for places in doc.user_data.get(_DEFINITIONS, ()):
+        spans = [doc.char_span(start, start + len(text)) for start, text in places]
+        fitting = [
+            span for span, (_, text) in zip(spans, places, strict=True) if span is not None and span.text == text
+        ]
+        if len(fitting) == 2:
+            short, long = fitting
+            found.append((short.start, short.end, long.start, long.end))
+    return found
 
 
 def set_definitions(doc: Doc, definitions: Sequence[Tuple[int, int, int, int]]) -> None:
-    """Store the abbreviations that the text defines. Corpus files do not keep them: they hold for a whole document."""
-    _set(doc, _DEFINITIONS, list(definitions) or None)
+    """Store the abbreviations that the text defines, given as `get_definitions` returns them: the first character and
+    the text of both forms. Corpus files do not keep them: they hold for a whole document."""
+    forms = [(doc[a:b], doc[c:d]) for a, b, c, d in definitions]
+    _set(doc, _DEFINITIONS, [[(form.start_char, form.text) for form in pair] for pair in forms] or None)
 
 
 def is_bare(doc: Doc) -> bool:
@@ -358,12 +382,12 @@ def check_stored(doc: Doc) -> None:
 
 
 def _is_group(group: SpanGroup) -> bool:
-    n, attrs = len(group), group.attrs
-    ids, scores = attrs.get("ids", [[]] * n), attrs.get("scores", [None] * n)
+    attrs, lengths = group.attrs, range(len(group) + 1)  # spans that other code has appended have no values
+    ids, scores = attrs.get("ids", []), attrs.get("scores", [])
     return (
         # spaCy's spancat stores an array.
-        _is_list(scores.tolist() if isinstance(scores, numpy.ndarray) else scores, n, (Real, type(None)))
-        and _is_list(ids, n, (list, tuple))
+        _is_list(scores.tolist() if isinstance(scores, numpy.ndarray) else scores, lengths, (Real, type(None)))
+        and _is_list(ids, lengths, (list, tuple))
         and all(_is_list(listed, len(listed), (str,)) for listed in ids)
         and isinstance(attrs.get("reliability"), (Real, type(None)))
         and isinstance(attrs.get("terms"), (str, type(None)))
@@ -380,8 +404,9 @@ def _is_soft(doc: Doc, soft: Any) -> bool:
     )
 
 
-def _is_list(value: Any, length: int, types: Tuple[type, ...]) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == length and all(isinstance(item, types) for item in value)
+def _is_list(value: Any, length: Union[int, range], types: Tuple[type, ...]) -> bool:
+    lengths = [length] if isinstance(length, int) else length
+    return isinstance(value, (list, tuple)) and len(value) in lengths and all(isinstance(i, types) for i in value)
 
 
 def _get(doc: Doc, key: str, make: Callable[[Any], T]) -> Optional[T]:

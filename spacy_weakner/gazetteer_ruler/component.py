@@ -1,6 +1,7 @@
 """The component that looks up terms and writes the matches as weak labels."""
 
 import json
+import warnings
 import zlib
 from itertools import islice
 from pathlib import Path
@@ -16,7 +17,7 @@ from spacy.vocab import Vocab
 
 from ..corpus.parts import blank_lines
 from ..corpus.weak import set_spans, source_attrs, weak_group
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, Warnings, WeaknerError
 from ..files import atomic_path, existing, parse_json, reading_stored
 from ..heads.factories import default_config, takes_settings_of
 from ..progress import Progress
@@ -185,9 +186,12 @@ class GazetteerRuler(BatchPipe):
         group, attrs = weak_group(self.source), source_attrs(self.reliability)
         found = self._found(docs)
         firsts = [listed[0] if listed else "" for listed in found.ids]
-        # Added again for every batch: a label that is also a word of a text is removed with it after a memory zone.
-        strings: Any = self.vocab.strings
-        hashes = {text: strings.add(text, allow_transient=False) for text in dict.fromkeys((*found.labels, *firsts))}
+        # Added again for every batch: a label that is also a word of a text is removed with it after a memory zone. A
+        # Doc may have another vocabulary than the component.
+        stores: Any = {doc.vocab.strings for doc in docs}
+        texts, hashes = dict.fromkeys((*found.labels, *firsts)), {}
+        for strings in stores:
+            hashes = {text: strings.add(text, allow_transient=False) for text in texts}
         labels = [hashes[label] for label in found.labels]
         kb_ids = [hashes[first] for first in firsts] or [0] * len(labels)
         rows, ids = zip(found.starts, found.ends, labels, kb_ids, strict=True), iter(found.ids)
@@ -299,8 +303,8 @@ class GazetteerRuler(BatchPipe):
         pipeline = self._pipeline()
         if pipeline is None:
             raise ValueError(
-                f"'{self.name}' was created without a pipeline, so there is no tokenizer for its terms: give 'nlp', or "
-                "create it with nlp.add_pipe('gazetteer_ruler')."
+                f"'{self.name}' does not know its pipeline, whose tokenizer its terms need (it was created without "
+                "one, pickled, or sourced from one that is gone): pass nlp=nlp."
             )
         # Lemmas come from the components before this one or, if it is in no pipeline, from all components.
         names = [name for name, _ in pipeline.pipeline]
@@ -405,5 +409,10 @@ def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:
 )
 @takes_settings_of(GazetteerRuler)
 def make_gazetteer_ruler(nlp: Language, name: str, **settings: Any) -> GazetteerRuler:
-    """Create the component with the settings of `GazetteerRuler`."""
-    return GazetteerRuler(nlp.vocab, name=name, **settings, nlp=nlp)
+    """Create the component with the settings of `GazetteerRuler`; warn if another one writes the same span group."""
+    ruler = GazetteerRuler(nlp.vocab, name=name, **settings, nlp=nlp)
+    for other, pipe in nlp.components:
+        if isinstance(pipe, GazetteerRuler) and pipe.source == ruler.source:
+            message = Warnings.WK905.format(name=name, other=other, source=ruler.source)
+            warnings.warn(message, stacklevel=2)
+    return ruler

@@ -510,7 +510,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         model = self.model if model is None else model
         docs = list(docs)
         results = [nothing for _ in docs]
-        for group in group_by_length([len(doc) for doc in docs], _padded_tokens(model, docs)):
+        for group in group_by_length([len(doc) for doc in docs], self._padded_tokens(model, docs)):
             some, *more = ([items[i] for i in group] for items in (docs, *others))
             rows: Any = model.predict(self.model_inputs(some)) if outputs is None else [outputs[i] for i in group]
             if self.outputs_on_host:
@@ -519,13 +519,17 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
                 results[i] = result
         return results
 
+    @property
+    def outputs_per_token(self) -> int:
+        """RETURNS (int): Number of rows of the model's output for each token; on a GPU, batches are smaller by this."""
+        return 1
 
-def _padded_tokens(model: Model, docs: Sequence[Doc]) -> int:
-    if model.ops.device_type != "cpu":
-        return PADDED_GPU
-    few = sum(map(len, docs)) <= PADDED_TRANSFORMER
-    # The layer of spacy-transformers is called "transformer".
-    return PADDED_TOKENS if few or all(node.name != "transformer" for node in model.walk()) else PADDED_TRANSFORMER
+    def _padded_tokens(self, model: Model, docs: Sequence[Doc]) -> int:
+        if model.ops.device_type != "cpu":
+            return PADDED_GPU // self.outputs_per_token
+        few = sum(map(len, docs)) <= PADDED_TRANSFORMER
+        # The layer of spacy-transformers is called "transformer".
+        return PADDED_TOKENS if few or all(node.name != "transformer" for node in model.walk()) else PADDED_TRANSFORMER
 
 
 def _finish_node(node: Model, step: Any) -> None:

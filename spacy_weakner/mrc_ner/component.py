@@ -187,7 +187,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
                 self.ask(label, given[label])
         missing = [label for label in (*self.labels, *(labels or ())) if label not in self.cfg["queries"]]
         if missing or not self.cfg["queries"]:
-            raise self._no_question(missing or ["?"])
+            raise self._no_question(missing)
         super().initialize(get_examples, nlp=nlp, labels=list(labels or self.labels))
         if labels is None:  # given labels are intended; others then raise an error in training
             unasked = {label for eg in get_examples() for label in self.example_labels(eg)} - {*self.labels}
@@ -197,12 +197,18 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
 
     def _no_question(self, labels: Sequence[str]) -> WeaknerError:
         where = f"[initialize.components.{self.name}.queries]"
-        return WeaknerError(Errors.WK036.format(where=where, labels=", ".join(labels)))
+        reason = f"no question for the labels {', '.join(labels)}" if labels else "no questions are given"
+        return WeaknerError(Errors.WK036.format(where=where, reason=reason))
 
     def reset_training(self) -> None:
         super().reset_training()
         if self.typing is not None:
             self.typing.reset()
+
+    @property
+    def outputs_per_token(self) -> int:
+        """RETURNS (int): One for each question."""
+        return max(1, len(self.labels))
 
     def model_inputs(self, docs: List[Doc]) -> Queried:
         """Return the Docs with the current questions: the weights may come from a component with other questions, and a

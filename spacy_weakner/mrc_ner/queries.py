@@ -37,5 +37,5 @@ def check_queries(queries: Any, where: str) -> Dict[str, str]:
     for label, text in queries.items():
         words = (label, text)
         if not all(isinstance(word, str) and word.strip() for word in words):
-            raise WeaknerError(Errors.WK036.format(where=where, labels=label))
+            raise WeaknerError(Errors.WK036.format(where=where, reason=f"no question for the labels {label}"))
     return dict(queries)

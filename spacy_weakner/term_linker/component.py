@@ -148,6 +148,8 @@ class TermLinker(BatchPipe):
         return best
 
     def annotate(self, docs: List[Doc]) -> None:
+        if not self._indices:
+            raise WeaknerError(Errors.WK810.format(name=self.name))
         threshold = self._fitted if self.threshold is None else self.threshold
         # Entities of other labels are left to another linker.
         linkable = [[ent for ent in doc.ents if ent.label_ in self._indices] for doc in docs]

@@ -113,6 +113,23 @@ def test_it_returns_from_bytes_and_disk(tmp_path):
     assert [(a.text, b.text) for a, b in copy._.abbreviations] == [(a.text, b.text) for a, b in doc._.abbreviations]
 
 
+def test_definitions_follow_the_characters_of_their_forms():
+    nlp = make_nlp()
+    nlp.add_pipe("merge_entities")
+    linker = nlp.add_pipe("term_linker")
+    linker.initialize(nlp=nlp, terms=[{"label": "DISEASE", "term": "congestive heart failure", "id": "D1"}])
+    doc = nlp(TEXT)
+    assert [(str(a), str(b)) for a, b in doc._.abbreviations] == [
+        ("CHF", "Congestive heart failure"),
+        ("MTX", "methotrexate"),
+        ("CG", "control group"),
+    ]
+    assert [ent.kb_id_ for ent in doc.ents if ent.text == "CHF"] == ["D1", "D1"]
+    # A part has other characters.
+    part = doc[5:].as_doc(copy_user_data=True)
+    assert part._.abbreviations == [] and linker(part).text == part.text
+
+
 def test_sentences_of_a_document_share_its_definitions():
     vocab = spacy.blank("xx").vocab
     long = "heart failure ( HF )"

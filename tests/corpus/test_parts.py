@@ -143,6 +143,8 @@ def test_selecting_and_spreading_rows():
     assert [len(rows) for rows in selected] == [2, 1, 2]
     spread = parts.spread(selected, rows)
     assert [rows.tolist() for rows in spread] == [[[0, 1], [0, 0], [4, 5], [6, 7]], [[0, 0]], [[0, 1], [2, 3]]]
+    # Only a part with white space within it needs an index per row.
+    assert [isinstance(part.rows, slice) for part in split_doc(docs[0])] == [False, True]
 
 
 def test_rows_of_an_empty_doc_may_have_no_width():

@@ -3,10 +3,12 @@
 import numpy
 import pytest
 import spacy
+from spacy.tokens import Span
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import SoftLabels
+from spacy_weakner.errors import WeaknerError
 
 from ..util import make_doc
 
@@ -87,6 +89,20 @@ def test_what_a_source_declares_is_kept_in_files(doc, tmp_path):
     assert weak.group_scores(back, "weak:llm") == [0.5]
     assert (weak.get_reliability(back, "llm"), weak.is_complete(back, "llm")) == (0.25, True)
     assert (weak.get_reliability(back, "terms"), weak.is_complete(back, "terms")) == (None, False)
+
+
+def test_spans_that_other_code_has_appended_or_removed(doc, tmp_path):
+    weak.set_source(doc, "a", [(0, 1, "X")], [0.5], ids={(0, 1, "X"): ["1", "2"]})
+    doc.spans["weak:a"].append(Span(doc, 1, 2, "Y", kb_id="3"))
+    write_docs(tmp_path / "docs.spacy", [doc])
+    for found in (doc, *read_docs(tmp_path / "docs.spacy", doc.vocab)):
+        assert weak.group_scores(found, "weak:a") == [0.5, None]
+        assert weak.group_ids(found, "weak:a") == {(0, 1, "X"): ("1", "2"), (1, 2, "Y"): ("3",)}
+        attrs = weak.select_attrs(found.spans["weak:a"], [1, 0])
+        assert list(attrs["scores"]) == [None, 0.5] and list(map(list, attrs["ids"])) == [["3"], ["1", "2"]]
+    doc.spans["weak:a"].attrs["scores"] = [0.5, None, 0.5]
+    with pytest.raises(WeaknerError, match=r"'weak:a' has 2 spans.*'scores'\] has 3 values"):
+        weak.group_scores(doc, "weak:a")
 
 
 def test_ids_are_those_of_the_most_reliable_source():

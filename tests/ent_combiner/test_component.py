@@ -224,8 +224,8 @@ def test_docs_that_fail_go_to_the_error_handler(fitted):
     pipe = make().from_bytes(fitted.to_bytes())
     pipe.set_error_handler(lambda name, proc, docs, error: failed.extend(docs))
     docs = [without_gold(doc) for doc in noisy(3)]
-    docs[1].spans["weak:list"].attrs["scores"] = []  # fewer scores than spans
-    docs[1].spans["weak:list"].extend([Span(docs[1], 0, 1, "X")])
+    group = docs[1].spans["weak:list"]
+    group.attrs["scores"] = [0.5] * (len(group) + 1)
     assert list(pipe.pipe(docs)) == [docs[0], docs[2]] and failed == [docs[1]]
 
 

@@ -111,6 +111,16 @@ def test_two_rulers():
     assert group_entities(doc, "weak:gazetteer") == [(2, 3, "Chemical"), (2, 3, "Drug")]
 
 
+def test_two_rulers_with_the_same_source(tmp_path):
+    nlp = make_nlp()
+    with pytest.warns(UserWarning, match=r"WK905.*'other' and 'gazetteer_ruler'.*'source'"):
+        nlp.add_pipe("gazetteer_ruler", name="other")
+    nlp.remove_pipe("other")
+    # The same component again is no other one.
+    nlp.to_disk(tmp_path)
+    spacy.load(tmp_path).replace_pipe("gazetteer_ruler", "gazetteer_ruler")
+
+
 def test_factory_passes_every_setting():
     settings = {
         **{"source": "a", "attr": "NORM", "acronym_length": 3, "stop": ["x"], "min_length": 2},

@@ -322,6 +322,10 @@ def test_docs_of_several_vocabularies():
     ruler = make_nlp().get_pipe("gazetteer_ruler")
     docs = [doc for text in TEXTS for doc in (spacy.blank("en").make_doc(text), spacy.blank("en").make_doc(text))]
     assert list(ruler.match_docs(docs)) == [found for found in EXPECTED for _ in range(2)]
+    terms = [Term("Unseen", "aspirin", id="Q1")]
+    docs = [spacy.blank("en").make_doc("aspirin") for _ in range(2)]
+    for doc in make_nlp(terms, annotate_ents=True).get_pipe("gazetteer_ruler").pipe(docs):
+        assert [(ent.label_, ent.kb_id_) for ent in doc.ents] == [("Unseen", "Q1")]
 
 
 def test_equal_words_may_differ_in_their_norm():

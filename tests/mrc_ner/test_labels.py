@@ -66,6 +66,12 @@ def test_a_label_without_a_question():
             ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES, labels=labels)
 
 
+def test_no_questions_at_all():
+    nlp = spacy.blank("xx")
+    with pytest.raises(WeaknerError, match=r"\[WK036\].*no questions are given\."):
+        empty_pipe(nlp).initialize(lambda: make_examples(nlp), nlp=nlp)
+
+
 @pytest.mark.parametrize("label, query", [("X", ""), ("X", "  "), ("X", None)])
 def test_an_empty_question(trained, label, query):
     with pytest.raises(WeaknerError, match=r"\[WK036\] mrc_ner: .* X\."):

@@ -151,6 +151,13 @@ def test_unusable_settings_and_terms(settings, terms, message):
         make_nlp(terms, **settings)
 
 
+def test_without_terms_it_predicts_nothing():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("term_linker")
+    with pytest.raises(WeaknerError, match="WK810"):
+        nlp("aspirin")
+
+
 def test_ids_of_a_stored_pipeline(tmp_path):
     nlp = spacy.blank("xx")
     nlp.add_pipe("gazetteer_ruler", config={"annotate_ents": True}).add_terms(TERMS)
