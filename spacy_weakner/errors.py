@@ -467,7 +467,7 @@ class Warnings:
     )
     WK903 = (
         "[WK903] The training clock triggers a renewal every {interval} steps, but the training has only {total_steps} "
-        "steps, so nothing is renewed after the start. Lower 'interval' in [training.before_update], or train longer."
+        "steps, so nothing is renewed after the start. Train longer, or lower 'interval' in [training.before_update]."
     )
     WK902 = (
         "[WK902] None of the examples that '{name}' was initialized with has the span group '{key}' (spans_key), so "

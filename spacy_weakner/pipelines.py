@@ -10,7 +10,7 @@ import spacy
 import spacy.lang
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import get_lang_class, get_package_path, is_package, load_config
+from spacy.util import get_lang_class, get_package_path, is_package
 
 from .errors import Errors, WeaknerError, check_choice
 
@@ -39,18 +39,6 @@ def tokenizer_name(lang: str, tokenizer: Optional[str] = None) -> str:
     if tokenizer is not None and not spacy.registry.has("tokenizers", tokenizer):
         check_choice("tokenizer", tokenizer, sorted(spacy.registry.tokenizers.get_all()))
     return tokenizer or default
-
-
-def light_settings(name: Union[str, Path], exclude: Sequence[str]) -> Dict[str, Any]:
-    """Return the settings with which a pipeline without its tokenizer is loaded. spaCy creates an excluded tokenizer,
-    and only skips reading its file; for English it compiles 1,400 exceptions."""
-    config = Path(name) / "config.cfg"
-    if not {*TOKENIZER} <= {*exclude} or not config.is_file():
-        return {}
-    # Settings are merged, so those of other tokenizers cannot be replaced.
-    if load_config(config)["nlp"]["tokenizer"] != {"@tokenizers": "spacy.Tokenizer.v1"}:
-        return {}
-    return {"nlp": {"tokenizer": {"@tokenizers": WORD_TOKENIZER}}}
 
 
 @contextmanager
@@ -106,7 +94,7 @@ WORD_TOKENIZER = "spacy_weakner.WordTokenizer.v1"
 def load_pipeline(name: Union[str, Path], exclude: Sequence[str] = ()) -> Language:
     """Load a trained pipeline, optionally without some of its parts."""
     try:
-        return spacy.load(name, exclude=exclude, config=light_settings(name, exclude))
+        return spacy.load(name, exclude=exclude)
     except WeaknerError:
         raise
     except Exception as error:  # of many kinds, if a file of the pipeline is damaged

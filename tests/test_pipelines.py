@@ -4,7 +4,7 @@ import pytest
 import spacy
 
 from spacy_weakner.heads.entities import EntityHead
-from spacy_weakner.pipelines import TOKENIZER, add_sentences, blank_pipeline, default_component, load_pipeline
+from spacy_weakner.pipelines import TOKENIZER, add_sentences, default_component, load_pipeline
 
 from .util import head_config
 
@@ -42,12 +42,8 @@ def test_a_pipeline_splits_texts_once(there, names):
     assert nlp.pipe_names == names
 
 
-@pytest.mark.parametrize("tokenizer", [None, "spacy_weakner.WordTokenizer.v1"])
-def test_an_excluded_tokenizer_is_not_created(tmp_path, tokenizer):
-    nlp = blank_pipeline("en", tokenizer)
-    nlp.add_pipe("sentencizer")
+def test_components_keep_what_they_tokenize_when_they_are_loaded(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("entity_ruler").add_patterns([{"label": "X", "pattern": "it isn't in the U.K."}])
     nlp.to_disk(tmp_path)
-    found = load_pipeline(tmp_path, TOKENIZER)
-    assert not found.tokenizer.rules
-    assert found.pipe_names == ["sentencizer"] and found.vocab.lang == "en"
-    assert load_pipeline(tmp_path).tokenizer.to_bytes() == nlp.tokenizer.to_bytes()
+    assert load_pipeline(tmp_path, TOKENIZER)(nlp.make_doc("Now it isn't in the U.K.")).ents

@@ -18,9 +18,9 @@ from ..corpus.weak import (
     doc_entities,
     get_id,
     group_entities,
-    group_ids,
     group_scores,
     is_complete,
+    source_ids,
     weak_group,
     weak_sources,
 )
@@ -132,7 +132,7 @@ def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[Unc
         by_label={label: uncertainty / scale for label, uncertainty in sorted(by_label.items())},
         span=max(every, key=lambda span: span.uncertainty, default=None),
         groups=_groups(doc, WEAK_PREFIX, PREDICTED_PREFIX),
-        ids={entity: ids for name in doc.spans for entity, ids in group_ids(doc, name).items()},
+        ids=source_ids(doc),
     )
 
 

@@ -32,7 +32,7 @@ _DOUBTFUL = {
 }
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"[^\W_]")
-_SEVERAL = re.compile(r"\S\s*[;|]\s+\S|[^\W\d_]\s*[;|][^\W\d_]")  # but not "t(9;22)"
+_SEVERAL = re.compile(r"[^\W\d_]{2}\W*[;|]\s*[^\W\d_]{2}|\S\s*[;|]\s+\S")  # but not "t(9;22)" or "HLA-A|B"
 _LABELS = 0.2  # maximum share of distinct values in a column of labels
 
 

@@ -23,7 +23,7 @@ _BATCH_WORDS = 500  # approximate number of words per step
 _MARK = "\ufeff"
 # An HTML entity or tag, but not "<user>" or "<a@b.org>".
 _TAGS = "a|b|br|div|em|font|h[1-6]|i|img|li|p|small|span|strong|su[bp]|table|t[dhr]|u|ul"
-MARKUP = re.compile(rf"&(#\d+|#x[\da-f]+|[a-z]\w+);|</?({_TAGS})(\s[^<>]*)?/?>", re.IGNORECASE)
+MARKUP = re.compile(rf"&(#\d+|#x[\da-f]+|[a-z]\w+);|</?({_TAGS})(\s[^<>]*=[^<>]*|\s*)/?>", re.IGNORECASE)
 # The end of a sentence, and the beginning of the next one.
 _END = re.compile(r"\w[.?!] +[^\W\d_a-z]")
 _WRAPPED, _INNER, _MARKED = 0.3, 0.1, 0.1  # shares of lines

@@ -223,15 +223,20 @@ def doc_ids(doc: Doc) -> Dict[Entity, Tuple[str, ...]]:
 
 
 def add_ids(doc: Doc, sources: Optional[Sequence[str]] = None) -> None:
-    """Give each entity without an id the id of a source's span with the same bounds and label; sources are ordered by
-    trust. Without `sources`, all sources are used, in the order of their reliability."""
+    """Give each entity without an id the id of a source's span with the same bounds and label; see `source_ids`."""
+    give_ids(doc, source_ids(doc, sources))
+
+
+def source_ids(doc: Doc, sources: Optional[Sequence[str]] = None) -> Dict[Entity, Tuple[str, ...]]:
+    """Return the concept ids of the spans of sources that have any, the best first; sources are ordered by trust.
+    Without `sources`, all sources are used, in the order of their reliability."""
     if sources is None:
         sources = sorted(weak_sources(doc), key=lambda source: -(get_reliability(doc, source) or 0.0))
     ids: Dict[Entity, Tuple[str, ...]] = {}
     for group in map(weak_group, sources):
         if group in doc.spans and "ids" in doc.spans[group].attrs:
             ids = {**group_ids(doc, group), **ids}
-    give_ids(doc, ids)
+    return ids
 
 
 def give_ids(doc: Doc, ids: Ids) -> None:

@@ -13,7 +13,7 @@ from ..corpus.docbin import copy_with_groups
 from ..corpus.weak import weak_group, weak_sources
 from ..files import atomic_path
 from ..gazetteer_ruler.entities import SHORTER
-from ..pipelines import add_sentences, light_settings
+from ..pipelines import WORD_TOKENIZER, add_sentences
 from .lists import ABBREVIATIONS, LINKER, RULER, SHORT_FORMS
 
 HEAD, COMBINER = "crf_ner", "ent_combiner"
@@ -34,8 +34,9 @@ def assemble(
     Lists write the span groups `weak:<source>`; `settings` override those of the heads. The tokenizer (unless excluded)
     and the vectors come from the part with the largest vectors."""
     first = max([*heads.values(), *lists.values()], key=_vectors_size)
-    names = load_config(first / "config.cfg")["nlp"]["pipeline"]
-    nlp = spacy.load(first, exclude=[*names, *exclude], config=light_settings(first, exclude))
+    config = load_config(first / "config.cfg")
+    names = config["nlp"]["pipeline"]
+    nlp = spacy.load(first, exclude=[*names, *exclude], config=_light_settings(config) if exclude else {})
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
     nlp.meta["performance"] = {}  # scores of one part, not of the whole
     _add_lists(nlp, lists, annotate_ents=False)
@@ -43,6 +44,15 @@ def assemble(
     for name, path in heads.items():
         _add_part(nlp, path, HEAD, name, settings)
     return nlp
+
+
+def _light_settings(config: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return settings to load a pipeline without its tokenizer. spaCy creates an excluded tokenizer, and only skips
+    reading its file; for English it compiles 1,400 exceptions."""
+    # Settings are merged, so those of other tokenizers cannot be replaced.
+    if config["nlp"]["tokenizer"] != {"@tokenizers": "spacy.Tokenizer.v1"}:
+        return {}
+    return {"nlp": {"tokenizer": {"@tokenizers": WORD_TOKENIZER}}}
 
 
 def list_and_head(lists: Mapping[str, Path], head: Path, output: Path) -> Path:

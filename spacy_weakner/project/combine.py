@@ -114,9 +114,9 @@ class CombinedFold(NamedTuple):
     copies: List[Doc] = []
 
     def deal(self, n: int) -> List[int]:
-        """Return for each Doc, then for each copy, in which of at most `n` parts it is. Sentences of one document, and
-        copies of a sentence, are in the same part."""
-        keys = group_keys([*self.docs, *self.copies])
+        """Return for each Doc, then for each copy, in which of at most `n` parts it is. Copies of a sentence are in the
+        same part and, if there are at least `n` documents, the sentences of each document."""
+        keys = group_keys([*self.docs, *self.copies], n)
         numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
         return [numbers[key] % n for key in keys]
 

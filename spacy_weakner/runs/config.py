@@ -17,7 +17,11 @@ CORPORA = ("paths.train", "paths.dev")
 _UPDATES, _EVALUATION, _EPOCHS = "training.max_steps", "training.eval_frequency", "training.max_epochs"
 _PATIENCE = "training.patience"
 # Numbers of updates that a config chooses for its own `max_steps`.
-_IN_PROPORTION = ("training.before_update.interval", "training.optimizer.learn_rate.warmup_steps")
+_IN_PROPORTION = (
+    "training.before_update.interval",
+    "training.optimizer.learn_rate.warmup_steps",
+    "training.optimizer.learn_rate.total_steps",
+)
 
 
 def flat_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any]:
@@ -138,14 +142,14 @@ def check_passes(passes: float, overrides: Mapping[str, Any]) -> None:
 def updates_of(config: Path, corpus: Path, passes: float, overrides: Mapping[str, Any]) -> Dict[str, Any]:
     """Return overrides for a training that reads its corpus `passes` times and is evaluated once, at the end, unless
     `training.eval_frequency` is given. (spaCy also evaluates after the first update.) Unless they are given, the
-    interval of renewals and the warm-up of the learning rate keep their share of the training, and it does not end
-    early."""
+    interval of renewals and the steps of the learning rate's schedule keep their share of the training."""
     n_words = sum(map(len, stream_docs(corpus)))
     # A batch ends at the end of the corpus.
     updates_per_pass = max(1, math.ceil(n_words / words_per_update(config, overrides)))
     updates = math.ceil(passes * updates_per_pass)
     found: Dict[str, Any] = {_UPDATES: updates, _EVALUATION: overrides.get(_EVALUATION, updates)}
-    found[_PATIENCE] = overrides.get(_PATIENCE, 0)  # without evaluations, nothing seems to improve
+    if _EVALUATION not in overrides:
+        found[_PATIENCE] = overrides.get(_PATIENCE, 0)  # without evaluations, nothing seems to improve
     values, configured = flat_config(config, overrides), flat_config(config, {}).get(_UPDATES)
     if values.get(_EPOCHS) != -1:  # -1 streams the corpus
         found[_EPOCHS] = 0  # the config's own limit on passes could come first

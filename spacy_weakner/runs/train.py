@@ -65,8 +65,8 @@ def train(
     output (Path): Folder for `model-best` and `model-last`.
     passes (Optional[float]): Number of passes over the corpus `paths.train`, from which the number of updates follows.
         The pipeline is evaluated once, at the end, unless `training.eval_frequency` is given. The interval of renewals
-        and the warm-up of the learning rate change in proportion, and `training.patience` is 0, unless they are given.
-        None: as in the config.
+        and the schedule of the learning rate change in proportion, unless they are given. `training.patience` is 0 if
+        there is only that evaluation. None: as in the config.
     overrides (Optional[Mapping[str, Any]]): Values of the config by dotted name.
     gpu_id, ray, progress: See `train_all`.
     RETURNS (Trained): The result.

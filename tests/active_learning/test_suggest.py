@@ -3,7 +3,7 @@ import json
 import numpy
 import pytest
 import spacy
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
 from spacy_weakner.active_learning.choosing import Pool, Sentence, choose
@@ -240,7 +240,10 @@ def test_suggestions_have_the_ids_of_the_model_or_of_the_sources(tmp_path, has_m
     ruler.add_terms([{"label": "LOC", "term": "Oslo", "id": "Q585"}])
     nlp.to_disk(tmp_path / "rules")
     doc = make_doc("We left Oslo", a=[])
-    set_source(doc, "b", [(2, 3, "LOC")], ids={} if has_model else {(2, 3, "LOC"): ["Q585"]})
+    set_source(doc, "b", [(2, 3, "LOC")], ids={} if has_model else {(2, 3, "LOC"): ["Q585"]}, reliability=0.9)
+    # Neither a source that is less reliable nor a group of other code.
+    set_source(doc, "c", [(2, 3, "LOC")], ids={} if has_model else {(2, 3, "LOC"): ["Q1"]}, reliability=0.1)
+    doc.spans["sc"] = [Span(doc, 2, 3, "LOC", kb_id="Q2")]
     corpus = write(tmp_path / "corpus.spacy", [doc])
     suggest(corpus, tmp_path / "next.jsonl", model=[tmp_path / "rules"] if has_model else [])
     (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())

@@ -1,10 +1,13 @@
 """The combiner of a fold is fitted on other gold."""
 
+from collections import Counter
+
+import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
 from spacy_weakner.corpus.case import change_case
-from spacy_weakner.corpus.weak import doc_entities, set_spans
+from spacy_weakner.corpus.weak import doc_entities, set_id, set_spans
 from spacy_weakner.project import combine
 from spacy_weakner.project.combine import FOLDS, Combination, CombinedFold
 
@@ -24,6 +27,16 @@ def test_a_label_of_one_fold_alone_is_no_news(tmp_path):
     found = Combination({"terms": tmp_path}, [], folds).decide_fold(1)
     # Warnings are errors.
     assert [doc_entities(doc) for doc in found][-1] == []
+
+
+@pytest.mark.parametrize("n_documents, size", [(0, 2), (1, 2), (3, 2), (5, 2), (10, 1)])
+def test_parts_of_a_fold(n_documents, size):
+    docs = [Doc(spacy.blank("xx").vocab, words=[f"word{n}"]) for n in range(10)]
+    for n, doc in enumerate(docs):
+        if n_documents:
+            set_id(doc, f"d{n % n_documents}.{n}")
+    # With fewer documents than parts, sentences are dealt.
+    assert [*Counter(CombinedFold(docs).deal(5 if size == 2 else 10)).values()] == [size] * (10 // size)
 
 
 def test_a_combiner_is_fitted_on_all_gold_but_a_part_of_the_fold(tmp_path, monkeypatch):

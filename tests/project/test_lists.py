@@ -154,6 +154,18 @@ def tiny_head(folder):
     return folder / "head"
 
 
+@pytest.mark.parametrize("exclude", [(), ("tokenizer",)])
+def test_an_excluded_tokenizer_is_not_created(tmp_path, exclude):
+    head = spacy.load(tiny_head(tmp_path))
+    spacy.blank("en").to_disk(tmp_path / "english")
+    english = spacy.load(tmp_path / "english")
+    english.add_pipe("crf_ner", source=head)
+    english.to_disk(tmp_path / "english")
+    found = assemble({}, {"gold": tmp_path / "english"}, {}, exclude)
+    assert found.lang == "en" and found.pipe_names == ["sentencizer", "gold"]
+    assert bool(found.tokenizer.rules) is not bool(exclude)
+
+
 def test_hidden_matches_take_their_ids_along(tmp_path):
     docs = [make_doc(NLP, "a b", [(0, 1, "A")]) for _ in range(20)]
     for doc in docs:
