@@ -12,7 +12,7 @@ from zlib import crc32
 
 from ..errors import WeaknerError, shorten
 from ..gazetteer_ruler.forms import folded, normal_form
-from ..gazetteer_ruler.terms import ANSWER_KEY, DELIMITERS, ID_KEYS, NAME_KEY, Term, read_table
+from ..gazetteer_ruler.terms import ANSWER_KEY, DELIMITERS, NAME_KEY, Term, format_suffix, id_title, read_table
 from ..labeling.sources import TermSource
 from .corpora import Sentence
 from .findings import Findings, listed, plural
@@ -78,13 +78,13 @@ def _number(term: Term) -> int:
 
 def _check_columns(path: Path, id_column: Optional[str], where: str, findings: Findings) -> None:
     """Name the columns of a table that are not read."""
-    delimiter = _delimiter(path)
+    delimiter = DELIMITERS.get(format_suffix(path))
     header = [] if delimiter is None else next(read_table(path, delimiter), (0, []))[1]
     titles = [cell.strip().lower() for cell in header]
     if "term" not in titles or ANSWER_KEY in titles:  # `suggest --terms` writes other columns for reviewers
         return
-    ids = [id_column.lower()] if id_column else [key for key in ID_KEYS if key in titles][:1]
-    unread = [title for title in titles if title and title not in ("label", "term", NAME_KEY, *ids)]
+    read = {"label", "term", NAME_KEY, id_title(titles, id_column)}
+    unread = [title for title in titles if title and title not in read]
     if unread:
         message = f"{path}: columns that are not read: {', '.join(unread)}."
         findings.info(where, message, "If they contain terms, such as synonyms, write one row per term.")
@@ -232,10 +232,6 @@ def _check_gold_ids(
         )
 
 
-def _delimiter(path: Path) -> Optional[str]:
-    return DELIMITERS.get(Path(path.name.lower().removesuffix(".gz")).suffix)
-
-
 def _form(term: Term) -> str:
     return normal_form(" ".join(term.text.split()))
 
@@ -249,7 +245,7 @@ def _shown(found: Sequence[str]) -> str:
 
 def _guess_columns(path: Path) -> str:
     """Return advice on the first row that a CSV or TSV file probably needs; empty if its own is right."""
-    delimiter = _delimiter(path)
+    delimiter = DELIMITERS.get(format_suffix(path))
     if delimiter is None:
         return ""
     try:

@@ -18,7 +18,7 @@ have `span._.weakner_score`, and those of `term_linker` have `span._.weakner_ids
 
 import math
 from numbers import Real
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import numpy
 from numpy.typing import NDArray
@@ -387,13 +387,14 @@ def check_stored(doc: Doc) -> None:
 
 
 def _is_group(group: SpanGroup) -> bool:
-    attrs, lengths = group.attrs, range(len(group) + 1)  # spans that other code has appended have no values
+    attrs = group.attrs
     ids, scores = attrs.get("ids", []), attrs.get("scores", [])
     return (
         # spaCy's spancat stores an array.
-        _is_list(scores.tolist() if isinstance(scores, numpy.ndarray) else scores, lengths, (Real, type(None)))
-        and _is_list(ids, lengths, (list, tuple))
-        and all(_is_list(listed, len(listed), (str,)) for listed in ids)
+        _is_list(scores.tolist() if isinstance(scores, numpy.ndarray) else scores, (Real, type(None)))
+        and _is_list(ids, (list, tuple))
+        and all(_is_list(listed, (str,)) for listed in ids)
+        and max(len(scores), len(ids)) <= len(group)  # spans that other code has appended have no values
         and isinstance(attrs.get("reliability"), (Real, type(None)))
         and isinstance(attrs.get("terms"), (str, type(None)))
     )
@@ -402,16 +403,14 @@ def _is_group(group: SpanGroup) -> bool:
 def _is_soft(doc: Doc, soft: Any) -> bool:
     labels: Any = soft.get("labels") if isinstance(soft, dict) else None
     return (
-        hasattr(labels, "__len__")
-        and _is_list(labels, len(labels), (str,))
+        _is_list(labels, (str,))
         and isinstance(soft.get("scheme"), str)
         and getattr(soft.get("probabilities"), "shape", None) == (len(doc), len(labels))
     )
 
 
-def _is_list(value: Any, length: Union[int, range], types: Tuple[type, ...]) -> bool:
-    lengths = [length] if isinstance(length, int) else length
-    return isinstance(value, (list, tuple)) and len(value) in lengths and all(isinstance(i, types) for i in value)
+def _is_list(value: Any, types: Tuple[type, ...]) -> bool:
+    return isinstance(value, (list, tuple)) and all(isinstance(item, types) for item in value)
 
 
 def _get(doc: Doc, key: str, make: Callable[[Any], T]) -> Optional[T]:
@@ -432,8 +431,8 @@ _STORED: Dict[str, Callable[[Doc, Any], bool]] = {
     _WEAK: lambda doc, value: isinstance(value, bool),
     _CONFIDENCE: lambda doc, value: isinstance(value, (int, float)) and 0.0 <= value <= 1.0,
     _UNIT: lambda doc, value: isinstance(value, str),
-    _TAGS: lambda doc, value: _is_list(value, len(doc), (str, type(None))),
+    _TAGS: lambda doc, value: _is_list(value, (str, type(None))) and len(value) == len(doc),
     _SOFT: _is_soft,
-    _AUGMENTED: lambda doc, value: _is_list(value, len(doc), (str,)),
+    _AUGMENTED: lambda doc, value: _is_list(value, (str,)) and len(value) == len(doc),
     _META: lambda doc, value: isinstance(value, dict),
 }

@@ -301,13 +301,19 @@ def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], deli
         )
 
 
+def id_title(titles: Sequence[str], id_column: Optional[str]) -> Optional[str]:
+    """Return the title of the column of the ids among titles in lower case, if there is one."""
+    is_reviewed = ANSWER_KEY in titles  # the file was written by `suggest --terms`
+    names = [*([id_column.lower()] if id_column else []), *(ID_KEYS if is_reviewed or not id_column else [])]
+    return next((name for name in names if name in titles), None)
+
+
 def _id_place(path: Path, line: int, row: List[str], id_column: Optional[str], titles: List[str]) -> Optional[int]:
     """Return the column of the ids, if there is one."""
-    is_reviewed = ANSWER_KEY in titles  # the file was written by `suggest --terms`
-    for name in [*([id_column.lower()] if id_column else []), *(ID_KEYS if is_reviewed or not id_column else [])]:
-        if name in titles:
-            return titles.index(name)
-    if id_column and not is_reviewed:
+    title = id_title(titles, id_column)
+    if title is not None:
+        return titles.index(title)
+    if id_column and ANSWER_KEY not in titles:
         reason = f"there is no column '{id_column}', only: {', '.join(row)}. Correct the name of the id column."
         raise _line_error(path, line, reason)
     return None
@@ -370,9 +376,13 @@ _FORMATS: Dict[str, Callable[[Path, Optional[str], Optional[str]], Iterator[_Row
 }
 
 
+def format_suffix(path: Path) -> str:
+    """Return the suffix that determines the format of a file, which may be compressed."""
+    return Path(path.name.lower().removesuffix(".gz")).suffix
+
+
 def _format_reader(path: Path) -> Callable[[Path, Optional[str], Optional[str]], Iterator[_Row]]:
-    name = path.name.lower()
-    suffix = Path(name[: -len(".gz")] if name.endswith(".gz") else name).suffix
+    suffix = format_suffix(path)
     if suffix not in _FORMATS:
         cure = f"Rename it to one of {', '.join(_FORMATS)} (or these with .gz)"
         raise WeaknerError(Errors.WK105.format(path=path, cure=cure))

@@ -150,7 +150,9 @@ def updates_of(config: Path, corpus: Path, passes: float, overrides: Mapping[str
     found: Dict[str, Any] = {_UPDATES: updates, _EVALUATION: overrides.get(_EVALUATION, updates)}
     if _EVALUATION not in overrides:
         found[_PATIENCE] = overrides.get(_PATIENCE, 0)  # without evaluations, nothing seems to improve
-    values, configured = flat_config(config, overrides), flat_config(config, {}).get(_UPDATES)
+    # 0 or -1 as the number of updates is no limit: see `check_passes`.
+    values = flat_config(config, {key: value for key, value in overrides.items() if key != _UPDATES})
+    configured = values.get(_UPDATES)
     if values.get(_EPOCHS) != -1:  # -1 streams the corpus
         found[_EPOCHS] = 0  # the config's own limit on passes could come first
     for key in _IN_PROPORTION:

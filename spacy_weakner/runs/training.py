@@ -137,8 +137,8 @@ class _Job:
         self._steps = flat_config(config, overrides).get("training.max_steps")
         receipt = Receipt.read(output / RECEIPT)
         if receipt is not None and not receipt.differences({"made_from": self.made_from}) and (output / LAST).exists():
-            told = tuple(receipt.report.get("warnings", ()))
-            self.trained = Trained(output, receipt.report.get("score"), True, self.made_from, told)
+            messages = tuple(receipt.report.get("warnings", ()))
+            self.trained = Trained(output, receipt.report.get("score"), True, self.made_from, messages)
             return
         if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
             raise WeaknerError(Errors.WK300.format(path=output))
@@ -170,10 +170,10 @@ class _Job:
         (self.work / LOG).write_bytes(log)
         self._keep_log()
         score = _dev_score(self.output / BEST)
-        told = tuple(dict.fromkeys(_WARNING.findall(log.decode(errors="replace"))))
-        report = {"score": score, "warnings": told}
+        messages = tuple(dict.fromkeys(_WARNING.findall(log.decode(errors="replace"))))
+        report = {"score": score, "warnings": messages}
         Receipt({"made_from": self.made_from}, report=report).write(self.output / RECEIPT)
-        self.trained = Trained(self.output, score, False, self.made_from, told)
+        self.trained = Trained(self.output, score, False, self.made_from, messages)
 
     def _keep_log(self) -> None:
         if (self.work / LOG).exists():

@@ -83,9 +83,9 @@ def context(tmp_path, configs):
 def test_warnings_of_trainings_are_said_once(context, monkeypatch):
     trained = Trained(Path("a"), None, False, "", ("[WK903] Too short.",))
     monkeypatch.setattr("spacy_weakner.project.context.train_all", lambda *_, **__: [trained, trained])
-    said = []
-    replace(context, say=said.append).train([])
-    assert said == ["[WK903] Too short."]
+    messages = []
+    replace(context, say=messages.append).train([])
+    assert messages == ["[WK903] Too short."]
 
 
 def test_vectors_have_their_table(context, tmp_path):

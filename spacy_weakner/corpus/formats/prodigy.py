@@ -44,7 +44,7 @@ _BINARY, _MANUAL = ("ner", "spans"), ("ner_manual", "spans_manual", "review", "r
 _KEYS = frozenset(
     ["tokens", "spans", "meta", "options", "accept", "relations", "versions", "config", "vars", "llm", "openai"]
 )
-_OWN = ("ents", "weak_ents")  # keys of rows of this package
+_OF_THIS_PACKAGE = ("ents", "weak_ents")  # keys of its rows, which rows of Prodigy do not have
 _BLOCKS, _REVIEW = "blocks", "review"
 _SUGGESTED = {"score", "source", "rank", "pattern", "priority"}
 
@@ -67,10 +67,10 @@ def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
     for row in sorted(rows, key=_time) if all(map(_time, rows)) else rows:
         row = an_object(row, "a row")
         a_text(row, "text")
-        own = next((key for key in _OWN if row.get(key) is not None), None)
-        if own is not None and not is_prodigy(row):
+        key = next((key for key in _OF_THIS_PACKAGE if row.get(key) is not None), None)
+        if key is not None and not is_prodigy(row):
             raise RowError(
-                f"a row with '{own}' among rows of Prodigy. Keep the two in two files of one folder, or convert the "
+                f"a row with '{key}' among rows of Prodigy. Keep the two in two files of one folder, or convert the "
                 "file of Prodigy before you join them: spacy weakner convert done.jsonl more.jsonl"
             )
         answer = row.get("answer")
