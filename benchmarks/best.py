@@ -33,7 +33,7 @@ WORDS, CHARACTERS = "spacy_weakner.WordTokenizer.v1", "spacy.zh.ChineseTokenizer
 TEXTS = 4000
 # Held out of the training sentences where only these have labels of a source.
 HELD_OUT = 3450
-# A project's configs are for MiniLM. MPNet-base has twice as many layers, each four times as large.
+# The configs that train a Transformer are for MiniLM. MPNet-base has twice as many layers, each four times as large.
 MPNET = {"initial_rate": 5e-5, "frozen_layers": 4}
 
 
@@ -112,7 +112,7 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     project = folder / "project"
     if not project.exists():
         init_project(project, size=arguments.size, transformer=arguments.transformer, **tokens, **files)  # type: ignore[arg-type]
-        if encoder == "mpnet":
+        if encoder == "transformer-mpnet":
             set_values(project / "configs" / "transformer" / "best.gold.cfg", MPNET)
     start = Cost.now()
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -148,10 +148,7 @@ def has(evidence: Evidence, run: Run) -> bool:
 
 def encoder_of(size: str, transformer: Optional[str]) -> str:
     """RETURNS (str): Name of an encoder in the rows."""
-    is_large = "mpnet" in str(transformer)
-    if size == "transformer":
-        return "mpnet" if is_large else "minilm"
-    return f"{size}-mpnet" if is_large else size
+    return f"{size}-mpnet" if "mpnet" in str(transformer) else size
 
 
 def work_folder(work: Path, column: str, n_gold: int, seed: int, encoder: str) -> Path:

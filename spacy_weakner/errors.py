@@ -69,8 +69,8 @@ class Errors:
         "analyze (labels), or both."
     )
     WK602 = (
-        "[WK602] The size '{size}' has no Transformer, so the name and the precision of a Transformer cannot be set. "
-        "Remove these settings, or choose a size with a Transformer. For '{recipe}', these are: {sizes}."
+        "[WK602] The size '{size}' has no {setting} of a Transformer. Remove this setting, or choose another size. For "
+        "'{recipe}', these have it: {sizes}."
     )
     # Files
     WK100 = "[WK100] Not found: {path}. Check the path{hint}."
@@ -149,6 +149,10 @@ class Errors:
     )
     WK358 = "[WK358] {what} cannot be used: {reason}."
     WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another GPU, or use the CPU (--gpu-id -1)."
+    WK738 = (
+        "[WK738] There are no stored vectors of the sentence '{text}' in {path}. Run 'spacy weakner fit' again, which "
+        "encodes all sentences; a pipeline for other texts is in its folder of models"
+    )
     WK731 = (
         "[WK731] The encoder has no table of word pieces. Create a table with 'spacy weakner encoder distill', and "
         "give its folder: --paths.pieces FOLDER"
@@ -167,6 +171,10 @@ class Errors:
         "Correct the corpus, or add the label to [initialize.components.{name}.labels]."
     )
     WK008 = "[WK008] '{name}' is not initialized: run nlp.initialize() or load a trained pipeline first."
+    WK009 = (
+        "[WK009] '{name}' listens to an encoder that has not run on a text. Keep the component with the encoder in the "
+        "pipeline, before '{name}', and do not disable or exclude it."
+    )
     WK032 = (
         "[WK032] The question '{query}' leaves no room for text within {max_length} word pieces. Shorten the question, "
         "or raise the encoder's max_length."

@@ -61,6 +61,11 @@ def asks_language_model(name: Union[str, Path]) -> bool:
     return found is not None and _LANGUAGE_MODEL.search(found.read_text(encoding="utf-8", errors="replace")) is not None
 
 
+def is_pipeline(name: Union[str, Path]) -> bool:
+    """Return True if a name is that of an installed pipeline, or of a pipeline's folder."""
+    return (Path(name) / "config.cfg").is_file() or (not Path(name).exists() and is_package(str(name)))
+
+
 def default_component(nlp: Language, is_able: Callable[[Any], bool]) -> Optional[Tuple[str, Any]]:
     """Return the component to use if none is named: the last suitable one that writes entities, since a combiner comes
     after the components that it combines; if none writes entities, the last suitable one."""

@@ -18,14 +18,18 @@ class TorchShim(PyTorchShim):
             return self._model(*inputs.args)
 
 
-def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None) -> bytes:
-    """Serialize a torch module with the kwargs that rebuild it (None: its attribute `kwargs`); None gives no bytes."""
+def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None, half: bool = False) -> bytes:
+    """Serialize a torch module with the kwargs that rebuild it (None: its attribute `kwargs`), with `half` in half
+    precision; None gives no bytes."""
     if module is None:
         return b""
     from safetensors.torch import save
 
+    tensors = {name: tensor.detach().cpu() for name, tensor in module.state_dict().items()}
+    if half:
+        tensors = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
     # Clones, since safetensors refuses tensors that share memory.
-    state = save({name: tensor.detach().cpu().contiguous().clone() for name, tensor in module.state_dict().items()})
+    state = save({name: tensor.contiguous().clone() for name, tensor in tensors.items()})
     return srsly.msgpack_dumps({"kwargs": module.kwargs if kwargs is None else kwargs, "state": state})
 
 

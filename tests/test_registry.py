@@ -30,9 +30,9 @@ from spacy_weakner.ty import Tick
 from .util import TOK2VEC, make_doc
 
 GOLDEN = {
-    "architectures": "AttentionEncoder BiLSTMEncoder CRFTagger ConditionedEncoder IndicatorFeatures OnnxEncoder "
-    "PieceVectors StaticPieces MRCExtractor QueryContextEncoder SentenceCategory SourceFeatures SpanClassifier "
-    "TokenClassifier TransformerEncoder",
+    "architectures": "AttentionEncoder BiLSTMEncoder CRFTagger ConditionedEncoder FrozenOnnx FrozenTok2Vec "
+    "FrozenTransformer IndicatorFeatures OnnxEncoder PieceVectors StaticPieces StoredVectors MRCExtractor "
+    "QueryContextEncoder SentenceCategory SourceFeatures SpanClassifier TokenClassifier TransformerEncoder",
     "augmenters": "CaseCopies",
     "callbacks": "DropVectors LBFGS LoadWeights MatmulPrecision ReduceOnPlateau TrainingClock",
     "losses": "CRFNegativeLogLikelihood CategoricalCrossentropy GeneralizedCrossEntropy KLDivergence MeanAbsoluteError "

@@ -77,7 +77,7 @@ def check(
     dev (Optional[Path]): Annotated sentences to choose models by.
     test (Optional[Path]): Annotated sentences for the final scores.
     lang, tokenizer: See `convert`.
-    size (Optional[str]): Encoder: linear, linear-static, cnn, static, bilstm, transformer or gpu.
+    size (Optional[str]): Encoder: linear, linear-static, frozen, cnn, static, bilstm, transformer or gpu.
     transformer (Optional[str]): Folder or name of the Transformer.
     gpu_id (int): See `convert`.
     labels (Sequence[str]): Label to learn; none: those of the gold.

@@ -12,14 +12,14 @@ from spacy.language import Language
 from ..configs.recipes import SIZES
 from ..errors import WeaknerError, check_choice
 from ..files import expand_home, read_object
-from ..pipelines import blank_pipeline
+from ..pipelines import blank_pipeline, is_pipeline
 from ..runs.config import config_differences, flat_config
 from ..runtime.devices import on_device
 from .findings import Findings, listed
 
 # Requirements of encoders beyond the base installation: packages, and the extra that installs them.
 _NEEDS: Dict[str, Tuple[Tuple[str, ...], str]] = {
-    **dict.fromkeys(("static", "linear-static", "transformer", "gpu"), (("transformers",), "transformers")),
+    **dict.fromkeys(("static", "linear-static", "frozen", "transformer", "gpu"), (("transformers",), "transformers")),
     "spacy-transformers": (("transformers", "spacy_transformers"), "spacy-transformers"),
 }
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
@@ -111,6 +111,8 @@ def check_transformer(name: Optional[str], size: Optional[str], findings: Findin
     if name is None or size not in _NEEDS:
         return
     where, path = f"--transformer {name}", expand_home(name)
+    if is_pipeline(path if path.exists() else name):
+        return
     if path.is_dir():
         absent = [what for what in (_CONFIG, _WEIGHTS) if not any(path.glob(what))]
         absent += [] if any(path.glob("*token*")) or any(path.glob("vocab*")) else ["a tokenizer"]

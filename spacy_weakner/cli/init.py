@@ -11,7 +11,7 @@ from wasabi import msg
 
 from ..checks.check import check
 from ..configs import recipes, render_config
-from ..configs.recipes import SIZES, find_recipe, sizes_of
+from ..configs.recipes import SIZES, find_recipe, reads_transformer, trains_transformer
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import write_text
 from ..project.new import SOURCES, Project, init_project, usual_size
@@ -40,8 +40,9 @@ def init_config_cli(
     size: Annotated[
         Optional[str],
         typer.Option(
-            help="Encoder: linear, linear-static, cnn, static, bilstm, transformer, gpu (default: the recipe's first "
-            "size; in a folder also for recipes without the given size); several with commas: a folder for each in OUT"
+            help="Encoder: linear, linear-static, frozen, cnn, static, bilstm, transformer, gpu (default: the first "
+            "one of the recipe; in a folder also for recipes without the given one); several with commas: a folder for "
+            "each in OUT"
         ),
     ] = None,
     lang: Annotated[str, typer.Option(help="Language code; xx for several languages")] = "en",
@@ -73,7 +74,8 @@ def init_config_cli(
                 known = find_recipe(name)
                 usable = wanted if wanted in known.sizes else known.sizes[0]
                 # Only sizes with a Transformer take its settings.
-                given = encoder if "transformer" in sizes_of(usable) else {}
+                given: Dict[str, Any] = {"transformer": transformer} if reads_transformer(usable) else {}
+                given.update({"precision": precision} if trains_transformer(usable) else {})
                 folder = path / wanted if len(sizes) > 1 else path
                 write_text(_new(folder / f"{name}.cfg", overwrite), render_config(name, usable, **how, **given))
         elif output != STDOUT:

@@ -6,7 +6,7 @@ from confection import Config
 
 from ..errors import Errors, WeaknerError, check_choice
 from .reading import Entry, only_for, put_in_place, read_part, to_config
-from .recipes import Recipe, find_recipe, sizes_of
+from .recipes import Recipe, find_recipe, reads_transformer, sizes_of, trains_transformer
 
 # Sections that control the composition, and are not part of the result.
 _PRIVATE = ("recipe", "size", "places")
@@ -72,9 +72,17 @@ def compose(
     made = _compose(found, chosen)
     made.config["nlp"]["lang"] = lang
     made.config["nlp"]["tokenizer"] = _tokenizer(lang, tokenizer) or made.config["nlp"]["tokenizer"]
-    if (transformer or precision) and "transformer" not in made.config["paths"]:
-        others = [name for name in found.sizes if "transformer" in sizes_of(name)]
-        raise WeaknerError(Errors.WK602.format(size=chosen, recipe=recipe, sizes=", ".join(others) or "none"))
+    has_settings = trains_transformer if precision else reads_transformer
+    if (transformer or precision) and not has_settings(chosen):
+        others = [name for name in found.sizes if has_settings(name)]
+        raise WeaknerError(
+            Errors.WK602.format(
+                size=chosen,
+                setting="precision" if precision else "name",
+                recipe=recipe,
+                sizes=", ".join(others) or "none",
+            )
+        )
     if transformer:
         made.config["paths"]["transformer"] = transformer
     if precision:

@@ -1,7 +1,7 @@
 """Reads the parts of configs, with their comments.
 
-A part is a config with some special sections: those in `[only.SIZE.…]` are for one size of the encoder, and those that
-begin with `HEAD` and `ENCODER` are moved to the place given in `[places]` (null: removed).
+A part is a config with some special sections: those in `[only.SIZE.…]` (or `[only.SIZE+SIZE.…]`) are for some sizes of
+the encoder, and those that begin with `HEAD` and `ENCODER` are moved to the place given in `[places]` (null: removed).
 """
 
 import re
@@ -63,9 +63,13 @@ def only_for(entries: Iterable[Entry], size: Optional[str]) -> List[Entry]:
     config); None: those for all sizes."""
     if size is None:
         return [entry for entry in entries if entry.section.split(".")[0] != ONLY]
-    prefix = f"{ONLY}.{size}."
-    found = [entry for entry in entries if f"{entry.section}.".startswith(prefix)]
-    return [entry._replace(section=entry.section[len(prefix) :]) for entry in found]
+    found = []
+    for entry in entries:
+        first, _, rest = entry.section.partition(".")
+        sizes, _, section = rest.partition(".")
+        if first == ONLY and size in sizes.split("+"):
+            found.append(entry._replace(section=section))
+    return found
 
 
 def put_in_place(entries: Iterable[Entry], places: Dict[str, Optional[str]]) -> List[Entry]:

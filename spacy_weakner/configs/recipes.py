@@ -6,7 +6,10 @@ from typing import List, NamedTuple, Optional, Tuple
 from ..errors import check_choice
 from .reading import FOLDER, only_for, read_part, to_config
 
-SIZES = ("cnn", "static", "bilstm", "transformer", "gpu", "spacy-transformers", "linear", "linear-static")
+SIZES = (
+    *("cnn", "static", "bilstm", "transformer", "gpu", "spacy-transformers"),
+    *("linear", "linear-static", "frozen", "frozen-tok2vec"),
+)
 
 
 class Recipe(NamedTuple):
@@ -38,6 +41,18 @@ def sizes_of(size: str) -> List[str]:
     """Return the sizes that a size extends, followed by the size itself."""
     base = to_config(read_part(f"sizes/{size}").entries).get("size", {}).get("base")
     return [size] if base is None else [*sizes_of(base), size]
+
+
+def reads_transformer(size: str) -> bool:
+    """Return True if a size has a Transformer, which `paths.transformer` names."""
+    return any(
+        "transformer" in to_config(read_part(f"sizes/{name}").entries).get("paths", {}) for name in sizes_of(size)
+    )
+
+
+def trains_transformer(size: str) -> bool:
+    """Return True if a size has a Transformer that is trained."""
+    return "transformer" in sizes_of(size)
 
 
 def _read(name: str) -> Recipe:

@@ -19,9 +19,13 @@ from ..pipelines import load_pipeline
 from ..runtime.lock import holding
 from ..runtime.output import check_folder
 
-_TRANSFORMER, _ONNX = "spacy_weakner.TransformerEncoder.v1", "spacy_weakner.OnnxEncoder.v1"
+# Encoders, and those that run their Transformers in int8.
+_IN_INT8 = {
+    "spacy_weakner.TransformerEncoder.v1": "spacy_weakner.OnnxEncoder.v1",
+    "spacy_weakner.FrozenTransformer.v1": "spacy_weakner.FrozenOnnx.v1",
+}
 # Settings that both encoders have.
-_KEPT = ("width", "pooling", "max_length", "stride")
+_KEPT = ("width", "pooling", "max_length", "stride", "length")
 _TOLERANCE = 1e-3
 
 
@@ -39,7 +43,8 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
     and their inputs per text. ONNX Runtime runs the Transformers. Predictions differ slightly.
 
     Each `spacy_weakner.TransformerEncoder.v1`, in a head or shared, becomes a `spacy_weakner.OnnxEncoder.v1`, which
-    cannot be trained; everything else is kept.
+    cannot be trained, and each `spacy_weakner.FrozenTransformer.v1` a `spacy_weakner.FrozenOnnx.v1`; everything else is
+    kept.
 
     model (Union[str, Path]): The pipeline: its folder, or the name of an installed package.
     output_path (Path): Folder for the quantized pipeline; written whole or not at all.
@@ -74,7 +79,7 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
             encoders += len(found)
         if not encoders:
             names = ", ".join(nlp.component_names) or "none"
-            reason = f"no component of '{model}' runs a {_TRANSFORMER} (components: {names})"
+            reason = f"no component of '{model}' runs a Transformer of this package (components: {names})"
             raise WeaknerError(Errors.WK358.format(what="int8", reason=reason))
         config.to_disk(folder / "config.cfg")
     return QuantizeReport(encoders, _size(nlp.path), _size(output_path))
@@ -84,8 +89,9 @@ def _renamed(block: Any) -> Any:
     """Return a block of a config with the other encoder."""
     if not isinstance(block, dict):
         return block
-    if block.get("@architectures") == _TRANSFORMER:
-        return {"@architectures": _ONNX, **{key: block[key] for key in _KEPT if key in block}}
+    made = _IN_INT8.get(block.get("@architectures", ""))
+    if made is not None:
+        return {"@architectures": made, **{key: block[key] for key in _KEPT if key in block}}
     return {key: _renamed(value) for key, value in block.items()}
 
 

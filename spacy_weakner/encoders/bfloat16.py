@@ -4,6 +4,7 @@ torch is imported in the functions, since it is slow to import and not needed to
 """
 
 import sys
+from functools import lru_cache
 from typing import Any, Iterator, Set
 
 from spacy.language import Language
@@ -42,6 +43,18 @@ def use_bfloat16(nlp: Language) -> int:
         if not isinstance(module.forward, _Forward):
             module.forward = _Forward(module.forward)
     return len(found)
+
+
+@lru_cache(maxsize=1)
+def cpu_has_bfloat16() -> bool:
+    """RETURNS (bool): True if the CPU has instructions for bfloat16 that torch uses: AVX-512 BF16 or AMX."""
+    import torch
+
+    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    found = any(getattr(torch.cpu, name, bool)() for name in checks)
+    if found:
+        limit_shape_caches()
+    return found
 
 
 class _Forward:

@@ -1,13 +1,15 @@
 """A Transformer with its tokenizer, as a torch module that maps windows of subword pieces to vectors of words."""
 
 import json
+from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
 
-from ..errors import Errors, WeaknerError
-from .transformer import load_encoder, n_positions, quiet, seeded
+from ..errors import Errors, WeaknerError, check_range
+from .bfloat16 import cpu_has_bfloat16
+from .transformer import MIDDLE, load_encoder, n_positions, quiet, seeded
 from .windows import WindowTokenizer, mark_only_spaces
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
@@ -23,6 +25,7 @@ class ReaderSettings(NamedTuple):
     mixed_precision: Optional[str] = None
     frozen_layers: int = 0
     layer_decay: float = 1.0
+    mixed_on_cpu: bool = False  # True if "bf16" also applies on CPUs that have instructions for it
 
 
 class Reader(nn.Module):
@@ -56,19 +59,27 @@ class Reader(nn.Module):
         if settings.frozen_layers or settings.layer_decay != 1.0:
             self._treat_layers_apart(settings.frozen_layers, settings.layer_decay)
 
+    def save(self, folder: Path) -> None:
+        """Write the Transformer and its tokenizer to a folder, as an encoder of Hugging Face."""
+        from tokenizers import Tokenizer
+        from transformers import PreTrainedTokenizerFast
+
+        tokenizer = Tokenizer.from_str(self.tokenizer.data)
+        padding = tokenizer.id_to_token(self.padding)
+        with quiet():
+            self.transformer.save_pretrained(folder, safe_serialization=True)
+            fast: Any = PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token=padding)
+            fast.save_pretrained(folder)
+
     def _treat_layers_apart(self, frozen: int, decay: float) -> None:
         """Freeze the embeddings and the lowest layers, and decay learning rates from the top layer down."""
         depth = int(self.transformer.config.num_hidden_layers)
-        lists = (part for part in self.transformer.modules() if isinstance(part, nn.ModuleList) and len(part) == depth)
-        layers, embeddings = next(lists, None), getattr(self.transformer, "embeddings", None)
-        if layers is None or embeddings is None or frozen > depth:
-            reason = (
-                "its layers cannot be treated separately"
-                if frozen <= depth
-                else f"it has only {depth} layers, not {frozen}"
-            )
-            reason += ". Set frozen_layers = 0 and layer_decay = 1.0 in its config, or use another Transformer"
-            raise WeaknerError(Errors.WK353.format(name=type(self.transformer).__name__, reason=reason))
+        cure = "Set frozen_layers = 0 and layer_decay = 1.0 in its config, or use another Transformer"
+        embeddings = getattr(self.transformer, "embeddings", None)
+        if frozen > depth or embeddings is None:
+            reason = "its embeddings are not separate" if frozen <= depth else f"it has {depth} layers, not {frozen}"
+            raise WeaknerError(Errors.WK353.format(name=type(self.transformer).__name__, reason=f"{reason}. {cure}"))
+        layers = _layers_of(self.transformer, cure)
         # Counted from the lowest; parameters outside the layers have the level of the top layer.
         levels = {id(p): n for n, part in enumerate([embeddings, *layers]) for p in part.parameters()}
         for name, parameter in self.named_parameters():
@@ -88,7 +99,8 @@ class Reader(nn.Module):
         if self._has_types:
             inputs["token_type_ids"] = types
         dtype = DTYPES.get(self.settings.mixed_precision or "")
-        with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None and ids.is_cuda):
+        on_cpu = self.settings.mixed_on_cpu and dtype is torch.bfloat16 and cpu_has_bfloat16()
+        with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None and (ids.is_cuda or on_cpu)):
             hidden = self.transformer(**inputs).last_hidden_state
         # shape: (n_windows * length, hidden size)
         pieces = hidden.flatten(0, 1).float()
@@ -106,15 +118,41 @@ def _mean(pieces: Tensor, first: Tensor, last: Tensor) -> Tensor:
     return torch.segment_reduce(rows, "mean", lengths=counts)
 
 
-def load_reader(name: str, settings: ReaderSettings) -> Reader:
+def _layers_of(transformer: Any, cure: str) -> nn.ModuleList:
+    """Find the layers of a Transformer."""
+    depth = int(transformer.config.num_hidden_layers)
+    lists = [part for part in transformer.modules() if isinstance(part, nn.ModuleList) and len(part) == depth]
+    if not lists:
+        reason = f"its layers cannot be treated separately. {cure}"
+        raise WeaknerError(Errors.WK353.format(name=type(transformer).__name__, reason=reason))
+    return lists[0]
+
+
+def _remove_upper_layers(transformer: Any, layer: int) -> None:
+    """Remove the layers above one, so that its output is that of the Transformer."""
+    depth = int(transformer.config.num_hidden_layers)
+    kept = max(1, depth // 2) if layer == MIDDLE else layer
+    check_range("layer", kept, 1, depth)
+    if kept < depth:
+        del _layers_of(transformer, "Use another Transformer")[kept:]
+        transformer.config.num_hidden_layers = kept
+        if getattr(transformer.config, "layer_types", None):  # one per layer
+            transformer.config.layer_types = transformer.config.layer_types[:kept]
+
+
+def load_reader(name: str, settings: ReaderSettings, layer: Optional[int] = None) -> Reader:
     """Make a reader from an encoder of Hugging Face.
 
     name (str): Folder or name of the encoder.
     settings (ReaderSettings): Settings of the reader.
+    layer (Optional[int]): Number of the layer whose output is read, counted from 1, `MIDDLE`: that in the middle;
+        the layers above it are removed. None: the last layer.
     RETURNS (Reader): The reader.
-    RAISES (WeaknerError): If the encoder cannot be loaded.
+    RAISES (WeaknerError): If the encoder cannot be loaded, or has no such layer.
     """
     transformer, tokenizer = load_encoder(name)
+    if layer is not None:
+        _remove_upper_layers(transformer, layer)
     data = mark_only_spaces(tokenizer.backend_tokenizer.to_str())
     return Reader(transformer, data, int(tokenizer.pad_token_id or 0), settings)
 

@@ -11,6 +11,8 @@ from ..errors import Errors, WeaknerError, require
 from ..files import existing
 
 _WEIGHTS = "*.safetensors"
+# The number of the layer in the middle of a Transformer, whatever its depth.
+MIDDLE = 0
 _SAFE = {"trust_remote_code": False}
 
 

@@ -19,6 +19,7 @@ from ..batching import group_by_length
 from ..errors import Errors, Warnings, WeaknerError, check_choice, check_range
 from ..torch_io import TorchShim, module_from_bytes, module_to_bytes
 from .queried import Queried
+from .transformer import MIDDLE
 from .windows import Window, check_windows, read_windows, window_settings
 
 POOLINGS = ("mean", "first")
@@ -72,6 +73,41 @@ def build_transformer_encoder(
         frozen_layers=frozen_layers,
         layer_decay=layer_decay,
     )
+    return _encoder_of_text(reader, width)
+
+
+def build_lower_layers(
+    name: str,
+    layer: Optional[int],
+    width: Optional[int],
+    pooling: str,
+    max_length: Optional[int],
+    stride: int,
+    batch_pieces: Optional[int],
+    mixed_precision: Optional[str],
+) -> Model[List[Doc], List[Floats2d]]:
+    """Build an encoder of the lower layers of a Transformer, for prediction only: it is stored in half precision, and
+    "bf16" also applies on CPUs that have instructions for it. See `frozen.build_frozen_transformer`."""
+    check_choice("pooling", pooling, POOLINGS)
+    if layer is not None:
+        check_range("layer", layer, 1, None)
+    reader = _build_reader(
+        name,
+        max_length,
+        stride,
+        batch_pieces,
+        layer=MIDDLE if layer is None else layer,
+        half=True,
+        pooling=pooling,
+        mixed_precision=mixed_precision,
+        frozen_layers=0,
+        layer_decay=1.0,
+        mixed_on_cpu=True,
+    )
+    return _encoder_of_text(reader, width)
+
+
+def _encoder_of_text(reader: Model, width: Optional[int]) -> Model[List[Doc], List[Floats2d]]:
     return Model("transformer_encoder", _forward_alone, init=_init_alone, layers=[reader], dims={"nO": width})
 
 
@@ -111,9 +147,16 @@ def build_query_context_encoder(
 
 
 def _build_reader(
-    name: str, max_length: Optional[int], stride: int, batch_pieces: Optional[int], **settings: Any
+    name: str,
+    max_length: Optional[int],
+    stride: int,
+    batch_pieces: Optional[int],
+    layer: Optional[int] = None,
+    half: bool = False,
+    **settings: Any,
 ) -> Model[Queried, List[Floats3d]]:
-    """Build the layer of both encoders, from texts and questions to (n_tokens, n_queries, width) for each Doc."""
+    """Build the layer of all encoders, from texts and questions to (n_tokens, n_queries, width) for each Doc; with
+    `half`, it is stored in half precision."""
     check_windows(max_length, stride)
     if batch_pieces is not None:
         check_range("batch_pieces", batch_pieces, 1, None)
@@ -125,12 +168,14 @@ def _build_reader(
     shim = _ReaderShim(
         None,
         grad_scaler=PyTorchGradScaler(scaled),
-        serialize_model=module_to_bytes,
-        deserialize_model=partial(_deserialize, settings=settings),
+        serialize_model=partial(module_to_bytes, half=half),
+        deserialize_model=partial(_deserialize, settings=settings, half=half),
     )
     # Settings are not attributes of the model: attributes are stored, and would override the config at load time.
     forward = partial(_forward, max_length=max_length, stride=stride, batch_pieces=batch_pieces)
-    return Model("transformer_reader", forward, init=partial(_init, name=name, settings=settings), shims=[shim])
+    return Model(
+        "transformer_reader", forward, init=partial(_init, name=name, settings=settings, layer=layer), shims=[shim]
+    )
 
 
 class _ReaderShim(TorchShim):
@@ -167,13 +212,15 @@ class _ReaderShim(TorchShim):
         self._model.zero_grad(set_to_none=True)
 
 
-def _init(model: Model, X: Any = None, Y: Any = None, *, name: str, settings: Dict[str, Any]) -> None:
+def _init(
+    model: Model, X: Any = None, Y: Any = None, *, name: str, settings: Dict[str, Any], layer: Optional[int]
+) -> None:
     from .torch_reader import ReaderSettings, load_reader
 
     shim = model.shims[0]
     # Load it again if there is a model: training has changed its weights.
     try:
-        shim._model = load_reader(name, ReaderSettings(**settings)).to(get_torch_default_device())
+        shim._model = load_reader(name, ReaderSettings(**settings), layer).to(get_torch_default_device())
     except WeaknerError as error:
         if shim._model is None:
             raise
@@ -240,10 +287,12 @@ def _to_batch(windows: List[Window], padding: int, device: Any) -> Any:
     return tuple(torch.as_tensor(array, device=device) for array in (ids, types, mask, first, last))
 
 
-def _deserialize(module: Any, data: bytes, device: Any, *, settings: Dict[str, Any]) -> Any:
+def _deserialize(module: Any, data: bytes, device: Any, *, settings: Dict[str, Any], half: bool) -> Any:
     from .torch_reader import ReaderSettings, make_reader
 
-    return module_from_bytes(data, partial(make_reader, settings=ReaderSettings(**settings)), device)
+    loaded = module_from_bytes(data, partial(make_reader, settings=ReaderSettings(**settings)), device)
+    # CPUs compute slowly in half precision, so it is used for storage only.
+    return loaded.float() if half and loaded is not None else loaded
 
 
 def _init_alone(model: Model, X: Any = None, Y: Any = None) -> None:

@@ -22,7 +22,7 @@ from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
 from ..ty import Tick
-from .layers import is_listener, to_host
+from .layers import is_listener, lack_encoder, to_host
 
 T = TypeVar("T")
 # Types of the model's outputs for a batch, of the target of one example, and of the prediction for one Doc.
@@ -480,7 +480,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """
         if parts.are_whole or not is_listener(self.model) or not self.is_initialized:
             return None
-        rows: Any = self.model.predict(self.model_inputs(parts.texts))
+        rows: Any = self._run(self.model, parts.texts)
         return parts.select(rows)
 
     def map_outputs(
@@ -512,12 +512,17 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         results = [nothing for _ in docs]
         for group in group_by_length([len(doc) for doc in docs], self._padded_tokens(model, docs)):
             some, *more = ([items[i] for i in group] for items in (docs, *others))
-            rows: Any = model.predict(self.model_inputs(some)) if outputs is None else [outputs[i] for i in group]
+            rows: Any = self._run(model, some) if outputs is None else [outputs[i] for i in group]
             if self.outputs_on_host:
                 rows = to_host(self.model.ops, rows)
             for i, result in zip(group, function(some, rows, *more), strict=True):
                 results[i] = result
         return results
+
+    def _run(self, model: Model[Any, OutputsT], docs: List[Doc]) -> OutputsT:
+        if lack_encoder(model, docs):
+            raise WeaknerError(Errors.WK009.format(name=self.name))
+        return model.predict(self.model_inputs(docs))
 
     @property
     def outputs_per_token(self) -> int:

@@ -61,6 +61,15 @@ def is_listener(model: Model) -> bool:
     return any(hasattr(node, "upstream_name") for node in model.walk())
 
 
+def lack_encoder(model: Model, docs: Sequence[Doc]) -> bool:
+    """Return True if a model listens to an encoder that has not run on one of the Docs: spaCy's listener would return
+    zeros for it."""
+    if not is_listener(model):
+        return False
+    has_trf = Doc.has_extension("trf_data")
+    return any(len(doc) and not doc.tensor.size and not (has_trf and doc._.trf_data) for doc in docs)
+
+
 def to_host(ops: Ops, arrays: Sequence[Any]) -> List[NDArray[Any]]:
     """Copy arrays of a batch to the host: rows of the same width for each Doc, or one array with a row per Doc. Arrays
     on a GPU are copied together, since each copy waits for the GPU."""

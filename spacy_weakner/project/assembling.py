@@ -14,9 +14,10 @@ from ..corpus.weak import weak_group, weak_sources
 from ..files import atomic_path
 from ..gazetteer_ruler.entities import SHORTER
 from ..pipelines import WORD_TOKENIZER, add_sentences
+from .encoding import HEAD, add_encoder, encoder_of, listening
 from .lists import ABBREVIATIONS, LINKER, RULER, SHORT_FORMS
 
-HEAD, COMBINER = "crf_ner", "ent_combiner"
+COMBINER = "ent_combiner"
 PROPOSES = {"annotate_ents": False, "nested": True}
 WRITES = {"scores": True}
 # Least probability of a head's entities in projects without gold: too few of the others are right (best.md).
@@ -28,11 +29,17 @@ ON_PUBLIC_DATA = (
 
 
 def assemble(
-    lists: Mapping[str, Path], heads: Mapping[str, Path], settings: Mapping[str, Any], exclude: Sequence[str] = ()
+    lists: Mapping[str, Path],
+    heads: Mapping[str, Path],
+    settings: Mapping[str, Any],
+    exclude: Sequence[str] = (),
+    *,
+    stored: bool = False,
 ) -> Language:
     """Combine term lists (by source) and heads (by their new names) in one pipeline, which splits texts into sentences.
     Lists write the span groups `weak:<source>`; `settings` override those of the heads. The tokenizer (unless excluded)
-    and the vectors come from the part with the largest vectors."""
+    and the vectors come from the part with the largest vectors. Heads on a frozen Transformer share one; with `stored`,
+    they read its stored vectors, which exist for the sentences of the project only."""
     first = max([*heads.values(), *lists.values()], key=_vectors_size)
     config = load_config(first / "config.cfg")
     names = config["nlp"]["pipeline"]
@@ -42,7 +49,12 @@ def assemble(
     _add_lists(nlp, lists, annotate_ents=False)
     add_sentences(nlp)
     for name, path in heads.items():
-        _add_part(nlp, path, HEAD, name, settings)
+        model = load_config(path / "config.cfg", interpolate=True)["components"][HEAD]["model"]
+        encoded = None if stored else encoder_of(model)
+        if encoded is not None:
+            add_encoder(nlp, encoded)
+            model = listening(model, encoded)
+        _add_part(nlp, path, HEAD, name, {**settings, "model": model})
     return nlp
 
 

@@ -55,7 +55,7 @@ class Head(NamedTuple):
 
     def predict(self, pipeline: Path, corpus: Path, cases: Optional[CaseCopies] = None) -> Predicted:
         """Predict a corpus that contains the matches of the lists, and its copies in other case."""
-        nlp = assemble({}, {self.name: pipeline}, {**PROPOSES, **WRITES, "annotate_ents": True}, TOKENIZER)
+        nlp = assemble({}, {self.name: pipeline}, {**PROPOSES, **WRITES, "annotate_ents": True}, TOKENIZER, stored=True)
         gold = list(read_docs(corpus, nlp.vocab))
         copies = [copy for doc in gold for copy in cases.copies(doc)] if cases else []
         docs = predict_docs(nlp, [*gold, *copies])

@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..corpus.language import CorpusLanguage
 from ..errors import Errors, WeaknerError
@@ -11,8 +11,19 @@ from ..files import existing
 from ..runs.config import config_differences
 from ..runs.training import BEST, LAST, Trained, Training, train_all
 from ..training.augmenting import CaseCopies
+from .encoding import Encoded
 from .layout import Corpora
-from .rules import LINEAR, LINEAR_STATIC, LINEAR_TEXTS, LINEARS, Settings, linear_beside
+from .rules import (
+    EVALUATIONS,
+    FROZEN,
+    LINEAR,
+    LINEAR_STATIC,
+    LINEAR_TEXTS,
+    TRAINED,
+    Settings,
+    gold_sizes,
+    weak_size,
+)
 
 # Recipes: a head without features of lists, and one with the matches of the lists as features.
 ALONE, WITH_LISTS = "crf_ner", "best.gold"
@@ -41,6 +52,7 @@ class TrainingContext:
     lists: Tuple[str, ...] = ()  # sources whose matches are features of heads
     cases: CaseCopies = NO_COPIES  # makes copies of gold in other case, with the matches of the lists
     vectors: Optional[Path] = None  # vectors of the text's words, for linear heads
+    encoded: Optional[Encoded] = None  # the frozen Transformer of heads on gold, and its vectors of the gold
     say: Callable[[str], None] = lambda text: None
 
     def config(self, recipe: str, size: str) -> Path:
@@ -59,32 +71,30 @@ class TrainingContext:
     def on_gold(
         self, gold: Path, output: Path, dev: Optional[Path] = None, *, with_lists: Optional[str] = None
     ) -> Training:
-        """Plan the training of a linear CRF on gold alone or, with `with_lists`, of a head of this size with the lists'
+        """Plan the training of a head on gold alone or, with `with_lists`, of a head of this size with the lists'
         matches in both corpora as features."""
         overrides = _corpora(gold, dev)
         if with_lists is None:
-            return self._training(ALONE, linear_beside(self.size), output, {**overrides, **self._case_copies()})
+            return self._training(ALONE, gold_sizes(self.size)[-1], output, {**overrides, **self._case_copies()})
         keys = ("components.crf_ner.model.source_features.sources", "corpora.train.sources", "corpora.dev.sources")
         sources = {key: list(self.lists) for key in keys}
         overrides = {**overrides, **sources, **self._case_copies(self.cases.lists)}
-        return self._training(WITH_LISTS, with_lists, output, overrides, self.settings.gold_steps)
+        return self._training(WITH_LISTS, with_lists, output, overrides)
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
         """Plan the training of a head on the weak labels of the text alone."""
         overrides = _corpora(self.corpora.weak, dev)
         overrides.update(self._case_copies(share=TEXT_COPIES))
         overrides["components.crf_ner.loss.negative_rate"] = self.settings.negative_rate
-        if self.size in LINEARS:
+        size = weak_size(self.size)
+        if size not in TRAINED:
             overrides["corpora.train.limit"] = LINEAR_TEXTS
             overrides["initialize.after_init.max_iterations"] = TEXT_ITERATIONS
-        recipe = weak_recipe(self.size)
-        return self._training(recipe, self.size, output, overrides, self.settings.text_steps, once=dev is None)
+        return self._training(weak_recipe(self.size), size, output, overrides, once=dev is None)
 
-    def train(self, trainings: Sequence[Training]) -> List[Trained]:
+    def train(self, trainings: Sequence[Training], desc: str = "fit 2/4: train") -> List[Trained]:
         """Train several pipelines at a time, and say their warnings; finished trainings are skipped."""
-        results = train_all(
-            trainings, processes=self.processes, gpu_id=self.gpu_id, desc="fit 1/3: train", progress=self.progress
-        )
+        results = train_all(trainings, processes=self.processes, gpu_id=self.gpu_id, desc=desc, progress=self.progress)
         for text in dict.fromkeys(text for result in results for text in result.warnings):
             self.say(text)
         return results
@@ -97,17 +107,19 @@ class TrainingContext:
         return {"corpora.train.augmenter": settings}
 
     def _training(
-        self, recipe: str, size: str, output: Path, overrides: Dict[str, Any], steps: int = 0, *, once: bool = False
+        self, recipe: str, size: str, output: Path, overrides: Dict[str, Any], *, once: bool = False
     ) -> Training:
         overrides = {**overrides, "training.patience": 0, "system.seed": self.seed}
-        if size not in LINEARS:  # linear heads train until they converge
+        if size in TRAINED:  # linear heads train until they converge
+            steps = self.settings.text_steps
             overrides["training.max_steps"] = steps
-            # Evaluations also show the progress of a training.
-            overrides["training.eval_frequency"] = steps if once else max(1, steps // self.settings.evaluations)
-        if size in LINEARS and self.vectors is not None:
+            overrides["training.eval_frequency"] = steps if once else max(1, steps // EVALUATIONS)
+        elif self.vectors is not None:
             overrides["initialize.vectors"] = str(self.vectors)
         if size == LINEAR_STATIC:
             overrides["paths.pieces"] = str(self.corpora.pieces)
+        if size == FROZEN and self.encoded is not None:
+            overrides["components.crf_ner.model.tok2vec"] = self.encoded.settings
         return Training(self.config(recipe, size), output, overrides)
 
 
@@ -119,7 +131,16 @@ def _corpora(train: Path, dev: Optional[Path]) -> Dict[str, Any]:
 
 def weak_recipe(size: str) -> str:
     """Return the recipe of the head on weak labels. A Transformer uses the one of the head on gold, without lists."""
-    return ALONE if size in LINEARS else WITH_LISTS
+    return WITH_LISTS if size in TRAINED else ALONE
+
+
+def used_recipes(size: str, *, gold: bool, weak: bool) -> Set[Tuple[str, str]]:
+    """Return the recipes of the trainings of a project, each with its size, given whether there are gold and weak
+    labels."""
+    recipes = {(weak_recipe(size), weak_size(size))} if weak else set()
+    if gold:
+        recipes |= {(ALONE, gold_sizes(size)[-1]), *((WITH_LISTS, each) for each in gold_sizes(size))}
+    return recipes
 
 
 def config_name(recipe: str, size: str) -> str:

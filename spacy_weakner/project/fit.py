@@ -1,8 +1,9 @@
 """Trains candidates, compares them on one corpus, and selects the best."""
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
+from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -16,7 +17,6 @@ from ..evaluation.compare import SAMPLES, CandidateScores, compare
 from ..evaluation.terms.collected import Collected, Key, find_collected
 from ..files import existing, parse_json, reading_made
 from ..progress import Progress
-from ..runs.config import words_per_update
 from ..runs.groups import FoldFiles
 from ..runtime.devices import on_device
 from ..runtime.hashes import hash_path, hash_settings
@@ -25,7 +25,8 @@ from ..scores import Strict
 from ..training.augmenting import CaseCopies
 from .assembling import ON_PUBLIC_DATA, list_and_head, short_forms
 from .combine import Combination, Head, Predicted, plan_head, save_alone, with_candidates
-from .context import WITH_LISTS, TrainingContext, config_name, pipeline_of, weak_recipe
+from .context import ALONE, TrainingContext, pipeline_of, used_recipes
+from .encoding import Encoded, encode, read_stored
 from .folds import all_folds, make_folds
 from .layout import Corpora, has_docs, has_vectors
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
@@ -34,25 +35,28 @@ from .recommendations import DRAWS, Curve, measure_curve, plan_curve, recommend
 from .rules import (
     COMBINED,
     F1,
+    FOLDS,
+    FROZEN,
     GOLD_ALONE,
     LINEAR,
     LINEAR_STATIC,
     LIST_AND_HEAD,
-    PACES,
+    SIZES,
     SPEED,
     TERM_LIST,
+    TRAINED,
     WEAK_ALONE,
     Facts,
     Rule,
     choose_candidates,
     choose_settings,
+    gold_sizes,
     heads_on_gold,
 )
 from .selection import Selection, TrainedCandidate, choose, cost_of_speed
 
 SELECTION = "selection.json"
 WEAK = "weak"
-_MOST_MINUTES = 1e6
 
 
 class LabelAnalysis(Strict):
@@ -83,7 +87,6 @@ def fit(
     terms: Optional[Path] = None,
     sources: Optional[Union[Path, str]] = None,
     size: str = LINEAR,
-    minutes: float = 10.0,
     prefer: str = F1,
     lower_case: float = 0.5,
     upper_case: float = 0.25,
@@ -100,8 +103,7 @@ def fit(
     configs (Path): Folder of the configs, as `<size>/<recipe>.cfg`.
     terms (Optional[Path]): The term list that labeled the corpora.
     sources (Optional[Union[Path, str]]): File that declares the sources, instead of a term list.
-    size (str): Encoder: "linear", "linear-static", "transformer" or "gpu".
-    minutes (float): Approximate limit for each training of a Transformer, in minutes.
+    size (str): Encoder: "linear", "linear-static", "frozen", "transformer" or "gpu".
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads.
     lower_case (float): Share of gold sentences that trainings also read in lower case; for the text, half this share.
@@ -114,8 +116,7 @@ def fit(
     RETURNS (Selection): The selection.
     RAISES (WeaknerError): If a file is missing, there is nothing to train or compare, or a training fails.
     """
-    check_range("minutes", minutes, 0, _MOST_MINUTES)
-    check_choice("size", size, tuple(PACES))
+    check_choice("size", size, SIZES)
     check_choice("prefer", prefer, (F1, SPEED))
     check_range("lower_case", lower_case, 0.0, 1.0)
     check_range("upper_case", upper_case, 0.0, 1.0)
@@ -139,37 +140,39 @@ def fit(
 
     # Decide what is trained, and how.
     rules = choose_candidates(facts)
-    config = Path(configs) / config_name(WITH_LISTS if facts.gold else weak_recipe(size), size)
-    settings, notes = choose_settings(facts, words_per_update(config, {}), minutes)
+    settings, notes = choose_settings(facts)
     notes = [*prepared.notes, *notes, *(hidden_note(key, found) for key, found in collected.items())]
     for note in (*notes, *(f"{rule.name}: {rule.why}" for rule in rules if rule.trained)):
         say(note)
     if not any(rule.trained for rule in rules):
         raise WeaknerError(Errors.WK680.format(where=f" in {folders.folder}"))
 
-    # Train, compare, select. This replaces pipelines of an earlier selection.
-    (output / SELECTION).unlink(missing_ok=True)
-    lists = make_lists(declared, output / "lists", language)
-    if collected:
-        gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
+    learns_weak = any(rule.name == WEAK_ALONE and rule.trained for rule in rules)
     context = TrainingContext(
         folders,
         output,
         Path(configs),
         settings,
         language,
-        size,
-        seed,
-        processes,
-        gpu_id,
-        progress,
-        tuple(term_list.source for term_list in lists),
-        # If matches of the gold are hidden, its copies keep the same matches instead of being matched again.
-        CaseCopies(lower_case, upper_case, [] if collected else [term_list.pipeline for term_list in lists]),
+        size=size,
+        seed=seed,
+        processes=processes,
+        gpu_id=gpu_id,
+        progress=progress,
         vectors=folders.vectors if facts.text and has_vectors(folders.vectors) else None,
         say=say,
     )
-    learns_weak = any(rule.name == WEAK_ALONE and rule.trained for rule in rules)
+    for recipe, its_size in sorted(used_recipes(size, gold=bool(facts.gold), weak=learns_weak)):
+        context.config(recipe, its_size)
+
+    # Train, compare, select. This replaces pipelines of an earlier selection.
+    (output / SELECTION).unlink(missing_ok=True)
+    lists = make_lists(declared, output / "lists", language)
+    if collected:
+        gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
+    # If matches of the gold are hidden, its copies keep the same matches instead of being matched again.
+    copies = CaseCopies(lower_case, upper_case, [] if collected else [term_list.pipeline for term_list in lists])
+    context = replace(context, lists=tuple(term_list.source for term_list in lists), cases=copies)
     if facts.gold:
         result = _with_gold(context, gold, facts, lists, learns_weak, prefer)
     else:
@@ -218,9 +221,18 @@ def _with_gold(
     prefer: str,
 ) -> _Result:
     models, by_dev = context.models, facts.chosen_by == DEV
-    folds = make_folds(gold, models / "folds", PACES[context.size].folds, seed=context.seed, needed=not by_dev)
+    folds = make_folds(gold, models / "folds", FOLDS, seed=context.seed, needed=not by_dev)
     dev = label_with(lists, context.corpora.dev, models / "dev.spacy") if by_dev else None
     sources = {term_list.source: term_list.pipeline for term_list in lists}
+
+    # Train the head on weak labels first: its Transformer, frozen, is part of the encoder of the heads on gold.
+    weak = None
+    if learns_weak:
+        on_weak = context.on_weak(models / WEAK, dev)
+        context.train([on_weak], desc="fit 1/4: train on text")
+        weak = pipeline_of(on_weak)
+    if FROZEN in gold_sizes(context.size):
+        context, weak = _encode(context, gold, dev, weak)
 
     # Train all heads, without each fold and on all gold, and on parts of the gold for the learning curve. If a list was
     # collected from the gold, or there is no list, the combination includes the head without features of lists.
@@ -232,11 +244,8 @@ def _with_gold(
         planned, more = plan_head(context, head, gold, dev, folds if head.is_combined or dev is None else [])
         heads.append(planned)
         trainings += more
-    if learns_weak:
-        on_weak = context.on_weak(models / WEAK, dev)
-        path = pipeline_of(on_weak)
-        heads.append(Head(WEAK, WEAK_ALONE, path, [path] * len(folds), reads_lists=False))
-        trainings.insert(0, on_weak)
+    if weak is not None:
+        heads.append(Head(WEAK, WEAK_ALONE, weak, [weak] * len(folds), reads_lists=False))
     draws = folds[:DRAWS] if dev is None else [FoldFiles(dev, context.corpora.gold)] * DRAWS
     parts = plan_curve(context, draws, dev)
     context.train([*trainings, *(training for part in parts for training in part.trainings)])
@@ -262,7 +271,7 @@ def _with_gold(
         for term_list in lists:
             matched = matched_docs(term_list, read_docs(corpus, Vocab())) if facts.collected else None
             add(term_list.title, term_list.pipeline, matched)
-        for head in Progress(heads, desc="fit 2/3: predict gold", unit="head", enabled=context.progress):
+        for head in Progress(heads, desc="fit 3/4: predict gold", unit="head", enabled=context.progress):
             paths = zip(head.folds, folds, strict=False)
             held_out = [head.predict(path, fold.held_out, context.cases) for path, fold in paths]
             scored = held_out if dev is None else [head.predict(head.whole, dev)]
@@ -285,7 +294,7 @@ def _with_gold(
             ]
             combination = Combination(sources, combined, with_groups)
             if dev is None:
-                steps = Progress(range(len(folds)), desc="fit 3/3: combine", unit="fold", enabled=context.progress)
+                steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=context.progress)
                 decided = [doc for n in steps for doc in combination.decide_fold(n)]
             else:
                 on_dev = with_candidates(combined, [evaluated[head.name][0] for head in combined])
@@ -306,6 +315,23 @@ def _with_gold(
     reason = cost_of_speed(rows, best) if prefer == SPEED else ""
     rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
     return _Result(pipelines, best, rows, reason, rules, curve)
+
+
+def _encode(
+    context: TrainingContext, gold: Path, dev: Optional[Path], weak: Optional[Path]
+) -> Tuple[TrainingContext, Optional[Path]]:
+    """Encode the gold and dev. If the head on weak labels has trained the Transformer, return a copy of it that reads
+    the result as well."""
+    encoded, trained = Encoded(context.models / "encoder"), weak if context.size in TRAINED else None
+    corpora = [gold] if dev is None else [gold, dev]
+    sample = [gold, *([context.corpora.text] if has_docs(context.corpora.text) else [])]
+    with on_device(context.gpu_id):
+        config = context.config(ALONE, FROZEN)
+        encode(encoded, config, corpora, sample, context.cases, trained=trained, progress=context.progress)
+        if trained is not None:
+            weak = context.models / f"{WEAK}-frozen"
+            read_stored(trained, encoded, weak)
+    return replace(context, encoded=encoded), weak
 
 
 def _without_gold(

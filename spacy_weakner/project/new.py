@@ -17,10 +17,10 @@ from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing, write_text
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import CorpusSource, Source, read_sources
-from ..pipelines import blank_pipeline, tokenizer_name
-from .context import ALONE, WITH_LISTS, config_name, weak_recipe
+from ..pipelines import blank_pipeline, is_pipeline, tokenizer_name
+from .context import ALONE, config_name, used_recipes
 from .layout import IMPORTABLE, render
-from .rules import LINEAR, LINEAR_STATIC, LINEARS, PACES, linear_beside
+from .rules import FROZEN, FROZEN_TOK2VEC, LINEAR, LINEAR_STATIC, LINEARS, SIZES, TRAINED
 
 ANSWERS_SOURCE = "answers"
 # Precision of a Transformer's matrix products in training: a quarter less time on CPUs with bfloat16 units, equal F1.
@@ -90,16 +90,18 @@ def init_project(
     spans_key (Optional[str]): See `prepare`.
     name (Optional[str]): Name of the package; None: that of the folder.
     lang, tokenizer: See `convert`.
-    size (Optional[str]): Size of the encoder: linear, linear-static, transformer or gpu; None: linear, or
-        linear-static if a Transformer is given.
-    transformer (Optional[str]): Name or folder of a Transformer; linear-static uses its subword vectors.
+    size (Optional[str]): Size of the encoder: linear, linear-static, frozen, transformer or gpu; None: linear, or
+        frozen if a Transformer is given.
+    transformer (Optional[str]): Name or folder of a Transformer: frozen uses a layer of it, linear-static its subword
+        vectors; transformer and gpu train it on the labels of the text. For frozen also a spaCy pipeline, whose
+        component tok2vec is used.
     columns (Tuple[int, int]): Columns of tokens and tags in CoNLL files, counted from 1; -1 is the last.
     RETURNS (Project): The project.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder is not empty, or there is
-        no such language, tokenizer or size.
+        no such language, tokenizer or size, or the size cannot use the Transformer.
     """
     size = usual_size(transformer) if size is None else size
-    check_choice("size", size, tuple(PACES))
+    check_choice("size", size, SIZES)
     folder = Path(folder)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise WeaknerError(Errors.WK300.format(path=folder))
@@ -118,13 +120,16 @@ def init_project(
     # Sources in the rows of the text can be scored only if the rows of the gold have them as well.
     scored = _first_rows(gold, lang, tokenizer, columns).sources
     is_scored = any(source.kind != CorpusSource.kind or source.name in scored for source in found)
+    uses_pipeline = transformer is not None and is_pipeline(transformer)
+    if uses_pipeline and size != FROZEN:
+        reason = f"it is a spaCy pipeline, whose encoder the size '{size}' cannot use. Give --size {FROZEN}"
+        raise WeaknerError(Errors.WK353.format(name=transformer, reason=reason))
     if transformer is not None and Path(transformer).is_dir():
         transformer = _path_in(folder, Path(transformer))  # the project's commands run in its folder
-    if transformer is None and size == LINEAR_STATIC:
-        transformer = make_config(ALONE, "transformer")["paths"]["transformer"]
-    recipes = {(weak_recipe(size), size)} if found and "text" in files else set()
-    if "gold" in files:
-        recipes |= {(ALONE, linear_beside(size)), (WITH_LISTS, linear_beside(size)), (WITH_LISTS, size)}
+    if transformer is None and size != LINEAR:
+        default = size if size in TRAINED else "transformer"
+        transformer = make_config(ALONE, default)["paths"]["transformer"]
+    recipes = used_recipes(size, gold="gold" in files, weak=bool(found) and "text" in files)
     declared = [_declaration(folder, source) for source in found]
     source_paths = [path for source in declared for path in source["paths"]]
     values: Dict[str, Any] = {
@@ -141,18 +146,18 @@ def init_project(
         "tokenizer": tokenizer_name(lang, tokenizer),
         "size": size,
         "transformer": transformer,
-        "linear": size in LINEARS,
         "pieces": size == LINEAR_STATIC,
         # Word vectors are made from text, for linear heads.
-        "vectors": "text" in files and any(recipe_size in LINEARS for _, recipe_size in recipes),
+        "vectors": "text" in files and any(recipe_size not in TRAINED for _, recipe_size in recipes),
         "processes": 1 if size == "gpu" else max(1, min(2, os.cpu_count() or 1)),
     }
     texts = {}
     for recipe, recipe_size in sorted(recipes):
         encoder = None if recipe_size in LINEARS else transformer
         precision = CPU_PRECISION if recipe_size == "transformer" else None
+        encoder_size = FROZEN_TOK2VEC if uses_pipeline and recipe_size == FROZEN else recipe_size
         texts[f"configs/{config_name(recipe, recipe_size)}"] = render_config(
-            recipe, recipe_size, lang=lang, tokenizer=tokenizer, transformer=encoder, precision=precision
+            recipe, encoder_size, lang=lang, tokenizer=tokenizer, transformer=encoder, precision=precision
         )
     for path in (*files.values(), *source_paths):
         if _QUOTES & set(path):
@@ -169,8 +174,8 @@ def init_project(
 
 
 def usual_size(transformer: Optional[str]) -> str:
-    """Return the default size of a project: with a Transformer its subword vectors, which cost little."""
-    return LINEAR if transformer is None else LINEAR_STATIC
+    """Return the default size of a project: with a Transformer, a frozen layer of it."""
+    return LINEAR if transformer is None else FROZEN
 
 
 def _path_in(folder: Path, path: Path) -> str:

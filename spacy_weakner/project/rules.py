@@ -1,7 +1,7 @@
 """The rules that decide which candidates are trained, for how long and with which settings. The figures behind them are
 in docs/evidence."""
 
-from typing import Dict, List, Literal, NamedTuple, Optional, Tuple
+from typing import Dict, List, Literal, Optional, Tuple
 
 from ..evaluation.terms.label_warnings import HARMFUL_PRECISION
 from ..scores import Strict
@@ -9,9 +9,15 @@ from ..scores import Strict
 TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "weak alone", "list and head"
 COMBINED = "combined"
 F1, SPEED = "f1", "speed"
-# A linear CRF, and one with subword vectors as additional features.
-LINEAR, LINEAR_STATIC = "linear", "linear-static"
+# A linear CRF; one with subword vectors as additional features; and one on a frozen Transformer.
+LINEAR, LINEAR_STATIC, FROZEN = "linear", "linear-static", "frozen"
 LINEARS = (LINEAR, LINEAR_STATIC)
+# The size of configs whose frozen encoder is that of a spaCy pipeline.
+FROZEN_TOK2VEC = "frozen-tok2vec"
+# Sizes whose Transformer is trained on the weak labels of the text before it is frozen, and the number of updates. More
+# text does not need more: it is sampled.
+TRAINED = {"transformer": 200, "gpu": 1000}
+SIZES = (*LINEARS, FROZEN, *TRAINED)
 # Maximum number of sentences of text for a linear CRF: they stay in memory, and more improve it little.
 LINEAR_TEXTS = 5000
 # Share of the unmatched tokens taken as "O", by the recall of the list: 0.2 at a recall of 50 %, 0.6 at 80 %
@@ -19,27 +25,10 @@ LINEAR_TEXTS = 5000
 _RATES = ((50.0, 0.2), (80.0, 0.6))
 # The share without gold, when the recall is unknown (best.md).
 _RATE_WITHOUT_GOLD = 0.5
-# Passes over gold and text: heads with features of the list soon stop improving (best.md).
-GOLD_PASSES, TEXT_PASSES = 20.0, 2.0
-
-
-class Pace(NamedTuple):
-    """The pace at which an encoder trains. Its speed was measured on two cores; that of "gpu" on a GPU."""
-
-    words_per_second: int
-    gold_steps: int  # minimum number of updates on gold
-    text_steps: int  # minimum number of updates on text
-    evaluations: int  # per training
-    folds: int  # of the gold
-
-
-PACES = {
-    LINEAR: Pace(20000, 1, 1, 1, 5),
-    LINEAR_STATIC: Pace(15000, 1, 1, 1, 5),
-    "transformer": Pace(1000, 150, 200, 5, 3),
-    "gpu": Pace(8000, 500, 1000, 10, 4),
-}
-
+# Evaluations of a Transformer in its training, which also show its progress.
+EVALUATIONS = 5
+# Number of folds of the gold.
+FOLDS = 5
 
 # How candidates are compared; cross-validation uses the gold.
 ChosenBy = Literal["dev", "cross-validation", "nothing"]
@@ -68,10 +57,8 @@ class Facts(Strict):
 class Settings(Strict):
     """Settings of all trainings of a project."""
 
-    gold_steps: int  # updates on gold
-    text_steps: int
+    text_steps: int  # updates of a Transformer on the weak labels of the text; 0: it is not trained
     negative_rate: float  # share of the missing tokens that an update takes as "O"
-    evaluations: int  # per training
 
 
 class Rule(Strict):
@@ -86,7 +73,8 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     """Decide which candidates are trained, and why. Whether they can be combined is decided later."""
     why = {TERM_LIST: "the baseline for all other candidates"} if facts.lists else {}
     if facts.gold:
-        why[GOLD_ALONE] = f"a linear CRF, trained on {facts.gold} gold sentences"
+        on = "" if facts.size in LINEARS else " on a frozen Transformer"
+        why[GOLD_ALONE] = f"a linear CRF{on}, trained on {facts.gold} gold sentences"
         features = "the words and the matches of the list" if facts.lists else "the words"
         why.update(dict.fromkeys(heads_on_gold(facts).values(), f"a CRF with {features} as features"))
     rules = [Rule(name=name, trained=True, why=text) for name, text in why.items()]
@@ -99,17 +87,24 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     return rules
 
 
-def linear_beside(size: str) -> str:
-    """Return the size of the linear CRF that is trained besides an encoder."""
-    return size if size in LINEARS else LINEAR
+def gold_sizes(size: str) -> List[str]:
+    """Return the sizes of the heads on gold: a linear CRF and, with a Transformer, another one on the frozen
+    Transformer. The last one is also that of the head without features of lists."""
+    return [size] if size in LINEARS else [LINEAR, FROZEN]
+
+
+def weak_size(size: str) -> str:
+    """Return the size of the head on weak labels: a linear CRF learns from thousands of sentences what a frozen
+    Transformer would add."""
+    return LINEAR if size == FROZEN else size
 
 
 def heads_on_gold(facts: Facts) -> Dict[str, str]:
-    """Return the heads on gold, which have the matches of any lists as features: names of the candidates by size."""
-    sizes = [linear_beside(facts.size)] if facts.lists else []
-    sizes += [] if facts.size in LINEARS else [facts.size]
-    names = {size: LINEAR if size in LINEARS else size for size in sizes}
-    return {size: f"{name} with list" if facts.lists else name for size, name in names.items()}
+    """Return the heads on gold besides "gold alone": names of the candidates by size. They have the matches of lists as
+    features; without lists, there is only a linear CRF, if gold alone has a Transformer."""
+    if not facts.lists:
+        return {size: size for size in gold_sizes(facts.size)[:-1]}
+    return {size: f"{LINEAR if size in LINEARS else size} with list" for size in gold_sizes(facts.size)}
 
 
 def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:
@@ -131,34 +126,13 @@ def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:
     return True, f"{facts.text} weakly labeled sentences; on gold, {facts.precision:.1f} % of the weak labels are right"
 
 
-def choose_settings(facts: Facts, words_per_update: float, minutes: float) -> Tuple[Settings, List[str]]:
-    """Decide for how long and with which settings candidates are trained, with notes. `words_per_update` is the number
-    of tokens in a batch."""
-    pace = PACES[facts.size]
-    ceiling = max(1, int(minutes * 60 * pace.words_per_second / words_per_update))
-
-    def steps(words: int, passes: float, floor: int) -> int:
-        return min(max(floor, round(passes * words / words_per_update)), ceiling)
-
-    settings = Settings(
-        gold_steps=steps(facts.gold_words, GOLD_PASSES, pace.gold_steps),
-        text_steps=steps(facts.text_words, TEXT_PASSES, pace.text_steps),
-        negative_rate=round(_rate(facts), 3),
-        evaluations=pace.evaluations,
-    )
+def choose_settings(facts: Facts) -> Tuple[Settings, List[str]]:
+    """Decide with which settings candidates are trained, with notes."""
+    steps = TRAINED.get(facts.size, 0) if facts.weak else 0
+    settings = Settings(text_steps=steps, negative_rate=round(_rate(facts), 3))
     notes = []
-    if facts.size not in LINEARS:  # linear heads train until they converge
-        if facts.gold:
-            passes = settings.gold_steps * words_per_update / max(1, facts.gold_words)
-            notes.append(f"gold: {settings.gold_steps} updates, {passes:.0f} passes over {facts.gold_words:,} words")
-        if facts.text:
-            passes = settings.text_steps * words_per_update / max(1, facts.text_words)
-            limited = settings.text_steps == ceiling
-            notes.append(
-                f"text: {settings.text_steps} updates, {passes:.1f} passes over {facts.text_words:,} words"
-                + (f" (limited to about {minutes:g} minutes)" if limited else "")
-                + (": less than one pass, so part of the text is never used" if passes < 1 else "")
-            )
+    if steps:
+        notes.append(f"text: the Transformer is trained on the weak labels in {steps} updates, and then frozen")
     elif facts.weak and facts.text > LINEAR_TEXTS:
         notes.append(f"text: the linear CRF learns from the first {LINEAR_TEXTS:,} of {facts.text:,} sentences")
     if facts.weak:

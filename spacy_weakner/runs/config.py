@@ -103,9 +103,9 @@ def config_differences(
     if tokenizer is not None and configured != tokenizer:
         found.append(f"its tokenizer is '{configured}', not '{tokenizer}'")
     names = [str(value) for key, value in values.items() if key.endswith("@architectures")]
-    transformer = any("Transformer" in name or "QueryContext" in name for name in names)
+    transformer = any(kind in name for name in names for kind in ("Transformer", "QueryContext", "Frozen"))
     pieces = any("Pieces" in name or "PieceVectors" in name for name in names)
-    if size is not None and transformer != ("transformer" in sizes_of(size)):
+    if size is not None and transformer != bool({"transformer", "frozen"} & {*sizes_of(size)}):
         found.append(f"its encoder is {'a' if transformer else 'not a'} Transformer, but the size is '{size}'")
     elif size is not None and pieces != size.endswith("static"):
         found.append(f"it has {'' if pieces else 'no '}vectors of word pieces, but the size is '{size}'")

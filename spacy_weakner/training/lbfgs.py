@@ -213,9 +213,13 @@ def _find_head(nlp: Language, name: Optional[str]) -> Tuple[str, TrainableHead]:
             f"{', '.join(nlp.pipe_names) or 'none'}. Name one as 'component' in [initialize.after_init]."
         )
     ((found, pipe),) = heads.items()
-    if is_listener(pipe.model):
+    settings = nlp.config["training"]
+    fixed = {*settings["frozen_components"]} & {*settings["annotating_components"]}
+    encoders = {name for name, other in nlp.components if found in getattr(other, "listening_components", ())}
+    if is_listener(pipe.model) and not (encoders and encoders <= fixed):
         raise WeaknerError(
-            f"spacy_weakner.LBFGS.v1 cannot train '{found}': its encoder belongs to another component. Give it an "
+            f"spacy_weakner.LBFGS.v1 cannot train '{found}' together with the encoder that it listens to. Freeze the "
+            "encoder (add it to frozen_components and annotating_components in [training]), or give the component an "
             "encoder of its own."
         )
     return found, pipe

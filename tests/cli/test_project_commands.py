@@ -13,6 +13,7 @@ from spacy_weakner.code_version import code_version, stamp
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.project.packaging import Package
+from spacy_weakner.project.rules import SIZES
 from spacy_weakner.project.selection import read_scores
 
 from ..project.util import PEOPLE, gold_rows, make_selection, write_gold, write_rows, write_ruler
@@ -137,7 +138,7 @@ def test_encoders_that_projects_do_not_have(tmp_path, monkeypatch, command):
     write_rows(tmp_path / "gold.jsonl", gold_rows(3))
     result = invoke(*command.split(), "--size", "cnn")
     assert result.exit_code == 1 and len(result.stderr.splitlines()) == 1 and not (tmp_path / "new").exists()
-    assert "[WK005]" in result.stderr and "linear, linear-static, transformer, gpu" in result.stderr
+    assert "[WK005]" in result.stderr and ", ".join(SIZES) in result.stderr
 
 
 def test_scores_on_test_of_the_candidates_of_a_selection(tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from spacy.util import load_config
 
 from spacy_weakner.encoder_tools import quantize as module
 from spacy_weakner.encoder_tools.quantize import export, quantize
+from spacy_weakner.encoders.frozen import statistics_of
 from spacy_weakner.encoders.onnx_encoder import OnnxTransformer, build_onnx_encoder
 from spacy_weakner.encoders.transformer_encoder import build_transformer_encoder
 from spacy_weakner.errors import WeaknerError
@@ -155,3 +156,18 @@ def test_errors(folders, tmp_path, monkeypatch):
     with pytest.raises(WeaknerError, match=r"WK350.*\[onnx\]"):
         spacy.load(rounded)
     assert not (tmp_path / "out").exists()
+
+
+def test_a_frozen_transformer_keeps_its_statistics(tiny_bert, tmp_path):
+    nlp = spacy.blank("xx")
+    settings = {"@architectures": "spacy_weakner.FrozenTransformer.v1", "name": str(tiny_bert), "length": 2.0}
+    model = nlp.add_pipe("tok2vec", config={"model": {**settings, "max_length": 32, "stride": 8}}).model
+    model.initialize(X=DOCS)
+    nlp.to_disk(tmp_path / "float32")
+    assert quantize(tmp_path / "float32", tmp_path / "int8").encoders == 1
+    config = load_config(tmp_path / "int8" / "config.cfg")["components"]["tok2vec"]["model"]
+    assert config["@architectures"] == "spacy_weakner.FrozenOnnx.v1" and config["length"] == 2.0
+    found = spacy.load(tmp_path / "int8").get_pipe("tok2vec").model
+    assert same(statistics_of(found, 2.0), statistics_of(model, 2.0))
+    assert [rows.shape for rows in found.predict(DOCS)] == [rows.shape for rows in model.predict(DOCS)]
+    assert [bool(row.any()) for row in found.predict(DOCS)[2]] == [False, True, False]

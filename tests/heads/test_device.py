@@ -11,6 +11,7 @@ from thinc.api import Adam
 from spacy_weakner.corpus.tags import make_scheme
 from spacy_weakner.corpus.weak import SoftLabels, set_augmented, set_confidence, set_soft_labels, set_source, set_weak
 from spacy_weakner.heads.head import PADDED_GPU
+from spacy_weakner.pipelines import run_before
 from spacy_weakner.training.clock import TrainingClock
 from spacy_weakner.training.lbfgs import LBFGS
 from spacy_weakner.training.weights import LoadWeights
@@ -140,11 +141,12 @@ def losses(nlp, batch, steps=6, drop=0.0):
 
 def run(nlp, batch, folder):
     """Train, predict, store and load; gives what can be compared."""
-    history, pipe = losses(nlp, batch), find_head(nlp)[1]
+    history, (name, pipe) = losses(nlp, batch), find_head(nlp)
     found = predictions(nlp, batch)
     assert same_predictions(predictions(load_model_from_config(nlp.config).from_bytes(nlp.to_bytes()), batch), found)
     nlp.to_disk(folder)
     assert same_predictions(predictions(spacy.load(folder), batch), found)
+    run_before(nlp, name, [eg.predicted for eg in batch])
     if hasattr(pipe, "held_out_loss"):
         history.append(pipe.held_out_loss(batch)(1.5))
     for method in ("score_tags", "score_candidates"):

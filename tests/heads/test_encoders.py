@@ -6,6 +6,7 @@ import numpy
 import pytest
 import spacy
 
+from spacy_weakner.errors import WeaknerError
 from spacy_weakner.heads import head as base
 
 from ..util import (
@@ -152,3 +153,16 @@ def test_another_model_is_run(nlp, ner):
                 node.set_param(name, node.get_param(name) + 1.0)
     own, other = (ner.map_outputs(docs, lambda _, outputs: list(outputs), None, model=m)[0] for m in (None, teacher))
     assert own.shape == other.shape and (own != other).any()
+
+
+@pytest.mark.parametrize("head", LISTENING_HEADS)
+def test_a_shared_encoder_that_has_not_run(head):
+    """Without the encoder, spaCy's listener gives zeros; a head says so."""
+    nlp = shared_pipeline([head])
+    docs = [nlp.make_doc("Anna went to Paris"), nlp.make_doc("")]
+    for run in (nlp.get_pipe(head).predict, lambda docs: [nlp.get_pipe(head)(doc) for doc in docs]):
+        with pytest.raises(WeaknerError, match=rf"WK009.*'{head}'"):
+            run(docs)
+    with nlp.select_pipes(disable="tok2vec"), pytest.raises(WeaknerError, match="WK009"):
+        nlp("Anna went to Paris")
+    assert nlp.get_pipe(head).predict(docs[1:])

@@ -15,7 +15,7 @@ def configs(tmp_path_factory):
     """A folder of all configs that a project may have. Never write there."""
     folder = tmp_path_factory.mktemp("configs")
     for recipe in (ALONE, WITH_LISTS):
-        for size in ("transformer", "linear"):
+        for size in ("transformer", "linear", "frozen"):
             path = folder / config_name(recipe, size)
             path.parent.mkdir(exist_ok=True)
             path.write_text(render_config(recipe, size, lang="xx"))
@@ -36,7 +36,7 @@ def trainings(monkeypatch):
     calls = Calls()
 
     def fake(config, output, overrides, gpu_id):
-        calls.append({"config": Path(config).stem, "output": output, **overrides})
+        calls.append({"config": Path(config), "output": output, **overrides})
         (output / "train.log").write_text("log")
         made = write_ruler(output / "model-best", calls.finds.get(output.name, {}))
         shutil.copytree(made, output / "model-last")

@@ -1,6 +1,7 @@
 """What is trained, compared and selected."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy
@@ -17,7 +18,16 @@ from spacy_weakner.project.assembling import ON_PUBLIC_DATA
 from spacy_weakner.project.combine import Predicted
 from spacy_weakner.project.fit import SELECTION, fit
 from spacy_weakner.project.layout import Corpora
-from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, LIST_AND_HEAD, PACES, TERM_LIST, WEAK_ALONE
+from spacy_weakner.project.rules import (
+    COMBINED,
+    FOLDS,
+    GOLD_ALONE,
+    LIST_AND_HEAD,
+    SIZES,
+    TERM_LIST,
+    TRAINED,
+    WEAK_ALONE,
+)
 from spacy_weakner.project.selection import Selection
 
 from ..util import make_doc
@@ -26,13 +36,14 @@ from .util import ALL_TERMS, NLP, PEOPLE, PLACES, make_corpora, write_gold, writ
 pytestmark = pytest.mark.slow
 
 GOOD = {"p": 90.0, "r": 60.0, "f1": 72.0}
-WITH_LIST = "transformer with list"
+WITH_LIST = "frozen with list"
+ENCODER = "components.crf_ner.model.tok2vec"
 
 
 @pytest.fixture
 def project(tmp_path, configs, trainings, monkeypatch):
     """`fit` in a folder, where heads and the combination find what stands in `finds`, by their titles. `heads` are
-    those that were planned, `predicted` what was predicted."""
+    those that were planned, `predicted` what was predicted, `encoded` what was encoded by which trained pipeline."""
 
     class Project:
         corpora = Corpora(tmp_path / "corpus")
@@ -40,11 +51,12 @@ def project(tmp_path, configs, trainings, monkeypatch):
         finds = {}
         heads = {}
         predicted = []
+        encoded = []
         said = []
 
         def fit(self, **settings):
             given = {"configs": configs, "terms": tmp_path / "terms.jsonl", "size": "transformer"}
-            self.heads, self.predicted = {}, []
+            self.heads, self.predicted, self.encoded = {}, [], []
             selection = fit(self.corpora.folder, self.output, say=self.said.append, **{**given, **settings})
             assert Selection.load(self.output / SELECTION) == selection
             assert len({*self.predicted}) == len(self.predicted)
@@ -65,6 +77,12 @@ def project(tmp_path, configs, trainings, monkeypatch):
     def plan(context, head, gold, dev, folds):
         made.heads[head.title] = head, gold, dev
         return plan_head(context, head, gold, dev, folds)
+
+    def encode(encoded, config, corpora, sample, cases, *, trained=None, progress=False):
+        made.encoded.append((config.parent.name, corpora, sample, trained))
+
+    def read_stored(trained, encoded, output):
+        shutil.copytree(trained, output, dirs_exist_ok=True)
 
     def predict(head, pipeline, corpus, cases=None):
         made.predicted.append((head.title, pipeline, corpus))
@@ -92,6 +110,8 @@ def project(tmp_path, configs, trainings, monkeypatch):
 
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
     monkeypatch.setattr(module, "plan_head", plan)
+    monkeypatch.setattr(module, "encode", encode)
+    monkeypatch.setattr(module, "read_stored", read_stored)
     monkeypatch.setattr(combine.Head, "predict", predict)
     monkeypatch.setattr(module, "save_alone", lambda head, lists, held_out, output: made.pipeline(head.title))
     monkeypatch.setattr(module, "Combination", Combination)
@@ -148,28 +168,51 @@ def test_speed_prefers_a_single_head(project, trainings, prefer, best):
 
 def test_what_is_trained(project, trainings):
     make_corpora(project.corpora.folder, scores=GOOD)
-    project.fit(minutes=1, seed=7)
+    project.fit(seed=7)
     heads = [head for head, *_ in project.heads.values()]
     assert [head.title for head in heads] == HEADS and [head.is_combined for head in heads] == [False, True, True]
     assert {(gold, dev.name) for _, gold, dev in project.heads.values()} == {
         (project.corpora.gold_labeled, "dev.spacy")
     }
     calls = {call["output"].name: call for call in trainings}
-    folds = [f"{name}-{n + 1}" for name in ("linear", "transformer") for n in range(PACES["transformer"].folds)]
+    folds = [f"{name}-{n + 1}" for name in ("linear", "frozen") for n in range(FOLDS)]
     # What is only compared is not needed without each fold, where there is dev.
-    assert {name for name in calls if not name.startswith("50-")} == {"gold", "linear", "transformer", "weak", *folds}
+    assert {name for name in calls if not name.startswith("50-")} == {"gold", "linear", "frozen", "weak", *folds}
     # The points of the learning curve.
     assert {name for name in calls if name.startswith("50-")} == {"50-1", "50-2", "50-3"}
-    gold, linear, large, weak = (calls[name] for name in ("gold", "linear", "transformer", "weak"))
+    gold, linear, frozen, weak = (calls[name] for name in ("gold", "linear", "frozen", "weak"))
     sources = "components.crf_ner.model.source_features.sources"
-    assert [each["config"] for each in (gold, linear, large)] == ["crf_ner", "best.gold", "best.gold"]
-    assert sources not in gold and linear[sources] == large[sources] == ["gazetteer"]
-    assert "training.max_steps" not in linear
-    assert (large["training.max_steps"], large["training.eval_frequency"]) == (60, 12)
+    assert [each["config"].stem for each in (gold, linear, frozen)] == ["crf_ner", "best.gold", "best.gold"]
+    assert [each["config"].parent.name for each in (gold, linear, frozen)] == ["frozen", "linear", "frozen"]
+    assert sources not in gold and linear[sources] == frozen[sources] == ["gazetteer"]
+    # The Transformer is trained once, and first; all others read what it has computed.
+    assert (weak["training.max_steps"], weak["training.eval_frequency"]) == (TRAINED["transformer"], 40)
+    assert trainings[0] == weak and [name for name in calls if "training.max_steps" in calls[name]] == ["weak"]
+    reading = {name for name in calls if ENCODER in calls[name]}
+    assert reading == {"gold", "50-1", "50-2", "50-3", *(name for name in calls if name.startswith("frozen"))}
+    assert gold[ENCODER]["path"] == frozen[ENCODER]["path"] == str(project.output / "encoder" / "vectors")
     assert {call["system.seed"] for call in trainings} == {7}
     assert weak["components.crf_ner.loss.negative_rate"] == pytest.approx(0.333)  # of a recall of 60 %
     assert weak["paths.dev"] == calls["50-1"]["paths.dev"] == str(project.output / "dev.spacy")
-    assert "prepared" in project.said and any(note.startswith("gold: 60 updates") for note in project.said)
+    assert "prepared" in project.said and any("in 200 updates" in note for note in project.said)
+
+
+@pytest.mark.parametrize("dev", [12, 0])
+@pytest.mark.parametrize("size", ["linear", "frozen", "transformer"])
+def test_what_is_encoded_by_what(project, trainings, size, dev):
+    make_corpora(project.corpora.folder, dev=dev, scores=GOOD)
+    selection = project.fit(size=size)
+    gold, corpora = project.corpora.gold_labeled, [project.output / "dev.spacy"] if dev else []
+    trained = project.output / "weak" / ("model-best" if dev else "model-last") if size == "transformer" else None
+    assert project.encoded == ([("frozen", [gold, *corpora], [gold], trained)] if size != "linear" else [])
+    weak = {each.name: call for call in trainings for each in [call["output"]]}["weak"]
+    assert weak["config"].parent.name == ("transformer" if trained else "linear")
+    assert ENCODER not in weak and (weak.get("corpora.train.limit") is None) == (trained is not None)
+    # What is assembled for texts that are not stored reads the encoder of the head on weak labels, or what was trained.
+    head = project.output / "weak-frozen" if trained else project.output / "weak" / f"model-{'best' if dev else 'last'}"
+    assert project.assembled == (["gazetteer"], head)
+    expected = [TERM_LIST, *(title for title in HEADS if size != "linear" or title != WITH_LIST), WEAK_ALONE]
+    assert names(selection) == [*expected, LIST_AND_HEAD, COMBINED]
 
 
 def test_linear_heads_read_vectors_of_the_text(project, trainings):
@@ -183,8 +226,8 @@ def test_linear_heads_read_vectors_of_the_text(project, trainings):
         project.fit(seed=len(words))
         found = {call["output"].name: call.get("initialize.vectors") for call in trainings}
         expected = str(project.corpora.vectors) if words else None
-        assert {found[name] for name in ("gold", "linear", "linear-1", "50-1")} == {expected}
-        assert {found[name] for name in ("transformer", "transformer-1", "weak")} == {None}
+        assert {found[name] for name in ("gold", "linear", "linear-1", "frozen", "frozen-1", "50-1")} == {expected}
+        assert found["weak"] is None
 
 
 def test_labels_that_do_harm_are_not_learned_and_test_is_not_read(project, trainings):
@@ -200,8 +243,8 @@ def test_gold_alone(project, trainings):
     project.corpora.gold_labeled.unlink()
     project.finds = {GOLD_ALONE: ALL_TERMS}
     selection = project.fit(terms=None)
-    assert names(selection) == [GOLD_ALONE, "transformer", COMBINED] and selection.best == GOLD_ALONE
-    assert project.combined == ([], [GOLD_ALONE, "transformer"])
+    assert names(selection) == [GOLD_ALONE, "linear", COMBINED] and selection.best == GOLD_ALONE
+    assert project.combined == ([], [GOLD_ALONE, "linear"])
     assert {gold for _, gold, _ in project.heads.values()} == {project.corpora.gold}
 
 
@@ -291,9 +334,8 @@ def test_no_selection_is_left_of_an_earlier_run(project, trainings, monkeypatch)
 @pytest.mark.parametrize(
     "given, message",
     [
-        ({"size": "huge"}, rf"WK005.*size.*huge.*{', '.join(PACES)}"),
-        ({"size": "cnn"}, rf"WK005.*size.*cnn.*{', '.join(PACES)}"),
-        ({"minutes": -1}, r"WK005.*minutes"),
+        ({"size": "huge"}, rf"WK005.*size.*huge.*{', '.join(SIZES)}"),
+        ({"size": "cnn"}, rf"WK005.*size.*cnn.*{', '.join(SIZES)}"),
         ({"configs": "nowhere"}, r"WK100.*best\.gold\.cfg"),
         ({"terms": "nowhere.csv"}, r"nowhere\.csv"),
     ],
@@ -320,7 +362,7 @@ def test_what_is_not_there(project, trainings):
 @pytest.mark.parametrize("dev", [12, 0])
 def test_the_learning_curve(project, trainings, dev):
     make_corpora(project.corpora.folder, gold=60, dev=dev, text=0)
-    sizes = [15, 30, 60] if dev else [10, 20, 40]
+    sizes = [15, 30, 60] if dev else [12, 24, 48]
     for n in (1, 2, 3):
         trainings.finds.update({f"25-{n}": {"PER": [*PEOPLE]}, f"50-{n}": ALL_TERMS})
     project.finds = {GOLD_ALONE: ALL_TERMS}

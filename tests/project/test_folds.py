@@ -76,7 +76,7 @@ def test_few_entities_are_enough_in_two_sentences(tmp_path):
 
 @pytest.fixture
 def context(tmp_path, configs):
-    settings = Settings(gold_steps=20, text_steps=40, negative_rate=0.2, evaluations=10)
+    settings = Settings(text_steps=40, negative_rate=0.2)
     return TrainingContext(Corpora(tmp_path), tmp_path / "out", configs, settings, CorpusLanguage.make("xx"))
 
 

@@ -102,7 +102,9 @@ def check_project(folder):
     [
         (EVERYTHING, "linear", "label analyze vectors"),
         (EVERYTHING, "transformer", "label analyze vectors"),
+        (EVERYTHING, "frozen", "label analyze vectors"),
         (("text", "terms", "gold"), "linear", "label analyze vectors"),
+        (("text", "terms"), "frozen", "label vectors"),
         (("text", "terms"), "linear", "label vectors"),
         (("text", "terms", "dev"), "transformer", "label"),
         (("text", "answers"), "transformer", "label"),
@@ -123,10 +125,12 @@ def test_a_project_of_what_there_is(tmp_path, files, quick, keys, size, commands
     assert (made.folder / "sources.cfg").exists() == bool(made.sources)
     if made.sources:
         assert [source.name for source in read_sources(made.folder / "sources.cfg")] == made.sources
-    weak = "best.gold" if size in ("transformer", "gpu") else "crf_ner"
-    wanted = {f"{size}/{weak}.cfg"} if made.sources and "text" in keys else set()
-    if "gold" in keys:
-        wanted |= {f"{size}/best.gold.cfg", "linear/best.gold.cfg", "linear/crf_ner.cfg"}
+    weak = "transformer/best.gold.cfg" if size == "transformer" else "linear/crf_ner.cfg"
+    wanted = {weak} if made.sources and "text" in keys else set()
+    if "gold" in keys and size == "linear":
+        wanted |= {"linear/best.gold.cfg", "linear/crf_ner.cfg"}
+    elif "gold" in keys:
+        wanted |= {"linear/best.gold.cfg", "frozen/best.gold.cfg", "frozen/crf_ner.cfg"}
     configs = made.folder / "configs"
     assert {path.relative_to(configs).as_posix() for path in configs.rglob("*.cfg")} == wanted
     readme = (made.folder / "README.md").read_text(encoding="utf-8")
@@ -135,9 +139,12 @@ def test_a_project_of_what_there_is(tmp_path, files, quick, keys, size, commands
 
 def test_configs_are_those_of_init_config(tmp_path, files):
     settings = {"lang": "de", "tokenizer": "spacy.Tokenizer.v1"}
-    made = init_project(tmp_path / "p", **given(files, "gold"), size="gpu", **settings)
-    path = made.folder / "configs" / "gpu" / "best.gold.cfg"
-    assert path.read_text(encoding="utf-8") == render_config("best.gold", "gpu", **settings)
+    made = init_project(tmp_path / "p", **given(files, "gold", "text", "terms"), size="gpu", **settings)
+    for size in ("gpu", "frozen", "linear"):
+        path = made.folder / "configs" / size / "best.gold.cfg"
+        # The frozen Transformer is the one that is trained.
+        encoder = None if size == "linear" else "roberta-base"
+        assert path.read_text(encoding="utf-8") == render_config("best.gold", size, transformer=encoder, **settings)
     assert load_config(path)["nlp"]["lang"] == "de"
     assert load_project_config(made.folder)["vars"]["language"] == "--lang de --tokenizer spacy.Tokenizer.v1"
 
@@ -154,13 +161,15 @@ def test_the_tokenizer_and_the_transformer(tmp_path, files, quick):
     "options, size",
     [
         ({}, "linear"),
-        ({"transformer": "bert"}, "linear-static"),
+        ({"transformer": "bert"}, "frozen"),
+        ({"size": "frozen"}, "frozen"),
+        ({"transformer": "bert", "size": "linear-static"}, "linear-static"),
         ({"transformer": "bert", "size": "transformer"}, "transformer"),
         ({"size": "linear-static"}, "linear-static"),
     ],
 )
 def test_the_usual_size(tmp_path, files, quick, options, size):
-    made = init_project(tmp_path / "p", **given(files, "gold"), **options)
+    made = init_project(tmp_path / "p", **given(files, "gold", "text", "terms"), **options)
     assert load_project_config(made.folder)["vars"]["size"] == size
     assert f"{size}/best.gold.cfg" in contents(made.folder / "configs")
 
@@ -237,8 +246,8 @@ def test_paths_with_quotes(tmp_path, files, quick, name, key):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"size": "huge"}, "WK005.*size.*huge.*linear, linear-static, transformer, gpu"),
-        ({"size": "cnn"}, "WK005.*size.*cnn.*linear, linear-static, transformer, gpu"),
+        ({"size": "huge"}, "WK005.*size.*huge.*linear, linear-static, frozen, transformer, gpu"),
+        ({"size": "cnn"}, "WK005.*size.*cnn.*linear, linear-static, frozen, transformer, gpu"),
         ({"lang": "q"}, "WK005.*'lang'"),
         ({"tokenizer": "nothing.v1"}, "WK005.*'tokenizer'"),
         ({"gold": "none.jsonl"}, r"WK100.*none\.jsonl.*--gold"),
@@ -393,12 +402,16 @@ def test_names_of_declared_sources(tmp_path, files, quick):
         init_project(tmp_path / "p", **given(files, "text"), sources=tmp_path / "own.cfg")
 
 
-def test_minutes_bound_transformers_alone(tmp_path, files, quick):
-    for size in ("linear", "transformer"):
-        made = init_project(tmp_path / size, **given(files, "gold"), size=size)
-        has_minutes = size == "transformer"
-        assert ("minutes" in load_project_config(made.folder)["vars"]) is has_minutes
-        assert ("--minutes" in str(check_project(made.folder)["fit"]["script"])) is has_minutes
+@pytest.mark.parametrize("size", ["frozen", "transformer", "gpu"])
+def test_one_transformer_is_trained_and_frozen(tmp_path, files, size):
+    """All encoders of a project are the same, which is trained or not."""
+    for transformer in ("some/bert", None):
+        made = init_project(
+            tmp_path / f"{transformer is None}", **given(files, *EVERYTHING), size=size, transformer=transformer
+        )
+        paths = [load_config(path)["paths"] for path in (made.folder / "configs").rglob("*.cfg")]
+        (named,) = {each["transformer"] for each in paths if "transformer" in each}
+        assert transformer in (None, named)
 
 
 # The package itself

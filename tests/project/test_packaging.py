@@ -80,7 +80,7 @@ def test_what_is_inside(tmp_path, selection, builder):
     assert (about["test"]["f1"], about["data"]) == (77.0, {"gold": "mein Gold.jsonl"})
     assert about["scores"] == selection.selected.scores.model_dump()
     assert about["versions"] == {"spacy": spacy.__version__, "spacy_weakner": __version__}
-    assert about["facts"]["dev"] == 50 and about["settings"]["gold_steps"] == 300 and about["code"] == "1.0 abc"
+    assert about["facts"]["dev"] == 50 and about["settings"]["text_steps"] == 400 and about["code"] == "1.0 abc"
     with zipfile.ZipFile(made.wheel) as packed:
         assert json.loads(packed.read("meta.json")) == meta
     nlp = spacy.load(folder / "de_ner" / "de_ner-1.2")

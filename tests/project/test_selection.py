@@ -139,7 +139,7 @@ def test_what_a_combination_consists_of(tmp_path):
         *["", "[]", "3", "{}", '{"candidates": [1]}', b"\xff\xfe"],
         {"chosen_by": "x"},
         {"curve": [{"sentences": "ten", "f1": 1.0}]},
-        {"settings": {"gold_steps": None}},
+        {"settings": {"text_steps": None}},
         {"best": "nobody"},
         {"candidates": [{"name": "gold alone", "path": "x", "why": "", "scores": {**SCORES, "interval": {"low": 1}}}]},
         None,

@@ -44,7 +44,7 @@ def make_trained(name: str, path: Any, scores: Optional[Dict[str, Any]] = SCORES
 def make_selection(path: Path, name: str = "term list", scores: Optional[Dict[str, Any]] = SCORES) -> Selection:
     """A selection of one candidate."""
     chosen_by = NOTHING if scores is None else DEV
-    settings = Settings(gold_steps=300, text_steps=400, negative_rate=0.2, evaluations=10)
+    settings = Settings(text_steps=400, negative_rate=0.2)
     return Selection(
         best=name,
         chosen_by=chosen_by,

@@ -1,0 +1,187 @@
+"""Encodes the sentences of a project once with a frozen Transformer, for all heads that are trained on it."""
+
+import shutil
+from pathlib import Path
+from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+import numpy
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import load_config
+from spacy.vocab import Vocab
+from thinc.api import Model
+
+from ..code_version import code_version
+from ..corpus.case import LOWER, UPPER
+from ..corpus.docbin import bare_copy, read_docs
+from ..corpus.parts import Parts, split_examples
+from ..encoders.frozen import FrozenStatistics, statistics_of
+from ..encoders.stored_vectors import build_stored_vectors, write_vectors
+from ..files import atomic_path
+from ..pipelines import add_sentences, load_pipeline
+from ..runtime.hashes import hash_model, hash_path, hash_settings
+from ..runtime.receipts import Receipt
+from ..training.augmenting import CaseCopies
+from ..training.readers import make_example
+
+# The component with the encoder, and the head of a training.
+ENCODER, HEAD = "tok2vec", "crf_ner"
+STORED = "spacy_weakner.StoredVectors.v1"
+_LISTENER = "spacy.Tok2VecListener.v1"
+_RECEIPT = "encoded.json"
+# Number of sentences whose vectors are standardized.
+_SAMPLE = 500
+
+
+class Encoded:
+    """The folder of a project's encoder and of the vectors that it has computed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.pipeline = folder / "pipeline"  # with the component `ENCODER` alone
+        self.vectors = folder / "vectors"
+
+    @property
+    def settings(self) -> Dict[str, Any]:
+        """RETURNS (Dict[str, Any]): The config of the encoder of a training, which reads the stored vectors."""
+        return {"@architectures": STORED, "path": str(self.vectors)}
+
+
+def encoder_of(model: Dict[str, Any]) -> Optional[Encoded]:
+    """Return the encoder whose stored vectors a head reads, from the config of its model; None for other heads."""
+    settings = model.get("tok2vec", {})
+    return Encoded(Path(settings["path"]).parent) if settings.get("@architectures") == STORED else None
+
+
+def listening(model: Dict[str, Any], encoded: Encoded) -> Dict[str, Any]:
+    """Return the config of a model that listens to the encoder, instead of reading stored vectors."""
+    (width,) = {int(array.shape[1]) for array in [numpy.load(encoded.vectors / "vectors.npy", mmap_mode="r")]}
+    return {**model, "tok2vec": {"@architectures": _LISTENER, "width": width, "upstream": ENCODER}}
+
+
+def encode(
+    encoded: Encoded,
+    config: Path,
+    corpora: Sequence[Path],
+    sample: Sequence[Path],
+    cases: CaseCopies,
+    *,
+    trained: Optional[Path] = None,
+    progress: bool = False,
+) -> None:
+    """Write the encoder and the vectors of all sentences, unless this has been done before.
+
+    encoded (Encoded): The folder.
+    config (Path): Config of a head whose encoder is a frozen Transformer.
+    corpora (Sequence[Path]): Corpora of the sentences.
+    sample (Sequence[Path]): Corpora from which the statistics of the vectors are taken.
+    cases (CaseCopies): Makes the copies in other case, which are encoded too.
+    trained (Optional[Path]): A pipeline whose head has trained this Transformer: the last layer of it comes first, and
+        then the original.
+    progress (bool): Show progress.
+    """
+    settings = load_config(config, interpolate=True)["components"][HEAD]["model"]["tok2vec"]
+    inputs = [*corpora, *sample, *([] if trained is None else [trained])]
+    made_from = {
+        "inputs": {str(path): hash_path(path) for path in inputs},
+        "encoder": hash_model(settings.get("name") or settings.get("source")),
+        "settings": hash_settings({"encoder": settings, "cases": cases.shares, "code": code_version()}),
+    }
+    receipt = Receipt.read(encoded.folder / _RECEIPT)
+    if receipt is not None and not receipt.differences(made_from):
+        return
+    shutil.rmtree(encoded.folder, ignore_errors=True)
+    encoded.vectors.mkdir(parents=True)
+    nlp = spacy.blank("xx")
+    model = settings if trained is None else _beside(settings, trained, encoded.folder / "trained")
+    encoder: Any = nlp.add_pipe(ENCODER, config={"model": model})
+    encoder.model.initialize(X=_first(sample, nlp.vocab))
+    nlp.to_disk(encoded.pipeline)
+    write_vectors(encoded.vectors, encoder.model, _sentences(corpora, cases), progress=progress)
+    # Without it, an unfinished folder is written again.
+    Receipt(made_from).write(encoded.folder / _RECEIPT)
+
+
+def _beside(settings: Dict[str, Any], trained: Path, folder: Path) -> Dict[str, Any]:
+    """Write the Transformer of a trained pipeline to a folder; return the config of an encoder with its last layer, and
+    the original beside it."""
+    nlp = load_pipeline(trained)
+    (reader,) = [node.shims[0]._model for node in _head(nlp).model.walk() if node.name == "transformer_reader"]
+    reader.save(folder)
+    # Read as it was trained.
+    theirs = load_config(trained / "config.cfg", interpolate=True)["components"][HEAD]["model"]["tok2vec"]
+    same = {key: theirs[key] for key in ("pooling", "max_length", "stride") if key in theirs}
+    last = {**settings, **same, "name": str(folder), "layer": reader.transformer.config.num_hidden_layers}
+    return {"@layers": "concatenate.v1", "*": {"trained": last, "original": settings}}
+
+
+def _first(corpora: Sequence[Path], vocab: Vocab) -> List[Doc]:
+    each = _SAMPLE // len(corpora)
+    return [doc for path in corpora for doc, _ in zip(read_docs(path, vocab), range(each), strict=False)]
+
+
+def _sentences(corpora: Sequence[Path], cases: CaseCopies) -> Iterator[Doc]:
+    """Yield the parts of all Docs and of their copies that heads read, in training and in prediction, where pipelines
+    split texts into sentences."""
+    nlp = spacy.blank("xx")
+    add_sentences(nlp)
+    copies = CaseCopies(cases.shares[LOWER], cases.shares[UPPER])
+    for path in corpora:
+        for doc in read_docs(path, nlp.vocab):
+            for text in (doc, *copies.copies(doc)):
+                yield from split_examples([make_example(text)])[0].docs
+                yield from Parts.of([text, nlp(bare_copy(text))]).docs
+
+
+def read_stored(trained: Path, encoded: Encoded, output: Path) -> None:
+    """Write a copy of the pipeline that trained the encoder, whose head reads the stored vectors. Its scores are the
+    same: the standardization of the vectors is undone by its weights.
+
+    trained (Path): The pipeline.
+    encoded (Encoded): The encoder, see `encode`.
+    output (Path): Folder of the copy.
+    """
+    nlp = load_pipeline(trained)
+    model = _head(nlp).model
+    stored = build_stored_vectors(encoded.vectors)
+    stored.initialize()
+    encoder: Any = load_pipeline(encoded.pipeline).get_pipe(ENCODER)
+    length = load_config(encoded.pipeline / "config.cfg")["components"][ENCODER]["model"]["*"]["trained"]["length"]
+    _undo_standardization(model.get_ref("head"), statistics_of(encoder.model.layers[0], length), stored.get_dim("nO"))
+    model.replace_node(model.get_ref("tok2vec"), stored)
+    with atomic_path(output) as folder:
+        nlp.to_disk(folder)
+        config = load_config(folder / "config.cfg")
+        config["components"][HEAD]["model"]["tok2vec"] = encoded.settings
+        config.to_disk(folder / "config.cfg")
+
+
+def _undo_standardization(head: Model, statistics: FrozenStatistics, width: int) -> None:
+    """Change W h + b to W' z + b', where the first numbers of z are (h - mean) * scale."""
+    (linear,) = [node for node in head.walk() if node.name == "linear"]
+    ops: Any = linear.ops
+    mean, scale = map(ops.asarray1f, statistics)
+    W: Any = linear.get_param("W")
+    wide: Any = ops.alloc2f(len(W), width)
+    wide[:, : W.shape[1]] = W / scale
+    params = {"W": wide, "b": linear.get_param("b") + W @ mean}
+    for name in params:
+        linear.set_param(name, None)  # dimensions of layers with weights cannot be changed
+    for node in head.walk():
+        if node.has_dim("nI"):
+            node.set_dim("nI", width, force=True)
+    for name, values in params.items():
+        linear.set_param(name, values)
+
+
+def _head(nlp: Language) -> Any:
+    return nlp.get_pipe(HEAD)
+
+
+def add_encoder(nlp: Language, encoded: Encoded) -> None:
+    """Add the component with the encoder to a pipeline, unless it has it."""
+    if ENCODER not in nlp.pipe_names:
+        config = load_config(encoded.pipeline / "config.cfg", interpolate=True)
+        pipe: Any = nlp.add_pipe(ENCODER, config={"model": config["components"][ENCODER]["model"]})
+        pipe.from_disk(encoded.pipeline / ENCODER, exclude=["vocab"])

@@ -1,0 +1,188 @@
+"""Projects on a frozen Transformer: encoded once, and packaged with the encoder itself."""
+
+import json
+import subprocess
+import sys
+from functools import partial
+
+import numpy
+import pytest
+import spacy
+from spacy.vocab import Vocab
+
+from spacy_weakner.configs import render_config
+from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.weak import doc_entities
+from spacy_weakner.encoders.stored_vectors import ENDS, KEYS, VECTORS, VectorStore
+from spacy_weakner.files import write_text
+from spacy_weakner.pipelines import TOKENIZER, load_pipeline
+from spacy_weakner.project import fit as module
+from spacy_weakner.project.assembling import assemble, predict_docs
+from spacy_weakner.project.combine import PROPOSES, WRITES, Head
+from spacy_weakner.project.context import ALONE, WITH_LISTS, config_name
+from spacy_weakner.project.fit import fit
+from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, LIST_AND_HEAD, TERM_LIST, TRAINED, WEAK_ALONE
+from spacy_weakner.training.augmenting import CaseCopies
+
+from ..encoders import kinds
+from ..util import distributions, needs_transformers
+from .util import PEOPLE, make_corpora
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.long,
+    needs_transformers,
+    pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning"),
+]
+
+STEPS, WIDTH = 30, 16
+# The components of the combination, and the heads that share one encoder.
+PARTS = ["sentencizer", "gazetteer_ruler", "linear", "tok2vec", "frozen", "weak", "ent_combiner"]
+LISTENING = {"frozen": ["frozen"], "transformer": ["frozen", "weak"]}
+TITLES = [TERM_LIST, GOLD_ALONE, "linear with list", "frozen with list", WEAK_ALONE, LIST_AND_HEAD, COMBINED]
+# What pipelines find in texts, as a process of its own prints it.
+USED = """
+import json, sys
+import spacy
+found = {}
+for path in sys.argv[2:]:
+    nlp = spacy.load(path)
+    docs = nlp.pipe(json.loads(sys.argv[1]))
+    found[path] = [[(ent.start, ent.end, ent.label_) for ent in doc.ents] for doc in docs]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def project(tmp_path, tiny_bert, trained_here, monkeypatch):
+    """`fit` with a Transformer of two layers, whose training is short."""
+    bert = kinds.bert(tmp_path / "bert", tiny_bert, num_hidden_layers=2)
+    for recipe, size in [(ALONE, "linear"), (WITH_LISTS, "linear"), (ALONE, "frozen"), (WITH_LISTS, "frozen")]:
+        _write_config(tmp_path, recipe, size, bert)
+    _write_config(tmp_path, WITH_LISTS, "transformer", bert)
+    (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
+    monkeypatch.setitem(TRAINED, "transformer", STEPS)
+    monkeypatch.setattr(module, "SAMPLES", 10)
+    given = {"configs": tmp_path / "configs", "terms": tmp_path / "terms.jsonl"}
+    return partial(fit, tmp_path / "corpus", tmp_path / "training", **given)
+
+
+def _write_config(folder, recipe, size, bert):
+    transformer = None if size == "linear" else str(bert)
+    text = render_config(recipe, size, lang="xx", transformer=transformer)
+    # Other texts of a batch then change nothing.
+    text = text.replace('mixed_precision = "bf16"', "mixed_precision = null")
+    write_text(folder / "configs" / config_name(recipe, size), text)
+
+
+def changed(folder, *names):
+    """When the files of these names were written."""
+    return {path: path.stat().st_mtime_ns for name in names for path in folder.rglob(name)}
+
+
+def entities(path):
+    return [doc_entities(doc) for doc in read_docs(path, Vocab())]
+
+
+def in_a_new_process(texts, paths):
+    command = [sys.executable, "-c", USED, json.dumps(texts), *paths]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    return [[[tuple(ent) for ent in doc] for doc in found[path]] for path in paths]
+
+
+@pytest.mark.parametrize("size", ["frozen", "transformer"])
+def test_what_was_compared_is_what_is_packaged(tmp_path, project, size):
+    corpora, output = make_corpora(tmp_path / "corpus", gold=20, dev=12, text=20), tmp_path / "training"
+    selection = project(size=size)
+    assert [each.name for each in selection.candidates] == TITLES and selection.chosen_by == "dev"
+    assert selection.settings.text_steps == (STEPS if size == "transformer" else 0)
+    assert all(each.scores.tp + each.scores.fn == 24 for each in selection.candidates)
+
+    # However many heads there are, a pipeline has one encoder, and none of the vectors.
+    paths = {each.name: each.path for each in selection.candidates}
+    loaded = {name: spacy.load(path) for name, path in paths.items()}
+    combined = loaded[COMBINED]
+    assert combined.pipe_names == PARTS
+    assert combined.get_pipe("tok2vec").listening_components == LISTENING[size]
+    with_encoder = {GOLD_ALONE, "frozen with list", COMBINED}
+    with_encoder |= {WEAK_ALONE, LIST_AND_HEAD} if size == "transformer" else set()
+    assert {name for name, nlp in loaded.items() if "tok2vec" in nlp.pipe_names} == with_encoder
+    for name, path in paths.items():
+        files = [each.name for each in (tmp_path / path).rglob("*")]
+        assert not {VECTORS, KEYS, ENDS} & {*files} and files.count("tok2vec") == (name in with_encoder)
+        assert "StoredVectors" not in (tmp_path / path / "config.cfg").read_text()
+
+    # A second run trains nothing again, encodes nothing again, and says the same.
+    names = ("trained.json", VECTORS, "encoded.json")
+    before = changed(output, *names)
+    assert output / "encoder" / "vectors" / VECTORS in before
+    again = project(size=size)
+    assert changed(output, *names) == before
+    assert [each.scores.f1 for each in again.candidates] == [each.scores.f1 for each in selection.candidates]
+
+    # The encoder is in each pipeline: neither that of the project is needed, nor the Transformer that it was made from.
+    scored = {}
+    for n, each in enumerate(selection.candidates, start=1):
+        scored[each.name] = entities(output / "folds" / f"predicted-{n}.spacy")
+    texts = [doc.text for doc in read_docs(corpora.dev, Vocab())]
+    for folder in ("encoder", "weak", "weak-frozen"):
+        if (output / folder).exists():
+            (output / folder).rename(output / f"no {folder}")
+    (tmp_path / "bert").rename(tmp_path / "no bert")
+    found = in_a_new_process(texts, list(paths.values()))
+    assert dict(zip(paths, found, strict=True)) == scored
+    assert any(scored[GOLD_ALONE]) and any(scored[COMBINED])
+
+
+def test_the_head_that_trained_the_transformer_reads_the_vectors_too(tmp_path, project):
+    corpora, output = make_corpora(tmp_path / "corpus", gold=20, dev=12, text=20), tmp_path / "training"
+    project(size="transformer")
+    # Its last layer is beside the middle one of the original.
+    assert VectorStore(output / "encoder" / "vectors").width == 2 * WIDTH
+    encoder = spacy.load(output / "encoder" / "pipeline").get_pipe("tok2vec").model
+    docs = [*read_docs(corpora.gold_labeled, Vocab()), *read_docs(corpora.dev, Vocab())]
+    assert all(rows.shape == (5, 2 * WIDTH) and rows.any(axis=1).all() for rows in encoder.predict(docs))
+    pipelines = [load_pipeline(output / name) for name in ("weak/model-best", "weak-frozen")]
+    heads = [nlp.get_pipe("crf_ner") for nlp in pipelines]
+    assert heads[0].labels == heads[1].labels
+    # Both know gold, dev and their copies in other case.
+    copies = CaseCopies(0.5, 0.25)
+    docs = [each for doc in docs for each in (doc, *copies.copies(doc))]
+    assert len(docs) > 32
+    first, second = (numpy.concatenate(distributions(head, docs)) for head in heads)
+    # Stored in half precision.
+    numpy.testing.assert_allclose(first, second, atol=2e-3)
+    # It has learned something, so that they are not alike by chance.
+    assert numpy.ptp(first, axis=0).max() > 0.1
+
+
+@pytest.mark.parametrize("size", ["frozen", "transformer"])
+def test_folds_are_predicted_from_stored_vectors(tmp_path, project, size):
+    """As the pipelines with the encoder would, in which sentences are encoded as they come."""
+    make_corpora(tmp_path / "corpus", gold=20, dev=0, text=20)
+    output, cases = tmp_path / "training", CaseCopies(0.5, 0.25)
+    selection = project(size=size)
+    assert [each.name for each in selection.candidates] == TITLES and selection.chosen_by == "cross-validation"
+    assert all(each.scores.tp + each.scores.fn == 40 for each in selection.candidates)
+    for name, path in (("gold", "folds/gold-1/model-last"), ("frozen", "folds/frozen-1/model-last")):
+        head = Head(name, name)
+        predicted = head.predict(output / path, output / "folds" / "fold-1.spacy", cases)
+        nlp = assemble({}, {name: output / path}, {**PROPOSES, **WRITES, "annotate_ents": True}, TOKENIZER)
+        assert nlp.pipe_names == ["sentencizer", "tok2vec", name]
+        texts = [*predicted.gold, *predicted.copies]
+        found = predict_docs(nlp, list(texts))
+        assert len(found) > 4 and any(doc.ents for doc in found)
+        assert [*map(doc_entities, found)] == [*map(doc_entities, [*predicted.docs, *predicted.copied])]
+
+
+def test_another_transformer_trains_the_heads_on_it_anew(tmp_path, project, tiny_bert):
+    make_corpora(tmp_path / "corpus", gold=12, dev=8, text=0)
+    project(size="frozen")
+    before = changed(tmp_path / "training", "trained.json", VECTORS)
+    kinds.bert(tmp_path / "bert", tiny_bert, num_hidden_layers=3)
+    project(size="frozen")
+    after = changed(tmp_path / "training", "trained.json", VECTORS)
+    same = {path.parent.name for path in before if after[path] == before[path]}
+    assert same and all(name.startswith("linear") for name in same)
