@@ -83,6 +83,7 @@ def main() -> None:
     parser.add_argument("--gold", default="250")
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--alone", action="store_true", help="the project has gold alone: no term list, no text")
+    parser.add_argument("--packaged", action="store_true", help="score the packaged pipeline only")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / "best")
     parser.add_argument("--render", action="store_true", help="only write the page")
@@ -124,7 +125,7 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
     selection = Selection.load(project / "training" / "selection.json")
     convert(test, folder / "test.spacy", overwrite=True, **tokens)  # type: ignore[arg-type]
     candidates = {each.name: Path(each.path) for each in selection.candidates}
-    if arguments.alone:
+    if arguments.alone or arguments.packaged:
         candidates = {selection.best: candidates[selection.best]}
     rows = compare(folder / "test.spacy", candidates, bootstrap=0)
     chosen = {
@@ -132,7 +133,7 @@ def run(column: str, n_gold: int, seed: int, arguments: argparse.Namespace, evid
         "chosen_f1": {each.name: each.scores.f1 if each.scores else None for each in selection.candidates},
     }
     this = this._replace(weak=texts)
-    for row in () if arguments.alone else rows:
+    for row in () if arguments.alone or arguments.packaged else rows:
         method = "match" if row.name == TERM_LIST else row.name
         add(evidence, this._replace(method=method), row, Cost(), ece=row.ece)
     best = next(row for row in rows if row.name == selection.best)

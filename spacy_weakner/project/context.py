@@ -21,7 +21,7 @@ from .rules import (
     LINEAR_TEXTS,
     TRAINED,
     Settings,
-    gold_sizes,
+    gold_size,
     weak_size,
 )
 
@@ -75,7 +75,7 @@ class TrainingContext:
         matches in both corpora as features."""
         overrides = _corpora(gold, dev)
         if with_lists is None:
-            return self._training(ALONE, gold_sizes(self.size)[-1], output, {**overrides, **self._case_copies()})
+            return self._training(ALONE, gold_size(self.size), output, {**overrides, **self._case_copies()})
         keys = ("components.crf_ner.model.source_features.sources", "corpora.train.sources", "corpora.dev.sources")
         sources = {key: list(self.lists) for key in keys}
         overrides = {**overrides, **sources, **self._case_copies(self.cases.lists)}
@@ -139,7 +139,7 @@ def used_recipes(size: str, *, gold: bool, weak: bool) -> Set[Tuple[str, str]]:
     labels."""
     recipes = {(weak_recipe(size), weak_size(size))} if weak else set()
     if gold:
-        recipes |= {(ALONE, gold_sizes(size)[-1]), *((WITH_LISTS, each) for each in gold_sizes(size))}
+        recipes |= {(ALONE, gold_size(size)), (WITH_LISTS, gold_size(size))}
     return recipes
 
 

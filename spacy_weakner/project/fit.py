@@ -50,8 +50,9 @@ from .rules import (
     Rule,
     choose_candidates,
     choose_settings,
-    gold_sizes,
-    heads_on_gold,
+    combines_gold_alone,
+    gold_size,
+    head_with_lists,
 )
 from .selection import Selection, TrainedCandidate, choose, cost_of_speed
 
@@ -231,14 +232,13 @@ def _with_gold(
         on_weak = context.on_weak(models / WEAK, dev)
         context.train([on_weak], desc="fit 1/4: train on text")
         weak = pipeline_of(on_weak)
-    if FROZEN in gold_sizes(context.size):
+    if gold_size(context.size) == FROZEN:
         context, weak = _encode(context, gold, dev, weak)
 
-    # Train all heads, without each fold and on all gold, and on parts of the gold for the learning curve. If a list was
-    # collected from the gold, or there is no list, the combination includes the head without features of lists.
-    combines_alone = facts.collected or not facts.lists
-    wanted = [Head("gold", GOLD_ALONE, reads_lists=False, is_combined=combines_alone)]
-    wanted += [Head(size, title) for size, title in heads_on_gold(facts).items()]
+    # Train all heads, without each fold and on all gold, and on parts of the gold for the learning curve.
+    wanted = [Head("gold", GOLD_ALONE, reads_lists=False, is_combined=combines_gold_alone(facts))]
+    if facts.lists:
+        wanted.append(Head(gold_size(facts.size), head_with_lists(facts.size)))
     heads, trainings = [], []
     for head in wanted:
         planned, more = plan_head(context, head, gold, dev, folds if head.is_combined or dev is None else [])

@@ -1,7 +1,7 @@
 """The rules that decide which candidates are trained, for how long and with which settings. The figures behind them are
 in docs/evidence."""
 
-from typing import Dict, List, Literal, Optional, Tuple
+from typing import List, Literal, Optional, Tuple
 
 from ..evaluation.terms.label_warnings import HARMFUL_PRECISION
 from ..scores import Strict
@@ -75,8 +75,8 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     if facts.gold:
         on = "" if facts.size in LINEARS else " on a frozen Transformer"
         why[GOLD_ALONE] = f"a linear CRF{on}, trained on {facts.gold} gold sentences"
-        features = "the words and the matches of the list" if facts.lists else "the words"
-        why.update(dict.fromkeys(heads_on_gold(facts).values(), f"a CRF with {features} as features"))
+        if facts.lists:
+            why[head_with_lists(facts.size)] = f"a linear CRF{on}, with the matches of the list as features"
     rules = [Rule(name=name, trained=True, why=text) for name, text in why.items()]
     if facts.gold or facts.weak:
         learns, text = _learns_from_weak(facts)
@@ -87,10 +87,9 @@ def choose_candidates(facts: Facts) -> List[Rule]:
     return rules
 
 
-def gold_sizes(size: str) -> List[str]:
-    """Return the sizes of the heads on gold: a linear CRF and, with a Transformer, another one on the frozen
-    Transformer. The last one is also that of the head without features of lists."""
-    return [size] if size in LINEARS else [LINEAR, FROZEN]
+def gold_size(size: str) -> str:
+    """Return the size of the heads on gold, with and without features of lists."""
+    return size if size in LINEARS else FROZEN
 
 
 def weak_size(size: str) -> str:
@@ -99,12 +98,15 @@ def weak_size(size: str) -> str:
     return LINEAR if size == FROZEN else size
 
 
-def heads_on_gold(facts: Facts) -> Dict[str, str]:
-    """Return the heads on gold besides "gold alone": names of the candidates by size. They have the matches of lists as
-    features; without lists, there is only a linear CRF, if gold alone has a Transformer."""
-    if not facts.lists:
-        return {size: size for size in gold_sizes(facts.size)[:-1]}
-    return {size: f"{LINEAR if size in LINEARS else size} with list" for size in gold_sizes(facts.size)}
+def head_with_lists(size: str) -> str:
+    """Return the name of the candidate whose head has the matches of lists as features."""
+    return f"{LINEAR if size in LINEARS else FROZEN} with list"
+
+
+def combines_gold_alone(facts: Facts) -> bool:
+    """Return True if the combination includes the head without features of lists: if it is on a Transformer, if there
+    is no list, or if a list was collected from the gold."""
+    return facts.size not in LINEARS or facts.collected or not facts.lists
 
 
 def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:

@@ -1,5 +1,7 @@
 """Frozen encoders: vectors of a layer that is not trained, standardized, alone or shared by heads."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy
 import pytest
 import spacy
@@ -173,6 +175,32 @@ def test_lbfgs_trains_heads_on_a_shared_encoder(tmp_path, bert):
         for doc in pipeline.pipe(texts):
             assert [(ent.start, ent.end, ent.label_) for ent in doc.ents] == [(1, 2, "PER")]
             assert doc.tensor.shape == (4, 16)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning")
+def test_threads_processes_and_long_texts_find_the_same(tmp_path, bert):
+    nlp = spacy.util.load_model_from_config(shared(bert, tmp_path), auto_fill=True)
+    data = examples(nlp)
+    with nlp.select_pipes(disable=["tok2vec"]):
+        nlp.initialize(lambda: data)
+    for name in ("first", "second"):
+        LBFGS(lambda nlp: examples(nlp), component=name)(nlp)
+    texts = [example.reference.text for example in data] * 5
+
+    def entities(doc):
+        return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+
+    expected = [entities(nlp(text)) for text in texts]
+    assert [entities(doc) for doc in nlp.pipe(texts, batch_size=7)] == expected
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda text: entities(nlp(text)), texts)) == expected
+    assert [entities(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=7)] == expected
+    # One Doc of all sentences.
+    words = [token for text in texts * 40 for token in text.split()]
+    starts = [i % 4 == 0 for i in range(len(words))]
+    found = entities(nlp(Doc(nlp.vocab, words=words, sent_starts=starts)))
+    assert found == [(4 * i + 1, 4 * i + 2, "PER") for i in range(len(words) // 4)]
 
 
 def test_lbfgs_refuses_a_shared_encoder_that_is_trained(tmp_path, bert):

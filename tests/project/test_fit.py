@@ -124,7 +124,7 @@ def names(selection):
     return [candidate.name for candidate in selection.candidates]
 
 
-HEADS = [GOLD_ALONE, "linear with list", WITH_LIST]
+HEADS = [GOLD_ALONE, WITH_LIST]
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_the_best_wins_or_what_all_are_parts_of(project, trainings, dev, finds, 
     selection = project.fit()
     assert (selection.best, selection.chosen_by) == (best, "dev" if dev else "cross-validation")
     assert names(selection) == [TERM_LIST, *HEADS, WEAK_ALONE, LIST_AND_HEAD, COMBINED]
-    assert project.combined == (["gazetteer"], [*HEADS[1:], WEAK_ALONE]) and selection.left_out == []
+    assert project.combined == (["gazetteer"], [*HEADS, WEAK_ALONE]) and selection.left_out == []
     f1 = {each.name: each.scores.f1 for each in selection.candidates}
     assert f1[best] == max(f1.values())
     assert f1[TERM_LIST] == pytest.approx(100 * 2 / 3, abs=0.01)
@@ -170,26 +170,24 @@ def test_what_is_trained(project, trainings):
     make_corpora(project.corpora.folder, scores=GOOD)
     project.fit(seed=7)
     heads = [head for head, *_ in project.heads.values()]
-    assert [head.title for head in heads] == HEADS and [head.is_combined for head in heads] == [False, True, True]
+    assert [head.title for head in heads] == HEADS and all(head.is_combined for head in heads)
     assert {(gold, dev.name) for _, gold, dev in project.heads.values()} == {
         (project.corpora.gold_labeled, "dev.spacy")
     }
     calls = {call["output"].name: call for call in trainings}
-    folds = [f"{name}-{n + 1}" for name in ("linear", "frozen") for n in range(FOLDS)]
-    # What is only compared is not needed without each fold, where there is dev.
-    assert {name for name in calls if not name.startswith("50-")} == {"gold", "linear", "frozen", "weak", *folds}
+    folds = [f"{name}-{n + 1}" for name in ("gold", "frozen") for n in range(FOLDS)]
+    assert {name for name in calls if not name.startswith("50-")} == {"gold", "frozen", "weak", *folds}
     # The points of the learning curve.
     assert {name for name in calls if name.startswith("50-")} == {"50-1", "50-2", "50-3"}
-    gold, linear, frozen, weak = (calls[name] for name in ("gold", "linear", "frozen", "weak"))
+    gold, frozen, weak = (calls[name] for name in ("gold", "frozen", "weak"))
     sources = "components.crf_ner.model.source_features.sources"
-    assert [each["config"].stem for each in (gold, linear, frozen)] == ["crf_ner", "best.gold", "best.gold"]
-    assert [each["config"].parent.name for each in (gold, linear, frozen)] == ["frozen", "linear", "frozen"]
-    assert sources not in gold and linear[sources] == frozen[sources] == ["gazetteer"]
+    assert [each["config"].stem for each in (gold, frozen)] == ["crf_ner", "best.gold"]
+    assert [each["config"].parent.name for each in (gold, frozen)] == ["frozen", "frozen"]
+    assert sources not in gold and frozen[sources] == ["gazetteer"]
     # The Transformer is trained once, and first; all others read what it has computed.
     assert (weak["training.max_steps"], weak["training.eval_frequency"]) == (TRAINED["transformer"], 40)
     assert trainings[0] == weak and [name for name in calls if "training.max_steps" in calls[name]] == ["weak"]
-    reading = {name for name in calls if ENCODER in calls[name]}
-    assert reading == {"gold", "50-1", "50-2", "50-3", *(name for name in calls if name.startswith("frozen"))}
+    assert {name for name in calls if ENCODER in calls[name]} == {*calls} - {"weak"}
     assert gold[ENCODER]["path"] == frozen[ENCODER]["path"] == str(project.output / "encoder" / "vectors")
     assert {call["system.seed"] for call in trainings} == {7}
     assert weak["components.crf_ner.loss.negative_rate"] == pytest.approx(0.333)  # of a recall of 60 %
@@ -211,8 +209,8 @@ def test_what_is_encoded_by_what(project, trainings, size, dev):
     # What is assembled for texts that are not stored reads the encoder of the head on weak labels, or what was trained.
     head = project.output / "weak-frozen" if trained else project.output / "weak" / f"model-{'best' if dev else 'last'}"
     assert project.assembled == (["gazetteer"], head)
-    expected = [TERM_LIST, *(title for title in HEADS if size != "linear" or title != WITH_LIST), WEAK_ALONE]
-    assert names(selection) == [*expected, LIST_AND_HEAD, COMBINED]
+    with_list = "linear with list" if size == "linear" else WITH_LIST
+    assert names(selection) == [TERM_LIST, GOLD_ALONE, with_list, WEAK_ALONE, LIST_AND_HEAD, COMBINED]
 
 
 def test_linear_heads_read_vectors_of_the_text(project, trainings):
@@ -226,7 +224,7 @@ def test_linear_heads_read_vectors_of_the_text(project, trainings):
         project.fit(seed=len(words))
         found = {call["output"].name: call.get("initialize.vectors") for call in trainings}
         expected = str(project.corpora.vectors) if words else None
-        assert {found[name] for name in ("gold", "linear", "linear-1", "frozen", "frozen-1", "50-1")} == {expected}
+        assert {found[name] for name in ("gold", "gold-1", "frozen", "frozen-1", "50-1")} == {expected}
         assert found["weak"] is None
 
 
@@ -243,8 +241,8 @@ def test_gold_alone(project, trainings):
     project.corpora.gold_labeled.unlink()
     project.finds = {GOLD_ALONE: ALL_TERMS}
     selection = project.fit(terms=None)
-    assert names(selection) == [GOLD_ALONE, "linear", COMBINED] and selection.best == GOLD_ALONE
-    assert project.combined == ([], [GOLD_ALONE, "linear"])
+    assert names(selection) == [GOLD_ALONE, COMBINED] and selection.best == GOLD_ALONE
+    assert project.combined == ([], [GOLD_ALONE])
     assert {gold for _, gold, _ in project.heads.values()} == {project.corpora.gold}
 
 

@@ -9,18 +9,18 @@ from spacy_weakner.project.rules import (
     TRAINED,
     choose_candidates,
     choose_settings,
-    gold_sizes,
-    heads_on_gold,
+    combines_gold_alone,
+    gold_size,
+    head_with_lists,
     weak_size,
 )
 
 from .util import make_facts
 
-LEARNED = {"gold alone": True, "linear with list": True, "frozen with list": True, "weak alone": True}
-LISTED = {"term list": True, **LEARNED}
+LISTED = {"term list": True, "gold alone": True, "frozen with list": True, "weak alone": True}
 EVERYTHING = {**LISTED, "list and head": True}
-LINEAR = {name: True for name in EVERYTHING if name != "frozen with list"}
-BARE = {"gold alone": True, "linear": True, "weak alone": True}
+LINEAR = {name.replace("frozen", "linear"): True for name in EVERYTHING}
+BARE = {"gold alone": True, "weak alone": True}
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ BARE = {"gold alone": True, "linear": True, "weak alone": True}
         ({"size": "frozen"}, EVERYTHING),
         ({"size": "frozen", "lists": 0}, BARE),
         ({"size": "linear"}, LINEAR),
-        ({"size": "linear", "lists": 0}, {"gold alone": True, "weak alone": True}),
+        ({"size": "linear", "lists": 0}, BARE),
         ({"size": "linear-static"}, LINEAR),
         ({"weak": False}, {**LISTED, "weak alone": False}),
         ({"text": 0}, {**LISTED, "weak alone": False}),
@@ -53,21 +53,18 @@ def test_candidates(changes, wanted):
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_transformer_is_shared_by_all_heads_but_one(size):
-    """There is a linear CRF in any case; a Transformer is trained on the text or not at all."""
-    alone = {"linear-static": "linear-static"}.get(size, "linear")
-    frozen = [] if size.startswith("linear") else ["frozen"]
-    assert gold_sizes(size) == [alone, *frozen]
-    assert weak_size(size) == (size if size in TRAINED else alone)
-    # All of them read the list where there is one; without it, the head that they share with "gold alone" is not needed
-    # twice.
-    assert heads_on_gold(make_facts(size=size)) == {
-        alone: "linear with list",
-        **dict.fromkeys(frozen, "frozen with list"),
-    }
-    assert heads_on_gold(make_facts(size=size, lists=0)) == ({"linear": "linear"} if frozen else {})
+def test_all_heads_on_gold_have_one_size(size):
+    """A Transformer is trained on the text or not at all."""
+    is_linear = size.startswith("linear")
+    assert gold_size(size) == (size if is_linear else "frozen")
+    assert weak_size(size) == ("linear" if size == "frozen" else size)
+    assert head_with_lists(size) == ("linear with list" if is_linear else "frozen with list")
+    assert combines_gold_alone(make_facts(size=size)) != is_linear
+    assert combines_gold_alone(make_facts(size=size, lists=0)) and combines_gold_alone(
+        make_facts(size=size, collected=True)
+    )
     why = {rule.name: rule.why for rule in choose_candidates(make_facts(size=size))}
-    assert ("frozen Transformer" in why["gold alone"]) == bool(frozen)
+    assert ("frozen Transformer" in why["gold alone"]) != is_linear
 
 
 def test_a_transformer_is_trained_on_weak_labels_alone():
