@@ -4,7 +4,6 @@ import shutil
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence
 
-import numpy
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -17,7 +16,7 @@ from ..corpus.case import LOWER, UPPER
 from ..corpus.docbin import bare_copy, read_docs
 from ..corpus.parts import Parts, split_examples
 from ..encoders.frozen import FrozenStatistics, statistics_of
-from ..encoders.stored_vectors import build_stored_vectors, write_vectors
+from ..encoders.stored_vectors import VectorStore, build_stored_vectors, write_vectors
 from ..files import atomic_path
 from ..pipelines import add_sentences, load_pipeline
 from ..runtime.hashes import hash_model, hash_path, hash_settings
@@ -56,7 +55,7 @@ def encoder_of(model: Dict[str, Any]) -> Optional[Encoded]:
 
 def listening(model: Dict[str, Any], encoded: Encoded) -> Dict[str, Any]:
     """Return the config of a model that listens to the encoder, instead of reading stored vectors."""
-    (width,) = {int(array.shape[1]) for array in [numpy.load(encoded.vectors / "vectors.npy", mmap_mode="r")]}
+    width = VectorStore(encoded.vectors).width
     return {**model, "tok2vec": {"@architectures": _LISTENER, "width": width, "upstream": ENCODER}}
 
 
@@ -97,6 +96,7 @@ def encode(
     model = settings if trained is None else _beside(settings, trained, encoded.folder / "trained")
     encoder: Any = nlp.add_pipe(ENCODER, config={"model": model})
     encoder.model.initialize(X=_first(sample, nlp.vocab))
+    shutil.rmtree(encoded.folder / "trained", ignore_errors=True)  # it is part of the model now
     nlp.to_disk(encoded.pipeline)
     write_vectors(encoded.vectors, encoder.model, _sentences(corpora, cases), progress=progress)
     # Without it, an unfinished folder is written again.
