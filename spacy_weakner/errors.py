@@ -150,8 +150,8 @@ class Errors:
     WK358 = "[WK358] {what} cannot be used: {reason}."
     WK432 = "[WK432] Cannot use the GPU {gpu_id}: {reason}. Choose another GPU, or use the CPU (--gpu-id -1)."
     WK738 = (
-        "[WK738] There are no stored vectors of the sentence '{text}' in {path}. Run 'spacy weakner fit' again, which "
-        "encodes all sentences; a pipeline for other texts is in its folder of models"
+        "[WK738] There are no stored vectors of the sentence '{text}' in {path}. This pipeline is for the sentences of "
+        "a project only. For other texts, use one of the pipelines in selection.json."
     )
     WK731 = (
         "[WK731] The encoder has no table of word pieces. Create a table with 'spacy weakner encoder distill', and "

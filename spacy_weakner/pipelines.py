@@ -54,16 +54,21 @@ def _language_errors(lang: str) -> Iterator[None]:
 
 def asks_language_model(name: Union[str, Path]) -> bool:
     """Return True if a pipeline (a folder or a package) has a component of spacy-llm. The pipeline is not loaded."""
-    folder = Path(name)
-    if not folder.is_dir() and is_package(str(name)):
-        folder = get_package_path(str(name))
-    found = min(folder.glob("**/config.cfg"), key=lambda path: len(path.parts), default=None)
+    found = _config_of(name)
     return found is not None and _LANGUAGE_MODEL.search(found.read_text(encoding="utf-8", errors="replace")) is not None
 
 
 def is_pipeline(name: Union[str, Path]) -> bool:
     """Return True if a name is that of an installed pipeline, or of a pipeline's folder."""
-    return (Path(name) / "config.cfg").is_file() or (not Path(name).exists() and is_package(str(name)))
+    return _config_of(name) is not None
+
+
+def _config_of(name: Union[str, Path]) -> Optional[Path]:
+    """Return the path of a pipeline's config; None if there is no such pipeline."""
+    folder = Path(name)
+    if not folder.is_dir() and is_package(str(name)):
+        folder = get_package_path(str(name))
+    return min(folder.glob("**/config.cfg"), key=lambda path: len(path.parts), default=None)
 
 
 def default_component(nlp: Language, is_able: Callable[[Any], bool]) -> Optional[Tuple[str, Any]]:

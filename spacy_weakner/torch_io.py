@@ -27,7 +27,11 @@ def module_to_bytes(module: Any, kwargs: Optional[Dict[str, Any]] = None, half: 
 
     tensors = {name: tensor.detach().cpu() for name, tensor in module.state_dict().items()}
     if half:
-        tensors = {name: tensor.half() if tensor.is_floating_point() else tensor for name, tensor in tensors.items()}
+        halved = {name: tensor.half() for name, tensor in tensors.items() if tensor.is_floating_point()}
+        for name, tensor in halved.items():
+            if tensor.isfinite().sum() < tensors[name].isfinite().sum():
+                raise ValueError(f"the weights '{name}' are too large for half precision")
+        tensors.update(halved)
     # Clones, since safetensors refuses tensors that share memory.
     state = save({name: tensor.contiguous().clone() for name, tensor in tensors.items()})
     return srsly.msgpack_dumps({"kwargs": module.kwargs if kwargs is None else kwargs, "state": state})

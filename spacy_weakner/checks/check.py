@@ -97,7 +97,7 @@ def check(
         lang, tokenizer = find_language(corpora, lang, tokenizer)
     lang = lang or "en"
     nlp = check_pipeline(lang, tokenizer, findings)
-    check_size(size, findings)
+    check_size(size, transformer, findings)
     if configs is not None:
         check_configs(configs, lang, tokenizer, size, transformer, findings)
     check_gpu(gpu_id, size, findings)

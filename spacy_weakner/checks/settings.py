@@ -40,13 +40,14 @@ def check_pipeline(lang: str, tokenizer: Optional[str], findings: Findings) -> L
     return blank_pipeline("xx") if nlp is None else nlp
 
 
-def check_size(size: Optional[str], findings: Findings) -> None:
+def check_size(size: Optional[str], transformer: Optional[str], findings: Findings) -> None:
     """Check that the encoder exists and that its packages are installed."""
     if size is None:
         return
     with findings.guard(f"--size {size}"):
         check_choice("size", size, SIZES)
-    packages, extra = _NEEDS.get(size, ((), ""))
+    needs = _NEEDS if transformer is None or not is_pipeline(transformer) else {}
+    packages, extra = needs.get(size, ((), ""))
     absent = [package for package in packages if find_spec(package) is None]
     if absent:
         message = f"This encoder needs packages that are not installed: {listed(absent)}."

@@ -114,7 +114,7 @@ def show_project(made: Project, given: Any) -> None:
             test=given.test,
             lang=made.lang,
             tokenizer=made.tokenizer,
-            size=given.size or usual_size(given.transformer),
+            size=given.size or usual_size(given.transformer, has_gold=given.gold is not None),
             transformer=given.transformer,
             term_label=given.term_label,
             spans_key=given.spans_key,

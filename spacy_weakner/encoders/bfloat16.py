@@ -16,7 +16,7 @@ from ..errors import Errors, WeaknerError
 
 def use_bfloat16(nlp: Language) -> int:
     """Let the Transformers of a pipeline predict in bfloat16. Weights, training and saved files stay in float32, so
-    that a loaded pipeline predicts in float32 until this function is called.
+    that a loaded pipeline predicts in float32 until this function is called. (A frozen Transformer has a setting.)
 
     For CPUs only; for a GPU, use the setting `mixed_precision`. On a CPU without instructions for bfloat16 (AVX-512
     BF16, AMX, or those of newer ARM CPUs), prediction becomes slower. Scores differ in their second or third digit.
@@ -51,10 +51,7 @@ def cpu_has_bfloat16() -> bool:
     import torch
 
     checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    found = any(getattr(torch.cpu, name, bool)() for name in checks)
-    if found:
-        limit_shape_caches()
-    return found
+    return any(getattr(torch.cpu, name, bool)() for name in checks)
 
 
 class _Forward:

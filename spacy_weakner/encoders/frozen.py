@@ -10,7 +10,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..corpus.parts import Parts
-from ..errors import check_range
+from ..errors import check_choice, check_range
 from ..linear.indicators import no_gradient
 from ..remembering import read_once
 from .onnx_encoder import build_onnx_encoder
@@ -43,7 +43,8 @@ def build_frozen_transformer(
 
         v_t = length / sqrt(n) (h_t - mean) / deviation
 
-    where n is the width, and mean and deviation of each dimension are those over the Docs for initialization. Layers
+    where n is the width, and mean and deviation of each dimension are those over the Docs for initialization (spaCy and
+    our components give ten, projects 500). Layers
     above are removed. A middle layer is more useful than the last: a linear CRF on it and on indicator features,
     trained by `spacy_weakner.LBFGS.v1`, needs seconds, and with little gold its F1 is near that of a Transformer that
     is trained. Registered as `spacy_weakner.FrozenTransformer.v1`.
@@ -67,6 +68,8 @@ def build_frozen_transformer(
     RETURNS (Model[List[Doc], List[Floats2d]]): Vectors of each Doc, (n_tokens, width); 0 for white space.
     RAISES (WeaknerError): If a setting is out of range or, at initialization, there is no such encoder or layer.
     """
+    if mixed_precision is not None:
+        check_choice("mixed_precision", mixed_precision, ("bf16",))
     lower = build_lower_layers(name, layer, width, pooling, max_length, stride, batch_pieces, mixed_precision)
     return freeze(lower, length, width)
 

@@ -14,19 +14,21 @@ from thinc.types import Floats2d
 
 from ..errors import Errors, WeaknerError
 from ..linear.indicators import no_gradient
-from ..pipelines import load_pipeline
+from ..pipelines import WORD_TOKENIZER, load_pipeline
 from .frozen import freeze
 
-# A tokenizer is not needed, and those of some languages are large.
-_UNUSED = ("tokenizer",)
+# Tokenizers of some languages are large, or need other packages.
+_TOKENIZER = {"@tokenizers": WORD_TOKENIZER}
+_UNUSED = ("tokenizer", "config")
 
 
 def build_frozen_tok2vec(
     source: Union[str, Path], component: str = "tok2vec", width: Optional[int] = None, length: float = 2.8
 ) -> Model[List[Doc], List[Floats2d]]:
     """Represent every token by the vector that the encoder of a trained spaCy pipeline gives it, standardized as by
-    `spacy_weakner.FrozenTransformer.v1`. The encoder, with its vocabulary and word vectors, is stored with the model.
-    Registered as `spacy_weakner.FrozenTok2Vec.v1`.
+    `spacy_weakner.FrozenTransformer.v1`. Norms that a tokenizer sets ("not" for "n't") are not read. The encoder is
+    stored with the model, with its word vectors and its vocabulary, which grows with new words. Registered as
+    `spacy_weakner.FrozenTok2Vec.v1`.
 
     source (Union[str, Path]): The pipeline: the name of an installed package, or a folder. It is read when the model is
         initialized; a stored pipeline no longer needs it.
@@ -59,8 +61,11 @@ class PipelineShim(Shim):
 
     def to_bytes(self) -> bytes:
         nlp = self._model
-        stored = None if nlp is None else {"config": nlp.config.to_str(), "nlp": nlp.to_bytes(exclude=_UNUSED)}
-        return srsly.msgpack_dumps(stored)
+        if nlp is None:
+            return srsly.msgpack_dumps(None)
+        # Without the paths and settings of its training.
+        config = Config({"nlp": {**nlp.config["nlp"], "tokenizer": _TOKENIZER}, "components": nlp.config["components"]})
+        return srsly.msgpack_dumps({"config": config.to_str(), "nlp": nlp.to_bytes(exclude=_UNUSED)})
 
     def from_bytes(self, data: bytes) -> "PipelineShim":
         stored = srsly.msgpack_loads(data)
@@ -71,11 +76,12 @@ class PipelineShim(Shim):
 
 
 def _init(source: Union[str, Path], component: str, model: Model, X: Any = None, Y: Any = None) -> None:
-    whole = load_pipeline(source)
-    if component not in whole.component_names:
-        names = ", ".join(whole.component_names) or "none"
+    nlp = load_pipeline(source)
+    if component not in nlp.component_names:
+        names = ", ".join(nlp.component_names) or "none"
         raise WeaknerError(Errors.WK353.format(name=source, reason=f"it has no '{component}' (components: {names})"))
-    nlp = load_pipeline(source, exclude=[name for name in whole.component_names if name != component])
+    for name in {*nlp.component_names} - {component}:
+        nlp.remove_pipe(name)
     model.shims[0]._model = nlp
     encoder: Any = _encoder(nlp, component)
     found = [] if encoder is None else encoder.predict([Doc(nlp.vocab, ["a", "b"])])

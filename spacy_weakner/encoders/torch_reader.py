@@ -7,6 +7,7 @@ from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 import torch
 from torch import Tensor, nn
 
+from .._compat import limit_shape_caches
 from ..errors import Errors, WeaknerError, check_range
 from .bfloat16 import cpu_has_bfloat16
 from .transformer import MIDDLE, load_encoder, n_positions, quiet, seeded
@@ -100,6 +101,8 @@ class Reader(nn.Module):
             inputs["token_type_ids"] = types
         dtype = DTYPES.get(self.settings.mixed_precision or "")
         on_cpu = self.settings.mixed_on_cpu and dtype is torch.bfloat16 and cpu_has_bfloat16()
+        if on_cpu:
+            limit_shape_caches()
         with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None and (ids.is_cuda or on_cpu)):
             hidden = self.transformer(**inputs).last_hidden_state
         # shape: (n_windows * length, hidden size)

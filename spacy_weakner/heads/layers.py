@@ -4,6 +4,7 @@ from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
+from spacy.pipeline.tok2vec import Tok2VecListener
 from spacy.tokens import Doc
 from thinc.api import Model, Ops
 from thinc.types import Floats2d
@@ -64,10 +65,15 @@ def is_listener(model: Model) -> bool:
 def lack_encoder(model: Model, docs: Sequence[Doc]) -> bool:
     """Return True if a model listens to an encoder that has not run on one of the Docs: spaCy's listener would return
     zeros for it."""
-    if not is_listener(model):
-        return False
-    has_trf = Doc.has_extension("trf_data")
-    return any(len(doc) and not doc.tensor.size and not (has_trf and doc._.trf_data) for doc in docs)
+    listeners = [node for node in model.walk() if hasattr(node, "upstream_name")]
+    return any(len(doc) and not _has_output(node, doc) for node in listeners for doc in docs)
+
+
+def _has_output(listener: Model, doc: Doc) -> bool:
+    if not isinstance(listener, Tok2VecListener):  # of spacy-transformers
+        return Doc.has_extension("trf_data") and bool(doc._.trf_data)
+    tensor, width = doc.tensor, listener.maybe_get_dim("nO")
+    return tensor is not None and tensor.ndim == 2 and width in (None, tensor.shape[1])
 
 
 def to_host(ops: Ops, arrays: Sequence[Any]) -> List[NDArray[Any]]:

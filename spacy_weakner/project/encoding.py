@@ -7,6 +7,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.util import load_config
 from spacy.vocab import Vocab
 from thinc.api import Model
@@ -16,7 +17,7 @@ from ..corpus.case import LOWER, UPPER
 from ..corpus.docbin import bare_copy, read_docs
 from ..corpus.parts import Parts, split_examples
 from ..encoders.frozen import FrozenStatistics, statistics_of
-from ..encoders.stored_vectors import VectorStore, build_stored_vectors, write_vectors
+from ..encoders.stored_vectors import ENDS, VectorStore, build_stored_vectors, write_vectors
 from ..files import atomic_path
 from ..pipelines import add_sentences, load_pipeline
 from ..runtime.hashes import hash_model, hash_path, hash_settings
@@ -88,7 +89,8 @@ def encode(
         "settings": hash_settings({"encoder": settings, "cases": cases.shares, "code": code_version()}),
     }
     receipt = Receipt.read(encoded.folder / _RECEIPT)
-    if receipt is not None and not receipt.differences(made_from):
+    is_there = all(path.exists() for path in (encoded.vectors / ENDS, encoded.pipeline / "config.cfg"))
+    if receipt is not None and not receipt.differences(made_from) and is_there:
         return
     shutil.rmtree(encoded.folder, ignore_errors=True)
     encoded.vectors.mkdir(parents=True)
@@ -98,7 +100,9 @@ def encode(
     encoder.model.initialize(X=_first(sample, nlp.vocab))
     shutil.rmtree(encoded.folder / "trained", ignore_errors=True)  # it is part of the model now
     nlp.to_disk(encoded.pipeline)
-    write_vectors(encoded.vectors, encoder.model, _sentences(corpora, cases), progress=progress)
+    # With the weights as they are stored, in half precision.
+    stored: Any = load_pipeline(encoded.pipeline).get_pipe(ENCODER)
+    write_vectors(encoded.vectors, stored.model, _sentences(corpora, cases), progress=progress)
     # Without it, an unfinished folder is written again.
     Receipt(made_from).write(encoded.folder / _RECEIPT)
 
@@ -122,16 +126,17 @@ def _first(corpora: Sequence[Path], vocab: Vocab) -> List[Doc]:
 
 
 def _sentences(corpora: Sequence[Path], cases: CaseCopies) -> Iterator[Doc]:
-    """Yield the parts of all Docs and of their copies that heads read, in training and in prediction, where pipelines
-    split texts into sentences."""
+    """Yield the parts of all Docs and of their copies that heads read: in training, in prediction, where pipelines
+    split texts into sentences, and in calibration, where no sentence ends inside an entity."""
     nlp = spacy.blank("xx")
     add_sentences(nlp)
     copies = CaseCopies(cases.shares[LOWER], cases.shares[UPPER])
     for path in corpora:
         for doc in read_docs(path, nlp.vocab):
             for text in (doc, *copies.copies(doc)):
-                yield from split_examples([make_example(text)])[0].docs
-                yield from Parts.of([text, nlp(bare_copy(text))]).docs
+                split = nlp(bare_copy(text))
+                yield from split_examples([make_example(text), Example(split, text)])[0].docs
+                yield from Parts.of([text, split]).docs
 
 
 def read_stored(trained: Path, encoded: Encoded, output: Path) -> None:

@@ -341,7 +341,7 @@ def _without_gold(
     dev = context.corpora.dev if facts.chosen_by == DEV else None
     if learns_weak:
         training = context.on_weak(context.models / WEAK, dev)
-        context.train([training])
+        context.train([training], desc="fit: train")
         pipelines[WEAK_ALONE] = pipeline_of(training)
         if lists and prefer != SPEED:
             sources = {term_list.source: term_list.pipeline for term_list in lists}

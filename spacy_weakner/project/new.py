@@ -90,8 +90,8 @@ def init_project(
     spans_key (Optional[str]): See `prepare`.
     name (Optional[str]): Name of the package; None: that of the folder.
     lang, tokenizer: See `convert`.
-    size (Optional[str]): Size of the encoder: linear, linear-static, frozen, transformer or gpu; None: linear, or
-        frozen if a Transformer is given.
+    size (Optional[str]): Size of the encoder: linear, linear-static, frozen, transformer or gpu; None: linear or,
+        if a Transformer is given, frozen (without gold, transformer).
     transformer (Optional[str]): Name or folder of a Transformer: frozen uses a layer of it, linear-static its subword
         vectors; transformer and gpu train it on the labels of the text. For frozen also a spaCy pipeline, whose
         component tok2vec is used.
@@ -100,8 +100,11 @@ def init_project(
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder is not empty, or there is
         no such language, tokenizer or size, or the size cannot use the Transformer.
     """
-    size = usual_size(transformer) if size is None else size
+    size = usual_size(transformer, has_gold=gold is not None) if size is None else size
     check_choice("size", size, SIZES)
+    if size == FROZEN and gold is None:
+        expected = "linear, transformer or gpu, since heads on a frozen Transformer are trained on gold (--gold)"
+        raise WeaknerError(Errors.WK005.format(setting="size", value=repr(size), expected=expected))
     folder = Path(folder)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise WeaknerError(Errors.WK300.format(path=folder))
@@ -173,9 +176,11 @@ def init_project(
     return Project(folder, files, [source.name for source in found], lang, tokenizer)
 
 
-def usual_size(transformer: Optional[str]) -> str:
-    """Return the default size of a project: with a Transformer, a frozen layer of it."""
-    return LINEAR if transformer is None else FROZEN
+def usual_size(transformer: Optional[str], *, has_gold: bool) -> str:
+    """Return the default size of a project: with a Transformer and gold, a frozen layer of it."""
+    if transformer is None:
+        return LINEAR
+    return FROZEN if has_gold else "transformer"
 
 
 def _path_in(folder: Path, path: Path) -> str:

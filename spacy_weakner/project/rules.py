@@ -130,14 +130,17 @@ def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:
 
 def choose_settings(facts: Facts) -> Tuple[Settings, List[str]]:
     """Decide with which settings candidates are trained, with notes."""
-    steps = TRAINED.get(facts.size, 0) if facts.weak else 0
+    learns = (facts.gold or facts.weak) and _learns_from_weak(facts)[0]
+    steps = TRAINED.get(facts.size, 0) if learns else 0
     settings = Settings(text_steps=steps, negative_rate=round(_rate(facts), 3))
     notes = []
     if steps:
         notes.append(f"text: the Transformer is trained on the weak labels in {steps} updates, and then frozen")
-    elif facts.weak and facts.text > LINEAR_TEXTS:
+    elif facts.size in TRAINED and facts.text:
+        notes.append("text: the Transformer is not trained on it, but frozen as it is")
+    elif learns and facts.text > LINEAR_TEXTS:
         notes.append(f"text: the linear CRF learns from the first {LINEAR_TEXTS:,} of {facts.text:,} sentences")
-    if facts.weak:
+    if learns:
         notes.append(f"share of the missing tokens that are taken as 'O': {settings.negative_rate:.2f}")
     return settings, notes
 

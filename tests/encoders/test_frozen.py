@@ -129,6 +129,7 @@ def examples(nlp, n=12):
 def test_it_is_not_trained(bert):
     nlp = spacy.blank("xx")
     encoder = {"@architectures": "spacy_weakner.FrozenTransformer.v1", "name": str(bert), "max_length": 32, "stride": 8}
+    encoder["mixed_precision"] = None
     model = {"@architectures": "spacy_weakner.CRFTagger.v1", "tok2vec": encoder}
     head = nlp.add_pipe("crf_ner", config={"model": model})
     data = examples(nlp)
@@ -146,6 +147,7 @@ def shared(path, tmp_path):
         "@architectures": "spacy_weakner.FrozenTransformer.v1",
         "name": str(path),
         "max_length": 32,
+        "mixed_precision": None,
         "stride": 8,
     }
     nlp.add_pipe("tok2vec", config={"model": settings}).model.initialize(X=docs_of(ROWS))
@@ -175,6 +177,23 @@ def test_lbfgs_trains_heads_on_a_shared_encoder(tmp_path, bert):
         for doc in pipeline.pipe(texts):
             assert [(ent.start, ent.end, ent.label_) for ent in doc.ents] == [(1, 2, "PER")]
             assert doc.tensor.shape == (4, 16)
+
+
+def test_lbfgs_reads_sentences_and_white_space_of_a_shared_encoder(tmp_path, bert):
+    nlp = spacy.util.load_model_from_config(shared(bert, tmp_path), auto_fill=True)
+    words, starts = ["Bob", "runs", "\n", "annas", "zxy"], [True, False, False, True, False]
+
+    def several(nlp):
+        reference = Doc(nlp.vocab, words=words, ents=["B-PER", "O", "O", "B-PER", "O"])
+        return [Example(Doc(nlp.vocab, words=words, sent_starts=starts), reference)]
+
+    with nlp.select_pipes(disable=["tok2vec"]):
+        nlp.initialize(lambda: several(nlp))
+    head = nlp.get_pipe("first")
+    nlp.get_pipe("tok2vec")(doc := several(nlp)[0].predicted)
+    loss = head.held_out_loss([Example(doc, several(nlp)[0].reference)])(1.0)
+    LBFGS(several, component="first")(nlp)
+    assert head.held_out_loss([Example(doc, several(nlp)[0].reference)])(1.0) < loss
 
 
 @pytest.mark.slow
@@ -212,6 +231,14 @@ def test_lbfgs_refuses_a_shared_encoder_that_is_trained(tmp_path, bert):
         LBFGS(lambda nlp: examples(nlp), component="first")(nlp)
 
 
+def test_weights_that_half_precision_cannot_hold(bert):
+    model = make(bert)
+    reader = model.layers[0].layers[0].shims[0]._model
+    next(iter(reader.transformer.parameters())).data[0] = 1e5
+    with pytest.raises(ValueError, match="too large for half precision"):
+        model.to_bytes()
+
+
 # The encoder of a spaCy pipeline
 
 
@@ -244,6 +271,8 @@ def test_the_encoder_of_a_pipeline(pipeline, component, width):
     assert same(loaded.predict(docs_of(ROWS, spacy.blank("de").vocab)), found, tolerance=1e-6)
     loaded.finish_update(Adam(0.1))
     assert loaded.to_bytes() == model.to_bytes()
+    # Only what is needed to run it is stored.
+    assert b"[training]" not in model.to_bytes() and b"[paths]" not in model.to_bytes()
 
 
 @pytest.mark.parametrize(

@@ -166,3 +166,7 @@ def test_a_shared_encoder_that_has_not_run(head):
     with nlp.select_pipes(disable="tok2vec"), pytest.raises(WeaknerError, match="WK009"):
         nlp("Anna went to Paris")
     assert nlp.get_pipe(head).predict(docs[1:])
+    # The vectors of another encoder do not count.
+    docs[0].tensor = numpy.zeros((len(docs[0]), 7), dtype="float32")
+    with pytest.raises(WeaknerError, match="WK009"):
+        nlp.get_pipe(head).predict(docs)

@@ -1,6 +1,7 @@
 """Projects on a frozen Transformer: encoded once, and packaged with the encoder itself."""
 
 import json
+import shutil
 import subprocess
 import sys
 from functools import partial
@@ -11,7 +12,7 @@ import spacy
 from spacy.vocab import Vocab
 
 from spacy_weakner.configs import render_config
-from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.encoders.stored_vectors import ENDS, KEYS, VECTORS, VectorStore
 from spacy_weakner.files import write_text
@@ -25,8 +26,8 @@ from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, LIST_AND_HEAD, TER
 from spacy_weakner.training.augmenting import CaseCopies
 
 from ..encoders import kinds
-from ..util import distributions, needs_transformers
-from .util import PEOPLE, make_corpora
+from ..util import distributions, make_doc, needs_transformers
+from .util import NLP, PEOPLE, make_corpora
 
 pytestmark = [
     pytest.mark.slow,
@@ -185,3 +186,24 @@ def test_another_transformer_trains_the_heads_anew(tmp_path, project, tiny_bert)
     project(size="frozen")
     after = changed(tmp_path / "training", "trained.json", VECTORS)
     assert not any(after[path] == before[path] for path in before)
+
+
+def test_sentences_that_end_inside_a_row(tmp_path, project):
+    """A row of several sentences, with an entity across a sentence end: pipelines split it in other places than
+    trainings."""
+    corpora = make_corpora(tmp_path / "corpus", gold=12, dev=0, text=0)
+    texts = [f"Hello . I saw St . Mary today {i} . Anna left" for i in range(12)]
+    docs = [make_doc(NLP, text, [(4, 7, "LOC"), (10, 11, "PER")]) for text in texts]
+    write_docs(corpora.gold_labeled, docs)
+    selection = project(size="frozen")
+    assert all(each.scores.tp + each.scores.fn == 24 for each in selection.candidates)
+
+
+def test_lost_vectors_are_computed_again(tmp_path, project):
+    make_corpora(tmp_path / "corpus", gold=12, dev=8, text=0)
+    vectors = tmp_path / "training" / "encoder" / "vectors"
+    project(size="frozen")
+    before = (vectors / VECTORS).read_bytes()
+    shutil.rmtree(vectors)
+    project(size="frozen")
+    assert (vectors / VECTORS).read_bytes() == before

@@ -104,7 +104,6 @@ def check_project(folder):
         (EVERYTHING, "transformer", "label analyze vectors"),
         (EVERYTHING, "frozen", "label analyze vectors"),
         (("text", "terms", "gold"), "linear", "label analyze vectors"),
-        (("text", "terms"), "frozen", "label vectors"),
         (("text", "terms"), "linear", "label vectors"),
         (("text", "terms", "dev"), "transformer", "label"),
         (("text", "answers"), "transformer", "label"),
@@ -172,6 +171,25 @@ def test_the_usual_size(tmp_path, files, quick, options, size):
     made = init_project(tmp_path / "p", **given(files, "gold", "text", "terms"), **options)
     assert load_project_config(made.folder)["vars"]["size"] == size
     assert f"{size}/best.gold.cfg" in contents(made.folder / "configs")
+
+
+def test_without_gold_a_transformer_is_trained(tmp_path, files, quick):
+    """What is frozen is only for heads on gold."""
+    made = init_project(tmp_path / "p", **given(files, "text", "terms"), transformer="bert")
+    assert load_project_config(made.folder)["vars"]["size"] == "transformer"
+    with pytest.raises(WeaknerError, match=r"WK005.*'frozen'.*--gold"):
+        init_project(tmp_path / "q", **given(files, "text", "terms"), transformer="bert", size="frozen")
+
+
+def test_the_encoder_of_a_spacy_pipeline(tmp_path, files, quick):
+    spacy.blank("xx").to_disk(tmp_path / "pipe")
+    options = {**given(files, "gold"), "transformer": str(tmp_path / "pipe")}
+    made = init_project(tmp_path / "p", **options)
+    config = load_config(made.folder / "configs" / "frozen" / "best.gold.cfg", interpolate=True)
+    encoder = config["components"]["crf_ner"]["model"]["tok2vec"]
+    assert encoder["@architectures"] == "spacy_weakner.FrozenTok2Vec.v1" and encoder["source"] == "../pipe"
+    with pytest.raises(WeaknerError, match=r"WK353.*spaCy pipeline.*--size frozen"):
+        init_project(tmp_path / "q", **options, size="transformer")
 
 
 def test_vectors_of_pieces_and_their_place(tmp_path, files, quick, monkeypatch):

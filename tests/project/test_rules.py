@@ -67,6 +67,12 @@ def test_all_heads_on_gold_have_one_size(size):
     assert ("frozen Transformer" in why["gold alone"]) != is_linear
 
 
+def test_a_transformer_without_labels_to_learn_stays_as_it_is():
+    for changes in ({"collected": True}, {"precision": HARMFUL_PRECISION - 1}, {"weak": False}):
+        settings, notes = choose_settings(make_facts(size="transformer", **changes))
+        assert settings.text_steps == 0 and "not trained" in notes[0]
+
+
 def test_a_transformer_is_trained_on_weak_labels_alone():
     for size in SIZES:
         assert choose_settings(make_facts(size=size))[0].text_steps == TRAINED.get(size, 0)
