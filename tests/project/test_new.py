@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+import spacy
 from spacy.util import load_config
 from typer.main import get_command
 from weasel.util import load_project_config
