@@ -182,7 +182,7 @@ def test_without_gold_a_transformer_is_trained(tmp_path, files, quick):
         init_project(tmp_path / "q", **given(files, "text", "terms"), transformer="bert", size="frozen")
 
 
-def test_the_encoder_of_a_spacy_pipeline(tmp_path, files, quick):
+def test_the_encoder_of_a_spacy_pipeline(tmp_path, files):
     spacy.blank("xx").to_disk(tmp_path / "pipe")
     options = {**given(files, "gold"), "transformer": str(tmp_path / "pipe")}
     made = init_project(tmp_path / "p", **options)
