@@ -1,5 +1,6 @@
 """The page of best.py: its tables, its pictures, and the table that the evidence opens with."""
 
+import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import choosing
@@ -86,9 +87,7 @@ def page(rows: Rows, terms: Mapping[str, str]) -> str:
     """Fill the page."""
     text = (EVIDENCE / "best.template.md").read_text(encoding="utf-8")
     columns = [name for name in terms if any(row["dataset"] == name for row in rows)]
-    for encoder in sorted({row["encoder"] for row in rows}):
-        for gold in sorted({row["strong"] for row in rows}):
-            text = text.replace(f"{{{encoder}-{gold}}}", scores(rows, encoder, gold, columns))
+    text = re.sub(r"\{([a-z-]+)-(\d+)\}", lambda found: scores(rows, found[1], int(found[2]), columns), text)
     text = text.replace("{choosing}", choosing.table(Evidence(EVIDENCE / "choosing.jsonl").rows()))
     text = (
         text.replace("{without}", without(rows, columns))
@@ -147,6 +146,8 @@ def collected(rows: Rows, terms: Mapping[str, str]) -> str:
 def scores(rows: Rows, encoder: str, gold: int, columns: List[str]) -> str:
     """A table of F1: a line per method, a column per data set."""
     some = [row for row in rows if row["encoder"] == encoder and row["strong"] == gold]
+    if not some:
+        return "(not measured)"
     columns = [column for column in columns if any(row["dataset"] == column for row in some)]
     methods = sorted({row["method"] for row in some} - {ALONE}, key=lambda name: (name != MATCH, name == BEST, name))
     lines = [f"| F1 | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
