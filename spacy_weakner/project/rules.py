@@ -76,7 +76,8 @@ def choose_candidates(facts: Facts) -> List[Rule]:
         on = "" if facts.size in LINEARS else " on a frozen Transformer"
         why[GOLD_ALONE] = f"a linear CRF{on}, trained on {facts.gold} gold sentences"
         if facts.lists:
-            why[head_with_lists(facts.size)] = f"a linear CRF{on}, with the matches of the list as features"
+            encoder = "" if facts.size in LINEARS else "the frozen Transformer, "
+            why[head_with_lists(facts.size)] = f"a CRF with {encoder}the words and the matches of the list as features"
     rules = [Rule(name=name, trained=True, why=text) for name, text in why.items()]
     if facts.gold or facts.weak:
         learns, text = _learns_from_weak(facts)
