@@ -216,8 +216,8 @@ def _find_head(nlp: Language, name: Optional[str]) -> Tuple[str, TrainableHead]:
             f"{', '.join(nlp.pipe_names) or 'none'}. Name one as 'component' in [initialize.after_init]."
         )
     ((found, pipe),) = heads.items()
-    settings = nlp.config["training"]
-    fixed = {*settings["frozen_components"]} & {*settings["annotating_components"]}
+    settings = nlp.config.get("training", {})
+    fixed = {*settings.get("frozen_components", ())} & {*settings.get("annotating_components", ())}
     encoders = {name for name, other in nlp.components if found in getattr(other, "listening_components", ())}
     if is_listener(pipe.model) and not (encoders and encoders <= fixed):
         raise WeaknerError(

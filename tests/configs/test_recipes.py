@@ -83,7 +83,13 @@ def test_it_is_a_pipeline(name, size, tmp_path):
     "name, size", [pytest.param(*pair, marks=needs_spacy_transformers) for pair in ON_TRANSFORMERS]
 )
 def test_it_is_a_pipeline_on_a_transformer(name, size, tiny_bert, tmp_path):
-    nlp = build(name, size, tmp_path, transformer=str(tiny_bert))
+    encoder = tiny_bert
+    if size == "frozen-tok2vec":
+        other, encoder = spacy.blank("en"), tmp_path / "other"
+        other.add_pipe("tok2vec", config={"model": {"width": 8, "depth": 1}})
+        other.initialize()
+        other.to_disk(encoder)
+    nlp = build(name, size, tmp_path, transformer=str(encoder))
     assert nlp.pipe_names == make_config(name, size)["nlp"]["pipeline"]
 
 
