@@ -70,6 +70,13 @@ class Parts:
         """All parts, text by text."""
         return [part.doc for parts in self._parts for part in parts]
 
+    def share_tensors(self) -> None:
+        """Give each part its rows of `Doc.tensor` of its text."""
+        for text, parts in zip(self.texts, self._parts, strict=True):
+            for part in parts:
+                if part.doc is not text:
+                    part.doc.tensor = text.tensor[part.rows]
+
     def select(self, rows: Sequence[Any]) -> List[Any]:
         """Return the rows of each part; they may be views."""
         return [text[part.rows] for text, parts in zip(rows, self._parts, strict=True) for part in parts]

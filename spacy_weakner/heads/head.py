@@ -22,7 +22,7 @@ from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
 from ..ty import Tick
-from .layers import is_listener, lack_encoder, to_host
+from .layers import is_listener, lack_encoder, listens_to_tensors, to_host
 
 T = TypeVar("T")
 # Types of the model's outputs for a batch, of the target of one example, and of the prediction for one Doc.
@@ -292,6 +292,9 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         RETURNS (Tuple[OutputsT, Callable]): The model's outputs, and a callback that takes their gradient.
         """
         texts = batch.texts
+        if listens_to_tensors(self.model):
+            texts.share_tensors()
+            return self.model.begin_update(self.model_inputs(texts.docs))
         if texts.are_whole or not is_listener(self.model):
             return self.model.begin_update(self.model_inputs([*texts.docs, *more]))
         # A shared encoder must be called with the same Docs that it has read.
@@ -479,6 +482,10 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         RETURNS (Optional[List[Any]]): One output per part; None if the model reads the parts themselves.
         """
         if parts.are_whole or not is_listener(self.model) or not self.is_initialized:
+            return None
+        if not lack_encoder(self.model, parts.texts) and listens_to_tensors(self.model, is_train=False):
+            # So that the other layers read sentences, as in training.
+            parts.share_tensors()
             return None
         rows: Any = self._run(self.model, parts.texts)
         return parts.select(rows)

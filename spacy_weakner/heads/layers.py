@@ -62,6 +62,15 @@ def is_listener(model: Model) -> bool:
     return any(hasattr(node, "upstream_name") for node in model.walk())
 
 
+def listens_to_tensors(model: Model, is_train: bool = True) -> bool:
+    """Return True if all listeners of a model read `Doc.tensor`: spaCy's do in prediction and, in training, if the
+    encoder is frozen."""
+    listeners: List[Any] = [node for node in model.walk() if hasattr(node, "upstream_name")]
+    return bool(listeners) and all(
+        isinstance(node, Tok2VecListener) and not (is_train and node._batch_id is not None) for node in listeners
+    )
+
+
 def lack_encoder(model: Model, docs: Sequence[Doc]) -> bool:
     """Return True if a model listens to an encoder that has not run on one of the Docs: spaCy's listener would return
     zeros for it."""

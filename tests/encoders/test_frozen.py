@@ -286,3 +286,24 @@ def test_pipelines_without_an_encoder(tmp_path, component, reason):
     nlp.to_disk(tmp_path)
     with pytest.raises(WeaknerError, match=rf"WK353.*{reason}"):
         build_frozen_tok2vec(tmp_path, component).initialize(X=docs_of(ROWS))
+
+
+def test_indicator_features_beside_a_shared_encoder_are_those_of_sentences(tmp_path, bert):
+    """Words of other sentences are not read, and the case of a sentence is its own."""
+    config = shared(bert, tmp_path)
+    linear = {"@architectures": "spacy_weakner.IndicatorFeatures.v1"}
+    config["components"]["first"]["model"] = {**config["components"]["first"]["model"], "linear": linear}
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+    with nlp.select_pipes(disable=["tok2vec"]):
+        nlp.initialize(lambda: examples(nlp))
+    LBFGS(lambda nlp: examples(nlp), component="first")(nlp)
+    rows = [["A", "BOB", "OB"], ["a", "annas", "ob"], ["a", "zxy"]]
+    starts = [i == 0 for row in rows for i in range(len(row))]
+    whole = Doc(nlp.vocab, words=[word for row in rows for word in row], sent_starts=starts)
+    single = docs_of(rows, nlp.vocab)
+    for doc in (whole, *single):
+        nlp.get_pipe("tok2vec")(doc)
+    head = nlp.get_pipe("first")
+    ((_, found),) = head.score_tags([whole])
+    expected = numpy.concatenate([rows for _, rows in head.score_tags(single)])
+    numpy.testing.assert_allclose(found, expected, atol=1e-5)
