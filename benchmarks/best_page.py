@@ -74,7 +74,7 @@ def fewer(rows: Rows, columns: Sequence[str]) -> str:
         "|---|---|---|---|---|---|",
     ]
     for column in columns:
-        for encoder in ("linear", "linear-static", "frozen", "frozen-mpnet"):
+        for encoder in ("linear", "linear-static", "minilm", "frozen", "frozen-mpnet"):
             few = mean(rows, encoder, column, FEW, BEST)
             many = mean(rows, encoder, SAME_GOLD.get(column, column), MANY, ALONE)
             if few is not None and many is not None:
