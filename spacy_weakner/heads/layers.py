@@ -59,13 +59,17 @@ def as_given(gradient: Vectors, vectors: Vectors) -> Vectors:
 
 def is_listener(model: Model) -> bool:
     """Return True if a model listens to the encoder of another component."""
-    return any(hasattr(node, "upstream_name") for node in model.walk())
+    return bool(_listeners(model))
+
+
+def _listeners(model: Model) -> List[Any]:
+    return [node for node in model.walk() if hasattr(node, "upstream_name")]
 
 
 def listens_to_tensors(model: Model, is_train: bool = True) -> bool:
     """Return True if all listeners of a model read `Doc.tensor`: spaCy's do in prediction and, in training, if the
     encoder is frozen."""
-    listeners: List[Any] = [node for node in model.walk() if hasattr(node, "upstream_name")]
+    listeners = _listeners(model)
     return bool(listeners) and all(
         isinstance(node, Tok2VecListener) and not (is_train and node._batch_id is not None) for node in listeners
     )
@@ -74,8 +78,7 @@ def listens_to_tensors(model: Model, is_train: bool = True) -> bool:
 def lack_encoder(model: Model, docs: Sequence[Doc]) -> bool:
     """Return True if a model listens to an encoder that has not run on one of the Docs: spaCy's listener would return
     zeros for it."""
-    listeners = [node for node in model.walk() if hasattr(node, "upstream_name")]
-    return any(len(doc) and not _has_output(node, doc) for node in listeners for doc in docs)
+    return any(len(doc) and not _has_output(node, doc) for node in _listeners(model) for doc in docs)
 
 
 def _has_output(listener: Model, doc: Doc) -> bool:
