@@ -19,13 +19,15 @@ def _say(text: str) -> None:
 
 @command(app, fit, sources=Annotated[Optional[Path], typer.Option()], say=_say)
 def show(selection: Selection, given: Any) -> None:
+    costs = selection.costs
     rows = [
-        (name, *(f"{value:.1f}" for value in (scores.p, scores.r, scores.f1)), scores.bounds)
+        (name, *(f"{value:.1f}" for value in (scores.p, scores.r, scores.f1)), scores.bounds, *costs.get(name, ()))
         for name, scores in selection.ranked().items()
     ]
     if rows:
         corpus = "dev" if selection.chosen_by == "dev" else "gold"
-        show_table((f"on {corpus}", "P", "R", "F1", "F1 95 %"), rows)
+        header = (f"on {corpus}", "P", "R", "F1", "F1 95 %", *(("words/s", "MB") if costs else ()))
+        show_table(header, rows)
     for heading, text in selection.answer():
         say("info", f"{heading}: {text}")
     for rule in selection.left_out:

@@ -94,11 +94,11 @@ def set_spans(doc: Doc, name: str, spans: List[Span], attrs: Dict[str, Any]) -> 
     return group
 
 
-def copy_group(doc: Doc, other: Doc, name: str) -> None:
-    """Copy a span group, if it exists, to another Doc with the same tokens."""
+def copy_group(doc: Doc, other: Doc, name: str, new_name: str = "") -> None:
+    """Copy a span group, if it exists, to another Doc with the same tokens, perhaps under a new name."""
     if name in doc.spans:
         spans = [Span(other, span.start, span.end, label=span.label_, kb_id=span.kb_id_) for span in doc.spans[name]]
-        set_spans(other, name, spans, dict(doc.spans[name].attrs))
+        set_spans(other, new_name or name, spans, dict(doc.spans[name].attrs))
 
 
 def _per_span(group: SpanGroup, key: str) -> List[Any]:

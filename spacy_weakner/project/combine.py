@@ -46,8 +46,9 @@ class Predicted(NamedTuple):
 class Head(NamedTuple):
     """A trained head."""
 
-    name: str  # name of the component; the size of the encoder if the head reads lists
+    name: str  # name of the component
     title: str  # name of the candidate
+    size: str = ""  # of the encoder
     whole: Path = Path()  # the pipeline that was trained on all gold, or on none
     folds: Sequence[Path] = ()  # for each fold of the gold, the pipeline that was not trained on it
     reads_lists: bool = True  # True if matches of the lists are features
@@ -67,12 +68,12 @@ def plan_head(
 ) -> Tuple[Head, List[Training]]:
     """Plan the trainings of a head, and set its paths: one training without each fold, and one on all gold, in which
     dev chooses the checkpoint. A held-out fold must not choose one."""
-    with_lists = head.name if head.reads_lists else None
+    how: Any = {"size": head.size, "with_lists": head.reads_lists}
     parts = [
-        context.on_gold(fold.rest, context.models / "folds" / f"{head.name}-{n}", with_lists=with_lists)
+        context.on_gold(fold.rest, context.models / "folds" / f"{head.name}-{n}", **how)
         for n, fold in enumerate(folds, start=1)
     ]
-    whole = context.on_gold(gold, context.models / head.name, dev, with_lists=with_lists)
+    whole = context.on_gold(gold, context.models / head.name, dev, **how)
     return head._replace(whole=pipeline_of(whole), folds=[*map(pipeline_of, parts)]), [*parts, whole]
 
 
@@ -146,12 +147,20 @@ class Combination:
             with warnings.catch_warnings():
                 # No warning about labels that only this part has: the combiner of all gold has them.
                 warnings.filterwarnings("ignore", message=r"\[WK908\]")
-                decided.update(zip(held_out, self._decide(combiner, [fold.docs[i] for i in held_out]), strict=True))
+                decided.update(zip(held_out, self.decide([fold.docs[i] for i in held_out], combiner), strict=True))
         return [decided[i] for i in range(len(fold.docs))]
 
-    def decide(self, docs: Sequence[Doc]) -> List[Doc]:
-        """Predict Docs that have candidates with the combiner that was fitted on all folds."""
-        return self._decide(self._whole.get_pipe(COMBINER), docs)
+    def combiner(self, without: Optional[int] = None) -> Any:
+        """Return the combiner that was fitted on all folds, or on all but one."""
+        if without is None:
+            return self._whole.get_pipe(COMBINER)
+        return self._add_combiner(spacy.blank("xx"), [fold for i, fold in enumerate(self.folds) if i != without])
+
+    def decide(self, docs: Sequence[Doc], combiner: Any = None) -> List[Doc]:
+        """Predict Docs that have candidates with a combiner; without one, with that of all folds."""
+        add_short = short_forms(self.lists)
+        combiner = self.combiner() if combiner is None else combiner
+        return [add_short(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
 
     def save(self, output: Path) -> Path:
         """Write the pipeline, with the combiner that was fitted on all folds."""
@@ -162,10 +171,6 @@ class Combination:
         nlp = assemble(self.lists, {head.name: head.whole for head in self.heads}, PROPOSES)
         self._add_combiner(nlp, self.folds)
         return nlp
-
-    def _decide(self, combiner: Any, docs: Sequence[Doc]) -> List[Doc]:
-        add_short = short_forms(self.lists)
-        return [add_short(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
 
     def _add_combiner(self, nlp: Language, folds: Sequence[CombinedFold]) -> Any:
         names = [head.name for head in self.heads]

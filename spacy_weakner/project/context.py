@@ -1,7 +1,7 @@
 """The common settings of a project's trainings, and the trainings themselves."""
 
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
@@ -29,6 +29,9 @@ from .rules import (
 ALONE, WITH_LISTS = "crf_ner", "best.gold"
 # Iterations of L-BFGS on thousands of sentences of text, after which F1 no longer changes.
 TEXT_ITERATIONS = 50
+_ITERATIONS = "initialize.after_init.max_iterations"
+# Weight of a sentence with a teacher's labels beside one of gold (best.md).
+TEXT_WEIGHT = 0.1
 # The share of weakly labeled sentences that are repeated in other case is half of that of gold: with the same share,
 # the head lost 2.6 points of F1 on text in its own case (CoNLL-2003, dev).
 TEXT_COPIES = 0.5
@@ -69,17 +72,24 @@ class TrainingContext:
         return path
 
     def on_gold(
-        self, gold: Path, output: Path, dev: Optional[Path] = None, *, with_lists: Optional[str] = None
+        self, gold: Path, output: Path, dev: Optional[Path] = None, *, size: str, with_lists: bool = False
     ) -> Training:
-        """Plan the training of a head on gold alone or, with `with_lists`, of a head of this size with the lists'
-        matches in both corpora as features."""
+        """Plan the training of a head on gold alone or, with `with_lists`, of one with the lists' matches in both
+        corpora as features."""
         overrides = _corpora(gold, dev)
-        if with_lists is None:
-            return self._training(ALONE, gold_size(self.size), output, {**overrides, **self._case_copies()})
+        if not with_lists:
+            return self._training(ALONE, size, output, {**overrides, **self._case_copies()})
         keys = ("components.crf_ner.model.source_features.sources", "corpora.train.sources", "corpora.dev.sources")
         sources = {key: list(self.lists) for key in keys}
         overrides = {**overrides, **sources, **self._case_copies(self.cases.lists)}
-        return self._training(WITH_LISTS, with_lists, output, overrides)
+        return self._training(WITH_LISTS, size, output, overrides)
+
+    def of_student(self, corpus: Path, output: Path) -> Training:
+        """Plan the training of a linear head on gold and labeled text in one corpus, with their copies."""
+        plain = replace(self, cases=NO_COPIES)
+        training = plain.on_gold(corpus, output, size=LINEAR, with_lists=bool(self.lists))
+        more = {"components.crf_ner.loss.weak_weight": TEXT_WEIGHT, _ITERATIONS: TEXT_ITERATIONS}
+        return training._replace(overrides={**training.overrides, **more})
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
         """Plan the training of a head on the weak labels of the text alone."""
@@ -89,7 +99,7 @@ class TrainingContext:
         size = weak_size(self.size)
         if size not in TRAINED:
             overrides["corpora.train.limit"] = LINEAR_TEXTS
-            overrides["initialize.after_init.max_iterations"] = TEXT_ITERATIONS
+            overrides[_ITERATIONS] = TEXT_ITERATIONS
         return self._training(weak_recipe(self.size), size, output, overrides, once=dev is None)
 
     def train(self, trainings: Sequence[Training], desc: str = "fit 2/4: train") -> List[Trained]:
@@ -134,12 +144,14 @@ def weak_recipe(size: str) -> str:
     return WITH_LISTS if size in TRAINED else ALONE
 
 
-def used_recipes(size: str, *, gold: bool, weak: bool) -> Set[Tuple[str, str]]:
+def used_recipes(size: str, *, gold: bool, weak: bool, student: bool) -> Set[Tuple[str, str]]:
     """Return the recipes of the trainings of a project, each with its size, given whether there are gold and weak
-    labels."""
+    labels, and whether a student may be trained."""
     recipes = {(weak_recipe(size), weak_size(size))} if weak else set()
     if gold:
         recipes |= {(ALONE, gold_size(size)), (WITH_LISTS, gold_size(size))}
+    if student:
+        recipes |= {(ALONE, LINEAR), (WITH_LISTS, LINEAR)}
     return recipes
 
 

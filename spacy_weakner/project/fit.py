@@ -3,16 +3,15 @@
 import shlex
 from dataclasses import replace
 from pathlib import Path
-from typing import Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from types import MappingProxyType
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..code_version import code_version
-from ..corpus.docbin import corpus_files, read_bin, read_docs, write_docs
+from ..corpus.docbin import corpus_files, read_bin, read_docs
 from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES, CandidateScores, compare
 from ..evaluation.terms.collected import Collected, Key, find_collected
 from ..files import existing, parse_json, reading_made
@@ -23,11 +22,12 @@ from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import holding
 from ..scores import Strict
 from ..training.augmenting import CaseCopies
-from .assembling import ON_PUBLIC_DATA, list_and_head, short_forms
-from .combine import Combination, Head, Predicted, plan_head, save_alone, with_candidates
+from .assembling import ON_PUBLIC_DATA, list_and_head
+from .combine import Head, plan_head
+from .comparing import Comparison
 from .context import ALONE, TrainingContext, pipeline_of, used_recipes
 from .encoding import Encoded, encode, read_stored
-from .folds import all_folds, make_folds
+from .folds import make_folds
 from .layout import Corpora, has_docs, has_vectors
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
 from .prepare import DEV, Preparation, read_preparation
@@ -40,9 +40,11 @@ from .rules import (
     GOLD_ALONE,
     LINEAR,
     LINEAR_STATIC,
+    LINEARS,
     LIST_AND_HEAD,
     SIZES,
     SPEED,
+    STUDENT,
     TERM_LIST,
     TRAINED,
     WEAK_ALONE,
@@ -52,9 +54,12 @@ from .rules import (
     choose_settings,
     combines_gold_alone,
     gold_size,
+    has_student,
     head_with_lists,
+    weak_size,
 )
-from .selection import Selection, TrainedCandidate, choose, cost_of_speed
+from .selection import FASTER, Cost, Selection, TrainedCandidate, choose, cost_of_speed
+from .students import train_student
 
 SELECTION = "selection.json"
 WEAK = "weak"
@@ -77,6 +82,7 @@ class _Result(NamedTuple):
     reason: str = ""
     rules: Sequence[Rule] = ()
     curve: Curve = Curve([])
+    costs: Mapping[str, Cost] = MappingProxyType({})
 
 
 @holding("output")
@@ -163,7 +169,8 @@ def fit(
         vectors=folders.vectors if facts.text and has_vectors(folders.vectors) else None,
         say=say,
     )
-    for recipe, its_size in sorted(used_recipes(size, gold=bool(facts.gold), weak=learns_weak)):
+    student = prefer == SPEED and has_student(facts)
+    for recipe, its_size in sorted(used_recipes(size, gold=bool(facts.gold), weak=learns_weak, student=student)):
         context.config(recipe, its_size)
 
     # Train, compare, select. This replaces pipelines of an earlier selection.
@@ -188,7 +195,11 @@ def fit(
         chosen_by=facts.chosen_by,
         candidates=[
             TrainedCandidate(
-                name=name, path=str(path), why=whys.get(name, whys.get(TERM_LIST, "")), scores=scores.get(name)
+                name=name,
+                path=str(path),
+                why=whys.get(name, whys.get(TERM_LIST, "")),
+                scores=scores.get(name),
+                cost=result.costs.get(name),
             )
             for name, path in result.pipelines.items()
         ],
@@ -236,85 +247,65 @@ def _with_gold(
         context, weak = _encode(context, gold, dev, weak)
 
     # Train all heads, without each fold and on all gold, and on parts of the gold for the learning curve.
-    wanted = [Head("gold", GOLD_ALONE, reads_lists=False, is_combined=combines_gold_alone(facts))]
+    size = gold_size(facts.size)
+    wanted = [Head("gold", GOLD_ALONE, size, reads_lists=False, is_combined=combines_gold_alone(facts))]
     if facts.lists:
-        wanted.append(Head(gold_size(facts.size), head_with_lists(facts.size)))
+        wanted.append(Head(size, head_with_lists(facts.size), size))
     heads, trainings = [], []
     for head in wanted:
         planned, more = plan_head(context, head, gold, dev, folds if head.is_combined or dev is None else [])
         heads.append(planned)
         trainings += more
     if weak is not None:
-        heads.append(Head(WEAK, WEAK_ALONE, weak, [weak] * len(folds), reads_lists=False))
+        heads.append(Head(WEAK, WEAK_ALONE, weak_size(facts.size), weak, [weak] * len(folds), reads_lists=False))
     draws = folds[:DRAWS] if dev is None else [FoldFiles(dev, context.corpora.gold)] * DRAWS
     parts = plan_curve(context, draws, dev)
     context.train([*trainings, *(training for part in parts for training in part.trainings)])
 
-    # Predict with every head, once per fold and once on dev.
-    corpus = dev or all_folds(models / "folds")
-    pipelines: Dict[str, Path] = {}
-    predicted: Dict[str, Path] = {}
-
-    def add(name: str, pipeline: Path, docs: Optional[Iterable[Doc]] = None) -> None:
-        """Add a candidate with its predictions. If none are given, predict with `pipeline`, which used no gold."""
-        pipelines[name] = pipeline
-        predicted[name] = models / "folds" / f"predicted-{len(pipelines)}.spacy"
-        found = (doc for _, doc in Predictions(Candidate(name, pipeline), corpus)) if docs is None else docs
-        write_docs(predicted[name], found)
-
-    def score(baseline: Optional[str]) -> List[CandidateScores]:
-        return compare(corpus, predicted, bootstrap=SAMPLES, baseline=baseline, seed=context.seed)
-
-    on_folds: Dict[str, List[Predicted]] = {}
-    evaluated: Dict[str, List[Predicted]] = {}
+    # Predict with every head, once per fold and once on dev; combine, compare, select.
+    compared = Comparison(context, sources, folds, dev)
+    combined = [head for head in heads if head.is_combined]
+    why = "there is too little gold to hold out part of it"
     with on_device(context.gpu_id):
         for term_list in lists:
-            matched = matched_docs(term_list, read_docs(corpus, Vocab())) if facts.collected else None
-            add(term_list.title, term_list.pipeline, matched)
+            matched = matched_docs(term_list, read_docs(compared.corpus, Vocab())) if facts.collected else None
+            compared.add(term_list.title, term_list.pipeline, matched)
         for head in Progress(heads, desc="fit 3/4: predict gold", unit="head", enabled=context.progress):
-            paths = zip(head.folds, folds, strict=False)
-            held_out = [head.predict(path, fold.held_out, context.cases) for path, fold in paths]
-            scored = held_out if dev is None else [head.predict(head.whole, dev)]
-            alone = save_alone(head, sources, scored, models / f"{head.name}-alone")
-            add_short = short_forms(sources if head.reads_lists else {})
-            add(head.title, alone, [add_short(doc.copy()) for part in scored for doc in part.docs])
-            # Drop the pipelines, whose models may be large.
-            on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
-            evaluated[head.name] = [part._replace(nlp=None) for part in scored]
-        if lists and learns_weak:
+            compared.add_head(head)
+        if lists and weak is not None:
             # The candidate that is selected in projects without gold.
-            add(LIST_AND_HEAD, list_and_head(sources, heads[-1].whole, models / "list-and-head"))
-
-        # Combine, compare, select.
-        why = "there is too little gold to hold out part of it"
+            compared.add(LIST_AND_HEAD, list_and_head(sources, weak, models / "list-and-head"))
         if folds:
-            combined = [head for head in heads if head.is_combined]
-            with_groups = [
-                with_candidates(combined, [on_folds[head.name][n] for head in combined]) for n in range(len(folds))
-            ]
-            combination = Combination(sources, combined, with_groups)
-            if dev is None:
-                steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=context.progress)
-                decided = [doc for n in steps for doc in combination.decide_fold(n)]
-            else:
-                on_dev = with_candidates(combined, [evaluated[head.name][0] for head in combined])
-                decided = combination.decide(on_dev.docs)
-            add(COMBINED, combination.save(models / COMBINED), decided)
+            combination = compared.combine(combined)
             why = f"decides between {', '.join(head.title for head in combined)}"
-        # Number of gold sentences that each compared candidate was trained on.
-        size = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
-        whole = evaluated[heads[0].name] * (DRAWS if dev else 1)
-        curve = measure_curve(parts, whole, size, draws, context.seed)
-    rows = score(COMBINED if folds else None)
+    rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
+    if folds and prefer == SPEED and has_student(facts):
+        text = context.corpora.weak if facts.weak else context.corpora.text
+        student = train_student(context, combination, text, gold, folds)
+        with on_device(context.gpu_id):
+            compared.add_head(student)
+        why = f"a linear CRF, trained on the gold, and on the text as '{COMBINED}' labels it"
+        rules.append(Rule(name=STUDENT, trained=True, why=why))
+    # Number of gold sentences that each compared candidate was trained on.
+    n_gold = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
+    whole = compared.scored[heads[0].name] * (DRAWS if dev else 1)
+    curve = measure_curve(parts, whole, n_gold, draws, context.seed)
+
+    rows = compared.score(COMBINED if folds else None)
     if prefer == SPEED:
-        best = choose([row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD)])
+        slow = {COMBINED, LIST_AND_HEAD}
+        if STUDENT in compared.pipelines:
+            slow |= {head.title for head in heads if head.size not in LINEARS}
+        best = choose([row for row in rows if row.name not in slow])
     else:
         best = choose(rows, COMBINED)
     if best != COMBINED:
-        rows = score(best)
-    reason = cost_of_speed(rows, best) if prefer == SPEED else ""
-    rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
-    return _Result(pipelines, best, rows, reason, rules, curve)
+        rows = compared.score(best)
+    reason = cost_of_speed(rows, best) if prefer == SPEED else FASTER if has_student(facts) else ""
+    with on_device(context.gpu_id):
+        measured = {best, COMBINED} if facts.size not in LINEARS else set()
+        costs = {name: compared.cost(name) for name in compared.pipelines if name in measured}
+    return _Result(compared.pipelines, best, rows, reason, rules, curve, costs)
 
 
 def _encode(

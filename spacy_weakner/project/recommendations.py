@@ -19,7 +19,7 @@ from ..runs.training import Training
 from ..scores import count_matches
 from .combine import Predicted
 from .context import TrainingContext, pipeline_of
-from .rules import LINEAR, Facts
+from .rules import LINEAR, Facts, gold_size
 from .selection import Point
 
 # Shares of the gold on which "gold alone" is trained for the learning curve, and the number of draws of each share:
@@ -81,7 +81,7 @@ def plan_curve(context: TrainingContext, draws: Sequence[FoldFiles], dev: Option
             folder = context.models / "curve" / f"{100 * share:.0f}-{n}"
             corpus = folder.with_suffix(".spacy")
             write_docs(corpus, docs)
-            trainings.append(context.on_gold(corpus, folder, dev))
+            trainings.append(context.on_gold(corpus, folder, dev, size=gold_size(context.size)))
         parts.append(Part(sentences, trainings))
     return parts
 

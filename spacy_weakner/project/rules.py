@@ -8,6 +8,8 @@ from ..scores import Strict
 
 TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "weak alone", "list and head"
 COMBINED = "combined"
+# A linear CRF that learns from the text as the combination on a Transformer labels it.
+STUDENT = "student"
 F1, SPEED = "f1", "speed"
 # A linear CRF; one with subword vectors as additional features; and one on a frozen Transformer.
 LINEAR, LINEAR_STATIC, FROZEN = "linear", "linear-static", "frozen"
@@ -108,6 +110,11 @@ def combines_gold_alone(facts: Facts) -> bool:
     """Return True if the combination includes the head without features of lists: if it is on a Transformer, if there
     is no list, or if a list was collected from the gold."""
     return facts.size not in LINEARS or facts.collected or not facts.lists
+
+
+def has_student(facts: Facts) -> bool:
+    """Return True if a student can be trained: there is a Transformer to learn from, and text to learn on."""
+    return facts.size not in LINEARS and bool(facts.gold and facts.text) and (facts.weak or not facts.lists)
 
 
 def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:

@@ -37,14 +37,16 @@ def selection_section(selection: Selection) -> Section:
     plots: List[Plot] = []
     if scores := selection.ranked():
         corpus = "dev" if selection.chosen_by == "dev" else "gold, by cross-validation"
+        costs = selection.costs
         header = ["Candidate", "P", "R", "F1", "95 % interval", "difference from best", "95 % interval"]
+        header += ["words per second", "MB"] if costs else []
         rows = []
         for row in scores.values():
             cells = [f"{row.name} (best)" if row.name == selection.best else row.name]
             cells += [*(f"{value:.1f}" for value in (row.p, row.r, row.f1)), row.bounds, "-", "-"]
             if (difference := row.difference) is not None:
                 cells[-2:] = [f"{difference.f1:+.1f}", f"{difference.low:+.1f} to {difference.high:+.1f}"]
-            rows.append(cells)
+            rows.append([*cells, *costs.get(row.name, ())])
         tables.append(Table(f"Scores on {corpus}", header, rows))
         plots.append(f1_plot([*scores.values()]))
     if len(selection.curve) > 1:

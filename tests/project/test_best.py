@@ -9,6 +9,7 @@ from spacy.vocab import Vocab
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import get_soft_labels, group_entities, set_source
 from spacy_weakner.gazetteer_ruler.entities import SHORTER
+from spacy_weakner.project import comparing
 from spacy_weakner.project import fit as module
 from spacy_weakner.project.assembling import THRESHOLD
 from spacy_weakner.project.fit import fit
@@ -26,7 +27,8 @@ TITLES = [TERM_LIST, GOLD_ALONE, "linear with list", WEAK_ALONE, LIST_AND_HEAD, 
 @pytest.fixture
 def project(tmp_path, configs, trained_here, monkeypatch):
     """A project whose heads are trained, each of them a linear CRF."""
-    monkeypatch.setattr(module, "SAMPLES", 10)
+    for each in (module, comparing):
+        monkeypatch.setattr(each, "SAMPLES", 10)
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
 
     def run(folder, **settings):

@@ -54,7 +54,7 @@ def test_a_combiner_is_fitted_on_all_gold_but_a_part_of_the_fold(tmp_path, monke
         return lambda doc: doc
 
     monkeypatch.setattr(Combination, "_add_combiner", fit)
-    monkeypatch.setattr(Combination, "_decide", lambda self, combiner, docs: [*docs])
+    monkeypatch.setattr(Combination, "decide", lambda self, docs, combiner: [*docs])
     docs = [gold(n) for n in range(40)]
     copies = [change_case(doc, "lower") for doc in docs]
     # The third Doc is a copy of the first one.

@@ -12,10 +12,10 @@ from spacy.vectors import Vectors
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.pipelines import load_pipeline
-from spacy_weakner.project import combine
+from spacy_weakner.project import combine, comparing
 from spacy_weakner.project import fit as module
 from spacy_weakner.project.assembling import ON_PUBLIC_DATA
-from spacy_weakner.project.combine import Predicted
+from spacy_weakner.project.combine import Head, Predicted
 from spacy_weakner.project.fit import SELECTION, fit
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.rules import (
@@ -24,6 +24,7 @@ from spacy_weakner.project.rules import (
     GOLD_ALONE,
     LIST_AND_HEAD,
     SIZES,
+    STUDENT,
     TERM_LIST,
     TRAINED,
     WEAK_ALONE,
@@ -108,15 +109,24 @@ def project(tmp_path, configs, trainings, monkeypatch):
         made.assembled = [*lists], head
         return write_ruler(output, made.finds.get(LIST_AND_HEAD, {}))
 
+    def train_student(context, teacher, text, gold, folds):
+        made.taught = text, gold
+        return Head(STUDENT, STUDENT, "linear", project_of(folds), [*map(project_of, folds)])
+
+    def project_of(*what):
+        return made.output / "student"
+
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
     monkeypatch.setattr(module, "plan_head", plan)
+    monkeypatch.setattr(module, "train_student", train_student)
     monkeypatch.setattr(module, "encode", encode)
     monkeypatch.setattr(module, "read_stored", read_stored)
     monkeypatch.setattr(combine.Head, "predict", predict)
-    monkeypatch.setattr(module, "save_alone", lambda head, lists, held_out, output: made.pipeline(head.title))
-    monkeypatch.setattr(module, "Combination", Combination)
+    monkeypatch.setattr(comparing, "save_alone", lambda head, lists, held_out, output: made.pipeline(head.title))
+    monkeypatch.setattr(comparing, "Combination", Combination)
     monkeypatch.setattr(module, "list_and_head", list_and_head)
-    monkeypatch.setattr(module, "SAMPLES", 20)
+    for each in (module, comparing):
+        monkeypatch.setattr(each, "SAMPLES", 20)
     return made
 
 
@@ -157,13 +167,42 @@ def test_the_best_wins_or_what_all_are_parts_of(project, trainings, dev, finds, 
 def test_speed_prefers_a_single_head(project, trainings, prefer, best):
     make_corpora(project.corpora.folder, dev=12, scores=GOOD)
     project.finds = {COMBINED: ALL_TERMS, GOLD_ALONE: {**ALL_TERMS, "PER": ["Anna"]}}
-    selection = project.fit(prefer=prefer)
+    selection = project.fit(prefer=prefer, size="linear")
     assert selection.best == best and next(iter(selection.ranked())) == best
     assert {each.scores.difference.baseline for each in selection.candidates if each.name != best} == {best}
     # The price is named.
     (combined,) = [each.scores for each in selection.candidates if each.name == COMBINED]
     price = "" if combined.difference is None else combined.difference.text()
     assert price in selection.reason and price in selection.answer()[0][1] and bool(price) == (prefer == "speed")
+
+
+@pytest.mark.parametrize("dev", [12, 0])
+@pytest.mark.parametrize("size", ["frozen", "transformer"])
+def test_speed_prefers_what_has_no_transformer(project, trainings, size, dev):
+    make_corpora(project.corpora.folder, dev=dev, scores=GOOD)
+    project.finds = dict.fromkeys((COMBINED, *HEADS), ALL_TERMS)
+    project.finds[STUDENT] = {**ALL_TERMS, "PER": ["Anna"]}
+    selection = project.fit(prefer="speed", size=size)
+    assert names(selection) == [TERM_LIST, *HEADS, WEAK_ALONE, LIST_AND_HEAD, COMBINED, STUDENT]
+    assert selection.best == STUDENT and all(each.scores and each.why for each in selection.candidates)
+    # It learns the text with the matches of the lists.
+    assert project.taught == (project.corpora.weak, project.corpora.gold_labeled)
+    (combined,) = [each.scores for each in selection.candidates if each.name == COMBINED]
+    assert combined.difference.f1 > 10 and combined.difference.text() in selection.reason
+    # The two between which it is decided have their price.
+    costs = {each.name: each.cost for each in selection.candidates if each.cost}
+    assert {*costs} == {COMBINED, STUDENT} and all(cost.words_per_second > 0 for cost in costs.values())
+    # A head of an earlier kind may be as fast, and better.
+    project.finds[STUDENT], project.finds[WEAK_ALONE] = {}, ALL_TERMS
+    assert project.fit(prefer="speed", size=size).best == (WEAK_ALONE if size == "frozen" else TERM_LIST)
+
+
+def test_without_text_or_preference_there_is_no_student(project, trainings):
+    make_corpora(project.corpora.folder, scores=GOOD)
+    assert STUDENT not in names(project.fit(size="frozen"))
+    assert STUDENT not in names(project.fit(size="linear", prefer="speed"))
+    make_corpora(project.corpora.folder, text=0)
+    assert STUDENT not in names(project.fit(size="frozen", prefer="speed"))
 
 
 def test_what_is_trained(project, trainings):

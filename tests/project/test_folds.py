@@ -89,20 +89,21 @@ def test_warnings_of_trainings_are_said_once(context, monkeypatch):
 
 
 def test_vectors_have_their_table(context, tmp_path):
+    how = {"size": "linear-static"}
     static = replace(context, size="linear-static", configs=tmp_path / "configs")
     given = (context.corpora.gold, context.models, context.corpora.dev)
     for recipe in ("crf_ner", "best.gold"):
         path = static.configs / "linear-static" / f"{recipe}.cfg"
         write_text(path, render_config(recipe, "linear-static", lang="xx"))
-    for training in (static.on_gold(*given, with_lists="linear-static"), static.on_gold(*given)):
+    for training in (static.on_gold(*given, **how, with_lists=True), static.on_gold(*given, **how)):
         assert training.overrides["paths.pieces"] == str(static.corpora.pieces)
     # Those of other sizes are told apart.
     write_text(static.configs / "linear-static" / "best.gold.cfg", render_config("best.gold", "linear", lang="xx"))
     with pytest.raises(WeaknerError, match=r"WK692.*it has no vectors of word pieces, but the size is 'linear-static'"):
-        static.on_gold(*given, with_lists="linear-static")
+        static.on_gold(*given, **how, with_lists=True)
     write_text(static.configs / "linear" / "best.gold.cfg", render_config("best.gold", "linear-static", lang="xx"))
     with pytest.raises(WeaknerError, match=r"WK692.*it has vectors of word pieces, but the size is 'linear'"):
-        static.on_gold(*given, with_lists="linear")
+        static.on_gold(*given, size="linear", with_lists=True)
 
 
 def test_copies_of_gold_have_candidates(tmp_path):
@@ -110,7 +111,9 @@ def test_copies_of_gold_have_candidates(tmp_path):
     copy, other = change_case(gold, "lower"), change_case(gold, "lower")
     for doc in (predicted, other):
         set_group(doc, "pred:linear", [(0, 1, "PER")], [0.5])
-    fold = with_candidates([Head("linear", "", tmp_path, [])], [Predicted(None, [gold], [predicted], [copy], [other])])
+    fold = with_candidates(
+        [Head("linear", "", "linear", tmp_path, [])], [Predicted(None, [gold], [predicted], [copy], [other])]
+    )
     assert fold == ([gold], [copy])
     assert all(group_entities(doc, "pred:linear") == [(0, 1, "PER")] for doc in (gold, copy))
 
@@ -118,9 +121,13 @@ def test_copies_of_gold_have_candidates(tmp_path):
 def test_copies_in_other_case(context):
     given = (context.corpora.gold, context.models, context.corpora.dev)
     key = "corpora.train.augmenter"
-    assert key not in context.on_gold(*given).overrides
+    assert key not in context.on_gold(*given, size="linear").overrides
     cased = replace(context, cases=CaseCopies(0.5, 0.0, [context.models / "list"]))
-    heads = cased.on_gold(*given), cased.on_weak(context.models), cased.on_gold(*given, with_lists="linear")
+    heads = (
+        cased.on_gold(*given, size="linear"),
+        cased.on_weak(context.models),
+        cased.on_gold(*given, size="linear", with_lists=True),
+    )
     # Heads that read no list need no matches.
     lists = [head.overrides[key]["lists"] for head in heads]
     assert lists == [[], [], [str(context.models / "list")]]

@@ -13,16 +13,26 @@ from spacy.vocab import Vocab
 
 from spacy_weakner.configs import render_config
 from spacy_weakner.corpus.docbin import read_docs, write_docs
-from spacy_weakner.corpus.weak import doc_entities
+from spacy_weakner.corpus.gold import missing_tokens
+from spacy_weakner.corpus.weak import doc_entities, is_weak
 from spacy_weakner.encoders.stored_vectors import ENDS, KEYS, VECTORS, VectorStore
 from spacy_weakner.files import write_text
 from spacy_weakner.pipelines import TOKENIZER, load_pipeline
+from spacy_weakner.project import comparing
 from spacy_weakner.project import fit as module
 from spacy_weakner.project.assembling import assemble, predict_docs
 from spacy_weakner.project.combine import PROPOSES, WRITES, Head
 from spacy_weakner.project.context import ALONE, WITH_LISTS, config_name
 from spacy_weakner.project.fit import fit
-from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, LIST_AND_HEAD, TERM_LIST, TRAINED, WEAK_ALONE
+from spacy_weakner.project.rules import (
+    COMBINED,
+    GOLD_ALONE,
+    LIST_AND_HEAD,
+    STUDENT,
+    TERM_LIST,
+    TRAINED,
+    WEAK_ALONE,
+)
 from spacy_weakner.training.augmenting import CaseCopies
 
 from ..encoders import kinds
@@ -58,12 +68,13 @@ print(json.dumps(found))
 def project(tmp_path, tiny_bert, trained_here, monkeypatch):
     """`fit` with a Transformer of two layers, whose training is short."""
     bert = kinds.bert(tmp_path / "bert", tiny_bert, num_hidden_layers=2)
-    for recipe, size in [(ALONE, "linear"), (ALONE, "frozen"), (WITH_LISTS, "frozen")]:
+    for recipe, size in [(ALONE, "linear"), (WITH_LISTS, "linear"), (ALONE, "frozen"), (WITH_LISTS, "frozen")]:
         _write_config(tmp_path, recipe, size, bert)
     _write_config(tmp_path, WITH_LISTS, "transformer", bert)
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
     monkeypatch.setitem(TRAINED, "transformer", STEPS)
-    monkeypatch.setattr(module, "SAMPLES", 10)
+    for each in (module, comparing):
+        monkeypatch.setattr(each, "SAMPLES", 10)
     given = {"configs": tmp_path / "configs", "terms": tmp_path / "terms.jsonl"}
     return partial(fit, tmp_path / "corpus", tmp_path / "training", **given)
 
@@ -176,6 +187,51 @@ def test_folds_are_predicted_from_stored_vectors(tmp_path, project, size):
         found = predict_docs(nlp, list(texts))
         assert len(found) > 4 and any(doc.ents for doc in found)
         assert [*map(doc_entities, found)] == [*map(doc_entities, [*predicted.docs, *predicted.copied])]
+
+
+@pytest.mark.parametrize("dev", [12, 0])
+def test_a_student_needs_no_transformer(tmp_path, project, dev):
+    corpora, output = make_corpora(tmp_path / "corpus", gold=20, dev=dev, text=20), tmp_path / "training"
+    project(size="frozen")
+    before = changed(output, "trained.json", VECTORS)
+    selection = project(size="frozen", prefer="speed")
+    # Only students are trained.
+    after = changed(output, "trained.json", VECTORS)
+    assert {path.parent.name for path in after if path not in before} == {
+        STUDENT,
+        *(f"student-{n + 1}" for n in range(5)),
+    }
+    assert all(after[path] == before[path] for path in before)
+    assert [each.name for each in selection.candidates] == [*TITLES, STUDENT] and selection.best == STUDENT
+    paths = {each.name: each.path for each in selection.candidates}
+    assert spacy.load(paths[STUDENT]).pipe_names == ["sentencizer", "gazetteer_ruler", STUDENT]
+    # What costs are compared.
+    costs = {each.name: each.cost for each in selection.candidates if each.cost}
+    assert {*costs} == {COMBINED, STUDENT} and costs[STUDENT].words_per_second > 0 < costs[STUDENT].megabytes
+
+    # A student has learned what its teacher, which has not seen the fold either, finds in the text, and the gold.
+    learned = list(read_docs(output / "student.spacy", Vocab()))
+    gold = [doc for doc in learned if not is_weak(doc)]
+    texts = {doc.text: doc for doc in learned if is_weak(doc)}
+    cases = CaseCopies(0.5, 0.25)
+    assert len(gold) == 20 + sum(len([*cases.copies(doc)]) for doc in read_docs(corpora.gold, Vocab()))
+    teacher = load_pipeline(paths[COMBINED], TOKENIZER)
+    docs = list(read_docs(corpora.weak, teacher.vocab))
+    assert {doc.text for doc in docs} < {*texts}
+    for doc in predict_docs(teacher, docs):
+        assert doc_entities(texts[doc.text]) == doc_entities(doc)
+        assert not missing_tokens(texts[doc.text])
+    # Copies in other case have the entities of the original.
+    entities_of = {doc.text.lower(): doc_entities(doc) for doc in texts.values()}
+    assert all(doc_entities(doc) == entities_of[doc.text.lower()] for doc in texts.values()) and any(
+        entities_of.values()
+    )
+    for n in range(1, 6):
+        held_out = {doc.text.lower() for doc in read_docs(output / "folds" / f"fold-{n}.spacy", Vocab())}
+        seen = {
+            doc.text.lower() for doc in read_docs(output / "folds" / f"student-{n}.spacy", Vocab()) if not is_weak(doc)
+        }
+        assert seen and not seen & held_out
 
 
 def test_another_transformer_trains_the_heads_anew(tmp_path, project, tiny_bert):

@@ -131,6 +131,8 @@ def test_a_project_of_what_there_is(tmp_path, files, quick, keys, size, commands
         wanted |= {"linear/best.gold.cfg", "linear/crf_ner.cfg"}
     elif "gold" in keys:
         wanted |= {"frozen/best.gold.cfg", "frozen/crf_ner.cfg"}
+        # A student is linear.
+        wanted |= {"linear/best.gold.cfg", "linear/crf_ner.cfg"} if "text" in keys else set()
     configs = made.folder / "configs"
     assert {path.relative_to(configs).as_posix() for path in configs.rglob("*.cfg")} == wanted
     readme = (made.folder / "README.md").read_text(encoding="utf-8")

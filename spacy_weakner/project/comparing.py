@@ -1,0 +1,90 @@
+"""The comparison of candidates on one corpus: dev, or the folds of the gold, each predicted by what did not see it."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence
+
+from spacy.tokens import Doc
+
+from ..corpus.docbin import write_docs
+from ..evaluation.candidates import Candidate, Predictions
+from ..evaluation.compare import SAMPLES, CandidateScores, compare
+from ..progress import Progress
+from ..runs.groups import FoldFiles
+from .assembling import short_forms
+from .combine import Combination, Head, Predicted, save_alone, with_candidates
+from .context import TrainingContext
+from .folds import all_folds
+from .rules import COMBINED
+from .selection import Cost
+
+# Number of sentences on which the speed of a candidate is measured.
+_MEASURED = 500
+
+
+class Comparison:
+    """Candidates, and what they predict.
+
+    context (TrainingContext): The settings of the project.
+    sources (Mapping[str, Path]): Pipelines of the term lists, by source.
+    folds (Sequence[FoldFiles]): The folds of the gold; with dev, perhaps none.
+    dev (Optional[Path]): The corpus on which candidates are compared; None: the folds.
+    """
+
+    def __init__(
+        self, context: TrainingContext, sources: Mapping[str, Path], folds: Sequence[FoldFiles], dev: Optional[Path]
+    ) -> None:
+        self.context = context
+        self.sources = sources
+        self.folds = folds
+        self.dev = dev
+        self.corpus = dev or all_folds(context.models / "folds")
+        self.pipelines: Dict[str, Path] = {}
+        self.scored: Dict[str, List[Predicted]] = {}  # by head: on the corpus
+        self._on_folds: Dict[str, List[Predicted]] = {}
+        self._predicted: Dict[str, Path] = {}
+
+    def add(self, name: str, pipeline: Path, docs: Optional[Iterable[Doc]] = None) -> None:
+        """Add a candidate with its predictions. If none are given, predict with `pipeline`, which used no gold."""
+        self.pipelines[name] = pipeline
+        self._predicted[name] = self.context.models / "folds" / f"predicted-{len(self.pipelines)}.spacy"
+        found = (doc for _, doc in Predictions(Candidate(name, pipeline), self.corpus)) if docs is None else docs
+        write_docs(self._predicted[name], found)
+
+    def add_head(self, head: Head) -> None:
+        """Predict the folds and dev with a head, each once, and add it as a candidate."""
+        paths = zip(head.folds, self.folds, strict=False)
+        held_out = [head.predict(path, fold.held_out, self.context.cases) for path, fold in paths]
+        scored = held_out if self.dev is None else [head.predict(head.whole, self.dev)]
+        alone = save_alone(head, self.sources, scored, self.context.models / f"{head.name}-alone")
+        add_short = short_forms(self.sources if head.reads_lists else {})
+        self.add(head.title, alone, [add_short(doc.copy()) for part in scored for doc in part.docs])
+        # Drop the pipelines, whose models may be large.
+        self._on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
+        self.scored[head.name] = [part._replace(nlp=None) for part in scored]
+
+    def combine(self, heads: Sequence[Head]) -> Combination:
+        """Combine lists and heads that were added, and add the combination. The folds must exist."""
+        folds = [
+            with_candidates(heads, [self._on_folds[head.name][n] for head in heads]) for n in range(len(self.folds))
+        ]
+        combination = Combination(self.sources, heads, folds)
+        if self.dev is None:
+            steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=self.context.progress)
+            decided = [doc for n in steps for doc in combination.decide_fold(n)]
+        else:
+            decided = combination.decide(with_candidates(heads, [self.scored[head.name][0] for head in heads]).docs)
+        self.add(COMBINED, combination.save(self.context.models / COMBINED), decided)
+        return combination
+
+    def score(self, baseline: Optional[str]) -> List[CandidateScores]:
+        """Score all candidates, and their differences from the baseline; None: from the best."""
+        return compare(self.corpus, self._predicted, bootstrap=SAMPLES, baseline=baseline, seed=self.context.seed)
+
+    def cost(self, name: str) -> Cost:
+        """Measure a candidate's speed, on some sentences of the corpus, and its size."""
+        predictions = Predictions(Candidate(name, self.pipelines[name]), self.corpus)
+        for _ in islice(predictions, _MEASURED):
+            pass
+        size = sum(path.stat().st_size for path in self.pipelines[name].rglob("*") if path.is_file())
+        return Cost(words_per_second=round(predictions.words_per_second or 0), megabytes=round(size / 1e6, 1))
