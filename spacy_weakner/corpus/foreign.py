@@ -30,6 +30,8 @@ def tool_of(row: Any) -> Optional[str]:
         return None
     if is_prodigy(row):
         return "prodigy"
+    if _is_doc(row):
+        return "spacy-json"
     if "tokenized_text" in row:
         return "gliner"
     if isinstance(row.get("data"), dict) and any(key in row for key in _TASK):
@@ -66,8 +68,14 @@ def is_prodigy(row: Any) -> bool:
         return True
     tokens, spans = row.get("tokens"), row.get("spans")
     if "text" in row and isinstance(tokens, list) and any(isinstance(token, dict) for token in tokens):
-        return True
+        return not _is_doc(row)
     return row.get("answer") in _ANSWERS and isinstance(spans, list) and any(isinstance(span, dict) for span in spans)
+
+
+def format_of(row: Any) -> Optional[str]:
+    """Return the format of a row with annotations, of another tool or of this package."""
+    is_ours = isinstance(row, dict) and any(row.get(key) is not None for key in _OWN)
+    return tool_of(row) or ("jsonl" if is_ours else None)
 
 
 def find_tags(row: Any) -> Optional[str]:
@@ -90,6 +98,15 @@ def with_names(message: str, path: Path) -> str:
     """Put the file name into the command of a message."""
     new = path.with_name(f"{path.name.partition('.')[0]}-new.spacy")
     return message.replace("convert FILE NEW", f"convert {shlex.quote(str(path))} {shlex.quote(str(new))}")
+
+
+def _is_doc(row: Any) -> bool:
+    """Return True for what spaCy's `Doc.to_json` writes. Its tokens are objects without texts, unlike Prodigy's."""
+    tokens = row.get("tokens")
+    if "text" not in row or not (isinstance(tokens, list) and tokens):
+        return False
+    are_borders = all(isinstance(token, dict) and {"start", "end"} <= token.keys() for token in tokens)
+    return are_borders and ("ents" in row or not any("text" in token for token in tokens))
 
 
 def _are_spans(value: Any) -> bool:

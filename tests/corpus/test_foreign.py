@@ -61,6 +61,10 @@ def test_the_command_in_the_message_reads_them(tmp_path, row, tool):
         ({"text": "a b", "spans": [], "answer": "ignore"}, "prodigy"),
         ({"text": "a b", "_input_hash": 7}, "prodigy"),
         (["a b", {"entities": []}], "spacy-json"),
+        ({"text": "a b", "tokens": [{"id": 0, "start": 0, "end": 1}]}, "spacy-json"),
+        ({"text": "a", "tokens": [{"text": "a", "start": 0, "end": 1}], "ents": []}, "spacy-json"),
+        ({"text": "a", "tokens": [{"text": "a", "start": 0, "end": 1}]}, "prodigy"),
+        ({"text": "a", "tokens": [{"id": 0, "start": 0, "end": 1}], "ents": [], "_input_hash": 1}, "prodigy"),
     ],
 )
 def test_without_a_span_too(row, tool):
@@ -85,3 +89,42 @@ def test_what_only_looks_like_them_is_read(tmp_path, row):
     path = tmp_path / "a.jsonl"
     path.write_text(json.dumps(row) + "\n")
     assert len(list(read_corpus(path, NLP, format="jsonl"))) == 1
+
+
+OWN = {"text": TEXT, "ents": [[0, 4, "PER"]]}
+DOC = {"text": TEXT, "ents": [{"start": 0, "end": 4, "label": "PER"}], "tokens": [{"id": 0, "start": 0, "end": 4}]}
+DOCCANO = {"text": TEXT, "label": [[0, 4, "PER"]]}
+PRODIGY = {"text": TEXT, "_input_hash": 7, "spans": [], "answer": "accept", "_view_id": "ner_manual"}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        (DOCCANO, OWN),
+        (DOC, OWN),
+        (OWN, DOC),
+        (PRODIGY, OWN),
+        (PRODIGY, {"text": TEXT, "ents": []}),
+        (PRODIGY, {"text": TEXT, "weak_ents": {"list": [[0, 4, "PER"]]}}),
+        (PRODIGY, DOCCANO),
+        (DOCCANO, {"text": TEXT, "spans": [[0, 4, "PER"]]}),
+        ({"tokens": ["Anna"], "ner_tags": ["O"]}, {"tokens": ["Anna"], "ents": [[0, 1, "PER"]]}),
+    ],
+)
+def test_rows_of_two_formats_in_one_file(tmp_path, rows):
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(WeaknerError, match=r"WK103.*a.jsonl, line \d.*spacy weakner convert"):
+        list(read_corpus(path, NLP))
+    for n, row in enumerate(rows):
+        folder = tmp_path / "folder"
+        folder.mkdir(exist_ok=True)
+        (folder / f"{n}.jsonl").write_text(json.dumps(row) + "\n")
+    assert all(doc.has_annotation("ENT_IOB") or doc.spans for doc in read_corpus(folder, NLP))
+
+
+@pytest.mark.parametrize("other", [{"text": TEXT}, {"text": TEXT, "ents": None}, {"text": TEXT, "spans": []}])
+def test_rows_without_annotation_may_stand_among_others(tmp_path, other):
+    path = tmp_path / "a.jsonl"
+    path.write_text(f"{json.dumps(PRODIGY)}\n{json.dumps(other)}\n")
+    assert len(list(read_corpus(path, NLP))) == 2

@@ -44,7 +44,6 @@ _BINARY, _MANUAL = ("ner", "spans"), ("ner_manual", "spans_manual", "review", "r
 _KEYS = frozenset(
     ["tokens", "spans", "meta", "options", "accept", "relations", "versions", "config", "vars", "llm", "openai"]
 )
-_OF_THIS_PACKAGE = ("ents", "weak_ents")  # keys of its rows, which rows of Prodigy do not have
 _BLOCKS, _REVIEW = "blocks", "review"
 _SUGGESTED = {"score", "source", "rank", "pattern", "priority"}
 
@@ -67,12 +66,6 @@ def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
     for row in sorted(rows, key=_time) if all(map(_time, rows)) else rows:
         row = an_object(row, "a row")
         a_text(row, "text")
-        key = next((key for key in _OF_THIS_PACKAGE if row.get(key) is not None), None)
-        if key is not None and not is_prodigy(row):
-            raise RowError(
-                f"a row with '{key}' among rows of Prodigy. Keep the two in two files of one folder, or convert the "
-                "file of Prodigy before you join them: spacy weakner convert done.jsonl more.jsonl"
-            )
         answer = row.get("answer")
         if answer == IGNORE or (answer == REJECT and not _names_wrong(row)):
             counts.note(IGNORED if answer == IGNORE else REJECTED)
@@ -90,7 +83,7 @@ def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
         return None
     # Not every view shows tokens.
     tokens = (row["tokens"] for row in reversed(rows) if row.get("tokens"))
-    record = answers.record(rows[-1]["text"], _borders(next(tokens, None)))
+    record = answers.record(rows[-1]["text"], token_borders(next(tokens, None)))
     counts.note(MERGED, kept - 1)
     counts.note(CONFLICTS, answers.conflicts)
     counts.note(OTHER_VIEWS, answers.others)
@@ -157,7 +150,7 @@ class _Answers:
 
     def add(self, row: Dict[str, Any]) -> None:
         answer, spans = row.get("answer"), a_list(row.get("spans"), "spans")
-        marks = list(map(_mark, spans))
+        marks = list(map(object_mark, spans))
         if answer not in (ACCEPT, REJECT):
             for span, mark in zip(spans, marks, strict=True):
                 source = span.get("source") if isinstance(span, dict) else None
@@ -231,7 +224,8 @@ def _answer(span: Any, answer: str) -> str:
     return span_answer if span_answer in (ACCEPT, REJECT) else answer
 
 
-def _mark(span: Any) -> Mark:
+def object_mark(span: Any) -> Mark:
+    """Make a span from `[start, end, label]`, or from an object with these keys."""
     if isinstance(span, list):
         return triple_mark(span)
     span = an_object(span, "a span")
@@ -239,7 +233,8 @@ def _mark(span: Any) -> Mark:
     return make_mark(span.get("start"), span.get("end"), span.get("label"), span, **about)
 
 
-def _borders(tokens: Any) -> List[Tuple[int, int]]:
+def token_borders(tokens: Any) -> List[Tuple[int, int]]:
+    """Return start and end of tokens that are objects; an empty list if some are not known."""
     if not isinstance(tokens, list):
         return []
     borders = [(token.get("start"), token.get("end")) for token in tokens if isinstance(token, dict)]

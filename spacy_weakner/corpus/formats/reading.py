@@ -17,7 +17,7 @@ from ..conll import COLUMNS, read_conll
 from ..counts import Place, RowCounts, RowError, at_line
 from ..docbin import SUFFIX, check_whole, read_docs, receipt_path
 from ..entities import known_tokens, set_entities, trim_whitespace
-from ..foreign import tool_of
+from ..foreign import format_of, tool_of
 from ..jsonl import DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
 from ..overlaps import drop_overlaps
@@ -275,12 +275,27 @@ class FileReader:
         read, gather = READERS[self.format], GATHERERS.get(self.format)
         if self.format == "huggingface":
             read = partial(huggingface.read, labels=self.labels, column=self.column)
+        items = self._of_tool(items, counts)
         for place, item in items if gather is None else gather(items):
             record = None
             with at_line(self.path, place, counts):
                 record = read(item, counts)
             if record is not None:
                 yield place, record
+
+    def _of_tool(self, items: Iterable[Item], counts: RowCounts) -> Iterator[Item]:
+        """Refuse rows of other formats, whose annotations would be lost."""
+        for place, item in items:
+            other = format_of(item)
+            with at_line(self.path, place, counts):
+                # Rows of Prodigy without answers look like ours.
+                if other not in (None, self.format) and (self.format != "prodigy" or "spans" not in item):
+                    raise RowError(
+                        f"a row of the format '{other}' ({FORMATS[str(other)].title}) among rows of the format "
+                        f"'{self.format}'. Keep the two in two files of one folder, or convert the others before you "
+                        f"join them: spacy weakner convert done.jsonl more.jsonl --format {self.format}"
+                    )
+                yield place, item
 
     def _text_docs(self, place: Place, line: str) -> Iterator[Doc]:
         self.counts.empty += not line.strip()

@@ -20,6 +20,8 @@ _GLINER = frozenset(["tokenized_text", "ner", "ner_labels", "ner_negatives", "ne
 _SPACY = frozenset(
     ["entities", "cats", "links", "words", "spaces", "tags", "pos", "morphs", "lemmas", "heads", "deps", "sent_starts"]
 )
+# Keys of `Doc.to_json` other than span groups; "_" are attributes of users.
+_DOC = frozenset(["ents", "tokens", "sents", "cats", "_"])
 
 
 def read_doccano(row: Any, counts: RowCounts) -> Record:
@@ -66,12 +68,17 @@ def write_gliner(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
 
 
 def read_spacy_json(row: Any, counts: RowCounts) -> Optional[Record]:
-    """Read spaCy's `["text", {"entities": [[0, 4, "PER"]]}]`, as JSON."""
+    """Read spaCy's `["text", {"entities": [[0, 4, "PER"]]}]`, as JSON, or what `Doc.to_json` returns."""
     if row is None:
         counts.note(NULLS)
         return None
     if tool_of(row) != "spacy-json":
-        raise RowError(f'expected [text, {{"entities": ...}}], got {show(row)}')
+        raise RowError(f'expected [text, {{"entities": ...}}], or the result of Doc.to_json, got {show(row)}')
+    if isinstance(row, dict):
+        counts.note_unknown(row, _DOC)
+        ents = None if row.get("ents") is None else [prodigy.object_mark(item) for item in a_list(row["ents"], "ents")]
+        borders = prodigy.token_borders(row["tokens"])
+        return Record(text=a_text(row, "text"), borders=borders, ents=ents, cats=row.get("cats"), id=row.get("id"))
     text, annotations = row
     counts.note_unknown(annotations, _SPACY)
     ents = None

@@ -180,13 +180,6 @@ def test_accepted_with_another_key_for_spans_is_refused(tmp_path, key, change):
         assert ents(doc) == []
 
 
-@pytest.mark.parametrize("key, value", [("ents", []), ("weak_ents", {"list": [[0, 4, "PER"]]})])
-def test_rows_of_this_package_do_not_lose_their_annotation(tmp_path, key, value):
-    with pytest.raises(WeaknerError, match=f"line 1: a row with '{key}' among rows of Prodigy"):
-        read(tmp_path, {"text": TEXT, key: value}, manual())
-    assert len(read(tmp_path, {"text": TEXT, "ents": None}, manual())) == 2
-
-
 def test_malformed_rows_name_their_line(tmp_path):
     with pytest.raises(WeaknerError, match=r"WK103.*a\.jsonl, line 2.*whole numbers"):
         read(tmp_path, manual(key=1), manual({"label": "X"}, key=2))

@@ -1,8 +1,10 @@
 """Files made by hand from the documented shape of each tool."""
 
 import json
+from functools import partial
 
 import pytest
+import spacy
 
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import overlaps, records, weak
@@ -52,6 +54,27 @@ def test_gliner_ends_are_part_of_the_span(tmp_path):
     path.write_bytes(path.read_bytes().replace("é".encode(), b"\xe9"))
     with pytest.raises(WeaknerError, match=r"WK104.*line"):
         converted(path, format="gliner")
+
+
+@pytest.mark.parametrize("write", [write_lines, write_array, partial(write_array, indent=1)])
+def test_spacy_docs(tmp_path, write):
+    text = "Anna isn't in New York."
+    doc, other, bare = map(spacy.blank("en"), (text, "No.", "Yes."))
+    doc.set_ents([doc.char_span(0, 4, "PER"), doc.char_span(14, 22, "LOC")])
+    doc.spans["sc"] = [doc[0:1]]
+    doc.cats = {"X": 1.0}
+    other.set_ents([])
+    (found, no, yes), report = converted(write(tmp_path / "a.json", [d.to_json() for d in (doc, other, bare)]))
+    assert [t.text for t in found] == [t.text for t in doc] and found.cats == {"X": 1.0}  # with the tokens of the file
+    assert ents(found) == [("Anna", "PER"), ("New York", "LOC")]
+    assert iob(no) == "OO" and iob(yes) == "--" and report.ignored == {"spans": 1}
+
+
+@pytest.mark.parametrize("ent", [[0, 9, "PER"], {"start": 0, "label": "PER"}, {"start": 0, "end": 4}, 7])
+def test_spacy_docs_with_faults(tmp_path, ent):
+    row = {"text": "Anna", "tokens": [{"id": 0, "start": 0, "end": 4}], "ents": [ent]}
+    with pytest.raises(WeaknerError, match=r"line 1"):
+        converted(write_lines(tmp_path / "a.jsonl", [row]))
 
 
 @pytest.mark.parametrize("write", [write_lines, write_array])
