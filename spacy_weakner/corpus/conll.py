@@ -40,7 +40,9 @@ _BLANKS = re.compile(r" +")
 _SEPARATORS = re.compile(r"[ \t\r\n]+")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _NO_WORD = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
-# Sentences that are enough to detect a first column that only numbers the words.
+# Cells of CoNLL-2012: "(PER*" begins an entity, "*)" ends it, "(PER)" is a whole one, and "*" is inside or outside.
+_BRACKETS = re.compile(r"\(([^()*]+)\*?\)|\(([^()*]+)\*|\*\)?")
+# Sentences that are enough to detect a first column without words.
 _ENOUGH = 100
 # A line number, and the cells of the line.
 _Line = Tuple[int, List[str]]
@@ -48,7 +50,7 @@ _Line = Tuple[int, List[str]]
 
 def _find_width(path: Path) -> Optional[int]:
     """Return the number of columns of a file: that of its first line that can only be a token."""
-    for raw in read_lines(path):
+    for raw in _lines(path):
         if raw.startswith(_WEBANNO):
             raise WeaknerError(Errors.WK371.format(path=path))
         cells = _split(raw)
@@ -66,18 +68,19 @@ def read_conll(
     counts: Optional[RowCounts] = None,
 ) -> Iterator[Doc]:
     """Stream the sentences of a CoNLL file. A line is split at tabs, or at blanks if it has no tab. By default, the
-    first column is the token, and the last one its tag. "O" is outside; "-" and "?" are missing. Blank lines,
-    `-DOCSTART-` lines and comments ("# ...", "#key=...") end a sentence. If lines mark several documents, the sentences
-    of the file "a.conll" are named a-1.1, a-1.2, a-2.1 and so on."""
+    first column is the token, and the last one its tag. "O" is outside; "-" and "?" are missing; the brackets
+    of CoNLL-2012 ("(PER*", "*)", "(PER)", "*") are tags, too. Blank lines, `-DOCSTART-` lines and comments ("# ...",
+    "#key=...") end a sentence. If lines mark several documents, the sentences of the file "a.conll" are named a-1.1,
+    a-1.2, a-2.1 and so on."""
     if 0 in columns:
         expected = "numbers from 1, or -1 for the last column"
         raise WeaknerError(Errors.WK005.format(setting="columns", value=columns, expected=expected))
     counts = RowCounts() if counts is None else counts
     width = _find_width(path)
-    starts = [number for number, raw in enumerate(read_lines(path), start=1) if _DOCUMENT.match(raw)]
+    starts = [number for number, raw in enumerate(_lines(path), start=1) if _DOCUMENT.match(raw)]
     lengths: Counter[int] = Counter()  # sentences by document
-    sentences = _sentences(enumerate(read_lines(path), start=1), columns, width)
-    for sentence in _refuse_numbers(path, sentences) if columns[0] == 1 else sentences:
+    sentences = _sentences(enumerate(_lines(path), start=1), columns, width)
+    for sentence in _refuse_no_words(path, sentences) if columns[0] == 1 else sentences:
         words, tags = _read_sentence(path, sentence, columns, width, labels, counts)
         if words:
             counts.place = f"line {sentence[0][0]}"
@@ -89,6 +92,11 @@ def read_conll(
                 lengths[document] += 1
                 set_id(doc, f"{path.stem}-{document}.{lengths[document]}")
             yield doc
+
+
+def _lines(path: Path) -> Iterator[str]:
+    """Stream the lines of a file, which may end in carriage returns, as on old Macs."""
+    return chain.from_iterable(line.split("\r") for line in read_lines(path))
 
 
 def _sentences(
@@ -104,16 +112,23 @@ def _sentences(
             sentence = []
 
 
-def _refuse_numbers(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[List[_Line]]:
-    """Refuse sentences whose first column only numbers the tokens."""
+def _refuse_no_words(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[List[_Line]]:
+    """Refuse sentences whose first column only numbers the tokens, or is the same for all of them."""
     held = list(islice(sentences, _ENOUGH))
-    if all(map(_is_numbered, held)) and any(len(sentence) > 1 for sentence in held):
-        with at_line(path, held[0][0][0]):
-            raise RowError(
-                "the first column contains token numbers. Give the columns of token and tag: --columns TOKEN TAG. (If "
-                "a command has no such option: spacy weakner convert FILE NEW --columns TOKEN TAG)"
-            )
+    several = any(len(sentence) > 1 for sentence in held)
+    for what, has_it in (("contains token numbers", _is_numbered), ("is the same for all tokens", _is_constant)):
+        if several and all(map(has_it, held)):
+            with at_line(path, held[0][0][0]):
+                raise RowError(
+                    f"the first column {what}. Give the columns of token and tag: --columns TOKEN TAG (of CoNLL-2012: "
+                    "4 11). (If a command has no such option: spacy weakner convert FILE NEW --columns TOKEN TAG)"
+                )
     yield from chain(held, sentences)
+
+
+def _is_constant(sentence: Sequence[_Line]) -> bool:
+    """Return True if the first of several columns is the same for all tokens."""
+    return len(sentence[0][1]) > 2 and len({cells[0] for _, cells in sentence}) == 1
 
 
 def _is_numbered(sentence: Sequence[_Line]) -> bool:
@@ -134,7 +149,9 @@ def _read_sentence(
 ) -> Tuple[List[str], List[Optional[str]]]:
     words: List[str] = []
     tags: List[Optional[str]] = []
-    counted = columns[0] != 1 and _is_numbered(sentence)
+    counted, inside = columns[0] != 1 and _is_numbered(sentence), ""
+    if columns[0] != 1 and _is_constant(sentence):
+        width = len(sentence[0][1])  # CoNLL-2012 has one column for each predicate of a sentence
     for number, cells in sentence:
         if counted and _NO_WORD.fullmatch(cells[0]):
             counts.notes[NO_WORDS] += 1
@@ -148,6 +165,7 @@ def _read_sentence(
             found, cell = (_cell(cells, column) for column in columns)
             if not found:
                 raise RowError("the token is empty")
+            cell, inside = _without_brackets(cell.strip(), inside)
             tag, token = _read_tag(cell, labels), found
         if not token:  # refused, so the sentence is left out
             return [], []
@@ -275,6 +293,18 @@ def _is_comment(raw: str, cells: Sequence[str], column: int, width: Optional[int
     return not all(tag in MISSING_TAGS or is_tag(tag) for tag in split_tags(_cell(cells, column).strip()))
 
 
+def _without_brackets(cell: str, inside: str) -> Tuple[str, str]:
+    """Return a cell with brackets as a tag, and the label of the entity that goes on; other cells are unchanged.
+    `inside` is the label of the entity that the preceding cell left open."""
+    match = _BRACKETS.fullmatch(cell)
+    if match is None:
+        return cell, ""
+    opened = match[1] or match[2]
+    if cell != "*" and bool(opened) == bool(inside):
+        raise RowError(f"the brackets of the tag '{cell}' do not fit those before it")
+    label = opened or inside
+    return f"{'B' if opened else 'I'}-{label}" if label else OUTSIDE, "" if cell.endswith(")") else label
+
+
 def _read_tag(cell: str, names: Sequence[str]) -> Optional[str]:
-    cell = cell.strip()
     return None if any(tag in MISSING_TAGS for tag in split_tags(cell)) else check_tag(cell, names)

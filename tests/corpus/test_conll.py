@@ -55,6 +55,8 @@ def test_one_decoder_reads_all_schemes(tags, expected):
         "-DOCSTART- O\n\nNew B-C\nYork E-C\nrocks O\n-DOCSTART- O\nYes O\n",
         "# id = 1\nNew\tB-C\nYork\tL-C\nrocks\tO\n# Yes, a comment\nYes\tO\n",
         "\ufeffNew\tI-C\r\nYork\tI-C\r\nrocks\tO\r\n\r\nYes\tO\r\n",
+        "New\tI-C\rYork\tI-C\rrocks\tO\r\rYes\tO\r",
+        "-DOCSTART- O\r\rNew B-C\rYork E-C\rrocks O\r# a comment\rYes O",
     ],
 )
 def test_layouts(tmp_path, text):
@@ -194,6 +196,72 @@ def test_tokens_may_be_numbers(tmp_path, text):
     docs = read_conll(write(tmp_path / "a.conll", text), NLP)
     lines = [line.split()[0] for line in text.splitlines() if line]
     assert [t.text for doc in docs for t in doc] == lines
+
+
+# CoNLL-2012: the name of the document in the first column, and brackets
+
+ONTONOTES = """#begin document (d_1); part 000
+d_1 0 0 Anna NNP (S* - - - - (PERSON) * -
+d_1 0 1 met VBD (VP* meet 01 1 - * (V*) -
+d_1 0 2 New NNP (NP* - - - - (GPE* (ARG1* (1
+d_1 0 3 York NNP * - - - - * * 1)
+d_1 0 4 City NNP *)) - - - - *) *) -
+
+d_1 0 0 Yes UH (S*) - - - - * -
+
+#end document
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ONTONOTES,
+        "d_1 0 0 Anna NNP (S* - - - - (PERSON) * -\nd_1 0 1 met VBD *) meet 01 1 - * (V*) -\n",
+        "d_1 0 0 Anna NNP (S* - - - - (PERSON) * -\nd_1 0 1 met VBD *) meet 01 1 - * (V*) -\n\nd_2 0 0 No UH * - - - - * * -\n",
+        "doc1 Anna B-PER\ndoc1 met O\n",
+    ],
+)
+def test_a_first_column_that_is_the_same_names_the_option(tmp_path, text):
+    with pytest.raises(WeaknerError, match=r"a\.conll, line \d: .*same.*--columns TOKEN TAG"):
+        list(read_conll(write(tmp_path / "a.conll", text), NLP))
+
+
+def test_brackets(tmp_path):
+    docs = list(read_conll(write(tmp_path / "a.conll", ONTONOTES), NLP, columns=(4, 11)))
+    assert [doc.text.split() for doc in docs] == [["Anna", "met", "New", "York", "City"], ["Yes"]]
+    assert [weak.doc_entities(doc) for doc in docs] == [[(0, 1, "PERSON"), (2, 5, "GPE")], []]
+    assert [iob(doc) for doc in docs] == ["BOBII", "O"]
+
+
+@pytest.mark.parametrize(
+    "tags, expected",
+    [
+        ("(A) (A) (A*) *", [(0, 1, "A"), (1, 2, "A"), (2, 3, "A")]),
+        ("(A* *) (A* *)", [(0, 2, "A"), (2, 4, "A")]),
+        ("* * * *", []),
+        ("(A* * * *", [(0, 4, "A")]),
+        ("(A* - * *", [(0, 1, "A")]),
+        ("(A* *) B-B I-B", [(0, 2, "A"), (2, 4, "B")]),
+        ("*) * * *", None),
+        ("(A* (B) *) *", None),
+        ("(A* (B* *) *", None),
+        ("(A*) *) * *", None),
+        ("((A*) * * *", None),
+        ("() * * *", None),
+        ("(A * *) *", None),
+    ],
+)
+def test_brackets_that_fit_each_other(tmp_path, tags, expected):
+    path = write(
+        tmp_path / "a.conll", "".join(f"{word} {tag}\n" for word, tag in zip("wxyz", tags.split(), strict=True))
+    )
+    if expected is None:
+        with pytest.raises(WeaknerError, match=r"a\.conll, line \d"):
+            list(read_conll(path, NLP))
+    else:
+        (doc,) = read_conll(path, NLP)
+        assert weak.doc_entities(doc) == expected
 
 
 # Several tags in one cell, and tags without a type
