@@ -1,8 +1,8 @@
 """CoNLL columns: one token per line with its tag in another column, and a blank line after every sentence.
 
-No scheme needs to be declared. One decoder reads IO, IOB1, BIO (IOB2), IOBES, BIOES and BILUO: B, S and U begin an
-entity, as does any tag after "O" or another type; E, L, S and U end it. A cell may hold several tags ("B-PER,B-LOC");
-tokens of overlapping entities are missing.
+No scheme needs to be declared. One decoder reads IO, IOB1, BIO (IOB2), IOBES, BIOES, BMES, BMEWO and BILUO: B, S, U and
+W begin an entity, as does any tag after "O" or another type; E, L, S, U and W end it. A cell may hold several tags
+("B-PER,B-LOC"); tokens of overlapping entities are missing.
 """
 
 import re
@@ -222,12 +222,12 @@ def _decode(prefixes: Sequence[str]) -> Iterator[Tuple[int, int]]:
         prefix = found if len(found) < 2 else "I"
         if len(found) > 1:
             yield i, i + 1
-        if start is not None and prefix in ("", "B", "S", "U"):
+        if start is not None and prefix in ("", "B", "S", "U", "W"):
             yield start, i
             start = None
         if prefix and start is None:
             start = i
-        if start is not None and prefix in ("E", "L", "S", "U"):
+        if start is not None and prefix in ("E", "L", "S", "U", "W"):
             yield start, i + 1
             start = None
 

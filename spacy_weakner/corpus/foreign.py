@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any, List, Optional
 
-from .tags import is_tag, split_tags
+from .tags import OUTSIDE, is_tag, split_tags
 
 # Keys of labels in rows of this package; see `jsonl`.
 _OWN = ("ents", "spans", "weak_ents", "gold")
@@ -19,6 +19,7 @@ _OF_RECORDS = ("text", "tokens", "tokenized_text")
 # Keys of spans, and of tags, in other formats.
 SPANS = ("label", "labels", "entities", "annotations", "annotation")
 TAGS = ("ner_tags", "tags", "ner", "labels", "label")
+_OF_ENTITIES = ("ner_tags", "ner")  # whose strings are tags in any spelling
 
 
 def tool_of(row: Any) -> Optional[str]:
@@ -81,7 +82,7 @@ def format_of(row: Any) -> Optional[str]:
 def find_tags(row: Any) -> Optional[str]:
     """Return the key that holds one tag per token."""
     tokens = row.get("tokens")
-    return next((key for key in TAGS if _are_tags(row.get(key), tokens)), None)
+    return next((key for key in TAGS if _are_tags(row.get(key), tokens, key in _OF_ENTITIES)), None)
 
 
 def find_spans(row: Any) -> Optional[str]:
@@ -119,10 +120,10 @@ def _is_span(item: Any) -> bool:
     return isinstance(item, list) and len(item) == 3 and [type(part) for part in item] == [int, int, str]
 
 
-def _are_tags(value: Any, tokens: Any) -> bool:
-    if not (isinstance(value, list) and isinstance(tokens, list)) or len(value) != len(tokens):
+def _are_tags(value: Any, tokens: Any, sure: bool) -> bool:
+    if not (isinstance(value, list) and isinstance(tokens, list)) or not (sure or len(value) == len(tokens)):
         return False
-    types = {*map(type, value)}
-    if types <= {int} or types == {type(None)}:
+    types = {*map(type, value)} - {type(None)}
+    if types != {str}:
         return types == {int}
-    return all(tag is None or (isinstance(tag, str) and all(map(is_tag, split_tags(tag)))) for tag in value)
+    return sure or OUTSIDE in value or all(tag is None or all(map(is_tag, split_tags(tag))) for tag in value)

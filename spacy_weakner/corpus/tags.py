@@ -23,13 +23,13 @@ from .weak import SoftLabels, doc_entities, get_soft_labels, get_tags
 
 SCHEMES = ("IO", "BIO", "IOBES")
 MISSING = -1
-# The tag of a token in an entity, as spelled in files of any scheme.
-TAG = re.compile(r"([BIESLU])-(\S.*)")
+# The tag of a token in an entity, as spelled in files of any scheme: M means I, and W means S.
+TAG = re.compile(r"([BIESLUMW])-(\S.*)")
 OUTSIDE = "O"
 # In files with a single type, tags may have no type.
-UNTYPED = re.compile(r"[BIESLU]-?")
+UNTYPED = re.compile(r"[BIESLUMW]-?")
 # Separators between the tags of a cell. A comma within a label is no separator.
-_BETWEEN = re.compile(r"[,;|](?=\s*(?:[BIESLU]-\S|[O?-]\s*(?:[,;|]|$)))")
+_BETWEEN = re.compile(r"[,;|](?=\s*(?:[BIESLUMW]-\S|[O?-]\s*(?:[,;|]|$)))")
 
 IntTags = NDArray[numpy.int64]
 BoolMask = NDArray[numpy.bool_]

@@ -27,6 +27,9 @@ def write(path, text):
         ("B-A E-A S-A S-B O", [(0, 2, "A"), (2, 3, "A"), (3, 4, "B")]),  # IOBES
         ("B-A L-A U-A U-B O", [(0, 2, "A"), (2, 3, "A"), (3, 4, "B")]),  # BILUO
         ("I-A I-A I-A I-B O", [(0, 3, "A"), (3, 4, "B")]),  # IO
+        ("B-A E-A B-A E-A S-B", [(0, 2, "A"), (2, 4, "A"), (4, 5, "B")]),  # BMES
+        ("B-A M-A M-A E-A W-A", [(0, 4, "A"), (4, 5, "A")]),  # BMEWO
+        ("W-A W-A O M-A M-A", [(0, 1, "A"), (1, 2, "A"), (3, 5, "A")]),
         ("B-A I-A E-A O O", [(0, 3, "A")]),
         ("B-A I-A E-A I-A O", [(0, 3, "A"), (3, 4, "A")]),
         ("E-A E-A O L-A B-A", [(0, 1, "A"), (1, 2, "A"), (3, 4, "A"), (4, 5, "A")]),
@@ -218,7 +221,7 @@ d_1 0 0 Yes UH (S*) - - - - * -
     [
         ONTONOTES,
         "d_1 0 0 Anna NNP (S* - - - - (PERSON) * -\nd_1 0 1 met VBD *) meet 01 1 - * (V*) -\n",
-        "d_1 0 0 Anna NNP (S* - - - - (PERSON) * -\nd_1 0 1 met VBD *) meet 01 1 - * (V*) -\n\nd_2 0 0 No UH * - - - - * * -\n",
+        "d_1 0 0 Anna NNP * - - - - (PERSON) -\nd_1 0 1 met VBD *) meet 01 1 - * -\n\nd_2 0 0 No UH * - - - - * -\n",
         "doc1 Anna B-PER\ndoc1 met O\n",
     ],
 )

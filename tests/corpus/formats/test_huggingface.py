@@ -36,6 +36,27 @@ def test_autotrain(tmp_path):
     assert [iob(doc) for doc in docs] == ["BIO", "-"]
 
 
+@pytest.mark.parametrize("key", ["ner_tags", "tags"])
+def test_m_is_inside_and_w_is_a_whole_entity(tmp_path, key):
+    rows = [
+        {"tokens": list("张三丰来"), key: ["B-NAME", "M-NAME", "E-NAME", "O"]},
+        {"tokens": list("京沪"), key: ["W-LOC", "W-LOC"]},
+    ]
+    docs, report = converted(write_lines(tmp_path / "a.jsonl", rows))
+    assert [iob(doc) for doc in docs] == ["BIIO", "BB"] and report.entities == {"NAME": 1, "LOC": 2}
+
+
+@pytest.mark.parametrize(
+    "tags", [["PERSON", "O"], ["b-per", "o"], ["B_PER", "O"], ["B-PER"], ["O", "O", "O"], ["no", "idea"]]
+)
+@pytest.mark.parametrize("format", [None, "huggingface"])
+def test_what_is_no_tag_names_its_line(tmp_path, format, tags):
+    rows = [{"tokens": ["Bo", "ran"], "ner_tags": ["B-PER", "O"]}, {"tokens": ["Bo", "ran"], "ner_tags": tags}]
+    for n in (0, 1):
+        with pytest.raises(WeaknerError, match=rf"WK103.*a\.jsonl, line {2 - n}.*tag"):
+            converted(write_lines(tmp_path / "a.jsonl", rows[n:]), format=format)
+
+
 def write_parquet(path, names=(), features=None, **columns):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
