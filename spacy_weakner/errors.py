@@ -122,9 +122,9 @@ class Errors:
         "line: --spans-key), or remove it to use the entities."
     )
     WK742 = (
-        "[WK742] {path}, {place}: the span {span} should cover {expected}, but the text there is {found}. No unit of "
-        "offsets fits all {n} records (records that do not fit, by unit: {misfits}). Correct the offsets, or choose a "
-        "unit (spans that do not fit it then count as unknown): spacy weakner convert {file} NEW.spacy --offsets {unit}"
+        "[WK742] {path}, {place}: the span {span} should cover {expected}, but the text there is {found} (records with "
+        "such spans, of {n}, by unit of the offsets: {misfits}). Correct it, or let such spans count as unknown: spacy "
+        "weakner convert {file} NEW.spacy --offsets {unit}"
     )
     WK746 = (
         "[WK746] {path}: the token {token} with the tag {tag} (in {text}) could not be read back from columns. Rename "

@@ -283,6 +283,8 @@ class _Aligner:
         self.counts = counts
         self.text = doc.text if borders is None else ""
         self.length = len(self.text) if borders is None else len(borders) - 1
+        # Offsets in other units are wrong after the first such character.
+        self._units = "" if self.text.isascii() else ". (Offsets count code points here, not bytes or UTF-16 units.)"
         self._dropped: List[Range] = []
 
     def unknown(self, ranges: Iterable[Range]) -> List[Range]:
@@ -321,7 +323,7 @@ class _Aligner:
     def _tokens(self, start: int, end: int, item: Any, label: str = "", expand: bool = False) -> Optional[Range]:
         if not 0 <= start < end <= self.length:
             unit = "characters" if self.borders is None else "tokens"
-            raise RowError(f"{show(item)} is empty or not within the {self.length} {unit}")
+            raise RowError(f"{show(item)} is empty or not within the {self.length} {unit}{self._units}")
         if self.borders is not None:
             first, last = self.borders[start], self.borders[end]
             self.counts.note(BLANK, first == last and not expand)
@@ -342,7 +344,7 @@ class _Aligner:
             raise RowError(
                 f"{show(item)} ('{covered}') does not begin and end at token boundaries. "
                 "Choose another tokenizer, or drop such spans first (or expand or contract them): "
-                "spacy weakner convert ... --misaligned drop"
+                f"spacy weakner convert ... --misaligned drop{self._units}"
             )
         touched = self.doc.char_span(start, end, alignment_mode="expand")
         self.counts.note_misaligned(covered, label, [token.text for token in touched or ()])

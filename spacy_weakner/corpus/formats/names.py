@@ -15,7 +15,7 @@ DOC_IDS = "doc_ids"
 META = "meta"
 EVERYTHING = frozenset([UNKNOWN, MISSING, WEAK, WRONG, CATS, IDS, DOC_IDS, META])
 # Units of offsets into a text; see `offsets`.
-CODE_POINTS, UTF16 = "codepoints", "utf16"
+CODE_POINTS, UTF16, BYTES = "codepoints", "utf16", "bytes"
 
 
 class Format(NamedTuple):

@@ -1,5 +1,6 @@
 """Units of offsets into a text. Python counts code points; browsers and Java count UTF-16 units, in which an emoji
-counts as two. The records of tools are converted to code points, and their overlaps are removed."""
+counts as two; C and Rust count bytes of UTF-8. The records of tools are converted to code points, and their overlaps
+are removed."""
 
 import shlex
 from bisect import bisect_left, bisect_right
@@ -12,9 +13,9 @@ from ...errors import Errors, WeaknerError
 from ..counts import Place, RowCounts, show
 from ..overlaps import drop_overlaps
 from ..records import BLANK, Mark, Range, Record, ids_of
-from .names import CODE_POINTS, UTF16
+from .names import BYTES, CODE_POINTS, UTF16
 
-UNITS = (CODE_POINTS, UTF16)
+UNITS = (CODE_POINTS, UTF16, BYTES)
 AUTO = "auto"
 UNCHECKED = "texts with emoji or the like, where the unit of the offsets is unknown (set it with convert --offsets)"
 BEYOND = "spans beyond their text, or within a character; their tokens count as missing"
@@ -30,6 +31,8 @@ class Offsets:
         self._starts: Sequence[int] = range(len(text) + 1)
         if unit == UTF16 and not text.isascii():
             self._starts = [0, *accumulate(1 + (ord(character) >= _FIRST_OF_TWO) for character in text)]
+        elif unit == BYTES and not text.isascii():
+            self._starts = [0, *accumulate(len(character.encode("utf-8", "surrogatepass")) for character in text)]
 
     def code_point(self, offset: int) -> Optional[int]:
         """Return an offset in code points; None if it is not in the text, or within a character."""
@@ -61,38 +64,40 @@ def _plain(text: str) -> str:
 
 def find_unit(path: Path, records: Iterable[Tuple[Place, Record]], usual: str, sure: bool, counts: RowCounts) -> str:
     """Find the unit in which all spans of a file cover their expected text: the usual one, if it fits. `sure` is False
-    for tools that do not always use the usual unit."""
+    for tools that do not always use the usual unit. Bytes are found only by expected texts: they fit in any text."""
     units = sorted(UNITS, key=lambda unit: unit != usual)
     bad: Dict[str, int] = dict.fromkeys(units, 0)
-    first: Optional[Tuple[Place, str, Mark]] = None
+    first: Dict[str, Tuple[Place, Mark, str]] = {}
     n = unchecked = 0
-    differ = False
+    differ = untold = False
     for place, record in records:
         n += 1
         text = record.text or ""
         places = {unit: Offsets(text, unit) for unit in units}
         for unit in units:
             misfit = next((mark for mark in record.marks() if not places[unit].fits(mark, text)), None)
-            bad[unit] += record.text is not None and misfit is not None
-            if unit == usual and misfit is not None and first is None:
-                first = (place, text, misfit)
+            if record.text is not None and misfit is not None:
+                bad[unit] += 1
+                start, end = places[unit].around(*misfit[:2])
+                first.setdefault(unit, (place, misfit, text[start:end]))
         borders = {offset for mark in record.marks() for offset in mark[:2]}
-        if not text.isascii() and any(len({p.code_point(offset) for p in places.values()}) > 1 for offset in borders):
+        untold = untold or any(mark.text is None for mark in record.marks())
+        usable = places[CODE_POINTS], places[UTF16]
+        if not text.isascii() and any(len({p.code_point(offset) for p in usable}) > 1 for offset in borders):
             differ = True
             unchecked += not sure and any(mark.text is None for mark in record.marks())
     unit = min(units, key=bad.__getitem__)  # the first one, if equal
-    if bad[unit]:
-        assert first is not None
-        place, text, mark = first
+    if bad[unit] or (unit == BYTES and untold):
+        place, mark, found = first.get(unit, first[usual])
         raise WeaknerError(
             Errors.WK742.format(
                 path=path,
                 place=place if isinstance(place, str) else f"line {place}",
                 span=show([mark.start, mark.end, mark.label]),
                 expected="a part of the text" if mark.text is None else show(mark.text),
-                found=show(text[mark.start : mark.end]),
+                found=show(found),
                 n=n,
-                misfits=", ".join(f"{unit} {bad[unit]}" for unit in units),
+                misfits=", ".join(f"{unit} {bad[unit]}" for unit in sorted(units, key=bad.__getitem__)),
                 file=shlex.quote(str(path)),
                 unit=unit,
             )

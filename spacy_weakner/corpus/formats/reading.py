@@ -52,8 +52,8 @@ class Reading:
     source (str): Name of the weak source for "weak_ents" given as a plain list.
     misaligned (str): What to do with spans of text that do not end at token boundaries: "error", "drop", "expand" or
         "contract".
-    offsets (str): Unit of the offsets in files of other tools: "codepoints" or "utf16"; "auto": the unit in which all
-        spans cover their expected text.
+    offsets (str): Unit of the offsets in files of other tools: "codepoints", "utf16" or "bytes"; "auto": the unit in
+        which all spans cover their expected text.
     labels (Tuple[str, ...]): Tag names, from 0 on, for datasets with numbers, instead of the names in the file. If all
         names are of one type, tags without a type get that type.
     columns (Tuple[int, int]): Token and tag columns of CoNLL files, counted from 1, or from the end (-1).

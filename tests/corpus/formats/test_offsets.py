@@ -1,4 +1,4 @@
-"""Code points and UTF-16 units."""
+"""Code points, UTF-16 units and bytes."""
 
 import pytest
 
@@ -19,6 +19,8 @@ JOINED = "👩🏽‍💻 met Zoe\u0308 in Łódź."  # four code points, seven 
         (HELLO, "John", "utf16", 21),
         (JOINED, "Łódź", "codepoints", 17),
         (JOINED, "Łódź", "utf16", 20),
+        (HELLO, "John", "bytes", 23),
+        ("Zoë Müller met Anna", "Anna", "bytes", 17),
     ],
 )
 def test_table(text, word, unit, start):
@@ -42,7 +44,7 @@ def task(start, end, text="John", whole=HELLO):
     return {"data": {"text": whole}, "annotations": [{"result": [{"type": "labels", "value": value}]}]}
 
 
-@pytest.mark.parametrize("unit, start", [("utf16", 21), ("codepoints", 20)])
+@pytest.mark.parametrize("unit, start", [("utf16", 21), ("codepoints", 20), ("bytes", 23)])
 def test_what_fits_the_texts_is_taken_and_said(tmp_path, unit, start):
     rows = [task(0, 5, "Hello"), task(start, start + 4)]
     docs, report = converted(write_array(tmp_path / "a.json", rows))
@@ -54,7 +56,7 @@ def test_what_fits_the_texts_is_taken_and_said(tmp_path, unit, start):
 
 def test_units_are_never_mixed(tmp_path):
     path = write_array(tmp_path / "a.json", [task(21, 25), task(20, 24)])
-    with pytest.raises(WeaknerError, match=r"WK742.*item 2.*\"John\".*2 records.*utf16 1, codepoints 1") as error:
+    with pytest.raises(WeaknerError, match=r"WK742.*item 2.*\"John\".*of 2.*utf16 1, codepoints 1") as error:
         converted(path)
     assert len(str(error.value)) < 600
     docs, report = converted(path, offsets="utf16")
@@ -62,6 +64,36 @@ def test_units_are_never_mixed(tmp_path):
     # What covers another text is not known, and the rest is.
     assert [token.text for token in docs[1] if token.ent_iob == 0] == ["John"]
     assert sum(report.notes.values()) == 1
+
+
+def test_bytes_are_taken_only_if_texts_tell(tmp_path):
+    path = write_lines(
+        tmp_path / "a.jsonl", [{"text": "Zoë Müller met Anna", "label": [[0, 12, "PER"], [17, 21, "PER"]]}]
+    )
+    with pytest.raises(WeaknerError, match=r"WK742.*line 1.*bytes 0, codepoints 1, utf16 1.*--offsets bytes"):
+        converted(path)
+    (doc,), _ = converted(path, offsets="bytes")
+    assert ents(doc) == [("Zoë Müller", "PER"), ("Anna", "PER")]
+
+
+@pytest.mark.parametrize("whole", ["John ran, or John did.", "John rän, or John did."])
+def test_a_wrong_span_is_named_as_one(tmp_path, whole):
+    start = len(whole) - 9
+    path = write_array(tmp_path / "a.json", [task(start, start + 4, whole=whole)] * 20 + [task(1, 4, whole=whole)])
+    with pytest.raises(
+        WeaknerError, match=r'WK742.*item 21: the span \[1, 4, "PER"\].*"John".*"ohn".*of 21,.*utf16 1,'
+    ):
+        converted(path)
+    docs, report = converted(path, offsets="utf16")
+    assert [len(doc.ents) for doc in docs] == [1] * 20 + [0] and report.notes == {units.OTHER_TEXT: 1}
+
+
+@pytest.mark.parametrize("text, named", [("Zoë Müller met Anna", True), ("Zoe Muller met Anna", False)])
+@pytest.mark.parametrize("span", [[0, 12, "PER"], [17, 23, "PER"]])
+def test_offsets_of_own_rows_count_code_points(tmp_path, text, named, span):
+    with pytest.raises(WeaknerError, match=r"WK103.*line 1") as error:
+        converted(write_lines(tmp_path / "a.jsonl", [{"text": text, "ents": [span]}]))
+    assert ("bytes" in str(error.value)) is named
 
 
 @pytest.mark.parametrize(
