@@ -111,7 +111,7 @@ def read_lines(path: Path) -> Iterator[str]:
 def decode_line(raw: bytes, path: Path, number: int, position: int) -> str:
     """Decode a line of a UTF-8 text file. Its number (from 1) and position are for the message."""
     try:
-        line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+        line = raw.decode("utf-8").removeprefix("\ufeff")  # also where files were joined
     except UnicodeDecodeError as error:
         offset, reason = error.start, error.reason
         raise wrong_encoding(path, _sample(path, raw), number, position + offset, reason) from error

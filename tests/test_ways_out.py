@@ -140,7 +140,7 @@ WAYS: Dict[str, Way] = {
         (rename("a.txt", "a.conll"), "check --text a.conll"),
     ),
     "byte order marks": Way(
-        {"a.txt": "one is here\n\ufefftwo is here\n"},
+        {"a.txt": "one is here\ufefftwo is here\n"},
         "check --text a.txt",
         r"Remove the marks: (sed .*)",
         ("$ <1>", "again"),

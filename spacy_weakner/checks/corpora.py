@@ -9,12 +9,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.conll import COLUMNS
-from ..corpus.formats.names import SUFFIXES
-from ..corpus.formats.reading import Reading, file_format, input_files, read_corpus
+from ..corpus.formats.reading import Reading, input_files, read_corpus
 from ..corpus.gold import missing_tokens
 from ..corpus.sampling import LIMIT
 from ..corpus.weak import doc_entities, doc_ids, is_weak
-from ..errors import Errors
 from ..ty import Entity
 from .findings import Collected, Findings
 
@@ -75,10 +73,6 @@ def read_annotated(
     """Read about `limit` sentences of gold, dev or test, split as for training; return None if there is nothing to
     read."""
     corpus = CheckedCorpus(f"--{name} {path}", name, path)
-    if path.is_file() and file_format(path) is None:
-        message = Errors.WK105.format(path=path, cure=f"Use one of {', '.join(SUFFIXES)}")
-        findings.error(corpus.where, message, _suffix_cure(path))
-        return None
     was_read = False
     with findings.guard(corpus.where):
         for file_, format_ in input_files(path):
@@ -139,10 +133,3 @@ def _sentence(doc: Doc, place: str) -> Sentence:
     missing = len(missing_tokens(doc))
     spaced = not doc.has_unknown_spaces
     return Sentence(place, doc.text, words, doc_entities(doc), missing, is_weak(doc), spaced, doc_ids(doc))
-
-
-def _suffix_cure(path: Path) -> str:
-    """Return advice on a file with an unknown suffix, based on its first characters."""
-    with path.open("rb") as file_:
-        start = file_.read(100).lstrip()[:1]
-    return "It seems to contain JSON: rename it to .json." if start in (b"[", b"{") else ""

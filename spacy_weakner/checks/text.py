@@ -82,7 +82,7 @@ def read_text(
 def _check_marks(path: Path, places: List[str], where: str, findings: Findings) -> None:
     if places:
         message = f"{path}: byte order marks within the text ({places[0]}, {plural(len(places), 'line')} in all)."
-        cure = f"Files were probably joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF//g' {shlex.quote(str(path))}"
+        cure = f"Files were probably joined. Remove the marks: sed -i 's/\\xEF\\xBB\\xBF/ /g' {shlex.quote(str(path))}"
         findings.warning(where, message, cure)
 
 

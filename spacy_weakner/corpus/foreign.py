@@ -51,7 +51,9 @@ def tool_of(row: Any) -> Optional[str]:
 
 
 def wrapped(value: Any) -> Optional[List[Any]]:
-    """Return the records of a file that wraps them in an object (`{"data": [...]}`); None for other objects."""
+    """Return the records of a file that wraps them in an object (`{"data": [...]}`); None for other objects. Rasa wraps
+    them twice."""
+    value = value.get("rasa_nlu_data", value) if isinstance(value, dict) else value
     if not isinstance(value, dict) or not value.keys().isdisjoint(_OF_RECORDS) or isinstance(value.get("data"), dict):
         return None
 

@@ -42,6 +42,12 @@ KEYS = frozenset(
     ["id", "tokens", "spaces", "text", "ents", "spans", "missing", "weak_ents", "cats", "weak", "confidence"]
     + ["gold", "gold_missing", "complete", "wrong", "meta"]
 )
+BIOC = "write it as brat or CoNLL first, for example with the package bconv"
+# Keys of other files than corpora of rows, and what to do with them.
+_OTHERS = {
+    "documents": f" (BioC? Then {BIOC})",
+    "paragraphs": " (training data of spaCy 2? Then: python -m spacy convert --converter json)",
+}
 _ANNOTATIONS = ("ents", "spans", "weak_ents", "wrong")
 
 
@@ -92,7 +98,10 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
     if "text" in row and "tokens" in row:
         raise RowError("both 'tokens' and 'text' are given, so the unit of the offsets is not clear")
     if "text" not in row and "tokens" not in row:
-        raise RowError(f"the row has neither 'tokens' nor 'text', only: {shorten(', '.join(row) or 'nothing', 80)}")
+        hint = next((hint for key, hint in _OTHERS.items() if key in row), "")
+        raise RowError(
+            f"the row has neither 'tokens' nor 'text', only: {shorten(', '.join(row) or 'nothing', 80)}{hint}"
+        )
     tokens = a_list(row["tokens"], "tokens") if "tokens" in row else None
     record = Record(text=row.get("text"), tokens=tokens, spaces=row.get("spaces"), id=row.get("id"))
     if row.keys() <= BARE:  # most rows of large corpora

@@ -8,7 +8,7 @@ import spacy
 from spacy_weakner.conversion import convert as conversion
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs
-from spacy_weakner.corpus.formats.reading import file_format
+from spacy_weakner.corpus.formats.reading import MARKS, file_format
 from spacy_weakner.errors import WeaknerError
 
 from ..util import iob
@@ -51,6 +51,30 @@ def test_raw_text_is_split_into_sentences(tmp_path):
     assert (report.docs, report.empty, report.unknown) == (3, 2, 3)
     convert(tmp_path / "a.txt", tmp_path / "b.spacy", sentences=False)
     assert [doc.text for doc in read(tmp_path / "b.spacy")] == ["One is here. Two is here!", "Three."]
+
+
+@pytest.mark.parametrize(
+    "name, parts",
+    [
+        ("a.txt", ["Anna ran.\n", "Bob ran.\n"]),
+        ("a.conll", ["Anna\tB-PER\nran\tO\n.\tO\n\n", "Bob\tB-PER\nran\tO\n.\tO\n"]),
+        ("a.jsonl", [json.dumps({"text": f"{name} ran.", "ents": []}) + "\n" for name in ("Anna", "Bob")]),
+        ("b.jsonl", [json.dumps({"text": f"{name} ran.", "label": []}) + "\n" for name in ("Anna", "Bob")]),
+    ],
+)
+def test_byte_order_marks_of_joined_files(tmp_path, name, parts):
+    (tmp_path / name).write_text("".join(f"\ufeff{part}" for part in parts), encoding="utf-8")
+    report = convert(tmp_path / name, tmp_path / "out.spacy")
+    assert [[t.text for t in doc] for doc in read(tmp_path / "out.spacy")] == [
+        ["Anna", "ran", "."],
+        ["Bob", "ran", "."],
+    ]
+    assert all("mark" not in note for note in report.notes)
+
+
+def test_a_byte_order_mark_within_a_line_is_counted(tmp_path):
+    (tmp_path / "a.txt").write_text("\ufeffAnna ran.\ufeffBob ran.\n", encoding="utf-8")
+    assert convert(tmp_path / "a.txt", tmp_path / "a.spacy").notes == {MARKS: 1}
 
 
 def test_only_text_without_annotations_is_split(tmp_path):

@@ -1,6 +1,7 @@
 """Detection of the format of files, and reading of all formats as streams of Docs."""
 
 import re
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -12,13 +13,13 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...errors import Errors, WeaknerError, check_choice
-from ...files import existing, read_lines, visible_files
+from ...files import existing, open_packed, read_lines, visible_files
 from ..conll import COLUMNS, read_conll
 from ..counts import Place, RowCounts, RowError, at_line
 from ..docbin import SUFFIX, check_whole, read_docs, receipt_path
 from ..entities import known_tokens, set_entities, trim_whitespace
 from ..foreign import format_of, tool_of
-from ..jsonl import DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
+from ..jsonl import BIOC, DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
 from ..overlaps import drop_overlaps
 from ..parts import split_sentences
@@ -34,11 +35,21 @@ from .tools import GATHERERS, READERS
 
 NOT_TEXT = "records without a text, dropped"
 LONG = f"texts with more than {LONGEST_RUN} characters without white space, left out"
+MARKS = "byte order marks within lines, kept (were files joined without a line end between them?)"
 ABSENT = "documents without the span group that is read as gold; their tokens count as missing"
 # Records of a JSON file that are read to detect its format.
 _LOOKED_AT = 200
-# Suffixes of tables, which are not read, and the functions of pandas that read them.
-_TABLES = {".csv": "read_csv", ".xlsx": "read_excel", ".xls": "read_excel"}
+# What to do with files that are not read, by suffix; tables are read by functions of pandas.
+_TABLES = {".csv": "read_csv", ".xlsx": "read_excel", ".xls": "read_excel", ".ods": "read_excel"}
+_RASA = "If it is training data of Rasa: rasa data convert nlu --format json --data {path} --out {stem}.json"
+_CURES = {
+    ".zip": "Unpack it, and give the file or folder in it",
+    ".yml": _RASA,
+    ".yaml": _RASA,
+    ".xml": f"If it is BioC, {BIOC}",
+    ".py": "Code and pickles are not read: write the pairs as JSON (json.dump)",
+    ".pkl": "Code and pickles are not read: write the pairs as JSON (json.dump)",
+}
 _NO_WORD = re.compile(r"\W+")
 
 
@@ -112,13 +123,25 @@ def input_files(
         raise WeaknerError(Errors.WK101.format(path=path))
     if not files:
         cure = f"Use one of {', '.join(suffixes)}, or --format (if a command lacks this option, convert the file first)"
-        reader = _TABLES.get(path.suffix.lower())
-        if reader is not None and suffixes is SUFFIXES:
-            new = path.with_suffix(".jsonl").name
-            code = f'pandas.{reader}({path.name!r})[["text"]].to_json({new!r}, orient="records", lines=True)'
-            cure = f'Write one row {{"text": ...}} per text, for example with pandas: {code}'
+        cure = cure if suffixes is not SUFFIXES else _advice(path) or cure
         raise WeaknerError(Errors.WK105.format(path=path, cure=cure))
     return files
+
+
+def _advice(path: Path) -> str:
+    """Return what to do with a file that is not read, if its suffix or its beginning shows what it is."""
+    with open_packed(path) as file_:
+        start = file_.read(100).lstrip()
+    suffix = path.suffix.lower()
+    if start.startswith((b"[", b"{")):
+        return "It seems to contain JSON: rename it to .json, or use --format"
+    if start.startswith(b"Sentence #"):
+        return "It has one word per line: write words and tags as .conll (docs/formats.md#csv-and-spreadsheets)"
+    if suffix in _TABLES:
+        new = path.with_suffix(".jsonl").name
+        code = f'pandas.{_TABLES[suffix]}({path.name!r})[["text"]].to_json({new!r}, orient="records", lines=True)'
+        return f'Write one row {{"text": ...}} per text (with labels: docs/formats.md), for example with pandas: {code}'
+    return _CURES.get(suffix, "").format(path=shlex.quote(str(path)), stem=shlex.quote(path.stem))
 
 
 def _corpora(files: Sequence[Path], format: Optional[str]) -> List[Path]:
@@ -299,6 +322,7 @@ class FileReader:
 
     def _text_docs(self, place: Place, line: str) -> Iterator[Doc]:
         self.counts.empty += not line.strip()
+        self.counts.note(MARKS, line.count("\ufeff"))
         if line.strip():
             yield from self._docs_of(place, Record(line if self.reading.sentences else " ".join(line.split())))
 

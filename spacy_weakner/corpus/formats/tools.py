@@ -40,7 +40,7 @@ def _doccano_mark(item: Any) -> Mark:
     if not isinstance(item, dict):
         return triple_mark(item)
     start, end = (item.get(f"{key}_offset", item.get(key)) for key in ("start", "end"))
-    return make_mark(start, end, item.get("label"), item)
+    return make_mark(start, end, item.get("label", item.get("entity")), item)  # "entity" in Rasa
 
 
 def write_doccano(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:

@@ -44,6 +44,16 @@ def test_doccano(tmp_path, row):
     assert report.notes == ({EMPTY: 1})
 
 
+@pytest.mark.parametrize("settings", [{}, {"indent": 1}])
+def test_rasa(tmp_path, settings):
+    entity = {"start": 16, "end": 21, "value": "Paris", "entity": "LOC", "confidence": 1}
+    rows = [{"text": TEXT, "intent": "tell", "entities": [entity]}, {"text": "No.", "intent": "no", "entities": []}]
+    data = {"rasa_nlu_data": {"common_examples": rows, "entity_synonyms": [{"value": "x", "synonyms": ["y"]}]}}
+    path = write_array(tmp_path / "a.json", data, **settings)
+    docs, report = converted(path)
+    assert [ents(doc) for doc in docs] == [[("Paris", "LOC")], []] and not report.unknown
+
+
 def test_gliner_ends_are_part_of_the_span(tmp_path):
     row = {"tokenized_text": ["New", "York", "and", "Rome"], "ner": [[0, 1, "city"], [3, 3, "city"]]}
     rows = [row, {"tokenized_text": ["No", "é😊", "\u2028x", '"'], "ner": []}]
