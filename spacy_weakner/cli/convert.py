@@ -9,7 +9,7 @@ from wasabi import msg
 from ..conversion.convert import ConvertReport, convert
 from ..corpus.formats.names import OUTPUTS, SUFFIXES
 from ._command import command
-from ._util import listing, new_app, show_remarks
+from ._util import listing, new_app, say, show_remarks
 
 app = new_app()
 
@@ -41,7 +41,9 @@ def show(report: ConvertReport, given: Any) -> None:
     if report.empty:
         msg.info(f"Empty lines ignored: {report.empty}")
     if report.misaligned:
-        msg.warn(f"Spans dropped because they do not end at token boundaries: {report.misaligned}")
+        effect = ". 'evaluate' refuses their documents as a test set (--misaligned expand keeps such spans)"
+        effect = effect if given.misaligned == "drop" else ""
+        say("warning", f"Spans dropped because they do not end at token boundaries: {report.misaligned}{effect}")
     if report.moved:
         msg.warn(f"Spans {given.misaligned}ed to token boundaries: {report.moved}")
     show_remarks(report.remarks + report.suspicion)

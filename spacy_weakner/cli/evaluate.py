@@ -6,14 +6,14 @@ from typing import Annotated, Any, List, Optional, Sequence
 from wasabi import msg
 
 from ..errors import Errors, WeaknerError
-from ..evaluation.candidates import parse_candidates, split_source
-from ..evaluation.compare import CandidateScores, compare
+from ..evaluation.candidates import parse_candidates, parse_names, split_source
+from ..evaluation.compare import CandidateScores, compare, label_remarks
 from ..evaluation.report import report
 from ..evaluation.tables import comparison_table
 from ..project.selection import Selection
 from ..project.selection_report import evaluate_selection
 from ._command import command
-from ._util import check_json, new_app, only_with, say, shared, show_table, write_json
+from ._util import check_json, new_app, only_with, say, shared, show_remarks, show_table, write_json
 
 app = new_app()
 
@@ -26,6 +26,7 @@ def evaluate(
     selection: Optional[Path] = None,
     html: Optional[Path] = None,
     labels: Optional[Path] = None,
+    map: Sequence[str] = (),
     title: str = "Report",
     **settings: Any,
 ) -> List[CandidateScores]:
@@ -38,8 +39,10 @@ def evaluate(
     selection (Optional[Path]): selection.json of 'fit': score its candidates, and open the report with this selection.
     html (Optional[Path]): Write a report to this HTML file.
     labels (Optional[Path]): Corpus of weak labels to analyze in the report.
+    map (Sequence[str]): LABEL=NAME: a label of the candidates, and its name in the test set.
     title (str): Title of the report.
     """
+    settings["names"] = parse_names(map)
     given = parse_candidates([*optional, *candidates])
     for name in parse_candidates(optional):
         if not split_source(given[name])[0].exists():
@@ -54,6 +57,7 @@ def evaluate(
 
 def _check(given: Any) -> None:
     only_with(given.ctx, {"html": ["selection", "labels", "title"], "": []})
+    parse_names(given.map or ())
     candidates = parse_candidates([*(given.optional or ()), *(given.candidates or ())])
     inputs = [path for path in (given.test, given.selection, given.labels) if path is not None]
     inputs += [split_source(path)[0] for path in candidates.values()]
@@ -76,6 +80,7 @@ def show(rows: List[CandidateScores], given: Any) -> None:
     if rows:
         table = comparison_table(rows)
         show_table(table.header, table.rows)
+        show_remarks(label_remarks(rows))
     else:
         say(
             "info",

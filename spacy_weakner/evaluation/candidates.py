@@ -3,6 +3,7 @@
 import time
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from spacy.tokens import Doc
@@ -35,6 +36,7 @@ class Candidate(NamedTuple):
     name: str
     path: Path
     source: Optional[str] = None  # the weak source whose span group is scored; None: `doc.ents`
+    names: Mapping[str, str] = MappingProxyType({})  # labels of the candidate and their names in the test set
 
     @property
     def is_pipeline(self) -> bool:
@@ -42,11 +44,13 @@ class Candidate(NamedTuple):
 
     def entities(self, doc: Doc) -> List[Entity]:
         """Return the candidate's entities in one of its Docs."""
-        return doc_entities(doc) if self.source is None else group_entities(doc, weak_group(self.source))
+        found = doc_entities(doc) if self.source is None else group_entities(doc, weak_group(self.source))
+        return list(map(self._renamed, found))
 
     def ids(self, doc: Doc) -> Dict[Entity, Tuple[str, ...]]:
         """Return the ids of concepts of those entities that have any."""
-        return doc_ids(doc) if self.source is None else group_ids(doc, weak_group(self.source))
+        found = doc_ids(doc) if self.source is None else group_ids(doc, weak_group(self.source))
+        return {self._renamed(entity): ids for entity, ids in found.items()}
 
     def known(self, doc: Doc) -> Set[Entity]:
         """Return the spans that are terms with an id in a list: matches, and entities that `term_linker` scored 1."""
@@ -54,7 +58,10 @@ class Candidate(NamedTuple):
         for ent in doc.ents:
             if ent._.weakner_ids and ent._.weakner_ids[0][1] == 1.0:
                 known.add((ent.start, ent.end, ent.label_))
-        return known
+        return set(map(self._renamed, known))
+
+    def _renamed(self, entity: Entity) -> Entity:
+        return (*entity[:2], self.names.get(entity[2], entity[2]))
 
     def scores(self, doc: Doc) -> List[Optional[float]]:
         """Return the scores of the candidate's entities; None for entities without a score."""
@@ -63,12 +70,14 @@ class Candidate(NamedTuple):
         return [ent._.weakner_score for ent in doc.ents]
 
 
-def make_candidates(paths: Mapping[str, Union[Path, str]]) -> List[Candidate]:
+def make_candidates(
+    paths: Mapping[str, Union[Path, str]], names: Mapping[str, str] = MappingProxyType({})
+) -> List[Candidate]:
     """Parse candidates, given by name as "PATH", or "PATH#SOURCE" for the span group of a weak source. A "#" in the
     name of an existing file or folder is part of the path."""
     if not paths:
         raise WeaknerError(Errors.WK401.format(reason="got none"))
-    candidates = [Candidate(name, *split_source(str(value))) for name, value in paths.items()]
+    candidates = [Candidate(name, *split_source(str(value)), names) for name, value in paths.items()]
     for candidate in candidates:
         path = existing(candidate.path, "train it first, or correct the path")
         if path.is_dir() and not candidate.is_pipeline and not found_files(path):
@@ -96,6 +105,15 @@ def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
             raise WeaknerError(Errors.WK401.format(reason=f"two are named '{name}'"))
         parsed[name] = path
     return parsed
+
+
+def parse_names(values: Sequence[str]) -> Dict[str, str]:
+    """Parse the LABEL=NAME arguments of a command line."""
+    pairs = [value.partition("=") for value in values]
+    for value, (label, _, name) in zip(values, pairs, strict=True):
+        if not (label and name):
+            raise WeaknerError(Errors.WK005.format(setting="map", value=value, expected="LABEL=NAME"))
+    return {label: name for label, _, name in pairs}
 
 
 class Predictions:

@@ -1,7 +1,10 @@
 """Comparison of candidates on one test set: trained pipelines and sets of weak labels."""
 
+import shlex
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Union
+from types import MappingProxyType
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -70,6 +73,7 @@ def compare(
     *,
     bootstrap: int = SAMPLES,
     baseline: Optional[str] = None,
+    names: Mapping[str, str] = MappingProxyType({}),
     seed: int = 0,
     observe: Optional[Observer] = None,
     gpu_id: int = -1,
@@ -83,6 +87,7 @@ def compare(
         `aggregate` writes it. "PATH#SOURCE" scores the span group `weak:<source>` instead of `doc.ents`.
     bootstrap (int): Number of resampled test sets for confidence intervals of F1; 0: none.
     baseline (Optional[str]): Name of the candidate that the others are compared with; None: the one with the best F1.
+    names (Mapping[str, str]): The names in the test set of labels that the candidates call otherwise.
     seed (int): Seed of the resampling.
     observe (Optional[Observer]): Called with every candidate and sentence.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
@@ -93,7 +98,7 @@ def compare(
     """
     check_range("bootstrap", bootstrap, 0, None)
     test = existing(test)
-    parsed = make_candidates(candidates)
+    parsed = make_candidates(candidates, names)
     if baseline is not None:
         check_choice("baseline", baseline, candidates)
     _check_gold(test)
@@ -103,14 +108,31 @@ def compare(
     if not bootstrap:
         return list(rows)
     resampled = Bootstrap(numpy.stack(sentences), bootstrap, seed)
-    names = [row.name for row in rows]
-    best = max(range(len(rows)), key=lambda i: rows[i].f1) if baseline is None else names.index(baseline)
+    order = [row.name for row in rows]
+    best = max(range(len(rows)), key=lambda i: rows[i].f1) if baseline is None else order.index(baseline)
     found = []
     for i, row in enumerate(rows):
         interval = Interval(**as_json(resampled.interval(i)))
-        difference = None if i == best else Difference(**as_json(resampled.difference(i, best, names[best])))
+        difference = None if i == best else Difference(**as_json(resampled.difference(i, best, order[best])))
         found.append(row.model_copy(update={"interval": interval, "difference": difference}))
     return found
+
+
+def label_remarks(rows: Sequence[CandidateScores]) -> List[str]:
+    """Return a remark on each candidate that has labels which the test set lacks, and lacks labels of the test set."""
+    remarks = []
+    for row in rows:
+        unknown = [label for label, n in row.per_label.items() if not n["tp"] + n["fn"]]
+        absent = [label for label, n in row.per_label.items() if not n["tp"] + n["fp"]]
+        if unknown and absent:
+            label = next((label for label in unknown if get_close_matches(label, absent)), unknown[0])
+            name = next(iter(get_close_matches(label, absent)), "NAME")
+            remarks.append(
+                f"'{row.name}' has labels that do not occur in the test set, so these entities count as wrong: "
+                f"{', '.join(unknown)}. It lacks these labels of the test set: {', '.join(absent)}. If only the names "
+                f"differ: --map {shlex.quote(f'{label}={name}')}"
+            )
+    return remarks
 
 
 def _check_gold(test: Path) -> None:

@@ -1,6 +1,7 @@
 """A report as a self-contained HTML file: it needs no network, no script and no other file."""
 
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from spacy.tokens import Doc
@@ -18,7 +19,7 @@ from ..runtime.devices import on_device
 from ..scores import count_matches
 from .analyze import Analysis, analyze
 from .candidates import Candidate, Predictions, make_candidates
-from .compare import SAMPLES, CandidateScores, compare
+from .compare import SAMPLES, CandidateScores, compare, label_remarks
 from .evaluate import Evaluation
 from .examples import Example, WorstSentences, label_colors, render
 from .links import WrongLink, WrongLinks, preferred_names
@@ -62,6 +63,7 @@ def report(
     top: int = 10,
     bootstrap: int = SAMPLES,
     baseline: Optional[str] = None,
+    names: Mapping[str, str] = MappingProxyType({}),
     selected: Optional[str] = None,
     seed: int = 0,
     gpu_id: int = -1,
@@ -70,7 +72,7 @@ def report(
     """Write a comparison of candidates on a test set, an analysis of weak labels, or both.
 
     output (Path): The HTML file.
-    test, candidates, bootstrap, baseline, seed, gpu_id: See `compare`.
+    test, candidates, bootstrap, baseline, names, seed, gpu_id: See `compare`.
     labels (Optional[Path]): A corpus of weak labels; see `analyze`.
     first (Sequence[Section]): The first sections of the report.
     selected (Optional[str]): The candidate whose F1 on text without case is shown; None: the one with the best F1.
@@ -93,7 +95,7 @@ def report(
     if output.is_dir():
         raise WeaknerError(Errors.WK109.format(path=output))
     inputs = [Path(path) for path in (test, labels) if path is not None]
-    parsed = {candidate.name: candidate for candidate in make_candidates(candidates)} if test is not None else {}
+    parsed = {candidate.name: candidate for candidate in make_candidates(candidates, names)} if test is not None else {}
     if test is not None and selected is not None:
         check_choice("selected", selected, parsed)
     check_output([*inputs, *(candidate.path for candidate in parsed.values())], [output])
@@ -107,6 +109,7 @@ def report(
             candidates,
             bootstrap=bootstrap,
             baseline=baseline,
+            names=names,
             seed=seed,
             observe=lambda candidate, gold_doc, doc: observers[candidate.name].add(gold_doc, doc),
             gpu_id=gpu_id,
@@ -162,6 +165,7 @@ def _comparison_section(
     evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
     tables = [comparison_table(rows), *evaluated, *link_tables(wrong), *calibration_tables(calibration)]
     lines = [f"Test set: {test}", f"{first.docs:,} documents with {counts.tp + counts.fn:,} gold entities."]
+    lines += label_remarks(rows)
     plots = [f1_plot(rows), *_plots(calibration)]
     return Section("Comparison of candidates", "candidates", lines, plots, tables)
 

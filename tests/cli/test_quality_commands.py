@@ -87,3 +87,13 @@ def test_errors_are_one_line_without_traceback(data, args, message):
     assert result.exit_code == 1
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1 and result.stdout == ""
+
+
+@pytest.mark.parametrize("misaligned, named, code", [("drop", True, 1), ("expand", False, 0)])
+def test_dropped_spans_leave_no_test_set(tmp_path, monkeypatch, misaligned, named, code):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"text": "Annas hat", "ents": [[0, 4, "PER"]]}\n')
+    result = invoke("convert", "a.jsonl", "a.spacy", "--misaligned", misaligned)
+    assert result.exit_code == 0 and ("'evaluate' refuses" in result.output) is named
+    result = invoke("evaluate", "a.spacy", "a=a.spacy", "--bootstrap", "0")
+    assert result.exit_code == code and ("WK402" in result.output) is named

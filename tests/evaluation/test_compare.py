@@ -6,7 +6,7 @@ from spacy.tokens import Doc, Span
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import doc_entities, set_source, set_weak
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.evaluation.compare import compare
+from spacy_weakner.evaluation.compare import compare, label_remarks
 from spacy_weakner.evaluation.tables import comparison_table
 
 from ..cli.util import invoke
@@ -47,6 +47,58 @@ def test_scores_label_sets_and_pipelines(files):
     assert weak.sentence_accuracy == round(200 / 3, 2)
     assert weak.interval is None and weak.difference is None and weak.ece is ruler.ece is None
     assert weak.p == round(weak.counts.precision, 2)
+
+
+OTHER = {"PER": "PERSON", "LOC": "PLACE"}
+
+
+def with_other_labels(files, names=OTHER):
+    docs = list(read_docs(files / "test.spacy", spacy.blank("xx").vocab))
+    for doc in docs:
+        found = [(start, end, names.get(label, label)) for start, end, label in doc_entities(doc)]
+        doc.set_ents([Span(doc, *entity) for entity in found], default="outside")
+        set_source(doc, "llm", found, [0.5] * len(found))
+    write_docs(files / "other.spacy", docs)
+    return docs
+
+
+@pytest.mark.parametrize("source", ["", "#llm"])
+def test_other_names_of_labels(files, source):
+    with_other_labels(files)
+    candidates = {"same": files / "test.spacy", "other": f"{files / 'other.spacy'}{source}"}
+    rows = compare(files / "test.spacy", candidates, bootstrap=0)
+    assert [row.f1 for row in rows] == [100.0, 0.0]
+    (remark,) = label_remarks(rows)
+    assert "'other'" in remark and "PERSON, PLACE" in remark and "LOC, PER" in remark and "--map PERSON=PER" in remark
+    names = {label: name for name, label in OTHER.items()}
+    rows = compare(files / "test.spacy", candidates, bootstrap=0, names=names)
+    assert [row.f1 for row in rows] == [100.0, 100.0] and not label_remarks(rows)
+    assert set(rows[1].per_label) == {"PER", "LOC"} and (rows[1].ece is not None) == bool(source)
+    # Labels that are not listed keep their names.
+    assert compare(files / "test.spacy", candidates, bootstrap=0, names={"PERSON": "PER"})[1].counts == (1, 2, 2)
+
+
+@pytest.mark.parametrize("names, remarks", [({"PER": "PERSON"}, 1), ({}, 0), ({"LOC": "PER"}, 0)])
+def test_labels_that_the_candidate_only_lacks_are_no_other_names(files, names, remarks):
+    with_other_labels(files, names)
+    assert len(label_remarks(compare(files / "test.spacy", {"a": files / "other.spacy"}, bootstrap=0))) == remarks
+
+
+def test_map_on_the_command_line(files, monkeypatch):
+    monkeypatch.chdir(files)
+    with_other_labels(files)
+    command = ["evaluate", "test.spacy", "a=other.spacy", "--bootstrap", "0", "--html", "r.html"]
+    result = invoke(*command)
+    assert (
+        result.exit_code == 0
+        and "--map PERSON=PER" in result.output
+        and "--map PERSON=PER" in (files / "r.html").read_text()
+    )
+    result = invoke(*command, "--map", "PERSON=PER", "--map", "PLACE=LOC")
+    assert result.exit_code == 0 and "100.0" in result.output and "--map" not in result.output
+    for wrong in ("PERSON", "=PER", "PERSON="):
+        result = invoke(*command, "--map", wrong)
+        assert result.exit_code == 1 and "WK005" in result.output
 
 
 def test_calibration_stands_beside_where_there_are_scores(files):
