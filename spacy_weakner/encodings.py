@@ -14,6 +14,8 @@ _MARKS = (
     (b"\xff\xfe", "UTF-16"),
     (b"\xfe\xff", "UTF-16"),
 )
+_FOREIGN = re.compile(r"[^\x00-\x7f]+")
+_UNDEFINED = "\x81\x8d\x8f\x90\x9d"
 _HIGH = re.compile(rb"[\x80-\xff]+")
 
 
@@ -36,6 +38,23 @@ def guess_encoding(sample: bytes) -> Optional[str]:
     if not runs or sum(map(len, runs)) > 2.5 * len(runs):
         return None
     return "WINDOWS-1252"
+
+
+def undoubled(text: str) -> str:
+    """Return a text as it was before its UTF-8 was read as Windows-1252 ("ZoÃ«" becomes "Zoë"); others unchanged."""
+    return _FOREIGN.sub(_undoubled, text)
+
+
+def _undoubled(match: "re.Match[str]") -> str:
+    run = match[0]
+    # Two such letters may also stand together by chance, as in "JOSÉ»", but hardly after one of these.
+    if run[0] not in "ÂÃâ" and len(run) < 4:
+        return run
+    try:
+        # The five bytes that Windows-1252 lacks are left as they are.
+        return b"".join(c.encode("latin-1" if c in _UNDEFINED else "cp1252") for c in run).decode("utf-8")
+    except UnicodeError:
+        return run
 
 
 def wrong_encoding(path: Path, sample: bytes, line: int, position: int, reason: str) -> WeaknerError:

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from spacy_weakner.encodings import guess_encoding
+from spacy_weakner.encodings import guess_encoding, undoubled
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import read_lines
 
@@ -53,3 +53,22 @@ def test_zero_bytes_alone_are_no_encoding(tmp_path):
 
 def test_utf32_is_not_taken_for_utf16():
     assert guess_encoding("abc".encode("utf-32")) == "UTF-32"
+
+
+def double(text):
+    """The text after its UTF-8 was read as Windows-1252, as browsers and Excel do."""
+    return "".join(
+        bytes([b]).decode("cp1252" if b not in b"\x81\x8d\x8f\x90\x9d" else "latin-1") for b in text.encode()
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["Zoë Müller", "à", "Привет мир", "naïve “quoted” — text", "日本語", "😀 hi", "ÁÉ", "€5", "180 °C", "plain"]
+)
+def test_double_encoding_is_undone_and_plain_text_kept(text):
+    assert undoubled(double(text)) == text and undoubled(text) == text
+
+
+@pytest.mark.parametrize("text", ["«LIBERTÉ»", "JOSÉ”", "«ÉTÉ»…", "Ü–Ä", "±°", "ÂGE", "MAÇÃO", "“É”", "½¼¾²", "â€", ""])
+def test_what_only_looks_double_is_kept(text):
+    assert undoubled(text) == text

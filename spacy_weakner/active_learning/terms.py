@@ -139,6 +139,7 @@ def suggest_terms(
         raw = {name: label for ruler in rulers for label, name in (ruler.label_names or {}).items()}
         rows = [row._replace(label=raw.get(row.label, row.label)) for row in rows]
     table = StringIO()
+    table.write("\ufeff")  # which tells Excel that it is UTF-8
     csv.writer(table, lineterminator="\n").writerows([SuggestedTerm._fields, *rows])
     write_text(output_path, table.getvalue())
     return TermReport(n_docs, len(found.phrases), len(known), len(refuted), rows_read.remarks, rows)

@@ -1,4 +1,5 @@
-"""Check that texts are in the given language, judged by their letters and the most frequent words of the language."""
+"""Check that texts are in the given language, judged by their letters and the most frequent words of the language, and
+in the right encoding."""
 
 import re
 import runpy
@@ -10,7 +11,9 @@ from typing import FrozenSet, Iterable, Sequence, Set
 
 import spacy
 
-from .findings import Findings, percent
+from ..encodings import undoubled
+from ..errors import shorten
+from .findings import Findings, percent, plural
 
 LIMIT = 2000  # texts that are checked
 _LETTERS = 200  # fewer letters are not enough
@@ -19,11 +22,13 @@ _OTHERS = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "nb", "fi", "pl
 _USUAL = 0.15  # minimum share of stop words in running text of a language
 _DIFFERENT = 8  # minimum number of distinct stop words; a few may be names
 _WORD = re.compile(r"[^\W\d_]{2,}")
+DOUBLED = "UTF-8 was read as Windows-1252: export it again as UTF-8, or repair it (for example with ftfy)."
 _JAPANESE = frozenset(["HIRAGANA", "KATAKANA", "CJK"])
 
 
 def check_language(texts: Sequence[str], lang: str, where: str, findings: Findings) -> None:
     """Compare the script and the stop words of texts with those of a language."""
+    _check_encoding(texts, where, findings)
     texts = texts[:: max(1, len(texts) // LIMIT)]
     found = Counter(script(character) for text in texts for character in text if character.isalpha())
     total, expected = sum(found.values()), scripts_of(lang)
@@ -46,6 +51,14 @@ def check_language(texts: Sequence[str], lang: str, where: str, findings: Findin
         message = f"Probably the wrong language: {100 * given:.0f} % of the words are stop words of '{lang}', but "
         message += f"{100 * best:.0f} % are stop words of '{other}'."
         findings.warning(where, message, f"--lang {other}, or give other texts.")
+
+
+def _check_encoding(texts: Sequence[str], where: str, findings: Findings) -> None:
+    doubled = [text for text in texts if undoubled(text) != text]
+    if doubled:
+        example = next((word for word in doubled[0].split(" ") if undoubled(word) != word), doubled[0])
+        message = f"{plural(len(doubled), 'text')} in a wrong encoding: '{shorten(example, 40)}' is probably "
+        findings.warning(where, f"{message}'{shorten(undoubled(example), 40)}'.", DOUBLED)
 
 
 @lru_cache(maxsize=100_000)

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import AbstractSet, Dict, List, Optional, Sequence, Set
 from zlib import crc32
 
+from ..encodings import undoubled
 from ..errors import WeaknerError, shorten
 from ..gazetteer_ruler.forms import folded, normal_form
 from ..gazetteer_ruler.terms import ANSWER_KEY, DELIMITERS, NAME_KEY, Term, format_suffix, id_title, read_table
 from ..labeling.sources import TermSource
 from .corpora import Sentence
 from .findings import Findings, listed, plural
-from .language import stop_words
+from .language import DOUBLED, stop_words
 from .matching import Counts, Seen, check_variants, count_in_gold, count_in_texts
 from .text import MARKUP
 
@@ -95,7 +96,9 @@ def _check_texts(terms: Sequence[Term], where: str, findings: Findings) -> None:
     texts = list(dict.fromkeys(term.text for term in terms))
     marked = [text for text in texts if MARKUP.search(text)]
     several = [text for text in texts if _SEVERAL.search(text) and not MARKUP.search(text)]
+    doubled = [text for text in texts if undoubled(text) != text]
     for found, what, cure in (
+        (doubled, "in a wrong encoding", DOUBLED),
         (several, "that may be several terms in one cell", "Write one row per term, with the same id."),
         (marked, "with HTML entities or tags", "Write these terms as in the text."),
     ):

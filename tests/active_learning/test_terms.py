@@ -1,3 +1,4 @@
+import codecs
 import csv
 import json
 
@@ -41,7 +42,8 @@ def text(tmp_path):
 
 
 def rows_of(path):
-    with path.open(encoding="utf-8", newline="") as file_:
+    assert path.read_bytes().startswith(codecs.BOM_UTF8)  # without it, Excel reads "Zoë" as "ZoÃ«"
+    with path.open(encoding="utf-8-sig", newline="") as file_:
         return list(csv.DictReader(file_))
 
 

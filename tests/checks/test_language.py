@@ -22,6 +22,17 @@ def test_the_right_language(findings, lang):
     assert not findings.sorted()
 
 
+def test_double_encoding(check):
+    rows = [{"text": text, "ents": []} for text in ("ZoÃ« MÃ¼ller", "Zoë", "Zo")]
+    texts = ["ZoÃ« MÃ¼ller ran", "Zoë too", "It was 20 Â°C", "Zo"]
+    report = check(gold=rows, text=texts, terms=["label,term,accept", "PER,ZoÃ« MÃ¼ller,yes", "PER,Zoë,yes"])
+    warnings = [warning for warning in found(report, "warning") if "encoding" in warning]
+    gold, terms, text = sorted(warnings)
+    assert gold.startswith("--gold") and "1 text " in gold and "'ZoÃ«' is probably 'Zoë'" in gold
+    assert text.startswith("--text") and "2 texts " in text
+    assert terms.startswith("--terms") and "ZoÃ« MÃ¼ller" in terms
+
+
 @pytest.mark.parametrize(
     "text, lang, expected",
     [
