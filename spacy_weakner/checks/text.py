@@ -21,9 +21,12 @@ from .findings import Findings, listed, plural
 _TOKENIZED = 300  # texts that are tokenized to estimate the number of words
 _BATCH_WORDS = 500  # approximate number of words per step
 _MARK = "\ufeff"
-# An HTML entity or tag, but not "<user>" or "<a@b.org>".
+# An HTML entity or tag, or any pair of tags such as <PER>...</PER>, but not "<user>" or "<a@b.org>".
 _TAGS = "a|b|br|div|em|font|h[1-6]|i|img|li|p|small|span|strong|su[bp]|table|t[dhr]|u|ul"
-MARKUP = re.compile(rf"&(#\d+|#x[\da-f]+|[a-z]\w+);|</?({_TAGS})(\s[^<>]*=[^<>]*|\s*)/?>", re.IGNORECASE)
+MARKUP = re.compile(
+    rf"&(#\d+|#x[\da-f]+|[a-z]\w+);|</?({_TAGS})(\s[^<>]*=[^<>]*|\s*)/?>|<([a-z]\w*)(\s[^<>]*)?>[^<>]*</\4>",
+    re.IGNORECASE,
+)
 # The end of a sentence, and the beginning of the next one.
 _END = re.compile(r"\w[.?!] +[^\W\d_a-z]")
 _WRAPPED, _INNER, _MARKED = 0.3, 0.1, 0.1  # shares of lines
@@ -111,7 +114,7 @@ def _check_lines(path: Path, texts: List[str], where: str, findings: Findings) -
         findings.warning(where, message, "Join the lines of each paragraph, and words that are divided by hyphens.")
     marked = [text for text in texts if MARKUP.search(text)]
     if n > 4 and len(marked) > _MARKED * n:
-        message = f"{path}: {len(marked):,} of {n:,} lines contain HTML entities or tags: '{shorten(marked[0], 60)}'."
+        message = f"{path}: {len(marked):,} of {n:,} lines contain HTML entities, or tags: '{shorten(marked[0], 60)}'."
         findings.warning(where, message, "Remove the tags, and replace the entities by their characters.")
 
 

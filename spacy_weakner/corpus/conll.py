@@ -30,6 +30,8 @@ DOC_START = "-DOCSTART-"
 NO_WORDS = "lines of CoNLL-U that are not single words (1-2, 1.1), dropped"
 _BYTE_ORDER_MARK = "\ufeff"
 _WEBANNO = "#FORMAT=WebAnno"
+_LONGEST = 1000
+LONG = f"sentences of more than {_LONGEST} tokens (are there no blank lines between the sentences?)"
 # Columns of token and tag: counted from 1, or from the end (-1).
 COLUMNS = (1, -1)
 # "# ...", or a key: "#begin document (1)", "#FORMAT=WebAnno TSV 3.3", "###MEDLINE:95369245".
@@ -84,6 +86,7 @@ def read_conll(
         words, tags = _read_sentence(path, sentence, columns, width, labels, counts)
         if words:
             counts.place = f"line {sentence[0][0]}"
+            counts.note(LONG, len(words) > _LONGEST)
             doc = Doc(nlp.vocab, words=words)
             entities, unknown = drop_overlaps(decode_tags(tags), counts)
             set_entities(doc, entities, known_tokens([tag is not None for tag in tags], unknown))
@@ -116,7 +119,7 @@ def _refuse_no_words(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[L
     """Refuse sentences whose first column only numbers the tokens, or is the same for all of them."""
     held = list(islice(sentences, _ENOUGH))
     several = any(len(sentence) > 1 for sentence in held)
-    for what, has_it in (("contains token numbers", _is_numbered), ("is the same for all tokens", _is_constant)):
+    for what, has_it in (("contains token numbers", _has_numbers), ("is the same for all tokens", _is_constant)):
         if several and all(map(has_it, held)):
             with at_line(path, held[0][0][0]):
                 raise RowError(
@@ -124,6 +127,13 @@ def _refuse_no_words(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[L
                     "4 11). (If a command has no such option: spacy weakner convert FILE NEW --columns TOKEN TAG)"
                 )
     yield from chain(held, sentences)
+
+
+def _has_numbers(sentence: Sequence[_Line]) -> bool:
+    """Return True if the first of several columns only counts the tokens, or also the sentences ("1-2"), as in WebAnno
+    TSV 2."""
+    has_places = len(sentence[0][1]) > 2 and all(_NO_WORD.fullmatch(cells[0]) for _, cells in sentence)
+    return has_places or _is_numbered(sentence)
 
 
 def _is_constant(sentence: Sequence[_Line]) -> bool:

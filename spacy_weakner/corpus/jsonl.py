@@ -117,6 +117,7 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
     record.weak = {name: _marks(items, f"weak_ents of {name}", scored=True) for name, items in lists}
     record.gold = None if row.get("gold") is None else _marks(row["gold"], "gold")
     record.gold_missing = _row_ranges(row, "gold_missing")
+    _check_texts(record)
     record.is_weak = _flag(row, "weak")
     if row.get("confidence") is not None:
         record.confidence = a_number(row["confidence"], "confidence")
@@ -133,6 +134,16 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
     counts.lists.update(key for key in unknown if row[key] and isinstance(row[key], (list, dict)))
     counts.annotated += any(key in row for key in _ANNOTATIONS)
     return record
+
+
+def _check_texts(record: Record) -> None:
+    """Refuse spans that cover another text than the one in their row."""
+    whole = record.text if record.tokens is None else record.tokens
+    for mark in record.marks():
+        if mark.text is not None and isinstance(whole, (str, list)):
+            covered = whole[mark.start : mark.end]
+            if "".join("".join(map(str, covered)).split()) != "".join(mark.text.split()):
+                raise RowError(f"{show(mark[:3])} covers {show(covered)}, not {show(mark.text)}: correct the offsets")
 
 
 def weak_lists(value: Any, source: str) -> List[Tuple[str, Any]]:
@@ -166,7 +177,8 @@ def _mark(item: Any, scored: bool, unlabeled: bool) -> Mark:
     else:
         raise RowError(f"expected [start, end, label{', score' if scored else ''}], got {show(item)}")
     score = None if score is None else a_number(score, "the score")
-    return make_mark(start, end, label, item, score=score, id=identifier, unlabeled=unlabeled)
+    text = item.get("text") if isinstance(item, dict) else None
+    return make_mark(start, end, label, item, score=score, text=text, id=identifier, unlabeled=unlabeled)
 
 
 def _row_ranges(row: Row, key: str) -> List[Range]:

@@ -152,6 +152,7 @@ UNIVERSAL = (
 @pytest.mark.parametrize(
     "text",
     [
+        "# webanno.custom.NE | value\n#id=1\n1-1\tAnna\tB-PER\n1-2\tran\tO\n\n#id=2\n2-1\tBob\tB-PER\n2-2\tran\tO\n",
         GERMEVAL,
         PLAIN,
         "0 Anna B-PER O\n1 lebt O O\n",
@@ -199,6 +200,13 @@ def test_tokens_may_be_numbers(tmp_path, text):
     docs = read_conll(write(tmp_path / "a.conll", text), NLP)
     lines = [line.split()[0] for line in text.splitlines() if line]
     assert [t.text for doc in docs for t in doc] == lines
+
+
+@pytest.mark.parametrize("n, counted", [(1000, 0), (1001, 1)])
+def test_columns_without_blank_lines_are_named(tmp_path, n, counted):
+    counts = RowCounts()
+    (doc,) = read_conll(write(tmp_path / "a.conll", "a\tO\n" * n), NLP, counts=counts)
+    assert len(doc) == n and counts.notes[conll.LONG] == counted
 
 
 # CoNLL-2012: the name of the document in the first column, and brackets

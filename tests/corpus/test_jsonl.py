@@ -295,3 +295,37 @@ def test_ids_of_entities_and_weak_labels_come_back(ents):
 def test_ids_that_cannot_be(bad):
     with pytest.raises(RowError):
         doc_from_row({"tokens": ["a"], "ents": [{"start": 0, "end": 1, "label": "A", "kb_id": bad}]}, spacy.blank("xx"))
+
+
+@pytest.mark.parametrize("key", ["ents", "spans", "wrong", "weak_ents"])
+@pytest.mark.parametrize(
+    "start, end, text, fits",
+    [
+        (0, 2, "New York", True),
+        (0, 2, "NewYork ", True),
+        (0, 2, None, True),
+        (0, 1, "New York", False),  # as where the end is the last token
+        (3, 4, "New York", False),
+        (0, 2, "", False),
+    ],
+)
+@pytest.mark.parametrize("tokens", [True, False])
+def test_spans_cover_the_text_that_stands_beside_them(tmp_path, key, start, end, text, fits, tokens):
+    row = {"tokens": TOKENS} if tokens else {"text": " ".join(TOKENS)}
+    if not tokens:
+        borders = [(0, 3), (4, 8), (9, 12), (13, 18), (19, 23)]
+        start, end = borders[start][0], borders[end - 1][1]
+    span = {"start": start, "end": end, "label": "CITY", "text": text}
+    path = write(tmp_path / "a.jsonl", {**row, "ents": [], key: [span]} if key != "spans" else {**row, key: [span]})
+    if fits:
+        assert len(list(read(path))) == 1
+    else:
+        with pytest.raises(WeaknerError, match=r"WK103.*line 1.*covers"):
+            list(read(path))
+
+
+@pytest.mark.parametrize("text", [3, None, ["a"], {}])
+def test_a_text_that_is_none_beside_a_span_with_text(tmp_path, text):
+    span = {"start": 0, "end": 1, "label": "X", "text": "a"}
+    with pytest.raises(WeaknerError, match=r"WK103.*line 1"):
+        list(read(write(tmp_path / "a.jsonl", {"text": text, "ents": [span]})))

@@ -30,7 +30,7 @@ def read_doccano(row: Any, counts: RowCounts) -> Record:
     text = a_text(row, "text", "data")
     key = find_spans(row) or next((key for key in SPANS if key in row), None)
     counts.note_unknown(row, {key, *_DOCCANO})
-    spans = None if key is None else a_list(row[key], key)
+    spans = None if key is None or row[key] is None else a_list(row[key], key)
     counts.note(EMPTY, spans == [])
     counts.note(RELATIONS, len(a_list(row.get("relations") or [], "relations")))
     return Record(text=text, ents=None if spans is None else list(map(_doccano_mark, spans)), id=row.get("id"))
@@ -40,7 +40,9 @@ def _doccano_mark(item: Any) -> Mark:
     if not isinstance(item, dict):
         return triple_mark(item)
     start, end = (item.get(f"{key}_offset", item.get(key)) for key in ("start", "end"))
-    return make_mark(start, end, item.get("label", item.get("entity")), item)  # "entity" in Rasa
+    # Rasa has "entity" and "value"; an "entity" of transformers is the tag of a word piece.
+    label = item.get("label", item.get("entity") if "value" in item else None)
+    return make_mark(start, end, label, item, text=item.get("text"))
 
 
 def write_doccano(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:

@@ -44,6 +44,18 @@ def test_doccano(tmp_path, row):
     assert report.notes == ({EMPTY: 1})
 
 
+def test_null_is_no_annotation_in_doccano(tmp_path):
+    rows = [{"text": TEXT, "label": [ANNA]}, {"text": "No.", "label": None}, {"text": "No.", "label": []}]
+    docs, report = converted(write_lines(tmp_path / "a.jsonl", rows))
+    assert [iob(doc) for doc in docs] == ["BOOOOO", "--", "OO"] and report.notes == {EMPTY: 1}
+
+
+def test_the_tags_of_word_pieces_are_no_labels(tmp_path):
+    piece = {"entity": "B-PER", "score": 0.9, "index": 1, "word": "Anna", "start": 0, "end": 4}
+    with pytest.raises(WeaknerError, match=r"line 1.*label"):
+        converted(write_lines(tmp_path / "a.jsonl", [{"text": TEXT, "entities": [piece]}]))
+
+
 @pytest.mark.parametrize("settings", [{}, {"indent": 1}])
 def test_rasa(tmp_path, settings):
     entity = {"start": 16, "end": 21, "value": "Paris", "entity": "LOC", "confidence": 1}
