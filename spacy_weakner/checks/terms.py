@@ -4,16 +4,26 @@ import json
 import re
 import shlex
 from collections import Counter, defaultdict
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import AbstractSet, Dict, List, Optional, Sequence, Set
+from typing import AbstractSet, Dict, List, Optional, Sequence, Set, Tuple
 from zlib import crc32
 
 from ..encodings import undoubled
 from ..errors import WeaknerError, shorten
 from ..gazetteer_ruler.forms import folded, normal_form
-from ..gazetteer_ruler.terms import ANSWER_KEY, DELIMITERS, NAME_KEY, Term, format_suffix, id_title, read_table
+from ..gazetteer_ruler.terms import (
+    ANSWER_KEY,
+    DELIMITERS,
+    NAME_KEY,
+    OTHER_DELIMITERS,
+    Term,
+    format_suffix,
+    id_title,
+    read_table,
+)
 from ..labeling.sources import TermSource
 from .corpora import Sentence
 from .findings import Findings, listed, plural
@@ -34,6 +44,15 @@ _DOUBTFUL = {
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"[^\W_]")
 _SEVERAL = re.compile(r"[^\W\d_]{2}\W*[;|]\s*[^\W\d_]{2}|\S\s*[;|]\s+\S")  # but not "t(9;22)" or "HLA-A|B"
+# What pandas, R, Python, databases and Excel write into cells without a value.
+_EMPTY = re.compile(r"nan|NaN|NaT|NA|N/A|None|none|NULL|null|<NA>|#(N/A|NAME\?|REF!|VALUE!|DIV/0!|NUM!|NULL!)")
+# What they make of whole numbers, and Excel of names such as "SEPT2" and "2310009E13".
+_MONTH = "(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_CHANGED = {
+    "id": re.compile(r"\d+\.0|\d(\.\d+)?[Ee]\+\d+"),
+    "term": re.compile(rf"\d\d?-{_MONTH}(-\d+)?|{_MONTH}-\d\d|\d(\.\d+)?E\+\d+"),
+}
+_DECIMAL = re.compile(r"\d+\.\d*[1-9]\d*")  # such as the codes of ICD-9, of which some end in ".0"
 _LABELS = 0.2  # maximum share of distinct values in a column of labels
 
 
@@ -63,6 +82,7 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
     stop = {folded(term) for term in source.stop}
     used = [t for t in terms if len(t.text) >= source.min_length and folded(t.text) not in stop]
     _check_texts(used, where, findings)
+    _check_cells(terms, where, findings)
     _check_kinds(used, where, source, lang, seen, findings)
     _check_repeated(used, where, source.ambiguity, findings)
     if ids:
@@ -79,8 +99,7 @@ def _number(term: Term) -> int:
 
 def _check_columns(path: Path, id_column: Optional[str], where: str, findings: Findings) -> None:
     """Name the columns of a table that are not read."""
-    delimiter = DELIMITERS.get(format_suffix(path))
-    header = [] if delimiter is None else next(read_table(path, delimiter), (0, []))[1]
+    header = next(read_table(path), (0, []))[1] if format_suffix(path) in DELIMITERS else []
     titles = [cell.strip().lower() for cell in header]
     if "term" not in titles or ANSWER_KEY in titles:  # `suggest --terms` writes other columns for reviewers
         return
@@ -104,6 +123,25 @@ def _check_texts(terms: Sequence[Term], where: str, findings: Findings) -> None:
     ):
         if found:
             findings.warning(where, f"{plural(len(found), 'term')} {what}: {_shown(found)}.", cure)
+
+
+def _check_cells(terms: Sequence[Term], where: str, findings: Findings) -> None:
+    """Report values that a program has probably written in place of others."""
+    has_decimals = any(_DECIMAL.fullmatch(term.id) for term in terms)
+    empty, changed = (dict[str, None]() for _ in range(2))
+    for term in terms:
+        for what, value in (("term", term.text), ("label", term.label), ("id", term.id), ("name", term.name)):
+            shown = value if what == "term" else f"{term.text} ({what} {value})"
+            if _EMPTY.fullmatch(value) and (what != "term" or value.lower() not in ("na", "none", "null")):
+                empty[shown] = None
+            elif what in _CHANGED and _CHANGED[what].fullmatch(value) and not (has_decimals and value.endswith(".0")):
+                changed[shown] = None
+    for found, what, cure in (
+        (empty, "that programs write for empty cells", "Empty these cells, unless the value is a real name or code."),
+        (changed, "that spreadsheets make of names and numbers", "Export these columns as text."),
+    ):
+        if found:
+            findings.warning(where, f"{plural(len(found), 'value')} {what}: {_shown([*found])}.", cure)
 
 
 def _check_kinds(
@@ -248,17 +286,23 @@ def _shown(found: Sequence[str]) -> str:
 
 def _guess_columns(path: Path) -> str:
     """Return advice on the first row that a CSV or TSV file probably needs; empty if its own is right."""
-    delimiter = DELIMITERS.get(format_suffix(path))
-    if delimiter is None:
+    if format_suffix(path) not in DELIMITERS:
         return ""
-    try:
-        rows = [row for _, row in islice(read_table(path, delimiter), 1000)]
-    except (WeaknerError, OSError):
+    tables = {}
+    for other in (DELIMITERS[format_suffix(path)], *OTHER_DELIMITERS):
+        with suppress(WeaknerError, OSError):
+            tables[other] = [row for _, row in islice(read_table(path, other), 1000)]
+    if not tables:
         return ""
-    if rows and len(rows[0]) == 1:  # perhaps the other separator
-        other = next((d for d in ";\t,|" if d in rows[0][0]), None)
-        if other is not None:
-            return f"The columns seem to be separated by {other!r}: replace it by {delimiter!r}."
+
+    def fit(delimiter: str) -> Tuple[int, int]:
+        # How many rows have as many columns as the first; of equals, the one with the fewest labels.
+        table = tables[delimiter]
+        n = sum(1 < len(row) == len(table[0]) for row in table)
+        return n, -min((len({*column}) for column in zip(*table, strict=False)), default=0)
+
+    delimiter = max(tables, key=fit)
+    rows = tables[delimiter]
     if len(rows) < 2 or len(rows[0]) < 2 or {"label", "term"} <= {cell.strip().lower() for cell in rows[0]}:
         return ""
     width = len(rows[0])

@@ -28,8 +28,11 @@ from .forms import folded, has_inner_capital
 MAX_LENGTH = 1000  # characters; a longer text is a sentence or a broken row, not a term
 ACRONYM_LENGTH = 5  # default of the component's `acronym_length`
 _GIVE_LABEL = "give 'label' (--term-label; in a sources file: term_label) for the whole list"
-# Delimiters of columns, by the suffix of the file name.
+# Delimiters of columns, by the suffix of the file name; and those that a header may have instead.
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+OTHER_DELIMITERS = ",;\t|"
+# The first line of a table that names the delimiter, for Excel.
+_DECLARED = re.compile(r"sep=(.)\s*", re.I)
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _EXACT_KEYS = ("ORTH", "TEXT")
 _TOKEN_KEYS = (*_EXACT_KEYS, "LOWER")
@@ -71,8 +74,9 @@ def make_term_list(
     """Create a reader of a term list. The file is read when the component is initialized, not before.
 
     path (Path): The file. Its suffix determines the format: `.csv` and `.tsv` (a header with the columns `label`
-        and `term`, and perhaps one of ids and `name`; others are ignored), `.jsonl` (`{"label", "term", "id",
-        "name"}`, or patterns of spaCy's rulers) or `.txt` (one term per line); each also with `.gz`.
+        and `term`, and perhaps one of ids and `name`; others are ignored; also separated by `;` or `|` if the header
+        is), `.jsonl` (`{"label", "term", "id", "name"}`, or patterns of spaCy's rulers) or `.txt` (one term per line);
+        each also with `.gz`.
     label (Optional[str]): Label of terms that have none in the file.
     id_column (Optional[str]): Column or key of the ids of concepts; None: the first of `ID_KEYS` in the file.
     RETURNS (Callable[[], Iterator[Term]]): The reader.
@@ -243,10 +247,24 @@ def _terms(row: Any, label: Optional[str]) -> List[Term]:
 # Formats: each yields rows (see `_Row`); `make_terms` checks label and term.
 
 
-def read_table(path: Path, delimiter: str) -> Iterator[Tuple[int, List[str]]]:
-    """Stream the rows of a table. Blank rows are skipped, and no field contains a line break. In TSV, quotes are
+def find_delimiter(path: Path) -> str:
+    """Return the delimiter of a table: as its first line declares it (`sep=;`), or the one that separates the column
+    `term` in its header, or else that of the suffix."""
+    first = next((line for _, line in _lines(path)), "")
+    declared, usual = _DECLARED.fullmatch(first), DELIMITERS[format_suffix(path)]
+    if declared:
+        return declared[1]
+    headers = ((d, [cell.strip(' "').lower() for cell in first.split(d)]) for d in (usual, *OTHER_DELIMITERS))
+    return next((d for d, titles in headers if "term" in titles), usual)
+
+
+def read_table(path: Path, delimiter: Optional[str] = None) -> Iterator[Tuple[int, List[str]]]:
+    """Stream the rows of a table. Blank rows are skipped, and no field contains a line break. Between tabs, quotes are
     ordinary characters, except around a whole field, as spreadsheets write them."""
+    delimiter = delimiter or find_delimiter(path)
     for number, line in _lines(path):
+        if number == 1 and _DECLARED.fullmatch(line):
+            continue
         if delimiter == "\t":
             cells = [_unquoted(cell) for cell in line.split(delimiter)]
         else:
@@ -272,10 +290,10 @@ def _lines(path: Path) -> Iterator[Tuple[int, str]]:
     return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
 
 
-def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], delimiter: str) -> Iterator[_Row]:
+def _table_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:
     columns: Optional[Tuple[int, Optional[int]]] = None
     width, id_place, name_place, answer_place = 0, None, None, None
-    for line, row in read_table(path, delimiter):
+    for line, row in read_table(path):
         if columns is None:
             width = len(row)
             columns, is_header = _columns(path, line, row, label)
@@ -287,7 +305,10 @@ def _table_rows(path: Path, label: Optional[str], id_column: Optional[str], deli
                 continue
         if len(row) != width:
             reason = f"{len(row)} columns here, but {width} in the first row."
-            cure = "A term cannot contain a tab." if delimiter == "\t" else "Put a term with a ',' in quotes."
+            delimiter = find_delimiter(path)
+            cure = (
+                "A term cannot contain a tab." if delimiter == "\t" else f"Put a term with a '{delimiter}' in quotes."
+            )
             raise _line_error(path, line, f"{reason} {cure}")
         text, label_ = columns
         yield (
@@ -324,14 +345,13 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
     names = [cell.strip().lower() for cell in row]
     if "term" in names and ("label" in names or label is not None):
         return (names.index("term"), names.index("label") if "label" in names else None), True
-    other_separator = len(names) == 1 and "term" in re.split(r"\s*[,;\t]\s*", names[0])
-    if len(names) == 1 and label is not None and not other_separator:
+    if len(names) == 1 and label is not None:
         return (0, None), False
     needed = "a column 'term'" if label is not None else "the columns 'label' and 'term'"
     hint = ""
-    if any(";" in name for name in names) or (len(names) == 1 and re.search(r"[,\t]", names[0])):
+    if any(delimiter in name for name in names for delimiter in OTHER_DELIMITERS):
         # Do not suggest to give a label: each whole row would become a term.
-        hint = "; commas (.csv) or tabs (.tsv) separate columns"
+        hint = ", separated like the columns of the other rows (by a comma, semicolon, tab or '|')"
     elif label is None and (len(names) == 1 or "term" in names):
         hint = f", or {_GIVE_LABEL}"
     elif label is None:
@@ -370,7 +390,7 @@ def _text_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> It
 
 
 _FORMATS: Dict[str, Callable[[Path, Optional[str], Optional[str]], Iterator[_Row]]] = {
-    **{suffix: partial(_table_rows, delimiter=delimiter) for suffix, delimiter in DELIMITERS.items()},
+    **dict.fromkeys(DELIMITERS, _table_rows),
     ".jsonl": _jsonl_rows,
     ".txt": _text_rows,
 }

@@ -53,6 +53,43 @@ def test_kinds_of_bad_terms(check, findings):
         assert warning.level == "warning" and re.search(expected, f"{warning.message} {warning.cure}")
 
 
+@pytest.mark.parametrize(
+    "row, shown",
+    [
+        ("nan,G,,", "nan"),
+        ("BRCA1,nan,,", "BRCA1 (label nan)"),
+        ("BRCA1,G,nan,", "BRCA1 (id nan)"),
+        ("BRCA1,G,#N/A,x", "BRCA1 (id #N/A)"),
+        ("BRCA1,G,7,None", "BRCA1 (name None)"),
+        ("BRCA1,G,NA,", "BRCA1 (id NA)"),
+        ("#NAME?,G,,", "#NAME?"),
+        ("BRCA1,G,22298006.0,", "BRCA1 (id 22298006.0)"),
+        ("BRCA1,G,1.13E+13,", "BRCA1 (id 1.13E+13)"),
+        ("2-Sep,G,,", "2-Sep"),
+        ("Mar-01,G,,", "Mar-01"),
+        ("1.23E+05,G,,", "1.23E+05"),
+        # Not these.
+        ("BRCA1,G,22298006,", None),
+        ("NA,G,,", None),
+        ("Nan,G,,", None),
+        ("nan mutation,G,C0.0,nano", None),
+        ("SEPT2,G,2E3,", None),
+        ("Sep-tember,G,,", None),
+    ],
+)
+def test_cells_of_programs(check, findings, row, shown):
+    labels = check([row, "TP53,G,8,"], header="term,label,id,name")
+    assert sum(labels.values()) == 2  # nothing is dropped
+    warnings = [text for text in found(findings, "warning") if "programs write" in text or "spreadsheets" in text]
+    assert len(warnings) == (shown is not None)
+    assert all("1 value that" in text and f": {shown}. ->" in text for text in warnings)
+
+
+def test_codes_with_decimals(check, findings):
+    check(["BRCA1,G,250.0", "TP53,G,250.1"], header="term,label,id")
+    assert not found(findings, "warning")
+
+
 GOLD = [
     ("WAS was found", [(0, 1, "N")]),
     ("WAS is a gene", [(0, 1, "N")]),
@@ -134,7 +171,10 @@ def test_settings_of_the_source_are_known(check, findings):
         ("t.csv", [f"DRUG,{name}" for name in NAMES], "WK103.*no header.*sed -i '1i label,term'"),
         ("t.csv", ["name,type", *(f"{n},DRUG" for n in NAMES)], "WK103.*'type' seems.*'name' the term.*'term,label'"),
         ("t.tsv", ["type\tname\tid", *(f"DRUG\t{n}\t{n}9" for n in NAMES)], "WK103.*'label<tab>term<tab>other2'"),
-        ("t.csv", ["label;term", "DRUG;aspirin"], "WK103.*separated by ';'"),
+        # Advice keeps the delimiter, so that terms with commas stay whole.
+        ("t.csv", [f"DRUG;{n}, alpha-{n}" for n in NAMES], "WK103.*no header.*sed -i '1i label;term'"),
+        ("t.csv", ["type|name", *(f'DRUG|"1,2-{n}"' for n in NAMES)], r"WK103.*the first row 'label\|term'"),
+        ("t.tsv", ["name,type", *(f'"1,2-{n}",DRUG' for n in NAMES)], "WK103.*the first row 'term,label'"),
         ("t.csv", ["label,term", "DRUG,"], "WK103.*line 2: the term is empty"),
         ("t.csv", ["label,term"], "WK200"),
         ("t.txt", NAMES, "WK103.*plain text has no labels.*--term-label"),

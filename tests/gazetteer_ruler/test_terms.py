@@ -29,6 +29,17 @@ def jsonl(*rows):
 
 
 FILES = [
+    # The header, or Excel's first line, shows the delimiter.
+    *[
+        (name, text.format(d), None)
+        for d in ",;\t|"
+        for name in ("a.csv", "a.tsv")
+        for text in (
+            "label{0}term\nChemical{0}aspirin\nDisease{0}heart failure\n",
+            "sep={0}\r\nTerm{0}Label\r\naspirin{0}Chemical\r\nheart failure{0}Disease\r\n",
+            '\ufeffsep={0}\n"label"{0}"note"{0}"term"\n"Chemical"{0}"x"{0}"aspirin"\nDisease{0}{0}heart failure\n',
+        )
+    ],
     ("a.csv", "label,term\nChemical,aspirin\nDisease,heart failure\n", None),
     ("a.csv", "number,Term,source, Label\n1,aspirin,x,Chemical\n2,heart failure,y,Disease\n", None),
     ("a.csv", "\n\nlabel,term\r\nChemical, aspirin \r\n\r\n , \r\nDisease,heart failure", None),
@@ -72,6 +83,8 @@ def test_formats(write, name, text, label, suffix):
         ("a.csv", "term\naspirin\nheart failure\n", ["aspirin", "heart failure"]),
         ("a.tsv", "number\tterm\n1\taspirin\n2\theart failure\n", ["aspirin", "heart failure"]),
         ("a.csv", "t(9;22)(q34;q11)\nlong term; short term\n", ["t(9;22)(q34;q11)", "long term; short term"]),
+        ("a.csv", "Term;Note\n1,2-DMH;x\n2,4-D;\n", ["1,2-DMH", "2,4-D"]),
+        ("a.csv", "sep=;\nDMH, 1,2-\n2,4-D\n", ["DMH, 1,2-", "2,4-D"]),
         # As often as they stand there.
         ("a.txt", "b\na\nb\n a\n", ["b", "a", "b", "a"]),
         ("a.csv", 'label,term\nX,"1,2-DMH"\nX,"5"" pipe"\nX,5" pipe b\n', ["1,2-DMH", '5" pipe', '5" pipe b']),
@@ -178,10 +191,11 @@ def test_no_term_goes_over_a_line_end(write, end, label, term):
         ("a.csv", "\nterm\naspirin\n", 2, "or give 'label'"),
         ("a.csv", "aspirin\n", 1, "or give 'label' (--term-label; in a sources file: term_label) for the whole list."),
         ("a.csv", "1,aspirin\n", 1, "'term' is enough if you give 'label' (--term-label;"),
-        ("a.csv", "label;term\nA;x\n", 1, "has: label;term. Add a first row with the names; commas"),
-        ("a.csv", "Chemical;1,2-DMH\n", 1, "commas (.csv) or tabs (.tsv) separate columns."),
-        ("a.csv", "label\tterm\nA\tx\n", 1, "commas (.csv) or tabs (.tsv) separate columns."),
-        ("a.tsv", "label,term\nA,b\n", 1, "the columns 'label' and 'term'"),
+        ("a.csv", "name;type\nA;x\n", 1, "has: name;type. Add a first row with the names, separated like"),
+        ("a.csv", "Chemical;1,2-DMH\n", 1, "separated like the columns of the other rows"),
+        ("a.csv", "sep=;\nChemical;1,2-DMH\n", 2, "has: Chemical, 1,2-DMH"),
+        ("a.csv", "label;term\nA;x\nA;1;2-DMH\n", 3, "3 columns here, but 2 in the first row. Put a term with a ';'"),
+        ("a.tsv", "label,name\nA,b\n", 1, "the columns 'label' and 'term'"),
         ("a.csv", "label,term\nA,x\nA,1,2-DMH\n", 3, "3 columns here, but 2 in the first row"),
         ("a.csv", "label,term\nA\n", 2, "1 columns here"),
         ("a.csv", 'label,term\nA,x\nA,"open\nA,y\n', 3, "end with one in the same line"),
@@ -228,8 +242,8 @@ def test_a_line_of_plain_text_has_no_columns(write):
     "name, text, message",
     [
         *[
-            (name, text, r"commas \(\.csv\) or tabs")
-            for name, text in (("a.csv", "id; Term\nx"), ("a.csv", "term\tid\nx"), ("a.tsv", "term,id\nx"))
+            (name, text, "separated like the columns of the other rows")
+            for name, text in (("a.csv", "id; Name,\nx"), ("a.csv", "a,name\tid\nx"), ("a.tsv", "x\tname,id"))
         ],
         ("a.csv", "a,b\nc,d", "but has: a, b"),
     ],
