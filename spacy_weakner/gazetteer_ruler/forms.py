@@ -15,6 +15,10 @@ FORM = "FORM"
 CAPACITY = 100_000
 # Languages in which I is the upper case of a dotless i.
 _DOTLESS = ("tr", "az")
+# Languages that are also written without their marks: the accents of Greek capitals; vowel signs of Arabic script, with
+# the sign that lengthens a word, and of Hebrew. Of these, only Greek has them in composed letters ("ή").
+_MARKED = ("el", "ar", "fa", "ur", "he")
+_TATWEEL = "\u0640"
 _ACUTE = "\u00b4"  # NFKC turns it into a blank and an accent
 _PLAIN = str.maketrans({**dict.fromkeys("‘’‛\u02bc＇", "'"), **dict.fromkeys("‐‑\u2012\u2013−﹣－", "-")})
 # Tokenizers differ in which of these signs they split at, and which they treat as letters.
@@ -25,10 +29,11 @@ _CASED = re.compile(r"\.|\d[^\W\d_]")
 
 def normal_form(text: str, lang: str = "") -> str:
     """Normalize a text: compatibility composition (NFKC), plain apostrophes and hyphens, case folding ("STRASSE" equals
-    "Straße"), no soft hyphens, zero-width signs and direction marks. "" if no character is visible."""
+    "Straße"), no soft hyphens, zero-width signs and direction marks; in Greek, Arabic script and Hebrew, no accents and
+    vowel signs. "" if no character is visible."""
     if text.isascii() and lang not in _DOTLESS:
         return text.lower()
-    return _lower(_plain(text), lang).casefold()
+    return _lower(_plain(text, lang), lang).casefold()
 
 
 def folded(term: str) -> str:
@@ -41,19 +46,19 @@ def variants(text: str, lang: str, exceptions: Collection[str]) -> Iterator[str]
     """Yield spellings of a term that a tokenizer may split differently from the term: with plain and typographic signs
     and, where case may matter, in other case. `exceptions` are the words for which the tokenizer has special rules, in
     normal form."""
-    plain = _plain(text)
+    plain = _plain(text, lang)
     form = normal_form(text, lang)
     spellings = [plain]
     if _CASED.search(plain) or any(word in exceptions for word in form.split()):
         spellings += [_lower(plain, lang), plain.upper(), plain.title()]
     for spelling in spellings:
         if normal_form(spelling, lang) == form:  # Python's case mapping does not support the dotless i
-            yield from exact_variants(spelling)
+            yield from exact_variants(spelling, lang)
 
 
-def exact_variants(text: str) -> Iterator[str]:
+def exact_variants(text: str, lang: str = "") -> Iterator[str]:
     """Yield the spellings of a term with plain and typographic signs."""
-    plain = _plain(text)
+    plain = _plain(text, lang)
     yield plain
     if "'" in plain or "-" in plain:
         yield from map(plain.translate, _TYPOGRAPHIC)
@@ -64,11 +69,15 @@ def has_inner_capital(text: str) -> bool:
     return any(character.isupper() for character in text[1:])
 
 
-def _plain(text: str) -> str:
+def _plain(text: str, lang: str = "") -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKC", text.replace(_ACUTE, "'")).translate(_PLAIN)
-    return "".join(char for char in text if unicodedata.category(char) != "Cf")
+    unseen = {"Cf"}
+    if lang in _MARKED:
+        text = unicodedata.normalize("NFD", text) if lang == "el" else text.replace(_TATWEEL, "")
+        unseen.add("Mn")
+    return "".join(char for char in text if unicodedata.category(char) not in unseen)
 
 
 def _lower(text: str, lang: str) -> str:
@@ -97,7 +106,7 @@ class Forms:
             missing = {*keys}
         for key in missing:
             text = next((store for store in stores if key in store), stores[0])[key]
-            form = _plain(text) if self.cased else normal_form(text, self.lang)
+            form = _plain(text, self.lang) if self.cased else normal_form(text, self.lang)
             known[key] = get_string_id(form) if form.strip() else 0
         result: Ids = numpy.fromiter((known[key] for key in keys), dtype="uint64", count=len(keys))
         return result

@@ -19,7 +19,7 @@ from .trie import Ids
 # Number of terms that are tokenized together.
 _BATCH = 20_000
 # Attributes that ignore case, and need no pipeline components.
-CASELESS = (FORM, "LOWER")
+CASELESS = (FORM, "LOWER", "NORM")
 
 
 def raw_values(doc: Doc, attr: Any) -> Ids:
@@ -68,7 +68,7 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
                     spellings = {*variants(term.text, lang, exceptions)} - {term.text}
                     others = _spelled(spellings, nlp, lambda other: attr_values(other, attr, name, forms))
                 if attr == FORM and may_be_exact:
-                    spellings = {*exact_variants(term.text)} - {term.text}
+                    spellings = {*exact_variants(term.text, lang)} - {term.text}
                     exact_others = _spelled(spellings, nlp, lambda other: exact_values(other, attr, cased))
                 builder.add(term, ids[visible], orths, others, exact_others)
     return builder.columns()

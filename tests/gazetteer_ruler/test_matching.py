@@ -119,7 +119,42 @@ def test_letters_that_change_with_case(lang, term, text, found):
     assert matched(nlp, f"In {text}, groß") == [(text, "A")] * found
 
 
-@pytest.mark.parametrize("attr", ["FORM", "LOWER"])
+@pytest.mark.parametrize(
+    "lang, spellings, others",
+    [
+        ("el", ["Αθήνα", "ΑΘΗΝΑ", "αθηνα", "Αθη\u0301να"], ["Αθήναι"]),
+        ("el", ["Οδυσσέας Ελύτης", "ΟΔΥΣΣΕΑΣ ΕΛΥΤΗΣ"], ["Οδυσσέα Ελύτη"]),
+        ("el", ["Μάιος", "ΜΑΪΟΣ", "Μάϊος"], ["Μάη"]),
+        ("ar", ["محمد", "مُحَمَّد", "محـــمد", "مـحـمـد"], ["محمود"]),
+        ("ar", ["القاهرة الكبرى", "القَاهِرَة الكُبرى"], ["القاهره"]),
+        ("ar", ["آلة"], ["الة"]),  # a letter, not a mark
+        ("fa", ["تهران", "تِهران", "تهـــران"], ["تهرانی"]),
+        ("ur", ["لاہور", "لاہـور", "لاہَور"], ["لاہوری"]),
+        ("he", ["שלום", "שָׁלוֹם", "\ufb2aלום"], ["שלומי"]),
+        # Elsewhere, accents are letters.
+        ("fr", ["péché", "PÉCHÉ"], ["peche", "PECHE"]),
+        ("en", ["Αθήνα", "ΑΘΉΝΑ"], ["ΑΘΗΝΑ"]),
+    ],
+)
+def test_marks_of_scripts(lang, spellings, others):
+    for term in spellings:
+        nlp = make_nlp([Term("A", term)], lang, acronym_length=0)
+        for text in spellings:
+            assert matched(nlp, f"- {text} -") == [(text, "A")], (term, text)
+    assert not any(matched(nlp, f"- {text} -") for text in others)
+
+
+@pytest.mark.parametrize("attr", ["FORM", "LOWER", "NORM"])
+@pytest.mark.parametrize(
+    "term, text",
+    [("DR. WATSON", "Dr. Watson"), ("Dr. Watson", "DR. WATSON"), ("U.S.", "u.s."), ("u.s. army", "U.S. Army")],
+)
+def test_abbreviations_in_other_case(attr, term, text):
+    nlp = make_nlp([Term("A", term)], "en", attr=attr, acronym_length=0)
+    assert matched(nlp, f"the {text} came") == [(text, "A")]
+
+
+@pytest.mark.parametrize("attr", ["FORM", "LOWER", "NORM"])
 @pytest.mark.parametrize("term", ["ACME TRADING INC.", "Acme Trading Inc.", "acme trading inc."])
 @pytest.mark.parametrize("text", ["ACME TRADING INC.", "Acme Trading Inc.", "acme trading inc."])
 def test_exceptions_of_the_tokenizer_depend_on_case(attr, term, text):
@@ -332,7 +367,7 @@ def test_equal_words_may_differ_in_their_norm():
     nlp = spacy.blank("xx")
     nlp.tokenizer.add_special_case("dose", [{ORTH: "dose", "NORM": "amount"}])
     ruler = nlp.add_pipe("gazetteer_ruler", config={"attr": "NORM"})
-    ruler.initialize(lambda: [], nlp=nlp, terms=[Term("A", "dose")])
+    ruler.initialize(lambda: [], nlp=nlp, terms=[Term("A", "amount")])
     assert matched(nlp, "dose amount Dose") == [("dose", "A"), ("amount", "A")]
     assert ruler.match(Doc(nlp.vocab, words=["dose"])) == []  # its norm is "dose" where nothing says otherwise
 
