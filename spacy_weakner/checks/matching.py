@@ -2,22 +2,25 @@
 
 import re
 from collections import Counter
-from typing import Dict, List, NamedTuple, Optional, Sequence, Set
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import filter_spans
 
 from ..corpus.sentences import sentence_key
+from ..errors import shorten
 from ..gazetteer_ruler.component import GazetteerRuler
 from ..gazetteer_ruler.forms import FORM, folded, normal_form
 from ..gazetteer_ruler.terms import Term
 from ..labeling.sources import TermSource
+from ..pipelines import WORD_TOKENIZER, blank_pipeline
 from .corpora import Sentence
 from .findings import Findings, listed, plural
 
 SENTENCES = 1_000  # gold sentences that are checked, evenly spread
 _SHOWN, _BATCH = 5, 1000
+_MUCH = 0.05  # share of terms within tokens that is worth a warning
 _WORD = re.compile(r"\w+")
 
 
@@ -93,6 +96,32 @@ def _ruler(terms: Sequence[Term], source: TermSource, seen: Seen) -> Optional[Ga
     ruler = GazetteerRuler(seen.nlp.vocab, source.name, nlp=seen.nlp, **settings)
     ruler.add_terms(visible)
     return ruler
+
+
+def check_glued(terms: Sequence[Term], source: TermSource, where: str, seen: Seen, findings: Findings) -> None:
+    """Count the places where a term is only a part of a longer token, such as "asthma" of "asthma[1]"."""
+    words = {word for text in seen.texts for word in _words(text)}
+    there = [term for term in terms if len(term.text) > 2 and words.issuperset(_words(term.text))]
+    nlp = blank_pipeline(seen.nlp.lang or "en", WORD_TOKENIZER)
+    ruler = _ruler(there, source, seen._replace(nlp=nlp))
+    if ruler is None:
+        return
+    docs = list(map(nlp.tokenizer, seen.texts))
+    total, glued = 0, Counter[str]()
+    for doc, matches in zip(docs, ruler.match_docs(docs), strict=True):
+        spans = filter_spans([doc[start:end] for start, end, _ in matches])
+        total += len(spans)
+        tokens = seen.nlp.tokenizer(doc.text) if spans else doc
+        for span in spans:
+            if tokens.char_span(span.start_char, span.end_char) is None:
+                around: Any = tokens.char_span(span.start_char, span.end_char, alignment_mode="expand")
+                glued[f"{span.text} (in '{shorten(around.text, 40)}')"] += 1
+    if glued:
+        add = findings.warning if glued.total() > _MUCH * total else findings.info
+        shown = listed([text for text, _ in glued.most_common()], _SHOWN)
+        message = f"{glued.total():,} of {plural(total, 'mention')} of terms in the text are parts of longer tokens, "
+        cure = f"--tokenizer {WORD_TOKENIZER} makes each punctuation mark a token: use it for text and gold alike."
+        add(where, f"{message}in which terms are not found: {shown}.", cure)
 
 
 def check_variants(

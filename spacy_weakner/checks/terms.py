@@ -28,7 +28,7 @@ from ..labeling.sources import TermSource
 from .corpora import Sentence
 from .findings import Findings, listed, plural
 from .language import DOUBLED, stop_words
-from .matching import Counts, Seen, check_variants, count_in_gold, count_in_texts
+from .matching import Counts, Seen, check_glued, check_variants, count_in_gold, count_in_texts
 from .text import MARKUP
 
 LIMIT = 100_000  # terms that are checked one by one; labels are counted for all terms
@@ -88,6 +88,7 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
     if ids:
         names = source.labels or {}
         _check_gold_ids(ids, {names.get(label, label) for label in labels}, seen.gold, where, findings)
+    check_glued(used, source, where, seen, findings)
     check_variants(used, source, where, seen.nlp, [*seen.texts, *(s.text for s in seen.gold)], findings)
     return dict(labels)
 

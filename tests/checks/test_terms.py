@@ -6,7 +6,9 @@ import spacy
 from spacy_weakner.checks.corpora import Sentence
 from spacy_weakner.checks.matching import Seen
 from spacy_weakner.checks.terms import check_terms
+from spacy_weakner.labeling.label import label
 from spacy_weakner.labeling.sources import TermSource
+from spacy_weakner.pipelines import WORD_TOKENIZER, blank_pipeline
 
 from .conftest import found
 
@@ -88,6 +90,34 @@ def test_cells_of_programs(check, findings, row, shown):
 def test_codes_with_decimals(check, findings):
     check(["BRCA1,G,250.0", "TP53,G,250.1"], header="term,label,id")
     assert not found(findings, "warning")
+
+
+TERMS = ["DIS,asthma", "DIS,heart failure", "S,fever", "S,it"]
+GLUED = ["asthma[1]", "Heart failure(HF)", "asthma+fever", "asthma;treated", "(asthma)"]
+
+
+@pytest.mark.parametrize(
+    "texts, tokenizer, level, message",
+    [
+        (GLUED, None, "warning", "5 of 6 mentions of terms in the text"),
+        (GLUED, WORD_TOKENIZER, "", ""),
+        (["a fever[2]", *["fever, asthma."] * 20], None, "info", "1 of 41 mentions of terms in the text"),
+        (["fever, (asthma) of heart failure.", "asthmatic", "can't", ""], None, "", ""),
+    ],
+)
+def test_terms_glued_to_signs(check, findings, texts, tokenizer, level, message):
+    check(TERMS, Seen(blank_pipeline("en", tokenizer), 20, (), texts))
+    told = [finding for finding in findings.sorted() if "longer tokens" in finding.message]
+    assert [finding.level for finding in told] == ([level] if level else [])
+    assert all(message in finding.message and WORD_TOKENIZER in finding.cure for finding in told)
+
+
+def test_the_cure_of_glued_terms(write, tmp_path):
+    """The tokenizer finds them in raw text."""
+    text, terms = write("a.txt", GLUED), write("a.csv", ["label,term", *TERMS])
+    for tokenizer, n in ((None, 1), (WORD_TOKENIZER, 6)):
+        report = label(text, tmp_path / f"{n}.spacy", terms=terms, lang="en", tokenizer=tokenizer)
+        assert report.spans.total() == n
 
 
 GOLD = [
