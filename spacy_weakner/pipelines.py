@@ -4,7 +4,7 @@ import pkgutil
 import re
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
 
 import spacy
 import spacy.lang
@@ -79,10 +79,13 @@ def default_component(nlp: Language, is_able: Callable[[Any], bool]) -> Optional
     return next(reversed(writing or found), None)
 
 
-def add_sentences(nlp: Language) -> None:
-    """Make a pipeline split texts into sentences as corpora are split, since components are trained on sentences."""
+def add_sentences(nlp: Language, names: Iterable[str] = ()) -> None:
+    """Make a pipeline split texts into sentences as corpora are split, since components are trained on sentences: not
+    inside terms of its lists, entities that its heads were trained on, and the given names."""
     if not any("token.is_sent_start" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names):
-        nlp.add_pipe("sentencizer", first=True)
+        known = (name for _, pipe in nlp.pipeline for name in getattr(pipe, "divided_names", ()))
+        sentencizer: Any = nlp.add_pipe("name_sentencizer", name="sentencizer", first=True)
+        sentencizer.add_names([*known, *names], nlp)
 
 
 def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:

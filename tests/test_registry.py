@@ -17,6 +17,7 @@ from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
+from spacy_weakner.gazetteer_ruler.name_sentencizer import NameSentencizer
 from spacy_weakner.mrc_ner.boundaries import Relabeler
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.entity_types import EntityTyping
@@ -49,6 +50,7 @@ COMPONENTS = {
     "ent_combiner": EntCombiner,
     "gazetteer_ruler": GazetteerRuler,
     "mrc_ner": MRCNer,
+    "name_sentencizer": NameSentencizer,
     "sentence_category": SentenceCategory,
     "span_ner": SpanNer,
     "term_linker": TermLinker,

@@ -3,10 +3,11 @@
 import shlex
 from typing import Callable, Dict, List, Sequence
 
-from ..corpus.sentences import SHORT, sentence_key
+from ..corpus.sentences import SHORT, is_divided, sentence_key
 from ..errors import shorten
 from .corpora import CheckedCorpus, Sentence
 from .findings import Findings, listed, percent, plural
+from .tokens import natural_text
 
 FEW = 50  # gold sentences below which scores are imprecise
 _FEW_TEST = 100  # entities
@@ -60,6 +61,12 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
         if 0 < n_entities < _FEW_TEST:
             entities = plural(n_entities, "entity", "entities")
             findings.info(where, f"Only {entities}: differences of a few points of F1 may be due to chance.")
+    divided = [words for s in sentences for a, b, _ in s.entities if is_divided(words := s.words[a:b])]
+    if divided:
+        shown = listed([shorten(natural_text(words), _WIDTH) for words in dict.fromkeys(divided)], _EXAMPLES)
+        message = f"{plural(len(divided), 'entity', 'entities')} with the end of a sentence inside: {shown}."
+        cure = "" if corpus.name == "gold" else "In new text, they are found if the gold or a term list has them, too."
+        findings.info(where, message, cure)
     if not n:
         use = "no label can be learned" if corpus.name == "gold" else "every score would be 0"
         message = f"There is no entity in its {plural(len(sentences), 'sentence')} ('ents' is [] everywhere): {use}."

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import AbstractSet, Dict, List, Optional, Sequence, Set, Tuple
 from zlib import crc32
 
+from ..corpus.sentences import INNER_END, is_divided
 from ..encodings import undoubled
 from ..errors import WeaknerError, shorten
 from ..gazetteer_ruler.forms import folded, normal_form
@@ -88,6 +89,11 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
     if ids:
         names = source.labels or {}
         _check_gold_ids(ids, {names.get(label, label) for label in labels}, seen.gold, where, findings)
+    possible = dict.fromkeys(term.text for term in used if INNER_END.search(term.text))
+    divided = [text for text in possible if is_divided([token.text for token in seen.nlp.tokenizer(text)])]
+    if divided:
+        message = f"{plural(len(divided), 'term')} with the end of a sentence inside: {_shown(divided)}."
+        findings.info(where, f"{message} Raw text is not split there.")
     check_glued(used, source, where, seen, findings)
     check_variants(used, source, where, seen.nlp, [*seen.texts, *(s.text for s in seen.gold)], findings)
     return dict(labels)

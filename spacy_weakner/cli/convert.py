@@ -29,6 +29,7 @@ _TO = f"Format of the output: {', '.join(OUTPUTS)} (default: the format of its s
     input_path=Annotated[Path, typer.Argument(help=_INPUT)],
     to=Annotated[Optional[str], typer.Option(help=_TO)],
     labels=Annotated[Optional[str], typer.Option()],
+    names=(),
 )
 def show(report: ConvertReport, given: Any) -> None:
     msg.good(f"{report.docs} documents, {report.tokens} tokens", given.output_path)

@@ -21,6 +21,7 @@ from ..corpus.jsonl import DEFAULT_SOURCE
 from ..corpus.language import corpus_language, record_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
+from ..pipelines import add_sentences
 from ..progress import Progress
 from ..runtime.hashes import check_regular
 from ..runtime.lock import holding
@@ -70,6 +71,7 @@ def convert(
     columns: Tuple[int, int] = COLUMNS,
     spans_key: Optional[str] = None,
     documents: bool = False,
+    names: Iterable[str] = (),
     shard_size: int = SHARD_SIZE,
     overwrite: bool = False,
     progress: bool = False,
@@ -89,6 +91,7 @@ def convert(
     misaligned (str): What to do with spans of text that do not end at token boundaries: "error", "drop", "expand" or
         "contract".
     offsets, labels, columns, spans_key, documents: See `corpus.formats.reading.Reading`.
+    names (Iterable[str]): Names such as "Yahoo! Inc.", inside which text is not split.
     shard_size (int): Docs per shard, if the output is a folder.
     overwrite (bool): Replace an existing output: the file, or all shards in the folder.
     progress (bool): Show progress.
@@ -118,8 +121,9 @@ def convert(
     reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key, documents)
     language = corpus_language(Path(input_path), lang, tokenizer)
     check_there(output_path, overwrite)
-    report = ConvertReport()
-    docs = read_corpus(input_path, language.blank(), reading, counts=report, files=files)
+    report, nlp = ConvertReport(), language.blank()
+    add_sentences(nlp, names)
+    docs = read_corpus(input_path, nlp, reading, counts=report, files=files)
     docs = report.counting(_some(islice(docs, limit), Path(input_path), report))
     docs = iter(Progress(docs, desc=f"convert {output_path.name}", unit="doc", enabled=progress))
     if as_folder:

@@ -119,12 +119,17 @@ def split_doc(doc: Doc, sentences: bool = True) -> List[Part]:
 
 def split_sentences(doc: Doc) -> List[Doc]:
     """Return the sentences of a text as separate Docs; none begins inside an entity or a span of a group."""
-    joined = doc.to_array(ENT_IOB) == _INSIDE
+    places = _places(doc, True, inner_tokens(doc))
+    return [doc] if places is None else _take(doc, places)
+
+
+def inner_tokens(doc: Doc) -> BoolMask:
+    """Return a mask of the tokens that continue an entity or a span of a group."""
+    joined: BoolMask = doc.to_array(ENT_IOB) == _INSIDE
     for group in doc.spans.values():
         for span in group:
             joined[span.start + 1 : span.end] = True
-    places = _places(doc, True, joined)
-    return [doc] if places is None else _take(doc, places)
+    return joined
 
 
 def _places(doc: Doc, sentences: bool, joined: Optional[BoolMask] = None) -> Optional[List[Tokens]]:

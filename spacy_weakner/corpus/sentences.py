@@ -2,11 +2,13 @@
 
 import re
 from itertools import accumulate, pairwise
-from typing import Any, Iterator, List
+from typing import Any, Iterator, List, Sequence
 
 import numpy
 from spacy.attrs import NORM, ORTH, SPACY
+from spacy.lang.lex_attrs import is_punct
 from spacy.language import Language
+from spacy.pipeline import Sentencizer
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 
@@ -16,11 +18,22 @@ LONGEST_RUN = 2000
 # Maximum length in tokens of a sentence ("METHODS :") that may occur in two documents by chance.
 SHORT = 3
 _SPACE = re.compile(r"\s+")
+_ENDS = frozenset(Sentencizer.default_punct_chars)
+# Matches texts that may hold the end of a sentence before their last word.
+INNER_END = re.compile(rf"[{re.escape(''.join(_ENDS))}].*\w", re.DOTALL)
+# Name of the component that splits texts.
+SENTENCIZER = "sentencizer"
 
 
 def sentence_key(text: str) -> str:
     """Return the text without case and white space: sentences with the same key are equal."""
     return "".join(text.casefold().split())
+
+
+def is_divided(words: Sequence[str]) -> bool:
+    """Return True if spaCy's sentencizer begins a sentence within some words ("Yahoo", "!", "Inc.")."""
+    first = next((i for i, word in enumerate(words) if word in _ENDS), len(words))
+    return any(word not in _ENDS and not is_punct(word) for word in words[first:])
 
 
 def is_blank_line(space: str) -> bool:
@@ -51,11 +64,15 @@ def longest_run(text: str, nlp: Language) -> int:
 
 class SentenceSplitter:
     """A splitter of raw text into one Doc per sentence, at blank lines and by the rule of spaCy's sentencizer. Only
-    vocabulary and tokenizer of `nlp` are used."""
+    vocabulary, tokenizer and, if there is one, the component `SENTENCIZER` of `nlp` are used."""
 
     def __init__(self, nlp: Language) -> None:
         self.nlp = nlp
-        self._sentencizer: Any = nlp.create_pipe("sentencizer")
+        self._usual = Sentencizer()
+
+    @property
+    def _sentencizer(self) -> Any:
+        return self.nlp.get_pipe(SENTENCIZER) if self.nlp.has_pipe(SENTENCIZER) else self._usual
 
     def sentences_of(self, doc: Doc) -> List[Doc]:
         """Return the sentences of a Doc that may hold several, or nothing."""

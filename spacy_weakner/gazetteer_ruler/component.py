@@ -16,6 +16,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..corpus.parts import blank_lines
+from ..corpus.sentences import INNER_END
 from ..corpus.weak import set_spans, source_attrs, weak_group
 from ..errors import Errors, Warnings, WeaknerError
 from ..files import atomic_path, existing, parse_json, reading_stored
@@ -216,6 +217,11 @@ class GazetteerRuler(BatchPipe):
     def terms(self) -> List[Term]:
         """RETURNS (List[Term]): All terms in the order in which they were added, including excluded ones."""
         return list(self._table.columns.terms())
+
+    @property
+    def divided_names(self) -> Iterator[str]:
+        """YIELDS (str): The terms that may contain the end of a sentence ("Yahoo! Inc.", but also "St. Louis")."""
+        return (term.text for term in self._table.columns.terms() if INNER_END.search(term.text))
 
     @property
     def has_ids(self) -> bool:

@@ -17,6 +17,7 @@ from thinc.api import Model
 from ..corpus.alignment import reference_spans, span_group
 from ..corpus.entities import blocked_tokens, preset_tokens
 from ..corpus.parts import Part, merge_entities
+from ..corpus.sentences import is_divided
 from ..corpus.tags import BoolMask
 from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, set_group
 from ..errors import Errors, WeaknerError, check_range
@@ -252,10 +253,23 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         labels (Optional[Sequence[str]]): The labels; None: those of the examples, sorted.
         RAISES (WeaknerError): If there are no labels.
         """
+        self.cfg.pop("names", None)
         super().initialize(get_examples, nlp=nlp, labels=labels)
         self.set_temperature(1.0)
         self.set_bias(0.0)
         self.set_thresholds({})
+
+    def note_example(self, example: Example) -> None:
+        """Note the entities that contain the end of a sentence: pipelines do not split texts there."""
+        for span in reference_spans(example.reference, self.spans_key):
+            if is_divided([token.text for token in span]) and span.text not in self.divided_names:
+                self.cfg["names"] = [*self.divided_names, span.text]
+
+    @property
+    def divided_names(self) -> List[str]:
+        """RETURNS (List[str]): The entities of the training examples that contain the end of a sentence."""
+        names: List[str] = self.cfg.get("names", [])
+        return names
 
     def example_labels(self, example: Example) -> Iterable[str]:
         """Return the labels in an example; by default those of its entities."""

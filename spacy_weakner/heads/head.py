@@ -188,6 +188,9 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     def example_labels(self, example: Example) -> Iterable[str]:
         """Return the labels in an example."""
 
+    def note_example(self, example: Example) -> None:
+        """Note what else is needed of an example from which `initialize` takes the labels."""
+
     @abstractmethod
     def is_annotated(self, example: Example) -> bool:
         """Return True if an example has the annotation that the component predicts."""
@@ -217,7 +220,11 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         few = (lambda: list(islice(get_examples() or (), 10))) if callable(get_examples) else get_examples
         validate_get_examples(few, f"{type(self).__name__}.initialize")
         if labels is None:
-            labels = sorted({label for eg in get_examples() for label in self.example_labels(eg)})
+            found: Set[str] = set()
+            for eg in get_examples():
+                found.update(self.example_labels(eg))
+                self.note_example(eg)
+            labels = sorted(found)
         for label in labels:
             self.add_label(label)
         self.check_labels()

@@ -22,7 +22,7 @@ from ..corpus.sentences import SHORT, SentenceSplitter, sentence_key
 from ..corpus.weak import weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
-from ..pipelines import load_pipeline
+from ..pipelines import add_sentences, load_pipeline
 from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
 from ..runtime.executor import Executor, MakePart
@@ -194,10 +194,11 @@ class LabelConfig:
 
     def prepare(self, nlp: Language, folder: Path) -> None:
         """Compile term lists and patterns, and index files with labels, once for all processes."""
-        keys = sorted(sentence_keys(self.exclude, nlp))
-        (folder / _EXCLUDED).write_text(json.dumps(keys), encoding="utf-8")
         for key, source in self.keyed_sources():
             LABELERS[source.kind].prepare(source, nlp, folder, key)
+        add_sentences(nlp)  # after the lists, since no sentence ends inside their terms
+        keys = sorted(sentence_keys(self.exclude, nlp))
+        (folder / _EXCLUDED).write_text(json.dumps(keys), encoding="utf-8")
 
 
 class Label(Stage[LabelCounts]):

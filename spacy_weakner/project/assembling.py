@@ -47,7 +47,6 @@ def assemble(
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
     nlp.meta["performance"] = {}  # scores of one part, not of the whole
     _add_lists(nlp, lists, annotate_ents=False)
-    add_sentences(nlp)
     for name, path in heads.items():
         model = load_config(path / "config.cfg", interpolate=True)["components"][HEAD]["model"]
         encoded = None if stored else encoder_of(model)
@@ -55,6 +54,10 @@ def assemble(
             add_encoder(nlp, encoded)
             model = listening(model, encoded)
         _add_part(nlp, path, HEAD, name, {**settings, "model": model})
+    if stored:
+        nlp.add_pipe("sentencizer", first=True)
+    else:
+        add_sentences(nlp)
     return nlp
 
 
@@ -73,6 +76,8 @@ def list_and_head(lists: Mapping[str, Path], head: Path, output: Path) -> Path:
     gold."""
     nlp = assemble({}, {HEAD: head}, {"scores": False, "threshold": THRESHOLD})
     _add_lists(nlp, lists, annotate_ents=True, overwrite=SHORTER)
+    nlp.remove_pipe("sentencizer")
+    add_sentences(nlp)  # with the terms of the lists
     return save(nlp, output, lists)
 
 

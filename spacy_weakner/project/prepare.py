@@ -14,11 +14,13 @@ from ..corpus.formats.reading import has_span_groups, input_files
 from ..corpus.gold import missing_tokens
 from ..corpus.jsonl import MISALIGNED
 from ..corpus.language import corpus_language, record_language
+from ..corpus.sentences import INNER_END
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import check_output, existing, parse_json, reading_made, write_text
 from ..runtime.lock import holding
 from ..scores import Strict
 from .layout import Corpora, has_docs
+from .lists import term_sources
 from .rules import ChosenBy
 from .splitting import split_gold
 
@@ -54,6 +56,8 @@ def prepare(
     misaligned: str = "error",
     columns: Tuple[int, int] = COLUMNS,
     spans_key: Optional[str] = None,
+    terms: Optional[Path] = None,
+    sources: Optional[Path] = None,
     seed: int = 0,
     progress: bool = False,
 ) -> Preparation:
@@ -68,6 +72,9 @@ def prepare(
         gold if a dev is given.
     lang, tokenizer, misaligned, columns: See `convert`.
     spans_key (Optional[str]): Span group of gold, dev and test that is read as the gold, if they are `.spacy` files.
+    terms (Optional[Path]): Term list: as in pipelines, no sentence ends inside a term ("Yahoo! Inc."), or an entity of
+        the gold.
+    sources (Optional[Path]): File that declares the sources, instead of a term list.
     seed (int): Seed of the split.
     progress (bool): Show progress bars if the output is a terminal.
     RETURNS (Preparation): Sizes of the corpora.
@@ -90,17 +97,19 @@ def prepare(
     counts: Dict[str, int] = {}
     notes: List[str] = []
     given = (
+        ("gold", gold, whole),  # first, since it has names
         ("dev", dev, corpora.dev),
         ("test", test, corpora.test),
         ("text", text, corpora.text),
-        ("gold", gold, whole),
     )
+    listed = (term.text for source in term_sources(terms, sources) for term in source.read())
+    names = [name for name in listed if INNER_END.search(name)]
     for name, path, converted in given:
         if path is not None:
             is_text = name == "text"
             key = spans_key if spans_key and not is_text and has_span_groups(path) else None
             unaligned = "drop" if is_text else misaligned
-            report = convert(path, converted, misaligned=unaligned, spans_key=key, **options)
+            report = convert(path, converted, misaligned=unaligned, spans_key=key, names=names, **options)
             counts[name] = report.docs
             remarks = report.remarks + ([] if is_text else report.suspicion)
             notes += [f"{name}: {remark}" for remark in remarks]
@@ -115,10 +124,12 @@ def prepare(
                     what = f"entity in its {report.docs} sentences, so it cannot be used to {use}"
                     cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
                     raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
+            if name == "gold":
+                docs = list(read_docs(whole, language.blank().vocab))
+                whole.unlink()
+                record_language(whole, None)
+                names += [ent.text for doc in docs for ent in doc.ents if INNER_END.search(ent.text)]
     if gold is not None:
-        docs = list(read_docs(whole, language.blank().vocab))
-        whole.unlink()
-        record_language(whole, None)
         annotated = _annotated(docs, gold, dev is None, notes)
         complete = [doc for doc in annotated if not missing_tokens(doc)]
         split = split_gold(complete, dev=dev is None, test=test is None, seed=seed)
