@@ -47,15 +47,18 @@ def assemble(
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
     nlp.meta["performance"] = {}  # scores of one part, not of the whole
     _add_lists(nlp, lists, annotate_ents=False)
+    reads_stored = False
     for name, path in heads.items():
         model = load_config(path / "config.cfg", interpolate=True)["components"][HEAD]["model"]
-        encoded = None if stored else encoder_of(model)
-        if encoded is not None:
+        encoded = encoder_of(model)
+        if encoded is not None and stored:
+            reads_stored = True
+        elif encoded is not None:
             add_encoder(nlp, encoded)
             model = listening(model, encoded)
         _add_part(nlp, path, HEAD, name, {**settings, "model": model})
-    if stored:
-        nlp.add_pipe("sentencizer", first=True)
+    if reads_stored:
+        nlp.add_pipe("sentencizer", first=True)  # see `encode`, which splits in the same way
     else:
         add_sentences(nlp)
     return nlp
