@@ -258,7 +258,7 @@ def _with_gold(
         trainings += more
     if weak is not None:
         heads.append(Head(WEAK, WEAK_ALONE, weak_size(facts.size), weak, [weak] * len(folds), reads_lists=False))
-    draws = folds[:DRAWS] if dev is None else [FoldFiles(dev, context.corpora.gold)] * DRAWS
+    draws = folds if dev is None else [FoldFiles(dev, context.corpora.gold)] * DRAWS
     parts = plan_curve(context, draws, dev)
     context.train([*trainings, *(training for part in parts for training in part.trainings)])
 

@@ -22,8 +22,8 @@ from .context import TrainingContext, pipeline_of
 from .rules import LINEAR, Facts, gold_size
 from .selection import Point
 
-# Shares of the gold on which "gold alone" is trained for the learning curve, and the number of draws of each share:
-# from the rest of a different fold each time or, with dev, from the whole gold.
+# Shares of the gold on which "gold alone" is trained for the learning curve. Each share is drawn once from the rest of
+# each fold or, with dev, a number of times from the whole gold.
 SHARES, DRAWS = (0.25, 0.5), 3
 # Smaller parts are left out.
 MIN_PART = 10
@@ -34,7 +34,7 @@ SHRINK = 0.6
 TRANSFORMER_GAIN = 2.7
 TRANSFORMER_SHARE = 0.25
 # Assumed gains of recommendations whose gain is not measured, in points of F1, by which recommendations are sorted.
-FIRST_GOLD, LITTLE_GOLD, FIRST_LABELS, MORE_TERMS = 20.0, 5.0, 4.0, 3.0
+FIRST_GOLD, LITTLE_GOLD, FIRST_LABELS = 20.0, 5.0, 4.0
 Counts = NDArray[numpy.int64]
 # The possible gain of the best candidate in points of F1, and what to do.
 Recommendation = Tuple[float, str]
@@ -140,7 +140,7 @@ def recommend(
     # Better models improve the best candidate only by the points by which they exceed the list.
     ahead = max(trained.values(), default=0.0)
     behind = max(0.0, max(lists.values(), default=0.0) - ahead)
-    found = [_more_gold(facts, curve, ahead, behind, suggest), *_better_labels(facts, suggest)]
+    found = [_more_gold(facts, curve, ahead, behind, suggest), *_better_labels(facts)]
     if facts.size == LINEAR:
         text = (
             "A frozen Transformer (--transformer NAME, for example sentence-transformers/all-MiniLM-L6-v2): with "
@@ -171,7 +171,7 @@ def _more_gold(facts: Facts, curve: Curve, ahead: float, behind: float, suggest:
     return min(curve.gain, 100.0 - ahead) - behind, f"{text}.{which}"
 
 
-def _better_labels(facts: Facts, suggest: str) -> List[Recommendation]:
+def _better_labels(facts: Facts) -> List[Recommendation]:
     if facts.gold and facts.lists and not facts.text:
         return [
             (FIRST_LABELS, "Text (--text): models learn most from the matches of the term list in text without labels.")
@@ -179,9 +179,4 @@ def _better_labels(facts: Facts, suggest: str) -> List[Recommendation]:
     if facts.gold and not facts.weak:
         text = "A term list, or labels of a language model, on more text: there are no weak labels yet."
         return [(FIRST_LABELS, text)]
-    if facts.recall is not None and facts.recall < 50:
-        text = f"More terms: the weak labels find only {facts.recall:.0f} % of the entities."
-        if suggest and facts.lists:
-            text += f" To find terms: {suggest.replace('next.jsonl', 'review.csv')} --terms"
-        return [(MORE_TERMS, text)]
     return []

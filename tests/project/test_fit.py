@@ -396,11 +396,19 @@ def test_what_is_not_there(project, trainings):
     assert not project.said and not trainings
 
 
+def test_the_curve_ends_where_the_table_is(project, trainings):
+    make_corpora(project.corpora.folder, gold=60, dev=0, text=0)
+    project.finds = {GOLD_ALONE: {"PER": [*PEOPLE], "LOC": [*PLACES][:1]}}
+    selection = project.fit()
+    (alone,) = [each.scores for each in selection.candidates if each.name == GOLD_ALONE]
+    assert selection.curve[-1]["f1"] == pytest.approx(alone.f1, abs=0.01) and 0 < alone.f1 < 100
+
+
 @pytest.mark.parametrize("dev", [12, 0])
 def test_the_learning_curve(project, trainings, dev):
     make_corpora(project.corpora.folder, gold=60, dev=dev, text=0)
     sizes = [15, 30, 60] if dev else [12, 24, 48]
-    for n in (1, 2, 3):
+    for n in range(1, 6):
         trainings.finds.update({f"25-{n}": {"PER": [*PEOPLE]}, f"50-{n}": ALL_TERMS})
     project.finds = {GOLD_ALONE: ALL_TERMS}
     selection = project.fit()
