@@ -13,12 +13,13 @@ from ..corpus.entities import set_entities
 from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..files import atomic_path, check_output
+from ..files import check_output
 from ..heads.entities import EntityHead
 from ..progress import Progress
 from ..runs.groups import split_folds
 from ..runtime.devices import on_device
 from ..runtime.lock import holding
+from ..runtime.output import check_folder, made_folder
 from ..runtime.predictions import Predictor
 from ..ty import EntityThresholds
 from .fitting import Fitted, fit_bias, fit_temperature
@@ -104,8 +105,7 @@ def calibrate(
     check_range("min_entities", min_entities, 0, None)
     gold, output_path = Path(gold), Path(output_path)
     check_output([gold, *([Path(model)] if Path(model).exists() else [])], [output_path])
-    if output_path.exists() and not overwrite:
-        raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
+    check_folder(output_path, overwrite, "calibrate")
     with on_device(gpu_id):
         predictor = _predictor(model, component, fit)
         docs: List[Doc] = list(read_docs(gold, predictor.nlp.vocab))
@@ -127,7 +127,7 @@ def calibrate(
         if THRESHOLD in fit:
             limits = precision, delta, min_entities
             thresholds = _fit_thresholds(predictor, for_thresholds, gold, progress, *limits)
-        with atomic_path(output_path) as temporary:
+        with made_folder(output_path, {"stage": "calibrate"}) as temporary:
             predictor.nlp.to_disk(temporary)
         return CalibrateReport(predictor.name, len(examples), temperature, bias, thresholds)
 

@@ -5,22 +5,22 @@ import shutil
 from contextlib import ExitStack, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, Optional, Sequence, Set, Union
+from typing import Any, Dict, NamedTuple, Optional, Sequence, Union
 
 from ..code_version import code_version
 from ..corpus.formats.reading import input_files
 from ..corpus.language import corpus_language
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, save_encoder
 from ..errors import Errors, WeaknerError, check_choice, check_range, require
-from ..files import atomic_path, check_output
-from ..runtime.hashes import hash_file, hash_path, hash_settings
+from ..files import check_output
+from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
+from ..runtime.output import made_folder, read_receipt
 from ..runtime.receipts import Receipt
 from .pieces import cut_pieces
 from .reading import stream_text
 
 MAX_LENGTH = 256
-RECEIPT = "receipt.json"
 # From Gururangan et al.: share of warm-up steps; weight decay of AdamW.
 _WARMUP, _WEIGHT_DECAY = 0.06, 0.01
 # The options that an output depends on.
@@ -187,11 +187,9 @@ def adapt(
             new_head=masked_lm.new_head,
         )
         if is_main:
-            with atomic_path(output) as new:
+            with made_folder(output, made_from, report._asdict()) as new:
                 new.mkdir()
                 save_encoder(masked_lm, model, new)
-                hashes = {name: hash_file(new / name) for name in _files(new)}
-                Receipt(made_from, hashes, report._asdict()).write(new / RECEIPT)
             _remove_work(work)
         args.distributed_state.wait_for_everyone()
     return report
@@ -199,19 +197,13 @@ def adapt(
 
 def _finished(output: Path, made_from: Dict[str, Any], overwrite: bool) -> Optional[Receipt]:
     """Return the receipt of an output that need not be made again."""
-    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+    receipt = read_receipt(output, made_from["stage"])
+    if not receipt.made_from:
         return None
-    receipt = Receipt.read(output / RECEIPT) or Receipt({})
-    if receipt.made_from.get("stage") != made_from["stage"] or _files(output) - {RECEIPT, *receipt.files}:
-        raise WeaknerError(Errors.WK300.format(path=output))
     is_other = bool(receipt.differences(made_from))
     if is_other and not overwrite:
         raise WeaknerError(Errors.WK314.format(path=output, exists="was created from other inputs or settings"))
     return receipt if not is_other and receipt.is_intact(output) else None
-
-
-def _files(folder: Path) -> Set[str]:
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
 def _remove_work(work: Path) -> None:

@@ -11,11 +11,11 @@ from ..corpus.formats.reading import input_files
 from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
-from ..files import atomic_path, check_output
-from ..linear.pieces import TABLE, PieceTable, Vectors, count_pieces, cut, half, load_tokenizer, special_pieces
+from ..files import check_output
+from ..linear.pieces import PieceTable, Vectors, count_pieces, cut, half, load_tokenizer, special_pieces
 from ..progress import Progress
 from ..runtime.lock import holding
-from ..runtime.output import check_folder
+from ..runtime.output import check_folder, made_folder
 from .reading import stream_text
 from .subword_vectors import fit_pieces, means, principal, products, similarity
 
@@ -127,7 +127,7 @@ def distill(
     paths = [Path(path) for path in inputs]
     there = [Path(model)] if Path(model).exists() else []
     check_output([*there, *paths, *(file_ for path in paths for file_, _ in input_files(path))], [output_path])
-    check_folder(output_path, overwrite, TABLE)
+    check_folder(output_path, overwrite, "distill")
     read = LoneWords(model, gpu_id)
     texts: Counter[str] = Counter()
     for path in paths:
@@ -143,7 +143,7 @@ def distill(
     table = half(vectors)
     if not numpy.isfinite(table).all():
         raise WeaknerError(Errors.WK353.format(name=model, reason="its vectors do not fit into half precision"))
-    with atomic_path(output_path) as folder:
+    with made_folder(output_path, {"stage": "distill"}) as folder:
         folder.mkdir()
         PieceTable(read.cutter.to_str(), table).save(folder)
     return report._replace(words=len(texts))

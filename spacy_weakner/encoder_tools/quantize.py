@@ -14,10 +14,10 @@ from thinc.api import Model
 
 from ..encoders.onnx_encoder import OnnxTransformer, build_onnx_encoder, make_session
 from ..errors import Errors, WeaknerError, require
-from ..files import atomic_path, check_output
+from ..files import check_output
 from ..pipelines import load_pipeline
 from ..runtime.lock import holding
-from ..runtime.output import check_folder
+from ..runtime.output import check_folder, made_folder
 
 # Encoders, and those that run their Transformers in int8.
 _IN_INT8 = {
@@ -56,11 +56,11 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
     require("onnx", "onnxruntime", extra="onnx")
     output_path = Path(output_path)
     check_output([Path(model)] if Path(model).exists() else [], [output_path])
-    check_folder(output_path, overwrite, "config.cfg")
+    check_folder(output_path, overwrite, "quantize")
     nlp = load_pipeline(model)
     config = load_config(nlp.path / "config.cfg")
     encoders = 0
-    with atomic_path(output_path) as folder:
+    with made_folder(output_path, {"stage": "quantize"}) as folder:
         shutil.copytree(nlp.path, folder)
         # This includes disabled components.
         pipes: List[Tuple[str, Any]] = nlp.components

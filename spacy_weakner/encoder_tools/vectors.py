@@ -9,10 +9,10 @@ from ..corpus.formats.reading import input_files, sentence_keys
 from ..corpus.language import corpus_language
 from ..corpus.sentences import sentence_key
 from ..errors import Errors, WeaknerError, check_range
-from ..files import atomic_path, check_output, existing
+from ..files import check_output, existing
 from ..progress import Progress
 from ..runtime.lock import holding
-from ..runtime.output import check_folder
+from ..runtime.output import check_folder, made_folder
 from .cooccurrence import Sample, count, decompose, information
 from .reading import stream_text
 
@@ -69,7 +69,7 @@ def vectors(
         check_range(setting, value, 1, None)
     paths, output_path = [Path(path) for path in inputs], Path(output_path)
     check_output([*paths, *(file_ for path in paths for file_, _ in input_files(path, format))], [output_path])
-    check_folder(output_path, overwrite, "meta.json")
+    check_folder(output_path, overwrite, "vectors")
     languages = [corpus_language(path, lang, tokenizer) for path in paths]
     sample = Sample(max_sentences, seed)
     for path, language in zip(paths, languages, strict=True):
@@ -93,7 +93,7 @@ def vectors(
     for form, row in keys.items():
         table.add(found.vocab.strings.add(form), row=row)
     found.vocab.vectors = table
-    with atomic_path(output_path) as folder:
+    with made_folder(output_path, {"stage": "vectors"}) as folder:
         found.to_disk(folder)
     tokens = sum(map(len, sample.sentences))
     return VectorsReport(len(rows), made.shape[1], len(sample.sentences), sample.read, tokens, len(sample.frequent(1)))

@@ -1,17 +1,22 @@
 """Outputs that a stage writes as a whole: one file, or a folder of shards."""
 
 import os
+from contextlib import contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import Iterable, List, Set
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
 
 from spacy.tokens import Doc
 
 from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
 from ..errors import Errors, WeaknerError
+from ..files import atomic_path
 from ..scratch import scratch_folder
+from .hashes import hash_file
+from .receipts import Receipt
 
 SHARD_SIZE = 5000
+RECEIPT = "receipt.json"  # in a folder that is replaced as a whole
 _SHARD_NAME = "part-{:05d}" + SUFFIX
 
 
@@ -38,14 +43,33 @@ def check_there(output_path: Path, overwrite: bool) -> None:
         raise WeaknerError(Errors.WK314.format(path=output_path, exists=what))
 
 
-def check_folder(output_path: Path, overwrite: bool, made: str) -> None:
-    """Refuse an existing folder, unless it may be replaced and was made by the same command."""
-    if not output_path.exists():
-        return
-    if not overwrite:
-        raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
-    if not (output_path / made).exists() and not (output_path.is_dir() and not any(output_path.iterdir())):
-        raise WeaknerError(Errors.WK300.format(path=output_path))
+def check_folder(output_path: Path, overwrite: bool, stage: str) -> None:
+    """Refuse an existing folder, unless it may be replaced and holds only what this stage wrote, by its receipt."""
+    if output_path.exists():
+        if not overwrite:
+            raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
+        read_receipt(output_path, stage)
+
+
+def read_receipt(output_path: Path, stage: str) -> Receipt:
+    """Return the receipt in a folder, an empty one if there is none. Refuse a folder with anything else in it."""
+    receipt = Receipt.read(output_path / RECEIPT) or Receipt({})
+    foreign = _files(output_path) - {RECEIPT, *receipt.files}
+    is_empty = output_path.is_dir() and not any(output_path.iterdir())
+    if foreign or (receipt.made_from.get("stage") != stage and output_path.exists() and not is_empty):
+        raise WeaknerError(Errors.WK300.format(path=output_path / min(foreign, default="")))
+    return receipt
+
+
+@contextmanager
+def made_folder(
+    output_path: Path, made_from: Dict[str, Any], report: Optional[Dict[str, Any]] = None
+) -> Iterator[Path]:
+    """Yield a temporary path for a folder. At the end, it gets a receipt of its files, and becomes the output."""
+    with atomic_path(output_path) as folder:
+        yield folder
+        hashes = {name: hash_file(folder / name) for name in _files(folder) - {RECEIPT}}
+        Receipt(made_from, hashes, report or {}).write(folder / RECEIPT)
 
 
 def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
@@ -76,4 +100,10 @@ def _fill(folder: Path, aside: Path, names: List[str]) -> None:
 
 
 def _shards(folder: Path) -> Set[Path]:
-    return set(folder.glob("part-*" + SUFFIX))
+    return set(folder.glob("part-[0-9]*" + SUFFIX))
+
+
+def _files(folder: Path) -> Set[str]:
+    """Return all files in a folder, and links even if they lead to folders or nowhere."""
+    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    return {path.relative_to(folder).as_posix() for path in found}

@@ -120,6 +120,12 @@ def test_the_output_has_the_thresholds(tmp_path, model, gold):
     assert again == report
     calibrate(model, gold, tmp_path / "copy", fit=["threshold"], precision=0.1, overwrite=True)
     assert spacy.load(tmp_path / "copy").get_pipe("conformal_scorer").thresholds["B"] < 1.0
+    # Only files of an earlier calibration are replaced.
+    (tmp_path / "copy" / "own").mkdir()
+    (tmp_path / "copy" / "own" / "thesis.txt").touch()
+    with pytest.raises(WeaknerError, match="WK300"):
+        calibrate(model, gold, tmp_path / "copy", fit=["threshold"], overwrite=True)
+    assert (tmp_path / "copy" / "own" / "thesis.txt").exists()
 
 
 @Language.component("conformal_list")

@@ -155,3 +155,6 @@ def test_a_folder_of_others_is_not_replaced(tmp_path):
     for _ in range(2):
         vectors([tmp_path / "t.txt"], tmp_path / "out", overwrite=True)
     assert (tmp_path / "mine" / "thesis.txt").exists() and (tmp_path / "out" / "vocab").exists()
+    (tmp_path / "out" / "thesis.txt").touch()
+    with pytest.raises(WeaknerError, match=r"WK300.*thesis\.txt"):
+        vectors([tmp_path / "t.txt"], tmp_path / "out", overwrite=True)
