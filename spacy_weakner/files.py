@@ -5,16 +5,20 @@ import gzip
 import json
 import os
 import re
+import stat
 import sys
 import zlib
-from contextlib import contextmanager
-from functools import lru_cache
+from contextlib import contextmanager, suppress
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, Any, Callable, Dict, Iterable, Iterator, List, Tuple, Union
 
 from .encodings import NULS, SAMPLE, wrong_encoding
 from .errors import Errors, WeaknerError
-from .scratch import ASIDE, scratch_folder
+from .scratch import ASIDE, resolved, scratch_folder
+
+# In bytes. What is longer is no row or text, but perhaps a packed file made to fill the memory.
+LONGEST_LINE = 100_000_000
 
 
 @contextmanager
@@ -22,7 +26,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """Yield a temporary path with the same name, and move the file or folder there to the target path if the block ends
     without an error. Existing targets are replaced; links are followed. After an error or an interrupt, nothing is left
     behind; `scratch.remove_leftovers` finds the leftovers of a killed process."""
-    path = Path(path).resolve()
+    path = resolved(path)
+    _check_special(path)
     with scratch_folder(path) as folder:
         temporary = folder / path.name
         yield temporary
@@ -30,7 +35,15 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def replace(new: Path, path: Path, folder: Path) -> None:
-    """Replace a path. A former folder is moved to the scratch folder first, so that it is never seen half removed."""
+    """Replace a path, which keeps its owner and permissions. A former folder is moved to the scratch folder first, so
+    that it is never seen half removed."""
+    if path.exists():
+        there = path.stat()
+        for owner in ((there.st_uid, -1), (-1, there.st_gid)):
+            with suppress(AttributeError, OSError):  # Windows has no owners, and not every user may set them
+                os.chown(new, *owner)
+        with suppress(OSError):  # not every file system has permissions
+            os.chmod(new, stat.S_IMODE(there.st_mode))
     if new.is_dir() and path.exists():
         os.rename(path, folder / f"{path.name}{ASIDE}")
     os.replace(new, path)
@@ -43,11 +56,25 @@ def write_text(path: Path, text: str) -> None:
 
 
 def existing(path: Path, hint: str = "") -> Path:
-    """Check that a path exists. `hint` may help to correct it."""
+    """Check that a path exists, and can be read again and again. `hint` may help to correct it."""
     path = Path(path)
     if not path.exists():
+        hint = "the link leads nowhere, or in a circle" if path.is_symlink() else hint
         raise WeaknerError(Errors.WK100.format(path=path, hint=f" ({hint})" if hint else ""))
+    if is_special(path):
+        raise WeaknerError(Errors.WK786.format(path=path))
     return path
+
+
+def is_special(path: Path) -> bool:
+    """Return True for a pipe (such as `<(zcat ...)` in a shell) or a device."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+def _check_special(output: Path) -> None:
+    if is_special(output):
+        expected = "a file or a folder. It is a pipe or a device, which is never replaced"
+        raise WeaknerError(Errors.WK305.format(path=output, expected=expected))
 
 
 def visible_files(folder: Path, suffix: str = "") -> List[Path]:
@@ -70,10 +97,11 @@ def expand_home(path: str) -> Path:
 
 def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
     """Check that no output is an input, lies in one, or contains one."""
-    sources = {path.resolve(): path for path in inputs}
+    sources = {resolved(path): path for path in inputs}
     above = {parent: path for source, path in sources.items() for parent in source.parents}
     for output in outputs:
-        target = output.resolve()
+        target = resolved(output)
+        _check_special(target)
         touched = next((sources[path] for path in (target, *target.parents) if path in sources), above.get(target))
         if touched is not None:
             raise WeaknerError(Errors.WK304.format(path=output, input=touched))
@@ -101,11 +129,25 @@ def open_packed(path: Path) -> Iterator[IO[bytes]]:
 
 def read_lines(path: Path) -> Iterator[str]:
     """Stream the lines of a UTF-8 text file without line ends; `.gz` and `.bz2` are unpacked on the fly."""
-    position = 0
     with open_packed(path) as file_:
-        for number, raw in enumerate(file_, start=1):
-            yield decode_line(raw, path, number, position)
-            position += len(raw)
+        for _, line in decoded_lines(file_, path):
+            yield line
+
+
+def decoded_lines(file_: IO[bytes], path: Path) -> Iterator[Tuple[int, str]]:
+    """Stream the lines of an open file, with their numbers (from 1)."""
+    position = 0
+    for number, raw in enumerate(iter(partial(file_.readline, LONGEST_LINE), b""), start=1):
+        if len(raw) == LONGEST_LINE:
+            raise too_long(path, f"line {number}")
+        yield number, decode_line(raw, path, number, position)
+        position += len(raw)
+
+
+def too_long(path: Path, place: str) -> WeaknerError:
+    """Return the error for a part of a file that is not read into memory."""
+    reason = f"longer than {LONGEST_LINE:,} bytes. Write one document per line (a JSON array: jq -c '.[]')"
+    return WeaknerError(Errors.WK103.format(path=path, place=place, reason=reason))
 
 
 def decode_line(raw: bytes, path: Path, number: int, position: int) -> str:

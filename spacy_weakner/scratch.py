@@ -9,7 +9,7 @@ import re
 import shutil
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, Dict, Iterator, List, Optional
+from typing import IO, Any, Dict, Iterator, List, Optional, Union
 from uuid import uuid4
 
 from .errors import Errors, WeaknerError
@@ -22,6 +22,11 @@ _NAME = re.compile(r"\.(.+)\.[0-9a-f]{8}\.tmp")
 _own: Dict[Path, int] = {}
 # Errors that only concern writing, and that no other file would change.
 DISK_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}
+
+
+def resolved(path: Union[str, Path]) -> Path:
+    """Return an absolute path without links. (`Path.resolve` fails for links that lead in a circle.)"""
+    return Path(os.path.realpath(path))
 
 
 def try_lock(file_: IO[Any]) -> Optional[bool]:
@@ -55,7 +60,7 @@ def place_beside(output: Path) -> Path:
 def scratch_folder(output: Path) -> Iterator[Path]:
     """Create a folder beside an output, and remove it at the end. If it cannot be created, or the disk is full, the
     error names the output."""
-    output = Path(output).resolve()  # "." has no name
+    output = resolved(output)  # "." has no name
     with writing(output, every=True):
         folder, lock = _make(place_beside(output), output.name)
     try:
@@ -67,7 +72,7 @@ def scratch_folder(output: Path) -> Iterator[Path]:
 
 def remove_leftovers(output: Path) -> None:
     """Remove the leftovers of killed runs beside and in an output."""
-    output = Path(output).resolve()
+    output = resolved(output)
     found = [path for path in _listed(output.parent) if _wanted_name(path.name) == output.name]
     if output.is_dir():
         # Unlike rglob, os.walk is not affected by concurrent deletions.
@@ -117,7 +122,7 @@ def _make(place: Path, name: str) -> "tuple[Path, IO[str]]":
     while True:
         folder = place / f".{name}.{uuid4().hex[:8]}.tmp"
         _own[folder] = os.getpid()
-        folder.mkdir()
+        folder.mkdir(mode=0o700)  # what will replace a private file is private
         try:
             lock = (folder / _LOCK).open("x", encoding="utf-8")
         except FileNotFoundError:  # another run has just removed it as a leftover

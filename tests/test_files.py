@@ -1,6 +1,8 @@
 import gzip
 import os
+import stat
 from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -71,9 +73,12 @@ def test_read_lines(tmp_path, data, lines, suffix, pack):
         ("a.txt.bz2", b"no bzip2", r"WK206.*a\.txt\.bz2"),
         ("a.txt", b"abc\nd\xff\n", r"WK104.*a\.txt.*byte 5"),
         ("folder", None, "WK109.*folder is a folder"),
+        ("a.txt", b"short\n" + b"x" * 1000, r"WK103.*a\.txt, line 2.*1,000"),
+        ("a.txt.gz", gzip.compress(b"x" * 9999), r"WK103.*a\.txt\.gz, line 1"),
     ],
 )
-def test_files_that_cannot_be_read(tmp_path, name, data, message):
+def test_files_that_cannot_be_read(tmp_path, monkeypatch, name, data, message):
+    monkeypatch.setattr(files, "LONGEST_LINE", 1000)
     (tmp_path / name).mkdir() if data is None else (tmp_path / name).write_bytes(data)
     with pytest.raises(WeaknerError, match=message):
         list(read_lines(tmp_path / name))
@@ -87,6 +92,41 @@ def test_read_lines_leaves_system_errors_as_they_are(tmp_path, monkeypatch):
     monkeypatch.setattr("pathlib.Path.open", refuse)
     with pytest.raises(PermissionError):
         list(read_lines(tmp_path / "a.txt"))
+
+
+def test_a_pipe_is_neither_read_nor_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(WeaknerError, match="WK786"):
+            list(read_lines(path))
+        for write in (partial(write_text, text=""), lambda path: check_output([], [path])):
+            with pytest.raises(WeaknerError, match="WK305"):
+                write(path)
+
+
+def test_links_in_a_circle(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    check_output([tmp_path / "loop"], [tmp_path / "out"])
+    check_output([tmp_path / "in"], [tmp_path / "loop"])
+    with pytest.raises(WeaknerError, match=r"WK100.*link"):
+        existing(tmp_path / "loop")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o755])
+@pytest.mark.parametrize("folder", [False, True])
+def test_what_is_replaced_keeps_owner_and_permissions(tmp_path, mode, folder):
+    path = tmp_path / "a"
+    path.mkdir() if folder else path.write_text("x")
+    path.chmod(mode)
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 2345)
+    before = path.stat()
+    with atomic_path(path) as temporary:
+        assert stat.S_IMODE(temporary.parent.stat().st_mode) == 0o700
+        temporary.mkdir() if folder else temporary.write_text("new")
+    after = path.stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert after.st_ino != before.st_ino
 
 
 @pytest.mark.parametrize("output", ["in", "in/a.txt", "in/new", ".", "in/../in", "link", "linked.txt"])

@@ -61,10 +61,10 @@ def reporting() -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, signal.default_int_handler) if is_main else None
     try:
         yield
-    except (WeaknerError, OSError) as error:
+    except (WeaknerError, OSError, MemoryError) as error:
         if isinstance(error, OSError) and error.filename is None and error.errno not in _OF_THE_SYSTEM:
             raise  # a bug: show the traceback
-        _fail(str(error))
+        _fail(str(error) or "Memory ran out. Give smaller files, or shorter documents.")
         raise typer.Exit(1) from None
     except KeyboardInterrupt:
         _fail("Interrupted. Finished files are kept; run the same command again to continue.")

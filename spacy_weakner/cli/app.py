@@ -12,6 +12,7 @@ from typer.main import get_command
 
 from .._compat import import_factories_by_name
 from ..own_code import OWN_CODE, import_own_code
+from ..scratch import resolved
 from ._util import reporting
 
 NAME = "weakner"
@@ -94,7 +95,7 @@ def weakner_cli(
     context.call_on_close(import_factories_by_name())
     if code is not None:
         context.call_on_close(partial(_put_back, os.environ.get(OWN_CODE, "")))
-        os.environ[OWN_CODE] = str(code.resolve())
+        os.environ[OWN_CODE] = str(resolved(code))
         with reporting():
             import_own_code()
 

@@ -12,6 +12,7 @@ from ..evaluation.report import report
 from ..evaluation.tables import comparison_table
 from ..project.selection import Selection
 from ..project.selection_report import evaluate_selection
+from ..scratch import resolved
 from ._command import command
 from ._util import check_json, new_app, only_with, say, shared, show_remarks, show_table, write_json
 
@@ -63,7 +64,7 @@ def _check(given: Any) -> None:
     inputs += [split_source(path)[0] for path in candidates.values()]
     check_json(given.output, inputs)
     check_json(given.html, inputs)
-    if given.output is not None and given.html is not None and given.output.resolve() == given.html.resolve():
+    if given.output is not None and given.html is not None and resolved(given.output) == resolved(given.html):
         where, instead = "with a file other than that of --html", ", or choose another file"
         raise WeaknerError(Errors.WK331.format(setting="--output", where=where, instead=instead))
 

@@ -23,7 +23,6 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
 from ..pipelines import add_sentences
 from ..progress import Progress
-from ..runtime.hashes import check_regular
 from ..runtime.lock import holding
 from ..runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from ..runtime.stage import Statistics
@@ -102,7 +101,6 @@ def convert(
     for setting, value in (("limit", limit), ("shard_size", shard_size)):
         if value is not None:
             check_range(setting, value, 1, None)
-    check_regular(Path(input_path))
     output_path = Path(output_path)
     as_folder = is_folder(output_path)
     if as_folder and (output_path.is_file() or to not in (None, _SHARDS)):

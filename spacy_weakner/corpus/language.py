@@ -10,6 +10,7 @@ from spacy.language import Language
 from ..errors import Errors, WeaknerError
 from ..files import read_object, write_text
 from ..pipelines import blank_pipeline, tokenizer_name
+from ..scratch import resolved
 from .docbin import SUFFIX, found_files
 
 RECORD = "weakner.json"
@@ -38,7 +39,7 @@ def recorded_language(path: Path) -> Optional[CorpusLanguage]:
     path = Path(path)
     if not path.is_dir() and path.suffix != SUFFIX:
         return None
-    for places in ([path], found_files(path) if path.is_dir() else [path.resolve().parent]):
+    for places in ([path], found_files(path) if path.is_dir() else [resolved(path).parent]):
         found = {_read(record) for record in map(_record_path, places) if record.is_file()}
         if len(found) > 1:
             expected = f"the same language and tokenizer for all files of {path}. Process these files separately"

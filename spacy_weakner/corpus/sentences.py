@@ -15,6 +15,8 @@ from spacy.tokens import Doc
 # Characters that are neither letters nor digits, without white space between them. spaCy's tokenizer strips them one by
 # one and searches the rest each time: 2,000 take about a second, 20,000 take minutes.
 LONGEST_RUN = 2000
+# In characters. Longer texts take more memory and time than a document is worth.
+LONGEST_TEXT = 10_000_000
 # Maximum length in tokens of a sentence ("METHODS :") that may occur in two documents by chance.
 SHORT = 3
 _SPACE = re.compile(r"\s+")

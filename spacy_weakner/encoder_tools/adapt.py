@@ -17,6 +17,7 @@ from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.output import made_folder, read_receipt
 from ..runtime.receipts import Receipt
+from ..scratch import resolved
 from .pieces import cut_pieces
 from .reading import stream_text
 
@@ -124,7 +125,7 @@ def adapt(
     _check("inputs", inputs, len(inputs) > 0, "at least one corpus")
     # An empty path would be the current folder.
     _check("model", model, str(model) != "", "the folder or name of a Transformer (in a workflow: --vars.transformer)")
-    inputs, output = [Path(path) for path in inputs], Path(output_path).resolve()
+    inputs, output = [Path(path) for path in inputs], resolved(output_path)
     folder = Path(model) if Path(model).is_dir() else None
     files = [file_ for path in inputs for file_, _ in input_files(path)]
     made_from = {

@@ -26,13 +26,13 @@ from ..pipelines import add_sentences, load_pipeline
 from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
 from ..runtime.executor import Executor, MakePart
-from ..runtime.hashes import check_regular, hash_path
+from ..runtime.hashes import hash_path
 from ..runtime.inputs import ShardInput
 from ..runtime.lock import locked
 from ..runtime.output import SHARD_SIZE
 from ..runtime.shards import WHOLE, Part, Shards
 from ..runtime.stage import Stage
-from ..scratch import scratch_folder
+from ..scratch import resolved, scratch_folder
 from .imported import AnswersLabeler, FileLabeler
 from .labelers import CorpusLabeler, Labeler, PatternLabeler, PipelineLabeler, TermLabeler
 from .report import LabelCounts, LabelReport, make_report
@@ -124,8 +124,6 @@ def label(
         declared = [_single_source(source, terms, pipeline, settings)]
     check_range("shard_size", shard_size, 1, None)
     executor = Executor(workers, ray, gpu_id)
-    for path in (input_path, *exclude, *(path for source in declared for path in source.files)):
-        check_regular(Path(path))
     check_output(map(Path, exclude), [Path(output_path)])
     config = LabelConfig(
         input_path=Path(input_path),
@@ -151,7 +149,7 @@ def _single_source(
 ) -> Source:
     kind, path = ("pipeline", str(pipeline)) if terms is None else ("terms", str(terms))
     if name is None:
-        name = Path(path).resolve().name if terms is None else TERMS_SOURCE
+        name = resolved(path).name if terms is None else TERMS_SOURCE
     try:
         return make_source(name, {kind: path, **settings}, Path())
     except SettingError as error:

@@ -18,6 +18,7 @@ from ..files import existing, write_text
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import CorpusSource, Source, read_sources
 from ..pipelines import blank_pipeline, is_pipeline, tokenizer_name
+from ..scratch import resolved
 from .context import ALONE, config_name, used_recipes
 from .layout import IMPORTABLE, render
 from .rules import FROZEN, FROZEN_TOK2VEC, LINEAR, LINEAR_STATIC, LINEARS, SIZES, TRAINED
@@ -186,7 +187,7 @@ def usual_size(transformer: Optional[str], *, has_gold: bool) -> str:
 
 def _path_in(folder: Path, path: Path) -> str:
     """Return the path of a file for the project: relative if it is below the parent of its folder, else absolute."""
-    target, start = path.resolve(), folder.resolve()
+    target, start = resolved(path), resolved(folder)
     if start.parent in target.parents:
         return Path(os.path.relpath(target, start)).as_posix()
     return target.as_posix()

@@ -27,7 +27,7 @@ from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.pool import Pool, processes
 from ..runtime.receipts import Receipt
-from ..scratch import DISK_ERRORS, disk_error, scratch_folder, wanted
+from ..scratch import DISK_ERRORS, disk_error, resolved, scratch_folder, wanted
 from .config import check_overrides, flat_config, resolved_config
 
 BEST, LAST = "model-best", "model-last"
@@ -144,7 +144,7 @@ class _Job:
             raise WeaknerError(Errors.WK300.format(path=output))
         output.mkdir(parents=True, exist_ok=True)
         # A training of a killed run may still be writing, but not to this folder.
-        self.work = stack.enter_context(scratch_folder(output)) / output.resolve().name
+        self.work = stack.enter_context(scratch_folder(output)) / resolved(output).name
         self.work.mkdir()
         self.training = Training(config, self.work, overrides)
         (output / LOG).unlink(missing_ok=True)  # an earlier training may still write to that one

@@ -7,7 +7,7 @@ from typing import Any, Dict, Union
 
 from spacy.util import get_package_version
 
-from ..errors import Errors, WeaknerError
+from ..files import existing
 
 _CHUNK = 1 << 20
 
@@ -28,19 +28,11 @@ def hash_text(text: str) -> str:
 
 def hash_path(path: Path) -> str:
     """Return the SHA-256 of a file, or of all files in a folder with their relative names."""
-    check_regular(path)
-    if path.is_file():
+    if existing(path).is_file():
         return hash_file(path)
     files = sorted(f for f in path.rglob("*") if f.is_file())
     listing = "\n".join(f"{f.relative_to(path).as_posix()} {hash_file(f)}" for f in files)
     return hash_text(listing)
-
-
-def check_regular(path: Path) -> None:
-    """Refuse a path that can be read only once (a pipe, such as `<(zcat ...)` in a shell, or a device), since it is
-    read both for its hash and for its contents."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise WeaknerError(Errors.WK786.format(path=path))
 
 
 def hash_model(name: Union[str, Path]) -> str:

@@ -16,7 +16,7 @@ from typing import Callable, Iterator, ParamSpec, Tuple, TypeVar
 from filelock import BaseFileLock, FileLock, Timeout
 
 from ..errors import Errors, WeaknerError
-from ..scratch import place_beside, remove_leftovers, writing
+from ..scratch import place_beside, remove_leftovers, resolved, writing
 
 Share = Tuple[int, int]
 P = ParamSpec("P")
@@ -27,7 +27,7 @@ T = TypeVar("T")
 def locked(output: Path, share: Share = (0, 1)) -> Iterator[None]:
     """Lock an output (which need not exist) against other runs during the block. Leftovers of killed runs are removed
     first. Runs that write another share of its shards (see `Part`) are not blocked."""
-    output = Path(output).resolve()
+    output = resolved(output)
     path = _path(output, share)
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     with writing(output, every=True):
@@ -55,7 +55,7 @@ def holding(*names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
         @wraps(function)
         def hold(*args: P.args, **kwargs: P.kwargs) -> T:
             given = signature.bind(*args, **kwargs).arguments
-            outputs = {Path(given[name]).resolve(): None for name in names if given.get(name) is not None}
+            outputs = {resolved(given[name]): None for name in names if given.get(name) is not None}
             with ExitStack() as stack:
                 for output in outputs:
                     stack.enter_context(locked(output))

@@ -10,8 +10,8 @@ from spacy.tokens import Doc
 
 from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
 from ..errors import Errors, WeaknerError
-from ..files import atomic_path
-from ..scratch import scratch_folder
+from ..files import atomic_path, replace
+from ..scratch import resolved, scratch_folder
 from .hashes import hash_file
 from .receipts import Receipt
 
@@ -74,7 +74,7 @@ def made_folder(
 
 def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
     """Write a folder of shards. Shards of an earlier run are replaced after all new ones are written."""
-    folder = folder.resolve()
+    folder = resolved(folder)
     with scratch_folder(folder) as scratch:
         aside = scratch / folder.name
         names: List[str] = []
@@ -92,10 +92,10 @@ def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
 def _fill(folder: Path, aside: Path, names: List[str]) -> None:
     """Move shards into a folder, which may also hold other files. The folder is marked as unfinished meanwhile."""
     (folder / UNFINISHED).touch()
-    for path in _shards(folder):
+    for path in _shards(folder) - {folder / name for name in names}:
         path.unlink()
     for name in names:
-        os.replace(aside / name, folder / name)
+        replace(aside / name, folder / name, aside)
     (folder / UNFINISHED).unlink()
 
 

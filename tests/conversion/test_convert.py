@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 from functools import partial
@@ -256,3 +257,32 @@ def test_pipes_are_refused(tmp_path):
     os.mkfifo(tmp_path / "a.jsonl")
     with pytest.raises(WeaknerError, match="WK786"):
         convert(tmp_path / "a.jsonl", tmp_path / "a.spacy", format="jsonl")
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.jsonl", "a.json", "a.ann"])
+def test_texts_without_end_are_refused(tmp_path, name):
+    """A packed file of 16 KB may hold a text of 16 MB: that takes minutes, and all memory."""
+    text = b"Anna met Bob. " * 800_000
+    if name.endswith("json"):
+        text = b'[\n{"text": "%s"}\n]' % text
+    elif name.endswith("jsonl"):
+        text = b'{"text": "%s"}\n' % text
+    elif name.endswith("ann"):
+        (tmp_path / name).write_text("T1\tPER 0 4\tAnna\n")
+    path = tmp_path / ("a.txt" if name == "a.ann" else name)
+    path.write_bytes(gzip.compress(text, 1) if name.endswith("gz") else text)
+    with pytest.raises(WeaknerError, match=r"a\..*(line 1|item 1|document 1).*11,200,000 characters"):
+        convert(tmp_path / name, tmp_path / "out.spacy")
+
+
+def test_what_a_conversion_replaces_stays_private(tmp_path):
+    source = tmp_path / "a.jsonl"
+    source.write_text('{"text": "Anna"}\n')
+    for output in ("b.jsonl", "b.spacy", "folder"):
+        convert(source, tmp_path / output)
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path != source]
+    for path in files:
+        path.chmod(0o600)
+    for output in ("b.jsonl", "b.spacy", "folder"):
+        convert(source, tmp_path / output, overwrite=True)
+    assert len(files) == 5 and {path.stat().st_mode & 0o777 for path in files} == {0o600}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Dict, Iterator, List, Optional, Tuple
 
 from ...encodings import NULS, SAMPLE, wrong_encoding
-from ...files import existing, open_packed, read_lines
+from ...files import LONGEST_LINE, existing, open_packed, read_lines, too_long
 from ..counts import RowCounts, RowError, at_line
 from ..records import Item, Mark, Record, make_mark
 
@@ -82,7 +82,9 @@ def _is_whole(parts: List[Mark], text: str) -> bool:
 def _read_text(path: Path) -> str:
     # Line ends are not converted, since offsets count them.
     with open_packed(path) as file_:
-        data = file_.read()
+        data = file_.read(LONGEST_LINE)
+    if len(data) == LONGEST_LINE:
+        raise too_long(path, "the text")
     try:
         text: str = data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any, Iterable, Iterator, List, Optional
 
-from ...files import open_packed, read_lines
+from ...files import LONGEST_LINE, open_packed, read_lines
 from ..counts import RowCounts, at_line
 from ..foreign import tool_of, wrapped
 from ..jsonl import parse_value
@@ -46,7 +46,7 @@ def in_lines(path: Path) -> bool:
     with open_packed(path) as file_:
         start = file_.read(_BLOCK).removeprefix(codecs.BOM_UTF8).lstrip()
         if start.startswith(b"{") and b"\n" not in start:
-            start += file_.readline()
+            start += file_.readline(LONGEST_LINE)
     first, *others = start.splitlines() or [b""]
     try:
         row = json.loads(first)

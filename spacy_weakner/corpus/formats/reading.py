@@ -25,7 +25,7 @@ from ..overlaps import drop_overlaps
 from ..parts import split_sentences
 from ..records import Item, Record, a_phrase, is_blank, make_doc, read_identifier, set_notes
 from ..sampling import SampledLines
-from ..sentences import LONGEST_RUN, SentenceSplitter, longest_run, sentence_key
+from ..sentences import LONGEST_RUN, LONGEST_TEXT, SentenceSplitter, longest_run, sentence_key
 from ..weak import give_ids, group_entities, is_known_group, remove_group, set_id, set_weak
 from . import brat, huggingface
 from .items import in_lines, read_items
@@ -359,6 +359,9 @@ class FileReader:
 
     def _is_short(self, text: Any, is_bare: bool) -> bool:
         """Return True if the tokenizer can process a text. If not, text without annotations is left out and counted."""
+        if isinstance(text, str) and len(text) > LONGEST_TEXT:
+            reason = f"a text of {len(text):,} characters (the limit is {LONGEST_TEXT:,}). Split it into documents"
+            raise RowError(reason)
         found = longest_run(text, self.nlp) if isinstance(text, str) else 0
         if found and (self.strict or not is_bare):
             raise RowError(

@@ -16,7 +16,7 @@ from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError, check_range, one_line
 from ...files import check_output, existing
 from ...progress import Progress
-from ...runtime.hashes import check_regular, hash_text
+from ...runtime.hashes import hash_text
 from ...runtime.lock import locked
 from .cache import Cache, CacheCounts
 from .completions import parse_completion
@@ -86,7 +86,7 @@ def ask(
         check_range("limit", limit, 1, None)
     if answers.suffix != ".jsonl":
         raise WeaknerError(Errors.WK305.format(path=answers, expected="a file that ends in .jsonl"))
-    check_regular(existing(texts))
+    existing(texts)
     named = [settings.get("prompt"), settings.get("labels")]
     check_output([texts, *(Path(path) for path in named if isinstance(path, (str, Path)))], [answers])
     with ExitStack() as stack:
