@@ -383,7 +383,10 @@ class Errors:
         "sources that label it. The rows of the text can also contain labels ('weak_ents')."
     )
     WK687 = "[WK687] The wheel could not be built: {reason}"
-    WK689 = "[WK689] The path {path} contains a quote, '$' or backslash, which project files cannot contain. Rename it."
+    WK689 = (
+        "[WK689] {name} contains a quote, '$', backslash or control character, which project files cannot contain. "
+        "Rename it."
+    )
     WK690 = "[WK690] {path} declares a source '{name}', and so does the command line. Rename the source in {path}."
     WK691 = (
         "[WK691] {path} has a source {name!r}, which is not a valid name. A name must not contain a dot, quote, '$', "

@@ -13,7 +13,7 @@ from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import Reading, read_corpus
 from ..corpus.language import find_language
 from ..corpus.weak import weak_sources
-from ..errors import Errors, WeaknerError, check_choice
+from ..errors import Errors, WeaknerError, check_choice, one_line
 from ..files import existing, write_text
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import CorpusSource, Source, read_sources
@@ -164,9 +164,10 @@ def init_project(
         texts[f"configs/{config_name(recipe, recipe_size)}"] = render_config(
             recipe, encoder_size, lang=lang, tokenizer=tokenizer, transformer=encoder, precision=precision
         )
-    for path in (*files.values(), *source_paths):
-        if _QUOTES & set(path):
-            raise WeaknerError(Errors.WK689.format(path=path))
+    named = {"spans_key": spans_key, "transformer": transformer}
+    for what, value in (*(("path", path) for path in (*files.values(), *source_paths)), *named.items()):
+        if value is not None and (_QUOTES & set(value) or one_line(value) != value):
+            raise WeaknerError(Errors.WK689.format(name=f"The {what} {value}"))
     if declared:
         texts[SOURCES] = render("sources.cfg.jinja", values)
     texts[".gitignore"] = "/corpus/\n/training/\n/metrics/\n/packages/\nproject.lock\n"

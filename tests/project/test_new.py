@@ -258,10 +258,28 @@ def test_nothing_is_written_over_something_else(tmp_path, files, quick, monkeypa
 
 @pytest.mark.parametrize(
     "key, name",
-    [("gold", "it's.jsonl"), ("gold", 'a"b.jsonl'), ("gold", "a$b.jsonl"), ("terms", "a\\b.csv"), ("text", "a\nb.txt")],
+    [("gold", "it's.jsonl"), ("gold", 'a"b.jsonl'), ("gold", "a$b.jsonl"), ("terms", "a\\b.csv"), ("text", "a\nb.txt")]
+    + [("terms", "${vars.seed}.csv"), ("terms", "a\x85b.csv"), ("text", "a\x07b.txt"), ("gold", "a\u202eb.jsonl")],
 )
 def test_paths_with_quotes(tmp_path, files, quick, name, key):
     refuses(tmp_path, "WK689", **{**given(files, "gold", "text"), key: files[key].rename(tmp_path / name)})
+
+
+@pytest.mark.parametrize("value", ["a'b", "${vars.seed}", "a\\b", "a\x85b", "a\x07b"])
+@pytest.mark.parametrize("setting", ["spans_key", "transformer"])
+def test_other_settings_with_quotes(tmp_path, files, quick, setting, value):
+    refuses(tmp_path, f"WK689.*{setting}", **given(files, "gold", "text"), **{setting: value})
+
+
+@pytest.mark.parametrize("value", ["my spans", "注释", "a-b.c"])
+def test_names_that_survive(tmp_path, files, quick, value):
+    gold = files["gold"].rename(tmp_path / f"{value}.jsonl")
+    made = init_project(tmp_path / "p", gold=gold, spans_key=value)
+    found = load_project_config(made.folder)
+    (script,) = next(command["script"] for command in found["commands"] if command["name"] == "prepare")
+    args = shlex.split(script)
+    assert args[args.index("--spans-key") + 1] == value
+    assert (made.folder / args[args.index("--gold") + 1]).samefile(gold)
 
 
 @pytest.mark.parametrize(
