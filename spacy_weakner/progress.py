@@ -7,6 +7,8 @@ from typing import Any, Callable, Generic, Iterable, Iterator, Optional, Sized, 
 
 from tqdm.std import tqdm
 
+from .errors import one_line
+
 T = TypeVar("T")
 # Operations that take less time show no bar, or no line.
 _BAR_SECONDS, _LINE_SECONDS = 1.0, 5.0
@@ -42,7 +44,7 @@ class Progress(Generic[T]):
         self.done = initial
         self._bar: Any = None
         if enabled and sys.stderr is not None:
-            self._bar = _bar(total, file=sys.stderr, desc=desc, unit=unit, initial=initial)
+            self._bar = _bar(total, file=sys.stderr, desc=one_line(desc), unit=unit, initial=initial)
 
     def __iter__(self) -> Iterator[T]:
         try:

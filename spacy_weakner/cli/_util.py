@@ -2,15 +2,16 @@
 commands."""
 
 import errno
+import os
 import signal
 import sys
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
-from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence, TextIO
 
 import typer
-from wasabi import color, msg
+from wasabi import color, table
 from wasabi.util import locale_escape, supports_ansi
 
 from ..corpus.formats.names import INPUTS
@@ -112,10 +113,20 @@ def _misplaced(option: str, where: str) -> WeaknerError:
 def say(kind: str, text: str, path: object = None) -> None:
     """Print a line without wrapping it as wasabi does, so that it can be copied; `path` follows on its own line."""
     sign, tint = _LOOKS[kind]
-    line = locale_escape(f"{sign} {text}")
-    typer.echo(color(line, fg=tint) if supports_ansi() and sys.stdout.isatty() else line)
+    echo(f"{sign} {text}", tint)
     if path is not None:
-        typer.echo(f"  {locale_escape(str(path))}")
+        echo(f"  {path}")
+
+
+def echo(text: str, tint: Optional[str] = None, err: bool = False) -> None:
+    """Print a line, in color in a terminal that shows colors. Characters that control terminals are escaped."""
+    line, stream = locale_escape(one_line(text, sys.maxsize)), sys.stderr if err else sys.stdout
+    typer.echo(color(line, fg=tint) if tint is not None and _shows_colors(stream) else line, err=err)
+
+
+def _shows_colors(stream: TextIO) -> bool:
+    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return wanted and stream.isatty() and supports_ansi()
 
 
 def show_remarks(remarks: Iterable[str]) -> None:
@@ -143,9 +154,9 @@ def listing(counts: Dict[str, int]) -> str:
 def show_shards(skipped: int, replaced: int) -> None:
     """Print how many shards of earlier runs were kept, and how many were replaced since their inputs have changed."""
     if skipped:
-        msg.info(f"Shards that were already finished: {skipped}")
+        say("info", f"Shards that were already finished: {skipped}")
     if replaced:
-        msg.info(f"Shards of an earlier run replaced: {replaced}")
+        say("info", f"Shards of an earlier run replaced: {replaced}")
 
 
 def check_json(output: Optional[Path], inputs: Iterable[Path]) -> None:
@@ -165,11 +176,11 @@ def write_json(path: Path, value: object) -> None:
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> None:
     """Print a table of numbers; the first `names` columns are text."""
-    aligns = ["l" if i < names else "r" for i in range(len(header))]
-    msg.table(rows, header=header, divider=True, aligns=aligns, max_col=60)
+    aligns: Any = ["l" if i < names else "r" for i in range(len(header))]
+    rows = [[one_line(cell) for cell in row] for row in rows]
+    typer.echo(locale_escape(table(rows, header=header, divider=True, aligns=aligns, max_col=60)))
 
 
 def _fail(text: str) -> None:
-    # Not wasabi's Printer, which writes to stdout and wraps lines.
-    text = locale_escape(f"✘ {one_line(text)}")
-    typer.echo(color(text, fg="red") if supports_ansi() else text, err=True)
+    sign, tint = _LOOKS["error"]
+    echo(f"{sign} {one_line(text)}", tint, err=True)

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Annotated, Any, List, Optional
 
 import typer
-from wasabi import msg
 
 from ..corpus.docbin import corpus_files, receipt_path
 from ..labeling.aggregate import AggregateReport, aggregate
 from ..scores import as_json
 from ._command import command
-from ._util import check_json, listing, new_app, show_shards, show_table, write_json
+from ._util import check_json, listing, new_app, say, show_shards, show_table, write_json
 
 app = new_app()
 # The agreement of two sources does not show which one is right where they differ.
@@ -40,18 +39,19 @@ def show(report: AggregateReport, given: Any) -> None:
         for path in corpus_files(given.output_path):  # what was just written
             path.unlink()
             receipt_path(path).unlink(missing_ok=True)
-        msg.warn(
+        say(
+            "warning",
             f"Sources without answers for this corpus: {', '.join(report.unanswered)}. The combined labels would lack "
-            "these sources, so they are not kept"
+            "these sources, so they are not kept",
         )
         return
-    msg.good(f"{report.docs} documents", given.output_path)
-    msg.info(f"Entities: {listing(report.entities)} from {report.candidates} candidates")
-    msg.info(f"Tokens without a known label (missing): {report.missing} of {report.tokens}")
+    say("good", f"{report.docs} documents", given.output_path)
+    say("info", f"Entities: {listing(report.entities)} from {report.candidates} candidates")
+    say("info", f"Tokens without a known label (missing): {report.missing} of {report.tokens}")
     if report.source_accuracies:
         how = f"{report.iterations} iterations on" if report.iterations else "the gold of"
         learned = f"{how} {report.fitted_docs} documents" if report.fitted_docs else "as declared"
-        msg.info(f"Estimated quality of the sources ({learned}):")
+        say("info", f"Estimated quality of the sources ({learned}):")
         rows = []
         for one in report.source_accuracies:
             precision, recall = ("-" if x is None else f"{100 * x:.1f}" for x in (one.precision, one.recall))
@@ -59,26 +59,28 @@ def show(report: AggregateReport, given: Any) -> None:
             rows.append((one.source, one.label, precision + mark, recall + mark))
         show_table(("source", "label", "precision", "recall"), rows, 2)
         if not all(accuracy.identified for accuracy in report.source_accuracies):
-            msg.info("*: no other source gives this label, so this is the value assumed beforehand, not an estimate")
+            say("info", "*: no other source gives this label, so this is the value assumed beforehand, not an estimate")
     n_sources = len({accuracy.source for accuracy in report.source_accuracies})
     if given.method == "label_model" and 0 < n_sources < _ENOUGH_SOURCES:
-        msg.warn(
+        say(
+            "warning",
             "The label model needs at least three sources with independent errors to estimate which of them are "
-            f"reliable, but it has only {n_sources}"
+            f"reliable, but it has only {n_sources}",
         )
     if not report.converged:
-        msg.warn("The label model has not fully converged, but its result can be used")
+        say("warning", "The label model has not fully converged, but its result can be used")
     if report.gold:
-        msg.info(f"Gold moved to the span group 'gold': {report.gold} documents")
+        say("info", f"Gold moved to the span group 'gold': {report.gold} documents")
     if report.unlabeled:
-        msg.warn(f"Documents that no source has labeled: {report.unlabeled}")
+        say("warning", f"Documents that no source has labeled: {report.unlabeled}")
     if report.unanswered:
         names = ", ".join(report.unanswered)
-        msg.warn(
+        say(
+            "warning",
             f"Sources without answers for this corpus: {names} (0 of {report.docs} documents). Do not compare these "
-            "labels with labels that include these sources"
+            "labels with labels that include these sources",
         )
     show_shards(report.skipped, report.replaced)
     if given.report_output is not None:
         write_json(given.report_output, as_json(report))
-        msg.good("Report", given.report_output)
+        say("good", "Report", given.report_output)

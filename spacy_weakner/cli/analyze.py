@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any, List, Optional, Union
 
 import typer
-from wasabi import msg
 
 from ..evaluation import analyze as audit
 from ..evaluation.analyze import Analysis
@@ -14,7 +13,7 @@ from ..evaluation.terms.tuning import Tuning
 from ..labeling.aggregate import aggregate
 from ..scores import as_json
 from ._command import command
-from ._util import check_json, new_app, only_with, say, shared, show_table, write_json
+from ._util import check_json, echo, new_app, only_with, say, shared, show_table, write_json
 
 app = new_app()
 _TUNING = ("method", "policy", "fit_on", "bootstrap", "seed")
@@ -73,20 +72,22 @@ def show(result: Union[Analysis, Tuning], given: Any) -> None:
 
 
 def _show_analysis(analysis: Analysis) -> None:
-    msg.info(f"{analysis.docs} documents, {analysis.tokens} tokens")
+    say("info", f"{analysis.docs} documents, {analysis.tokens} tokens")
     if analysis.unlabeled:
-        msg.warn(f"Documents without labels from these sources: {analysis.unlabeled}")
+        say("warning", f"Documents without labels from these sources: {analysis.unlabeled}")
     for table in analysis_tables(analysis):
         _print(table)
     if analysis.gold is None:
-        msg.warn("The corpus has no gold, so errors are not counted.")
+        say("warning", "The corpus has no gold, so errors are not counted.")
 
 
 def _print(table: Table) -> None:
-    typer.echo(f"\n{table.title}")
+    typer.echo()
+    echo(table.title)
     show_table(table.header, table.rows, table.names)
     if table.note:
-        typer.echo(f"{table.note}\n")
+        echo(table.note)
+        typer.echo()
 
 
 def _show_tuning(result: Tuning) -> None:
@@ -96,10 +97,10 @@ def _show_tuning(result: Tuning) -> None:
         _print(table)
     for proposal in result.proposals:
         _print(proposal_table(proposal))
-        # Not by wasabi, which wraps lines: these settings are to be copied.
-        msg.info(f"Change these settings of the source '{proposal.source}':")
-        typer.echo("\n".join([*proposal.lines(), ""]))
+        say("info", f"Change these settings of the source '{proposal.source}':")
+        for line in (*proposal.lines(), ""):
+            echo(line)
     for warning in result.warnings:
-        msg.warn(warning.text)
+        say("warning", warning.text)
     if not result.warnings:
-        msg.good("No problems found")
+        say("good", "No problems found")

@@ -2,22 +2,20 @@
 
 from typing import Any
 
-from wasabi import msg
-
 from ..labeling.anchors.anchors import AnchorsReport, anchors
 from ._command import command
-from ._util import listing, new_app
+from ._util import listing, new_app, say
 
 app = new_app()
 
 
 @command(app, anchors)
 def show(report: AnchorsReport, given: Any) -> None:
-    msg.good(f"{report.docs} sentences, {report.tokens} tokens, {report.anchors} anchors", given.output_path)
-    msg.info(f"Articles: {report.pages}; skipped: {report.redirects} redirects, {report.other} other pages")
+    say("good", f"{report.docs} sentences, {report.tokens} tokens, {report.anchors} anchors", given.output_path)
+    say("info", f"Articles: {report.pages}; skipped: {report.redirects} redirects, {report.other} other pages")
     left_out = f"{report.few} with too few anchors, {report.long} too long, {report.duplicates} duplicates"
-    msg.info(f"Sentences left out: {left_out}")
+    say("info", f"Sentences left out: {left_out}")
     if report.misaligned:
-        msg.warn(f"Anchors dropped because they do not end at token boundaries: {report.misaligned}")
+        say("warning", f"Anchors dropped because they do not end at token boundaries: {report.misaligned}")
     if report.unreadable:
-        msg.warn(f"Pages skipped: {listing(report.skipped)}; the first: {report.unreadable[0]}")
+        say("warning", f"Pages skipped: {listing(report.skipped)}; the first: {report.unreadable[0]}")

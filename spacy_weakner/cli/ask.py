@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any, Iterator, Optional
 
 import typer
-from wasabi import msg
 
 from ..labeling.llm.ask import AskReport, ask
 from ..labeling.llm.config import AskConfig
@@ -24,13 +23,13 @@ app = new_app()
 )
 def show(report: AskReport, given: Any) -> None:
     again = f" (duplicates left out: {report.duplicates})" if report.duplicates else ""
-    msg.info(f"Texts: {report.texts}{again}; requests: {report.requests}; prompt: {report.asked}")
+    say("info", f"Texts: {report.texts}{again}; requests: {report.requests}; prompt: {report.asked}")
     if given.dry_run:
         say("info", f"Requests left to send: {report.left}{_estimate(report)}")
     else:
         say("good", f"{report.answered} answers{_spent(report)}", given.answers)
     if report.counts.rows:
-        msg.info(f"Answers in the file: {report.counts.rows}; mentions: {listing(report.counts.mentions)}")
+        say("info", f"Answers in the file: {report.counts.rows}; mentions: {listing(report.counts.mentions)}")
     for warning in _warnings(report, given.dry_run):
         say("warning", warning)
 

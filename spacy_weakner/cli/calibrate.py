@@ -3,12 +3,11 @@
 from typing import Annotated, Any
 
 import typer
-from wasabi import msg
 
 from ..calibration.calibrate import CalibrateReport, calibrate, format_thresholds
 from ..evaluation.tables import shorten
 from ._command import command
-from ._util import new_app, show_table
+from ._util import new_app, say, show_table
 
 app = new_app()
 _FIT = "temperature: calibrated probabilities; bias: the best F1; threshold: the given precision; several with commas"
@@ -20,28 +19,29 @@ def _read(given: Any) -> None:
 
 @command(app, calibrate, before=_read, fit=Annotated[str, typer.Option(help=_FIT)])
 def show(report: CalibrateReport, given: Any) -> None:
-    msg.good(f"Calibrated '{report.component}'", given.output_path)
+    say("good", f"Calibrated '{report.component}'", given.output_path)
     for name, fitted in (("Bias", report.bias), ("Temperature", report.temperature)):
         if fitted is not None:
             what = "F1" if name == "Bias" else "loss"
             value = f"{fitted.value:+.1f}" if name == "Bias" else f"{fitted.value:.3f}"
             before, after = (f"{x:.1f}" if name == "Bias" else f"{x:.4f}" for x in (fitted.before, fitted.after))
-            msg.info(f"{name}: {value} ({what} on {report.docs} documents: {before} before, {after} after)")
+            say("info", f"{name}: {value} ({what} on {report.docs} documents: {before} before, {after} after)")
             if fitted.at_bound:
-                msg.warn(f"{name}: this value is at the end of the searched range")
+                say("warning", f"{name}: this value is at the end of the searched range")
     if report.thresholds is None:
         return
     found = report.thresholds
-    msg.info(f"Thresholds for a precision of {100 * given.precision:g} %, from {found.docs} documents")
+    say("info", f"Thresholds for a precision of {100 * given.precision:g} %, from {found.docs} documents")
     header, cells = format_thresholds(found)
     show_table(header, [(shorten(line[0]), *line[1:]) for line in cells])
     pooled = [label for label, threshold in found.labels.items() if threshold.pooled]
     if pooled:
-        msg.info(
-            f"Labels with too few entities, which share a threshold ('all others'): {', '.join(map(shorten, pooled))}"
+        say(
+            "info",
+            f"Labels with too few entities, which share a threshold ('all others'): {', '.join(map(shorten, pooled))}",
         )
     never = [label for label, threshold in found.labels.items() if threshold.threshold is None]
     if never:
-        msg.warn(f"Labels for which no threshold is certain to be this precise: {', '.join(map(shorten, never))}")
+        say("warning", f"Labels for which no threshold is certain to be this precise: {', '.join(map(shorten, never))}")
     if found.unscored:
-        msg.warn(f"Entities without a score: {found.unscored}")
+        say("warning", f"Entities without a score: {found.unscored}")

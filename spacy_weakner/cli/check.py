@@ -4,14 +4,13 @@ from pathlib import Path
 from typing import Annotated, Any, List, Optional
 
 import typer
-from wasabi.util import locale_escape
 
 from ..checks.check import CheckReport, check
 from ..checks.findings import Finding
 from ..checks.labels import label_table
 from ..project.inputs import stamp_inputs
 from ._command import command
-from ._util import check_json, given_path, given_text, new_app, say, shared, show_table, write_json
+from ._util import check_json, echo, given_path, given_text, new_app, say, shared, show_table, write_json
 
 app = new_app()
 _FILES = ("text", "terms", "sources", "gold", "dev", "test")
@@ -63,8 +62,7 @@ def show_report(report: CheckReport) -> None:
 
 
 def _show(finding: Finding) -> None:
-    # Not wasabi's Printer, which wraps lines: commands are to be copied.
     say(finding.level, finding.where)
-    typer.echo(f"  {locale_escape(finding.message)}")
+    echo(f"  {finding.message}")
     if finding.cure:
-        typer.echo(locale_escape(f"  → {finding.cure}"))
+        echo(f"  → {finding.cure}")

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import typer
-from wasabi import msg
 
 from ..calibration import confidence
 from ..calibration.confidence import ConfidenceReport
@@ -14,7 +13,7 @@ from ..relabel.complete import CompleteReport
 from ..runs.train import read_folds
 from ..runtime.executor import Executor
 from ._command import command
-from ._util import HELP, listing, new_app, show_shards
+from ._util import HELP, listing, new_app, say, show_shards
 
 # The application of the whole group: `cli/relabel.py` adds the other commands.
 app = new_app("relabel", "Change the labels of a corpus with models.")
@@ -63,35 +62,38 @@ def show(completed: _Completed, given: Any) -> None:
     report = completed.report
     if completed.calibrated is not None:
         _show(completed.calibrated)
-    msg.good(f"{report.docs} documents", given.output_path)
-    msg.info(f"Rule: {report.rule}")
-    msg.info(f"Entities: {listing(report.entities)}")
-    msg.info(f"Tokens: {report.tokens}; with their weak label: {report.matched}; completed: {report.completed}")
+    say("good", f"{report.docs} documents", given.output_path)
+    say("info", f"Rule: {report.rule}")
+    say("info", f"Entities: {listing(report.entities)}")
+    say("info", f"Tokens: {report.tokens}; with their weak label: {report.matched}; completed: {report.completed}")
     share = 100 * report.broken / max(1, report.docs)
-    msg.info(f"Documents that violate the tag scheme: {report.broken} ({share:.2f} %)")
+    say("info", f"Documents that violate the tag scheme: {report.broken} ({share:.2f} %)")
     if completed.calibrated is None:
-        msg.info("No confidences were set, because --folds was not given")
+        say("info", "No confidences were set, because --folds was not given")
     elif report.confidence is not None:
-        msg.info(f"Mean confidence: {report.confidence:.3f}")
+        say("info", f"Mean confidence: {report.confidence:.3f}")
     show_shards(report.skipped, report.replaced)
 
 
 def _show(report: ConfidenceReport) -> None:
     steps, unit = report.calibration.steps, report.calibration.unit
     right = 100 * report.accuracy
-    msg.info(
+    say(
+        "info",
         f"Calibrated on {report.sentences} sentences: {right:.1f} % of the {unit}s are right; "
-        f"steps: {len(steps.values)}"
+        f"steps: {len(steps.values)}",
     )
     if len(steps.values) == 1:
-        msg.warn(
-            "There is only one step: every sentence gets the same probability. Give more gold, or lower --min-per-bin."
+        say(
+            "warning",
+            "There is only one step: every sentence gets the same probability. Give more gold, or lower --min-per-bin.",
         )
     if report.left_out:
-        msg.info(f"Sentences left out, because they are empty or without complete gold: {report.left_out}")
+        say("info", f"Sentences left out, because they are empty or without complete gold: {report.left_out}")
     if report.calibration.rules:
-        msg.info(
-            f"F1 of the labels by rule: {', '.join(f'{r} {f1:.1f}' for r, f1 in report.calibration.rules.items())}"
+        say(
+            "info",
+            f"F1 of the labels by rule: {', '.join(f'{r} {f1:.1f}' for r, f1 in report.calibration.rules.items())}",
         )
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
-from wasabi import msg
 
 from ..conversion.convert import ConvertReport, convert
 from ..corpus.formats.names import OUTPUTS, SUFFIXES
@@ -32,22 +31,22 @@ _TO = f"Format of the output: {', '.join(OUTPUTS)} (default: the format of its s
     names=(),
 )
 def show(report: ConvertReport, given: Any) -> None:
-    msg.good(f"{report.docs} documents, {report.tokens} tokens", given.output_path)
+    say("good", f"{report.docs} documents, {report.tokens} tokens", given.output_path)
     if report.unknown < report.docs:
-        msg.info(f"Entities: {listing(report.entities)}")
+        say("info", f"Entities: {listing(report.entities)}")
     if report.unknown:
-        msg.info(f"Without entity annotation: {report.unknown} documents")
+        say("info", f"Without entity annotation: {report.unknown} documents")
     if report.weak:
-        msg.info(f"Weak spans: {listing(report.weak)}")
+        say("info", f"Weak spans: {listing(report.weak)}")
     if report.empty:
-        msg.info(f"Empty lines ignored: {report.empty}")
+        say("info", f"Empty lines ignored: {report.empty}")
     if report.misaligned:
         effect = ". 'evaluate' refuses their documents as a test set (--misaligned expand keeps such spans)"
         effect = effect if given.misaligned == "drop" else ""
         say("warning", f"Spans dropped because they do not end at token boundaries: {report.misaligned}{effect}")
     if report.moved:
-        msg.warn(f"Spans {given.misaligned}ed to token boundaries: {report.moved}")
+        say("warning", f"Spans {given.misaligned}ed to token boundaries: {report.moved}")
     show_remarks(report.remarks + report.suspicion)
     if report.lost:
         lost = ", ".join(f"{what} ({n})" for what, n in report.lost.items())
-        msg.warn(f"Lost, because {given.output_path.name} cannot store it: {lost}")
+        say("warning", f"Lost, because {given.output_path.name} cannot store it: {lost}")

@@ -4,14 +4,13 @@ import os
 from typing import Annotated, Any
 
 import typer
-from wasabi import msg
 
 from ..encoder_tools.adapt import AdaptReport, adapt
 from ..encoder_tools.distill import DistillReport, distill
 from ..encoder_tools.quantize import QuantizeReport, quantize
 from ..encoder_tools.vectors import VectorsReport, vectors
 from ._command import command
-from ._util import new_app
+from ._util import new_app, say
 
 app = new_app("encoder", "Prepare encoders without labels, and compress the encoders of trained pipelines.")
 
@@ -21,53 +20,57 @@ def show_adapt(report: AdaptReport, given: Any) -> None:
     if os.environ.get("RANK", "0") != "0":
         return  # under torchrun, only one process prints
     if report.skipped:
-        msg.info("This encoder was already finished; nothing was done")
-    msg.good(f"{report.texts} texts", given.output_path)
-    msg.info(f"Held out: {report.held_out} texts; in total {report.words} tokens, {report.pieces} pieces")
+        say("info", "This encoder was already finished; nothing was done")
+    say("good", f"{report.texts} texts", given.output_path)
+    say("info", f"Held out: {report.held_out} texts; in total {report.words} tokens, {report.pieces} pieces")
     if report.split:
-        msg.info(f"Texts that were too long and were split: {report.split}")
+        say("info", f"Texts that were too long and were split: {report.split}")
     resumed = f", from step {report.resumed} on" if report.resumed else ""
-    msg.info(f"Steps: {report.steps}{resumed}, in {report.seconds:.0f} s")
+    say("info", f"Steps: {report.steps}{resumed}, in {report.seconds:.0f} s")
     if report.new_head:
-        msg.info("The head was trained from scratch")
+        say("info", "The head was trained from scratch")
     if report.perplexity_before is not None and report.perplexity_after is not None:
-        msg.info(
+        say(
+            "info",
             f"Held-out loss: {report.loss_before:.3f} before, {report.loss_after:.3f} after "
-            f"(perplexity {report.perplexity_before:.1f}, {report.perplexity_after:.1f})"
+            f"(perplexity {report.perplexity_before:.1f}, {report.perplexity_after:.1f})",
         )
     else:
-        msg.warn("No text was held out, so the loss is unknown")
+        say("warning", "No text was held out, so the loss is unknown")
 
 
 @command(app, distill, model=Annotated[str, typer.Option()])
 def show_distill(report: DistillReport, given: Any) -> None:
-    msg.good(f"{report.pieces} word pieces, vectors of width {report.width}", given.output_path)
-    msg.info(f"Words of the corpora: {report.words}; vectors were fitted to {report.cut} words of several pieces")
+    say("good", f"{report.pieces} word pieces, vectors of width {report.width}", given.output_path)
+    say("info", f"Words of the corpora: {report.words}; vectors were fitted to {report.cut} words of several pieces")
     if report.held_out:
-        msg.info(
+        say(
+            "info",
             f"Mean cosine similarity to the Transformer's vectors of {report.held_out} held-out words: "
-            f"{report.after:.2f} ({report.before:.2f} before the vectors were fitted)"
+            f"{report.after:.2f} ({report.before:.2f} before the vectors were fitted)",
         )
 
 
 @command(app, vectors)
 def show_vectors(report: VectorsReport, given: Any) -> None:
     if report.words:
-        msg.good(f"{report.words} words, vectors of width {report.width}", given.output_path)
+        say("good", f"{report.words} words, vectors of width {report.width}", given.output_path)
     else:
-        msg.warn("No word is frequent enough for a vector (--min-count)", given.output_path)
-    msg.info(
-        f"Counted: {report.tokens:,} tokens of {report.sentences:,} sentences, {report.different:,} different words"
+        say("warning", "No word is frequent enough for a vector (--min-count)", given.output_path)
+    say(
+        "info",
+        f"Counted: {report.tokens:,} tokens of {report.sentences:,} sentences, {report.different:,} different words",
     )
     if report.sentences < report.read:
-        msg.info(f"These are a sample of the {report.read:,} sentences of the text (--max-sentences)")
+        say("info", f"These are a sample of the {report.read:,} sentences of the text (--max-sentences)")
 
 
 @command(app, quantize)
 def show_quantize(report: QuantizeReport, given: Any) -> None:
     before, after = (f"{size / 1e6:.0f} MB" for size in (report.before, report.after))
-    msg.good(f"{report.encoders} Transformer{'s' * (report.encoders > 1)} in int8: {after} ({before} before)")
-    msg.info(
+    say("good", f"{report.encoders} Transformer{'s' * (report.encoders > 1)} in int8: {after} ({before} before)")
+    say(
+        "info",
         "Predictions differ slightly. Compare both pipelines on gold: "
-        f"spacy weakner evaluate GOLD float32={given.model} int8={given.output_path}"
+        f"spacy weakner evaluate GOLD float32={given.model} int8={given.output_path}",
     )

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any, List, Optional, Sequence
 
-from wasabi import msg
-
 from ..errors import Errors, WeaknerError
 from ..evaluation.candidates import parse_candidates, parse_names, split_source
 from ..evaluation.compare import CandidateScores, compare, label_remarks
@@ -47,7 +45,7 @@ def evaluate(
     given = parse_candidates([*optional, *candidates])
     for name in parse_candidates(optional):
         if not split_source(given[name])[0].exists():
-            msg.info(f"Left out: '{name}', because {given.pop(name)} does not exist")
+            say("info", f"Left out: '{name}', because {given.pop(name)} does not exist")
     settings["progress"] = True
     if html is None:
         return compare(test, given, **settings)

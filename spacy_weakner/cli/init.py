@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Dict, List, Optional
 
 import typer
-from wasabi import msg
 
 from ..checks.check import check
 from ..configs import recipes, render_config
@@ -16,7 +15,7 @@ from ..errors import Errors, WeaknerError, check_choice
 from ..files import write_text
 from ..project.new import SOURCES, Project, init_project, usual_size
 from ._command import command
-from ._util import new_app, reporting, say, shared
+from ._util import echo, new_app, reporting, say, shared, show_table
 from .check import show_report
 
 STDOUT = "-"
@@ -60,7 +59,7 @@ def init_config_cli(
     with reporting():
         if recipe is None:
             rows = [(known.name, ", ".join(known.sizes), known.help) for known in recipes()]
-            msg.table(rows, header=("Recipe", "Sizes", "For"), divider=True)
+            show_table(("Recipe", "Sizes", "For"), rows, 3)
             return
         path = Path(output)
         how: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer}
@@ -131,7 +130,7 @@ def show_project(made: Project, given: Any) -> None:
         say("info", f"{what}: {path}")
     if made.sources:
         say("info", f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
-    typer.echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
+    echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
 
 
 def _remove(folder: Path, new: List[Path]) -> None:

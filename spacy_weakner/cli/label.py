@@ -2,13 +2,11 @@
 
 from typing import Any, Iterator
 
-from wasabi import msg
-
 from ..labeling.label import label
 from ..labeling.report import LabelReport, SourceReport
 from ..labeling.sources import PipelineSource, TermSource
 from ._command import command
-from ._util import listing, new_app, show_remarks, show_shards
+from ._util import listing, new_app, say, show_remarks, show_shards
 
 app = new_app()
 # Settings of the source that --terms or --pipeline makes.
@@ -23,14 +21,14 @@ _SETTINGS = {
 
 @command(app, label, settings=_SETTINGS)
 def show(report: LabelReport, given: Any) -> None:
-    msg.good(f"{report.docs} documents", given.output_path)
+    say("good", f"{report.docs} documents", given.output_path)
     for source_report in report.sources:
-        msg.info(f"Spans of '{source_report.name}': {listing(source_report.spans)}{_details(source_report)}")
-    msg.info(f"Documents without a match: {report.unmatched}; excluded: {report.excluded}")
+        say("info", f"Spans of '{source_report.name}': {listing(source_report.spans)}{_details(source_report)}")
+    say("info", f"Documents without a match: {report.unmatched}; excluded: {report.excluded}")
     show_remarks(report.remarks)
     show_shards(report.skipped, report.replaced)
     for warning in _warnings(report, given.sentences):
-        msg.warn(warning)
+        say("warning", warning)
 
 
 def _details(report: SourceReport) -> str:

@@ -8,7 +8,7 @@ import typer
 from ..evaluation.candidates import parse_candidates
 from ..project.packaging import package, usage
 from ..project.selection import Selection, read_scores
-from ._util import new_app, reporting, say
+from ._util import echo, new_app, reporting, say
 
 app = new_app()
 
@@ -32,5 +32,4 @@ def package_cli(
         measured = f", on test {test[selected.best].text()}" if selected.best in test else ""
         say("good", f"Packaged: '{selected.best}'{measured}", selected.selected.path)
         for line in usage(made):
-            # Not by wasabi, which wraps lines: these are to be copied.
-            typer.echo(f"  {line}")
+            echo(f"  {line}")

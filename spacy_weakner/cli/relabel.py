@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
-from wasabi import msg
 
 from ..evaluation.tables import shorten
 from ..relabel.augment import AugmentReport, augment
@@ -12,13 +11,13 @@ from ..relabel.clean import CleanReport, clean
 from ..relabel.pick import PickReport, pick
 from ..relabel.soft import SoftReport, predict_soft_labels
 from ._command import command
-from ._util import listing, show_shards, show_table
+from ._util import listing, say, show_shards, show_table
 from .complete import app as app
 
 
 @command(app, clean, list_path=Annotated[Optional[Path], typer.Option("--list")])
 def show_clean(report: CleanReport, given: Any) -> None:
-    msg.good(f"{report.docs} documents", given.output_path)
+    say("good", f"{report.docs} documents", given.output_path)
     rows = []
     for kind, found in (("", report.labels), ("source ", report.sources)):
         for name, counts in sorted(found.items()):
@@ -26,39 +25,39 @@ def show_clean(report: CleanReport, given: Any) -> None:
             threshold = "-" if counts.threshold is None else f"{counts.threshold:.3f}"
             rows.append((shorten(kind + name), f"{counts.units:,}", f"{counts.suspect:,}", share, threshold))
     show_table(("", "entities", "suspect", "", "threshold"), rows)
-    msg.info(f"Tokens made missing: {report.missing} of {report.tokens}")
+    say("info", f"Tokens made missing: {report.missing} of {report.tokens}")
     if report.gold:
-        msg.info(f"Documents with gold, which is unchanged (--gold cleans it too): {report.gold}")
+        say("info", f"Documents with gold, which is unchanged (--gold cleans it too): {report.gold}")
     if given.list_path is not None:
-        msg.good("Suspect labels", given.list_path)
+        say("good", "Suspect labels", given.list_path)
     show_shards(report.skipped, report.replaced)
 
 
 @command(app, pick)
 def show_pick(report: PickReport, given: Any) -> None:
-    msg.good(f"{report.docs} documents", given.output_path)
+    say("good", f"{report.docs} documents", given.output_path)
     new = sum(report.picked.values())
-    msg.info(f"Entities: {report.given} before, {report.kept} of them kept; new: {new} ({listing(report.picked)})")
+    say("info", f"Entities: {report.given} before, {report.kept} of them kept; new: {new} ({listing(report.picked)})")
     show_shards(report.skipped, report.replaced)
 
 
 @command(app, predict_soft_labels, "soften")
 def show_soft(report: SoftReport, given: Any) -> None:
-    msg.good(f"{report.docs} documents", given.output_path)
-    msg.info(f"Tokens: {report.tokens}; all pipelines agree on the most likely tag: {100 * report.agreement:.2f} %")
-    msg.info(f"Mean standard deviation of P(entity) between the pipelines: {report.deviation:.4f}")
+    say("good", f"{report.docs} documents", given.output_path)
+    say("info", f"Tokens: {report.tokens}; all pipelines agree on the most likely tag: {100 * report.agreement:.2f} %")
+    say("info", f"Mean standard deviation of P(entity) between the pipelines: {report.deviation:.4f}")
     show_shards(report.skipped, report.replaced)
 
 
 @command(app, augment, model=Annotated[str, typer.Option()])
 def show_augment(report: AugmentReport, given: Any) -> None:
-    msg.good(f"{report.docs} documents", given.output_path)
+    say("good", f"{report.docs} documents", given.output_path)
     if report.augmented:
         share = 100 * report.substituted / max(1, report.words)
-        msg.info(f"Words: {report.words}; replaced: {report.substituted} ({share:.1f} %); in {report.seconds:.0f} s")
-        msg.info(f"Rejected predictions, for which the word is kept: {report.refused}")
+        say("info", f"Words: {report.words}; replaced: {report.substituted} ({share:.1f} %); in {report.seconds:.0f} s")
+        say("info", f"Rejected predictions, for which the word is kept: {report.refused}")
         if report.cut:
-            msg.info(f"Documents that were too long and were read in parts: {report.cut}")
+            say("info", f"Documents that were too long and were read in parts: {report.cut}")
     else:
-        msg.warn("No masked language model: nothing is augmented")
+        say("warning", "No masked language model: nothing is augmented")
     show_shards(report.skipped, report.replaced)

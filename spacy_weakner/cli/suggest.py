@@ -4,14 +4,13 @@ from pathlib import Path
 from typing import Annotated, Any, Optional, Union
 
 import typer
-from wasabi import msg
 
 from ..active_learning.suggest import N_SENTENCES, SuggestReport, suggest
 from ..active_learning.terms import TermReport
 from ..evaluation.tables import shorten
 from ..scores import as_json
 from ._command import command
-from ._util import check_json, listing, new_app, show_remarks, write_json
+from ._util import check_json, listing, new_app, say, show_remarks, show_table, write_json
 
 app = new_app()
 _SHOWN = 10
@@ -38,20 +37,20 @@ def show(report: Union[SuggestReport, TermReport], given: Any) -> None:
     show_remarks(report.remarks)
     if given.report_output is not None:
         write_json(given.report_output, as_json(report))
-        msg.good("Report", given.report_output)
+        say("good", "Report", given.report_output)
 
 
 def _show_terms(report: TermReport, given: Any) -> None:
     new = [term for term in report.terms if term.in_list == "no"]
-    msg.good(f"{len(new)} terms to add, and {len(report.terms) - len(new)} in the lists to check", given.output_path)
-    msg.info(f"Left out: {report.known} already in the lists, {report.refuted} that are not entities in gold")
+    say("good", f"{len(new)} terms to add, and {len(report.terms) - len(new)} in the lists to check", given.output_path)
+    say("info", f"Left out: {report.known} already in the lists, {report.refuted} that are not entities in gold")
     rows = [(found.label, shorten(found.term), str(found.mentions), shorten(found.against)) for found in new[:_SHOWN]]
-    msg.table(rows, header=("label", "term", "mentions", "against"), divider=True)
-    msg.info("Write yes or no into the column 'accept', and give the file as an additional --terms.")
+    show_table(("label", "term", "mentions", "against"), rows, 4)
+    say("info", "Write yes or no into the column 'accept', and give the file as an additional --terms.")
 
 
 def _show_sentences(report: SuggestReport, given: Any) -> None:
-    msg.good(f"{len(report.sentences)} sentences of {report.read}", given.output_path)
+    say("good", f"{len(report.sentences)} sentences of {report.read}", given.output_path)
     left_out = {
         "annotated": report.annotated,
         "excluded": report.excluded,
@@ -59,18 +58,19 @@ def _show_sentences(report: SuggestReport, given: Any) -> None:
         "nearly the same as a chosen one": report.near,
         "empty": report.empty,
     }
-    msg.info(f"Left out: {listing({what: number for what, number in left_out.items() if number})}")
-    msg.info(f"Sentences by uncertain label: {', '.join(f'{k} {v}' for k, v in report.labels.items()) or 'none'}")
+    say("info", f"Left out: {listing({what: number for what, number in left_out.items() if number})}")
+    say("info", f"Sentences by uncertain label: {', '.join(f'{k} {v}' for k, v in report.labels.items()) or 'none'}")
     rows = [
         (f"{sentence.score:.2f}", shorten(sentence.why), shorten(sentence.text))
         for sentence in report.sentences[:_SHOWN]
     ]
-    msg.table(rows, header=("score", "uncertain", "sentence"), divider=True)
+    show_table(("score", "uncertain", "sentence"), rows, 3)
     if len(report.sentences) < (given.n or N_SENTENCES):
-        msg.warn(f"{given.n or N_SENTENCES} sentences were requested, but there are no more that differ enough")
+        say("warning", f"{given.n or N_SENTENCES} sentences were requested, but there are no more that differ enough")
     if report.certain:
-        msg.warn(f"Sentences without uncertainty, because there were no others: {report.certain}")
+        say("warning", f"Sentences without uncertainty, because there were no others: {report.certain}")
     if report.lost:
-        msg.warn(
-            f"Lost, because the format cannot store it: {', '.join(f'{what} {k}' for what, k in report.lost.items())}"
+        say(
+            "warning",
+            f"Lost, because the format cannot store it: {', '.join(f'{what} {k}' for what, k in report.lost.items())}",
         )

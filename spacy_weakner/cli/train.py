@@ -4,14 +4,13 @@ from pathlib import Path
 from typing import Annotated, Any, Dict, Iterable, List, Optional, Union
 
 import typer
-from wasabi import msg
 
 from ..errors import Errors, WeaknerError
 from ..files import parse_json
 from ..runs.config import CORPORA, corpus_path, train_corpus
 from ..runs.train import Fold, train, train_folds, train_grid, train_members
 from ..runs.training import BEST, LAST, Trained
-from ._util import config_overrides, new_app, only_with, reporting, say, shared, show_remarks
+from ._util import config_overrides, new_app, only_with, reporting, say, shared, show_remarks, show_table
 
 app = new_app()
 _AUTO = "auto"
@@ -101,7 +100,7 @@ def _train_folds(config: Path, output: Path, overrides: Dict[str, Any], **how: A
     _show_warnings(found)
     for fold in found:
         done = " (already finished)" if fold.skipped else ""
-        msg.good(f"{fold.model}={fold.corpus}: {fold.docs} sentences{done}")
+        say("good", f"{fold.model}={fold.corpus}: {fold.docs} sentences{done}")
 
 
 def _train_grid(config: Path, output: Path, grid: Dict[str, Any], overrides: Dict[str, Any], **how: Any) -> None:
@@ -112,8 +111,8 @@ def _train_grid(config: Path, output: Path, grid: Dict[str, Any], overrides: Dic
         settings = ", ".join(f"{key} = {value}" for key, value in trial.settings.items())
         score = "-" if trial.trained.score is None else f"{100 * trial.trained.score:.2f}"
         rows.append((settings, score, "best" if trial is report.best else ""))
-    msg.table(rows, header=("settings", "dev", ""), divider=True, aligns=("l", "r", "l"))
-    msg.good("Best pipeline", report.model)
+    show_table(("settings", "dev", ""), rows)
+    say("good", "Best pipeline", report.model)
 
 
 def _parse(text: str) -> "tuple[str, List[Any]]":

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import numpy
 import pytest
+import typer
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_weakner.calibration.confidence import ConfidenceReport
+from spacy_weakner.cli._util import reporting, say
 from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
-from spacy_weakner.errors import WeaknerError
+from spacy_weakner.errors import WeaknerError, one_line
 from spacy_weakner.needle.binning import Steps
 from spacy_weakner.needle.confidence import Calibration
 
@@ -232,3 +234,46 @@ def test_a_command_runs_in_another_thread(data):
     thread.start()
     thread.join()
     assert results[0].exit_code == 0, results[0].output
+
+
+# What the terminal gets
+
+
+@pytest.mark.parametrize("char", ["\x07", "\x1b[2J", "\u202e"])
+def test_no_data_controls_the_terminal(tmp_path, monkeypatch, char):
+    monkeypatch.chdir(tmp_path)
+    label, name = f"A{char}B", f"n{char}"
+    rows = [{"text": "Anna met Bob", "ents": [[0, 4, label]], "weak_ents": {name: [[9, 12, label]]}}] * 3
+    Path(f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    Path("t.csv").write_text(f"label,term\n{label},Bob\n")
+    commands = [
+        ("convert", f"{name}.jsonl", f"{name}.spacy"),
+        ("check", "--gold", f"{name}.jsonl", "--text", f"{name}.jsonl", "--terms", "t.csv"),
+        ("label", f"{name}.spacy", f"{name}-labeled.spacy", "--terms", "t.csv"),
+        ("analyze", f"{name}-labeled.spacy"),
+        ("aggregate", f"{name}-labeled.spacy", f"{name}-weak.spacy"),
+    ]
+    for command in commands:
+        result = invoke(*command)
+        assert result.exit_code == 0 or command[0] == "check", result.output
+        lines = result.output.splitlines()
+        assert len(lines) > 1 and all(one_line(line) == line for line in lines), result.output
+
+
+@pytest.mark.parametrize(
+    "is_terminal, env, colored",
+    [(True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False)],
+)
+def test_only_terminals_get_colors(monkeypatch, capsys, is_terminal, env, colored):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for key, value in env.items():
+        monkeypatch.setenv(key, value)
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: is_terminal, raising=False)
+    lines = []
+    monkeypatch.setattr(typer, "echo", lambda line, err: lines.append(line))
+    say("good", "done")
+    with pytest.raises(typer.Exit), reporting():
+        raise WeaknerError("bad")
+    assert ["\x1b[" in line for line in lines] == [colored] * 2
