@@ -30,7 +30,7 @@ from typing import (
 
 import typer
 
-from ._util import HELP, reporting
+from ._util import HELP, SEEDS, reporting
 
 R = TypeVar("R")
 _FIELD = re.compile(r"(\w+(?:, \w+)*)(?: \(.+?\))?: (.*)")
@@ -134,6 +134,8 @@ def _option(parameter: inspect.Parameter, hint: Any, help_: str) -> inspect.Para
         info = typer.Option(*flag) if is_option else typer.Argument()
     if info.help is None:
         info.help = _DEFAULT.sub(r" (default: \1)", help_.replace("`", "")).rstrip(".")
+    if parameter.name == "seed":
+        info.min, info.max = SEEDS
     default = parameter.default
     if is_option and get_origin(type_) is list:
         info.help += " (repeatable)"

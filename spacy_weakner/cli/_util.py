@@ -20,6 +20,7 @@ from ..files import check_output, write_text
 from ..scratch import remove_leftovers
 
 INTERRUPTED = 130
+SEEDS = (0, 2**31 - 1)  # that all libraries accept
 # Help texts of parameters that several commands share, by name. They are used where the docstring of a command's
 # function refers to another function, and by `shared`.
 HELP = {

@@ -25,7 +25,7 @@ from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
 from .links import LinkCounts, gold_ids
 
-SAMPLES = 1000
+SAMPLES, MOST_SAMPLES = 1000, 1_000_000
 # Called with the candidate, a Doc of the test set, and the Doc with the candidate's labels.
 Observer = Callable[[Candidate, Doc, Doc], None]
 
@@ -96,7 +96,7 @@ def compare(
     RAISES (WeaknerError): If a path is missing, the test set has no complete gold, a candidate is neither a pipeline
         nor a corpus, a label set does not have the test set's sentences, or a setting is invalid.
     """
-    check_range("bootstrap", bootstrap, 0, None)
+    check_range("bootstrap", bootstrap, 0, MOST_SAMPLES)
     test = existing(test)
     parsed = make_candidates(candidates, names)
     if baseline is not None:

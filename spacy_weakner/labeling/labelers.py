@@ -200,7 +200,9 @@ def _check_pattern(row: Any, probe: Doc) -> Dict[str, Any]:
         matcher(probe)
     elif not isinstance(pattern, str) or not pattern.strip():
         raise ValueError("the pattern must be a phrase, or a list with one object per token")
-    return row
+    if not isinstance(row.get("id"), (str, int, type(None))):
+        raise ValueError("the id must be a string")
+    return {"label": row["label"], "pattern": pattern}  # labels have no ids
 
 
 class PipelineLabeler(Labeler[PipelineSource]):

@@ -205,8 +205,9 @@ def test_what_is_no_candidate(files, name, docs, message):
 def test_nothing_to_compare_and_bad_settings_are_refused(files):
     with pytest.raises(WeaknerError, match="WK401"):
         compare(files / "test.spacy", {})
-    with pytest.raises(WeaknerError, match=r"WK005.*bootstrap"):
-        compare(files / "test.spacy", {"weak": files / "weak.spacy"}, bootstrap=-1)
+    for bootstrap in (-1, 1_000_001, 2**31):
+        with pytest.raises(WeaknerError, match=r"WK005.*bootstrap"):
+            compare(files / "test.spacy", {"weak": files / "weak.spacy"}, bootstrap=bootstrap)
 
 
 def test_command_prints_a_table_and_writes_scores(files):

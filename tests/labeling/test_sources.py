@@ -138,6 +138,13 @@ def test_patterns_of_rulers_see_no_gold(folder):
     assert run(folder, patterns="gold.jsonl")[0] == [[], [], [], []]
 
 
+@pytest.mark.parametrize("id_", ["x", "", 5, None])
+@pytest.mark.parametrize("pattern", ["MIT", [{"LOWER": "mit"}]])
+def test_ids_of_patterns(folder, id_, pattern):
+    write_lines(folder / "ids.jsonl", [{"label": "P", "id": id_, "pattern": pattern}])
+    assert "P:MIT" in run(folder, patterns="ids.jsonl")[0][2]
+
+
 def test_scores_of_pipelines(folder):
     pipeline = save_pipeline(folder / "ents", "scored_ents")
     _, _, docs = run(folder, pipeline=pipeline)
@@ -313,6 +320,9 @@ def test_other_errors(folder):
         ('{"label": "A"}', "the pattern must be"),
         ('{"label": "A", "pattern": []}', "the pattern must be"),
         ('{"label": "A", "pattern": [{"FOO": 1}]}', "FOO"),
+        ('{"label": "A", "id": [], "pattern": "Bob"}', "id must be a string"),
+        ('{"label": "A", "id": {"a": 1}, "pattern": "Bob"}', "id must be a string"),
+        ('{"label": "A", "id": 1.5, "pattern": [{"LOWER": "bob"}]}', "id must be a string"),
         ('{"label": "A", "pattern": [{"POS": "NOUN"}]}', "E155.*span_ruler"),
         ('{"label": "A", "pattern": [{"LOWER": {"REGEX": "("}}]}', "unterminated"),
     ],

@@ -19,7 +19,7 @@ from ...errors import Errors, WeaknerError, check_choice, check_range
 from ...labeling.aggregate import METHODS, UNION
 from ...scores import Counts, as_json, count_matches
 from ..bootstrap import Bootstrap, Interval
-from ..compare import SAMPLES
+from ..compare import MOST_SAMPLES, SAMPLES
 from .collected import find_collected
 from .combining import Labels, combined_labels
 from .label_warnings import LabelWarning, find_warnings
@@ -107,7 +107,7 @@ def tune_terms(
     """
     labeled = Path(labeled)
     check_choice("method", method, METHODS)
-    check_range("bootstrap", bootstrap, 1, None)
+    check_range("bootstrap", bootstrap, 1, MOST_SAMPLES)
     check_range("top", top, 0, None)
     if policy is not None and method != UNION:
         where, instead = f"with method = {UNION}", ", or choose that method"
