@@ -20,6 +20,7 @@ from ..labeling.label import Label, LabelConfig
 from ..labeling.sources import read_sources
 from ..progress import Progress
 from ..runtime.devices import on_device
+from ..runtime.lock import holding
 from ..runtime.output import check_there
 from ..runtime.stage import memory_zones
 from ..ty import Entity
@@ -64,6 +65,7 @@ class SuggestReport(NamedTuple):
     sentences: List[Suggestion]
 
 
+@holding("output_path")
 def suggest(
     input_path: Path,
     output_path: Path,

@@ -20,6 +20,7 @@ from ..files import check_output, write_text
 from ..scratch import remove_leftovers
 
 INTERRUPTED = 130
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SEEDS = (0, 2**31 - 1)  # that all libraries accept
 # Help texts of parameters that several commands share, by name. They are used where the docstring of a command's
 # function refers to another function, and by `shared`.
@@ -60,7 +61,10 @@ def reporting() -> Iterator[None]:
     """Turn user errors, Ctrl-C and SIGTERM into one line on stderr and an exit code."""
     # Handle SIGTERM like Ctrl-C, so that half-written files are removed. Only the main thread may set a handler.
     is_main = current_thread() is main_thread()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler) if is_main else None
+    before = {number: signal.getsignal(number) for number in _SIGNALS if is_main}
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:  # as for a job in the background
+            signal.signal(number, _interrupt)
     try:
         yield
     except (WeaknerError, OSError, MemoryError) as error:
@@ -72,9 +76,16 @@ def reporting() -> Iterator[None]:
         _fail("Interrupted. Finished files are kept; run the same command again to continue.")
         raise typer.Exit(INTERRUPTED) from None
     finally:
-        if is_main:
-            # None: the previous handler was not set from Python.
-            signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
+        for number, handler in before.items():
+            if signal.getsignal(number) == _interrupt:
+                # None: the previous handler was not set from Python.
+                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    # A second Ctrl-C ends the process at once, even while it cleans up: the next run removes what is left.
+    signal.signal(number, signal.SIG_DFL)
+    raise KeyboardInterrupt
 
 
 def config_overrides(context: typer.Context) -> Dict[str, Any]:

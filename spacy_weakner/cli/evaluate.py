@@ -15,6 +15,7 @@ from ._command import command
 from ._util import check_json, new_app, only_with, say, shared, show_remarks, show_table, write_json
 
 app = new_app()
+_TEST = "test"
 
 
 def evaluate(
@@ -31,10 +32,11 @@ def evaluate(
 ) -> List[CandidateScores]:
     """Score pipelines and labels on one test set, in one table. With --html, write a report with plots and errors.
 
-    test (Path): Gold corpus: a .spacy file or a folder of them; with --selection it may be missing.
+    test (Path): Gold corpus: a .spacy file or a folder of them.
     candidates (Sequence[str]): NAME=PATH: a pipeline, or a .spacy corpus of the test sentences with labels.
         NAME=PATH#SOURCE: the span group 'weak:SOURCE' of either, instead of its entities.
-    optional (Sequence[str]): NAME=PATH: an additional candidate, left out if it does not exist.
+    optional (Sequence[str]): NAME=PATH: an additional candidate, left out if it does not exist; or 'test': with
+        --selection, there may be no test set.
     selection (Optional[Path]): selection.json of 'fit': score its candidates, and open the report with this selection.
     html (Optional[Path]): Write a report to this HTML file.
     labels (Optional[Path]): Corpus of weak labels to analyze in the report.
@@ -42,6 +44,8 @@ def evaluate(
     title (str): Title of the report.
     """
     settings["names"] = parse_names(map)
+    may_miss = _TEST in optional and not Path(test).exists()
+    optional = [candidate for candidate in optional if candidate != _TEST]
     given = parse_candidates([*optional, *candidates])
     for name in parse_candidates(optional):
         if not split_source(given[name])[0].exists():
@@ -51,13 +55,15 @@ def evaluate(
         return compare(test, given, **settings)
     if selection is None:
         return report(html, test=test, candidates=given, labels=labels, title=title, **settings)
-    return evaluate_selection(Selection.load(selection), test, html, labels=labels, more=given, title=title, **settings)
+    settings.update(labels=labels, more=given, title=title)
+    return evaluate_selection(Selection.load(selection), None if may_miss else test, html, **settings)
 
 
 def _check(given: Any) -> None:
     only_with(given.ctx, {"html": ["selection", "labels", "title"], "": []})
     parse_names(given.map or ())
-    candidates = parse_candidates([*(given.optional or ()), *(given.candidates or ())])
+    optional = [candidate for candidate in given.optional or () if candidate != _TEST]
+    candidates = parse_candidates([*optional, *(given.candidates or ())])
     inputs = [path for path in (given.test, given.selection, given.labels) if path is not None]
     inputs += [split_source(path)[0] for path in candidates.values()]
     check_json(given.output, inputs)
@@ -81,14 +87,9 @@ def show(rows: List[CandidateScores], given: Any) -> None:
         show_table(table.header, table.rows)
         show_remarks(label_remarks(rows))
     else:
-        say(
-            "info",
-            f"{given.test} is not a test set: the report contains only the scores that the selection is based on.",
-        )
-    if output is not None and rows:
+        say("info", f"{given.test} does not exist: the report has only the scores that the selection is based on")
+    if output is not None:
         write_json(output, [row.model_dump() for row in rows])
         say("good", "Scores", output)
-    elif output is not None:
-        output.unlink(missing_ok=True)  # the scores of an earlier run belong to another test set
     if given.html is not None:
         say("good", "Report", given.html)

@@ -6,6 +6,7 @@ from typing import Annotated, List, Optional
 import typer
 
 from ..evaluation.candidates import parse_candidates
+from ..files import existing
 from ..project.packaging import package, usage
 from ..project.selection import Selection, read_scores
 from ._util import echo, new_app, reporting, say
@@ -27,6 +28,8 @@ def package_cli(
 ) -> None:
     """Package the selected pipeline as a wheel, and show how to use it."""
     with reporting():
+        if scores is not None:
+            existing(scores, "or create it with 'spacy weakner evaluate --output'")
         selected, test = Selection.load(selection), read_scores(scores)
         made = package(selected, output, name=name, version=version, test=test, data=parse_candidates(data or ()))
         measured = f", on test {test[selected.best].text()}" if selected.best in test else ""

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any, Mapping
 
-from ..corpus.docbin import corpus_files
-from ..errors import WeaknerError
+from ..corpus.docbin import found_files
 from ..files import parse_json, reading_made
 
 # What names of packages consist of, for error messages.
@@ -37,11 +36,8 @@ class Corpora:
 
 
 def has_docs(path: Path) -> bool:
-    """Return True if the path is a `.spacy` file, or a folder that contains some."""
-    try:
-        return path.exists() and bool(corpus_files(path))
-    except WeaknerError:
-        return False
+    """Return True if the path is a `.spacy` file, or a folder that contains some, even if it is incomplete."""
+    return bool(found_files(path)) if path.is_dir() else path.exists()
 
 
 def has_vectors(path: Path) -> bool:

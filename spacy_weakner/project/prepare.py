@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 
 from ..conversion.convert import convert
 from ..corpus.conll import COLUMNS
-from ..corpus.docbin import corpus_files, read_docs, receipt_path, write_docs
+from ..corpus.docbin import found_files, read_docs, receipt_path, write_docs
 from ..corpus.formats.reading import has_span_groups, input_files
 from ..corpus.gold import missing_tokens
 from ..corpus.jsonl import MISALIGNED
@@ -19,7 +19,7 @@ from ..errors import Errors, WeaknerError, check_choice
 from ..files import check_output, existing, parse_json, reading_made, write_text
 from ..runtime.lock import holding
 from ..scores import Strict
-from .layout import Corpora, has_docs
+from .layout import Corpora
 from .lists import term_sources
 from .rules import ChosenBy
 from .splitting import split_gold
@@ -153,9 +153,8 @@ def _forget(corpora: Corpora, no_text: bool) -> None:
     for path in _outputs(corpora):
         path.unlink(missing_ok=True)
     # Only the corpora: a folder of this name may contain other files.
-    if no_text and has_docs(corpora.text):
-        for path in corpus_files(corpora.text):
-            path.unlink()
+    for path in found_files(corpora.text) if no_text else ():
+        path.unlink()
 
 
 def _outputs(corpora: Corpora) -> List[Path]:

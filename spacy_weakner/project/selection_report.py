@@ -8,24 +8,22 @@ from ..evaluation.compare import CandidateScores
 from ..evaluation.plots import Plot, curve_plot, f1_plot
 from ..evaluation.report import Section, report
 from ..evaluation.tables import Table
-from .layout import has_docs
 from .selection import Selection
 
 
 def evaluate_selection(
     selection: Selection,
-    test: Path,
+    test: Optional[Path],
     output: Path,
     *,
     labels: Optional[Path] = None,
     more: Mapping[str, Union[Path, str]] = MappingProxyType({}),
     **settings: Any,
 ) -> List[CandidateScores]:
-    """Score all candidates and `more` on test, which does not change the selection, and write a report. Test may be
-    missing, and so may `labels`, a corpus of weak labels with gold. For the settings see `report`."""
+    """Score all candidates and `more` on test (None: there is none), which does not change the selection, and write a
+    report. `labels` is a corpus of weak labels with gold. For the settings see `report`."""
     candidates = {**{candidate.name: candidate.path for candidate in selection.candidates}, **more}
-    tested: Any = {"test": test, "candidates": candidates} if has_docs(Path(test)) else {}
-    labels = labels if labels is not None and has_docs(Path(labels)) else None
+    tested: Any = {} if test is None else {"test": test, "candidates": candidates}
     return report(
         Path(output), labels=labels, first=[selection_section(selection)], selected=selection.best, **tested, **settings
     )

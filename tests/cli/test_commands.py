@@ -19,6 +19,8 @@ from spacy_weakner.corpus.docbin import UNFINISHED, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError, one_line
 from spacy_weakner.needle.binning import Steps
 from spacy_weakner.needle.confidence import Calibration
+from spacy_weakner.runtime.lock import locked
+from spacy_weakner.scratch import scratch_folder
 
 from .util import invoke, stand_in
 
@@ -226,6 +228,37 @@ def test_ctrl_c_leaves_no_temporary_files(data):
     assert sum(len(list(read_docs(data / "out" / name, vocab))) for name in shards) == 100 * len(shards)
     with pytest.raises(WeaknerError, match="WK789"):
         list(read_docs(data / "out", vocab))
+
+
+@pytest.mark.usefixtures("without_torch")
+@pytest.mark.parametrize("gap", [0.0, 0.02])
+@pytest.mark.parametrize("command", ["convert in.txt out", "encoder vectors in.txt out"])
+def test_ctrl_c_twice(data, command, gap):
+    (data / "in.txt").write_text("Paris rocks. Anna met Bob.\n" * 300_000)
+    start = [sys.executable, "-m", "spacy_weakner", *command.split()]
+    process = subprocess.Popen(start, cwd=data, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 60
+    while not list(data.glob(".out*.lock")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    time.sleep(gap)
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode in (130, -signal.SIGINT) and "Traceback" not in stderr.decode()
+
+
+def test_a_killed_run_of_suggest_leaves_nothing_to_the_next(data, monkeypatch):
+    monkeypatch.chdir(data)
+    Path("in.txt").write_text("Paris rocks.\nAnna met Bob.\n")
+    Path("s.cfg").write_text('[sources.a]\nterms = "terms.jsonl"\n[sources.b]\nterms = "terms.jsonl"\n')
+    with scratch_folder(data / "out.jsonl") as folder:
+        shutil.copytree(folder, data / ".out.jsonl.01234567.tmp")
+        busy = invoke("suggest", "in.txt", "out.jsonl", "--sources", "s.cfg")
+        assert busy.exit_code == 0 and folder.exists() and len(list(data.glob(".*"))) == 1, busy.output
+    with locked(data / "out.jsonl"):
+        result = invoke("suggest", "in.txt", "out.jsonl", "--sources", "s.cfg", "--overwrite")
+        assert result.exit_code == 1 and "WK787" in result.output
 
 
 def test_a_command_runs_in_another_thread(data):

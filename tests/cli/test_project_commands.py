@@ -42,7 +42,9 @@ def test_package_ends_with_the_candidate_and_its_use(tmp_path, monkeypatch):
     monkeypatch.setattr("spacy_weakner.cli.package.package", fake)
     make_selection(tmp_path / "list").save(tmp_path / "selection.json")
     data = ["--data", "gold=my gold.jsonl"]
-    options = ["--name", "ner", "--version", "2", "--scores", tmp_path / "none.json"]
+    options = ["--name", "ner", "--version", "2"]
+    result = invoke("package", tmp_path / "selection.json", "out", *options, "--scores", tmp_path / "nope.json")
+    assert result.exit_code == 1 and "[WK100]" in result.output and "nope.json" in result.output and not seen
     result = invoke("package", tmp_path / "selection.json", "out", *options, *data)
     assert result.exit_code == 0, result.output
     assert seen == {"name": "ner", "version": "2", "test": {}, "data": {"gold": "my gold.jsonl"}}
@@ -146,11 +148,15 @@ def test_scores_on_test_of_the_candidates_of_a_selection(tmp_path, monkeypatch):
     selection = make_selection(write_ruler(tmp_path / "list", {"PER": [*PEOPLE]}))
     selection.save(Path("selection.json"))
     command = ["evaluate", "test.spacy", "--selection", "selection.json", "--html", "r.html", "--output", "scores.json"]
-    Path("scores.json").write_text("[]")
+    Path("scores.json").write_text("mine")
     result = invoke(*command)
-    assert (
-        result.exit_code == 0 and "test.spacy is not a test set" in result.output and not Path("scores.json").exists()
-    )
+    assert result.exit_code == 1 and "[WK100]" in result.output and "test.spacy" in result.output
+    assert Path("scores.json").read_text() == "mine" and not Path("r.html").exists()
+    result = invoke(*command, "--optional", "test", "--labels", "nope.spacy")
+    assert result.exit_code == 1 and "[WK100]" in result.output and "nope.spacy" in result.output
+    result = invoke(*command, "--optional", "test")
+    assert result.exit_code == 0 and "test.spacy does not exist" in result.output
+    assert read_scores(Path("scores.json")) == {}
     assert "Selection" in Path("r.html").read_text()
     write_gold(Path("test.spacy"), 6, 500)
     result = invoke(*command, "--bootstrap", "20")

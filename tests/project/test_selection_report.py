@@ -52,12 +52,16 @@ def test_a_report_with_test(tmp_path, project):
 def test_a_report_without_test(tmp_path, project):
     selection, corpora = project
     report = tmp_path / "report.html"
-    assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labeled) == []
+    assert evaluate_selection(selection, None, report, labels=corpora.gold_labeled) == []
     assert "Selection" in report.read_text(encoding="utf-8")
+    with pytest.raises(WeaknerError, match=r"WK100.*nope"):
+        evaluate_selection(selection, None, tmp_path / "other.html", labels=tmp_path / "nope.spacy")
+    with pytest.raises(WeaknerError, match=r"WK100.*tset"):
+        evaluate_selection(selection, corpora.test.with_name("tset.spacy"), tmp_path / "other.html")
+    assert not (tmp_path / "other.html").exists()
     # Nor anything to compare.
-    corpora.gold_labeled.unlink()
     selection = make_selection(selection.selected.path, scores=None)
-    assert evaluate_selection(selection, corpora.test, report, labels=corpora.gold_labeled) == []
+    assert evaluate_selection(selection, None, report) == []
     section = selection_section(selection)
     assert section.lines == selection.remarks() and not section.plots and not section.tables
 
