@@ -143,9 +143,10 @@ PAGE = """# Terms to add
 
 F1 on test of the term list alone and of the packaged pipeline of a project (linear, 250 gold sentences, one sample). In
 each round, the packaged pipeline suggests up to 200 terms that the list lacks, and terms of the list that it overrules
-(`suggest --terms`). The hidden gold of the text answers "yes" if the phrase is an entity of that label somewhere in the
-text. "sentences": instead of terms, 200 sentences that the first pipeline suggests are annotated and added to the gold.
-Answering a term takes seconds, annotating a sentence takes a minute. (`ec` has no hidden gold for most of its text.)
+(`suggest --review-terms`). The hidden gold of the text answers "yes" if the phrase is an entity of that label somewhere
+in the text. "sentences": instead of terms, 200 sentences that the first pipeline suggests are annotated and added to
+the gold. Answering a term takes seconds, annotating a sentence takes a minute. (`ec` has no hidden gold for most of its
+text.)
 
 Answered terms improve the list, and everything else that is built from it. The packaged pipeline found nearly all of
 these terms before: with them, its F1 is between 0.8 points lower and 0.3 points higher. Annotated sentences improve it

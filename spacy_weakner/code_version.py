@@ -26,12 +26,15 @@ def stamp(path: Path) -> None:
 
 
 def hash_sources(folder: Path) -> str:
-    """Return the SHA-256 of all sources in the folder of a package, with their relative names, without byte code."""
+    """Return the SHA-256 of all sources in the folder of a package, with their relative names, without byte code, and
+    without blank lines and lines that are comments, which change no output."""
     digest = hashlib.sha256()
     sources = (path for path in folder.rglob("*") if path.suffix in (".py", ".cfg", ".jinja") and path.is_file())
     for path in sorted(sources):
         name = path.relative_to(folder).as_posix().encode("utf-8")
         data = path.read_bytes()
+        if path.suffix != ".jinja":
+            data = b"\n".join(line for line in data.splitlines() if line.strip()[:1] not in (b"", b"#"))
         # Lengths separate names from contents, and files from each other.
         digest.update(b"%d %d\n" % (len(name), len(data)) + name + data)
     return digest.hexdigest()

@@ -70,7 +70,7 @@ def suggest(
     input_path: Path,
     output_path: Path,
     *,
-    terms: bool = False,
+    review_terms: bool = False,
     n: Optional[int] = None,
     model: Sequence[str] = (),
     sources: Optional[Union[Path, str, Mapping[str, Any]]] = None,
@@ -83,21 +83,21 @@ def suggest(
     progress: bool = False,
 ) -> Union[SuggestReport, TermReport]:
     """Write the sentences that are most useful to annotate next, with probable entities in the span group
-    "weak:suggested", and the reason in the row's "meta". They have no gold. With --terms, write terms to review
+    "weak:suggested", and the reason in the row's "meta". They have no gold. With --review-terms, write terms to review
     instead: those that a pipeline finds but that its lists lack.
 
     input_path (Path): A corpus in any format: a file or a folder. It may have span groups `weak:<source>`, and
         `pred:<component>` with probabilities.
     output_path (Path): The file to write.
-    terms (bool): Write terms, as CSV; see `terms.suggest_terms`.
+    review_terms (bool): Write terms, as CSV; see `terms.suggest_terms`.
     n (Optional[int]): Number of sentences or terms; None: 50 sentences, or 200 terms.
     model (Sequence[str]): Pipelines (folders or names) whose uncertainty is used, and, with several, their disagreement
         with each other or with sources. The first one annotates.
     sources (Optional[Union[Path, str, Mapping[str, Any]]]): Declarations of sources, as for `label`; they label the
         corpus during this run.
     exclude (Sequence[Path]): Corpora in any format, such as all gold, whose sentences are not suggested. Sentences are
-        equal if they differ only in case and white space. With `terms`: gold; phrases that are non-entities in it are
-        not suggested.
+        equal if they differ only in case and white space. With `review_terms`: gold; phrases that are non-entities in
+        it are not suggested.
     to (Optional[str]): Format of the output; None: given by its suffix.
     lang: See `convert`.
     seed (int): Decides between sentences with equal scores.
@@ -108,10 +108,10 @@ def suggest(
     RAISES (WeaknerError): For malformed, empty or missing input, for invalid settings, and if there are neither
         probabilities nor two sources to show what is uncertain.
     """
-    if terms:
+    if review_terms:
         if len(model) != 1 or sources is not None or to is not None:
             expected = "exactly one model, and neither sources nor an output format"
-            raise WeaknerError(Errors.WK005.format(setting="terms", value=True, expected=expected))
+            raise WeaknerError(Errors.WK005.format(setting="review_terms", value=True, expected=expected))
         return suggest_terms(
             input_path,
             output_path,

@@ -108,7 +108,7 @@ def _check_columns(path: Path, id_column: Optional[str], where: str, findings: F
     """Name the columns of a table that are not read."""
     header = next(read_table(path), (0, []))[1] if format_suffix(path) in DELIMITERS else []
     titles = [cell.strip().lower() for cell in header]
-    if "term" not in titles or ANSWER_KEY in titles:  # `suggest --terms` writes other columns for reviewers
+    if "term" not in titles or ANSWER_KEY in titles:  # `suggest --review-terms` writes other columns for reviewers
         return
     read = {"label", "term", NAME_KEY, id_title(titles, id_column)}
     unread = [title for title in titles if title and title not in read]

@@ -97,7 +97,8 @@ def command(
         context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         run.__annotations__ = {option.name: option.annotation for option in (context, *options)}
         run.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
-        app.command(name or function.__name__, hidden=hidden)(run)
+        first = re.split(r"(?<=\.)(?<! al\.) ", " ".join(run.__doc__.split()))[0]
+        app.command(name or function.__name__, hidden=hidden, short_help=first)(run)
         return run
 
     return decorate

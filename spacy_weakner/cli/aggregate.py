@@ -6,6 +6,7 @@ from typing import Annotated, Any, List, Optional
 import typer
 
 from ..corpus.docbin import corpus_files, receipt_path
+from ..corpus.language import record_language
 from ..labeling.aggregate import AggregateReport, aggregate
 from ..scores import as_json
 from ._command import command
@@ -39,6 +40,7 @@ def show(report: AggregateReport, given: Any) -> None:
         for path in corpus_files(given.output_path):  # what was just written
             path.unlink()
             receipt_path(path).unlink(missing_ok=True)
+        record_language(given.output_path, None)
         say(
             "warning",
             f"Sources without answers for this corpus: {', '.join(report.unanswered)}. The combined labels would lack "

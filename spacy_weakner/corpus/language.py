@@ -23,6 +23,9 @@ class CorpusLanguage(NamedTuple):
     lang: str
     tokenizer: str
 
+    def __str__(self) -> str:
+        return f"{self.lang} with {self.tokenizer}"
+
     @classmethod
     def make(cls, lang: str, tokenizer: Optional[str] = None) -> "CorpusLanguage":
         """Create an instance, with the default tokenizer of the language if none is given."""
@@ -43,7 +46,8 @@ def recorded_language(path: Path) -> Optional[CorpusLanguage]:
         found = {_read(record) for record in map(_record_path, places) if record.is_file()}
         if len(found) > 1:
             expected = f"the same language and tokenizer for all files of {path}. Process these files separately"
-            raise WeaknerError(Errors.WK005.format(setting="lang", value=sorted(found), expected=expected))
+            listed = ", ".join(map(str, sorted(found)))
+            raise WeaknerError(Errors.WK005.format(setting="lang", value=listed, expected=expected))
         if found:
             return found.pop()
     return None

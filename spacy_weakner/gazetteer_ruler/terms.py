@@ -40,7 +40,7 @@ _TOKEN_KEYS = (*_EXACT_KEYS, "LOWER")
 ID_KEYS = ("id", "kb_id", "concept_id", "code", "cui", "ent_id")
 # Column and key with the preferred name of this concept.
 NAME_KEY = "name"
-# Column and key with a reviewer's answer, which `suggest --terms` leaves empty, and the answers.
+# Column and key with a reviewer's answer, which `suggest --review-terms` leaves empty, and the answers.
 ANSWER_KEY = "accept"
 _ANSWERS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 
@@ -324,7 +324,7 @@ def _table_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> I
 
 def id_title(titles: Sequence[str], id_column: Optional[str]) -> Optional[str]:
     """Return the title of the column of the ids among titles in lower case, if there is one."""
-    is_reviewed = ANSWER_KEY in titles  # the file was written by `suggest --terms`
+    is_reviewed = ANSWER_KEY in titles  # the file was written by `suggest --review-terms`
     names = [*([id_column.lower()] if id_column else []), *(ID_KEYS if is_reviewed or not id_column else [])]
     return next((name for name in names if name in titles), None)
 

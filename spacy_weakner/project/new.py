@@ -83,7 +83,7 @@ def init_project(
     text (Optional[Path]): Text without labels: raw text, one per line, or JSONL. If its first 1,000 rows contain
         labels of weak sources (`weak_ents`), these are sources too.
     terms (Union[Path, Sequence[Path]]): A term list: CSV, TSV or JSONL with label and term (and perhaps id), plain
-        text, or patterns of spaCy's rulers; and further lists, such as one that was reviewed (`suggest --terms`).
+        text, or patterns of spaCy's rulers; and further lists, such as a reviewed one (`suggest --review-terms`).
     sources (Optional[Path]): A file that declares sources of labels besides the term list.
     answers (Optional[Path]): Labels of a language model or another tool, as JSONL; may be the same file as the text.
     gold, dev, test (Optional[Path]): Complete annotations. If dev or test is not given, it is split off the gold.

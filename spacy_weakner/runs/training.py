@@ -278,6 +278,9 @@ def _spacy_train(config: Path, output: Path, overrides: Mapping[str, Any], gpu_i
             train(config, output, use_gpu=gpu_id, overrides=dict(overrides))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))
+    except WeaknerError as error:
+        sys.stderr.write(f"{error}\n")
+        raise
     except Exception as error:  # of many kinds: the log shows it, if the disk is not full
         if isinstance(error, OSError) and error.errno in DISK_ERRORS:
             raise

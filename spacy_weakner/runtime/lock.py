@@ -26,7 +26,7 @@ T = TypeVar("T")
 @contextmanager
 def locked(output: Path, share: Share = (0, 1)) -> Iterator[None]:
     """Lock an output (which need not exist) against other runs during the block. Leftovers of killed runs are removed
-    first. Runs that write another share of its shards (see `Part`) are not blocked."""
+    first, unless it is one share of the shards (see `Part`): runs that write another share are not blocked."""
     output = resolved(output)
     path = _path(output, share)
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
@@ -35,7 +35,8 @@ def locked(output: Path, share: Share = (0, 1)) -> Iterator[None]:
         lock = _acquire(path, output)
     try:
         _check_others(path, output, share)
-        remove_leftovers(output)
+        if share == (0, 1):  # on another machine, files of running parts could look like leftovers
+            remove_leftovers(output)
         yield
     finally:
         _release(lock)

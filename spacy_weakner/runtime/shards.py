@@ -19,7 +19,6 @@ from ..corpus.language import record_language, recorded_language
 from ..errors import Errors, WeaknerError
 from ..files import atomic_path, check_output
 from ..progress import Progress
-from ..scratch import remove_leftovers
 from .hashes import hash_file, hash_settings, hash_text
 from .inputs import ShardInput, spacy_inputs
 from .receipts import Receipt
@@ -101,8 +100,6 @@ class Shards:
 
     def run(self, stage: Stage[R], *, progress: bool = False) -> R:
         """Make the shards that are not finished; the stage is opened if there are any."""
-        if self.part == WHOLE:  # on another machine, files of running parts could look like leftovers
-            remove_leftovers(self.output_path)
         stale = self._stale()
         total = stage.report()
         # If there are many shards, each is short.

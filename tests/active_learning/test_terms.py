@@ -137,14 +137,14 @@ def test_nothing_to_suggest_leaves_no_file(pipeline, tmp_path):
 
 def test_command(pipeline, text, tmp_path):
     out = tmp_path / "out.csv"
-    given = ["suggest", text, out, "--terms", "--model", pipeline]
+    given = ["suggest", text, out, "--review-terms", "--model", pipeline]
     result = invoke(*given)
     assert result.exit_code == 0, result.output
     assert len(rows_of(out)) == 4
     assert invoke(*given).exit_code == 1  # there is an output
     assert invoke(*given, "--overwrite", "--to", "prodigy").exit_code == 1
     with pytest.raises(WeaknerError, match="one model"):
-        suggest(text, out, terms=True, overwrite=True)
+        suggest(text, out, review_terms=True, overwrite=True)
 
 
 def test_lists_with_labels_and_ids_of_their_own(text, tmp_path):

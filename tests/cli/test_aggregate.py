@@ -74,3 +74,7 @@ def test_fitted_on_other_text(corpus):
     assert "Sources without answers for this corpus: llm (0 of 20 documents)" in " ".join(result.output.split())
     report = json.loads((corpus / "report.json").read_text())
     assert report["unanswered"] == ["llm"] and report["answers"]["terms"] == 20
+    # What was written is removed whole.
+    args = ("--method", "label_model", "--fit-on", corpus / "text.spacy", "--if-answered")
+    result = invoke(corpus, *args)
+    assert result.exit_code == 0 and "not kept" in result.output and not list(corpus.glob("out.*"))

@@ -118,6 +118,11 @@ def every(group, before=""):
         yield from every(found, f"{before}{name} ") if hasattr(found, "list_commands") else [(f"{before}{name}", found)]
 
 
+def test_help_of_groups_has_whole_sentences():
+    result = CliRunner().invoke(app, ["relabel", "--help"])
+    assert "Meng et al. 2021" in result.output and "..." not in result.output.partition("Commands:")[2]
+
+
 def test_every_option_has_a_help_text():
     commands: List[Any] = [*every(get_command(app))]
     assert len(commands) > 20

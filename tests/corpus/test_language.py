@@ -1,7 +1,13 @@
 import pytest
 
 from spacy_weakner.conversion.convert import convert
-from spacy_weakner.corpus.language import CorpusLanguage, corpus_language, record_language, recorded_language
+from spacy_weakner.corpus.language import (
+    CorpusLanguage,
+    corpus_language,
+    find_language,
+    record_language,
+    recorded_language,
+)
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
@@ -45,8 +51,11 @@ def test_a_file_of_a_folder_and_files_of_unlike_languages(tmp_path):
         (tmp_path / f"{name}.txt").write_text("alpha\n")
         convert(tmp_path / f"{name}.txt", tmp_path / "out" / f"{name}.spacy", lang=lang)
     assert recorded_language(tmp_path / "out" / "b.spacy").lang == "xx"
-    with pytest.raises(WeaknerError, match=r"WK005.*'lang'"):
+    with pytest.raises(WeaknerError, match=r"WK005.*'lang' = de with spacy.Tokenizer.v1, xx with spacy.Tokenizer.v1"):
         recorded_language(tmp_path / "out")
+    with pytest.raises(WeaknerError, match=r"WK005.*xx with spacy.Tokenizer.v1 of") as caught:
+        find_language([tmp_path / "out" / "a.spacy", tmp_path / "out" / "b.spacy"])
+    assert "CorpusLanguage" not in str(caught.value)
     convert(tmp_path / "a.txt", tmp_path / "folder", lang="de")
     (shard,) = (tmp_path / "folder").glob("*.spacy")
     assert recorded_language(shard).lang == "de"

@@ -1,5 +1,6 @@
 """Locks on outputs: who is refused, and that nothing is left."""
 
+import shutil
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ from spacy_weakner.conversion.convert import convert
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.label import label
 from spacy_weakner.runtime.lock import holding, locked
+from spacy_weakner.scratch import scratch_folder
 
 
 @pytest.fixture
@@ -53,6 +55,16 @@ def test_shares_of_the_shards(out, one, other, together):
             with pytest.raises(WeaknerError, match="WK787"), locked(out, other):
                 pass
     assert not out.parent.exists()
+
+
+@pytest.mark.parametrize("share, removed", [((0, 1), True), ((0, 2), False), ((1, 2), False)])
+def test_a_share_leaves_the_unfinished_files_of_others(out, share, removed):
+    """On another machine, locks of running parts may not be seen."""
+    with scratch_folder(out / "b.spacy") as folder:
+        left = folder.with_name(".b.spacy.01234567.tmp")
+        shutil.copytree(folder, left)
+    with locked(out, share):
+        assert left.exists() is not removed
 
 
 @pytest.mark.parametrize("left", [".out.lock", ".out.2-of-3.lock"])
