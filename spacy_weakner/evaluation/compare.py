@@ -1,6 +1,7 @@
 """Comparison of candidates on one test set: trained pipelines and sets of weak labels."""
 
 import shlex
+from array import array
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
@@ -20,7 +21,6 @@ from ..files import existing
 from ..progress import Progress
 from ..runtime.devices import on_device
 from ..scores import Accuracy, Counts, Strict, as_json, count_matches
-from ..ty import Entities
 from .bootstrap import Bootstrap, Difference, Interval
 from .candidates import Candidate, Predictions, make_candidates
 from .links import LinkCounts, gold_ids
@@ -153,28 +153,31 @@ def _compare(
 ) -> Tuple[CandidateScores, "NDArray[numpy.int64]"]:
     """Return the scores of a candidate, and tp, fp and fn of every sentence."""
     accuracy, calibration, links = Accuracy(), CalibrationCounter(), LinkCounts()
-    pairs: List[Tuple[Entities, Entities]] = []
+    sentences = array("q")  # numbers only, since a test set may be large
+    per_label: Dict[str, Counts] = {}
     predictions = Predictions(candidate, test)
     for gold, doc in predictions:
         wanted, found = doc_entities(gold), candidate.entities(doc)
-        pairs.append((wanted, found))
+        counts, labels = count_matches([(wanted, found)])
+        sentences.extend(counts)
+        for label, more in labels.items():
+            per_label[label] = Counts(*map(sum, zip(per_label.get(label, Counts()), more, strict=True)))
         accuracy = accuracy.with_sentence(wanted, found, len(gold))
         ids = gold_ids(gold)
         links = links.with_sentence(ids, candidate.ids(doc), found, candidate.known(doc) if ids else set())
         calibration.add(found, candidate.scores(doc), Gold(frozenset(wanted)))
         if observe is not None:
             observe(candidate, gold, doc)
-    counts, per_label = count_matches(pairs)
+    table = numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))
     reliability, speed = calibration.result(), predictions.words_per_second
     row = CandidateScores(
         name=candidate.name,
-        **as_json(counts),
+        **as_json(Counts(*table.sum(axis=0).tolist())),
         token_accuracy=round(accuracy.of_tokens, 2),
         sentence_accuracy=round(accuracy.of_sentences, 2),
         words_per_second=None if speed is None else round(speed),
         ece=as_json(reliability.error) if reliability is not None and reliability.spans else None,
         links={k: None if v is None else round(v, 2) for k, v in links.scores.items()} if links.gold else None,
-        per_label=as_json(per_label),
+        per_label=as_json(dict(sorted(per_label.items()))),
     )
-    sentences = [count_matches([pair])[0] for pair in pairs]
-    return row, numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))
+    return row, table
