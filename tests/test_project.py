@@ -101,7 +101,26 @@ def test_own_workflow_refuses_values_of_the_demo():
     program = [sys.executable, ROOT / "scripts/check_vars.py"]
     wrong = subprocess.run([*program, *command], capture_output=True, text=True)
     assert wrong.returncode == 1 and all(f"--vars.{name} " in wrong.stderr for name in names)
-    assert subprocess.run([*program, *(f"{name}=mine/{name}" for name in names)], check=False).returncode == 0
+    own = [f"{name}=mine/{name}" for name in sorted(names)]
+    assert subprocess.run([*program, *own], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "run, gold, text, right",
+    [
+        ("demo", "corpus/raw/demo/gold.jsonl", "corpus/raw/demo/text.jsonl", True),
+        ("mine", "corpus/raw/demo/gold.jsonl", "corpus/raw/demo/text.jsonl", True),
+        ("mine", "gold.jsonl", "text.txt", True),
+        # They would be trained into the folders of the demo.
+        ("demo", "gold.jsonl", "text.txt", False),
+        ("mine", "gold.jsonl", "corpus/raw/demo/text.jsonl", False),
+    ],
+)
+def test_own_files_have_their_own_run(run, gold, text, right):
+    program = [sys.executable, ROOT / "scripts/check_vars.py", "--demo-or-own"]
+    done = subprocess.run([*program, f"run={run}", f"gold={gold}", f"text={text}"], capture_output=True, text=True)
+    assert (done.returncode == 0) == right
+    assert right or ("--vars.run" if run == "demo" else "--vars.text") in done.stderr
 
 
 def test_whatever_can_use_a_gpu_is_told_which():

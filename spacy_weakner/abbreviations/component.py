@@ -18,8 +18,10 @@ def _abbreviations(doc: Doc) -> List[Tuple[Span, Span]]:
     return [(doc[a:b], doc[c:d]) for a, b, c, d in get_definitions(doc)]
 
 
-if not Doc.has_extension("abbreviations"):
-    Doc.set_extension("abbreviations", getter=_abbreviations)
+# The short name may belong to another package, before or after this one is imported.
+for _extension in ("weakner_abbreviations", "abbreviations"):
+    if not Doc.has_extension(_extension):
+        Doc.set_extension(_extension, getter=_abbreviations)
 
 
 class Abbreviations(Pipe):
@@ -27,7 +29,8 @@ class Abbreviations(Pipe):
     algorithm of Schwartz and Hearst (2003). If the long form is an entity, or ends with one, all occurrences of the
     short form in the Doc become entities with the same label, id and score.
 
-    `doc._.abbreviations` has all definitions as pairs of a short form and a long form.
+    `doc._.weakner_abbreviations` has all definitions as pairs of a short form and a long form; so has
+    `doc._.abbreviations`, unless another package has set this name.
 
     It uses the whole Doc, so Docs should be documents, not sentences. Add it after the components that find entities.
 
@@ -95,7 +98,7 @@ class Abbreviations(Pipe):
 
 @Language.factory(
     "abbreviations",
-    assigns=["doc.ents", "doc._.abbreviations"],
+    assigns=["doc.ents", "doc._.weakner_abbreviations"],
     default_config=default_config(Abbreviations),
 )
 @takes_settings_of(Abbreviations)

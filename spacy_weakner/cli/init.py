@@ -1,5 +1,6 @@
 """`spacy weakner init config` and `spacy weakner init project`"""
 
+import json
 import shlex
 import shutil
 from itertools import product
@@ -12,13 +13,16 @@ from ..checks.check import check
 from ..configs import recipes, render_config
 from ..configs.recipes import SIZES, find_recipe, reads_transformer, trains_transformer
 from ..errors import Errors, WeaknerError, check_choice
-from ..files import write_text
+from ..files import parse_json, reading_made, write_text
 from ..project.new import SOURCES, Project, init_project, usual_size
+from ..runtime.hashes import hash_text
 from ._command import command
 from ._util import echo, new_app, reporting, say, shared, show_table
 from .check import show_report
 
 STDOUT = "-"
+# In a folder of configs: hashes of what was written, by which changed configs are recognized.
+_RECORD = ".written.json"
 app = new_app("init", "Write configs, or the folder of a project.")
 
 
@@ -72,11 +76,16 @@ def init_config_cli(
             for wanted, name in product(dict.fromkeys(sizes), _names(recipe)):
                 known = find_recipe(name)
                 usable = wanted if wanted in known.sizes else known.sizes[0]
+                if size and usable != wanted:
+                    say("warning", f"{name} has no size '{wanted}': its config is of the size '{usable}'")
                 # Only sizes with a Transformer take its settings.
                 given: Dict[str, Any] = {"transformer": transformer} if reads_transformer(usable) else {}
                 given.update({"precision": precision} if trains_transformer(usable) else {})
                 folder = path / wanted if len(sizes) > 1 else path
-                write_text(_new(folder / f"{name}.cfg", overwrite), render_config(name, usable, **how, **given))
+                text = render_config(name, usable, **how, **given)
+                if not _write(folder / f"{name}.cfg", text, overwrite):
+                    changed = folder / f"{name}.cfg"
+                    say("warning", f"Kept, since it was changed: {changed} (--overwrite writes it anew)")
         elif output != STDOUT:
             text = render_config(recipe, size, **how, **encoder)
             write_text(_new(path, overwrite), text)
@@ -84,6 +93,23 @@ def init_config_cli(
             typer.echo(render_config(recipe, size, **how, **encoder), nl=False)
             return
         say("good", "Config", path)
+
+
+def _write(path: Path, text: str, overwrite: bool) -> bool:
+    """Write a config of a folder, which records what was written; return False if it was changed since."""
+    record = path.with_name(_RECORD)
+    written: Dict[str, str] = {}
+    if record.exists():
+        with reading_made(record, "init config"):
+            written = dict(parse_json(record.read_bytes()))
+    if path.is_file() and not overwrite and path.name in written:
+        if hash_text(path.read_text(encoding="utf-8")) != written[path.name]:
+            return False
+    else:
+        _new(path, overwrite)
+    write_text(path, text)
+    write_text(record, json.dumps({**written, path.name: hash_text(text)}, indent=2, sort_keys=True) + "\n")
+    return True
 
 
 def _names(recipe: str) -> List[str]:

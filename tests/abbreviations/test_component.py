@@ -33,7 +33,7 @@ def test_short_forms_are_entities_where_their_long_forms_are():
     long = [("heart failure", "DISEASE"), ("methotrexate", "DRUG"), ("CG", "GENE")]
     short = [(text, "DRUG" if text == "MTX" else "DISEASE") for text in SHORT]
     assert sorted(found) == sorted([*long, *short])
-    assert [(str(a), str(b)) for a, b in doc._.abbreviations] == [
+    assert [(str(a), str(b)) for a, b in doc._.weakner_abbreviations] == [
         ("CHF", "Congestive heart failure"),
         ("MTX", "methotrexate"),
         ("CG", "control group"),
@@ -98,8 +98,8 @@ def test_a_source_is_extended_with_its_scores_and_attributes():
 def test_pipe_equals_one_by_one_and_empty_docs_are_no_trouble():
     nlp = make_nlp()
     texts = ["", " ", "(", "A", TEXT, "A (A)", ""]
-    together = [(doc_entities(doc), len(doc._.abbreviations)) for doc in nlp.pipe(texts)]
-    assert together == [(doc_entities(doc), len(doc._.abbreviations)) for doc in map(nlp, texts)]
+    together = [(doc_entities(doc), len(doc._.weakner_abbreviations)) for doc in nlp.pipe(texts)]
+    assert together == [(doc_entities(doc), len(doc._.weakner_abbreviations)) for doc in map(nlp, texts)]
 
 
 def test_it_returns_from_bytes_and_disk(tmp_path):
@@ -110,7 +110,9 @@ def test_it_returns_from_bytes_and_disk(tmp_path):
         assert doc_entities(again(TEXT)) == expected
     doc = nlp(TEXT)
     copy = Doc(nlp.vocab).from_bytes(doc.to_bytes())
-    assert [(a.text, b.text) for a, b in copy._.abbreviations] == [(a.text, b.text) for a, b in doc._.abbreviations]
+    assert [(a.text, b.text) for a, b in copy._.weakner_abbreviations] == [
+        (a.text, b.text) for a, b in doc._.weakner_abbreviations
+    ]
 
 
 def test_definitions_follow_the_characters_of_their_forms():
@@ -119,7 +121,7 @@ def test_definitions_follow_the_characters_of_their_forms():
     linker = nlp.add_pipe("term_linker")
     linker.initialize(nlp=nlp, terms=[{"label": "DISEASE", "term": "congestive heart failure", "id": "D1"}])
     doc = nlp(TEXT)
-    assert [(str(a), str(b)) for a, b in doc._.abbreviations] == [
+    assert [(str(a), str(b)) for a, b in doc._.weakner_abbreviations] == [
         ("CHF", "Congestive heart failure"),
         ("MTX", "methotrexate"),
         ("CG", "control group"),
@@ -127,7 +129,7 @@ def test_definitions_follow_the_characters_of_their_forms():
     assert [ent.kb_id_ for ent in doc.ents if ent.text == "CHF"] == ["D1", "D1"]
     # A part has other characters.
     part = doc[5:].as_doc(copy_user_data=True)
-    assert part._.abbreviations == [] and linker(part).text == part.text
+    assert part._.weakner_abbreviations == [] and linker(part).text == part.text
 
 
 def test_sentences_of_a_document_share_its_definitions():
@@ -161,4 +163,18 @@ def test_a_doc_without_the_source_stays_as_it_is():
     nlp = spacy.blank("xx")
     nlp.add_pipe("abbreviations", config={"source": "list"})
     doc = nlp(Doc(nlp.vocab, words=["congestive", "heart", "failure", "(", "CHF", ")", "and", "CHF"]))
-    assert len(doc._.abbreviations) == 1 and not doc.spans
+    assert len(doc._.weakner_abbreviations) == 1 and not doc.spans
+
+
+def test_another_package_may_have_the_short_name():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("abbreviations")
+    text = "Congestive heart failure (CHF) is common."
+    ours = Doc.get_extension("abbreviations")
+    assert len(nlp(text)._.abbreviations) == 1
+    try:
+        Doc.set_extension("abbreviations", default=[], force=True)
+        doc = nlp(text)
+        assert doc._.abbreviations == [] and len(doc._.weakner_abbreviations) == 1
+    finally:
+        Doc.set_extension("abbreviations", getter=ours[2], force=True)

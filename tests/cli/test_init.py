@@ -43,12 +43,36 @@ def test_a_file_is_not_replaced_unasked(tmp_path):
         assert "[WK109]" in invoke("crf_ner", tmp_path / "folder.cfg", *more).output
 
 
+def test_changed_configs_are_kept_and_said(tmp_path):
+    assert invoke("crf_ner,span_ner", tmp_path, "--size", "cnn").exit_code == 0
+    first, second = tmp_path / "crf_ner.cfg", tmp_path / "span_ner.cfg"
+    mine, theirs = first.read_text() + "\n# mine\n", second.read_text()
+    first.write_text(mine)
+    result = invoke("crf_ner,span_ner", tmp_path, "--size", "bilstm")
+    assert result.exit_code == 0 and "crf_ner.cfg" in result.output and "--overwrite" in result.output
+    assert first.read_text() == mine
+    # What was not changed follows the settings.
+    result = invoke("crf_ner,span_ner", tmp_path, "--size", "static")
+    assert first.read_text() == mine and second.read_text() != theirs
+    assert invoke("crf_ner,span_ner", tmp_path, "--size", "static", "--overwrite").exit_code == 0
+    assert first.read_text() != mine
+    # Files of others are refused as before.
+    (tmp_path / "token_ner.cfg").write_text("[nlp]")
+    result = invoke("token_ner", tmp_path)
+    assert result.exit_code == 1 and "[WK314]" in result.output
+
+
+def test_a_size_that_a_recipe_lacks_is_said(tmp_path):
+    result = invoke("all", tmp_path, "--size", "bilstm")
+    lacking = [known for known in recipes() if "bilstm" not in known.sizes]
+    assert lacking and all(f"{known.name} has no size 'bilstm'" in result.output for known in lacking)
+
+
 def test_a_folder(tmp_path):
     assert invoke("crf_ner,joint.joint", tmp_path, "--size", "linear").exit_code == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["crf_ner.cfg", "joint.joint.cfg"]
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["crf_ner.cfg", "joint.joint.cfg"]
     assert (tmp_path / "crf_ner.cfg").read_text(encoding="utf-8") == render_config("crf_ner", "linear")
     assert (tmp_path / "joint.joint.cfg").read_text(encoding="utf-8") == render_config("joint.joint")
-    assert "[WK314]" in invoke("crf_ner", tmp_path).output
     assert "cnnn" in invoke("crf_ner", tmp_path, "--size", "linear,cnnn").output
     for sizes in ("linear,cnn", "cnn,cnn"):
         assert invoke("crf_ner", tmp_path / sizes, "--size", sizes).exit_code == 0
@@ -58,7 +82,7 @@ def test_a_folder(tmp_path):
             )
         shutil.rmtree(tmp_path / sizes)
     assert invoke("all", tmp_path, "--overwrite").exit_code == 0
-    assert len(list(tmp_path.iterdir())) == len(recipes())
+    assert len(list(tmp_path.glob("*.cfg"))) == len(recipes())
     # Several files need a folder, whatever its name looks like.
     for several in (("crf_ner,best.gold",), ("crf_ner", "--size", "linear,cnn")):
         assert invoke(several[0], tmp_path / "new" / "my.configs", *several[1:]).exit_code == 0
