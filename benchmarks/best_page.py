@@ -94,7 +94,23 @@ def page(rows: Rows, terms: Mapping[str, str]) -> str:
         .replace("{made}", made(rows))
         .replace("{collected}", collected(rows, terms))
     )
+    text = text.replace("{students}", students(rows, columns, 250)).replace("{students-few}", students(rows, columns, FEW))
     return text.replace("{chosen}", chosen(rows))
+
+
+def students(rows: Rows, columns: Sequence[str], gold: int) -> str:
+    """A table: what is packaged without a Transformer, as its student, and with it."""
+    encoders = ("linear", "frozen-speed", "frozen", "frozen-mpnet-speed", "frozen-mpnet")
+    names = ["linear", "student of MiniLM", "MiniLM", "student of MPNet-base", "MPNet-base"]
+    names += [f"linear, {MANY:,} gold alone"] if gold == FEW else []
+    lines = [f"| data | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
+    for column in columns:
+        found = [mean(rows, encoder, column, gold, BEST) for encoder in encoders]
+        if gold == FEW:
+            found.append(mean(rows, "linear", SAME_GOLD.get(column, column), MANY, ALONE))
+        if found[1] is not None or found[3] is not None:
+            lines.append(f"| {column} | {' | '.join('' if f1 is None else f'{f1:.1f}' for f1 in found)} |")
+    return "\n".join(lines)
 
 
 def packaged(rows: Rows) -> Rows:

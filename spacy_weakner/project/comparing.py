@@ -1,14 +1,17 @@
 """The comparison of candidates on one corpus: dev, or the folds of the gold, each predicted by what did not see it."""
 
+import time
 from itertools import islice
 from pathlib import Path
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence
 
 from spacy.tokens import Doc
+from spacy.vocab import Vocab
 
-from ..corpus.docbin import write_docs
+from ..corpus.docbin import bare_copy, read_docs, write_docs
 from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES, CandidateScores, compare
+from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..runs.groups import FoldFiles
 from .assembling import short_forms
@@ -54,7 +57,8 @@ class Comparison:
     def add_head(self, head: Head) -> None:
         """Predict the folds and dev with a head, each once, and add it as a candidate."""
         paths = zip(head.folds, self.folds, strict=False)
-        held_out = [head.predict(path, fold.held_out, self.context.cases) for path, fold in paths]
+        cases = self.context.cases if head.is_combined else None
+        held_out = [head.predict(path, fold.held_out, cases) for path, fold in paths]
         scored = held_out if self.dev is None else [head.predict(head.whole, self.dev)]
         alone = save_alone(head, self.sources, scored, self.context.models / f"{head.name}-alone")
         add_short = short_forms(self.sources if head.reads_lists else {})
@@ -83,8 +87,12 @@ class Comparison:
 
     def cost(self, name: str) -> Cost:
         """Measure a candidate's speed, on some sentences of the corpus, and its size."""
-        predictions = Predictions(Candidate(name, self.pipelines[name]), self.corpus)
-        for _ in islice(predictions, _MEASURED):
-            pass
-        size = sum(path.stat().st_size for path in self.pipelines[name].rglob("*") if path.is_file())
-        return Cost(words_per_second=round(predictions.words_per_second or 0), megabytes=round(size / 1e6, 1))
+        path = self.pipelines[name]
+        nlp = load_pipeline(path)
+        docs = [bare_copy(doc, nlp.vocab) for doc in islice(read_docs(self.corpus, Vocab()), _MEASURED)]
+        nlp(docs[0].copy())  # the first call also loads
+        start = time.perf_counter()
+        words = sum(map(len, nlp.pipe(docs)))
+        speed = words / (time.perf_counter() - start)
+        size = sum(file_.stat().st_size for file_ in path.rglob("*") if file_.is_file())
+        return Cost(words_per_second=round(speed), megabytes=round(size / 1e6, 1))

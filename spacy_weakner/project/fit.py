@@ -281,7 +281,7 @@ def _with_gold(
     rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
     if folds and prefer == SPEED and has_student(facts):
         text = context.corpora.weak if facts.weak else context.corpora.text
-        student = train_student(context, combination, text, gold, folds)
+        student = train_student(context, combination, text, gold, folds if dev is None else [])
         with on_device(context.gpu_id):
             compared.add_head(student)
         why = f"a linear CRF, trained on the gold, and on the text as '{COMBINED}' labels it"
@@ -293,15 +293,15 @@ def _with_gold(
 
     rows = compared.score(COMBINED if folds else None)
     if prefer == SPEED:
-        slow = {COMBINED, LIST_AND_HEAD}
-        if STUDENT in compared.pipelines:
-            slow |= {head.title for head in heads if head.size not in LINEARS}
-        best = choose([row for row in rows if row.name not in slow])
+        single = [row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD)]
+        slow = {head.title for head in heads if head.size not in LINEARS}
+        best = choose([row for row in single if row.name not in slow] or single)
     else:
         best = choose(rows, COMBINED)
     if best != COMBINED:
         rows = compared.score(best)
-    reason = cost_of_speed(rows, best) if prefer == SPEED else FASTER if has_student(facts) else ""
+    reason = FASTER if best == COMBINED and has_student(facts) else ""
+    reason = cost_of_speed(rows, best) if prefer == SPEED else reason
     with on_device(context.gpu_id):
         measured = {best, COMBINED} if facts.size not in LINEARS else set()
         costs = {name: compared.cost(name) for name in compared.pipelines if name in measured}

@@ -113,8 +113,10 @@ def combines_gold_alone(facts: Facts) -> bool:
 
 
 def has_student(facts: Facts) -> bool:
-    """Return True if a student can be trained: there is a Transformer to learn from, and text to learn on."""
-    return facts.size not in LINEARS and bool(facts.gold and facts.text) and (facts.weak or not facts.lists)
+    """Return True if a student can be trained: there is a Transformer to learn from, and text to learn on. (With a list
+    that was collected from the gold, the text would teach it the entities of held-out folds.)"""
+    has_text = bool(facts.gold and facts.text) and (facts.weak or not facts.lists)
+    return facts.size not in LINEARS and has_text and not facts.collected
 
 
 def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:

@@ -53,7 +53,7 @@ class Selection(Strict):
     recommendations: List[str] = []  # what would help most next, the most helpful first
     code: str = ""  # see `code_version`
     contents: str = ""  # hash of the pipelines, so that this file changes whenever they change
-    reason: str = ""  # why the best was selected, if not for its scores
+    reason: str = ""  # why the best was selected, if not for its scores; or what another preference would select
 
     @model_validator(mode="after")
     def _is_complete(self) -> "Selection":

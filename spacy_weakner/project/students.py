@@ -1,21 +1,30 @@
 """Students: linear CRFs that learn what a combination on a Transformer finds in the text, and predict many times as
 fast."""
 
-from itertools import chain, islice
+import random
+import warnings
+from itertools import chain
 from pathlib import Path
-from typing import Any, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence
 
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..corpus.docbin import copy_with_groups, read_docs, write_docs
+from ..code_version import code_version
+from ..corpus.case import LOWER, UPPER
+from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, stream_docs, write_docs
 from ..corpus.entities import set_entities
+from ..corpus.formats.reading import sentence_keys
+from ..corpus.sentences import sentence_key
 from ..corpus.weak import PREDICTED_PREFIX, copy_group, doc_entities, set_weak, weak_group, weak_sources
 from ..pipelines import TOKENIZER
 from ..progress import Progress
 from ..runs.groups import FoldFiles
 from ..runtime.devices import on_device
+from ..runtime.hashes import hash_path, hash_settings
+from ..runtime.receipts import Receipt
 from ..training.augmenting import CaseCopies
 from .assembling import PROPOSES, assemble, predict_docs
 from .combine import Combination, Head
@@ -23,65 +32,86 @@ from .context import TEXT_COPIES, TrainingContext, pipeline_of
 from .rules import LINEAR, LINEAR_TEXTS, STUDENT
 
 _BATCH = 256
+_RECEIPT = "taught.json"
 
 
 def train_student(
     context: TrainingContext, teacher: Combination, text: Path, gold: Path, folds: Sequence[FoldFiles]
 ) -> Head:
-    """Train a student on all gold and the text, and one without each fold. Their teachers have not seen the fold
-    either.
+    """Train a student on all gold and the text, and one without each fold. The heads that teach it have not seen the
+    fold either.
 
     context (TrainingContext): The settings of the trainings.
     teacher (Combination): What labels the text.
-    text (Path): The text, which may have matches of the lists.
+    text (Path): The text, which may have matches of the lists. Sentences of gold, dev and test are left out.
     gold (Path): The gold.
-    folds (Sequence[FoldFiles]): The folds of the teacher.
+    folds (Sequence[FoldFiles]): The folds of the teacher; none if dev scores the student.
     RETURNS (Head): The student.
     """
-    corpora = {context.models / STUDENT: gold}
+    outputs = {context.models / STUDENT: gold}
     for n, fold in enumerate(folds, start=1):
-        corpora[context.models / "folds" / f"{STUDENT}-{n}"] = fold.rest
-    labeled: List[List[Doc]] = [[] for _ in corpora]
-    with on_device(context.gpu_id):
-        for batch in _label(context, teacher, text):
-            for docs, found in zip(labeled, batch, strict=True):
-                docs += found
-    trainings = []
-    for (output, rest), docs in zip(corpora.items(), labeled, strict=True):
-        corpus = output.with_suffix(".spacy")
-        gold_docs = [copy for doc in read_docs(rest, Vocab()) for copy in (doc, *context.cases.copies(doc))]
-        write_docs(corpus, [*gold_docs, *docs])
-        trainings.append(context.of_student(corpus, output))
+        outputs[context.models / "folds" / f"{STUDENT}-{n}"] = fold.rest
+    corpora = [output.with_suffix(".spacy") for output in outputs]
+    made_from = {
+        "inputs": {str(path): hash_path(path) for path in (text, context.corpora.annotated, *outputs.values())},
+        "teacher": {head.name: [hash_path(path) for path in (head.whole, *head.folds)] for head in teacher.heads},
+        "settings": hash_settings({"cases": context.cases.shares, "seed": context.seed, "code": code_version()}),
+    }
+    receipt = Receipt.read(context.models / _RECEIPT)
+    if receipt is None or receipt.differences(made_from) or not all(path.exists() for path in corpora):
+        labeled = _label(context, teacher, text, [None, *range(len(folds))])
+        for path, rest, docs in zip(corpora, outputs.values(), labeled, strict=True):
+            copies = (copy for doc in read_docs(rest, Vocab()) for copy in (doc, *context.cases.copies(doc)))
+            write_docs(path, chain(copies, docs))
+        Receipt(made_from).write(context.models / _RECEIPT)
+    trainings = [context.of_student(path, output) for path, output in zip(corpora, outputs, strict=True)]
     context.train(trainings, desc="fit: train students")
     whole, *parts = map(pipeline_of, trainings)
-    return Head(STUDENT, STUDENT, LINEAR, whole, parts, reads_lists=bool(context.lists))
+    return Head(STUDENT, STUDENT, LINEAR, whole, parts, reads_lists=bool(context.lists), is_combined=False)
 
 
-def _label(context: TrainingContext, teacher: Combination, text: Path) -> Iterator[List[List[Doc]]]:
-    """Yield batches of the text, with copies in other case, as labeled by the teacher of all gold, and by the teacher
-    without each fold. Their heads share one encoder, which reads the text once."""
-    teachers: List[Optional[int]] = [None, *range(len(teacher.folds))]
-    combiners = [teacher.combiner(without) for without in teachers]
+def _label(
+    context: TrainingContext, teacher: Combination, text: Path, teachers: Sequence[Optional[int]]
+) -> List[List[Doc]]:
+    """Return the text, with copies in other case, as labeled by the teacher of all gold (None) or without a fold. All
+    heads share one encoder, which reads the text once."""
     paths = [[head.whole if n is None else head.folds[n] for head in teacher.heads] for n in teachers]
     # A head that used no gold is the same in all folds.
     names = {path: f"head_{i}" for i, path in enumerate(dict.fromkeys(chain.from_iterable(paths)))}
-    # The matches of the lists are looked up in copies once, not by each student.
-    shares = {case: TEXT_COPIES * share for case, share in context.cases.shares.items()}
-    cases = CaseCopies(**shares, lists=context.cases.lists)
-    nlp = assemble({}, {name: path for path, name in names.items()}, PROPOSES, TOKENIZER)
-    docs = list(islice(read_docs(text, nlp.vocab), LINEAR_TEXTS))
-    with Progress[Any](total=len(docs), desc="fit: label text", unit="sentence", enabled=context.progress) as bar:
-        for batch in minibatch(docs, _BATCH):
-            found = predict_docs(nlp, batch)
-            texts = [[doc, *cases.copies(doc)] for doc in batch]
-            yield [
-                [_labeled(text, doc) for doc, its in zip(decided, texts, strict=True) for text in its]
-                for decided in (
-                    teacher.decide(_with_candidates(found, teacher, its, names), combiner)
-                    for its, combiner in zip(paths, combiners, strict=True)
-                )
-            ]
-            bar.update(len(batch))
+    shares = context.cases.shares
+    cases = CaseCopies(TEXT_COPIES * shares[LOWER], TEXT_COPIES * shares[UPPER])
+    labeled: List[List[Doc]] = [[] for _ in teachers]
+    with on_device(context.gpu_id), warnings.catch_warnings():
+        # A combiner may lack a label that only one fold has: that of all gold has it.
+        warnings.filterwarnings("ignore", message=r"\[WK908\]")
+        combiners = [teacher.combiner(without) for without in teachers]
+        nlp = assemble({}, {name: path for path, name in names.items()}, PROPOSES, TOKENIZER)
+        docs = _sample(context, text, nlp)
+        with Progress[Any](total=len(docs), desc="fit: label text", unit="sentence", enabled=context.progress) as bar:
+            for batch in minibatch(docs, _BATCH):
+                found = predict_docs(nlp, batch)
+                texts = [[doc, *cases.copies(doc)] for doc in batch]
+                for its, combiner, so_far in zip(paths, combiners, labeled, strict=True):
+                    decided = teacher.decide(_with_candidates(found, teacher, its, names), combiner)
+                    so_far += [_taught(each, doc) for doc, all_ in zip(decided, texts, strict=True) for each in all_]
+                bar.update(len(batch))
+    return labeled
+
+
+def _sample(context: TrainingContext, text: Path, nlp: Language) -> List[Doc]:
+    """Return the sentences of the text that are not annotated: all, or a random sample of them."""
+    annotated = sentence_keys([context.corpora.annotated], nlp)
+    rng, n, kept = random.Random(context.seed), 0, {}
+    for doc in stream_docs(text):
+        if sentence_key(doc.text) not in annotated:
+            # Reservoir sampling: the first sentences, then each with a decreasing probability in place of another.
+            place = n if n < LINEAR_TEXTS else rng.randrange(n + 1)
+            if place < LINEAR_TEXTS:
+                kept[place] = copy_with_groups(doc, map(weak_group, weak_sources(doc)), nlp.vocab)
+            n += 1
+    if n > len(kept):
+        context.say(f"text: the student learns from a sample of {len(kept):,} of {n:,} sentences")
+    return [*kept.values()]
 
 
 def _with_candidates(
@@ -95,9 +125,10 @@ def _with_candidates(
     return copies
 
 
-def _labeled(text: Doc, found: Doc) -> Doc:
-    """Return a sentence of the text, or its copy in other case, as weakly labeled with the entities that were found."""
-    labeled = copy_with_groups(text, map(weak_group, weak_sources(text)))
+def _taught(text: Doc, found: Doc) -> Doc:
+    """Return a sentence of the text, or its copy in other case, as weakly labeled with the entities that were found. It
+    needs no matches of the lists, since trainings hide them in weakly labeled sentences."""
+    labeled = bare_copy(text)
     set_entities(labeled, doc_entities(found), [True] * len(text))
     set_weak(labeled)
     return labeled

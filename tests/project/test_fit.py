@@ -202,7 +202,12 @@ def test_without_text_or_preference_there_is_no_student(project, trainings):
     assert STUDENT not in names(project.fit(size="frozen"))
     assert STUDENT not in names(project.fit(size="linear", prefer="speed"))
     make_corpora(project.corpora.folder, text=0)
-    assert STUDENT not in names(project.fit(size="frozen", prefer="speed"))
+    project.finds = dict.fromkeys(HEADS, ALL_TERMS)
+    selection = project.fit(size="frozen", prefer="speed")
+    # What is packaged has no Transformer, although heads on one are better.
+    assert STUDENT not in names(selection) and selection.best == TERM_LIST
+    project.corpora.gold_labeled.unlink()
+    assert project.fit(size="frozen", prefer="speed", terms=None).best == GOLD_ALONE
 
 
 def test_what_is_trained(project, trainings):
