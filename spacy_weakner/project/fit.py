@@ -112,7 +112,7 @@ def fit(
     sources (Optional[Union[Path, str]]): File that declares the sources, instead of a term list.
     size (str): Encoder: "linear", "linear-static", "frozen", "transformer" or "gpu".
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
-        heads.
+        heads without a Transformer, among them a student of the combination on one.
     lower_case (float): Share of gold sentences that trainings also read in lower case; for the text, half this share.
     upper_case (float): The same in upper case.
     seed (int): Seed of all trainings and splits.
