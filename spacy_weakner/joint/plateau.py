@@ -18,16 +18,17 @@ _BEGUN = 0.01
 
 class ReduceOnPlateau:
     """A callback for `[training.before_update]` that multiplies the learning rate by `factor` after more than
-    `patience` consecutive evaluations without a better score (Kruengkrai et al. 2020, Section 3.2, as in Flair).
+    `patience` consecutive epochs without a better score (Kruengkrai et al. 2020, Section 3.2, as in Flair).
 
     When the rate falls below `min_rate`, it becomes 0, and weights no longer change until `training.patience`,
     `max_epochs` or `max_steps` ends the training. The rate is not reduced while all scores are below 0.01, since
-    learning has not begun. The paper evaluates once per epoch: set `training.eval_frequency` to the number of batches
-    in an epoch, and `training.patience`, which counts updates, to many times this number.
+    learning has not begun. Only the first score of each epoch counts, so that the rate does not depend on the amount of
+    gold; a stream (`max_epochs = -1`) has no epochs, and all its scores count. `training.patience` counts updates: 0, or
+    many epochs.
 
     score (str): The score to watch, one of [training.score_weights].
     factor (float): Factor on the learning rate, between 0 and 1.
-    patience (int): Number of evaluations without a better score before a reduction.
+    patience (int): Number of epochs without a better score before a reduction.
     min_rate (float): The minimum learning rate.
     RAISES (WeaknerError): If a setting is out of range.
     """
@@ -43,9 +44,10 @@ class ReduceOnPlateau:
         self.best, self.waited = -math.inf, 0
         self.optimizer: Optional[Optimizer] = None
         self._seen: Any = None
+        self._epoch = -1  # of the last score that counts
 
     def __call__(self, nlp: Language, args: Dict[str, Any]) -> None:
-        """Report the score if there was an evaluation; spaCy calls this method before every update.
+        """Report the first score of an epoch; spaCy calls this method before every update.
 
         nlp (Language): The pipeline in training.
         args (Dict[str, Any]): "step" and "epoch".
@@ -53,12 +55,15 @@ class ReduceOnPlateau:
         """
         performance = nlp.meta.get("performance")
         if args["step"] == 0:
-            self.best, self.waited, self.optimizer = -math.inf, 0, None
+            self.best, self.waited, self.optimizer, self._epoch = -math.inf, 0, None, -1
             for _, pipe in nlp.pipeline:
                 if hasattr(pipe, "on_next_update"):
                     pipe.on_next_update(self._meet)
         elif performance is not self._seen:  # spaCy makes a new one at each evaluation
-            self.report(self._read(performance))
+            score = self._read(performance)
+            if args["epoch"] != self._epoch or nlp.config["training"]["max_epochs"] < 0:
+                self._epoch = args["epoch"]
+                self.report(score)
         self._seen = performance
 
     def report(self, score: float) -> None:

@@ -1,5 +1,7 @@
 """The learning rate follows the score on dev."""
 
+from types import SimpleNamespace
+
 import pytest
 import spacy
 from thinc.api import Adam, warmup_linear
@@ -14,13 +16,13 @@ class Loop:
     """What spaCy's loop does, with given scores in the place of evaluations."""
 
     def __init__(self, learn_rate=0.8, **settings):
-        self.nlp, self.step = crf_pipeline(), 0
+        self.nlp, self.step, self.epoch = crf_pipeline(), 0, 0
         self.examples = make_examples(self.nlp)
         self.optimizer = Adam(learn_rate)
         self.plateau = ReduceOnPlateau(**settings)
 
     def update(self):
-        self.plateau(self.nlp, {"step": self.step, "epoch": 0})
+        self.plateau(self.nlp, {"step": self.step, "epoch": self.epoch})
         self.nlp.update(self.examples, sgd=False)
         self.nlp.get_pipe("crf_ner").finish_update(self.optimizer)
         self.step += 1
@@ -30,10 +32,11 @@ class Loop:
         self.nlp.meta["performance"] = {name: score, "ents_per_type": {}}
 
     def rates(self, scores):
-        """The learning rate after each of some evaluations."""
+        """The learning rate after each of some epochs with one evaluation."""
         found = []
         for score in scores:
             self.evaluate(score)
+            self.epoch += 1
             self.update()
             found.append(self.optimizer.learn_rate)
         return found
@@ -70,10 +73,47 @@ def test_settings(settings, expected):
 
 def test_another_score():
     loop = Loop(score="cats_score", patience=0)
-    for _ in range(2):
+    for loop.epoch in range(2):
         loop.evaluate(0.1, "cats_score")
+    loop.epoch = 2
     loop.update()
     assert loop.optimizer.learn_rate == 0.4
+
+
+def simulate(n_sentences, eval_frequency=7, max_epochs=100):
+    """The epoch in which the rate reaches 0, if scores rise for 30 epochs; one batch has 32 sentences."""
+    hooks = []
+    pipe = SimpleNamespace(on_next_update=hooks.append)
+    nlp = SimpleNamespace(pipeline=[("crf_ner", pipe)], meta={}, config={"training": {"max_epochs": max_epochs}})
+    plateau, optimizer, n_batches = ReduceOnPlateau(), Adam(0.001), -(-n_sentences // 32)
+    for step in range(100 * n_batches):
+        plateau(nlp, {"step": step, "epoch": step // n_batches if max_epochs >= 0 else 0})
+        if step == 0:
+            hooks.pop()(optimizer)
+        if optimizer.learn_rate == 0.0:
+            return step // n_batches
+        if step % eval_frequency == 0:
+            nlp.meta["performance"] = {"ents_f": min(0.6, 0.1 + step / n_batches / 60)}
+    raise AssertionError("never")
+
+
+@pytest.mark.parametrize("n_sentences, eval_frequency", [(1000, 7), (1000, 32), (3000, 7), (3000, 94), (10_000, 100)])
+def test_the_schedule_does_not_depend_on_the_amount_of_gold(n_sentences, eval_frequency):
+    assert simulate(200) == 58  # 30 epochs of better scores, and 7 times 4 without
+    assert abs(simulate(n_sentences, eval_frequency) - simulate(200)) <= 1
+
+
+def test_of_a_stream_all_scores_count():
+    # It has one epoch, as far as spaCy knows.
+    assert simulate(3000, max_epochs=-1) < 35
+
+
+def test_scores_of_one_epoch_count_once():
+    loop = Loop(patience=0)
+    for score in [0.5, 0.4, 0.3, 0.2]:
+        loop.evaluate(score)
+    loop.update()
+    assert loop.optimizer.learn_rate == 0.8
 
 
 def test_steps_between_evaluations_do_not_count():
@@ -93,7 +133,7 @@ def test_scores_of_an_earlier_training_do_not_count():
 def test_a_new_training_begins_anew():
     loop = Loop(patience=0)
     loop.rates([0.5, 0.4])
-    loop.step, loop.optimizer = 0, Adam(0.8)
+    loop.step, loop.epoch, loop.optimizer = 0, 0, Adam(0.8)
     assert loop.rates([0.1, 0.2, 0.2]) == [0.8, 0.8, 0.4]
 
 
