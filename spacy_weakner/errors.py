@@ -23,6 +23,10 @@ class WeaknerError(ValueError):
         super().__init__(one_line(str(message)))
 
 
+class UnknownLabel(KeyError):
+    """A label that a component was not initialized with, which is the argument."""
+
+
 def one_line(text: str, longest: int = LONGEST) -> str:
     """Make a text fit to be printed as a message: on one line, shorter than `longest`, without characters that control
     terminals."""
@@ -454,9 +458,9 @@ class Warnings:
         "'{name}' and to 'annotating_components' in [training], or list the sources in 'sources' of the corpus."
     )
     WK907 = (
-        "[WK907] '{name}' was fitted with the predictions of {missing}, but the Docs have none: its entities differ, "
-        "and their scores are no longer calibrated. Enable all components that it was fitted with, or fit it again "
-        "without them ('predictions')."
+        "[WK907] '{name}' was trained with the span groups {missing}, but the Docs do not have them: its entities "
+        "differ, and their scores are no longer calibrated. Enable the components that write these groups, and keep "
+        "them before '{name}' in the pipeline, or train it again without them ('sources', 'predictions')."
     )
     WK908 = (
         "[WK908] '{name}' was fitted without the labels {labels}, which weak sources assign: their matches with these "

@@ -17,7 +17,7 @@ from spacy.attrs import ENT_IOB, ORTH
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..errors import Errors, WeaknerError, check_choice
+from ..errors import Errors, UnknownLabel, WeaknerError, check_choice
 from ..ty import Entity
 from .weak import SoftLabels, doc_entities, get_soft_labels, get_tags
 
@@ -81,7 +81,7 @@ class TagScheme:
         tags = numpy.where(known, 0, MISSING).astype("int64")
         for start, end, label in entities:
             if label not in self.labels:
-                raise KeyError(label)
+                raise UnknownLabel(label)
             tags[start:end] = self.span_tags(label, end - start)
         return tags
 
@@ -124,8 +124,8 @@ class TagScheme:
     # From Docs
 
     def from_doc(self, doc: Doc) -> IntTags:
-        """Encode `doc.ents`; tokens without annotation are missing. Raise a `KeyError` for a label that the scheme
-        lacks."""
+        """Encode `doc.ents`; tokens without annotation are missing. Raise `UnknownLabel` for a label that the
+        scheme lacks."""
         return self.encode(doc_entities(doc), doc.to_array(ENT_IOB) != 0)
 
     def from_example(self, example: Example) -> IntTags:
@@ -134,7 +134,7 @@ class TagScheme:
         entities.
 
         RAISES (WeaknerError): If a completed tag sequence belongs to other tokens or to another scheme.
-        RAISES (KeyError): With the label as argument, for an entity label that the scheme lacks.
+        RAISES (UnknownLabel): With the label as argument, for an entity label that the scheme lacks.
         """
         completed = get_tags(example.reference)
         if completed is not None:
@@ -155,7 +155,7 @@ class TagScheme:
         RETURNS (Optional[NDArray[numpy.float64]]): Shape (n_tokens, n_tags); rows sum to 1, or to 0 for missing tokens.
             None if the reference has no soft labels.
         RAISES (WeaknerError): If they use another scheme, belong to other tokens, or are not distributions.
-        RAISES (KeyError): With the label as argument, for a label that the scheme lacks.
+        RAISES (UnknownLabel): With the label as argument, for a label that the scheme lacks.
         """
         soft = get_soft_labels(example.reference)
         if soft is None:
@@ -176,7 +176,7 @@ class TagScheme:
             if tag in self.index:
                 result[:, self.index[tag]] = given[:, column]
             elif given[:, column].any():
-                raise KeyError(tag[2:])
+                raise UnknownLabel(tag[2:])
         sums = result.sum(axis=1, keepdims=True)
         known = sums != 0.0
         if not (numpy.isfinite(sums).all() and (result >= 0.0).all() and (numpy.abs(sums[known] - 1.0) < 1e-3).all()):

@@ -135,6 +135,13 @@ def is_known_group(name: str) -> bool:
     return name.startswith(_SCORED) or name in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, WRONG_GROUP)
 
 
+def absent_groups(docs: Iterable[Doc], groups: Iterable[str]) -> List[str]:
+    """Return those of some groups that no Doc has (Docs without tokens are ignored): what writes them did not run,
+    since a component or source that finds nothing writes an empty group."""
+    there = [doc.spans for doc in docs if len(doc)]
+    return [group for group in groups if there and not any(group in spans for spans in there)]
+
+
 def remove_group(doc: Doc, name: str) -> None:
     if name in doc.spans:
         del doc.spans[name]

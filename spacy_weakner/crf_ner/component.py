@@ -13,7 +13,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..corpus.tags import make_scheme
-from ..corpus.weak import is_weak, weak_group
+from ..corpus.weak import absent_groups, is_weak, weak_group
 from ..crf.decoding import entity_log_probabilities, probable_spans, viterbi
 from ..crf.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
 from ..errors import Errors, Warnings, WeaknerError, check_range
@@ -143,6 +143,15 @@ class CRFNer(TaggingHead[Target]):
         groups = list(map(weak_group, self.sources_read))
         if not any(group in doc.spans for doc in gold for group in groups):
             warnings.warn(Warnings.WK906.format(name=self.name, groups=", ".join(groups)), stacklevel=4)
+
+    def predict(self, docs: Iterable[Doc]) -> List[Prediction]:
+        """Predict like `TrainableHead`; warn if a source that the model reads has labeled none of the Docs."""
+        docs = list(docs)
+        predictions = super().predict(docs)
+        absent = absent_groups(docs, map(weak_group, self.sources_read))
+        if absent:
+            warnings.warn(Warnings.WK907.format(name=self.name, missing=", ".join(absent)), stacklevel=1)
+        return predictions
 
     # Training
 

@@ -64,7 +64,7 @@ class SequenceLoss(Protocol):
         example (Example): Its reference has the annotation; the target is aligned to the tokens of the predicted Doc.
         scheme (TagScheme): The tags of the component.
         RETURNS (Target): The target.
-        RAISES (KeyError): If the scheme lacks an entity label, which is the argument of the error.
+        RAISES (UnknownLabel): If the scheme lacks an entity label, which is the argument of the error.
         """
 
     def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:

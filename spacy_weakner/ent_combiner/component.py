@@ -16,7 +16,7 @@ from ..corpus.documents import group_keys
 from ..corpus.gold import find_gold
 from ..corpus.parts import Parts
 from ..corpus.tags import TagScheme, make_scheme
-from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores, is_weak, weak_group
+from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, absent_groups, group_scores, is_weak, weak_group
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import existing
 from ..heads.entities import Prediction, checked_thresholds, write_entities
@@ -246,13 +246,11 @@ class EntCombiner(BatchPipe):
         return list(map(Prediction, chosen.split(entities), chosen.split(scores)))
 
     def _check_complete(self, docs: Sequence[Doc]) -> None:
-        """Warn of components that are disabled. Weak sources may be absent after training."""
-        needed = self._space.groups if self.choice == COMBINED else (self.choice,)
-        needed = tuple(group for group in needed if group.startswith(PREDICTED_PREFIX))
-        absent = [group for group in needed if any(len(doc) and group not in doc.spans for doc in docs)]
+        """Warn of components that did not run. Groups that some of the gold lacked may be absent: this has a weight."""
+        needed, weights = self._space.groups if self.choice == COMBINED else (self.choice,), self.weights
+        absent = absent_groups(docs, [group for group in needed if not weights[f"{group} absent"]])
         if absent:
-            missing = ", ".join(f"'{group[len(PREDICTED_PREFIX) :]}'" for group in absent)
-            warnings.warn(Warnings.WK907.format(name=self.name, missing=missing), stacklevel=2)
+            warnings.warn(Warnings.WK907.format(name=self.name, missing=", ".join(absent)), stacklevel=2)
 
     def _check_labels(self, unknown: Set[int], docs: Sequence[Doc]) -> None:
         """Warn of unknown labels, which occur if the terms were changed after fitting."""

@@ -18,7 +18,7 @@ from thinc.api import Model, Optimizer, set_dropout_rate
 
 from ..batching import group_by_length
 from ..corpus.parts import Merge, Part, Parts, split_examples
-from ..errors import Errors, Warnings, WeaknerError, check_range
+from ..errors import Errors, UnknownLabel, Warnings, WeaknerError, check_range
 from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
 from ..ty import Tick
@@ -263,8 +263,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     @abstractmethod
     def encode_target(self, example: Example) -> TargetT:
-        """Return the target of an example, aligned to the tokens of its predicted Doc; KeyError for an unknown
-        label."""
+        """Return the target of an example, aligned to the tokens of its predicted Doc; `UnknownLabel` for an
+        unknown label."""
 
     def read_batch(self, examples: List[Example]) -> TrainingBatch[TargetT]:
         """Split examples into sentences, and encode their targets.
@@ -274,7 +274,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         texts, sentences = self.split_examples(examples)
         try:
             return TrainingBatch(texts, sentences, [self.encode_target(eg) for eg in sentences])
-        except KeyError as error:
+        except UnknownLabel as error:
             labels = ", ".join(self.labels)
             message = Errors.WK003.format(name=self.name, kind=self.kind, label=error.args[0], labels=labels)
             raise WeaknerError(message) from error

@@ -9,6 +9,7 @@ from spacy.training import Example
 from thinc.api import Model
 
 from ..corpus.alignment import project, reference_spans, unclear_tokens, unknown_tokens
+from ..errors import UnknownLabel
 from ..losses import Array, binary_cross_entropy, sigmoid
 from ..ty import Entity
 
@@ -44,12 +45,13 @@ def read_boundaries(
     spans_key (Optional[str]): Span group to train on, which is complete if it exists; None: `doc.ents`.
     max_width (Optional[int]): Maximum number of tokens of an entity; the tokens of wider ones are missing.
     RETURNS (Boundaries): The target.
-    RAISES (KeyError): If a label is unknown; it is the argument of the error.
+    RAISES (UnknownLabel): If a label is unknown; it is the argument of the error.
     """
     reference = example.reference
     entities = reference_spans(reference, spans_key)
     for span in entities:
-        label_ids[span.label_]  # all must be known
+        if span.label_ not in label_ids:
+            raise UnknownLabel(span.label_)
     n = len(example.predicted)
     if spans_key is None:
         unknown = unknown_tokens(example)

@@ -12,7 +12,7 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..corpus.parts import Part
-from ..errors import Errors, Warnings, WeaknerError, check_range
+from ..errors import Errors, UnknownLabel, Warnings, WeaknerError, check_range
 from ..heads.factories import default_config, default_encoder, takes_settings_of
 from ..heads.head import Loss, TrainableHead, TrainingBatch
 from ..losses import log_softmax, sigmoid
@@ -118,6 +118,7 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         RETURNS (Row): Shape (n_categories,): 1 if the category applies, 0 if it does not, NaN if it is missing; all NaN
             for a Doc without tokens.
         RAISES (WeaknerError): If several exclusive categories apply, or a value is not a probability.
+        RAISES (UnknownLabel): If an unknown category applies.
         """
         row: Row = numpy.full(self.n_outputs, numpy.nan)
         if not len(example.predicted):
@@ -135,8 +136,10 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
         columns = {label: i for i, label in enumerate(self.labels)}
         for label, value in cats.items():
             # A category that does not apply need not be one of the labels.
-            if value or label in columns:
+            if label in columns:
                 row[columns[label]] = value
+            elif value:
+                raise UnknownLabel(label)
         return row
 
     def forward_loss(self, batch: TrainingBatch[Row]) -> Loss:

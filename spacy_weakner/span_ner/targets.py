@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.alignment import project, reference_spans, span_group, unclear_tokens
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, UnknownLabel, WeaknerError
 from .candidates import Spans
 
 Labels = NDArray[numpy.int64]
@@ -57,7 +57,7 @@ def read_target(
     incorrect_spans_key (Optional[str]): Span group of wrong spans; those without a label are not entities.
     max_width (Optional[int]): Maximum width of the spans that are classified.
     RETURNS (SpanTarget): The target.
-    RAISES (KeyError): If an entity has an unknown label, which is the argument of the error.
+    RAISES (UnknownLabel): If an entity has an unknown label, which is the argument of the error.
     RAISES (WeaknerError): If a span has several labels.
     """
     reference = example.reference
@@ -69,7 +69,8 @@ def read_target(
             text = example.predicted[one[0] : one[1]].text
             raise WeaknerError(Errors.WK026.format(key=spans_key, text=text, labels=several))
     for _, _, label in found:
-        label_ids[label]  # all must be known
+        if label not in label_ids:
+            raise UnknownLabel(label)
     wrong = project(example, span_group(reference, incorrect_spans_key), max_width)
     # Wrong spans with labels that the component does not have carry no information.
     wrong = [(start, end, label) for start, end, label in wrong if not label or label in label_ids]

@@ -77,7 +77,7 @@ class Objective(Protocol):
         example (Example): Its reference has the annotation; the target is aligned to the tokens of the predicted Doc.
         scheme (TagScheme): The tags of the component.
         RETURNS (Array): One row per token.
-        RAISES (KeyError): If the scheme lacks an entity label, which is the argument of the error.
+        RAISES (UnknownLabel): If the scheme lacks an entity label, which is the argument of the error.
         """
 
     def reset(self) -> None:

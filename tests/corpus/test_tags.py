@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_weakner.corpus.tags import MISSING, SCHEMES, TagScheme
-from spacy_weakner.errors import WeaknerError
+from spacy_weakner.errors import UnknownLabel, WeaknerError
 
 from ..util import make_doc
 
@@ -217,5 +217,5 @@ def test_a_white_space_token_of_the_prediction_alone_is_missing():
 
 @pytest.mark.parametrize("predicted", ["New York", "New Yor +k"])
 def test_an_unknown_label_is_a_key_error(predicted):
-    with pytest.raises(KeyError, match="ORG"):
+    with pytest.raises(UnknownLabel, match="ORG"):
         TagScheme("BIO", LABELS).from_example(example(predicted, "New York", [(0, 1, "ORG")]))

@@ -197,3 +197,9 @@ def test_a_label_is_a_string(head, ner):
 def test_an_unknown_label_in_training(head, nlp):
     with pytest.raises(WeaknerError, match=rf"\[WK003\] '{head}'.*'ORG'.*LOC, PER"):
         nlp.update([example(nlp, "a b", [(0, 1, "ORG")])], sgd=False)
+
+
+def test_another_error_in_a_target_is_not_an_unknown_label(nlp, ner, monkeypatch):
+    monkeypatch.setattr(type(ner), "encode_target", lambda self, example: {}["a bug"])
+    with pytest.raises(KeyError, match="a bug"):
+        nlp.update([example(nlp, "a b")], sgd=False)

@@ -6,6 +6,7 @@ import numpy
 import pytest
 import spacy
 
+from spacy_weakner.errors import UnknownLabel
 from spacy_weakner.mrc_ner.boundaries import Boundaries, boundary_loss, probabilities, read_boundaries
 
 from ..span_ner.util import COARSER, FINER, NESTED, NESTED_TEXT, add_group, retokenized
@@ -241,7 +242,7 @@ def test_what_is_too_wide_is_not_learned(key, max_width, left):
 def test_an_unknown_label_is_named(key, max_width):
     example = make_example(NLP, "Anna went", [(0, 2, "DATE")])
     add_group(example.reference, "x", [(0, 2, "DATE")])
-    with pytest.raises(KeyError) as error:
+    with pytest.raises(UnknownLabel) as error:
         read_boundaries(example, LABEL_IDS, spans_key=key, max_width=max_width)
     assert error.value.args == ("DATE",)
 

@@ -362,6 +362,45 @@ def test_a_warning_where_no_source_has_looked():
     ner.update(make_examples(nlp))  # once is enough
 
 
+SWITCHED_OFF = {
+    "exclude": lambda path: spacy.load(path, exclude=["gazetteer_ruler"]),
+    "disable": lambda path: spacy.load(path, disable=["gazetteer_ruler"]),
+    "enable": lambda path: spacy.load(path, enable=[HEAD]),
+    "select": lambda path: select(spacy.load(path)),
+    "source": lambda path: into_another(spacy.load(path)),
+}
+
+
+def select(nlp):
+    nlp.select_pipes(disable=["gazetteer_ruler"])
+    return nlp
+
+
+def into_another(nlp):
+    other = spacy.blank("xx", vocab=nlp.vocab)
+    other.add_pipe(HEAD, source=nlp)
+    return other
+
+
+@pytest.mark.parametrize("how", SWITCHED_OFF)
+def test_a_ruler_that_is_switched_off_is_said(tmp_path, how):
+    nlp = source_pipeline("terms")
+    nlp.add_pipe("gazetteer_ruler", before=HEAD, config={"source": "terms"}).add_terms([("LOC", "Rome")])
+    nlp("Nora saw Rome")
+    nlp("nothing")  # its group is empty
+    nlp.to_disk(tmp_path)
+    without = SWITCHED_OFF[how](tmp_path)
+    with pytest.warns(UserWarning, match=f"WK907.*'{HEAD}' .*groups {TERMS},.*sources"):
+        without("Nora saw Rome")
+    with pytest.warns(UserWarning, match="WK907"):
+        list(without.pipe(["Rome", "", "Nora"]))
+    without("")
+    # Of a source that has answered for some.
+    some = [example.predicted for example in said_examples(without, "terms")]
+    del some[0].spans[TERMS]
+    list(without.pipe(some))
+
+
 def test_other_sources_than_the_weights_have():
     nlp = source_pipeline("terms")
     ner = nlp.get_pipe("crf_ner")

@@ -5,7 +5,7 @@ import random
 import pytest
 import spacy
 
-from spacy_weakner.errors import WeaknerError
+from spacy_weakner.errors import UnknownLabel, WeaknerError
 from spacy_weakner.span_ner.candidates import enumerate_spans, span_index, widest, without
 from spacy_weakner.span_ner.targets import read_target
 
@@ -103,7 +103,7 @@ def test_wrong_spans(label, expected):
 def test_an_unknown_label_is_named(key):
     example = make_example(NLP, "Anna went", [(0, 1, "DATE")])
     add_group(example.reference, "x", [(0, 1, "DATE")])
-    with pytest.raises(KeyError) as error:
+    with pytest.raises(UnknownLabel) as error:
         read(example, spans_key=key)
     assert error.value.args == ("DATE",)
 

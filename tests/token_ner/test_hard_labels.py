@@ -8,6 +8,7 @@ import spacy
 
 from spacy_weakner.corpus.tags import MISSING, TagScheme
 from spacy_weakner.corpus.weak import set_tags
+from spacy_weakner.errors import UnknownLabel
 from spacy_weakner.losses import (
     CategoricalCrossentropy,
     GeneralizedCrossEntropy,
@@ -86,5 +87,5 @@ def test_what_is_read_off_an_example():
     set_tags(example.reference, ["B-PER", None, "O", "O", "O"])
     assert objective.encode(example, scheme).tolist() == [3, MISSING, 0, 0, 0]
     assert objective.labels(example.reference) == {"LOC", "PER"}
-    with pytest.raises(KeyError, match="ORG"):
+    with pytest.raises(UnknownLabel, match="ORG"):
         objective.encode(make_example(NLP, "Anna went", [(0, 1, "ORG")]), scheme)

@@ -9,7 +9,7 @@ import spacy
 from spacy_weakner.corpus.tags import TagScheme
 from spacy_weakner.corpus.weak import SoftLabels as StoredLabels
 from spacy_weakner.corpus.weak import set_soft_labels
-from spacy_weakner.errors import WeaknerError
+from spacy_weakner.errors import UnknownLabel, WeaknerError
 from spacy_weakner.losses import CategoricalCrossentropy, MeanSquaredError
 from spacy_weakner.token_ner.objective import HardLabels, SoftLabels, TokenBatch
 
@@ -107,5 +107,5 @@ def test_soft_labels_that_cannot_be_used(example, message):
 
 
 def test_soft_labels_of_unknown_labels():
-    with pytest.raises(KeyError, match="ORG"):
+    with pytest.raises(UnknownLabel, match="ORG"):
         SoftLabels().encode(soft_example(labels=("O", "I-ORG", "I-LOC")), SCHEME)
