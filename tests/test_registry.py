@@ -35,7 +35,7 @@ GOLDEN = {
     "FrozenTransformer IndicatorFeatures OnnxEncoder PieceVectors StaticPieces StoredVectors MRCExtractor "
     "QueryContextEncoder SentenceCategory SourceFeatures SpanClassifier TokenClassifier TransformerEncoder",
     "augmenters": "CaseCopies",
-    "callbacks": "DropVectors LBFGS LoadWeights MatmulPrecision ReduceOnPlateau TrainingClock",
+    "callbacks": "Callbacks DropVectors LBFGS LoadWeights MatmulPrecision ReduceOnPlateau TrainingClock",
     "losses": "CRFNegativeLogLikelihood CategoricalCrossentropy GeneralizedCrossEntropy KLDivergence MeanAbsoluteError "
     "MeanSquaredError NoiseAwareCRF PartialCRF SoftLabelCRF TokenwiseLoss",
     "misc": "AllNegatives FineTyping HardLabels NoiseRobustLearning SelfPicking SelfTraining SoftLabels "
