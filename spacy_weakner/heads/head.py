@@ -529,7 +529,12 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
             rows: Any = self._run(model, some) if outputs is None else [outputs[i] for i in group]
             if self.outputs_on_host:
                 rows = to_host(self.model.ops, rows)
-            for i, result in zip(group, function(some, rows, *more), strict=True):
+            found = function(some, rows, *more)
+            if len(found) != len(some):
+                raise ValueError(
+                    f"'{self.name}' made {len(found)} results for {len(some)} Docs: 'decode' must make one each."
+                )
+            for i, result in zip(group, found, strict=True):
                 results[i] = result
         return results
 

@@ -23,8 +23,8 @@ class ReduceOnPlateau:
     When the rate falls below `min_rate`, it becomes 0, and weights no longer change until `training.patience`,
     `max_epochs` or `max_steps` ends the training. The rate is not reduced while all scores are below 0.01, since
     learning has not begun. Only the first score of each epoch counts, so that the rate does not depend on the amount of
-    gold; a stream (`max_epochs = -1`) has no epochs, and all its scores count. `training.patience` counts updates: 0, or
-    many epochs.
+    gold; a stream (`max_epochs = -1`) has no epochs, and all its scores count. Since `training.patience` counts
+    updates, set it to 0, or to the updates of many epochs.
 
     score (str): The score to watch, one of [training.score_weights].
     factor (float): Factor on the learning rate, between 0 and 1.

@@ -182,6 +182,8 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         RAISES (WeaknerError): If a label, given or in the examples, has no question.
         """
         given = queries or {}
+        if given and self.is_initialized:  # the questions of an earlier training
+            self.cfg["labels"], self.cfg["queries"] = [], {}
         for label in given if labels is None else labels:
             if label in given:
                 self.ask(label, given[label])

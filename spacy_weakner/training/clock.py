@@ -19,7 +19,7 @@ Reader = Callable[[Language], Iterable[Example]]
 
 class TrainingClock:
     """A callback for `[training.before_update]` that calls the method `tick` of components, if they have one, with a
-    `Tick`, and at each interval their method `renew` with the corpus.
+    `Tick`, and at each interval their method `renew` with the corpus, unless they are frozen.
 
     corpus (Optional[Reader]): The corpus for renewals.
     total_steps (Optional[int]): Length of the training in steps; 0 or None if it is given in epochs.
@@ -64,8 +64,9 @@ class TrainingClock:
             if hasattr(pipe, "tick"):
                 pipe.tick(tick)
         if self.interval and self.corpus is not None and step % self.interval == 0:
+            frozen = nlp.config["training"]["frozen_components"]
             for name, pipe in nlp.pipeline:
-                if hasattr(pipe, "renew"):
+                if hasattr(pipe, "renew") and name not in frozen:
                     pipe.renew(annotated(nlp, name, self.corpus(nlp)))
 
     def _n_epochs(self, step: int, epoch: int) -> float:

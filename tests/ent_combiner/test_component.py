@@ -188,7 +188,11 @@ def test_a_group_that_is_absent_is_not_one_without_matches():
 
 
 def test_what_it_was_not_fitted_with_is_named(fitted):
-    for there, absent in (({}, "weak:list, pred:crf"), ({"weak__list": []}, "pred:crf"), ({"pred__crf": []}, "weak:list")):
+    for there, absent in (
+        ({}, "weak:list, pred:crf"),
+        ({"weak__list": []}, "pred:crf"),
+        ({"pred__crf": []}, "weak:list"),
+    ):
         with pytest.warns(UserWarning, match=f"WK907.*'ent_combiner' .*groups {absent},"):
             assert fitted(doc_of("abc", **there)).ents == ()
         # A component that runs writes its group to each Doc; a model answers for some.

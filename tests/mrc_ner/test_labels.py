@@ -88,6 +88,19 @@ def test_questions_asked_before_initialization_come_first():
     assert ner.model_inputs([]).queries == ["which company", *QUERIES.values()]
 
 
+@pytest.mark.parametrize("labels", [None, ["LOC"]])
+def test_a_new_training_forgets_the_questions_of_the_last(labels):
+    nlp = mrc_pipeline()
+    ner = nlp.get_pipe("mrc_ner")
+    assert ner.labels == ("PER", "LOC")
+    examples = [make_example(nlp, "to York", [(1, 2, "LOC")])]
+    ner.initialize(lambda: examples, nlp=nlp, queries={"LOC": "where from"}, labels=labels)
+    assert ner.queries == {"LOC": "where from"} and ner.labels == ("LOC",)
+    nlp("Anna went to York")
+    ner.initialize(lambda: examples, nlp=nlp)  # without new questions, the old ones stay
+    assert ner.labels == ("LOC",)
+
+
 def test_a_new_label_with_a_known_question_is_found_where_the_known_one_is(trained):
     ner = trained.get_pipe("mrc_ner")
     ner.nested = True

@@ -74,6 +74,15 @@ def test_renewals_see_what_annotating_components_write():
     assert all("weak:gazetteer" in eg.predicted.spans for eg in examples)
 
 
+def test_frozen_components_are_not_renewed():
+    nlp, frozen = recorded()
+    trained = nlp.add_pipe("clock_recorder", name="trained")
+    nlp.config["training"]["frozen_components"] = ["clock_recorder"]
+    tick(TrainingClock(read, total_steps=2, interval=1), nlp, (0, 0))
+    assert len(trained.renewals) == 1 and frozen.renewals == []
+    assert len(frozen.ticks) == 1
+
+
 @pytest.mark.parametrize("settings", [{}, {"corpus": read}])
 def test_without_an_interval_nothing_is_renewed(settings):
     nlp, recorder = recorded()
