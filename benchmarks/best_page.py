@@ -94,7 +94,8 @@ def page(rows: Rows, terms: Mapping[str, str]) -> str:
         .replace("{made}", made(rows))
         .replace("{collected}", collected(rows, terms))
     )
-    text = text.replace("{students}", students(rows, columns, 250)).replace("{students-few}", students(rows, columns, FEW))
+    for name, gold in (("students", 250), ("students-few", FEW)):
+        text = text.replace(f"{{{name}}}", students(rows, columns, gold))
     return text.replace("{chosen}", chosen(rows))
 
 

@@ -195,7 +195,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
             unasked = {label for eg in get_examples() for label in self.example_labels(eg)} - {*self.labels}
             if unasked:
                 raise self._no_question(sorted(unasked))
-        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
+        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width, nlp)
 
     def _no_question(self, labels: Sequence[str]) -> WeaknerError:
         where = f"[initialize.components.{self.name}.queries]"

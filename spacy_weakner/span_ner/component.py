@@ -126,7 +126,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         super().initialize(get_examples, nlp=nlp, labels=labels)
         self._oracle = None if oracle is None else Oracle(oracle, self.name, self.labels)
         self._check_oracle()
-        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
+        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width, nlp)
 
     def encode_target(self, example: Example) -> SpanTarget:
         """Return the annotated spans of an example, and those known to be wrong."""

@@ -50,7 +50,8 @@ def with_parents(text: str) -> str:
     """The text with the sections above each section, which a whole config has."""
     sections = re.findall(r"^\[([^\]]+)\]", text, flags=re.M)
     above = [section[: found.start()] for section in sections for found in re.finditer(r"\.", section)]
-    missing = [section for section in dict.fromkeys(above) if section not in sections]
+    # "*" holds positional arguments, and is no section.
+    missing = [section for section in dict.fromkeys(above) if section not in sections and not section.endswith(".*")]
     return "".join(f"[{section}]\n\n" for section in missing) + text
 
 
