@@ -97,11 +97,15 @@ def command(
         context = inspect.Parameter("ctx", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
         run.__annotations__ = {option.name: option.annotation for option in (context, *options)}
         run.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
-        first = re.split(r"(?<=\.)(?<! al\.) ", " ".join(run.__doc__.split()))[0]
-        app.command(name or function.__name__, hidden=hidden, short_help=first)(run)
+        app.command(name or function.__name__, hidden=hidden, short_help=first_sentence(run.__doc__))(run)
         return run
 
     return decorate
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a help text."""
+    return re.split(r"(?<=\.)(?<! al\.) ", " ".join(text.split()))[0]
 
 
 def parameter_docs(owner: Any) -> Dict[str, str]:

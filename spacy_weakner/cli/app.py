@@ -11,9 +11,11 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from .._compat import import_factories_by_name
+from ..about import __title__, __version__
 from ..own_code import OWN_CODE, import_own_code
 from ..scratch import resolved
-from ._util import reporting
+from ._command import first_sentence
+from ._util import echo, reporting
 
 NAME = "weakner"
 HELP = "Weakly supervised NER: convert corpora, label them with weak sources, aggregate, train, evaluate."
@@ -53,7 +55,11 @@ class _Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in COMMANDS:
             return None
-        return get_command(import_module(f".{cmd_name}", __package__).app)
+        found = get_command(import_module(f".{cmd_name}", __package__).app)
+        # Otherwise, a long one is cut.
+        for each in (found, *getattr(found, "commands", {}).values()):
+            each.short_help = each.short_help or first_sentence(each.help or "")
+        return found
 
     @property
     def commands(self) -> Any:
@@ -78,7 +84,16 @@ def _code_first(args: List[str]) -> List[str]:
     return args
 
 
-app = typer.Typer(name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None, cls=_Commands)
+_NAMES = {"help_option_names": ["-h", "--help"]}
+app = typer.Typer(
+    name=NAME, help=HELP, no_args_is_help=True, rich_markup_mode=None, cls=_Commands, context_settings=_NAMES
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        echo(f"{__title__} {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -90,6 +105,9 @@ def weakner_cli(
             _CODE, envvar=OWN_CODE, help="Python file with your own registered functions; may also follow COMMAND"
         ),
     ] = None,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit")
+    ] = False,
 ) -> None:
     # Undo the change to spaCy at the end, for callers of this application from Python.
     context.call_on_close(import_factories_by_name())

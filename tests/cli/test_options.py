@@ -7,6 +7,7 @@ import typer
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from spacy_weakner.about import __title__, __version__
 from spacy_weakner.cli._command import command
 from spacy_weakner.cli._util import new_app
 from spacy_weakner.cli.app import app
@@ -118,9 +119,18 @@ def every(group, before=""):
         yield from every(found, f"{before}{name} ") if hasattr(found, "list_commands") else [(f"{before}{name}", found)]
 
 
-def test_help_of_groups_has_whole_sentences():
-    result = CliRunner().invoke(app, ["relabel", "--help"])
-    assert "Meng et al. 2021" in result.output and "..." not in result.output.partition("Commands:")[2]
+@pytest.mark.parametrize("group", [[], ["relabel"], ["encoder"], ["init"]])
+def test_help_of_groups_has_whole_sentences(group):
+    result = CliRunner().invoke(app, [*group, "--help"])
+    assert "..." not in result.output.partition("Commands:")[2]
+    assert ("Meng et al. 2021" in result.output) == (group == ["relabel"])
+
+
+def test_basics_of_a_command_line():
+    version = CliRunner().invoke(app, ["--version"])
+    assert version.exit_code == 0 and version.output.split() == [__title__, __version__]
+    for args in ([], ["convert"], ["encoder", "vectors"]):
+        assert CliRunner().invoke(app, [*args, "-h"]).output == CliRunner().invoke(app, [*args, "--help"]).output != ""
 
 
 def test_every_option_has_a_help_text():
