@@ -100,7 +100,8 @@ def page(rows: Rows, terms: Mapping[str, str]) -> str:
 
 
 def students(rows: Rows, columns: Sequence[str], gold: int) -> str:
-    """A table: what is packaged without a Transformer, as its student, and with it."""
+    """A table: what is packaged without a Transformer, as its student, and with it, from the same sample."""
+    rows = [row for row in rows if row["seed"] == 0]
     encoders = ("linear", "frozen-speed", "frozen", "frozen-mpnet-speed", "frozen-mpnet")
     names = ["linear", "student of MiniLM", "MiniLM", "student of MPNet-base", "MPNet-base"]
     names += [f"linear, {MANY:,} gold alone"] if gold == FEW else []
