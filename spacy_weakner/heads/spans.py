@@ -41,9 +41,11 @@ def warn_of_spans(
     max_width (Optional[int]): Maximum number of tokens of a span.
     nlp (Optional[Language]): The pipeline, whose config says which scores count.
     """
-    is_trained = key is not None and nlp is not None and any(nlp.config["paths"].values())  # by `spacy train`
-    if is_trained and nlp is not None and not nlp.config["training"]["score_weights"].get(f"spans_{key}_f"):
-        warnings.warn(Warnings.WK910.format(name=name, key=key), stacklevel=3)
+    is_trained = key is not None and nlp is not None and any(nlp.config.get("paths", {}).values())  # by `spacy train`
+    if is_trained and nlp is not None:
+        weights = nlp.config["training"]["score_weights"]
+        if not any(weight for score, weight in weights.items() if score.startswith(f"spans_{key}_")):
+            warnings.warn(Warnings.WK910.format(name=name, key=key), stacklevel=3)
     found, widths = key is None, Counter[int]()
     for example in islice(get_examples(), _SEARCHED):
         found = found or key in example.reference.spans

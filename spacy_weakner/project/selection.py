@@ -16,8 +16,8 @@ CLEARLY = 3.0
 Point = Dict[str, float]
 # What is said of a package with a Transformer, if there may be a student.
 FASTER = (
-    "With --prefer speed, a linear CRF that learns from this pipeline is packaged instead: on public data, it was 10 to "
-    "60 times as fast, and had 1 to 8 points of F1 less."
+    "With --prefer speed, a linear CRF that learns from this pipeline is packaged instead: on public data, it was 10 "
+    "to 60 times as fast, and had 1 to 8 points of F1 less."
 )
 
 

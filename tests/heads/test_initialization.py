@@ -129,7 +129,8 @@ def test_a_group_that_no_example_has_is_warned_about(head):
 
 @pytest.mark.parametrize("head", ["span_ner", "mrc_ner"])
 @pytest.mark.parametrize(
-    "counted, warns", [({"ents_f": 1.0}, True), ({"spans_x_f": 0.0}, True), ({"spans_x_f": 1.0}, False)]
+    "counted, warns",
+    [({"ents_f": 1.0}, True), ({"spans_x_f": 0.0}, True), ({"spans_x_f": 1.0}, False), ({"spans_x_p": 1.0}, False)],
 )
 def test_a_group_whose_score_does_not_count_is_warned_about(head, counted, warns):
     nlp, ner = empty_pipeline(head, spans_key="x")
