@@ -166,7 +166,7 @@ def _check_annotated(
     with findings.guard(f"--spans-key {spans_key}"):
         paths = [there[name] for name in _ANNOTATED if name in there]
         if spans_key is not None and paths and not any(map(has_span_groups, paths)):
-            message = "None of gold, dev and test is a .spacy file, and other formats have no span groups."
+            message = "None of gold, dev and test is a .spacy file or JSON of spaCy; other formats have no groups."
             findings.error(f"--spans-key {spans_key}", message, "Leave out this option.")
     for name in _ANNOTATED:
         if name not in there:

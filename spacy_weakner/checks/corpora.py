@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.conll import COLUMNS
-from ..corpus.formats.reading import Reading, input_files, read_corpus
+from ..corpus.formats.reading import GROUPED, Reading, input_files, read_corpus
 from ..corpus.gold import missing_tokens
 from ..corpus.sampling import LIMIT
 from ..corpus.weak import doc_entities, doc_ids, is_weak
@@ -87,7 +87,7 @@ def read_annotated(
                 corpus.note = corpus.note or f"the first {len(corpus.sentences):,} sentences"
                 break
             errors = findings.errors
-            key = spans_key if format_ == "spacy" else None
+            key = spans_key if format_ in GROUPED else None
             reading = Reading(documents=True, misaligned="expand", columns=columns, spans_key=key)
             _add_file(corpus, file_, collect(file_, format_, nlp, reading, corpus.where, findings, left), findings)
             corpus.broken = corpus.broken or findings.errors > errors

@@ -104,9 +104,12 @@ def with_names(message: str, path: Path) -> str:
 
 
 def _is_doc(row: Any) -> bool:
-    """Return True for what spaCy's `Doc.to_json` writes. Its tokens are objects without texts, unlike Prodigy's."""
+    """Return True for what spaCy's `Doc.to_json` writes. Unlike Prodigy's, its tokens are objects without texts, and
+    its spans are groups."""
     tokens = row.get("tokens")
     if "text" not in row or not (isinstance(tokens, list) and tokens):
+        return False
+    if row.get("answer") in _ANSWERS or isinstance(row.get("spans"), list):
         return False
     are_borders = all(isinstance(token, dict) and {"start", "end"} <= token.keys() for token in tokens)
     return are_borders and ("ents" in row or not any("text" in token for token in tokens))

@@ -72,6 +72,9 @@ def test_the_command_in_the_message_reads_them(tmp_path, row, tool):
         ({"text": "a", "tokens": [{"text": "a", "start": 0, "end": 1}], "ents": []}, "spacy-json"),
         ({"text": "a", "tokens": [{"text": "a", "start": 0, "end": 1}]}, "prodigy"),
         ({"text": "a", "tokens": [{"id": 0, "start": 0, "end": 1}], "ents": [], "_input_hash": 1}, "prodigy"),
+        ({"text": "a", "tokens": [{"id": 0, "start": 0, "end": 1}], "answer": "accept"}, "prodigy"),
+        ({"text": "a", "tokens": [{"id": 0, "start": 0, "end": 1}], "spans": []}, "prodigy"),
+        ({"text": "a", "tokens": [{"id": 0, "start": 0, "end": 1}], "spans": {}}, "spacy-json"),
     ],
 )
 def test_without_a_span_too(row, tool):

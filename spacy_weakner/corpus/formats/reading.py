@@ -31,12 +31,13 @@ from . import brat, huggingface
 from .items import in_lines, read_items
 from .names import FORMATS, SUFFIXES
 from .offsets import AUTO, UNITS, find_unit, in_code_points
-from .tools import GATHERERS, READERS
+from .tools import ABSENT, GATHERERS, READERS
 
 NOT_TEXT = "records without a text, dropped"
 LONG = f"texts with more than {LONGEST_RUN} characters without white space, left out"
 MARKS = "byte order marks within lines, kept (were files joined without a line end between them?)"
-ABSENT = "documents without the span group that is read as gold; their tokens count as missing"
+# Formats with span groups.
+GROUPED = ("spacy", "spacy-json")
 # Records of a JSON file that are read to detect its format.
 _LOOKED_AT = 200
 # What to do with files that are not read, by suffix; tables are read by functions of pandas.
@@ -68,7 +69,7 @@ class Reading:
     labels (Tuple[str, ...]): Tag names, from 0 on, for datasets with numbers, instead of the names in the file. If all
         names are of one type, tags without a type get that type.
     columns (Tuple[int, int]): Token and tag columns of CoNLL files, counted from 1, or from the end (-1).
-    spans_key (Optional[str]): Span group of `.spacy` files that is read as gold, instead of the entities.
+    spans_key (Optional[str]): Span group of files of spaCy that is read as gold, instead of the entities.
     """
 
     sentences: bool = True
@@ -156,8 +157,8 @@ def _corpora(files: Sequence[Path], format: Optional[str]) -> List[Path]:
 
 
 def has_span_groups(path: Path) -> bool:
-    """Return True if a corpus has `.spacy` files, the only format with span groups."""
-    return any(format_ == "spacy" for _, format_ in input_files(path))
+    """Return True if a corpus has files of spaCy, the only ones with span groups."""
+    return any(format_ in GROUPED for _, format_ in input_files(path))
 
 
 def by_lines(path: Path, format: str) -> bool:
@@ -193,10 +194,10 @@ def read_corpus(
     for file_, format_ in input_files(path, format) if files is None else files:
         reader = FileReader(file_, format_, nlp, reading, counts, strict)
         for doc in reader.docs() if limit is None else reader.sample(limit):
-            n += format_ == "spacy"
+            n += format_ in GROUPED
             yield doc
     if key is not None and counts.notes[ABSENT] == n:
-        groups = ", ".join(counts.groups) or "none; only .spacy files have groups"
+        groups = ", ".join(counts.groups) or "none; only files of spaCy (.spacy, Doc.to_json) have groups"
         raise WeaknerError(Errors.WK372.format(place=f"in {path}", key=key, groups=groups))
 
 
@@ -298,6 +299,8 @@ class FileReader:
         read, gather = READERS[self.format], GATHERERS.get(self.format)
         if self.format == "huggingface":
             read = partial(huggingface.read, labels=self.labels, column=self.column)
+        elif self.format == "spacy-json":
+            read = partial(read, key=self.reading.spans_key)
         items = self._of_tool(items, counts)
         for place, item in items if gather is None else gather(items):
             record = None

@@ -2,7 +2,7 @@
 are implemented here."""
 
 from collections import Counter
-from typing import Any, Callable, Dict, Iterable, Iterator, Optional
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
 from spacy.tokens import Doc
 
@@ -13,15 +13,17 @@ from . import brat, huggingface, label_studio, prodigy
 
 NULLS = "null instead of texts that were not annotated, dropped"
 RELATIONS = "relations, ignored"
+ABSENT = "documents without the span group that is read as gold; their tokens count as missing"
 # Keys with lists and objects that hold no spans: comments, categories of the text, relations, other columns.
 _DOCCANO = ("relations", "Comments", "comments", "cats", "meta", "metadata")
 _GLINER = frozenset(["tokenized_text", "ner", "ner_labels", "ner_negatives", "negatives", "relations"])
-# Keys of spaCy's own training data, other than span groups.
+# Keys of spaCy's own training data.
 _SPACY = frozenset(
-    ["entities", "cats", "links", "words", "spaces", "tags", "pos", "morphs", "lemmas", "heads", "deps", "sent_starts"]
+    ["entities", "spans", "cats", "links", "words", "spaces", "tags", "pos", "morphs", "lemmas", "heads", "deps"]
+    + ["sent_starts"]
 )
-# Keys of `Doc.to_json` other than span groups; "_" are attributes of users.
-_DOC = frozenset(["ents", "tokens", "sents", "cats", "_"])
+# Keys of `Doc.to_json`; "_" are attributes of users.
+_DOC = frozenset(["ents", "spans", "tokens", "sents", "cats", "_"])
 
 
 def read_doccano(row: Any, counts: RowCounts) -> Record:
@@ -69,8 +71,9 @@ def write_gliner(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     yield {"tokenized_text": record.tokens, "ner": ner}
 
 
-def read_spacy_json(row: Any, counts: RowCounts) -> Optional[Record]:
-    """Read spaCy's `["text", {"entities": [[0, 4, "PER"]]}]`, as JSON, or what `Doc.to_json` returns."""
+def read_spacy_json(row: Any, counts: RowCounts, key: Optional[str] = None) -> Optional[Record]:
+    """Read spaCy's `["text", {"entities": [[0, 4, "PER"]]}]`, as JSON, or what `Doc.to_json` returns. `key` is the span
+    group that is read instead of the entities."""
     if row is None:
         counts.note(NULLS)
         return None
@@ -78,19 +81,26 @@ def read_spacy_json(row: Any, counts: RowCounts) -> Optional[Record]:
         raise RowError(f'expected [text, {{"entities": ...}}], or the result of Doc.to_json, got {show(row)}')
     if isinstance(row, dict):
         counts.note_unknown(row, _DOC)
-        ents = None if row.get("ents") is None else [prodigy.object_mark(item) for item in a_list(row["ents"], "ents")]
+        ents = _of_spacy(row, "ents", key, counts)
         borders = prodigy.token_borders(row["tokens"])
         return Record(text=a_text(row, "text"), borders=borders, ents=ents, cats=row.get("cats"), id=row.get("id"))
     text, annotations = row
     counts.note_unknown(annotations, _SPACY)
-    ents = None
-    if annotations.get("entities") is not None:
-        ents = [triple_mark(item) for item in a_list(annotations["entities"], "entities")]
+    ents = _of_spacy(annotations, "entities", key, counts)
     return Record(text=text, ents=ents, cats=annotations.get("cats"))
 
 
+def _of_spacy(row: Any, name: str, key: Optional[str], counts: RowCounts) -> Optional[List[Mark]]:
+    """Return the entities under a name, or those of a span group, and count the other groups."""
+    groups = {name: a_list(spans, name) for name, spans in an_object(row.get("spans") or {}, "spans").items()}
+    counts.groups.update({name: len(spans) for name, spans in groups.items() if spans and name != key})
+    counts.note(ABSENT, key is not None and key not in groups)
+    items = row.get(name) if key is None else groups.get(key)
+    return None if items is None else list(map(prodigy.object_mark, a_list(items, name)))
+
+
 # Functions that make a record of an item, or return None if nothing is to be kept.
-READERS: Dict[str, Callable[[Any, RowCounts], Optional[Record]]] = {
+READERS: Dict[str, Callable[..., Optional[Record]]] = {
     "prodigy": prodigy.read,
     "label-studio": label_studio.read,
     "doccano": read_doccano,

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 import spacy
 
+from spacy_weakner.checks.check import check
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import overlaps, records, weak
 from spacy_weakner.corpus.docbin import write_docs
@@ -89,7 +90,41 @@ def test_spacy_docs(tmp_path, write):
     (found, no, yes), report = converted(write(tmp_path / "a.json", [d.to_json() for d in (doc, other, bare)]))
     assert [t.text for t in found] == [t.text for t in doc] and found.cats == {"X": 1.0}  # with the tokens of the file
     assert ents(found) == [("Anna", "PER"), ("New York", "LOC")]
-    assert iob(no) == "OO" and iob(yes) == "--" and report.ignored == {"spans": 1}
+    assert iob(no) == "OO" and iob(yes) == "--" and report.groups == {"sc": 1}
+
+
+GROUP = {"sc": [{"start": 0, "end": 4, "label": "PER", "kb_id": "Q1"}], "other": [{"start": 5, "end": 9, "label": "X"}]}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"text": "Anna left", "ents": [], "spans": GROUP, "tokens": [{"start": 0, "end": 4}, {"start": 5, "end": 9}]},
+        {"text": "Anna left", "spans": GROUP, "tokens": [{"start": 0, "end": 4}, {"start": 5, "end": 9}]},
+        ["Anna left", {"entities": [], "spans": {"sc": [[0, 4, "PER"]], "other": [[5, 9, "X"]]}}],
+    ],
+)
+def test_span_groups_of_spacy(tmp_path, row):
+    path = write_lines(tmp_path / "a.jsonl", [row])
+    (doc,), report = converted(path, spans_key="sc")
+    assert ents(doc) == [("Anna", "PER")] and iob(doc) == "BO" and report.groups == {"other": 1}
+    assert doc.ents[0].kb_id_ == ("Q1" if isinstance(row, dict) else "")
+    (doc,), report = converted(path)
+    assert not doc.ents and report.groups == {"sc": 1, "other": 1}
+    assert any("--spans-key sc" in remark for remark in report.remarks)
+    with pytest.raises(WeaknerError, match=r"WK372"):
+        converted(path, spans_key="ruler")
+    for key, n in ((None, 0), ("sc", 1)):
+        found = check(gold=path, lang="xx", spans_key=key)
+        assert found.labels[0].counts.get("PER", 0) == n if found.labels else n == 0
+        assert any("--spans-key sc" in finding.message for finding in found.findings) == (key is None)
+
+
+def test_answers_whose_tokens_have_no_text(tmp_path):
+    tokens = [{"id": 0, "start": 0, "end": 4}, {"id": 1, "start": 5, "end": 9}]
+    row = {"text": "Anna left", "spans": [{"start": 0, "end": 4, "label": "PER"}], "tokens": tokens, "answer": "accept"}
+    (doc,), _ = converted(write_lines(tmp_path / "a.jsonl", [row]))
+    assert ents(doc) == [("Anna", "PER")] and iob(doc) == "BO"
 
 
 @pytest.mark.parametrize("ent", [[0, 9, "PER"], {"start": 0, "label": "PER"}, {"start": 0, "end": 4}, 7])
@@ -171,7 +206,7 @@ def test_brat_offsets_into_another_text(tmp_path):
         ),
         ("gliner", {"tokenized_text": ["a"], "ner": [], "ner_labels": ["X"], "mine": [1]}, "mine"),
         ("huggingface", {"tokens": ["a"], "ner_tags": ["O"], "pos_tags": [1], "fine_tags": ["O"]}, "fine_tags"),
-        ("spacy-json", [TEXT, {"entities": [], "spans": {"sc": [ANNA]}, "tags": ["X"]}], "spans"),
+        ("spacy-json", [TEXT, {"entities": [], "tags": ["X"], "mine": [ANNA]}], "mine"),
         ("jsonl", {"text": TEXT, "label": {"name": {"a": 1}}}, "label"),
     ],
 )
