@@ -30,7 +30,7 @@ MARKUP = re.compile(
 # The end of a sentence, and the beginning of the next one.
 _END = re.compile(r"\w[.?!] +[^\W\d_a-z]")
 _WRAPPED, _INNER, _MARKED = 0.3, 0.1, 0.1  # shares of lines
-_COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLUMW]-\S+)")
+_COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLU]-\S+)")  # not W-2, M-16
 
 
 class CheckedText(NamedTuple):

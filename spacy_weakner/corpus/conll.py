@@ -82,7 +82,7 @@ def read_conll(
     starts = [number for number, raw in enumerate(_lines(path), start=1) if _DOCUMENT.match(raw)]
     lengths: Counter[int] = Counter()  # sentences by document
     sentences = _sentences(enumerate(_lines(path), start=1), columns, width)
-    for sentence in _refuse_no_words(path, sentences) if columns[0] == 1 else sentences:
+    for sentence in _refuse_no_words(path, sentences, columns) if columns[0] == 1 else sentences:
         words, tags = _read_sentence(path, sentence, columns, width, labels, counts)
         if words:
             counts.place = f"line {sentence[0][0]}"
@@ -115,11 +115,12 @@ def _sentences(
             sentence = []
 
 
-def _refuse_no_words(path: Path, sentences: Iterator[List[_Line]]) -> Iterator[List[_Line]]:
-    """Refuse sentences whose first column only numbers the tokens, or is the same for all of them."""
+def _refuse_no_words(path: Path, sentences: Iterator[List[_Line]], columns: Tuple[int, int]) -> Iterator[List[_Line]]:
+    """Refuse sentences whose first column only numbers the tokens, or, by default, is the same for all of them."""
     held = list(islice(sentences, _ENOUGH))
     several = any(len(sentence) > 1 for sentence in held)
-    for what, has_it in (("contains token numbers", _has_numbers), ("is the same for all tokens", _is_constant)):
+    checks = [("contains token numbers", _has_numbers), ("is the same for all tokens", _is_constant)]
+    for what, has_it in checks if columns == COLUMNS else checks[:1]:
         if several and all(map(has_it, held)):
             with at_line(path, held[0][0][0]):
                 raise RowError(
@@ -266,7 +267,7 @@ def _with_type(tag: str, names: Sequence[str]) -> str:
     if tag == OUTSIDE or TAG.fullmatch(tag):
         return tag
     if not UNTYPED.fullmatch(tag):
-        raise RowError(f"'{tag}' is not a tag: expected O, or one of B I E S L U with a type, like B-PER")
+        raise RowError(f"'{tag}' is not a tag: expected O, or one of B I E S L U M W with a type, like B-PER")
     types = {match[2] for match in map(TAG.fullmatch, names) if match}
     if len(types) != 1:
         raise RowError(

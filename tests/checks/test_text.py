@@ -72,6 +72,11 @@ def test_bad_files(write, nlp, findings, name, content, level, expected):
     assert re.search(expected, " ".join(found(findings, level)), re.DOTALL)
 
 
+def test_names_at_line_ends_that_look_like_tags(write, nlp, findings):
+    read_text(write("a.txt", ["He filed the form W-2", "She fired an M-16"] * 9), nlp, findings)
+    assert not found(findings, "error")
+
+
 @pytest.mark.parametrize(
     "lines", [["who is Ann", "ann is who? bob", "berlin"] * 9, ["Ann slept. Bob ran", "<user> Cid ate."] * 9]
 )

@@ -202,6 +202,11 @@ def test_tokens_may_be_numbers(tmp_path, text):
     assert [t.text for doc in docs for t in doc] == lines
 
 
+def test_words_that_are_the_same_in_columns_that_are_given(tmp_path):
+    (doc,) = read_conll(write(tmp_path / "a.conll", "Bo B-A x\nBo O x\n"), NLP, columns=(1, 2))
+    assert weak.doc_entities(doc) == [(0, 1, "A")]
+
+
 @pytest.mark.parametrize("n, counted", [(1000, 0), (1001, 1)])
 def test_columns_without_blank_lines_are_named(tmp_path, n, counted):
     counts = RowCounts()

@@ -303,18 +303,18 @@ def test_ids_that_cannot_be(bad):
     [
         (0, 2, "New York", True),
         (0, 2, "NewYork ", True),
+        (0, 2, "NEW York", True),
+        (0, 2, "\uff2eew York", True),
         (0, 2, None, True),
         (0, 1, "New York", False),  # as where the end is the last token
         (3, 4, "New York", False),
         (0, 2, "", False),
     ],
 )
-@pytest.mark.parametrize("tokens", [True, False])
-def test_spans_cover_the_text_that_stands_beside_them(tmp_path, key, start, end, text, fits, tokens):
-    row = {"tokens": TOKENS} if tokens else {"text": " ".join(TOKENS)}
-    if not tokens:
-        borders = [(0, 3), (4, 8), (9, 12), (13, 18), (19, 23)]
-        start, end = borders[start][0], borders[end - 1][1]
+def test_spans_cover_the_text_that_stands_beside_them(tmp_path, key, start, end, text, fits):
+    row = {"text": " ".join(TOKENS)}
+    borders = [(0, 3), (4, 8), (9, 12), (13, 18), (19, 23)]
+    start, end = borders[start][0], borders[end - 1][1]
     span = {"start": start, "end": end, "label": "CITY", "text": text}
     path = write(tmp_path / "a.jsonl", {**row, "ents": [], key: [span]} if key != "spans" else {**row, key: [span]})
     if fits:
@@ -322,6 +322,20 @@ def test_spans_cover_the_text_that_stands_beside_them(tmp_path, key, start, end,
     else:
         with pytest.raises(WeaknerError, match=r"WK103.*line 1.*covers"):
             list(read(path))
+
+
+@pytest.mark.parametrize(
+    "row, span",
+    [
+        ({"text": "Jose\u0301 ran"}, {"end": 5, "text": "Jos\u00e9"}),
+        ({"text": "Jos\u00e9 ran"}, {"end": 4, "text": "Jose\u0301"}),
+        ({"tokens": ["-LRB-", "ran"]}, {"end": 1, "text": "("}),
+    ],
+)
+def test_a_text_may_have_another_spelling(tmp_path, row, span):
+    path = write(tmp_path / "a.jsonl", {**row, "ents": [{"start": 0, "label": "X", **span}]})
+    (doc,) = read(path)
+    assert [(ent.start, ent.end) for ent in doc.ents] == [(0, 1)]
 
 
 @pytest.mark.parametrize("text", [3, None, ["a"], {}])
