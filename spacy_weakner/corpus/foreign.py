@@ -18,7 +18,7 @@ _TASK = ("annotations", "completions", "predictions")
 _OF_RECORDS = ("text", "tokens", "tokenized_text")
 # Keys of spans, and of tags, in other formats.
 SPANS = ("label", "labels", "entities", "annotations", "annotation")
-TAGS = ("ner_tags", "tags", "ner", "labels", "label")
+TAGS = ("ner_tags", "ner", "tags", "labels", "label")
 _OF_ENTITIES = ("ner_tags", "ner")  # whose strings are tags in any spelling
 
 
@@ -40,7 +40,7 @@ def tool_of(row: Any) -> Optional[str]:
     spans = row.get("spans")
     # WikiANN has texts there, beside its tags.
     are_texts = isinstance(spans, list) and any(isinstance(span, str) for span in spans)
-    if not are_texts and any(key in row for key in _OWN):
+    if not are_texts and any(isinstance(row[key], (list, dict, type(None))) for key in _OWN if key in row):
         return None
     if find_tags(row) is not None:
         return "huggingface"
@@ -77,7 +77,7 @@ def is_prodigy(row: Any) -> bool:
 
 def format_of(row: Any) -> Optional[str]:
     """Return the format of a row with annotations, of another tool or of this package."""
-    is_ours = isinstance(row, dict) and any(row.get(key) is not None for key in _OWN)
+    is_ours = isinstance(row, dict) and any(isinstance(row.get(key), (list, dict)) for key in _OWN)
     return tool_of(row) or ("jsonl" if is_ours else None)
 
 
@@ -126,9 +126,15 @@ def _is_span(item: Any) -> bool:
 
 
 def _are_tags(value: Any, tokens: Any, sure: bool) -> bool:
-    if not (isinstance(value, list) and isinstance(tokens, list)) or not (sure or len(value) == len(tokens)):
+    has_tokens = isinstance(tokens, list)
+    if not isinstance(value, list) or not (sure or (has_tokens and len(value) == len(tokens))):
         return False
     types = {*map(type, value)} - {type(None)}
     if types != {str}:
-        return types == {int}
-    return sure or OUTSIDE in value or all(tag is None or all(map(is_tag, split_tags(tag))) for tag in value)
+        # pandas makes floats of whole numbers.
+        return bool(types) and types <= {int, float} and all(tag is None or tag % 1 == 0 for tag in value)
+    return (
+        (sure and has_tokens)
+        or OUTSIDE in value
+        or all(tag is None or all(map(is_tag, split_tags(tag))) for tag in value)
+    )

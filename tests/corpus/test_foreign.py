@@ -67,6 +67,9 @@ def test_the_command_in_the_message_reads_them(tmp_path, row, tool):
         ({"tokens": ["a", "b"], "ner_tags": ["O"]}, "huggingface"),
         ({"tokens": ["a", "b"], "ner": ["b-per", "o"]}, "huggingface"),
         ({"tokens": ["a", "b"], "labels": ["B_PER", "O"]}, "huggingface"),
+        ({"tokens": ["a", "b"], "ner_tags": [1, 0], "gold": True}, "huggingface"),
+        ({"tokens": ["a", "b"], "tags": [1.0, None]}, "huggingface"),
+        ({"text": "a b", "ner_tags": ["B-PER", "O"]}, "huggingface"),
         (["a b", {"entities": []}], "spacy-json"),
         ({"text": "a b", "tokens": [{"id": 0, "start": 0, "end": 1}]}, "spacy-json"),
         ({"text": "a", "tokens": [{"text": "a", "start": 0, "end": 1}], "ents": []}, "spacy-json"),
@@ -89,6 +92,9 @@ def test_without_a_span_too(row, tool):
         {"text": "a b", "tags": ["news", "sports"]},
         {"tokens": ["a", "b"], "tags": ["news", "sports"]},
         {"tokens": ["a", "b"], "tags": [None, None]},
+        {"tokens": ["a", "b"], "tags": [0.5, 1.0]},
+        {"text": "a b", "ner": ["Anna", "Bob"]},
+        {"text": "a b", "labels": ["O", "O"]},
         {"tokens": ["a", "b"], "labels": [1]},
         {"tokens": ["a", "b"], "labels": ["O"]},
         {"tokens": ["a", "b"], "ner": [[0, 1, "X"]]},
@@ -133,6 +139,30 @@ def test_rows_of_two_formats_in_one_file(tmp_path, rows):
         folder.mkdir(exist_ok=True)
         (folder / f"{n}.jsonl").write_text(json.dumps(row) + "\n")
     assert all(doc.has_annotation("ENT_IOB") or doc.spans for doc in read_corpus(folder, NLP))
+
+
+@pytest.mark.parametrize(
+    "format, row",
+    [
+        ("doccano", {**DOCCANO, "_task_hash": 7, "answer": "accept"}),
+        ("doccano", {**DOCCANO, "answer": "reject"}),
+        ("doccano", {"text": "Anna", "label": [], "_task_hash": 7}),
+        ("huggingface", {"tokens": ["Anna"], "ner_tags": ["B-PER"], "gold": True}),
+        ("huggingface", {"tokens": ["Anna"], "ner_tags": ["B-PER"], "_task_hash": 7}),
+    ],
+)
+def test_keys_of_other_tools_are_metadata_if_the_format_is_given(tmp_path, format, row):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    (doc,) = read_corpus(path, NLP, format=format)
+    assert doc.has_annotation("ENT_IOB") and len(doc.ents) == (row.get("label") != [])
+
+
+def test_faults_of_rows_with_such_keys_are_named(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"tokens": ["Anna"], "ner_tags": [1], "_task_hash": 7}) + "\n")
+    with pytest.raises(WeaknerError, match=r"WK103.*line 1.*'huggingface': tags are numbers without names"):
+        list(read_corpus(path, NLP, format="huggingface"))
 
 
 @pytest.mark.parametrize("other", [{"text": TEXT}, {"text": TEXT, "ents": None}, {"text": TEXT, "spans": []}])

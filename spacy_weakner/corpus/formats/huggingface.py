@@ -2,6 +2,7 @@
 tag names, or numbers whose names the user gives; Parquet files hold the names in the metadata of their schema. -100, -1
 and null are missing. Rows with a text instead of tokens, and without lists, are raw text."""
 
+import re
 from collections import Counter
 from contextlib import contextmanager
 from functools import lru_cache
@@ -24,6 +25,9 @@ PARQUET = ".parquet"
 UNKNOWN = (-100, -1)
 # Columns of datasets about tokens, other than entities.
 _COLUMNS = ("tokens", "spaces", "pos", "pos_tags", "chunk_tags", "lemmas", "upos", "xpos", "feats")
+# Tokens of tokenizers of transformers, which are no words.
+_PIECE = re.compile(r"##\w|[▁Ġ]|\[(CLS|SEP|PAD)\]$|</?s>$")
+PIECES = "rows whose tokens are word pieces or special tokens ('##na', '[CLS]'), read as words: join them, or drop them"
 _METADATA = b"huggingface"
 _BATCH = 1000  # rows of Parquet files
 
@@ -39,6 +43,7 @@ def read(row: Any, counts: RowCounts, labels: Tuple[str, ...] = (), column: Opti
         raise RowError(f"no tokens: expected a list under 'tokens' (or only a 'text'), got {show(row)}")
     key = column if column in row else find_tags(row) or next((key for key in TAGS if key in row), None)
     record = Record(tokens=tokens, id=identifier)
+    counts.note(PIECES, any(isinstance(token, str) and _PIECE.match(token) for token in tokens))
     counts.note_unknown(row, {*_COLUMNS, key})
     if key is None or row[key] is None:
         return record
@@ -77,7 +82,7 @@ def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
             raise RowError(f"the tag {value} has no name: there are {len(names)} names, from 0 to {len(names) - 1}")
         return check_tag(names[value])
     if not isinstance(value, str):
-        raise RowError(f"a tag must be a number or a string, got {show(value)}")
+        raise RowError(f"a tag must be a whole number (1, not 1.0) or a string, got {show(value)}")
     return check_tag(value, names)
 
 

@@ -296,11 +296,7 @@ class FileReader:
                 yield from self._docs_of(place, in_code_points(record, unit, self.counts))
 
     def _records(self, items: Iterable[Item], counts: RowCounts) -> Iterator[Tuple[Place, Record]]:
-        read, gather = READERS[self.format], GATHERERS.get(self.format)
-        if self.format == "huggingface":
-            read = partial(huggingface.read, labels=self.labels, column=self.column)
-        elif self.format == "spacy-json":
-            read = partial(read, key=self.reading.spans_key)
+        read, gather = self._reader(), GATHERERS.get(self.format)
         items = self._of_tool(items, counts)
         for place, item in items if gather is None else gather(items):
             record = None
@@ -309,19 +305,35 @@ class FileReader:
             if record is not None:
                 yield place, record
 
+    def _reader(self) -> Callable[..., Optional[Record]]:
+        read = READERS[self.format]
+        if self.format == "huggingface":
+            return partial(read, labels=self.labels, column=self.column)
+        return partial(read, key=self.reading.spans_key) if self.format == "spacy-json" else read
+
     def _of_tool(self, items: Iterable[Item], counts: RowCounts) -> Iterator[Item]:
         """Refuse rows of other formats, whose annotations would be lost."""
         for place, item in items:
             other = format_of(item)
             with at_line(self.path, place, counts):
                 # Rows of Prodigy without answers look like ours.
-                if other not in (None, self.format) and (self.format != "prodigy" or "spans" not in item):
+                is_other = other not in (None, self.format) and (self.format != "prodigy" or "spans" not in item)
+                fault = self._fault(item) if is_other else None
+                if fault is not None:
                     raise RowError(
                         f"a row of the format '{other}' ({FORMATS[str(other)].title}) among rows of the format "
                         f"'{self.format}'. Keep the two in two files of one folder, or convert the others before you "
-                        f"join them: spacy weakner convert done.jsonl more.jsonl --format {self.format}"
+                        f"join them: spacy weakner convert done.jsonl more.jsonl --format {self.format}{fault}"
                     )
                 yield place, item
+
+    def _fault(self, item: Any) -> Optional[str]:
+        """Return None if the format finds annotation in a row of another one, whose other keys are then metadata."""
+        try:
+            record = self._reader()([item] if self.format in GATHERERS else item, RowCounts())
+        except RowError as error:
+            return f". (As '{self.format}': {error})"
+        return "" if record is None or record.is_bare else None
 
     def _text_docs(self, place: Place, line: str) -> Iterator[Doc]:
         self.counts.empty += not line.strip()

@@ -10,7 +10,7 @@ import pytest
 
 from spacy_weakner.checks.check import check
 from spacy_weakner.corpus import gold, overlaps, records, weak
-from spacy_weakner.corpus.formats import reading
+from spacy_weakner.corpus.formats import huggingface, reading
 from spacy_weakner.errors import WeaknerError
 
 from ...util import iob
@@ -55,6 +55,36 @@ def test_what_is_no_tag_names_its_line(tmp_path, format, tags):
     for n in (0, 1):
         with pytest.raises(WeaknerError, match=rf"WK103.*a\.jsonl, line {2 - n}.*tag"):
             converted(write_lines(tmp_path / "a.jsonl", rows[n:]), format=format)
+
+
+@pytest.mark.parametrize(
+    "row, expected",
+    [
+        ({"tokens": ["Anna", "left"], "ner_tags": [1.0, 0.0]}, "whole number"),
+        ({"tokens": ["Anna", "left"], "tags": [0, 1.0]}, "whole number"),
+        ({"text": "Anna left", "ner_tags": ["B-PER", "O"]}, "no tokens"),
+        ({"text": "Anna left", "ner_tags": [1, 0]}, "no tokens"),
+    ],
+)
+def test_tags_that_cannot_be_read_are_not_lost(tmp_path, row, expected):
+    with pytest.raises(WeaknerError, match=rf"WK103.*line 1.*{expected}"):
+        converted(write_lines(tmp_path / "a.jsonl", [row]), labels=["O", "B-PER"])
+
+
+@pytest.mark.parametrize("key", ["ner", "ner_tags"])
+def test_tags_of_entities_come_before_other_tags(tmp_path, key):
+    row = {"tokens": ["O", "Anna"], "tags": ["O", "O"], key: ["O", "B-PER"]}
+    (doc,), _ = converted(write_lines(tmp_path / "a.jsonl", [row]))
+    assert ents(doc) == [("Anna", "PER")]
+
+
+@pytest.mark.parametrize(
+    "tokens, n",
+    [(["An", "##na"], 1), (["[CLS]", "Anna"], 1), (["▁Anna", "</s>"], 1), (["##", "#a"], 0), (["[", "CLS"], 0)],
+)
+def test_word_pieces_are_named(tmp_path, tokens, n):
+    _, report = converted(write_lines(tmp_path / "a.jsonl", [{"tokens": tokens, "ner_tags": ["O", "O"]}]))
+    assert report.notes.get(huggingface.PIECES, 0) == n
 
 
 def write_parquet(path, names=(), features=None, **columns):
