@@ -37,7 +37,7 @@ HELP = {
     "sentences": "Split text without annotations into sentences",
     "misaligned": "What to do with spans that do not end at token boundaries: error, drop, expand or contract",
     "columns": "CoNLL files: columns of the token and the tag, counted from 1; -1 is the last column",
-    "spans_key": "Span group of .spacy files to read as gold instead of the entities",
+    "spans_key": "Span group of files of spaCy (.spacy, Doc.to_json) to read as gold instead of the entities",
     "overwrite": "Replace an existing output",
     "output": "Write the result to this JSON file",
 }
