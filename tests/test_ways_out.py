@@ -128,7 +128,7 @@ WAYS: Dict[str, Way] = {
         ("$ <1>", "convert a-utf8.txt b.spacy"),
     ),
     "an unknown suffix": Way(
-        {"a.data": [ROW]}, "convert a.data b.spacy", r"WK105.*or --format", ("again --format doccano",)
+        {"a.data": [ROW]}, "convert a.data b.spacy", r"WK105.*--format", ("again --format doccano",)
     ),
     "a misspelt path": Way(
         {"gold.jsonl": GOLD}, "check --gold gold.json", r"WK100.*did you mean '(\S+)'", ("check --gold <1>",)
@@ -379,7 +379,7 @@ def commands(group: Any, before: str = "") -> Iterator[Tuple[str, Set[str]]]:
 
 COMMANDS = dict(commands(get_command(app)))
 # Of `spacy weakner` itself, of trainings, and of other programs.
-OTHERS = {"--help", "--code", "--nproc-per-node", "--head", "--force-reinstall", "--no-deps"}
+OTHERS = {"--help", "--code", "--nproc-per-node", "--head", "--force-reinstall", "--no-deps", "--converter"}
 
 
 def texts() -> Iterator[Tuple[str, str]]:

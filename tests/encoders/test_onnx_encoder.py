@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy
 import pytest
@@ -89,7 +90,7 @@ def test_it_computes_what_torch_computes(kind, pooling, tiny_bert, tmp_path):
 
 def test_only_the_encoder_changes(folders):
     before, after = ({path.relative_to(own): path for path in own.rglob("*") if path.is_file()} for own in folders)
-    assert before.keys() == after.keys()
+    assert before.keys() == after.keys() - {Path("receipt.json")}
     changed = {str(path) for path in before if before[path].read_bytes() != after[path].read_bytes()}
     (name,) = {"tok2vec", "crf_ner"} & {path.split("/")[0] for path in changed}
     assert changed == {"config.cfg", f"{name}/model"}

@@ -137,7 +137,7 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
 
     # What depends on a change is made anew.
     terms = home / "my terms.csv"
-    for old, new, wanted in (("Clara", "Klara", ["label", "fit"]), ("Klara", "Clara", [])):
+    for old, new, wanted in (("Clara", "Klara", ["prepare", "label", "fit"]), ("Klara", "Clara", [])):
         terms.write_text(terms.read_text().replace(f"PER,{old}", f"PER,{new}"))
         project_run(folder, "check")  # which notes the files that sources.cfg names
         assert to_run(folder) == ["code", "check", *wanted, "package"]

@@ -42,7 +42,7 @@ GROUPED = ("spacy", "spacy-json")
 _LOOKED_AT = 200
 # What to do with files that are not read, by suffix; tables are read by functions of pandas.
 _TABLES = {".csv": "read_csv", ".xlsx": "read_excel", ".xls": "read_excel", ".ods": "read_excel"}
-_RASA = "If it is training data of Rasa: rasa data convert nlu --format json --data {path} --out {stem}.json"
+_RASA = "If it is training data of Rasa, write it as JSON with 'rasa data convert nlu'"
 _CURES = {
     ".zip": "Unpack it, and give the file or folder in it",
     ".yml": _RASA,
