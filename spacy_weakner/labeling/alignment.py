@@ -6,9 +6,9 @@ letters: characters of the text without case and white space.
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from ..corpus.counts import RowError, show
 from ..corpus.jsonl import Row
@@ -104,7 +104,7 @@ def read_mentions(row: Row, weak_name: Optional[str] = None) -> Optional[List[Me
     return mentions
 
 
-def align_mentions(doc: Doc, mentions: Sequence[Mention], misaligned: str) -> Alignment:
+def align_mentions(doc: Union[Doc, Span], mentions: Sequence[Mention], misaligned: str) -> Alignment:
     """Align mentions with a Doc, in their order. A phrase matches wherever it begins and ends at token boundaries: in
     its own case or, without such a match, in any case. A position that does not end at token boundaries is handled as
     in `align`, or raises a `RowError` if `misaligned` is "error"."""
@@ -132,6 +132,22 @@ def align_mentions(doc: Doc, mentions: Sequence[Mention], misaligned: str) -> Al
         found.entities.extend((start, end, mention.label) for start, end in places)
         found.scores.extend([mention.score] * len(places))
     return found._replace(misaligned=lost, not_found=absent)
+
+
+def join(parts: Sequence[Alignment], starts: Sequence[int]) -> Alignment:
+    """Join the alignments of the parts of a Doc, which begin at some tokens."""
+    lossy = [bool(part.misaligned or part.not_found) if part.is_whole is None else not part.is_whole for part in parts]
+    return Alignment(
+        [
+            (start + a, start + b, label)
+            for part, start in zip(parts, starts, strict=True)
+            for a, b, label in part.entities
+        ],
+        [score for part in parts for score in part.scores],
+        misaligned=sum(part.misaligned for part in parts),
+        not_found=sum(part.not_found for part in parts),
+        is_whole=not any(lossy),
+    )
 
 
 def letter_borders(pieces: Iterable[str]) -> List[int]:

@@ -9,11 +9,13 @@ import sqlite3
 from collections import Counter, deque
 from contextlib import closing
 from hashlib import blake2b
+from itertools import pairwise
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 from spacy.language import Language
-from spacy.tokens import Doc
+from spacy.pipeline import Sentencizer
+from spacy.tokens import Doc, Span
 
 from ..corpus.answers import ASKED, is_answer, is_torn
 from ..corpus.counts import RowError, at_line
@@ -23,7 +25,7 @@ from ..corpus.sentences import sentence_key
 from ..corpus.weak import get_id
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
-from .alignment import Alignment, align_mentions, find_weak_name, read_mentions, row_text
+from .alignment import Alignment, align_mentions, find_weak_name, join, read_mentions, row_text
 from .labelers import Labeler
 from .report import SourceCounts
 from .sources import MAJORITY, AnswersSource, FileSource
@@ -53,6 +55,7 @@ class FileLabeler(Labeler[F]):
         # The database is no longer written to; this mode works on file systems without locks.
         uri = (folder / f"{key}.sqlite").resolve().as_uri()
         self._rows = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
+        self._sentencizer = Sentencizer()
         (self._weak_name,) = self._rows.execute("SELECT name FROM weak").fetchone()
 
     @classmethod
@@ -99,14 +102,27 @@ class FileLabeler(Labeler[F]):
         found = None if id_ is None else next(self._rows_of(_id_key(id_)), None)
         other_text = found is not None and row_text(found[1]) not in (None, text)
         if found is None or other_text:
-            found = next(self._rows_of(_text_key(text)), None)
-        return Lookup(None if found is None else self._align(doc, *found), other_text)
+            return Lookup(self.by_text(doc) or self._by_parts(doc), other_text)
+        return Lookup(self._align(doc, *found))
+
+    def by_text(self, text: Union[Doc, Span]) -> Optional[Alignment]:
+        """Return the labels of a text's row."""
+        found = next(self._rows_of(_text_key(sentence_key(text.text))), None)
+        return None if found is None else self._align(text, *found)
+
+    def _by_parts(self, doc: Doc) -> Optional[Alignment]:
+        """Return the labels of the sentences into which spaCy's sentencizer splits a Doc, if each has a row: other
+        programs, and `ask`, which has no lists, also split inside names ("Yahoo! Inc.")."""
+        starts = [i for i, is_start in enumerate(self._sentencizer.predict([doc])[0]) if is_start]
+        parts = [doc[start:end] for start, end in pairwise([*starts, len(doc)])] if len(starts) > 1 else []
+        found = [alignment for alignment in map(self.by_text, parts) if alignment is not None]
+        return join(found, [part.start for part in parts]) if parts and len(found) == len(parts) else None
 
     def _rows_of(self, key: str) -> Iterator[Tuple[int, Row]]:
         for line, row in self._rows.execute(_FIND, (_hash(key),)):
             yield line, json.loads(row)
 
-    def _align(self, doc: Doc, line: int, row: Row) -> Alignment:
+    def _align(self, doc: Union[Doc, Span], line: int, row: Row) -> Alignment:
         with at_line(Path(self.source.path), line):
             return align_mentions(doc, read_mentions(row, self._weak_name) or [], self.source.misaligned)
 
@@ -146,8 +162,11 @@ class AnswersLabeler(FileLabeler[AnswersSource]):
         return super().row_keys(source, row, weak_name) if source.asked in (None, row[ASKED]) else []
 
     def look_up(self, doc: Doc) -> Lookup:
-        samples = [self._align(doc, *row) for row in self._rows_of(_text_key(sentence_key(doc.text)))]
-        return Lookup(_agreement(samples) if samples else None)
+        return Lookup(self.by_text(doc) or self._by_parts(doc))
+
+    def by_text(self, text: Union[Doc, Span]) -> Optional[Alignment]:
+        samples = [self._align(text, *row) for row in self._rows_of(_text_key(sentence_key(text.text)))]
+        return _agreement(samples) if samples else None
 
     def counts(self) -> SourceCounts:
         return SourceCounts(rows=super().counts().rows)  # the samples of a text are not repetitions

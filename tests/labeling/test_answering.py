@@ -138,6 +138,29 @@ def test_several_prompts(tmp_path):
     assert run(tmp_path, ["Anna", "Bob"], rows, asked="q2")[1] == [[("Anna", L)], []]
 
 
+@pytest.mark.parametrize("kind", ["answers", "file"])
+def test_sentences_that_a_list_joins(tmp_path, kind):
+    """`ask` has no list, so it splits inside "Yahoo! Inc."."""
+    parts = {
+        "Eve works for Yahoo!": ["Eve", "Yahoo!"],
+        "Inc. now and Bob likes it.": ["Bob"],
+        "Ann saw Yahoo!": ["Ann"],
+    }
+    write(tmp_path / "answers.jsonl", [(text, [phrase(name) for name in names]) for text, names in parts.items()])
+    (tmp_path / "t.csv").write_text("label,term\nORG,Yahoo! Inc.\n")
+    (tmp_path / "in.txt").write_text("Eve works for Yahoo! Inc. now and Bob likes it. Ann saw Yahoo! Inc. too.\n")
+    sources = {"terms": {"terms": str(tmp_path / "t.csv")}, "llm": {kind: str(tmp_path / "answers.jsonl")}}
+    label(tmp_path / "in.txt", tmp_path / "out.spacy", sources=sources, lang="en")
+    docs = list(read_docs(tmp_path / "out.spacy", NLP.vocab))
+    assert [doc.text for doc in docs] == [
+        "Eve works for Yahoo! Inc. now and Bob likes it.",
+        "Ann saw Yahoo! Inc. too.",  # "Inc. too." was not labeled
+    ]
+    assert [found(doc) for doc in docs] == [[("Eve", P), ("Yahoo!", P), ("Bob", P)], None]
+    if kind == "answers":
+        assert weak.group_scores(docs[0], "weak:llm") == [1.0, 1.0, 1.0]
+
+
 def test_files_that_are_not_whole_or_not_answers(tmp_path):
     write(tmp_path / "answers.jsonl", [("Anna", [phrase("Anna")]), ("Bob", [])])
     whole = (tmp_path / "answers.jsonl").read_text()
