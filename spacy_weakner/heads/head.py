@@ -33,6 +33,8 @@ PredictionT = TypeVar("PredictionT")
 Loss = Tuple[float, Callable[[], None]]
 # Loss of a batch without tokens.
 NO_LOSS: Loss = (0.0, lambda: None)
+# Number of examples that are searched for names, and for spans that cannot be learned, if the labels are given.
+SEARCHED = 10_000
 # Maximum padded tokens of a batch in prediction: by default; with spacy-transformers on a CPU, where padding costs more
 # than many batches (`TransformerEncoder` makes its own batches); and on a GPU, which small batches leave idle.
 PADDED_TOKENS = 2000
@@ -189,7 +191,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """Return the labels in an example."""
 
     def note_example(self, example: Example) -> None:
-        """Note what else is needed of an example from which `initialize` takes the labels."""
+        """Note what else than labels is needed of an example. With given labels, only the first 10,000 are noted."""
 
     @abstractmethod
     def is_annotated(self, example: Example) -> bool:
@@ -219,13 +221,11 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         # Only a few, since the validation reads all of them.
         few = (lambda: list(islice(get_examples() or (), 10))) if callable(get_examples) else get_examples
         validate_get_examples(few, f"{type(self).__name__}.initialize")
-        if labels is None:
-            found: Set[str] = set()
-            for eg in get_examples():
-                found.update(self.example_labels(eg))
-                self.note_example(eg)
-            labels = sorted(found)
-        for label in labels:
+        found: Set[str] = set()
+        for eg in islice(get_examples(), None if labels is None else SEARCHED):
+            found.update(self.example_labels(eg) if labels is None else ())
+            self.note_example(eg)
+        for label in sorted(found) if labels is None else labels:
             self.add_label(label)
         self.check_labels()
         # nlp.initialize() without examples creates a single artificial one.

@@ -13,9 +13,7 @@ from ..corpus.alignment import reference_spans
 from ..corpus.parts import Part
 from ..errors import Warnings
 from ..ty import Entity
-
-# Number of examples that are searched for spans that cannot be learned.
-_SEARCHED = 10_000
+from . import head
 
 
 def merge_candidates(
@@ -47,7 +45,7 @@ def warn_of_spans(
         if not any(weight for score, weight in weights.items() if score.startswith(f"spans_{key}_")):
             warnings.warn(Warnings.WK910.format(name=name, key=key), stacklevel=3)
     found, widths = key is None, Counter[int]()
-    for example in islice(get_examples(), _SEARCHED):
+    for example in islice(get_examples(), head.SEARCHED):
         found = found or key in example.reference.spans
         widths.update(map(len, reference_spans(example.reference, key)))
     if not found:

@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.heads import spans
+from spacy_weakner.heads import head as head_module
 
 from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import fix_seed, head_config, make_doc, same, train, weights
@@ -147,7 +147,7 @@ def test_a_group_whose_score_does_not_count_is_warned_about(head, counted, warns
 
 @pytest.mark.parametrize("head", ["span_ner", "mrc_ner"])
 def test_with_given_labels_a_long_corpus_is_not_read_to_its_end(head, monkeypatch):
-    monkeypatch.setattr(spans, "_SEARCHED", 20)
+    monkeypatch.setattr(head_module, "SEARCHED", 20)
     nlp, ner = empty_pipeline(head)
 
     def stream():
@@ -156,6 +156,15 @@ def test_with_given_labels_a_long_corpus_is_not_read_to_its_end(head, monkeypatc
 
     ner.initialize(stream, nlp=nlp, labels=["PER"], **needs(head, "PER"))
     assert ner.labels == ("PER",)
+
+
+@pytest.mark.parametrize("head", ["crf_ner", "span_ner", "mrc_ner"])
+@pytest.mark.parametrize("labels", [None, ["ORG"]])
+def test_names_with_the_end_of_a_sentence_are_noted(head, labels):
+    nlp, ner = empty_pipeline(head)
+    given = [example(nlp, "At Yahoo ! Inc now", [(1, 4, "ORG")]), example(nlp, "We", [])]
+    ner.initialize(lambda: given, nlp=nlp, labels=labels, **needs(head, "ORG"))
+    assert ner.divided_names == ["Yahoo ! Inc"]
 
 
 # Labels: given, added, or those of the examples
