@@ -3,10 +3,11 @@
 import shlex
 from typing import Callable, Dict, List, Sequence
 
-from ..corpus.sentences import SHORT, is_divided, sentence_key
+from ..corpus.sentences import SHORT, inner_starts, sentence_key
 from ..errors import shorten
 from .corpora import CheckedCorpus, Sentence
 from .findings import Findings, listed, percent, plural
+from .language import stop_words
 from .tokens import natural_text
 
 FEW = 50  # gold sentences below which scores are imprecise
@@ -17,7 +18,7 @@ _WIDTH = 40
 _PARTLY = "with tokens whose labels are unknown ('missing')"
 
 
-def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
+def check_annotated(corpus: CheckedCorpus, lang: str, findings: Findings) -> None:
     where, sentences = corpus.where, corpus.sentences
     unknown = [s for s in sentences if not s.is_annotated]
     if len(unknown) == len(sentences):
@@ -61,12 +62,26 @@ def check_annotated(corpus: CheckedCorpus, findings: Findings) -> None:
         if 0 < n_entities < _FEW_TEST:
             entities = plural(n_entities, "entity", "entities")
             findings.info(where, f"Only {entities}: differences of a few points of F1 may be due to chance.")
-    divided = [words for s in sentences for a, b, _ in s.entities if is_divided(words := s.words[a:b])]
+    divided = [words for s in sentences for a, b, _ in s.entities if inner_starts(words := s.words[a:b])]
     if divided:
         shown = listed([shorten(natural_text(words), _WIDTH) for words in dict.fromkeys(divided)], _EXAMPLES)
         message = f"{plural(len(divided), 'entity', 'entities')} with the end of a sentence inside: {shown}."
         cure = "" if corpus.name == "gold" else "In new text, they are found if the gold or a term list has them, too."
         findings.info(where, message, cure)
+    stop = stop_words(lang)
+    doubtful = [
+        f"'{shorten(natural_text(words), _WIDTH)}' ({s.place})"
+        for s in sentences
+        for words in (s.words[a:b] for a, b, _ in s.entities)
+        if any(words[i].casefold() in stop for i in inner_starts(words))
+    ]
+    if doubtful:
+        count = plural(len(doubtful), "entity", "entities")
+        message = f"{count} with a stop word after the end of a sentence: {listed(doubtful, _EXAMPLES)}."
+        cure = (
+            "End such entities before the next sentence. If they are names, add them to a term list: texts are split "
+        )
+        findings.warning(where, message, f"{cure}there.")
     if not n:
         use = "no label can be learned" if corpus.name == "gold" else "every score would be 0"
         message = f"There is no entity in its {plural(len(sentences), 'sentence')} ('ents' is [] everywhere): {use}."

@@ -176,7 +176,7 @@ def _check_annotated(
             continue
         corpora.append(corpus)
         with findings.guard(corpus.where):
-            check_annotated(corpus, findings)
+            check_annotated(corpus, lang, findings)
             check_misaligned(corpus, misaligned, findings)
             if corpus is corpora[0]:  # the others are split in the same way
                 check_tokens(corpus, nlp, findings)

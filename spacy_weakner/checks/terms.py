@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import AbstractSet, Dict, List, Optional, Sequence, Set, Tuple
 from zlib import crc32
 
-from ..corpus.sentences import INNER_END, is_divided
+from ..corpus.sentences import INNER_END, inner_starts
 from ..encodings import undoubled
 from ..errors import WeaknerError, shorten
 from ..gazetteer_ruler.forms import folded, normal_form
@@ -90,7 +90,7 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
         names = source.labels or {}
         _check_gold_ids(ids, {names.get(label, label) for label in labels}, seen.gold, where, findings)
     possible = dict.fromkeys(term.text for term in used if INNER_END.search(term.text))
-    divided = [text for text in possible if is_divided([token.text for token in seen.nlp.tokenizer(text)])]
+    divided = [text for text in possible if inner_starts([token.text for token in seen.nlp.tokenizer(text)])]
     if divided:
         message = f"{plural(len(divided), 'term')} with the end of a sentence inside: {_shown(divided)}."
         findings.info(where, f"{message} Raw text is not split there.")

@@ -17,7 +17,7 @@ from ..ty import Entity
 from .docbin import COPIED, doc_of_words
 from .sentences import is_blank_line
 from .tags import BoolMask, same_tokens
-from .weak import select_attrs, select_tokens, set_spans
+from .weak import is_known_group, select_attrs, select_tokens, set_spans
 
 T = TypeVar("T")
 Tokens = NDArray[numpy.int64]
@@ -124,10 +124,11 @@ def split_sentences(doc: Doc) -> List[Doc]:
 
 
 def inner_tokens(doc: Doc) -> BoolMask:
-    """Return a mask of the tokens that continue an entity or a span of a group."""
+    """Return a mask of the tokens that continue an entity or a span of one of this package's groups (others may be
+    of paragraphs)."""
     joined: BoolMask = doc.to_array(ENT_IOB) == _INSIDE
-    for group in doc.spans.values():
-        for span in group:
+    for name, group in doc.spans.items():
+        for span in group if is_known_group(name) else ():
             joined[span.start + 1 : span.end] = True
     return joined
 

@@ -10,7 +10,7 @@ from spacy.lang.lex_attrs import is_punct
 from spacy.language import Language
 from spacy.pipeline import Sentencizer
 from spacy.tokenizer import Tokenizer
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 # Characters that are neither letters nor digits, without white space between them. spaCy's tokenizer strips them one by
 # one and searches the rest each time: 2,000 take about a second, 20,000 take minutes.
@@ -32,10 +32,23 @@ def sentence_key(text: str) -> str:
     return "".join(text.casefold().split())
 
 
-def is_divided(words: Sequence[str]) -> bool:
-    """Return True if spaCy's sentencizer begins a sentence within some words ("Yahoo", "!", "Inc.")."""
-    first = next((i for i, word in enumerate(words) if word in _ENDS), len(words))
-    return any(word not in _ENDS and not is_punct(word) for word in words[first:])
+def inner_starts(words: Sequence[str]) -> List[int]:
+    """Return the words with which spaCy's sentencizer begins a sentence within others ("Yahoo", "!", "Inc.": [2])."""
+    starts, ended = [], False
+    for i, word in enumerate(words):
+        if word in _ENDS:
+            ended = True
+        elif ended and not is_punct(word):
+            starts.append(i)
+            ended = False
+    return starts
+
+
+def is_divided_name(span: Span) -> bool:
+    """Return True if an annotated span contains the end of a sentence and is a name. After this end, a stop word begins
+    the next sentence ("Washington. The"): the span was annotated badly."""
+    starts = inner_starts([token.text for token in span])
+    return bool(starts) and not any(span[i].is_stop for i in starts)
 
 
 def is_blank_line(space: str) -> bool:

@@ -9,18 +9,20 @@ from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc
 
 from ..corpus.parts import inner_tokens
-from ..corpus.sentences import INNER_END, is_divided
+from ..corpus.sentences import INNER_END, inner_starts
 from .component import GazetteerRuler
+from .terms import Term
 
 _LABEL = "NAME"
 
 
 class NameSentencizer(Sentencizer):
     """A component that splits texts into sentences like spaCy's `sentencizer`, but not inside names that contain the
-    end of a sentence ("Yahoo! Inc.", "Salmonella enterica subsp. enterica"), nor inside entities and spans of groups
-    that a Doc already has.
+    end of a sentence ("Yahoo! Inc.", "Salmonella enterica subsp. enterica"), nor inside entities and spans of
+    groups of this package that a Doc already has.
 
-    The names are compared like terms of a list, and stored with the component.
+    The names are compared like terms of a list, and stored with the component. Names with a stop word before the end
+    or a number after it match in exact case only: "No. 5" is not in "He said no. 5 people left."
 
     nlp (Language): The pipeline, whose tokenizer tokenizes the names.
     name (str): Name of the component.
@@ -41,8 +43,13 @@ class NameSentencizer(Sentencizer):
         names (Iterable[str]): The names.
         nlp (Language): The pipeline whose tokenizer tokenizes the names.
         """
-        possible = filter(INNER_END.search, dict.fromkeys(names))
-        found = [name for name in possible if is_divided([token.text for token in nlp.make_doc(name)])]
+        found: List[Term] = []
+        for name in filter(INNER_END.search, dict.fromkeys(names)):
+            doc = nlp.make_doc(name)
+            starts = inner_starts([token.text for token in doc])
+            before = [next((token for token in reversed(doc[:i]) if not token.is_punct), doc[i]) for i in starts]
+            exact = any(token.is_stop for token in before) or any(doc[i].like_num for i in starts)
+            found += [Term(_LABEL, name, exact)] if starts else []
         if found:
             self._ruler.add_terms(found, nlp, label=_LABEL)
 

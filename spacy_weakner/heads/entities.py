@@ -17,7 +17,7 @@ from thinc.api import Model
 from ..corpus.alignment import reference_spans, span_group
 from ..corpus.entities import blocked_tokens, preset_tokens
 from ..corpus.parts import Part, merge_entities
-from ..corpus.sentences import is_divided
+from ..corpus.sentences import is_divided_name
 from ..corpus.tags import BoolMask
 from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, set_group
 from ..errors import Errors, WeaknerError, check_range
@@ -262,7 +262,7 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
     def note_example(self, example: Example) -> None:
         """Note the entities that contain the end of a sentence: pipelines do not split texts there."""
         for span in reference_spans(example.reference, self.spans_key):
-            if is_divided([token.text for token in span]) and span.text not in self.divided_names:
+            if is_divided_name(span) and span.text not in self.divided_names:
                 self.cfg["names"] = [*self.divided_names, span.text]
 
     @property

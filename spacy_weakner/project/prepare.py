@@ -14,7 +14,7 @@ from ..corpus.formats.reading import has_span_groups, input_files
 from ..corpus.gold import missing_tokens
 from ..corpus.jsonl import MISALIGNED
 from ..corpus.language import corpus_language, record_language
-from ..corpus.sentences import INNER_END
+from ..corpus.sentences import INNER_END, is_divided_name
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import check_output, existing, parse_json, reading_made, write_text
 from ..runtime.lock import holding
@@ -128,7 +128,7 @@ def prepare(
                 docs = list(read_docs(whole, language.blank().vocab))
                 whole.unlink()
                 record_language(whole, None)
-                names += [ent.text for doc in docs for ent in doc.ents if INNER_END.search(ent.text)]
+                names += [ent.text for doc in docs for ent in doc.ents if is_divided_name(ent)]
     if gold is not None:
         annotated = _annotated(docs, gold, dev is None, notes)
         complete = [doc for doc in annotated if not missing_tokens(doc)]

@@ -68,6 +68,54 @@ def test_entities_and_groups_of_a_doc_stay_whole():
     assert [sentence.text for sentence in nlp(doc).sents] == ["Ask Who? Me and Oh! You.", "Why!", "Now"]
 
 
+def test_groups_of_others_are_split():
+    nlp = make([])
+    doc = nlp.make_doc("Anna came. Bob left. Eve ran.")
+    doc.spans["paragraphs"] = [doc[:]]
+    assert len(list(nlp(doc).sents)) == 3
+    for group in ("gold", "weak:x", "pred:ner", "matched"):
+        doc = nlp.make_doc("Anna came. Bob left. Eve ran.")
+        set_spans(doc, group, [Span(doc, 1, 4, "X")], {})
+        assert len(list(nlp(doc).sents)) == 2
+
+
+@pytest.mark.parametrize(
+    "name, inside, outside",
+    [
+        ("No. 5", "She wears No. 5 often.", "He said no. 5 people left."),
+        ("Catch! 22", "She read Catch! 22 often.", "What a catch! 22 men ran."),
+        ("The Go! Team", "She saw The Go! Team there.", "Here is the go! Team up."),
+    ],
+)
+def test_names_of_stop_words_and_numbers_match_in_exact_case(tmp_path, name, inside, outside):
+    nlp = make([name])
+    nlp.to_disk(tmp_path)
+    for each in (nlp, spacy.load(tmp_path)):
+        assert (len(sentences(each, inside)), len(sentences(each, outside))) == (1, 2)
+
+
+def test_entities_that_go_into_the_next_sentence_are_no_names(tmp_path, write):
+    """Each entity of the gold is noted as a name, but not "Washington. The"."""
+    rows = [
+        '{"text": "In Washington. The end", "ents": [[3, 18, "LOC"]]}',
+        '{"text": "At Guess? Europe we met. So", "ents": [[3, 16, "ORG"]]}',
+    ]
+    text = write("a.txt", "I like Washington. The sun shines. I like Guess? Europe too.")
+    gold = write("g.jsonl", *rows)
+    prepare(tmp_path / "corpus", gold=gold, text=text, lang="en")
+    docs = [doc.text for doc in read_docs(tmp_path / "corpus" / "text", Vocab())]
+    assert docs == ["I like Washington.", "The sun shines.", "I like Guess? Europe too."]
+    nlp = spacy.blank("en")
+    head = nlp.add_pipe("crf_ner", config={"model": {"tok2vec": TOK2VEC}})
+    doc = nlp.make_doc("In Washington. The end")
+    gold_doc = doc.copy()
+    gold_doc.ents = [Span(gold_doc, 1, 4, "LOC")]
+    nlp.initialize(lambda: [Example(doc, gold_doc)])
+    assert head.divided_names == []
+    (warning,) = [finding for finding in check(gold=gold, lang="en").findings if "stop word after" in finding.message]
+    assert warning.level == "warning" and "Washington. The' (line 1)" in warning.message
+
+
 def test_storage(tmp_path):
     nlp, text = make(), "At Yahoo! Inc. now. Yes"
     nlp.to_disk(tmp_path)
