@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import (
     Any,
@@ -32,7 +33,7 @@ _GIVE_LABEL = "give 'label' (--term-label; in a sources file: term_label) for th
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 OTHER_DELIMITERS = ",;\t|"
 # The first line of a table that names the delimiter, for Excel.
-_DECLARED = re.compile(r"sep=(.)\s*", re.I)
+_DECLARED = re.compile(r'("?)sep=(.)\1\s*', re.I)
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
 _EXACT_KEYS = ("ORTH", "TEXT")
 _TOKEN_KEYS = (*_EXACT_KEYS, "LOWER")
@@ -253,7 +254,7 @@ def find_delimiter(path: Path) -> str:
     first = next((line for _, line in _lines(path)), "")
     declared, usual = _DECLARED.fullmatch(first), DELIMITERS[format_suffix(path)]
     if declared:
-        return declared[1]
+        return declared[2]
     headers = ((d, [cell.strip(' "').lower() for cell in first.split(d)]) for d in (usual, *OTHER_DELIMITERS))
     return next((d for d, titles in headers if "term" in titles), usual)
 
@@ -262,8 +263,8 @@ def read_table(path: Path, delimiter: Optional[str] = None) -> Iterator[Tuple[in
     """Stream the rows of a table. Blank rows are skipped, and no field contains a line break. Between tabs, quotes are
     ordinary characters, except around a whole field, as spreadsheets write them."""
     delimiter = delimiter or find_delimiter(path)
-    for number, line in _lines(path):
-        if number == 1 and _DECLARED.fullmatch(line):
+    for i, (number, line) in enumerate(_lines(path)):
+        if i == 0 and _DECLARED.fullmatch(line):
             continue
         if delimiter == "\t":
             cells = [_unquoted(cell) for cell in line.split(delimiter)]
@@ -346,6 +347,14 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
     if "term" in names and ("label" in names or label is not None):
         return (names.index("term"), names.index("label") if "label" in names else None), True
     if len(names) == 1 and label is not None:
+        if other := _other_delimiter(path):
+            what, titles = ("a tab" if other == "\t" else f"'{other}'"), ", ".join(row[0].split(other))
+            reason = (
+                f"{what} occurs equally often in each row, so this is a table, but its header has no column 'term': "
+                f"{titles}. Write 'term' and, if there are labels, 'label' above their columns, separated by {what}. "
+                "If each row is one term, rename the file to .txt."
+            )
+            raise _line_error(path, line, reason)
         return (0, None), False
     needed = "a column 'term'" if label is not None else "the columns 'label' and 'term'"
     hint = ""
@@ -358,6 +367,16 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
         hint = f"; 'term' is enough if you {_GIVE_LABEL}"
     reason = f"the header needs {needed}, but has: {', '.join(row)}. Add a first row with the names{hint}."
     raise _line_error(path, line, reason)
+
+
+def _other_delimiter(path: Path) -> Optional[str]:
+    """Return the delimiter that all of several rows contain equally often, if there is one. Commas are not counted:
+    "DMH, 1,2-" is a term."""
+    for delimiter in OTHER_DELIMITERS[1:]:
+        numbers = [line.count(delimiter) for _, line in islice(_lines(path), 2)]
+        if len(numbers) > 1 and numbers[1] and all(line.count(delimiter) == numbers[1] for _, line in _lines(path)):
+            return delimiter
+    return None
 
 
 def _jsonl_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:

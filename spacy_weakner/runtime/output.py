@@ -17,6 +17,7 @@ from .receipts import Receipt
 
 SHARD_SIZE = 5000
 RECEIPT = "receipt.json"  # in a folder that is replaced as a whole
+_SYSTEM = (".DS_Store", "Thumbs.db")  # which file managers write into folders
 _SHARD_NAME = "part-{:05d}" + SUFFIX
 
 
@@ -52,10 +53,16 @@ def check_folder(output_path: Path, overwrite: bool, stage: str) -> None:
 
 
 def read_receipt(output_path: Path, stage: str) -> Receipt:
-    """Return the receipt in a folder, an empty one if there is none. Refuse a folder with anything else in it."""
+    """Return the receipt in a folder, an empty one if there is none. Refuse a folder with anything else in it, or
+    with a file that was edited."""
     receipt = Receipt.read(output_path / RECEIPT) or Receipt({})
-    foreign = _files(output_path) - {RECEIPT, *receipt.files}
-    is_empty = output_path.is_dir() and not any(output_path.iterdir())
+    files = _files(output_path)
+    foreign = files - {RECEIPT, *receipt.files}
+    for name in files - foreign - {RECEIPT}:
+        path = output_path / name
+        if not path.is_file() or hash_file(path) != receipt.files[name]:
+            foreign.add(name)
+    is_empty = output_path.is_dir() and all(path.name in _SYSTEM for path in output_path.iterdir())
     if foreign or (receipt.made_from.get("stage") != stage and output_path.exists() and not is_empty):
         raise WeaknerError(Errors.WK300.format(path=output_path / min(foreign, default="")))
     return receipt
@@ -104,6 +111,7 @@ def _shards(folder: Path) -> Set[Path]:
 
 
 def _files(folder: Path) -> Set[str]:
-    """Return all files in a folder, and links even if they lead to folders or nowhere."""
-    found = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    """Return all files in a folder, except those of file managers, and links even if they lead to folders or
+    nowhere."""
+    found = (path for path in folder.rglob("*") if path.is_symlink() or not (path.is_dir() or path.name in _SYSTEM))
     return {path.relative_to(folder).as_posix() for path in found}

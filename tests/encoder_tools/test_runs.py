@@ -83,7 +83,10 @@ def test_what_is_finished_is_skipped(model, text, out, monkeypatch):
     first = run(text, out, model)
     stop_at(monkeypatch, 1)
     assert run(text, out, model, save_steps=3) == first._replace(skipped=True)
-    (out / "vocab.txt").write_text("damaged")
+    (out / "vocab.txt").write_text("edited")
+    with pytest.raises(WeaknerError, match=r"WK300.*vocab\.txt"):
+        run(text, out, model)
+    (out / "vocab.txt").unlink()
     with pytest.raises(KeyboardInterrupt):
         run(text, out, model)
     monkeypatch.undo()

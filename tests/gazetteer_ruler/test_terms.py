@@ -37,6 +37,7 @@ FILES = [
         for text in (
             "label{0}term\nChemical{0}aspirin\nDisease{0}heart failure\n",
             "sep={0}\r\nTerm{0}Label\r\naspirin{0}Chemical\r\nheart failure{0}Disease\r\n",
+            '\n"sep={0}"\nTerm{0}Label\naspirin{0}Chemical\nheart failure{0}Disease\n',
             '\ufeffsep={0}\n"label"{0}"note"{0}"term"\n"Chemical"{0}"x"{0}"aspirin"\nDisease{0}{0}heart failure\n',
         )
     ],
@@ -85,6 +86,9 @@ def test_formats(write, name, text, label, suffix):
         ("a.csv", "t(9;22)(q34;q11)\nlong term; short term\n", ["t(9;22)(q34;q11)", "long term; short term"]),
         ("a.csv", "Term;Note\n1,2-DMH;x\n2,4-D;\n", ["1,2-DMH", "2,4-D"]),
         ("a.csv", "sep=;\nDMH, 1,2-\n2,4-D\n", ["DMH, 1,2-", "2,4-D"]),
+        ("a.csv", "label;terms\n", ["label;terms"]),
+        ("a.csv", "a;b\nc\n", ["a;b", "c"]),
+        ("a.txt", "a;b\nc;d\n", ["a;b", "c;d"]),
         # As often as they stand there.
         ("a.txt", "b\na\nb\n a\n", ["b", "a", "b", "a"]),
         ("a.csv", 'label,term\nX,"1,2-DMH"\nX,"5"" pipe"\nX,5" pipe b\n', ["1,2-DMH", '5" pipe', '5" pipe b']),
@@ -251,6 +255,19 @@ def test_a_line_of_plain_text_has_no_columns(write):
 def test_several_columns_with_a_label_need_a_term_column(write, name, text, message):
     with pytest.raises(WeaknerError, match=rf"WK103.*line 1.*a column 'term'.*{message}"):
         list(read_terms(write(name, f"{text}\n"), "X"))
+
+
+@pytest.mark.parametrize(
+    "name, delimiter, what",
+    [("a.csv", ";", "';'"), ("a.csv.gz", "|", r"'\|'"), ("a.csv", "\t", "a tab"), ("a.tsv", ";", "';'")],
+)
+@pytest.mark.parametrize(
+    "rows", ["disease;code\nasthma;J45", "Bezeichnung;Kode\nHusten;R05", "\nlabel;terms;x\n\nA;b;c\nA;;"]
+)
+def test_a_table_with_an_unknown_header_is_no_list_of_terms(write, name, delimiter, what, rows):
+    path, header = write(name, rows.replace(";", delimiter) + "\n"), rows.split()[0].replace(";", ", ")
+    with pytest.raises(WeaknerError, match=rf"WK103.*line [12]: {what}.*'term'.*{header}"):
+        list(read_terms(path, "X"))
 
 
 @pytest.mark.parametrize(

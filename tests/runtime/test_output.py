@@ -26,7 +26,12 @@ def test_own_files_are_replaced(tmp_path):
         with pytest.raises(WeaknerError, match="WK314"):
             check_folder(tmp_path / "out", False, "vectors")
     (tmp_path / "empty").mkdir()
-    check_folder(tmp_path / "empty", True, "vectors")
+    for folder in (tmp_path / "out", tmp_path / "out" / "vocab", tmp_path / "empty"):
+        (folder / ".DS_Store").touch()
+        (folder / "Thumbs.db").touch()
+    (tmp_path / "out" / "meta.json").unlink()
+    for name in ("out", "empty"):
+        check_folder(tmp_path / name, True, "vectors")
 
 
 @pytest.mark.parametrize(
@@ -35,6 +40,7 @@ def test_own_files_are_replaced(tmp_path):
         thesis,
         lambda folder: (folder / "link").symlink_to("nowhere"),
         lambda folder: (folder / "vocab" / "link").symlink_to(folder.parent, target_is_directory=True),
+        lambda folder: (folder / "meta.json").write_text("edited"),
         lambda folder: (folder / RECEIPT).unlink(),
         lambda folder: (folder / RECEIPT).write_text("["),
         lambda folder: make(folder, "calibrate"),
