@@ -68,7 +68,8 @@ def ask(
     that was stopped or killed can be resumed without paying twice. `label` reads the file as a source with
     `answers = "..."`.
 
-    texts (Path): A corpus in any format; text without annotations is split into sentences as by `label`.
+    texts (Path): A corpus in any format; text without annotations is split into sentences as by `label`, but also
+        inside terms of lists ("Yahoo! Inc."), where `label` joins the answers.
     answers (Path): The file of completions (JSONL).
     limit (Optional[int]): Send at most this number of distinct texts.
     dry_run (bool): Send nothing and write nothing; only count and estimate.
