@@ -78,10 +78,8 @@ def check_annotated(corpus: CheckedCorpus, lang: str, findings: Findings) -> Non
     if doubtful:
         count = plural(len(doubtful), "entity", "entities")
         message = f"{count} with a stop word after the end of a sentence: {listed(doubtful, _EXAMPLES)}."
-        cure = (
-            "End such entities before the next sentence. If they are names, add them to a term list: texts are split "
-        )
-        findings.warning(where, message, f"{cure}there.")
+        cure = "End them before the next sentence. Names belong into a term list: without one, texts are split there."
+        findings.warning(where, message, cure)
     if not n:
         use = "no label can be learned" if corpus.name == "gold" else "every score would be 0"
         message = f"There is no entity in its {plural(len(sentences), 'sentence')} ('ents' is [] everywhere): {use}."
