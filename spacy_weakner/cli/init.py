@@ -1,6 +1,5 @@
 """`spacy weakner init config` and `spacy weakner init project`"""
 
-import json
 import shlex
 import shutil
 from itertools import product
@@ -13,15 +12,16 @@ from ..checks.check import check
 from ..configs import recipes, render_config
 from ..configs.recipes import SIZES, find_recipe, reads_transformer, trains_transformer
 from ..errors import Errors, WeaknerError, check_choice
-from ..files import parse_json, reading_made, write_text
+from ..files import write_text
 from ..project.new import SOURCES, Project, init_project, usual_size
-from ..runtime.hashes import hash_text
+from ..runtime.hashes import hash_file
+from ..runtime.receipts import Receipt
 from ._command import command
 from ._util import echo, new_app, reporting, say, shared, show_table
 from .check import show_report
 
 STDOUT = "-"
-# In a folder of configs: hashes of what was written, by which changed configs are recognized.
+# The receipt of a folder of configs, by which changed ones are recognized.
 _RECORD = ".written.json"
 app = new_app("init", "Write configs, or the folder of a project.")
 
@@ -98,17 +98,15 @@ def init_config_cli(
 def _write(path: Path, text: str, overwrite: bool) -> bool:
     """Write a config of a folder, which records what was written; return False if it was changed since."""
     record = path.with_name(_RECORD)
-    written: Dict[str, str] = {}
-    if record.exists():
-        with reading_made(record, "init config"):
-            written = dict(parse_json(record.read_bytes()))
+    receipt = Receipt.read(record)
+    written = {} if receipt is None else receipt.files
     if path.is_file() and not overwrite and path.name in written:
-        if hash_text(path.read_text(encoding="utf-8")) != written[path.name]:
+        if hash_file(path) != written[path.name]:
             return False
     else:
         _new(path, overwrite)
     write_text(path, text)
-    write_text(record, json.dumps({**written, path.name: hash_text(text)}, indent=2, sort_keys=True) + "\n")
+    Receipt({"stage": "init config"}, {**written, path.name: hash_file(path)}).write(record)
     return True
 
 

@@ -40,19 +40,19 @@ def sample(context, text):
 
 
 def test_all_sentences_that_are_not_annotated(context, tmp_path):
-    said = []
-    docs = module._sample(replace(context, say=said.append), write_text(tmp_path / "text", 20), spacy.blank("xx"))
-    assert [doc.text for doc in docs] == [f"text number {i}" for i in range(20)] and said == []
+    notes = []
+    docs = module._sample(replace(context, say=notes.append), write_text(tmp_path / "text", 20), spacy.blank("xx"))
+    assert [doc.text for doc in docs] == [f"text number {i}" for i in range(20)] and notes == []
     assert all(group_entities(doc, "weak:list") == [(0, 1, "X")] for doc in docs)
 
 
 def test_a_sample_of_much_text_is_said(context, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "LINEAR_TEXTS", 10)
-    text, said = write_text(tmp_path / "text", 200), []
-    found = [sample(replace(context, seed=seed, say=said.append), text) for seed in (0, 0, 1)]
+    text, notes = write_text(tmp_path / "text", 200), []
+    found = [sample(replace(context, seed=seed, say=notes.append), text) for seed in (0, 0, 1)]
     assert found[0] == found[1] != found[2]
     assert all(len(some) == len({*some}) == 10 for some in found)
-    assert any("10 of 200" in note for note in said)
+    assert any("10 of 200" in note for note in notes)
     # From all of the text.
     numbers = [int(name.split()[-1]) for seed in range(20) for name in sample(replace(context, seed=seed), text)]
     assert sum(number >= 100 for number in numbers) == pytest.approx(100, abs=30)
