@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import spacy
+import wasabi
 from spacy.util import load_config, load_model
 from spacy.vocab import Vocab
 
@@ -540,6 +541,20 @@ def test_settings_keep_their_types(tmp_path, monkeypatch):
     (tmp_path / "train.log").touch()
     training._run(-1, Training(CONFIG, tmp_path, given))
     assert found == [given]
+
+
+@pytest.mark.parametrize("before", [None, "yes"])
+def test_logs_have_no_colors_and_terminals_keep_theirs(tmp_path, monkeypatch, before):
+    monkeypatch.delenv("ANSI_COLORS_DISABLED", raising=False)
+    if before is not None:
+        monkeypatch.setenv("ANSI_COLORS_DISABLED", before)
+    monkeypatch.setattr(wasabi.msg, "show_color", True)
+    found = []
+    monkeypatch.setattr("spacy.cli.train.train", lambda *_, **__: found.append(wasabi.Printer(no_print=True).good("x")))
+    (tmp_path / "train.log").touch()
+    training._run(-1, Training(CONFIG, tmp_path, {}))
+    assert os.environ.get("ANSI_COLORS_DISABLED") == before and wasabi.msg.show_color
+    assert "\x1b" not in "".join(map(str, found))
 
 
 def test_a_full_disk_ends_a_training_with_one_line(tmp_path, monkeypatch):
