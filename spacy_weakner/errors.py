@@ -172,7 +172,8 @@ class Errors:
     )
     WK003 = (
         "[WK003] '{name}' found the {kind} label '{label}', which it was not initialized with (labels: {labels}). "
-        "Correct the corpus, or add the label to [initialize.components.{name}.labels]."
+        "Correct the corpus ('spacy weakner convert --map LABEL=NAME' renames labels), or add the label to "
+        "[initialize.components.{name}.labels]."
     )
     WK008 = "[WK008] '{name}' is not initialized: run nlp.initialize() or load a trained pipeline first."
     WK009 = (

@@ -1,6 +1,7 @@
 """Comparison of the labels of all files: different spellings would silently be learned as separate labels."""
 
 import re
+import shlex
 from difflib import get_close_matches
 from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
@@ -140,7 +141,8 @@ def _check_against(column: Column, known: Column, findings: Findings) -> None:
 def _mapping(column: Column, label: str, other: str) -> str:
     """Return advice for a label that must be renamed."""
     if column.name in _EVALUATED:
-        return f"Spell it '{other}' in {column.name} as well."
+        mapping = shlex.quote(f"{label}={other}")
+        return f"Spell it '{other}' in {column.name} as well: 'spacy weakner convert' renames it with --map {mapping}"
     if column.name == "--label":
         return f"--label {other}"
     if column.name == "terms":

@@ -56,6 +56,15 @@ def shared(name: str, *flags: str) -> Any:
     return typer.Option(*flags, help=HELP[name])
 
 
+def parse_names(values: Sequence[str]) -> Dict[str, str]:
+    """Parse the LABEL=NAME arguments of a command line."""
+    pairs = [value.partition("=") for value in values]
+    for value, (label, _, name) in zip(values, pairs, strict=True):
+        if not (label and name):
+            raise WeaknerError(Errors.WK005.format(setting="map", value=value, expected="LABEL=NAME"))
+    return {label: name for label, _, name in pairs}
+
+
 @contextmanager
 def reporting() -> Iterator[None]:
     """Turn user errors, Ctrl-C and SIGTERM into one line on stderr and an exit code."""

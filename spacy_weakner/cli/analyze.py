@@ -1,5 +1,7 @@
 """`spacy weakner analyze`"""
 
+import json
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, List, Optional, Union
 
@@ -7,6 +9,7 @@ import typer
 
 from ..evaluation import analyze as audit
 from ..evaluation.analyze import Analysis
+from ..evaluation.compare import other_names
 from ..evaluation.tables import Table, analysis_tables, proposal_table, tuning_tables
 from ..evaluation.terms import tuning
 from ..evaluation.terms.tuning import Tuning
@@ -77,6 +80,14 @@ def _show_analysis(analysis: Analysis) -> None:
         say("warning", f"Documents without labels from these sources: {analysis.unlabeled}")
     for table in analysis_tables(analysis):
         _print(table)
+    for source in analysis.sources:
+        if source.gold is not None:
+            counts = {label: scores.exact for label, scores in source.gold.per_label.items()}
+            remark, names = other_names(source.name, counts, "the gold")
+            if remark:
+                in_gold = shlex.quote("=".join(reversed(names)))
+                cure = f"rename those of the source (in the sources file: labels = {json.dumps(dict([names]))})"
+                say("warning", f"{remark}{cure}, or of the gold (convert --map {in_gold})")
     if analysis.gold is None:
         say("warning", "The corpus has no gold, so errors are not counted.")
 

@@ -1,23 +1,25 @@
 """`spacy weakner convert`"""
 
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, List, Optional
 
 import typer
 
 from ..conversion.convert import ConvertReport, convert
 from ..corpus.formats.names import OUTPUTS, SUFFIXES
 from ._command import command
-from ._util import listing, new_app, say, show_remarks
+from ._util import listing, new_app, parse_names, say, show_remarks
 
 app = new_app()
 
 
 def _read(given: Any) -> None:
+    given.label_names = parse_names(given.label_names or ())
     given.labels = None if given.labels is None else [name.strip() for name in given.labels.split(",")]
 
 
 _INPUT = f"File or folder: {' '.join(SUFFIXES)} (text and JSON files also as .gz)"
+_MAP = "LABEL=NAME: a label of the input, and its new name (repeatable)"
 _TO = f"Format of the output: {', '.join(OUTPUTS)} (default: the format of its suffix)"
 
 
@@ -28,6 +30,7 @@ _TO = f"Format of the output: {', '.join(OUTPUTS)} (default: the format of its s
     input_path=Annotated[Path, typer.Argument(help=_INPUT)],
     to=Annotated[Optional[str], typer.Option(help=_TO)],
     labels=Annotated[Optional[str], typer.Option()],
+    label_names=Annotated[Optional[List[str]], typer.Option("--map", help=_MAP)],
     names=(),
 )
 def show(report: ConvertReport, given: Any) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any, List, Optional, Sequence
 
 from ..errors import Errors, WeaknerError
-from ..evaluation.candidates import parse_candidates, parse_names, split_source
+from ..evaluation.candidates import parse_candidates, split_source
 from ..evaluation.compare import CandidateScores, compare, label_remarks
 from ..evaluation.report import report
 from ..evaluation.tables import comparison_table
@@ -12,7 +12,7 @@ from ..project.selection import Selection
 from ..project.selection_report import evaluate_selection
 from ..scratch import resolved
 from ._command import command
-from ._util import check_json, new_app, only_with, say, shared, show_remarks, show_table, write_json
+from ._util import check_json, new_app, only_with, parse_names, say, shared, show_remarks, show_table, write_json
 
 app = new_app()
 _TEST = "test"

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Iterable, Iterator, Optional, Sequence, Tuple
+from typing import Iterable, Iterator, Mapping, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
@@ -70,6 +70,7 @@ def convert(
     columns: Tuple[int, int] = COLUMNS,
     spans_key: Optional[str] = None,
     documents: bool = False,
+    label_names: Optional[Mapping[str, str]] = None,
     names: Iterable[str] = (),
     shard_size: int = SHARD_SIZE,
     overwrite: bool = False,
@@ -90,6 +91,7 @@ def convert(
     misaligned (str): What to do with spans of text that do not end at token boundaries: "error", "drop", "expand" or
         "contract".
     offsets, labels, columns, spans_key, documents: See `corpus.formats.reading.Reading`.
+    label_names (Optional[Mapping[str, str]]): New names of labels of entities and span groups; others are kept.
     names (Iterable[str]): Names such as "Yahoo! Inc.", inside which text is not split.
     shard_size (int): Docs per shard, if the output is a folder.
     overwrite (bool): Replace an existing output: the file, or all shards in the folder.
@@ -122,6 +124,8 @@ def convert(
     report, nlp = ConvertReport(), language.blank()
     add_sentences(nlp, names)
     docs = read_corpus(input_path, nlp, reading, counts=report, files=files)
+    if label_names:
+        docs = _renaming(docs, label_names, report)
     docs = report.counting(_some(islice(docs, limit), Path(input_path), report))
     docs = iter(Progress(docs, desc=f"convert {output_path.name}", unit="doc", enabled=progress))
     if as_folder:
@@ -133,6 +137,14 @@ def convert(
         record_language(output_path, language)
     report.add(ConvertReport())  # sorts all counts by name
     return report
+
+
+def _renaming(docs: Iterable[Doc], names: Mapping[str, str], report: ConvertReport) -> Iterator[Doc]:
+    renamed = set()
+    for doc in docs:
+        renamed |= weak.rename_labels(doc, names)
+        yield doc
+    report.note(f"labels to rename that no span has ({', '.join(names.keys() - renamed)})", len(names.keys() - renamed))
 
 
 def _some(docs: Iterable[Doc], path: Path, report: ConvertReport) -> Iterator[Doc]:

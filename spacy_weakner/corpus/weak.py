@@ -18,14 +18,14 @@ have `span._.weakner_score`, and those of `term_linker` have `span._.weakner_ids
 
 import math
 from numbers import Real
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, TypeVar
 
 import numpy
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span, SpanGroup
 from thinc.types import Floats2d
 
-from ..errors import WeaknerError
+from ..errors import Errors, WeaknerError
 from ..ty import Entity
 
 T = TypeVar("T")
@@ -128,6 +128,26 @@ def keep_entities(doc: Doc, name: str, entities: Iterable[Entity]) -> None:
     kept = [i for i, entity in enumerate(group_entities(doc, name)) if entity in wanted]
     spans = list(group)
     set_spans(doc, name, [spans[i] for i in kept], select_attrs(group, kept))
+
+
+def rename_labels(doc: Doc, names: Mapping[str, str]) -> Set[str]:
+    """Rename labels of the entities and of all span groups, in which no span is repeated then. Return the labels that
+    have been renamed."""
+    if get_tags(doc) is not None or get_soft_labels(doc) is not None:
+        where = "for corpora that 'relabel' and 'aggregate --soft' have not written"
+        raise WeaknerError(Errors.WK331.format(setting="a new name of a label", where=where, instead=""))
+    before = {ent.label_ for ent in doc.ents}
+    for token in (token for ent in doc.ents for token in ent):
+        token.ent_type_ = names.get(token.ent_type_, token.ent_type_)
+    for name, group in [*doc.spans.items()]:
+        spans = [Span(doc, x.start, x.end, label=names.get(x.label_, x.label_), kb_id=x.kb_id_) for x in group]
+        labels = {span.label_ for span in group}
+        if labels & names.keys():
+            first = {(x.start, x.end, x.label_): i for i, x in reversed([*enumerate(spans)])}
+            kept = sorted(first.values())
+            set_spans(doc, name, [spans[i] for i in kept], select_attrs(group, kept))
+        before |= labels
+    return before & names.keys()
 
 
 def is_known_group(name: str) -> bool:

@@ -107,15 +107,6 @@ def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
     return parsed
 
 
-def parse_names(values: Sequence[str]) -> Dict[str, str]:
-    """Parse the LABEL=NAME arguments of a command line."""
-    pairs = [value.partition("=") for value in values]
-    for value, (label, _, name) in zip(values, pairs, strict=True):
-        if not (label and name):
-            raise WeaknerError(Errors.WK005.format(setting="map", value=value, expected="LABEL=NAME"))
-    return {label: name for label, _, name in pairs}
-
-
 class Predictions:
     """A stream of the test set's Docs with the predictions or labels of a candidate. A pipeline may read them in a
     different case, "lower" or "upper"."""

@@ -122,17 +122,24 @@ def label_remarks(rows: Sequence[CandidateScores]) -> List[str]:
     """Return a remark on each candidate that has labels which the test set lacks, and lacks labels of the test set."""
     remarks = []
     for row in rows:
-        unknown = [label for label, n in row.per_label.items() if not n["tp"] + n["fn"]]
-        absent = [label for label, n in row.per_label.items() if not n["tp"] + n["fp"]]
-        if unknown and absent:
-            label = next((label for label in unknown if get_close_matches(label, absent)), unknown[0])
-            name = next(iter(get_close_matches(label, absent)), "NAME")
-            remarks.append(
-                f"'{row.name}' has labels that do not occur in the test set, so these entities count as wrong: "
-                f"{', '.join(unknown)}. It lacks these labels of the test set: {', '.join(absent)}. If only the names "
-                f"differ: --map {shlex.quote(f'{label}={name}')}"
-            )
+        per_label = {label: Counts(n["tp"], n["fp"], n["fn"]) for label, n in row.per_label.items()}
+        remark, (label, name) = other_names(row.name, per_label, "the test set")
+        remarks += [f"{remark}--map {shlex.quote(f'{label}={name}')}"] if remark else []
     return remarks
+
+
+def other_names(what: str, per_label: Mapping[str, Counts], gold: str) -> Tuple[str, Tuple[str, str]]:
+    """Return a remark, to be completed by the cure, on labels that the gold lacks, if others of the gold lack; or else
+    "". Return also one of the labels, and its probable name in the gold."""
+    unknown = [label for label, n in per_label.items() if not n.tp + n.fn]
+    absent = [label for label, n in per_label.items() if not n.tp + n.fp]
+    if not (unknown and absent):
+        return "", ("", "")
+    label = next((label for label in unknown if get_close_matches(label, absent)), unknown[0])
+    return (
+        f"'{what}' has labels that do not occur in {gold}, so these entities count as wrong: {', '.join(unknown)}. It "
+        f"lacks these labels of {gold}: {', '.join(absent)}. If only the names differ: "
+    ), (label, next(iter(get_close_matches(label, absent)), "NAME"))
 
 
 def _check_gold(test: Path) -> None:

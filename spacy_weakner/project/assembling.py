@@ -13,7 +13,7 @@ from ..corpus.docbin import copy_with_groups
 from ..corpus.weak import weak_group, weak_sources
 from ..files import atomic_path
 from ..gazetteer_ruler.entities import SHORTER
-from ..pipelines import WORD_TOKENIZER, add_sentences
+from ..pipelines import add_sentences
 from .encoding import HEAD, add_encoder, encoder_of, listening
 from .lists import ABBREVIATIONS, LINKER, RULER, SHORT_FORMS
 
@@ -29,48 +29,26 @@ ON_PUBLIC_DATA = (
 
 
 def assemble(
-    lists: Mapping[str, Path],
-    heads: Mapping[str, Path],
-    settings: Mapping[str, Any],
-    exclude: Sequence[str] = (),
-    *,
-    stored: bool = False,
+    lists: Mapping[str, Path], heads: Mapping[str, Path], settings: Mapping[str, Any], *, stored: bool = False
 ) -> Language:
     """Combine term lists (by source) and heads (by their new names) in one pipeline, which splits texts into sentences.
-    Lists write the span groups `weak:<source>`; `settings` override those of the heads. The tokenizer (unless excluded)
-    and the vectors come from the part with the largest vectors. Heads on a frozen Transformer share one; with `stored`,
-    they read its stored vectors, which exist for the sentences of the project only."""
+    Lists write the span groups `weak:<source>`; `settings` override those of the heads. The tokenizer and
+    the vectors come from the part with the largest vectors. Heads on a frozen Transformer share one; with `stored`,
+    they read its stored vectors, which exist for the sentences of the gold and dev only."""
     first = max([*heads.values(), *lists.values()], key=_vectors_size)
-    config = load_config(first / "config.cfg")
-    names = config["nlp"]["pipeline"]
-    nlp = spacy.load(first, exclude=[*names, *exclude], config=_light_settings(config) if exclude else {})
+    nlp = spacy.load(first, exclude=load_config(first / "config.cfg")["nlp"]["pipeline"])
     nlp.config["training"]["score_weights"] = {"ents_f": 1.0}
     nlp.meta["performance"] = {}  # scores of one part, not of the whole
     _add_lists(nlp, lists, annotate_ents=False)
-    reads_stored = False
     for name, path in heads.items():
         model = load_config(path / "config.cfg", interpolate=True)["components"][HEAD]["model"]
         encoded = encoder_of(model)
-        if encoded is not None and stored:
-            reads_stored = True
-        elif encoded is not None:
+        if encoded is not None and not stored:
             add_encoder(nlp, encoded)
             model = listening(model, encoded)
         _add_part(nlp, path, HEAD, name, {**settings, "model": model})
-    if reads_stored:
-        nlp.add_pipe("sentencizer", first=True)  # see `encode`, which splits in the same way
-    else:
-        add_sentences(nlp)
+    add_sentences(nlp)
     return nlp
-
-
-def _light_settings(config: Mapping[str, Any]) -> Dict[str, Any]:
-    """Return settings to load a pipeline without its tokenizer. spaCy creates an excluded tokenizer, and only skips
-    reading its file; for English it compiles 1,400 exceptions."""
-    # Settings are merged, so those of other tokenizers cannot be replaced.
-    if config["nlp"]["tokenizer"] != {"@tokenizers": "spacy.Tokenizer.v1"}:
-        return {}
-    return {"nlp": {"tokenizer": {"@tokenizers": WORD_TOKENIZER}}}
 
 
 def list_and_head(lists: Mapping[str, Path], head: Path, output: Path) -> Path:

@@ -20,7 +20,6 @@ from ..calibration.fitting import find_temperature
 from ..corpus.docbin import copy_with_groups, read_docs
 from ..corpus.documents import group_keys
 from ..corpus.weak import PREDICTED_PREFIX, copy_group
-from ..pipelines import TOKENIZER
 from ..runs.groups import FoldFiles
 from ..runs.training import Training
 from ..training.augmenting import CaseCopies
@@ -56,7 +55,7 @@ class Head(NamedTuple):
 
     def predict(self, pipeline: Path, corpus: Path, cases: Optional[CaseCopies] = None) -> Predicted:
         """Predict a corpus that contains the matches of the lists, and its copies in other case."""
-        nlp = assemble({}, {self.name: pipeline}, {**PROPOSES, **WRITES, "annotate_ents": True}, TOKENIZER, stored=True)
+        nlp = assemble({}, {self.name: pipeline}, {**PROPOSES, **WRITES, "annotate_ents": True}, stored=True)
         gold = list(read_docs(corpus, nlp.vocab))
         copies = [copy for doc in gold for copy in cases.copies(doc)] if cases else []
         docs = predict_docs(nlp, [*gold, *copies])

@@ -1,11 +1,14 @@
 """Encodes the sentences of a project once with a frozen Transformer, for all heads that are trained on it."""
 
 import shutil
+from itertools import combinations
 from pathlib import Path
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence, cast
 
+import numpy
 import spacy
 from spacy.language import Language
+from spacy.pipeline import Sentencizer
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_config
@@ -13,9 +16,11 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 
 from ..code_version import code_version
-from ..corpus.case import LOWER, UPPER
 from ..corpus.docbin import bare_copy, read_docs
+from ..corpus.language import CorpusLanguage
 from ..corpus.parts import Parts, split_examples
+from ..corpus.sentences import SENTENCIZER, is_divided_name
+from ..corpus.tags import BoolMask
 from ..encoders.frozen import FrozenStatistics, statistics_of
 from ..encoders.stored_vectors import ENDS, VectorStore, build_stored_vectors, write_vectors
 from ..files import atomic_path
@@ -66,6 +71,7 @@ def encode(
     corpora: Sequence[Path],
     sample: Sequence[Path],
     cases: CaseCopies,
+    language: CorpusLanguage,
     *,
     trained: Optional[Path] = None,
     progress: bool = False,
@@ -77,6 +83,7 @@ def encode(
     corpora (Sequence[Path]): Corpora of the sentences.
     sample (Sequence[Path]): Corpora from which the statistics of the vectors are taken.
     cases (CaseCopies): Makes the copies in other case, which are encoded too.
+    language (CorpusLanguage): Language of the corpora.
     trained (Optional[Path]): A pipeline whose head has trained this Transformer: the last layer of it comes first, and
         then the original.
     progress (bool): Show progress.
@@ -102,7 +109,9 @@ def encode(
     nlp.to_disk(encoded.pipeline)
     # With the weights as they are stored, in half precision.
     stored: Any = load_pipeline(encoded.pipeline).get_pipe(ENCODER)
-    write_vectors(encoded.vectors, stored.model, _sentences(corpora, cases), progress=progress)
+    known = [] if trained is None else _head(load_pipeline(trained)).divided_names
+    sentences = _sentences(corpora, cases, language, known)
+    write_vectors(encoded.vectors, stored.model, sentences, progress=progress)
     # Without it, an unfinished folder is written again.
     Receipt(made_from).write(encoded.folder / _RECEIPT)
 
@@ -125,18 +134,36 @@ def _first(corpora: Sequence[Path], vocab: Vocab) -> List[Doc]:
     return [doc for path in corpora for doc, _ in zip(read_docs(path, vocab), range(each), strict=False)]
 
 
-def _sentences(corpora: Sequence[Path], cases: CaseCopies) -> Iterator[Doc]:
-    """Yield the parts of all Docs and of their copies that heads read: in training, in prediction, where pipelines
-    split texts into sentences, and in calibration, where no sentence ends inside an entity."""
-    nlp = spacy.blank("xx")
-    add_sentences(nlp)
-    copies = CaseCopies(cases.shares[LOWER], cases.shares[UPPER])
-    for path in corpora:
-        for doc in read_docs(path, nlp.vocab):
-            for text in (doc, *copies.copies(doc)):
-                split = nlp(bare_copy(text))
-                yield from split_examples([make_example(text), Example(split, text)])[0].docs
-                yield from Parts.of([text, split]).docs
+def _sentences(
+    corpora: Sequence[Path], cases: CaseCopies, language: CorpusLanguage, known: Sequence[str]
+) -> Iterator[Doc]:
+    """Yield the parts of all Docs and of their copies that heads read: in training, in calibration, where no sentence
+    ends inside an entity, and in prediction, where none ends inside a match of a list or a `known` name, or a name that
+    the head has seen: without a fold of the gold, a head has seen others."""
+    nlp = language.blank()
+    docs = [each for path in corpora for doc in read_docs(path, nlp.vocab) for each in (doc, *cases.copies(doc))]
+    add_sentences(nlp, [*known, *(ent.text for doc in docs for ent in doc.ents if is_divided_name(ent))])
+    usual, joining = Sentencizer(), cast(Sentencizer, nlp.get_pipe(SENTENCIZER))
+    for doc in docs:
+        yield from split_examples([make_example(doc)])[0].docs
+        for starts in _split_ways(*(numpy.asarray(each.predict([doc])[0]) for each in (usual, joining))):
+            split = bare_copy(doc)
+            usual.set_annotations([split], [starts])
+            yield from split_examples([Example(split, doc)])[0].docs
+            yield from Parts.of([split]).docs
+
+
+def _split_ways(starts: BoolMask, certain: BoolMask) -> Iterator[BoolMask]:
+    """Yield sentence starts, and copies of them that join some neighboring sentences: in one of the copies, there is
+    each sequence of sentences of which none but the first has a `certain` start."""
+    yield starts
+    bounds = [*numpy.flatnonzero(starts), len(starts)]
+    for low, high in combinations(range(len(bounds)), 2):
+        inner = bounds[low + 1 : high]
+        if inner and not certain[inner].any():
+            joined = starts.copy()
+            joined[inner] = False
+            yield joined
 
 
 def read_stored(trained: Path, encoded: Encoded, output: Path) -> None:

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from spacy.vocab import Vocab
 
@@ -318,7 +318,8 @@ def _encode(
     sample = [gold, *([context.corpora.text] if has_docs(context.corpora.text) else [])]
     with on_device(context.gpu_id):
         config = context.config(ALONE, FROZEN)
-        encode(encoded, config, corpora, sample, context.cases, trained=trained, progress=context.progress)
+        how: Any = {"trained": trained, "progress": context.progress}
+        encode(encoded, config, corpora, sample, context.cases, context.language, **how)
         if trained is not None:
             weak = context.models / f"{WEAK}-frozen"
             read_stored(trained, encoded, weak)

@@ -12,12 +12,11 @@ from spacy.vocab import Vocab
 from ..corpus.docbin import read_docs, write_docs
 from ..corpus.weak import doc_entities
 from ..evaluation.bootstrap import Bootstrap
-from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES
 from ..runs.groups import FoldFiles, group_docs
 from ..runs.training import Training
 from ..scores import count_matches
-from .combine import Predicted
+from .combine import Head, Predicted
 from .context import TrainingContext, pipeline_of
 from .rules import LINEAR, Facts, gold_size
 from .selection import Point
@@ -99,9 +98,8 @@ def measure_curve(
     """Score "gold alone" on the held-out gold of each draw: trained on the parts and, from `whole`, on all gold."""
     counts = []
     for n, draw in enumerate(draws):
-        pipelines = [pipeline_of(part.trainings[n]) for part in parts]
-        predictions = [Predictions(Candidate("part", path), draw.held_out) for path in pipelines]
-        rows = [count_sentences(pairs) for pairs in (*predictions, zip(whole[n].gold, whole[n].docs, strict=True))]
+        predicted = [Head("part", "part").predict(pipeline_of(part.trainings[n]), draw.held_out) for part in parts]
+        rows = [count_sentences(zip(each.gold, each.docs, strict=True)) for each in (*predicted, whole[n])]
         counts.append(numpy.stack(rows))
     # Draws are evaluated on different folds, or all on dev.
     is_split = len({draw.held_out for draw in draws}) > 1

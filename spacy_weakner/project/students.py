@@ -19,7 +19,6 @@ from ..corpus.entities import set_entities
 from ..corpus.formats.reading import sentence_keys
 from ..corpus.sentences import sentence_key
 from ..corpus.weak import PREDICTED_PREFIX, copy_group, doc_entities, set_weak, weak_group, weak_sources
-from ..pipelines import TOKENIZER
 from ..progress import Progress
 from ..runs.groups import FoldFiles
 from ..runtime.devices import on_device
@@ -85,7 +84,7 @@ def _label(
         # A combiner may lack a label that only one fold has: that of all gold has it.
         warnings.filterwarnings("ignore", message=r"\[WK908\]")
         combiners = [teacher.combiner(without) for without in teachers]
-        nlp = assemble({}, {name: path for path, name in names.items()}, PROPOSES, TOKENIZER)
+        nlp = assemble({}, {name: path for path, name in names.items()}, PROPOSES)
         docs = _sample(context, text, nlp)
         with Progress[Any](total=len(docs), desc="fit: label text", unit="sentence", enabled=context.progress) as bar:
             for batch in minibatch(docs, _BATCH):

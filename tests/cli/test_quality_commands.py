@@ -38,6 +38,22 @@ def test_analyze_prints_tables_and_writes_json(data):
     assert analysis["sources"][1]["gold"]["total"]["exact"]["f1"] == 40.0
 
 
+def test_labels_with_other_names(data):
+    """analyze names them and both cures; convert renames the labels of the gold."""
+    row = {"tokens": ["Anna", "went", "to", "[bold]Rome"], "ents": [[0, 1, "PERSON"], [3, 4, "LOC"]]}
+    rows = [row, {"tokens": ["Rome"], "ents": []}]
+    (data / "other.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    command = ("convert", "other.jsonl", "other.spacy", "--lang", "xx", "--overwrite")
+    invoke(*command)
+    result = invoke("analyze", "weak.spacy", "--gold", "other.spacy")
+    assert "'terms' has labels that do not occur in the gold" in result.output and "'llm'" not in result.output
+    assert """labels = {"PER": "PERSON"}""" in result.output and "--map PERSON=PER" in result.output
+    result = invoke(*command, "--map", "PERSON=PER", "--map", "LOC=LOC")
+    assert result.exit_code == 0 and "PER 1" in result.output and "PERSON" not in result.output
+    assert "--map" not in invoke("analyze", "weak.spacy", "--gold", "other.spacy").output
+    assert "WK005" in invoke(*command, "--map", "PERSON").output
+
+
 def test_analyze_without_gold_says_so(data):
     result = invoke("analyze", "weak.spacy", "--source", "llm")
     assert result.exit_code == 0, result.output

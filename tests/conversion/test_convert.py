@@ -5,10 +5,11 @@ from functools import partial
 
 import pytest
 import spacy
+from spacy.tokens import Span
 
 from spacy_weakner.conversion import convert as conversion
 from spacy_weakner.corpus import weak
-from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.formats.reading import MARKS, file_format
 from spacy_weakner.errors import WeaknerError
 
@@ -286,3 +287,38 @@ def test_what_a_conversion_replaces_stays_private(tmp_path):
     for output in ("b.jsonl", "b.spacy", "folder"):
         convert(source, tmp_path / output, overwrite=True)
     assert len(files) == 5 and {path.stat().st_mode & 0o777 for path in files} == {0o600}
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "spacy"])
+def test_labels_get_other_names(tmp_path, suffix):
+    """Everywhere: entities beside missing tokens, weak spans with their scores, and groups of others."""
+    row = {"tokens": ["Ann", "Lee", "met", "Bo", "X"], "ents": [[0, 2, "PERSON"], [3, 4, "per"]], "missing": [[4, 5]]}
+    row["weak_ents"] = {"llm": [[0, 2, "PERSON", 0.5], [0, 2, "PER", 0.4], [2, 3, "X", 0.3]]}
+    source = write_rows(tmp_path / "a.jsonl", [row, ROWS[1]])
+    convert(source, tmp_path / "a.spacy")
+    docs = read(tmp_path / "a.spacy")
+    docs[0].spans["sc"] = [Span(docs[0], 0, 2, "PERSON")]
+    write_docs(tmp_path / "a.spacy", docs)
+    names = {"PERSON": "PER", "per": "PER"}
+    report = convert(tmp_path / f"a.{suffix}", tmp_path / "b.spacy", label_names=names)
+    doc, other = read(tmp_path / "b.spacy")
+    assert weak.doc_entities(doc) == [(0, 2, "PER"), (3, 4, "PER")] and iob(doc) == "BIOB-" and iob(other) == "-"
+    assert weak.group_entities(doc, "weak:llm") == [(0, 2, "PER"), (2, 3, "X")]
+    assert weak.group_scores(doc, "weak:llm") == [0.5, 0.3]
+    assert (report.entities, report.weak) == ({"PER": 2}, {"llm": 2, "imported": 1})
+    assert [span.label_ for span in doc.spans.get("sc", ())] == ["PER"] * (suffix == "spacy")
+    assert len(report.remarks) == (suffix == "spacy")  # that the group is not read as gold
+
+
+def test_labels_to_rename_that_do_not_occur(tmp_path):
+    write_rows(tmp_path / "a.jsonl", ROWS)
+    names = {"CITY": "LOC", "PERSN": "PER", "X": "Y"}
+    report = convert(tmp_path / "a.jsonl", tmp_path / "a.spacy", label_names=names)
+    (remark,) = report.remarks
+    assert "PERSN" in remark and "CITY" not in remark and report.entities == {"LOC": 1}
+    doc = read(tmp_path / "a.spacy")[0]
+    weak.set_tags(doc, ["B-LOC", "I-LOC", "O"])
+    write_docs(tmp_path / "a.spacy", [doc])
+    with pytest.raises(WeaknerError, match="WK331"):
+        convert(tmp_path / "a.spacy", tmp_path / "b.spacy", label_names=names)
+    assert not (tmp_path / "b.spacy").exists()

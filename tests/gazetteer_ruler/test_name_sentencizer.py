@@ -9,12 +9,13 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from spacy_weakner.checks.check import check
-from spacy_weakner.corpus.docbin import read_docs
+from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.language import CorpusLanguage
 from spacy_weakner.corpus.weak import group_entities, set_spans
 from spacy_weakner.labeling.label import label
 from spacy_weakner.pipelines import add_sentences
 from spacy_weakner.project.assembling import assemble, list_and_head, save
+from spacy_weakner.project.combine import Head
 from spacy_weakner.project.lists import make_lists, term_sources
 from spacy_weakner.project.prepare import prepare
 
@@ -186,6 +187,12 @@ def test_packaged_pipelines(tmp_path, write):
         docs = [nlp(text.format(name)) for name in ("Yahoo! Inc.", "Guess? Europe", "Oh! You")]
         assert [len(list(doc.sents)) for doc in docs] == [2, 2, 3]
         assert [ent.text for ent in docs[1].ents] == ["Guess? Europe"]
+    # The comparison of candidates splits in the same way.
+    doc = head.make_doc("At Guess? Europe and Yahoo! Inc. now.")
+    set_spans(doc, "weak:gazetteer", [Span(doc, 5, 8, "ORG")], {})
+    write_docs(tmp_path / "gold.spacy", [doc])
+    predicted = Head("gold", "gold alone").predict(heads["gold"], tmp_path / "gold.spacy")
+    assert [len(list(doc.sents)) for doc in predicted.docs] == [1]
     packaged = spacy.load(made.pipeline)
     add_sentences(packaged)
     doc = packaged("Eve works for Yahoo! Inc. now.")

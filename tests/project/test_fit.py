@@ -79,7 +79,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
         made.heads[head.title] = head, gold, dev
         return plan_head(context, head, gold, dev, folds)
 
-    def encode(encoded, config, corpora, sample, cases, *, trained=None, progress=False):
+    def encode(encoded, config, corpora, sample, cases, language, *, trained=None, progress=False):
         made.encoded.append((config.parent.name, corpora, sample, trained))
 
     def read_stored(trained, encoded, output):

@@ -14,7 +14,7 @@ from spacy.vocab import Vocab
 from spacy_weakner.configs import render_config
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.corpus.gold import missing_tokens
-from spacy_weakner.corpus.weak import doc_entities, is_weak
+from spacy_weakner.corpus.weak import doc_entities, is_weak, set_source
 from spacy_weakner.encoders.stored_vectors import ENDS, KEYS, VECTORS, VectorStore
 from spacy_weakner.files import write_text
 from spacy_weakner.pipelines import TOKENIZER, load_pipeline
@@ -181,7 +181,7 @@ def test_folds_are_predicted_from_stored_vectors(tmp_path, project, size):
     for name, path in (("gold", "folds/gold-1/model-last"), ("frozen", "folds/frozen-1/model-last")):
         head = Head(name, name)
         predicted = head.predict(output / path, output / "folds" / "fold-1.spacy", cases)
-        nlp = assemble({}, {name: output / path}, {**PROPOSES, **WRITES, "annotate_ents": True}, TOKENIZER)
+        nlp = assemble({}, {name: output / path}, {**PROPOSES, **WRITES, "annotate_ents": True})
         assert nlp.pipe_names == ["sentencizer", "tok2vec", name]
         texts = [*predicted.gold, *predicted.copies]
         found = predict_docs(nlp, list(texts))
@@ -260,6 +260,31 @@ def test_sentences_that_end_inside_a_row(tmp_path, project):
     write_docs(corpora.gold_labeled, docs)
     selection = project(size="frozen")
     assert all(each.scores.tp + each.scores.fn == 24 for each in selection.candidates)
+
+
+def test_names_with_the_end_of_a_sentence_stay_whole_in_folds(tmp_path, project):
+    """In each fold, a head knows the names of the other folds, and the matches of the list."""
+    corpora = make_corpora(tmp_path / "corpus", gold=12, dev=0, text=0)
+    rows = [(f"Eve likes Yahoo ! Inc {i} . So", [(2, 5, "ORG")]) for i in range(12)]
+    rows.append(("Yahoo ! Inc bought Guess ? Europe or Oh ! My ! God", [(0, 3, "ORG"), (4, 7, "ORG"), (8, 13, "PER")]))
+    rows.append(("We saw What ? Ever and Yahoo ! Inc", [(6, 9, "ORG")]))
+    docs = [make_doc(NLP, text, entities) for text, entities in rows]
+    for doc in docs:
+        set_source(doc, "gazetteer", [(2, 5, "LOC")] if "What" in doc.text else [])
+    write_docs(corpora.gold_labeled, docs)
+    selection = project(size="frozen")
+    assert all(each.scores.tp + each.scores.fn == 16 for each in selection.candidates)
+    found = {}
+    for n in range(1, 6):
+        folds, cases = tmp_path / "training/folds", CaseCopies(0.5, 0.25, [tmp_path / "training/lists/list-1"])
+        path = folds / f"frozen-{n}" / "model-last"
+        predicted = Head("frozen", "").predict(path, folds / f"fold-{n}.spacy", cases)
+        packaged = predict_docs(assemble({}, {"frozen": path}, PROPOSES), [*predicted.gold, *predicted.copies])
+        docs = [*predicted.docs, *predicted.copied]
+        assert [[*map(str, doc.sents)] for doc in docs] == [[*map(str, doc.sents)] for doc in packaged]
+        found.update((doc[:3].text, [*map(str, doc.sents)]) for doc in predicted.docs)
+    assert len(found["Eve likes Yahoo"]) == 2 and len(found["We saw What"]) == 1
+    assert found["Yahoo ! Inc"] == ["Yahoo ! Inc bought Guess ?", "Europe or Oh !", "My !", "God"]
 
 
 def test_lost_vectors_are_computed_again(tmp_path, project):
