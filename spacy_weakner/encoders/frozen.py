@@ -16,6 +16,7 @@ from ..remembering import read_once
 from .onnx_encoder import build_onnx_encoder
 from .transformer_encoder import build_lower_layers
 
+FROZEN_ENCODER = "frozen_encoder"  # name of the layer
 _MEAN, _SCALE = "mean", "scale"
 # Dimensions that hardly vary in the sample are not enlarged without limit.
 _LEAST = 1e-3
@@ -99,7 +100,7 @@ def freeze(
     `encoder` encodes single sentences without white space."""
     check_range("length", length, 0.0, 1e6)
     return Model(
-        "frozen_encoder",
+        FROZEN_ENCODER,
         # Not an attribute, which is loaded with the weights: the setting in the config must take effect.
         partial(_forward, length),
         init=_init,

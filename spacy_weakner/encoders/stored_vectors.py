@@ -1,6 +1,7 @@
 """Vectors of the sentences of a project, which are encoded once and read by all of its trainings."""
 
 import os
+from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import islice
@@ -42,6 +43,12 @@ class VectorStore:
         }
         self.width = int(self._vectors.shape[1])
 
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, doc: Doc) -> bool:
+        return _key(doc) in self._places
+
     def __getitem__(self, doc: Doc) -> NDArray[numpy.float32]:
         """RETURNS (NDArray): Vectors of a sentence, (n_tokens, width). Raises an error if they are not stored."""
         place = self._places.get(_key(doc))
@@ -67,19 +74,66 @@ def write_vectors(
             unique.setdefault(_key(doc), doc)
     # Batches of similar length need little padding.
     keys = sorted(unique, key=lambda key: (len(unique[key]), key))
-    ends = numpy.cumsum([len(unique[key]) for key in keys], dtype="int64")
-    # At least one row, since an empty file cannot be mapped.
-    shape = (max(1, sum(len(unique[key]) for key in keys)), encoder.get_dim("nO"))
-    vectors = open_memmap(folder / VECTORS, mode="w+", dtype="float16", shape=shape)
-    place, bar = 0, Progress[Any](total=len(keys), desc="encode", unit="sentence", enabled=progress)
-    with bar:
+    bar = Progress[Any](total=len(keys), desc="encode", unit="sentence", enabled=progress)
+
+    def encoded() -> Iterator[Any]:
         for some in _batches(keys):
-            for rows in encoder.predict([unique[key] for key in some]):
-                vectors[place : place + len(rows)] = encoder.ops.to_numpy(rows)
-                place += len(rows)
+            yield from map(encoder.ops.to_numpy, encoder.predict([unique[key] for key in some]))
             bar.update(len(some))
-    vectors.flush()
-    numpy.save(folder / KEYS, numpy.frombuffer(b"".join(keys), dtype="uint8").reshape(-1, _KEY_SIZE))
+
+    with bar:
+        _write(folder, {key: len(unique[key]) for key in keys}, encoder.get_dim("nO"), encoded())
+
+
+@contextmanager
+def reusing_vectors(encoder: Model[List[Doc], List[Floats2d]], known: Path, new: Path) -> Iterator[None]:
+    """Let a frozen encoder take vectors of sentences from an earlier run, and store those of all sentences that it is
+    given. They are stored as the encoder's own layer computes them, before `freeze` standardizes them.
+
+    encoder (Model[List[Doc], List[Floats2d]]): What `freeze` has returned.
+    known (Path): The folder that an earlier run has written; it need not exist.
+    new (Path): An empty folder, written at the end. Until then, its vectors are in memory.
+    """
+    stored = VectorStore(known) if (known / ENDS).exists() else None
+    (layer,) = encoder.layers
+    found: Dict[bytes, NDArray[numpy.float16]] = {}
+
+    def forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[List[Floats2d], Callable[[Any], List[Doc]]]:
+        ops: Any = model.ops
+        unknown = {}
+        for doc in docs:
+            if stored is not None and doc in stored:
+                found[_key(doc)] = stored[doc].astype("float16")
+            elif _key(doc) not in found:
+                unknown[_key(doc)] = doc
+        rows = layer.predict([*unknown.values()]) if unknown else []
+        found.update((key, _half(ops.to_numpy(some))) for key, some in zip(unknown, rows, strict=True))
+        return [ops.asarray2f(found[_key(doc)].astype("float32")) for doc in docs], no_gradient
+
+    encoder.layers[0] = Model("reused_vectors", forward, dims={"nO": layer.get_dim("nO")})
+    try:
+        yield
+    finally:
+        encoder.layers[0] = layer
+    _write(new, {key: len(rows) for key, rows in found.items()}, layer.get_dim("nO"), found.values())
+
+
+def _half(rows: NDArray[numpy.float32]) -> NDArray[numpy.float16]:
+    """Round to half precision, whose numbers are smaller."""
+    limits = numpy.finfo("float16")
+    return numpy.clip(rows, limits.min, limits.max).astype("float16")
+
+
+def _write(folder: Path, lengths: Dict[bytes, int], width: int, vectors: Iterable[Any]) -> None:
+    """Write the vectors of sentences, by their keys, given their numbers of tokens."""
+    ends = numpy.cumsum([*lengths.values()], dtype="int64")
+    # At least one row, since an empty file cannot be mapped.
+    shape = (max(1, sum(lengths.values())), width)
+    array = open_memmap(folder / VECTORS, mode="w+", dtype="float16", shape=shape)
+    for end, rows in zip(ends, vectors, strict=True):
+        array[end - len(rows) : end] = rows
+    array.flush()
+    numpy.save(folder / KEYS, numpy.frombuffer(b"".join(lengths), dtype="uint8").reshape(-1, _KEY_SIZE))
     numpy.save(folder / ENDS, ends)
 
 

@@ -1,6 +1,7 @@
 """Encodes the sentences of a project once with a frozen Transformer, for all heads that are trained on it."""
 
 import shutil
+from contextlib import contextmanager
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Optional, Sequence, cast
@@ -21,8 +22,8 @@ from ..corpus.language import CorpusLanguage
 from ..corpus.parts import Parts, split_examples
 from ..corpus.sentences import SENTENCIZER, is_divided_name
 from ..corpus.tags import BoolMask
-from ..encoders.frozen import FrozenStatistics, statistics_of
-from ..encoders.stored_vectors import ENDS, VectorStore, build_stored_vectors, write_vectors
+from ..encoders.frozen import FROZEN_ENCODER, FrozenStatistics, statistics_of
+from ..encoders.stored_vectors import ENDS, VectorStore, build_stored_vectors, reusing_vectors, write_vectors
 from ..files import atomic_path
 from ..pipelines import add_sentences, load_pipeline
 from ..runtime.hashes import hash_model, hash_path, hash_settings
@@ -209,6 +210,30 @@ def _undo_standardization(head: Model, statistics: FrozenStatistics, width: int)
 
 def _head(nlp: Language) -> Any:
     return nlp.get_pipe(HEAD)
+
+
+@contextmanager
+def reusing(nlp: Language, encoded: Encoded, folder: Path) -> Iterator[None]:
+    """Let the encoder of a pipeline take vectors of sentences that an earlier run has encoded with the same Transformer
+    from a folder, which then has those of this run. One that was trained on the text changes with it."""
+    pipe: Any = nlp.get_pipe(ENCODER)
+    if pipe.model.name != FROZEN_ENCODER:
+        yield
+        return
+    receipt = Receipt.read(encoded.folder / _RECEIPT)
+    settings = load_config(encoded.pipeline / "config.cfg")["components"][ENCODER]
+    made_from = {
+        "encoder": receipt and receipt.made_from["encoder"],
+        "settings": hash_settings({"encoder": settings, "code": code_version()}),
+    }
+    earlier = Receipt.read(folder / _RECEIPT)
+    if earlier is None or earlier.differences(made_from):
+        shutil.rmtree(folder, ignore_errors=True)
+    with atomic_path(folder) as new:
+        new.mkdir()
+        with reusing_vectors(pipe.model, folder, new):
+            yield
+        Receipt(made_from).write(new / _RECEIPT)
 
 
 def add_encoder(nlp: Language, encoded: Encoded) -> None:

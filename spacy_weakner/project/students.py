@@ -5,7 +5,7 @@ import random
 import warnings
 from itertools import chain
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Sequence
+from typing import Any, List, Mapping, Optional, Sequence, cast
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -28,10 +28,12 @@ from ..training.augmenting import CaseCopies
 from .assembling import PROPOSES, assemble, predict_docs
 from .combine import Combination, Head
 from .context import TEXT_COPIES, TrainingContext, pipeline_of
+from .encoding import Encoded, reusing
 from .rules import LINEAR, LINEAR_TEXTS, STUDENT
 
 _BATCH = 256
 _RECEIPT = "taught.json"
+_VECTORS = "text-vectors"
 
 
 def train_student(
@@ -86,7 +88,8 @@ def _label(
         combiners = [teacher.combiner(without) for without in teachers]
         nlp = assemble({}, {name: path for path, name in names.items()}, PROPOSES)
         docs = _sample(context, text, nlp)
-        with Progress[Any](total=len(docs), desc="fit: label text", unit="sentence", enabled=context.progress) as bar:
+        bar = Progress[Any](total=len(docs), desc="fit: label text", unit="sentence", enabled=context.progress)
+        with bar, reusing(nlp, cast(Encoded, context.encoded), context.models / _VECTORS):
             for batch in minibatch(docs, _BATCH):
                 found = predict_docs(nlp, batch)
                 texts = [[doc, *cases.copies(doc)] for doc in batch]

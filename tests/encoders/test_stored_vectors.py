@@ -10,7 +10,16 @@ from spacy.util import registry
 from thinc.api import Model
 
 from spacy_weakner.corpus.weak import doc_entities
-from spacy_weakner.encoders.stored_vectors import ENDS, KEYS, VECTORS, VectorStore, build_stored_vectors, write_vectors
+from spacy_weakner.encoders.frozen import freeze
+from spacy_weakner.encoders.stored_vectors import (
+    ENDS,
+    KEYS,
+    VECTORS,
+    VectorStore,
+    build_stored_vectors,
+    reusing_vectors,
+    write_vectors,
+)
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.remembering import remembered
 from spacy_weakner.training.lbfgs import LBFGS
@@ -86,6 +95,38 @@ def test_the_order_makes_no_difference(tmp_path):
         write_vectors(tmp_path / name, encoder(), docs_of(texts))
         contents.append({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()})
     assert contents[0] == contents[1] and {*contents[0]} == {VECTORS, KEYS, ENDS}
+
+
+def test_vectors_of_an_earlier_run_are_reused(tmp_path):
+    """With other statistics too, since the vectors are stored before they are standardized."""
+    for n, (texts, new) in enumerate([(TEXTS[:3], TEXTS[:3]), (TEXTS, TEXTS[3:]), ([*TEXTS[3:], "York"], ["York"])]):
+        (tmp_path / f"{n + 1}").mkdir()
+        words = encoder()
+        model = freeze(words, 2.8)
+        model.initialize(X=docs_of(["Anna went", f"Bob {'x' * n}"]))
+        words.attrs["seen"].clear()
+        with reusing_vectors(model, tmp_path / f"{n}", tmp_path / f"{n + 1}"):
+            # Docs of one batch and of the next, some of them repeated.
+            found = [*model.predict(docs_of(texts)), *model.predict(docs_of(texts[:2]))]
+        assert sorted(words.attrs["seen"]) == sorted(new)
+        expected = model.predict(docs_of([*texts, *texts[:2]]))
+        for rows, wanted in zip(found, expected, strict=True):
+            numpy.testing.assert_allclose(rows, wanted, rtol=5e-3, atol=5e-3)
+        assert len(VectorStore(tmp_path / f"{n + 1}")) == len({*texts})
+    assert model.layers == [words]
+
+
+def test_vectors_beyond_half_precision_stay_finite(tmp_path):
+    (tmp_path / "new").mkdir()
+
+    def forward(model, docs, is_train):
+        return [numpy.full((len(doc), 2), 1e6, "float32") for doc in docs], lambda d: []
+
+    large = Model("large", forward, dims={"nO": 2})
+    model = freeze(large, 2.8)
+    model.initialize(X=docs_of(["Anna went"]))
+    with reusing_vectors(model, tmp_path / "none", tmp_path / "new"):
+        assert all(numpy.isfinite(rows).all() for rows in model.predict(docs_of()))
 
 
 def test_more_sentences_than_a_batch_has(tmp_path):

@@ -15,6 +15,7 @@ from spacy_weakner.configs import render_config
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.corpus.gold import missing_tokens
 from spacy_weakner.corpus.weak import doc_entities, is_weak, set_source
+from spacy_weakner.encoders import stored_vectors
 from spacy_weakner.encoders.stored_vectors import ENDS, KEYS, VECTORS, VectorStore
 from spacy_weakner.files import write_text
 from spacy_weakner.pipelines import TOKENIZER, load_pipeline
@@ -202,6 +203,7 @@ def test_a_student_needs_no_transformer(tmp_path, project, dev):
     after = changed(output, "trained.json", VECTORS)
     assert {path.parent.name for path in after if path not in before} == {
         STUDENT,
+        "text-vectors",
         *(f"student-{n + 1}" for n in range(0 if dev else 5)),
     }
     assert all(after[path] == before[path] for path in before)
@@ -239,6 +241,22 @@ def test_a_student_needs_no_transformer(tmp_path, project, dev):
         held_out = {doc.text.lower() for doc in read_docs(output / "folds" / f"fold-{n}.spacy", Vocab())}
         seen = {doc.text.lower() for doc in read_docs(output / "folds" / f"student-{n}.spacy", Vocab())}
         assert seen and not seen & held_out
+
+
+def test_text_that_comes_later_is_encoded_alone(tmp_path, project, monkeypatch):
+    corpora, encoded = make_corpora(tmp_path / "corpus", gold=12, dev=0, text=6), []
+    round_, folder = stored_vectors._half, tmp_path / "training" / "text-vectors"
+    monkeypatch.setattr(stored_vectors, "_half", lambda rows: encoded.append(len(rows)) or round_(rows))
+    project(size="frozen", prefer="speed")
+    assert len(encoded) == len(VectorStore(folder)) > 0
+    # More gold changes how vectors are standardized, but not what the Transformer computes.
+    encoded.clear()
+    gold = [*read_docs(corpora.gold_labeled, NLP.vocab), make_doc(NLP, "Anna saw the sea", [(0, 1, "PER")])]
+    write_docs(corpora.gold_labeled, gold)
+    write_docs(corpora.weak / "more.spacy", [make_doc(NLP, "Nobody wrote this before")])
+    before = len(VectorStore(folder))
+    project(size="frozen", prefer="speed")
+    assert encoded == [4] and len(VectorStore(folder)) == before + 1
 
 
 def test_another_transformer_trains_the_heads_anew(tmp_path, project, tiny_bert):
