@@ -115,11 +115,11 @@ class Page:
         kinds = ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Page.javascriptDialogOpening")
         return [event for event in self._events if event.get("method") in kinds]
 
-    def press(self, *keys, modifiers=0):
+    def press(self, *keys, modifiers=0, place=""):
         for key in keys:
             text = {"Enter": "\r"}.get(key, key if len(key) == 1 and modifiers != CONTROL else "")
             code = CODES.get(key, ord(key[0].upper()))
-            about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
+            about = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers, "code": place}
             self.call("Input.dispatchKeyEvent", type="keyDown", text=text, **about)
             self.call("Input.dispatchKeyEvent", type="keyUp", **about)
 

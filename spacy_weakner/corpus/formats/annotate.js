@@ -153,7 +153,7 @@
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
     unsaved = false;
-    tell(`${accepted.length} of ${items.length} sentences are in ${link.download}. Convert it: spacy weakner convert.`);
+    tell(`${accepted.length} of ${items.length} sentences are in ${link.download}. Convert it with "spacy weakner convert".`);
   }
 
   function answered(item) {
@@ -170,8 +170,7 @@
   }
 
   function addLabel(label) {
-    if (!label || labels.includes(label)) return;
-    labels.push(label);
+    if (label && !labels.includes(label)) labels.push(label);
   }
 
   // Display. Texts and labels are only ever set as text.
@@ -299,7 +298,9 @@
 
   document.addEventListener("keydown", (event) => {
     const { target: at } = event;
-    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    // Keyboards of other scripts have no Latin letters: there, the place of the key counts.
+    const typed = event.key.length > 1 || /^[a-z\d]$/i.test(event.key) ? event.key : event.code.replace(/^Key|^Digit/, "");
+    const key = typed.length === 1 ? typed.toLowerCase() : typed;
     const run = (action, ...values) => {
       event.preventDefault();
       action(...values);
@@ -351,12 +352,10 @@
   }
   element("form").addEventListener("submit", (event) => {
     event.preventDefault();
-    const label = element("new").value.trim();
-    addLabel(label);
+    addLabel(element("new").value.trim());
     element("new").value = "";
     store();
     drawLabels();
-    if (label) mark(label);
     text.focus();
   });
   addEventListener("storage", (event) => {

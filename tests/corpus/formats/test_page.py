@@ -221,8 +221,7 @@ def test_marks_with_the_mouse_at_token_borders(opened):
     assert page.text("count") == "1 accepted, 1 skipped, 1 remaining of 3"
     page.click("#new")
     page.insert("3/ORG 😊")
-    page.press("Enter")
-    page.press("Enter")
+    page.press("Enter", "2", "Enter")
     first, third = gold(page.download(lambda: page.click("#save")))
     assert ents(first) == [("Anna", "PER"), ("New York", "PER")]
     assert ents(third) == [("Yes", "3/ORG 😊")]
@@ -298,6 +297,17 @@ def test_labels_after_the_ninth_have_letters(opened):
     page.press("r", "Enter", "s", "s")
     (doc,) = gold(save(page))
     assert ents(doc)[0] == ("Anna", "L26")
+
+
+@browsers
+def test_keyboards_of_other_scripts(opened):
+    page = opened()
+    page.press("ы", place="KeyS")
+    page.press("&", place="Digit1")
+    assert page.run("document.querySelectorAll('.entity').length") == 1
+    page.press("я", place="KeyZ", modifiers=CONTROL)
+    page.press("г", place="KeyU")
+    assert page.text("count") == "0 accepted, 0 skipped, 3 remaining of 3"
 
 
 @browsers
