@@ -22,7 +22,7 @@
   function readItem(row) {
     const characters = Array.from(row.text);
     // White space is shown between words, but is not one.
-    const words = row.tokens.filter((token) => token.text.trim());
+    const words = row.tokens.filter((token) => /\P{White_Space}/u.test(token.text));
     const suggested = (row.spans || []).flatMap((span) => {
       const first = words.findIndex((word) => word.start >= span.start);
       const last = words.findLastIndex((word) => word.end <= span.end);

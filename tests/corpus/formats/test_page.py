@@ -38,6 +38,7 @@ ODD = [
     question(HOSTILE, ("Bob", "<b>hacked</b>")),
     question("東京都は大きい", ("東京都は大きい", "LOC")),
     question("Nothing here"),
+    question("\ufeff"),  # which is no white space for Python, as it is for JavaScript's `trim`
 ]
 PLAIN = [
     question("Anna met Bob in New York", ("Anna", "PER"), ("Bob in", "PER")),
