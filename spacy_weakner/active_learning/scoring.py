@@ -49,6 +49,14 @@ class Model:
         """True if one of its components gives probabilities."""
         return self._pipe is not None
 
+    @property
+    def labels(self) -> List[str]:
+        """The labels of its components that set entities."""
+        labels = self.nlp.pipe_labels
+        return [
+            label for name in labels if "doc.ents" in self.nlp.get_pipe_meta(name).assigns for label in labels[name]
+        ]
+
     def uncertain_spans(self, docs: List[Doc]) -> List[List[UncertainSpan]]:
         """Return the uncertain spans of each Doc; none without probabilities."""
         if self._pipe is None:

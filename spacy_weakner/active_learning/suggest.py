@@ -147,10 +147,12 @@ def suggest(
         sentences = _score_corpus(stage, scorer, counts)
         for sentence in Progress(sentences, desc="suggest", unit="sentence", enabled=progress):
             pool.add(sentence)
-        choice, excluded = choose(pool.sentences(), n), stage.stats.excluded
+        candidates = pool.sentences()
+        choice, excluded = choose(candidates, n), stage.stats.excluded
         if not choice.sentences:
             raise WeaknerError(Errors.WK776.format(path=input_path, read=counts["read"], excluded=excluded))
-        written = write_corpus(output_path, _annotated(choice.sentences, scorer.models, nlp), to)
+        labels = {label for model in scorer.models for label in model.labels}.union(*(s.by_label for s in candidates))
+        written = write_corpus(output_path, _annotated(choice.sentences, scorer.models, nlp), to, labels=labels)
     if output_path.suffix == SUFFIX:
         record_language(output_path, language)
     found = [Suggestion(s.text, s.id, round(s.score, 4), s.why, sorted(s.by_label)) for s in choice.sentences]

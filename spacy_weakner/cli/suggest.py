@@ -1,5 +1,6 @@
 """`spacy weakner suggest`"""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any, Optional, Union
 
@@ -7,6 +8,7 @@ import typer
 
 from ..active_learning.suggest import N_SENTENCES, SuggestReport, suggest
 from ..active_learning.terms import TermReport
+from ..corpus.formats.names import FORMATS
 from ..evaluation.tables import shorten
 from ..scores import as_json
 from ._command import command
@@ -51,6 +53,9 @@ def _show_terms(report: TermReport, given: Any) -> None:
 
 def _show_sentences(report: SuggestReport, given: Any) -> None:
     say("good", f"{len(report.sentences)} sentences of {report.read}", given.output_path)
+    if given.output_path.suffix.lower() in FORMATS["html"].outputs:
+        name = shlex.quote(f"{given.output_path.stem}-answers.jsonl")
+        say("info", f"Open it in a browser, and convert what 'Save' downloads: spacy weakner convert {name} more.jsonl")
     left_out = {
         "annotated": report.annotated,
         "excluded": report.excluded,

@@ -387,5 +387,5 @@ def _suggest_command(corpora: Corpora, facts: Facts, pipeline: Path, is_list: bo
     """Return the command that suggests sentences to annotate, or "". A list alone has no uncertainty to select by."""
     if not facts.text or is_list:
         return ""
-    command = ["spacy", "weakner", "suggest", str(corpora.text), "next.jsonl", "--model", str(pipeline)]
+    command = ["spacy", "weakner", "suggest", str(corpora.text), "next.html", "--model", str(pipeline)]
     return shlex.join([*command, *(["--exclude", str(corpora.annotated)] if has_docs(corpora.annotated) else [])])

@@ -1,4 +1,5 @@
 import json
+import re
 
 import numpy
 import pytest
@@ -10,10 +11,11 @@ from spacy_weakner.active_learning.choosing import Pool, Sentence, choose
 from spacy_weakner.active_learning.scoring import Model
 from spacy_weakner.active_learning.suggest import suggest
 from spacy_weakner.active_learning.uncertainty import Vote, spans_of_candidates, spans_of_tokens, spans_of_votes
+from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.entities import set_entities
 from spacy_weakner.corpus.language import CorpusLanguage, record_language
-from spacy_weakner.corpus.weak import get_meta, group_entities, set_group, set_source
+from spacy_weakner.corpus.weak import get_meta, group_entities, set_group, set_id, set_source
 from spacy_weakner.errors import WeaknerError
 
 from ..cli.util import invoke
@@ -222,6 +224,30 @@ def test_annotators_see_why(uncertain, tmp_path, to):
     rows = json.loads(lines) if output.suffix == ".json" else list(map(json.loads, lines.splitlines()))
     assert len(rows) == 2 == len(report.sentences)
     assert all(row["meta"] and "annotations" not in row and row.get("answer") is None for row in rows)
+
+
+def test_a_page_offers_the_labels_of_the_model_and_its_answers_are_gold(tmp_path):
+    """The loop: suggest, annotate, convert."""
+    nlp = spacy.blank("xx")
+    patterns = [{"label": label, "pattern": term} for label, term in (("LOC", "Oslo"), ("RARE", "unicorn"))]
+    nlp.add_pipe("entity_ruler").add_patterns(patterns)
+    nlp.to_disk(tmp_path / "rules")
+    doc = make_doc("We left Oslo 😊", a=[(2, 3, "PER")], b=[])
+    set_id(doc, "d1.1")
+    corpus = write(tmp_path / "corpus.spacy", [doc])
+    result = invoke("suggest", corpus, tmp_path / "next.html", "--model", tmp_path / "rules")
+    assert result.exit_code == 0 and "next-answers.jsonl" in "".join(result.output.split())
+    page = (tmp_path / "next.html").read_text(encoding="utf-8")
+    known, rows = (json.loads(found) for found in re.findall('<script type="application/json".*?>(.*?)</', page, re.S))
+    assert known == ["LOC", "PER", "RARE"]
+    ((span,),) = [row["spans"] for row in rows]
+    assert (span["start"], span["end"], span["label"]) == (8, 12, "LOC")
+    answers = [{**row, "answer": "accept", "_view_id": "ner_manual"} for row in rows]
+    (tmp_path / "answers.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in answers))
+    convert(tmp_path / "answers.jsonl", tmp_path / "more.jsonl")
+    (row,) = map(json.loads, (tmp_path / "more.jsonl").read_text(encoding="utf-8").splitlines())
+    row.pop("spaces", None)
+    assert row == {"id": "d1.1", "tokens": ["We", "left", "Oslo", "😊"], "ents": [[2, 3, "LOC"]]}
 
 
 def test_without_probabilities_most_sources_annotate(tmp_path):

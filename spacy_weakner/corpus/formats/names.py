@@ -37,7 +37,14 @@ _FORMATS = (
     Format("conll", "columns of tokens and tags", _COLUMNS, _COLUMNS, frozenset([UNKNOWN, MISSING])),
     Format("text", "raw text, one per line", (".txt",)),
     Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
-    Format("prodigy", "Prodigy", (".jsonl", ".json"), _LINES, frozenset([UNKNOWN, MISSING, WRONG, WEAK, IDS, META])),
+    Format(
+        "prodigy",
+        "Prodigy",
+        (".jsonl", ".json"),
+        _LINES,
+        frozenset([UNKNOWN, MISSING, WRONG, WEAK, IDS, DOC_IDS, META]),
+    ),
+    Format("html", "page to annotate in a browser", (), (".html",), frozenset([UNKNOWN, WEAK, IDS, DOC_IDS, META])),
     Format(
         "label-studio", "Label Studio", _JSON, (".json",), frozenset([UNKNOWN, WEAK, IDS, DOC_IDS, META]), unit=UTF16
     ),
@@ -54,7 +61,7 @@ _FORMATS = (
     Format("spacy-json", "spaCy's (text, annotations)", _JSON),
 )
 FORMATS: Dict[str, Format] = {format_.name: format_ for format_ in _FORMATS}
-INPUTS = tuple(FORMATS)
+INPUTS = tuple(name for name, format_ in FORMATS.items() if format_.inputs)
 OUTPUTS = tuple(name for name, format_ in FORMATS.items() if format_.outputs)
 # The first format of each suffix; if there are several, the contents of a file decide.
 SUFFIXES: Dict[str, str] = {}

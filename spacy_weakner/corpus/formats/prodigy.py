@@ -10,7 +10,7 @@ Rows with the same `_input_hash` are about one text and become one record. They 
 
 import zlib
 from collections import Counter
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Set, Tuple
 
 from spacy.tokens import Doc
 
@@ -84,6 +84,7 @@ def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
     # Not every view shows tokens.
     tokens = (row["tokens"] for row in reversed(rows) if row.get("tokens"))
     record = answers.record(rows[-1]["text"], token_borders(next(tokens, None)))
+    record.id = next((row["id"] for row in reversed(rows) if type(row.get("id")) in (int, str)), None)
     counts.note(MERGED, kept - 1)
     counts.note(CONFLICTS, answers.conflicts)
     counts.note(OTHER_VIEWS, answers.others)
@@ -95,19 +96,7 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     """Yield the rows of a Doc: one accepted row for complete gold, one row per span if the gold is incomplete, or one
     unanswered row with weak labels as suggestions if there is no gold."""
     record = record_of(doc)
-    starts = {start: i for i, (start, _) in enumerate(record.borders)}
-    ends = {end: i for i, (_, end) in enumerate(record.borders)}
-
-    def span(mark: Mark, **more: Any) -> Dict[str, Any]:
-        more |= {} if mark.score is None else {"score": mark.score}
-        more |= {"kb_id": mark.id} if mark.id else {}
-        tokens = {"token_start": starts[mark.start], "token_end": ends[mark.end]}
-        return {"start": mark.start, "end": mark.end, **tokens, "label": mark.label, **more}
-
-    tokens = [
-        {"text": t.text, "start": t.idx, "end": t.idx + len(t), "id": t.i, "ws": bool(t.whitespace_)} for t in doc
-    ]
-    row = {"text": record.text, "tokens": tokens, **({} if record.meta is None else {"meta": record.meta})}
+    row, span = _row(doc, record), _span_maker(record)
     ents, n_weak = record.ents or [], sum(map(len, record.weak.values()))
     known = record.ents is not None and not record.is_weak
     if known and not record.missing:
@@ -126,15 +115,44 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
         about = {"_view_id": _BINARY[0], "_input_hash": zlib.crc32((record.text or "").encode())}
         yield from ({**row, "spans": [span(mark)], "answer": answer, **about} for mark, answer in answers)
         return
-    suggested = list(map(span, ents)) or [
+    yield unanswered(doc, record, lost)
+
+
+def unanswered(doc: Doc, record: Record, lost: "Counter[str]") -> Dict[str, Any]:
+    """Return a row without an answer. Its suggestions are the entities of a record, or else its weak labels; of those
+    that overlap, the first."""
+    span = _span_maker(record)
+    suggested = list(map(span, record.ents or [])) or [
         span(mark, source=source) for source, marks in record.weak.items() for mark in marks
     ]
     spans: List[Dict[str, Any]] = []
     for found in suggested:
         if all(found["end"] <= other["start"] or other["end"] <= found["start"] for other in spans):
             spans.append(found)
-    lost["weak spans"] += n_weak - sum("source" in found for found in spans)
-    yield {**row, "spans": sorted(spans, key=lambda found: found["start"])}
+    lost["weak spans"] += sum(map(len, record.weak.values())) - sum("source" in found for found in spans)
+    return {**_row(doc, record), "spans": sorted(spans, key=lambda found: found["start"])}
+
+
+def _row(doc: Doc, record: Record) -> Dict[str, Any]:
+    """Return the keys of a row that all views share."""
+    tokens = [
+        {"text": t.text, "start": t.idx, "end": t.idx + len(t), "id": t.i, "ws": bool(t.whitespace_)} for t in doc
+    ]
+    about = {"id": record.id, "meta": record.meta}
+    return {"text": record.text, "tokens": tokens, **{key: value for key, value in about.items() if value is not None}}
+
+
+def _span_maker(record: Record) -> Callable[..., Dict[str, Any]]:
+    starts = {start: i for i, (start, _) in enumerate(record.borders)}
+    ends = {end: i for i, (_, end) in enumerate(record.borders)}
+
+    def span(mark: Mark, **more: Any) -> Dict[str, Any]:
+        more |= {} if mark.score is None else {"score": mark.score}
+        more |= {"kb_id": mark.id} if mark.id else {}
+        tokens = {"token_start": starts[mark.start], "token_end": ends[mark.end]}
+        return {"start": mark.start, "end": mark.end, **tokens, "label": mark.label, **more}
+
+    return span
 
 
 class _Answers:

@@ -29,7 +29,7 @@ from ..sentences import LONGEST_RUN, LONGEST_TEXT, SentenceSplitter, longest_run
 from ..weak import give_ids, group_entities, is_known_group, remove_group, set_id, set_weak
 from . import brat, huggingface
 from .items import in_lines, read_items
-from .names import FORMATS, SUFFIXES
+from .names import FORMATS, INPUTS, SUFFIXES
 from .offsets import AUTO, UNITS, find_unit, in_code_points
 from .tools import ABSENT, GATHERERS, READERS
 
@@ -48,6 +48,7 @@ _CURES = {
     ".yml": _RASA,
     ".yaml": _RASA,
     ".xml": f"If it is BioC, {BIOC}",
+    ".html": "If it is a page to annotate, open it in a browser, and convert what its button 'Save' downloads",
     ".py": "Code and pickles are not read: write the pairs as JSON (json.dump)",
     ".pkl": "Code and pickles are not read: write the pairs as JSON (json.dump)",
 }
@@ -113,7 +114,7 @@ def input_files(
 ) -> List[Tuple[Path, str]]:
     """Return the files of a corpus, each with its format."""
     path = existing(Path(path))
-    formats = list(FORMATS) if suffixes is SUFFIXES else list(dict.fromkeys(suffixes.values()))
+    formats = list(INPUTS) if suffixes is SUFFIXES else list(dict.fromkeys(suffixes.values()))
     if format is not None:
         check_choice("format", format, formats)
     check_whole(path)
@@ -179,7 +180,7 @@ def read_corpus(
     """Stream the Docs of a corpus in any format.
 
     nlp (Language): Pipeline whose vocabulary and tokenizer are used.
-    format (Optional[str]): One of `FORMATS`; None: detected from the files.
+    format (Optional[str]): One of `INPUTS`; None: detected from the files.
     counts (Optional[RowCounts]): Where to count, and how to handle rows that cannot be read: the default raises an
         error, subclasses may collect. Without `counts`, text that the tokenizer would take very long to process is an
         error; with it, such text is left out and counted, unless it is annotated.

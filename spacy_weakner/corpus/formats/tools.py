@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from ..counts import RowCounts, RowError, show
 from ..foreign import SPANS, find_spans, tool_of
 from ..records import EMPTY, Item, Mark, Record, a_list, a_text, an_object, make_mark, record_of, triple_mark
-from . import brat, huggingface, label_studio, prodigy
+from . import brat, huggingface, label_studio, page, prodigy
 
 NULLS = "null instead of texts that were not annotated, dropped"
 RELATIONS = "relations, ignored"
@@ -121,4 +121,5 @@ WRITERS: Dict[str, Callable[[Doc, "Counter[str]"], Iterable[Dict[str, Any]]]] = 
     "doccano": write_doccano,
     "huggingface": huggingface.write,
     "gliner": write_gliner,
+    "html": page.write,
 }

@@ -14,10 +14,11 @@ from ..conll import conll_lines
 from ..counts import at_line
 from ..docbin import write_docs
 from ..jsonl import row_from_doc
+from . import page
 from .names import CATS, DOC_IDS, FORMATS, IDS, META, MISSING, OUTPUTS, UNKNOWN, WEAK, WRONG, Format
 from .tools import WRITERS
 
-_ARRAY = ".json"
+_ARRAY, _PAGE = ".json", "html"
 MISSING_TOKENS = "missing tokens"
 WEAK_SPANS = "weak spans"
 DECLARED = "documents with declarations of their sources (reliability, complete, attribute of terms)"
@@ -48,26 +49,28 @@ def output_format(path: Path, to: Optional[str] = None) -> Format:
     return FORMATS[to]
 
 
-def write_corpus(path: Path, docs: Iterable[Doc], to: Optional[str] = None) -> Written:
+def write_corpus(path: Path, docs: Iterable[Doc], to: Optional[str] = None, *, labels: Iterable[str] = ()) -> Written:
     """Write a corpus, whole or not at all.
 
     to (Optional[str]): Name of the format; None: determined by the suffix of the file.
+    labels (Iterable[str]): Labels that a page offers, in addition to those of the entities.
     RAISES (WeaknerError): If the format cannot be determined, or cannot represent something.
     """
     path = Path(path)
     format_ = output_format(path, to)
     lost: Counter[str] = Counter()
     docs = _counted(docs, format_, lost)
-    n = write_docs(path, docs) if format_.name == "spacy" else _write_lines(path, docs, format_, lost)
+    n = write_docs(path, docs) if format_.name == "spacy" else _write_lines(path, docs, format_, lost, labels)
     return Written(n, Counter({what: n for what, n in sorted(lost.items()) if n}))
 
 
-def _write_lines(path: Path, docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> int:
-    """Write lines, or an array if the suffix is `.json`. Docs without visible tokens are left out."""
-    array = path.suffix.lower() == _ARRAY
+def _write_lines(path: Path, docs: Iterable[Doc], format_: Format, lost: "Counter[str]", labels: Iterable[str]) -> int:
+    """Write lines, or an array if the suffix is `.json` or in a page. Docs without visible tokens are left out."""
+    before, after = page.around(path.stem, labels) if format_.name == _PAGE else ("", "")
+    array = format_.name == _PAGE or path.suffix.lower() == _ARRAY
     n, between = 0, ""
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as file_:
-        file_.write("[\n" if array else "")
+        file_.write(f"{before}[\n" if array else "")
         for doc in docs:
             if not all(token.is_space for token in doc):
                 n += 1
@@ -75,7 +78,7 @@ def _write_lines(path: Path, docs: Iterable[Doc], format_: Format, lost: "Counte
                     for line in _lines(path, doc, format_, lost):
                         file_.write(f"{between}{line}" if array else f"{line}\n")
                         between = ",\n"
-        file_.write("\n]\n" if array else "")
+        file_.write(f"\n]\n{after}" if array else "")
     return n
 
 
@@ -83,7 +86,7 @@ def _lines(path: Path, doc: Doc, format_: Format, lost: "Counter[str]") -> Itera
     if format_.name == "conll":
         return conll_lines(path, doc)
     rows = [row_from_doc(doc)] if format_.name == "jsonl" else WRITERS[format_.name](doc, lost)
-    return (json.dumps(row, ensure_ascii=False) for row in rows)
+    return (page.as_script(row) if format_.name == _PAGE else json.dumps(row, ensure_ascii=False) for row in rows)
 
 
 def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iterator[Doc]:
