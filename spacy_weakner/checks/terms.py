@@ -46,11 +46,11 @@ _DOUBTFUL = {
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"[^\W_]")
 _SEVERAL = re.compile(r"[^\W\d_]{2}\W*[;|]\s*[^\W\d_]{2}|\S\s*[;|]\s+\S")  # but not "t(9;22)" or "HLA-A|B"
-# What lists add to names: "asthma (disorder)", but not "heart failure (HF)"; regular expressions and wildcards, but not
-# "Guess?" or "HLA-A*02"; quotes; marks of list items, but not "1. FC Köln".
+# What lists add to names: "asthma (disorder)", but not "heart failure (HF)"; regular expressions, wildcards and "?" in
+# place of a letter, but not "Guess?" or "HLA-A*02"; quotes; marks of list items, but not "1. FC Köln".
 _ADDED = {
     "with a qualifier at the end": re.compile(r".*\S\s+(\([^()]*[a-z]{4}[^()]*\)|\[[^\[\]]*[a-z]{4}[^\[\]]*\])"),
-    "like regular expressions": re.compile(
+    "like regular expressions, or with a lost letter": re.compile(
         r".*(\\[bBdDsSwW]|\.[*+]|\][*+?{]|\(\?[:!=<i]|[a-z]{3}\*$|[a-z]\?[a-z]|-\?\w).*"
     ),
     "in quotes": re.compile(r"[\"'“”„«‹‘`].*[\"'”“»›’`]"),
