@@ -15,6 +15,7 @@ _FEW_TEST = 100  # entities
 _SAME = 0.9  # share of common sentences above which two files count as the same
 _EXAMPLES = 5
 _WIDTH = 40
+_NO_EDGES = {",", ";", ":"}
 _PARTLY = "with tokens whose labels are unknown ('missing')"
 
 
@@ -68,6 +69,23 @@ def check_annotated(corpus: CheckedCorpus, lang: str, findings: Findings) -> Non
         message = f"{plural(len(divided), 'entity', 'entities')} with the end of a sentence inside: {shown}."
         cure = "" if corpus.name == "gold" else "In new text, they are found if the gold or a term list has them, too."
         findings.info(where, message, cure)
+    edges = [s.words[a:b] for s in sentences for a, b, _ in s.entities if {s.words[a], s.words[b - 1]} & _NO_EDGES]
+    if edges:
+        shown = listed([shorten(natural_text(words), _WIDTH) for words in dict.fromkeys(edges)], _EXAMPLES)
+        message = f"{plural(len(edges), 'entity', 'entities')} with a comma, semicolon or colon at an end: {shown}."
+        findings.warning(where, message, "Leave it out of these spans: an entity is right only if its bounds are.")
+    several: Dict[str, List[Sentence]] = {}
+    for s in (s for s in sentences if not s.missing):
+        several.setdefault(sentence_key(s.text), []).append(s)
+    unlike = [
+        f"'{shorten(same[0].text, _WIDTH)}' ({', '.join(dict.fromkeys(s.place for s in same))})"
+        for same in several.values()
+        if len(same[0].words) > SHORT and len({(s.words, frozenset(s.entities)) for s in same}) > 1
+    ]
+    if unlike:
+        message = f"{plural(len(unlike), 'sentence')} that occur several times with different entities: "
+        cure = "Correct them, or keep one of each: no model is right on both."
+        findings.warning(where, f"{message}{listed(unlike, _EXAMPLES)}.", cure)
     stop = stop_words(lang)
     doubtful = [
         f"'{shorten(natural_text(words), _WIDTH)}' ({s.place})"

@@ -11,6 +11,7 @@ _EVALUATED = ("gold", "dev", "test")
 FEW = 5  # entities of a label below which it can hardly be learned
 _CLOSE = 0.85
 _SHORTEST = 3  # letters of an abbreviation
+_OUTSIDE = {"o", "0", "none", "null", "outside", "no_entity", "not_an_entity", "-", "_"}
 _PREFIX = re.compile(r"^[BIESLU]-(?=.)")
 
 
@@ -83,6 +84,10 @@ def _check_spellings(column: Column, findings: Findings) -> None:
         if other != label:
             message = f"The labels {_counted(column, label)} and {_counted(column, other)} differ only in spelling."
             findings.warning(column.where, message, "If they mean the same, use one spelling.")
+    outside = [_counted(column, label) for label in column.counts if label.casefold() in _OUTSIDE]
+    if outside:
+        message = f"Labels that seem to mean 'no entity', and would be learned like others: {listed(outside)}."
+        findings.warning(column.where, message, "Remove these spans: what is not annotated is no entity.")
     prefixed = [label for label in column.counts if _PREFIX.match(label)]
     if prefixed:
         message = f"Labels with a tag prefix: {listed(prefixed)}."

@@ -14,8 +14,10 @@ import spacy
 from ..encodings import undoubled
 from ..errors import shorten
 from .findings import Findings, percent, plural
+from .text import MARKUP
 
 LIMIT = 2000  # texts that are checked
+_MARKED = 0.1  # share of texts with markup
 _LETTERS = 200  # fewer letters are not enough
 # Languages to compare with. Languages of one script share many short words, so only a clear difference is reported.
 _OTHERS = ("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "nb", "fi", "pl", "cs", "hu", "ro", "tr", "ru", "uk")
@@ -29,6 +31,7 @@ _JAPANESE = frozenset(["HIRAGANA", "KATAKANA", "CJK"])
 def check_language(texts: Sequence[str], lang: str, where: str, findings: Findings) -> None:
     """Compare the script and the stop words of texts with those of a language."""
     _check_encoding(texts, where, findings)
+    _check_markup(texts, where, findings)
     texts = texts[:: max(1, len(texts) // LIMIT)]
     found = Counter(script(character) for text in texts for character in text if character.isalpha())
     total, expected = sum(found.values()), scripts_of(lang)
@@ -51,6 +54,14 @@ def check_language(texts: Sequence[str], lang: str, where: str, findings: Findin
         message = f"Probably the wrong language: {100 * given:.0f} % of the words are stop words of '{lang}', but "
         message += f"{100 * best:.0f} % are stop words of '{other}'."
         findings.warning(where, message, f"--lang {other}, or give other texts.")
+
+
+def _check_markup(texts: Sequence[str], where: str, findings: Findings) -> None:
+    marked = [text for text in texts if MARKUP.search(text)]
+    if len(texts) > 4 and len(marked) > _MARKED * len(texts):
+        message = f"{len(marked):,} of {len(texts):,} texts contain HTML entities, tags or links: "
+        cure = "Remove the tags, and replace the entities by their characters: all of them are read as words."
+        findings.warning(where, f"{message}'{shorten(marked[0], 60)}'.", cure)
 
 
 def _check_encoding(texts: Sequence[str], where: str, findings: Findings) -> None:

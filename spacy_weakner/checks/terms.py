@@ -34,6 +34,7 @@ from .text import MARKUP
 
 LIMIT = 100_000  # terms that are checked one by one; labels are counted for all terms
 _SHOWN = 5
+_AS_IN_TEXT = "Write these terms as in the text: all of their characters are compared."
 _ENOUGH = 5  # matches that are enough to judge a single term
 # Kinds of terms that may match too much.
 _DOUBTFUL = {
@@ -45,6 +46,16 @@ _DOUBTFUL = {
 _LETTER = re.compile(r"[^\W\d_]")
 _DIGIT = re.compile(r"[^\W_]")
 _SEVERAL = re.compile(r"[^\W\d_]{2}\W*[;|]\s*[^\W\d_]{2}|\S\s*[;|]\s+\S")  # but not "t(9;22)" or "HLA-A|B"
+# What lists add to names: "asthma (disorder)", but not "heart failure (HF)"; regular expressions, wildcards and "?" in
+# place of a letter, but not "Guess?" or "HLA-A*02"; quotes; marks of list items, but not "1. FC Köln".
+_ADDED = {
+    "with a qualifier at the end": re.compile(r".*\S\s+(\([^()]*[a-z]{4}[^()]*\)|\[[^\[\]]*[a-z]{4}[^\[\]]*\])"),
+    "like regular expressions, or with a lost letter": re.compile(
+        r".*(\\[bBdDsSwW]|\.[*+]|\][*+?{]|\(\?[:!=<i]|[a-z]{3}\*$|[a-z]\?[a-z]|-\?\w).*"
+    ),
+    "in quotes": re.compile(r"[\"'“”„«‹‘`].*[\"'”“»›’`]"),
+    "with a mark of a list": re.compile(r"[-*•–#]\s.*|.*[,;]"),
+}
 # What pandas, R, Python, databases and Excel write into cells without a value.
 _EMPTY = re.compile(r"nan|NaN|NaT|NA|N/A|None|none|NULL|null|<NA>|#(N/A|NAME\?|REF!|VALUE!|DIV/0!|NUM!|NULL!)")
 # What they make of whole numbers, and Excel of names such as "SEPT2" and "2310009E13".
@@ -126,7 +137,8 @@ def _check_texts(terms: Sequence[Term], where: str, findings: Findings) -> None:
     for found, what, cure in (
         (doubled, "in a wrong encoding", DOUBLED),
         (several, "that may be several terms in one cell", "Write one row per term, with the same id."),
-        (marked, "with HTML entities or tags", "Write these terms as in the text."),
+        (marked, "with HTML entities or tags", _AS_IN_TEXT),
+        *(([t for t in texts if kind.fullmatch(t)], what, _AS_IN_TEXT) for what, kind in _ADDED.items()),
     ):
         if found:
             findings.warning(where, f"{plural(len(found), 'term')} {what}: {_shown(found)}.", cure)

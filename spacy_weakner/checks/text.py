@@ -14,22 +14,21 @@ from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import Reading, input_files
 from ..corpus.sampling import LIMIT
 from ..corpus.sentences import LONGEST_RUN, longest_run
-from ..errors import shorten
 from .corpora import collect
 from .findings import Findings, listed, plural
 
 _TOKENIZED = 300  # texts that are tokenized to estimate the number of words
 _BATCH_WORDS = 500  # approximate number of words per step
 _MARK = "\ufeff"
-# An HTML entity or tag, or any pair of tags such as <PER>...</PER>, but not "<user>" or "<a@b.org>".
+# An HTML entity or tag, any pair of tags such as <PER>...</PER>, but not "<user>" or "<a@b.org>", or [...](PER).
 _TAGS = "a|b|br|div|em|font|h[1-6]|i|img|li|p|small|span|strong|su[bp]|table|t[dhr]|u|ul"
 MARKUP = re.compile(
-    rf"&(#\d+|#x[\da-f]+|[a-z]\w+);|</?({_TAGS})(\s[^<>]*=[^<>]*|\s*)/?>|<([a-z]\w*)(\s[^<>]*)?>[^<>]*</\4>",
+    rf"&(#\d+|#x[\da-f]+|[a-z]\w+);|</?({_TAGS})(\s[^<>]*=[^<>]*|\s*)/?>|<([a-z]\w*)(\s[^<>]*)?>[^<>]*</\4>|\[[^\[\]]+\]\([^()\s]+\)",
     re.IGNORECASE,
 )
 # The end of a sentence, and the beginning of the next one.
 _END = re.compile(r"\w[.?!] +[^\W\d_a-z]")
-_WRAPPED, _INNER, _MARKED = 0.3, 0.1, 0.1  # shares of lines
+_WRAPPED, _INNER = 0.3, 0.1  # shares of lines
 _COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLU]-\S+)")  # not W-2, M-16
 
 
@@ -105,17 +104,13 @@ def _check_content(path: Path, texts: List[str], where: str, findings: Findings)
 
 
 def _check_lines(path: Path, texts: List[str], where: str, findings: Findings) -> None:
-    """Report lines that are parts of paragraphs, and markup."""
+    """Report lines that are parts of paragraphs."""
     n = len(texts)
     continued = sum(a[-1:] not in ".?!:" and b[:1].islower() for a, b in pairwise(texts))
     # Texts in lower case, such as queries, rarely hold the end of a sentence before a capital.
     if n > 4 and continued > _WRAPPED * n and sum(map(bool, map(_END.search, texts))) > _INNER * n:
         message = f"{path}: {continued:,} of {n:,} lines seem to continue in the next line, but each line is one text."
         findings.warning(where, message, "Join the lines of each paragraph, and words that are divided by hyphens.")
-    marked = [text for text in texts if MARKUP.search(text)]
-    if n > 4 and len(marked) > _MARKED * n:
-        message = f"{path}: {len(marked):,} of {n:,} lines contain HTML entities, or tags: '{shorten(marked[0], 60)}'."
-        findings.warning(where, message, "Remove the tags, and replace the entities by their characters.")
 
 
 def _mean_words(texts: List[str], nlp: Language) -> float:

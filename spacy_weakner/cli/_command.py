@@ -7,7 +7,6 @@ parameter is its line in the docstring. So nothing is declared twice, and the Py
 import copy
 import inspect
 import re
-import sys
 from collections import abc
 from pydoc import locate
 from types import MappingProxyType, SimpleNamespace
@@ -47,7 +46,7 @@ def command(
     before: Callable[[Any], None] = lambda given: None,
     hidden: bool = False,
     **declared: Any,
-) -> Callable[[Callable[[R, Any], None]], Callable[..., None]]:
+) -> Callable[[Callable[[R, Any], None]], Callable[[R, Any], None]]:
     """Make a command from a function. The result decorates the function that shows what the command returns.
 
     app (typer.Typer): The application that gets the command.
@@ -60,7 +59,7 @@ def command(
     hidden (bool): Leave it out of `--help`.
     **declared (Any): Types such as `Annotated[str, typer.Option("--name")]` that replace those of parameters, or
         declare options that the function does not have. Other values are passed to the function unchanged.
-    RETURNS (Callable): Decorates a function that takes the result and all parsed values.
+    RETURNS (Callable): Decorates a function that takes the result and all parsed values, and returns it unchanged.
     """
     fixed = {key: value for key, value in declared.items() if get_origin(value) is not Annotated}
     declared = {key: value for key, value in declared.items() if key not in fixed}
@@ -78,7 +77,7 @@ def command(
     options += [_extra_option(key, type_) for key, type_ in declared.items()]
     defaults = {p.name: p.default for p in taken}
 
-    def decorate(show: Callable[[R, Any], None]) -> Callable[..., None]:
+    def decorate(show: Callable[[R, Any], None]) -> Callable[[R, Any], None]:
         def run(**options: Any) -> None:
             given = SimpleNamespace(**options)
             with reporting():
@@ -86,8 +85,7 @@ def command(
                 passed = {name: getattr(given, name) for name in defaults}
                 # For a list that is not given, typer passes None; the function expects its own, empty default.
                 passed = {name: value for name, value in passed.items() if value is not None or defaults[name] is None}
-                # Look the function up in its module, where a test may have replaced it.
-                show(getattr(sys.modules[function.__module__], function.__name__)(**passed, **fixed), given)
+                show(call(function, {**passed, **fixed}), given)
 
         # The help has only the first paragraph, without a last sentence that introduces a list or formula.
         text = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].replace("`", "")
@@ -98,9 +96,14 @@ def command(
         run.__annotations__ = {option.name: option.annotation for option in (context, *options)}
         run.__signature__ = inspect.Signature([context, *options])  # type: ignore[attr-defined]
         app.command(name or function.__name__, hidden=hidden, short_help=first_sentence(run.__doc__))(run)
-        return run
+        return show
 
     return decorate
+
+
+def call(function: Callable[..., R], given: Mapping[str, Any]) -> R:
+    """Call the function of a command; tests replace this step."""
+    return function(**given)
 
 
 def first_sentence(text: str) -> str:

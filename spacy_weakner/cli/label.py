@@ -65,6 +65,9 @@ def _warnings(report: LabelReport, sentences: bool) -> Iterator[str]:
         if source.kind == "corpus" and source.docs_without_row == report.docs_in - report.excluded > 0:
             others = f"; the corpus has labels of {', '.join(sorted(source.groups))}" if source.groups else ""
             yield f"No document has labels named '{source.name}'{others}"
+        if source.kind == "terms" and report.docs and not (source.spans or source.left_out):
+            compare = "'spacy weakner check' compares list and text (--terms or --sources, --text)"
+            yield f"No term of '{source.name}' occurs in these documents: {compare}"
         if source.left_out and not source.spans:
             yield (
                 f"'{source.name}' wrote no spans, because its setting 'labels' does not contain the labels that it "

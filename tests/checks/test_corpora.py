@@ -200,6 +200,25 @@ def test_what_they_must_hold(check, option, rows, level, expected):
     assert re.search(expected, "".join(found(check(**{option: rows}), level)))
 
 
+def test_sentences_with_different_entities(check):
+    """Neither short ones, nor those that say the same or nothing."""
+    other = [{**GOLD[0], "ents": [[0, 1, "PER"]]}, GOLD[1], {**GOLD[2], "ents": None}]
+    short = [{"tokens": ["No", "."], "ents": ents} for ents in ([], [[0, 1, "X"]])]
+    warnings = [
+        warning for warning in found(check(gold=[*GOLD, *other, *short]), "warning") if "several times" in warning
+    ]
+    assert len(warnings) == 1 and "1 sentence that" in warnings[0] and "(line 1, line 61)" in warnings[0]
+
+
+def test_entities_with_signs_at_their_ends(check):
+    rows = [
+        {"tokens": ["In", "Rome", ",", "Ltd", "."], "ents": ents}
+        for ents in ([[1, 3, "X"]], [[2, 4, "X"]], [[3, 5, "X"]])
+    ]
+    (warning,) = [warning for warning in found(check(gold=[*GOLD, *rows]), "warning") if "comma" in warning]
+    assert "2 entities" in warning and "Rome ," in warning.replace("Rome,", "Rome ,")
+
+
 def test_large_files_are_sampled(write, nlp, findings):
     path = write("gold.jsonl", GOLD * 5)
     corpus = read_annotated("gold", path, nlp, findings, limit=100)

@@ -95,6 +95,12 @@ def test_gold_itself(findings):
     assert "fewer than 5 entities" in warnings
 
 
+def test_labels_of_what_is_no_entity(findings):
+    check_labels([Column("gold", "--gold g", {"O": 9, "None": 9, "ORG": 9})], (), findings)
+    (warning,) = found(findings, "warning")
+    assert "'O' (9 entities), 'None' (9 entities)." in warning
+
+
 def test_table():
     columns = [Column("gold", "g", {"A": 1200}), Column("model", "m", {"A": None, "B": None})]
     assert label_table(columns) == (["Label", "gold", "model"], [["A", "1,200", "yes"], ["B", "-", "yes"]])

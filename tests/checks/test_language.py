@@ -34,6 +34,22 @@ def test_double_encoding(check):
 
 
 @pytest.mark.parametrize(
+    "marked",
+    [
+        ["It is <i>here</i>.", "It is R&amp;D."],
+        ["<PER>Anna</PER> ran", '<e type="x">Bob</e> ran'],
+        ["[Anna](PER) ran", "See [here](https://x.org)."],
+        ["<user> Cid ate (a).", "See [1] (or [2])"],
+    ],
+)
+def test_markup(check, marked):
+    rows = [{"text": text, "ents": []} for text in [*marked, *"abcdefgh"]]
+    report = check(gold=rows, text=[*marked, *"ABCDEFGH"])
+    told = [warning for warning in found(report, "warning") if "2 of 10 texts contain HTML" in warning]
+    assert len(told) == (0 if "<user>" in marked[0] else 2)
+
+
+@pytest.mark.parametrize(
     "text, lang, expected",
     [
         ("zh", "en", r"100 % of the letters are not used in 'en'; most are CJK"),

@@ -47,6 +47,18 @@ def test_kinds_of_bad_terms(check, findings):
             r"2 terms that may be several .*; PVC, nylon.PA",
         ),
         (["P,&beta;-glucan", "P,CO<sub>2</sub>", "P,&#946; cell"], {}, "3 terms with HTML.*: &beta;-glucan"),
+        (
+            ["P,asthma (disorder)", "P,aspirin [drug]", "P,iron (III)", "P,heart failure (HF)"],
+            {},
+            "2 terms with a qual",
+        ),
+        (
+            ["P,asthma.*", "P,COVID-?19", "P,colou?r", "P,asthma*", "P,Guess?", "P,HLA-A*02:01"],
+            {},
+            "4 terms like regular",
+        ),
+        (['P,"""asthma"""', "P,“drug”", "P,'n' roll"], {}, "2 terms in quotes"),
+        (["P,- asthma", "P,# drugs", 'P,"drug,"', "P,FC-Köln", "P,-ase"], {}, "3 terms with a mark of a list"),
         (many, {}, r'20 terms.*and 15 more.*"14", \.\.\.\]'),
     ]:
         before = len(findings.sorted())

@@ -47,8 +47,6 @@ def test_all_formats(write, nlp, findings, tmp_path):
         ("a.txt", [{"text": "a"}] * 9, "error", "JSON rows.*Rename it to .jsonl"),
         ("a.txt", ["Anna B-PER", "slept O"] * 9, "error", "columns of tokens and tags.*Rename it to .conll"),
         ("a.txt", WRAPPED, "warning", "8 of 12 lines seem to continue"),
-        ("a.txt", ["It is <i>here</i>.", "It is R&amp;D.", *TEXTS[:8]], "warning", "2 of 10 lines contain HTML"),
-        ("a.txt", ["<PER>Anna</PER> ran", '<e type="x">Bob</e> ran', *TEXTS[:8]], "warning", "2 of 10 lines contain"),
         ("a.jsonl", ["["], "error", "its JSON: not JSON"),
         (
             "a.jsonl",

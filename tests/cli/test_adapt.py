@@ -1,7 +1,10 @@
+from types import SimpleNamespace
+
 import pytest
 from typer.testing import CliRunner
 
 from spacy_weakner.cli.app import app
+from spacy_weakner.cli.encoder import show_adapt
 from spacy_weakner.encoder_tools.adapt import AdaptReport
 
 REPORT = AdaptReport(90, 10, 1000, 1300, 2, 60, 3.0, 2.0, 12.3, 20, True, True)
@@ -11,30 +14,22 @@ def invoke(*args):
     return CliRunner().invoke(app, ["encoder", "adapt", *map(str, args)])
 
 
-def fake(monkeypatch, report=REPORT):
-    seen = {}
-
-    def adapt(inputs, output_path, model, **settings):
-        seen.update(settings, inputs=[str(path) for path in inputs], output=str(output_path), model=model)
-        return report
-
-    monkeypatch.setattr("spacy_weakner.encoder_tools.adapt.adapt", adapt)
-    return seen
+def printed(capsys):
+    show_adapt(REPORT, SimpleNamespace(output_path="out"))
+    return " ".join(capsys.readouterr().out.split())
 
 
-def test_the_report_is_printed(monkeypatch):
-    fake(monkeypatch)
-    output = " ".join(invoke("a", "out", "--model", "m").output.split())
+def test_the_report_is_printed(capsys):
+    output = printed(capsys)
     for part in ("already finished", "90 texts", "10 texts; in total 1000 tokens, 1300 pieces", "split: 2"):
         assert part in output
     for part in ("60, from step 20 on, in 12 s", "from scratch", "3.000 before, 2.000 after (perplexity 20.1, 7.4)"):
         assert part in output
 
 
-def test_one_process_speaks_for_all(monkeypatch):
-    fake(monkeypatch)
+def test_one_process_speaks_for_all(monkeypatch, capsys):
     monkeypatch.setenv("RANK", "1")
-    assert invoke("a", "out", "--model", "m").output == ""
+    assert printed(capsys) == ""
 
 
 @pytest.mark.parametrize("args, message", [(["none.txt"], "WK100"), (["none.txt", "--batch-size", "0"], "WK005")])

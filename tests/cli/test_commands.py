@@ -22,7 +22,7 @@ from spacy_weakner.needle.confidence import Calibration
 from spacy_weakner.runtime.lock import locked
 from spacy_weakner.scratch import scratch_folder
 
-from .util import invoke, stand_in
+from .util import invoke, replace, stand_in
 
 pytestmark = pytest.mark.slow
 
@@ -69,7 +69,7 @@ def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
     def fail(*args, **kwargs):
         raise error
 
-    monkeypatch.setattr("spacy_weakner.conversion.convert.convert", fail)
+    replace(monkeypatch, "conversion.convert.convert", fail)
     result = invoke("convert", data / "a.jsonl", data / "x.spacy")
     if code is None:
         assert result.exception is error

@@ -70,6 +70,13 @@ def test_mapping_that_leaves_all_out(folder):
     assert "does not contain" not in output("--sources", "sources.cfg")
 
 
+def test_a_list_that_matches_nothing(folder):
+    (folder / "sources.cfg").write_text('[sources.list]\nterms = "terms.csv"\n')
+    assert "No term of 'list'" not in output("--sources", "sources.cfg")
+    (folder / "in.txt").write_text("Other texts.\n")
+    assert "No term of 'list' occurs in these documents" in output("--sources", "sources.cfg")
+
+
 def test_all_excluded(folder):
     told = "No document was written: the excluded corpora contain all of them"
     (folder / "one.txt").write_text("Bob left\n")

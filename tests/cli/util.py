@@ -1,9 +1,11 @@
 """Commands in this process, and stand-ins for what they call."""
 
 from importlib import import_module
+from pydoc import locate
 
 from typer.testing import CliRunner
 
+from spacy_weakner.cli import _command
 from spacy_weakner.cli.app import COMMANDS, app
 
 
@@ -24,5 +26,12 @@ def stand_in(monkeypatch, function):
         seen.update(given, args=args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"spacy_weakner.{function}", keep)
+    replace(monkeypatch, function, keep)
     return seen
+
+
+def replace(monkeypatch, function, other):
+    """Puts another function into the place of one of the package, also where a command was made of it."""
+    replaced = locate(f"spacy_weakner.{function}")
+    monkeypatch.setattr(f"spacy_weakner.{function}", other)
+    monkeypatch.setattr(_command, "call", lambda called, given: (other if called is replaced else called)(**given))

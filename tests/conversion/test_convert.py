@@ -79,6 +79,12 @@ def test_a_byte_order_mark_within_a_line_is_counted(tmp_path):
     assert convert(tmp_path / "a.txt", tmp_path / "a.spacy").notes == {MARKS: 1}
 
 
+def test_columns_in_raw_text_are_counted(tmp_path):
+    (tmp_path / "a.txt").write_text("Anna\tperson\nran\tO\n\nBob NNP B-PER\nslept VB O\nTHE LETTER O.\nHELLO\n")
+    (remark,) = convert(tmp_path / "a.txt", tmp_path / "a.spacy").remarks
+    assert ".conll" in remark and remark.endswith(": 2")
+
+
 def test_only_text_without_annotations_is_split(tmp_path):
     text = "One here. Two here."
     rows = [

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -118,4 +119,5 @@ def scratch(prepared, tmp_path, monkeypatch):
     shutil.copytree(prepared, folder)
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(str(folder / "site"))
+    sys.modules.pop(f"en_{NAME}", None)  # that of another page's folder
     return folder

@@ -36,6 +36,7 @@ from .tools import ABSENT, GATHERERS, READERS
 NOT_TEXT = "records without a text, dropped"
 LONG = f"texts with more than {LONGEST_RUN} characters without white space, left out"
 MARKS = "byte order marks within lines, kept (were files joined without a line end between them?)"
+TAGGED = "lines that end in the tag O (if they are columns of tokens and tags, rename the file to .conll)"
 # Formats with span groups.
 GROUPED = ("spacy", "spacy-json")
 # Records of a JSON file that are read to detect its format.
@@ -339,6 +340,7 @@ class FileReader:
     def _text_docs(self, place: Place, line: str) -> Iterator[Doc]:
         self.counts.empty += not line.strip()
         self.counts.note(MARKS, line.count("\ufeff"))
+        self.counts.note(TAGGED, line.rstrip().endswith((" O", "\tO")))
         if line.strip():
             yield from self._docs_of(place, Record(line if self.reading.sentences else " ".join(line.split())))
 
