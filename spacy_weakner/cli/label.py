@@ -4,7 +4,7 @@ from typing import Any, Iterator
 
 from ..labeling.label import label
 from ..labeling.report import LabelReport, SourceReport
-from ..labeling.sources import PipelineSource, TermSource
+from ..labeling.sources import TABLE_SETTINGS, PipelineSource, TermSource
 from ._command import command
 from ._util import listing, new_app, say, show_remarks, show_shards
 
@@ -12,8 +12,8 @@ app = new_app()
 # Settings of the source that --terms or --pipeline makes.
 _SETTINGS = {
     TermSource: [
-        *("attr", "acronym_length", "stop", "min_length", "ambiguity", "term_label", "reliability"),
-        *("id_column", "abbreviations"),
+        *("attr", "acronym_length", "stop", "min_length", "ambiguity", "reliability", "abbreviations"),
+        *TABLE_SETTINGS,
     ],
     PipelineSource: ["spans_key"],
 }

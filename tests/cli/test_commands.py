@@ -94,9 +94,9 @@ def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
             {"labels": ["O", "B-A"], "columns": (1, 2), "sentences": False},
         ),
         (
-            "label a b --terms t --stop x --stop y --spans-key k --id-column i --exclude c",
+            "label a b --terms t --stop x --stop y --spans-key k --term-columns id=i --exclude c",
             "labeling.label.label",
-            {"stop": ["x", "y"], "spans_key": "k", "id_column": "i", "terms": Path("t"), "exclude": [Path("c")]},
+            {"stop": ["x", "y"], "spans_key": "k", "term_columns": "id=i", "terms": Path("t"), "exclude": [Path("c")]},
         ),
         (
             "relabel clean a b m --list l --no-entities",
