@@ -7,6 +7,7 @@ No other module uses these names. Each source writes one span group:
 - `gold`: gold entities kept beside weak ones; no training uses them;
 - `matched`: the weak entities of a sentence whose labels a model has since completed;
 - `suspect`: labels that `clean` made missing;
+- `suggested`: what annotators of an unannotated text are shown; never a source;
 - `wrong`: spans known not to have their label, or, without a label, not to be entities at all (for the
   `incorrect_spans_key` of `span_ner` and of spaCy's `ner`).
 
@@ -35,8 +36,10 @@ GOLD_GROUP = "gold"
 MATCHED_GROUP = "matched"
 SUSPECT_GROUP = "suspect"
 WRONG_GROUP = "wrong"
+SUGGESTED_GROUP = "suggested"
 
 _SCORED = (WEAK_PREFIX, PREDICTED_PREFIX)
+_OTHERS = (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, WRONG_GROUP, SUGGESTED_GROUP)
 
 _ID, _WEAK, _META = "weakner.id", "weakner.weak", "weakner.meta"
 _CONFIDENCE, _UNIT = "weakner.confidence", "weakner.confidence_unit"
@@ -132,7 +135,7 @@ def keep_entities(doc: Doc, name: str, entities: Iterable[Entity]) -> None:
 
 def is_known_group(name: str) -> bool:
     """Return True if a span group is one of those listed at the top of this module."""
-    return name.startswith(_SCORED) or name in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, WRONG_GROUP)
+    return name.startswith(_SCORED) or name in _OTHERS
 
 
 def absent_groups(docs: Iterable[Doc], groups: Iterable[str]) -> List[str]:
