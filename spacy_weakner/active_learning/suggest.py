@@ -134,7 +134,6 @@ def suggest(
         output_path=output_path,
         sources=[] if sources is None else read_sources(sources),
         language=language,
-        sentences=True,
         shard_size=BLOCK,
         only_matched=False,
         exclude=[existing(Path(path)) for path in exclude],

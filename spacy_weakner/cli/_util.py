@@ -34,7 +34,9 @@ HELP = {
     "format": f"Format of the input: {', '.join(INPUTS)}",
     "lang": "Language code; xx for several languages (default: the language of the corpus, or en)",
     "tokenizer": "Name of a registered tokenizer (default: the tokenizer of the corpus or language)",
-    "sentences": "Split text without annotations into sentences",
+    "sentences": "How text without annotations is split: rule, sentencizer, lines, none, or a pipeline with a senter "
+    "(default: as the corpus, or rule)",
+    "abbreviations": "Abbreviations that end no sentence, besides those of the language, separated by commas",
     "misaligned": "What to do with spans that do not end at token boundaries: error, drop, expand or contract",
     "columns": "CoNLL files: columns of the token and the tag, counted from 1; -1 is the last column",
     "spans_key": "Span group of files of spaCy (.spacy, Doc.to_json) to read as gold instead of the entities",

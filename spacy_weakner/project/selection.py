@@ -8,6 +8,7 @@ from pydantic import model_validator
 
 from ..evaluation.compare import CandidateScores
 from ..files import existing, parse_json, reading_made, write_text
+from ..pipelines import RULE
 from ..scores import Strict
 from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
 
@@ -53,6 +54,8 @@ class Selection(Strict):
     recommendations: List[str] = []  # what would help most next, the most helpful first
     code: str = ""  # see `code_version`
     contents: str = ""  # hash of the pipelines, so that this file changes whenever they change
+    sentences: str = RULE  # how the pipeline splits texts, as the corpora were split; see `add_sentences`
+    abbreviations: str = ""
     reason: str = ""  # why the best was selected, if not for its scores; or what another preference would select
 
     @model_validator(mode="after")

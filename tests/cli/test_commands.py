@@ -89,9 +89,9 @@ def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
         ("calibrate m g out --fit bias,threshold", "calibration.calibrate.calibrate", {"fit": ["bias", "threshold"]}),
         ("aggregate a b --source x --source y", "labeling.aggregate.aggregate", {"sources": ["x", "y"]}),
         (
-            "convert a b --labels O,B-A --columns 1 2 --no-sentences",
+            "convert a b --labels O,B-A --columns 1 2 --sentences none",
             "conversion.convert.convert",
-            {"labels": ["O", "B-A"], "columns": (1, 2), "sentences": False},
+            {"labels": ["O", "B-A"], "columns": (1, 2), "sentences": "none"},
         ),
         (
             "label a b --terms t --stop x --stop y --spans-key k --term-columns id=i --exclude c",

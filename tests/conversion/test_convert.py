@@ -5,11 +5,13 @@ from functools import partial
 
 import pytest
 import spacy
+from spacy.training import Example
 
 from spacy_weakner.conversion import convert as conversion
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.formats.reading import MARKS, file_format
+from spacy_weakner.corpus.language import corpus_language
 from spacy_weakner.errors import WeaknerError
 
 from ..util import iob
@@ -50,8 +52,41 @@ def test_raw_text_is_split_into_sentences(tmp_path):
     docs = read(tmp_path / "a.spacy")
     assert [doc.text for doc in docs] == ["One is here.", "Two is here!", "Three."]
     assert (report.docs, report.empty, report.unknown) == (3, 2, 3)
-    convert(tmp_path / "a.txt", tmp_path / "b.spacy", sentences=False)
+    convert(tmp_path / "a.txt", tmp_path / "b.spacy", sentences="none")
     assert [doc.text for doc in read(tmp_path / "b.spacy")] == ["One is here. Two is here!", "Three."]
+
+
+def test_how_texts_are_split(tmp_path):
+    """As chosen, which is recorded with the corpus, and as packaged pipelines split."""
+    text = "Pat. wg. A.\nkam. Er ging"
+    write_rows(tmp_path / "a.jsonl", [{"text": text}])
+    senter = spacy.blank("xx")
+    example = Example.from_dict(senter.make_doc("a b . c"), {"sent_starts": [1, 0, 0, 1]})
+    senter.add_pipe("senter")
+    senter.initialize(lambda: [example])
+    senter.to_disk(tmp_path / "senter")
+    spacy.blank("xx").to_disk(tmp_path / "blank")
+    whole = " ".join(text.split())
+    for how, abbreviations, expected in (
+        (None, None, ["Pat.", "wg.", "A. kam.", "Er ging"]),
+        ("rule", "wg.,Pat.", ["Pat. wg. A. kam.", "Er ging"]),
+        ("sentencizer", "wg.,Pat.", ["Pat.", "wg.", "A. kam.", "Er ging"]),
+        ("lines", None, ["Pat. wg. A.", "kam. Er ging"]),
+        ("none", None, [text]),
+        (str(tmp_path / "senter"), None, [sentence.text for sentence in senter(whole).sents]),
+    ):
+        given = {"sentences": how, "abbreviations": abbreviations, "overwrite": True}
+        convert(tmp_path / "a.jsonl", tmp_path / "a.spacy", **given)
+        assert [doc.text for doc in read(tmp_path / "a.spacy")] == expected
+        known = corpus_language(tmp_path / "a.spacy")
+        assert known[2:] == (how or "rule", abbreviations or "")
+        nlp = known.blank()
+        known.add_sentences(nlp)
+        if how != "none":
+            assert [sentence.text.strip() for sentence in nlp(whole if how != "lines" else text).sents] == expected
+    for wrong, code in (("rules", "WK005.*rule"), (str(tmp_path / "blank"), "WK353.*senter")):
+        with pytest.raises(WeaknerError, match=code):
+            convert(tmp_path / "a.jsonl", tmp_path / "b.spacy", sentences=wrong)
 
 
 @pytest.mark.parametrize(
