@@ -63,9 +63,7 @@ def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> No
         message += f" {here.cut:,} of {plural(here.entities, 'entity', 'entities')} "
         message += f"({percent(here.cut, here.entities)}) begin or end inside its tokens and could not be found in "
         message += "new text."
-    cure = (
-        "Give texts with character offsets, or use a tokenizer that splits like the file (--tokenizer). Text that is "
-    )
+    cure = "Give texts with character offsets, or the language or tokenizer that splits like the file (--lang, --tokenizer). Text that is "
     cure += 'already split like the file can be given as rows with "tokens".'
     if better:
         cure = (

@@ -203,12 +203,13 @@ def _flag(row: Row, key: str, default: bool = False) -> bool:
 
 
 def row_from_doc(doc: Doc) -> Row:
-    """Make a row of a Doc. White-space tokens are left out, so that rows and CoNLL files hold the same tokens.
+    """Make a row of a Doc: with its text if it was read from an annotated text, else with its tokens, without those of
+    white space, so that rows and CoNLL files hold the same tokens.
 
     Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout."""
-    record = record_of(doc, in_tokens=True)
+    record = record_of(doc, in_tokens=not weak.is_text(doc))
     row: Row = {} if record.id is None else {"id": record.id}
-    row["tokens"] = record.tokens
+    row.update({"tokens": record.tokens} if record.text is None else {"text": record.text})
     if not all(record.spaces or ()):
         row["spaces"] = record.spaces
     row["ents"] = None if record.ents is None else _items(record.ents)

@@ -204,6 +204,8 @@ def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) 
         counts.note(ANSWERED, len(record.suggested))
         record.suggested = []
     if not record.is_bare:
+        if record.tokens is None:
+            weak.set_text(doc)
         _annotate(doc, record, _Aligner(doc, borders, misaligned, counts))
     if record.cats is not None:
         if not isinstance(record.cats, dict):
@@ -349,8 +351,9 @@ class _Aligner:
         covered = self.text[start:end]
         if self.misaligned == "error":
             raise RowError(
-                f"{show(item)} ('{covered}') does not begin and end at token boundaries. "
-                "Choose another tokenizer, or drop such spans first (or expand or contract them): "
+                f"{show(item)} ('{covered}') does not begin and end at token boundaries of the language "
+                f"'{self.doc.vocab.lang}'. Give the language of the texts (--lang) or another tokenizer (--tokenizer), "
+                "or drop such spans first (or expand or contract them): "
                 f"spacy weakner convert ... --misaligned drop{self._units}"
             )
         touched = self.doc.char_span(start, end, alignment_mode="expand")

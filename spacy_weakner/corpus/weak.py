@@ -45,6 +45,7 @@ _ID, _WEAK, _META = "weakner.id", "weakner.weak", "weakner.meta"
 _CONFIDENCE, _UNIT = "weakner.confidence", "weakner.confidence_unit"
 _TAGS, _SOFT, _AUGMENTED = "weakner.tags", "weakner.soft", "weakner.augmented"
 _DEFINITIONS = "weakner.abbreviations"
+_TEXT = "weakner.text"
 # Values in `attrs` of a group that it has for each of its spans.
 PER_SPAN = ("scores", "ids")
 # Concept ids by entity, the best first.
@@ -272,6 +273,16 @@ def get_id(doc: Doc) -> Optional[str]:
 
 def set_id(doc: Doc, identifier: Optional[str]) -> None:
     _set(doc, _ID, identifier)
+
+
+def is_text(doc: Doc) -> bool:
+    """Return True if the Doc was read from an annotated text, whose offsets do not depend on tokens. Not stored in
+    `.spacy` files."""
+    return bool(doc.user_data.get(_TEXT, False))
+
+
+def set_text(doc: Doc) -> None:
+    _set(doc, _TEXT, True)
 
 
 def is_weak(doc: Doc) -> bool:

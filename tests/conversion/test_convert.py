@@ -56,6 +56,39 @@ def test_raw_text_is_split_into_sentences(tmp_path):
     assert [doc.text for doc in read(tmp_path / "b.spacy")] == ["One is here. Two is here!", "Three."]
 
 
+def test_annotated_texts_keep_text_and_offsets(tmp_path):
+    """Rows do not depend on the tokens of a language; `.spacy` files and unannotated text do."""
+    text = "Gabe  z.B. von\nAspirin (wg. Husten 😊)."
+    start = text.index("Husten")
+    ents = [[16 - 1, 22, "DRUG", "N02"], [start, start + 6, "DIS"]]
+    rows = [
+        {"id": "a", "text": text, "ents": ents, "missing": [[0, 4]], "wrong": [[6, 10, "DIS"]]},
+        {"text": "Anna left", "ents": [], "weak_ents": {"list": [[0, 4, "PER", 0.5]]}, "cats": {"T": 1.0}},
+        {"text": "Anna left", "ents": None, "suggested": [[0, 4, "PER"]]},
+        ROWS[0],
+    ]
+    given = write_rows(tmp_path / "a.jsonl", rows)
+    for lang in ("en", "de", "xx"):
+        convert(given, tmp_path / "b.jsonl", lang=lang, overwrite=True)
+        assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()] == rows
+    task = {"data": {"text": text}, "annotations": [{"result": []}]}
+    (tmp_path / "a.json").write_text(json.dumps([task]))
+    convert(tmp_path / "a.json", tmp_path / "c.jsonl")
+    assert json.loads((tmp_path / "c.jsonl").read_text()) == {"text": text, "ents": []}
+    convert(given, tmp_path / "a.spacy")
+    convert(tmp_path / "a.spacy", tmp_path / "d.jsonl")
+    assert "tokens" in json.loads((tmp_path / "d.jsonl").read_text().splitlines()[0])
+
+
+def test_spans_within_tokens_name_the_language(tmp_path):
+    given = write_rows(tmp_path / "a.jsonl", [{"text": "am 3.Mai", "ents": [[5, 8, "DATE"]]}])
+    with pytest.raises(WeaknerError, match=r"line 1.*'en'.*--lang.*--tokenizer"):
+        convert(given, tmp_path / "b.jsonl", lang="en")
+    convert(given, tmp_path / "b.jsonl", lang="en", misaligned="drop")
+    row = {"text": "am 3.Mai", "ents": [], "missing": [[3, 8]]}
+    assert json.loads((tmp_path / "b.jsonl").read_text()) == row
+
+
 def test_how_texts_are_split(tmp_path):
     """As chosen, which is recorded with the corpus, and as packaged pipelines split."""
     text = "Pat. wg. A.\nkam. Er ging"
