@@ -82,7 +82,7 @@ def suggest(
     progress: bool = False,
 ) -> Union[SuggestReport, TermReport]:
     """Write the sentences that are most useful to annotate next, with probable entities in the span group
-    "weak:suggested", and the reason in the row's "meta". They have no gold. With --review-terms, write terms to review
+    "suggested", and the reason in the row's "meta". They have no gold. With --review-terms, write terms to review
     instead: those that a pipeline finds but that its lists lack.
 
     input_path (Path): A corpus in any format: a file or a folder. It may have span groups `weak:<source>`, and

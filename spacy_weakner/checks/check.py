@@ -92,6 +92,8 @@ def check(
     files = {"text": text, "terms": terms, "sources": sources, "gold": gold, "dev": dev, "test": test}
     given = {name: Path(path) for name, path in files.items() if path is not None}
     there = {name: path for name, path in given.items() if _exists(name, path, findings)}
+    if not given and configs is size is transformer is lang is tokenizer is None and gpu_id < 0:
+        findings.error("check", "There is nothing to check.", "Give files: --gold, --text, --terms, --sources, ...")
     with findings.guard("--lang, --tokenizer"):
         corpora = [path for name, path in there.items() if name not in ("terms", "sources")]
         lang, tokenizer = find_language(corpora, lang, tokenizer)

@@ -3,8 +3,10 @@ commands."""
 
 import errno
 import os
+import shutil
 import signal
 import sys
+import textwrap
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -125,16 +127,20 @@ def _misplaced(option: str, where: str) -> WeaknerError:
 
 
 def say(kind: str, text: str, path: object = None) -> None:
-    """Print a line without wrapping it as wasabi does, so that it can be copied; `path` follows on its own line."""
+    """Print a message; `path` follows on its own line, so that it can be copied."""
     sign, tint = _LOOKS[kind]
-    echo(f"{sign} {text}", tint)
+    echo(f"{sign} {text}", tint, wrap=True)
     if path is not None:
         echo(f"  {path}")
 
 
-def echo(text: str, tint: Optional[str] = None, err: bool = False) -> None:
-    """Print a line, in color in a terminal that shows colors. Characters that control terminals are escaped."""
+def echo(text: str, tint: Optional[str] = None, err: bool = False, wrap: bool = False) -> None:
+    """Print a line, in color in a terminal that shows colors. Characters that control terminals are escaped. `wrap`
+    breaks it between words in a terminal; lines with commands are left as they are, so that they can be copied."""
     line, stream = locale_escape(one_line(text, sys.maxsize)), sys.stderr if err else sys.stdout
+    if wrap and stream.isatty():
+        width = max(40, shutil.get_terminal_size().columns)
+        line = textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     typer.echo(color(line, fg=tint) if tint is not None and _shows_colors(stream) else line, err=err)
 
 
@@ -197,4 +203,4 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int 
 
 def _fail(text: str) -> None:
     sign, tint = _LOOKS["error"]
-    echo(f"{sign} {one_line(text)}", tint, err=True)
+    echo(f"{sign} {one_line(text)}", tint, err=True, wrap=True)

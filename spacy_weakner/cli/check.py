@@ -65,6 +65,6 @@ def show_report(report: CheckReport) -> None:
 
 def _show(finding: Finding) -> None:
     say(finding.level, finding.where)
-    echo(f"  {finding.message}")
+    echo(f"  {finding.message}", wrap=True)
     if finding.cure:
         echo(f"  → {finding.cure}")

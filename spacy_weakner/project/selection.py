@@ -6,6 +6,7 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from pydantic import model_validator
 
+from ..errors import Errors, WeaknerError
 from ..evaluation.compare import CandidateScores
 from ..files import existing, parse_json, reading_made, write_text
 from ..pipelines import RULE
@@ -100,7 +101,9 @@ class Selection(Strict):
     @classmethod
     def load(cls, path: Path) -> "Selection":
         """Read a selection that `save` has written."""
-        path = existing(Path(path), "or create it with 'spacy weakner fit'")
+        path = existing(Path(path), "or create it with 'weasel run all' in the project, or 'spacy weakner fit'")
+        if path.is_dir():
+            raise WeaknerError(Errors.WK109.format(path=path))
         with reading_made(path, "fit"):
             found = cls.model_validate(parse_json(path.read_bytes()))
         placed = [other.model_copy(update={"path": str(path.parent / other.path)}) for other in found.candidates]

@@ -57,10 +57,6 @@ def test_a_span_group_of_files_without_any(check):
     )
 
 
-def test_nothing_to_check():
-    assert run_checks().findings == []
-
-
 def test_the_command(write, tmp_path):
     gold, terms = write("gold.jsonl", GOLD), write("terms.csv", ["label,term", "DRUGS,aspirin", "PER,Anna"])
     result = invoke("--gold", gold, "--terms", terms, "--dev", "", "--test", "null", "--output", tmp_path / "f.json")
@@ -85,6 +81,12 @@ def test_the_command_without_errors(write):
 def test_the_output_is_no_input(write):
     gold = write("gold.jsonl", GOLD)
     assert "WK304" in invoke("--gold", gold, "--output", gold).stderr
+
+
+def test_nothing_to_check_is_an_error(tmp_path):
+    assert invoke().exit_code == 1 and "nothing to check" in invoke().output
+    assert invoke("--gold", "", "--terms", "null").exit_code == 1
+    assert invoke("--size", "linear").exit_code == 0
 
 
 def test_every_option_is_passed_on(monkeypatch):

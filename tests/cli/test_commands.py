@@ -293,6 +293,19 @@ def test_no_data_controls_the_terminal(tmp_path, monkeypatch, char):
         assert len(lines) > 1 and all(one_line(line) == line for line in lines), result.output
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_messages_wrap_in_terminals(monkeypatch, capsys, is_terminal):
+    """Between words, at its width; paths and commands stay on one line, so that they can be copied."""
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal, raising=False)
+    path = "x" * 60
+    say("info", f"word {path} {'word ' * 20}", f"{path} {path}")
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert last == f"  {path} {path}" and " ".join(" ".join(lines).split()) == f"ℹ word {path}{' word' * 20}"
+    assert {len(line) <= 50 for line in lines if path not in line} <= {True} and (len(lines) > 3) == is_terminal
+
+
 @pytest.mark.parametrize(
     "is_terminal, env, colored",
     [(True, {}, True), (False, {}, False), (True, {"NO_COLOR": "1"}, False), (True, {"TERM": "dumb"}, False)],

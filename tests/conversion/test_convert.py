@@ -89,6 +89,12 @@ def test_spans_within_tokens_name_the_language(tmp_path):
     assert json.loads((tmp_path / "b.jsonl").read_text()) == row
 
 
+def test_a_device_is_no_output(tmp_path):
+    given = write_rows(tmp_path / "a.jsonl", ROWS)
+    with pytest.raises(WeaknerError, match=r"WK305.*/dev/null.*device"):
+        convert(given, "/dev/null")
+
+
 def test_how_texts_are_split(tmp_path):
     """As chosen, which is recorded with the corpus, and as packaged pipelines split."""
     text = "Pat. wg. A.\nkam. Er ging"
