@@ -198,7 +198,7 @@ def labeled(path: Path, terms: Path, output: Path, sentences: bool) -> float:
         for made in output.glob("*"):
             made.unlink()
         start = time.process_time()
-        label(source, output, terms=terms, sentences=sentences)
+        label(source, output, terms=terms, sentences="rule" if sentences else "none")
         seconds.append(time.process_time() - start)
     n_words = sum(len(doc) for doc in stream_docs(output))
     return n_words / (seconds[1] - seconds[0])

@@ -143,7 +143,7 @@ def child(told: Dict[str, Any]) -> None:
     folder, settings = Path(told["folder"]), told["settings"]
     source, output = folder / told["source"], folder / f"{told['name']}-{told['stage']}{settings.get('model', '')}"
     if told["stage"] == "label":
-        label(source, output, sources=folder / "sources.cfg", sentences=False)
+        label(source, output, sources=folder / "sources.cfg", sentences="none")
     elif told["stage"] == "aggregate":
         aggregate(source, output, **settings)
     else:

@@ -100,10 +100,7 @@ class Errors:
     WK314 = (
         "[WK314] {path} {exists}. Choose another output, or set 'overwrite' (command line: --overwrite) to replace it."
     )
-    WK785 = (
-        "[WK785] {path} could not be written: {reason}. Free some space or choose another location, and run the same "
-        "command again."
-    )
+    WK785 = "[WK785] {path} could not be written: {reason}. {cure}, and run the same command again."
     WK786 = (
         "[WK786] {path} is a pipe or a device, which can be read only once, but it has to be read several times here. "
         "Write its contents to a file first, and give that file."

@@ -73,7 +73,7 @@ def is_special(path: Path) -> bool:
 
 def _check_special(output: Path) -> None:
     if is_special(output):
-        expected = "a file or a folder. It is a pipe or a device, which is never replaced"
+        expected = "a file or a folder. It is a pipe or a device. Write a file, and print or copy it"
         raise WeaknerError(Errors.WK305.format(path=output, expected=expected))
 
 
@@ -101,7 +101,7 @@ def check_output(inputs: Iterable[Path], outputs: Iterable[Path]) -> None:
     above = {parent: path for source, path in sources.items() for parent in source.parents}
     for output in outputs:
         target = resolved(output)
-        _check_special(target)
+        _check_special(Path(output))
         touched = next((sources[path] for path in (target, *target.parents) if path in sources), above.get(target))
         if touched is not None:
             raise WeaknerError(Errors.WK304.format(path=output, input=touched))

@@ -16,6 +16,10 @@ from .errors import Errors, WeaknerError, check_choice
 
 # Factories of spacy-llm: "llm", "llm_ner", ...
 _LANGUAGE_MODEL = re.compile(r'^\s*factory\s*=\s*"llm(_\w+)?"', re.M)
+# How texts are split into sentences, except by a pipeline: by a rule with names and abbreviations, by that of spaCy, at
+# line breaks, or not at all.
+RULE, NO_SENTENCES = "rule", "none"
+SPLITTERS = (RULE, "sentencizer", "lines", NO_SENTENCES)
 # spaCy's error codes for an unknown factory or function.
 _NOT_REGISTERED = ("[E002]", "[E893]")
 
@@ -79,13 +83,33 @@ def default_component(nlp: Language, is_able: Callable[[Any], bool]) -> Optional
     return next(reversed(writing or found), None)
 
 
-def add_sentences(nlp: Language, names: Iterable[str] = ()) -> None:
-    """Make a pipeline split texts into sentences as corpora are split, since components are trained on sentences: not
-    inside terms of its lists, entities that its heads were trained on, and the given names."""
-    if not any("token.is_sent_start" in nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names):
+def add_sentences(nlp: Language, names: Iterable[str] = (), how: str = RULE, abbreviations: str = "") -> None:
+    """Make a pipeline split texts into sentences as corpora are split, since components are trained on sentences.
+
+    names (Iterable[str]): With the rule, no sentence ends inside these names, terms of the pipeline's lists, and
+        entities that its heads were trained on.
+    how (str): One of `SPLITTERS`, or a pipeline whose component `senter` splits.
+    abbreviations (str): Those after which the rule ends no sentence, separated by commas, beside those of the language.
+    """
+    if how == NO_SENTENCES or any("token.is_sent_start" in nlp.get_pipe_meta(n).assigns for n in nlp.pipe_names):
+        return
+    if how == "sentencizer":
+        nlp.add_pipe(how, first=True)
+    elif how in (RULE, "lines"):
+        listed = [text.strip() for text in abbreviations.split(",") if text.strip()]
+        settings = {"abbreviations": listed, "lines": how == "lines"}
+        sentencizer: Any = nlp.add_pipe("name_sentencizer", name="sentencizer", first=True, config=settings)
         known = (name for _, pipe in nlp.pipeline for name in getattr(pipe, "divided_names", ()))
-        sentencizer: Any = nlp.add_pipe("name_sentencizer", name="sentencizer", first=True)
         sentencizer.add_names([*known, *names], nlp)
+    elif is_pipeline(how):
+        source = load_pipeline(how)
+        if "senter" not in source.component_names:
+            raise WeaknerError(
+                Errors.WK353.format(name=how, reason="it has no component 'senter' that splits sentences")
+            )
+        nlp.add_pipe("senter", name="sentencizer", source=source, first=True)
+    else:
+        check_choice("sentences", how, SPLITTERS)
 
 
 def run_before(nlp: Language, name: str, docs: List[Doc]) -> List[Doc]:

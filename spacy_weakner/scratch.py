@@ -97,7 +97,9 @@ def writing(path: Path, *, every: bool = False) -> Iterator[None]:
 
 def disk_error(path: Path, error: OSError) -> WeaknerError:
     """Return the user's error for a failed write."""
-    return WeaknerError(Errors.WK785.format(path=wanted(path), reason=error.strerror or error))
+    is_full = error.errno in DISK_ERRORS - {errno.EROFS}
+    cure = f"{'Free some space' if is_full else 'Correct the path or its permissions'}, or choose another location"
+    return WeaknerError(Errors.WK785.format(path=wanted(path), reason=error.strerror or error, cure=cure))
 
 
 def wanted(path: Path) -> Path:

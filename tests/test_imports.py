@@ -59,9 +59,15 @@ assert not BLOCKED & {name.split(".")[0] for name in sys.modules}
 """
 COMMANDS = """
 import importlib
-BLOCKED |= {"accelerate", "cupy", "mwparserfromhell", "onnx", "onnxruntime", "pyarrow", "ray"}
+BLOCKED |= {"accelerate", "cupy", "mwparserfromhell", "onnx", "onnxruntime", "openpyxl", "pyarrow", "ray"}
 for name in sys.argv[1:]:
     importlib.import_module(f"spacy_weakner.cli.{name}")
+"""
+HELP = """
+import runpy
+BLOCKED |= {"spacy", "thinc", "numpy", "pydantic"}
+sys.argv = ["spacy_weakner", "--help"]
+runpy.run_module("spacy_weakner", run_name="__main__")
 """
 # Packages that spacy.blank imports without the entry points of the given ones.
 BLANK = """
@@ -97,6 +103,10 @@ def entry_points():
 
 def test_every_entry_point_imports_without_torch():
     run(LOAD, json.dumps(entry_points()))
+
+
+def test_the_help_page_needs_no_spacy():
+    assert {"convert", "evaluate"} <= {*run(HELP)}
 
 
 def test_every_command_imports_without_extras():

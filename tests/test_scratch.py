@@ -15,7 +15,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import atomic_path
 from spacy_weakner.runtime import output
 from spacy_weakner.runtime.lock import locked
-from spacy_weakner.scratch import remove_leftovers, scratch_folder, wanted
+from spacy_weakner.scratch import disk_error, remove_leftovers, scratch_folder, wanted
 
 from .util import make_doc
 
@@ -139,6 +139,14 @@ def test_a_full_disk_is_one_line_with_the_path(tmp_path, target):
         convert(tmp_path / "in.txt", tmp_path / target)
     assert "\n" not in str(error.value) and ".tmp" not in str(error.value)
     assert names(tmp_path) == ["in.txt"]
+
+
+@pytest.mark.parametrize(
+    "code, cure", [(errno.ENOSPC, "Free some space"), (errno.EACCES, "permissions"), (errno.EROFS, "permissions")]
+)
+def test_only_a_full_disk_needs_space(tmp_path, code, cure):
+    message = str(disk_error(tmp_path / "a", OSError(code, "no")))
+    assert cure in message and ("space" in message) == (code == errno.ENOSPC)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS])

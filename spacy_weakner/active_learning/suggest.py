@@ -13,7 +13,7 @@ from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.gold import find_gold
 from ..corpus.language import corpus_language, record_language
 from ..corpus.overlaps import highest_ranked
-from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, doc_ids, set_group, set_id, set_meta, set_source
+from ..corpus.weak import PREDICTED_PREFIX, SUGGESTED_GROUP, WEAK_PREFIX, doc_ids, set_group, set_id, set_meta
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..labeling.label import Label, LabelConfig
@@ -28,7 +28,6 @@ from .choosing import Pool, Sentence, choose
 from .scoring import Model, Scorer
 from .terms import N_TERMS, TermReport, suggest_terms
 
-SOURCE = "suggested"
 # Lines of a file whose sentences are in memory at a time.
 BLOCK = 5000
 N_SENTENCES = 50
@@ -83,7 +82,7 @@ def suggest(
     progress: bool = False,
 ) -> Union[SuggestReport, TermReport]:
     """Write the sentences that are most useful to annotate next, with probable entities in the span group
-    "weak:suggested", and the reason in the row's "meta". They have no gold. With --review-terms, write terms to review
+    "suggested", and the reason in the row's "meta". They have no gold. With --review-terms, write terms to review
     instead: those that a pipeline finds but that its lists lack.
 
     input_path (Path): A corpus in any format: a file or a folder. It may have span groups `weak:<source>`, and
@@ -135,7 +134,6 @@ def suggest(
         output_path=output_path,
         sources=[] if sources is None else read_sources(sources),
         language=language,
-        sentences=True,
         shard_size=BLOCK,
         only_matched=False,
         exclude=[existing(Path(path)) for path in exclude],
@@ -199,7 +197,7 @@ def _without_gold(docs: Iterable[Doc], counts: "Counter[str]") -> Iterator[Doc]:
 
 
 def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Language) -> Iterator[Doc]:
-    """Yield Docs without gold. The group "weak:suggested" holds the entities of the first model; without a model, it
+    """Yield Docs without gold. The group "suggested" holds the entities of the first model; without a model, it
     holds probable candidates, or else the sources' entities (see `_majority`)."""
     docs = [_doc(sentence, nlp) for sentence in sentences]
     if models:
@@ -210,7 +208,7 @@ def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Lang
         doc.spans.clear()
         scores = [score for _, score in entities]
         known = any(score is not None for score in scores)
-        set_source(doc, SOURCE, [entity for entity, _ in entities], scores if known else None, ids=ids)
+        set_group(doc, SUGGESTED_GROUP, [entity for entity, _ in entities], scores if known else None, ids)
         set_meta(doc, {"score": round(sentence.score, 4), **({"why": sentence.why} if sentence.why else {})})
         yield doc
 

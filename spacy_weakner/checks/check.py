@@ -61,17 +61,17 @@ def check(
     transformer: Optional[str] = None,
     gpu_id: int = -1,
     labels: Sequence[str] = (),
-    term_label: Optional[str] = None,
     misaligned: str = "error",
     spans_key: Optional[str] = None,
     configs: Optional[Path] = None,
     columns: Tuple[int, int] = COLUMNS,
+    **settings: Any,
 ) -> CheckReport:
     """Check files and settings before training, all at once, and compare their labels. Options that are not given are
     not checked; on the command line, an empty value or "null" counts as not given.
 
     text (Optional[Path]): Unlabeled text: .txt (one text per line), .jsonl, or a folder.
-    terms (Optional[Path]): Term list: .csv .tsv .jsonl .txt.
+    terms (Optional[Path]): Term list: .csv .tsv .xlsx .jsonl .txt.
     sources (Optional[Path]): File that declares weak sources.
     gold (Optional[Path]): Annotated sentences to train with: .jsonl .conll .spacy.
     dev (Optional[Path]): Annotated sentences to choose models by.
@@ -81,9 +81,9 @@ def check(
     transformer (Optional[str]): Folder or name of the Transformer.
     gpu_id (int): See `convert`.
     labels (Sequence[str]): Label to learn; none: those of the gold.
-    term_label (Optional[str]): Label of terms that have none.
     misaligned, spans_key, columns: See `convert`.
     configs (Optional[Path]): Folder of the project's configs, which must match these settings.
+    **settings (Any): Settings of the term list, such as `term_label` and `term_columns`; see `TermSource`.
     RETURNS (CheckReport): What was found.
     RAISES (WeaknerError): If a setting of the check itself is out of range.
     """
@@ -92,6 +92,8 @@ def check(
     files = {"text": text, "terms": terms, "sources": sources, "gold": gold, "dev": dev, "test": test}
     given = {name: Path(path) for name, path in files.items() if path is not None}
     there = {name: path for name, path in given.items() if _exists(name, path, findings)}
+    if not given and configs is size is transformer is lang is tokenizer is None and gpu_id < 0:
+        findings.error("check", "There is nothing to check.", "Give files: --gold, --text, --terms, --sources, ...")
     with findings.guard("--lang, --tokenizer"):
         corpora = [path for name, path in there.items() if name not in ("terms", "sources")]
         lang, tokenizer = find_language(corpora, lang, tokenizer)
@@ -120,7 +122,7 @@ def check(
     if "terms" in there:
         where = f"--terms {there['terms']}"
         with findings.guard(where):
-            source = TermSource(name=TERMS_SOURCE, path=str(there["terms"]), term_label=term_label)
+            source = TermSource(name=TERMS_SOURCE, path=str(there["terms"]), **settings)
             counts = check_terms(source, where, lang, seen, findings)
             found.append(Column("terms", where, counts, "term"))
     if "sources" in there:

@@ -15,15 +15,22 @@ from ..corpus.sentences import INNER_END, inner_starts
 from ..encodings import undoubled
 from ..errors import WeaknerError, shorten
 from ..gazetteer_ruler.forms import folded, normal_form
+from ..gazetteer_ruler.spreadsheet import EXCEL, other_sheets
 from ..gazetteer_ruler.terms import (
     ANSWER_KEY,
+    COLUMN_KEYS,
     DELIMITERS,
     NAME_KEY,
     OTHER_DELIMITERS,
+    SEPARATOR,
+    SYNONYMS_KEY,
+    TABLES,
     Term,
     format_suffix,
     id_title,
+    parse_columns,
     read_table,
+    rename,
 )
 from ..labeling.sources import TermSource
 from .corpora import Sentence
@@ -66,6 +73,15 @@ _CHANGED = {
 }
 _DECIMAL = re.compile(r"\d+\.\d*[1-9]\d*")  # such as the codes of ICD-9, of which some end in ".0"
 _LABELS = 0.2  # maximum share of distinct values in a column of labels
+# Usual titles of columns (letters and digits in lower case), and what they contain.
+_TITLES = {
+    "label": "label labels type typ category kategorie class klasse semantictype entitytype",
+    "term": "term name names phrase title titel bezeichnung begriff benennung preflabel preferredterm preferredname",
+    SYNONYMS_KEY: "synonym synonyms synonyme synonymes aliases alias altlabel altlabels",
+    "id": "id code kode cui uri identifier kbid conceptid entid",
+}
+_KEYS = {title: key for key, titles in _TITLES.items() for title in titles.split()}
+_SEPARATORS = (SEPARATOR, ";", ",")  # of synonyms in a cell
 
 
 def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
@@ -83,9 +99,9 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
                 share *= 2
                 terms = [term for term in terms if _number(term) % share == 0]
         for path in source.files:
-            _check_columns(path, source.id_column, where, findings)
+            _check_columns(path, source, where, findings)
     except WeaknerError as error:
-        findings.error(where, str(error), _guess_columns(Path(source.path)))
+        findings.error(where, str(error), _guess_columns(Path(source.path), source.term_label))
     if share > 1:
         message = (
             f"Large list: labels are counted in all {labels.total():,} terms, but only {len(terms):,} were checked."
@@ -115,17 +131,22 @@ def _number(term: Term) -> int:
     return crc32(folded(term.text).encode("utf-8", "surrogatepass"))
 
 
-def _check_columns(path: Path, id_column: Optional[str], where: str, findings: Findings) -> None:
-    """Name the columns of a table that are not read."""
-    header = next(read_table(path), (0, []))[1] if format_suffix(path) in DELIMITERS else []
-    titles = [cell.strip().lower() for cell in header]
+def _check_columns(path: Path, source: TermSource, where: str, findings: Findings) -> None:
+    """Name the columns and sheets of a table that are not read."""
+    columns = parse_columns(source.term_columns)
+    header = next(read_table(path, columns=columns), (0, []))[1] if format_suffix(path) in TABLES else []
+    names = [cell.strip().lower() for cell in header]
+    titles = rename(names, columns)
     if "term" not in titles or ANSWER_KEY in titles:  # `suggest --review-terms` writes other columns for reviewers
         return
-    read = {"label", "term", NAME_KEY, id_title(titles, id_column)}
-    unread = [title for title in titles if title and title not in read]
+    read = {"label", "term", NAME_KEY, SYNONYMS_KEY, id_title(titles)}
+    unread = [name for name, title in zip(names, titles, strict=True) if name and title not in read]
     if unread:
         message = f"{path}: columns that are not read: {', '.join(unread)}."
-        findings.info(where, message, "If they contain terms, such as synonyms, write one row per term.")
+        cure = "If one of them has synonyms, add it to term_columns: --term-columns synonyms=COLUMN."
+        findings.info(where, message, cure)
+    if sheets := other_sheets(path) if format_suffix(path) == EXCEL else []:
+        findings.info(where, f"{path}: only the first sheet is read, not: {', '.join(sheets)}.")
 
 
 def _check_texts(terms: Sequence[Term], where: str, findings: Findings) -> None:
@@ -136,7 +157,11 @@ def _check_texts(terms: Sequence[Term], where: str, findings: Findings) -> None:
     doubled = [text for text in texts if undoubled(text) != text]
     for found, what, cure in (
         (doubled, "in a wrong encoding", DOUBLED),
-        (several, "that may be several terms in one cell", "Write one row per term, with the same id."),
+        (
+            several,
+            "that may be several terms in one cell",
+            "Write one row per term, or synonyms into a column of their own (synonyms_separator).",
+        ),
         (marked, "with HTML entities or tags", _AS_IN_TEXT),
         *(([t for t in texts if kind.fullmatch(t)], what, _AS_IN_TEXT) for what, kind in _ADDED.items()),
     ):
@@ -303,12 +328,11 @@ def _shown(found: Sequence[str]) -> str:
 # Lists without column names, or with other names
 
 
-def _guess_columns(path: Path) -> str:
-    """Return advice on the first row that a CSV or TSV file probably needs; empty if its own is right."""
-    if format_suffix(path) not in DELIMITERS:
-        return ""
+def _guess_columns(path: Path, term_label: Optional[str]) -> str:
+    """Return advice on the names of the columns that a table probably needs; empty if its own are right."""
     tables = {}
-    for other in (DELIMITERS[format_suffix(path)], *OTHER_DELIMITERS):
+    delimiters = (DELIMITERS.get(format_suffix(path), ""), *OTHER_DELIMITERS)
+    for other in delimiters if format_suffix(path) in TABLES else ():
         with suppress(WeaknerError, OSError):
             tables[other] = [row for _, row in islice(read_table(path, other), 1000)]
     if not tables:
@@ -322,21 +346,37 @@ def _guess_columns(path: Path) -> str:
 
     delimiter = max(tables, key=fit)
     rows = tables[delimiter]
-    if len(rows) < 2 or len(rows[0]) < 2 or {"label", "term"} <= {cell.strip().lower() for cell in rows[0]}:
+    wanted = {"term"} if term_label else {"label", "term"}
+    if len(rows) < 2 or len(rows[0]) < 2 or wanted <= {cell.strip().lower() for cell in rows[0]}:
         return ""
     width = len(rows[0])
     body = [row for row in rows[1:] if len(row) == width]
     different = [len({row[i] for row in body}) for i in range(width)]
-    label = min(range(width), key=different.__getitem__)
-    term = max((i for i in range(width) if i != label), key=different.__getitem__)
-    if not body or (different[label] > max(2, _LABELS * len(body))):
+    keys = [_KEYS.get(re.sub(r"[\W_]+", "", cell.lower()), "") for cell in rows[0]]
+    places = {key: keys.index(key) for key in keys if key}
+    free = [i for i in range(width) if not keys[i]]
+    label = places.get("label", min(free, key=different.__getitem__, default=-1))
+    if "label" not in places and (label < 0 or different[label] > max(2, _LABELS * len(body))):
+        label = -1
+    term = places.get("term", max((i for i in free if i != label), key=different.__getitem__, default=-1))
+    if not body or term < 0 or (label < 0 and not term_label):
         return ""
-    header = ["label" if i == label else "term" if i == term else f"other{i}" for i in range(width)]
+    places.update({"term": term, **({} if label < 0 else {"label": label})})
     # A header names its columns, so its label occurs nowhere else.
-    is_header = rows[0][label] not in {row[label] for row in body} and not re.search(r"\d", "".join(rows[0]))
-    first = delimiter.join(header)
-    shown = first.replace("\t", "<tab>")
+    is_header = any(keys) or (
+        rows[0][label] not in {row[label] for row in body} and not re.search(r"\d", "".join(rows[0]))
+    )
     if is_header:
-        return f"'{rows[0][label]}' seems to be the label and '{rows[0][term]}' the term: make the first row '{shown}'."
+        named = [f"{key}={rows[0][places[key]].strip()}" for key in COLUMN_KEYS if key in places]
+        cells = [row[places[SYNONYMS_KEY]] for row in body] if SYNONYMS_KEY in places else []
+        mark = max(_SEPARATORS, key=lambda mark: sum(mark in cell for cell in cells))
+        separator = "" if mark == SEPARATOR else f" --synonyms-separator '{mark}'"
+        return (
+            f"Probably: --term-columns {shlex.quote(','.join(named))}{separator} (in a sources file: term_columns"
+            f"{' and synonyms_separator' if separator else ''})."
+        )
+    header = ["label" if i == label else "term" if i == term else f"other{i}" for i in range(width)]
+    first = delimiter.join(header)
     command = f"sed -i '1i {first}' {shlex.quote(str(path))}"
+    shown = first.replace("\t", "<tab>")
     return f"There seems to be no header: put '{shown}' before the first row, for example: {command}"

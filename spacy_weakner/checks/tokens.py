@@ -31,7 +31,11 @@ def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings)
     shifted = "If all are shifted, the offsets count other units (bytes or UTF-16 units), or the ends are inclusive."
     if misaligned == "error":
         drop = "--misaligned drop (their tokens become unknown), expand (to whole tokens) or contract"
-        findings.error(corpus.where, message, f"Correct them, try --tokenizer {WORD_TOKENIZER}, or {drop}. {shifted}")
+        findings.error(
+            corpus.where,
+            message,
+            f"Correct them, try another --lang or --tokenizer {WORD_TOKENIZER}, or {drop}. {shifted}",
+        )
     else:
         how = "their tokens become unknown" if misaligned == "drop" else "the spans are changed"
         findings.warning(corpus.where, f"{message} With --misaligned {misaligned}, {how}.", shifted)
@@ -63,9 +67,8 @@ def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> No
         message += f" {here.cut:,} of {plural(here.entities, 'entity', 'entities')} "
         message += f"({percent(here.cut, here.entities)}) begin or end inside its tokens and could not be found in "
         message += "new text."
-    cure = (
-        "Give texts with character offsets, or use a tokenizer that splits like the file (--tokenizer). Text that is "
-    )
+    cure = "Give texts with character offsets, or the language or tokenizer that splits like the file (--lang, "
+    cure += "--tokenizer). Text that is "
     cure += 'already split like the file can be given as rows with "tokens".'
     if better:
         cure = (

@@ -3,8 +3,10 @@ commands."""
 
 import errno
 import os
+import shutil
 import signal
 import sys
+import textwrap
 from contextlib import contextmanager
 from pathlib import Path
 from threading import current_thread, main_thread
@@ -34,7 +36,9 @@ HELP = {
     "format": f"Format of the input: {', '.join(INPUTS)}",
     "lang": "Language code; xx for several languages (default: the language of the corpus, or en)",
     "tokenizer": "Name of a registered tokenizer (default: the tokenizer of the corpus or language)",
-    "sentences": "Split text without annotations into sentences",
+    "sentences": "How text without annotations is split: rule, sentencizer, lines, none, or a pipeline with a senter "
+    "(default: as the corpus, or rule)",
+    "abbreviations": "Abbreviations that end no sentence, besides those of the language, separated by commas",
     "misaligned": "What to do with spans that do not end at token boundaries: error, drop, expand or contract",
     "columns": "CoNLL files: columns of the token and the tag, counted from 1; -1 is the last column",
     "spans_key": "Span group of files of spaCy (.spacy, Doc.to_json) to read as gold instead of the entities",
@@ -132,16 +136,20 @@ def _misplaced(option: str, where: str) -> WeaknerError:
 
 
 def say(kind: str, text: str, path: object = None) -> None:
-    """Print a line without wrapping it as wasabi does, so that it can be copied; `path` follows on its own line."""
+    """Print a message; `path` follows on its own line, so that it can be copied."""
     sign, tint = _LOOKS[kind]
-    echo(f"{sign} {text}", tint)
+    echo(f"{sign} {text}", tint, wrap=True)
     if path is not None:
         echo(f"  {path}")
 
 
-def echo(text: str, tint: Optional[str] = None, err: bool = False) -> None:
-    """Print a line, in color in a terminal that shows colors. Characters that control terminals are escaped."""
+def echo(text: str, tint: Optional[str] = None, err: bool = False, wrap: bool = False) -> None:
+    """Print a line, in color in a terminal that shows colors. Characters that control terminals are escaped. `wrap`
+    breaks it between words in a terminal; lines with commands are left as they are, so that they can be copied."""
     line, stream = locale_escape(one_line(text, sys.maxsize)), sys.stderr if err else sys.stdout
+    if wrap and stream.isatty():
+        width = max(40, shutil.get_terminal_size().columns)
+        line = textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     typer.echo(color(line, fg=tint) if tint is not None and _shows_colors(stream) else line, err=err)
 
 
@@ -204,4 +212,4 @@ def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int 
 
 def _fail(text: str) -> None:
     sign, tint = _LOOKS["error"]
-    echo(f"{sign} {one_line(text)}", tint, err=True)
+    echo(f"{sign} {one_line(text)}", tint, err=True, wrap=True)

@@ -10,7 +10,6 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from .._compat import import_factories_by_name
 from ..about import __title__, __version__
 from ..own_code import OWN_CODE, import_own_code
 from ..scratch import resolved
@@ -23,30 +22,30 @@ HELP = "Weakly supervised NER: convert corpora, label them with weak sources, ag
 _CODE = "--code"
 
 
-# Each is a module of this folder with an `app`, in the order of `--help`.
-COMMANDS = (
-    "init",
-    "check",
-    "convert",
-    "anchors",
-    "encoder",
-    "ask",
-    "label",
-    "aggregate",
-    "train",
-    "relabel",
-    "calibrate",
-    "fit",
-    "package",
-    "analyze",
-    "suggest",
-    "evaluate",
-    "prepare",
-)
+# Each is a module of this folder with an `app`, in the order of `--help`, which shows these texts (none: not shown).
+COMMANDS = {
+    "init": "Write configs, or the folder of a project.",
+    "check": "Check files and settings before training, and compare their labels.",
+    "convert": "Convert a corpus to another format.",
+    "anchors": "Write the sentences of wikis, with links to articles as entities.",
+    "encoder": "Prepare encoders without labels, and compress those of trained pipelines.",
+    "ask": "Query a language model for each text of a corpus.",
+    "label": "Label a corpus with weak sources.",
+    "aggregate": "Combine the labels of weak sources.",
+    "train": "Train one pipeline as 'spacy train' does, or several with one config.",
+    "relabel": "Change the labels of a corpus with models.",
+    "calibrate": "Fit settings of a component on held-out gold.",
+    "fit": "Train candidates, compare them with the term list, and select the best.",
+    "package": "Package the selected pipeline as a wheel, and show how to use it.",
+    "analyze": "Measure coverage, conflicts and errors of weak labels.",
+    "suggest": "Write the sentences that are most useful to annotate next.",
+    "evaluate": "Score pipelines and labels on one test set, in one table.",
+    "prepare": "",
+}
 
 
 class _Commands(TyperGroup):
-    """A group that imports a command only when it is called, since its imports take up to a second. `--code` may also
+    """A group that imports a command, and spaCy, only when it is called, since that takes seconds. `--code` may also
     follow the command, as in `spacy train`."""
 
     def list_commands(self, ctx: Any) -> List[str]:
@@ -60,6 +59,10 @@ class _Commands(TyperGroup):
         for each in (found, *getattr(found, "commands", {}).values()):
             each.short_help = each.short_help or first_sentence(each.help or "")
         return found
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([row for row in COMMANDS.items() if row[1]])
 
     @property
     def commands(self) -> Any:
@@ -109,6 +112,8 @@ def weakner_cli(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit")
     ] = False,
 ) -> None:
+    from .._compat import import_factories_by_name
+
     # Undo the change to spaCy at the end, for callers of this application from Python.
     context.call_on_close(import_factories_by_name())
     if code is not None:

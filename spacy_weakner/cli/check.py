@@ -8,6 +8,7 @@ import typer
 from ..checks.check import CheckReport, check
 from ..checks.findings import Finding
 from ..checks.labels import label_table
+from ..labeling.sources import TABLE_SETTINGS, TermSource
 from ..project.inputs import stamp_inputs
 from ._command import command
 from ._util import check_json, echo, given_path, given_text, new_app, say, shared, show_table, write_json
@@ -20,7 +21,7 @@ _TEXTS: Any = dict.fromkeys((*_FILES, "configs"), Annotated[Optional[str], typer
 def _read(given: Any) -> None:
     for name in (*_FILES, "configs"):
         setattr(given, name, given_path(getattr(given, name)))
-    for name in ("lang", "tokenizer", "size", "transformer", "term_label", "spans_key"):
+    for name in ("lang", "tokenizer", "size", "transformer", "spans_key"):
         setattr(given, name, given_text(getattr(given, name)))
     given.labels = tuple(label for label in given.labels or () if given_text(label) is not None)
     for output in (given.output, given.stamp):
@@ -31,6 +32,7 @@ def _read(given: Any) -> None:
     app,
     check,
     before=_read,
+    settings={TermSource: TABLE_SETTINGS},
     **_TEXTS,
     labels=Annotated[Optional[List[str]], typer.Option("--label")],
     output=Annotated[Optional[Path], shared("output")],
@@ -63,6 +65,6 @@ def show_report(report: CheckReport) -> None:
 
 def _show(finding: Finding) -> None:
     say(finding.level, finding.where)
-    echo(f"  {finding.message}")
+    echo(f"  {finding.message}", wrap=True)
     if finding.cure:
         echo(f"  → {finding.cure}")

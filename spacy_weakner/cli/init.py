@@ -13,6 +13,7 @@ from ..configs import recipes, render_config
 from ..configs.recipes import SIZES, find_recipe, reads_transformer, trains_transformer
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import write_text
+from ..labeling.sources import TABLE_SETTINGS, TermSource
 from ..project.new import SOURCES, Project, init_project, usual_size
 from ..runtime.hashes import hash_file
 from ..runtime.receipts import Receipt
@@ -124,7 +125,14 @@ def _remember(given: Any) -> None:
     given.new = [path for path in (given.folder, *given.folder.parents) if not path.exists()]
 
 
-@command(app, init_project, "project", before=_remember, terms=Annotated[Optional[List[Path]], typer.Option()])
+@command(
+    app,
+    init_project,
+    "project",
+    before=_remember,
+    settings={TermSource: TABLE_SETTINGS},
+    terms=Annotated[Optional[List[Path]], typer.Option()],
+)
 def show_project(made: Project, given: Any) -> None:
     """Check the input files before anything is trained, and print which files were written."""
     sources = made.folder / SOURCES if made.sources else None
@@ -139,7 +147,6 @@ def show_project(made: Project, given: Any) -> None:
             tokenizer=made.tokenizer,
             size=given.size or usual_size(given.transformer, has_gold=given.gold is not None),
             transformer=given.transformer,
-            term_label=given.term_label,
             spans_key=given.spans_key,
             columns=given.columns,
         )

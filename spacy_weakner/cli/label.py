@@ -4,7 +4,8 @@ from typing import Any, Iterator
 
 from ..labeling.label import label
 from ..labeling.report import LabelReport, SourceReport
-from ..labeling.sources import PipelineSource, TermSource
+from ..labeling.sources import TABLE_SETTINGS, PipelineSource, TermSource
+from ..pipelines import NO_SENTENCES
 from ._command import command
 from ._util import listing, new_app, say, show_remarks, show_shards
 
@@ -12,8 +13,8 @@ app = new_app()
 # Settings of the source that --terms or --pipeline makes.
 _SETTINGS = {
     TermSource: [
-        *("attr", "acronym_length", "stop", "min_length", "ambiguity", "term_label", "reliability"),
-        *("id_column", "abbreviations"),
+        *("attr", "acronym_length", "stop", "min_length", "ambiguity", "reliability", "abbreviations"),
+        *TABLE_SETTINGS,
     ],
     PipelineSource: ["spans_key"],
 }
@@ -27,7 +28,7 @@ def show(report: LabelReport, given: Any) -> None:
     say("info", f"Documents without a match: {report.unmatched}; excluded: {report.excluded}")
     show_remarks(report.remarks)
     show_shards(report.skipped, report.replaced)
-    for warning in _warnings(report, given.sentences):
+    for warning in _warnings(report, given.sentences != NO_SENTENCES):
         say("warning", warning)
 
 
@@ -58,8 +59,8 @@ def _warnings(report: LabelReport, sentences: bool) -> Iterator[str]:
             why = "Compare their ids and texts with the corpus"
             if sentences:
                 why = (
-                    "Texts are split into sentences unless --no-sentences is given (to 'label', or to 'convert' before "
-                    "it). Answers for whole texts need that option"
+                    "Texts are split into sentences unless --sentences none is given (to 'label', or to 'convert' "
+                    "before it). Answers for whole texts need that option"
                 )
             yield f"No row of '{source.name}' belongs to a document. {why}"
         if source.kind == "corpus" and source.docs_without_row == report.docs_in - report.excluded > 0:

@@ -21,7 +21,7 @@ from ..corpus.jsonl import DEFAULT_SOURCE
 from ..corpus.language import corpus_language, record_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import check_output
-from ..pipelines import add_sentences
+from ..pipelines import NO_SENTENCES
 from ..progress import Progress
 from ..runtime.lock import holding
 from ..runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
@@ -61,7 +61,8 @@ def convert(
     to: Optional[str] = None,
     lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
-    sentences: bool = True,
+    sentences: Optional[str] = None,
+    abbreviations: Optional[str] = None,
     source: str = DEFAULT_SOURCE,
     limit: Optional[int] = None,
     misaligned: str = "error",
@@ -85,7 +86,11 @@ def convert(
     to (Optional[str]): Format of the output. None: given by its suffix.
     lang (Optional[str]): Language code, "xx" for several; None: as recorded with the input, or else "en".
     tokenizer (Optional[str]): Registered tokenizer; None: as recorded with the input, or else that of the language.
-    sentences (bool): Split text without annotations into sentences.
+    sentences (Optional[str]): How text without annotations is split into sentences: "rule" (not after abbreviations),
+        "sentencizer" (of spaCy), "lines", "none", or a pipeline with a component `senter`. None: as recorded with the
+        input, or else "rule".
+    abbreviations (Optional[str]): Abbreviations besides those of the language, separated by commas, such as "wg., z.
+        B."; None: as recorded with the input.
     source (str): Name of the weak source for "weak_ents" given as a plain list.
     limit (Optional[int]): Write at most this number of Docs.
     misaligned (str): What to do with spans of text that do not end at token boundaries: "error", "drop", "expand" or
@@ -118,11 +123,12 @@ def convert(
     if offsets != AUTO and READERS.keys().isdisjoint(format_ for _, format_ in files):
         where = "for files of other tools: in the formats of spaCy and of this package, offsets count code points"
         raise WeaknerError(Errors.WK331.format(setting=f"offsets = {offsets}", where=where, instead=""))
-    reading = Reading(sentences, source, misaligned, offsets, tuple(labels or ()), columns, spans_key, documents)
-    language = corpus_language(Path(input_path), lang, tokenizer)
+    language = corpus_language(Path(input_path), lang, tokenizer, sentences, abbreviations)
+    splits = language.sentences != NO_SENTENCES
+    reading = Reading(splits, source, misaligned, offsets, tuple(labels or ()), columns, spans_key, documents)
     check_there(output_path, overwrite)
     report, nlp = ConvertReport(), language.blank()
-    add_sentences(nlp, names)
+    language.add_sentences(nlp, names)
     docs = read_corpus(input_path, nlp, reading, counts=report, files=files)
     if label_names:
         docs = _renaming(docs, label_names, report)

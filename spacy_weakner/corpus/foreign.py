@@ -8,7 +8,7 @@ from typing import Any, List, Optional
 from .tags import OUTSIDE, is_tag, split_tags
 
 # Keys of labels in rows of this package; see `jsonl`.
-_OWN = ("ents", "spans", "weak_ents", "gold")
+_OWN = ("ents", "spans", "weak_ents", "suggested", "gold")
 # Keys of rows that hold only text, as most rows of large corpora do.
 BARE = {"id", "text", "tokens", "spaces"}
 _PRODIGY = ("_input_hash", "_task_hash", "_view_id")

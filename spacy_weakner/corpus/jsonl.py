@@ -14,6 +14,7 @@
 - "wrong": spans known to be wrong: not of their label, or no entities at all if the label is "".
 - "weak_ents": spans of weak sources: one list, or one list per source. Overlaps are allowed; an additional number (or
   "score") is the score; null means that the source did not label the text.
+- "suggested": spans that annotators are shown, as in "weak_ents"; dropped if there are "ents".
 - "cats": sentence categories with numbers.
 - "weak": if true, "ents" are themselves weak labels, with a "confidence"; "gold" are gold entities kept beside them,
   and "gold_missing" the ranges without annotation.
@@ -41,7 +42,7 @@ MISALIGNED = ("drop", "error", "expand", "contract")
 DEFAULT_SOURCE = "imported"
 KEYS = frozenset(
     ["id", "tokens", "spaces", "text", "ents", "spans", "missing", "weak_ents", "cats", "weak", "confidence"]
-    + ["gold", "gold_missing", "complete", "wrong", "meta"]
+    + ["gold", "gold_missing", "complete", "wrong", "suggested", "meta"]
 )
 BIOC = "write it as brat or CoNLL first, for example with the package bconv"
 # Keys of other files than corpora of rows, and what to do with them.
@@ -116,6 +117,7 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
     record.wrong = _marks(row.get("wrong"), "wrong", unlabeled=True)
     lists = weak_lists(row.get("weak_ents"), source)
     record.weak = {name: _marks(items, f"weak_ents of {name}", scored=True) for name, items in lists}
+    record.suggested = _marks(row.get("suggested"), "suggested", scored=True)
     record.gold = None if row.get("gold") is None else _marks(row["gold"], "gold")
     record.gold_missing = _row_ranges(row, "gold_missing")
     _check_texts(record)
@@ -201,12 +203,13 @@ def _flag(row: Row, key: str, default: bool = False) -> bool:
 
 
 def row_from_doc(doc: Doc) -> Row:
-    """Make a row of a Doc. White-space tokens are left out, so that rows and CoNLL files hold the same tokens.
+    """Make a row of a Doc: with its text if it was read from an annotated text, else with its tokens, without those of
+    white space, so that rows and CoNLL files hold the same tokens.
 
     Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout."""
-    record = record_of(doc, in_tokens=True)
+    record = record_of(doc, in_tokens=not weak.is_text(doc))
     row: Row = {} if record.id is None else {"id": record.id}
-    row["tokens"] = record.tokens
+    row.update({"tokens": record.tokens} if record.text is None else {"text": record.text})
     if not all(record.spaces or ()):
         row["spaces"] = record.spaces
     row["ents"] = None if record.ents is None else _items(record.ents)
@@ -216,6 +219,8 @@ def row_from_doc(doc: Doc) -> Row:
         row["wrong"] = _items(record.wrong)
     if record.weak:
         row["weak_ents"] = {source: _items(marks) for source, marks in record.weak.items()}
+    if record.suggested:
+        row["suggested"] = _items(record.suggested)
     if record.cats:
         row["cats"] = record.cats
     if record.gold is not None:

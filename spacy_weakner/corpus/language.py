@@ -1,5 +1,6 @@
-"""The language and the tokenizer of a corpus, recorded beside its `.spacy` files: in `weakner.json` for a folder, in
-`gold.weakner.json` for `gold.spacy`. They are thus given only once, when text is tokenized."""
+"""The language and tokenizer of a corpus, and how its texts were split, recorded beside its `.spacy` files: in
+`weakner.json` for a folder, in `gold.weakner.json` for `gold.spacy`. They are thus given only once, when text is
+tokenized."""
 
 import json
 from pathlib import Path
@@ -9,19 +10,23 @@ from spacy.language import Language
 
 from ..errors import Errors, WeaknerError
 from ..files import read_object, write_text
-from ..pipelines import blank_pipeline, tokenizer_name
+from ..pipelines import RULE, add_sentences, blank_pipeline, tokenizer_name
 from ..scratch import resolved
 from .docbin import SUFFIX, found_files
 
 RECORD = "weakner.json"
+_KEYS = ("lang", "tokenizer")
 _OBJECT = "an object with 'lang' and 'tokenizer'"
 
 
 class CorpusLanguage(NamedTuple):
-    """The code of a language, and the registered name of a tokenizer."""
+    """The code of a language, the registered name of a tokenizer, and how texts are split into sentences (see
+    `pipelines.add_sentences`)."""
 
     lang: str
     tokenizer: str
+    sentences: str = RULE
+    abbreviations: str = ""
 
     def __str__(self) -> str:
         return f"{self.lang} with {self.tokenizer}"
@@ -30,6 +35,10 @@ class CorpusLanguage(NamedTuple):
     def make(cls, lang: str, tokenizer: Optional[str] = None) -> "CorpusLanguage":
         """Create an instance, with the default tokenizer of the language if none is given."""
         return cls(lang, tokenizer_name(lang, tokenizer))
+
+    def add_sentences(self, nlp: Language, names: Iterable[str] = ()) -> None:
+        """Make a pipeline split texts into sentences as this corpus; see `pipelines.add_sentences`."""
+        add_sentences(nlp, names, self.sentences, self.abbreviations)
 
     def blank(self) -> Language:
         """Return a pipeline without components."""
@@ -43,31 +52,43 @@ def recorded_language(path: Path) -> Optional[CorpusLanguage]:
     if not path.is_dir() and path.suffix != SUFFIX:
         return None
     for places in ([path], found_files(path) if path.is_dir() else [resolved(path).parent]):
-        found = {_read(record) for record in map(_record_path, places) if record.is_file()}
+        found = {known[:2]: known for known in map(_read, filter(Path.is_file, map(_record_path, places)))}
         if len(found) > 1:
             expected = f"the same language and tokenizer for all files of {path}. Process these files separately"
-            listed = ", ".join(map(str, sorted(found)))
+            listed = ", ".join(map(str, sorted(found.values())))
             raise WeaknerError(Errors.WK005.format(setting="lang", value=listed, expected=expected))
         if found:
-            return found.pop()
+            return next(iter(found.values()))
     return None
 
 
 def _read(record: Path) -> CorpusLanguage:
     found = read_object(record, _OBJECT)
     try:
-        return CorpusLanguage(str(found["lang"]), str(found["tokenizer"]))
+        return CorpusLanguage(*(str(found[key]) for key in CorpusLanguage._fields if key in _KEYS or key in found))
     except (TypeError, KeyError):
         reason = "unexpected contents"
         raise WeaknerError(Errors.WK206.format(path=record, reason=reason, cure=f"Give {_OBJECT}")) from None
 
 
-def corpus_language(path: Path, lang: Optional[str] = None, tokenizer: Optional[str] = None) -> CorpusLanguage:
-    """Return the language and the tokenizer of a corpus: as recorded, or else as given, or else English.
+def corpus_language(
+    path: Path,
+    lang: Optional[str] = None,
+    tokenizer: Optional[str] = None,
+    sentences: Optional[str] = None,
+    abbreviations: Optional[str] = None,
+) -> CorpusLanguage:
+    """Return the language and the tokenizer of a corpus: as recorded, or else as given, or else English; and how its
+    texts are split: as given, or else as recorded.
 
-    RAISES (WeaknerError): If the given values differ from the record, or the language does not exist.
+    RAISES (WeaknerError): If the given language or tokenizer differs from the record, or does not exist.
     """
-    return CorpusLanguage.make(*find_language([path], lang, tokenizer))
+    made = CorpusLanguage.make(*find_language([path], lang, tokenizer))
+    known = recorded_language(path) or made
+    return made._replace(
+        sentences=known.sentences if sentences is None else sentences,
+        abbreviations=known.abbreviations if abbreviations is None else abbreviations,
+    )
 
 
 def find_language(
@@ -83,7 +104,7 @@ def find_language(
         recorded = recorded_language(path)
         if recorded is None:
             continue
-        if first is not None and recorded != (lang, tokenizer):
+        if first is not None and recorded[:2] != (lang, tokenizer):
             expected = f"the language and tokenizer of {first}. Convert one of the two corpora again"
             raise WeaknerError(Errors.WK005.format(setting="lang", value=f"{recorded} of {path}", expected=expected))
         for setting, given in (("lang", lang), ("tokenizer", tokenizer)):
@@ -91,7 +112,7 @@ def find_language(
             if given not in (None, known):
                 expected = f"'{known}', which {path} was created with, or no --{setting}"
                 raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(given), expected=expected))
-        first, (lang, tokenizer) = path, recorded
+        first, (lang, tokenizer) = path, recorded[:2]
     return lang or "en", tokenizer
 
 

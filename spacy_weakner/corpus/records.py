@@ -19,6 +19,7 @@ MAX_ID_LENGTH = 200
 BLANK = "spans of white space, dropped"
 BLANK_TOKENS = "tokens of white space, dropped"
 EMPTY = "texts without any span, read as complete gold (the file does not record whether they were annotated)"
+ANSWERED = "suggested spans of texts that are annotated, ignored"
 Range = Tuple[int, int]
 # A row of a file, or several rows about one text, and its place.
 Item = Tuple[Place, Any]
@@ -45,6 +46,7 @@ class Record:
     missing (List[Range]): Ranges without annotation.
     wrong (List[Mark]): Spans known to be wrong.
     weak (Dict[str, List[Mark]]): Spans of each weak source.
+    suggested (List[Mark]): Spans that annotators are shown; dropped if the text is annotated.
     gold (Optional[List[Mark]]): Gold kept beside entities that are weak labels, with `gold_missing` ranges.
     """
 
@@ -57,6 +59,7 @@ class Record:
     missing: List[Range] = field(default_factory=list)
     wrong: List[Mark] = field(default_factory=list)
     weak: Dict[str, List[Mark]] = field(default_factory=dict)
+    suggested: List[Mark] = field(default_factory=list)
     gold: Optional[List[Mark]] = None
     gold_missing: List[Range] = field(default_factory=list)
     is_weak: bool = False
@@ -66,12 +69,12 @@ class Record:
     id: Any = None
 
     def marks(self) -> Iterator[Mark]:
-        return chain(self.ents or [], self.wrong, *self.weak.values())
+        return chain(self.ents or [], self.wrong, self.suggested, *self.weak.values())
 
     @property
     def is_bare(self) -> bool:
         """True if there is no annotation."""
-        return self.ents is None and self.gold is None and not (self.weak or self.wrong or self.cats)
+        return self.ents is None and self.gold is None and not (self.weak or self.wrong or self.suggested or self.cats)
 
 
 # Values of rows
@@ -197,7 +200,12 @@ def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) 
     else:
         doc, borders = _tokens_doc(record, nlp, counts)
     weak.set_id(doc, read_identifier(record.id))
+    if record.ents is not None:
+        counts.note(ANSWERED, len(record.suggested))
+        record.suggested = []
     if not record.is_bare:
+        if record.tokens is None:
+            weak.set_text(doc)
         _annotate(doc, record, _Aligner(doc, borders, misaligned, counts))
     if record.cats is not None:
         if not isinstance(record.cats, dict):
@@ -221,11 +229,12 @@ def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:
     if entities or any(known):  # a new Doc has no annotation
         set_entities(doc, [mark[:3] for mark in entities], known)
         weak.give_ids(doc, ids_of(entities))
-    for name, marks in record.weak.items():
+    groups = {weak.weak_group(name): marks for name, marks in record.weak.items()}
+    for name, marks in {**groups, **({weak.SUGGESTED_GROUP: record.suggested} if record.suggested else {})}.items():
         found = [mark for mark, _ in spans.align(marks)]
         scores = [mark.score for mark in found] if any(mark.score is not None for mark in found) else None
         ids = {entity: list(filter(None, "|".join(listed).split("|"))) for entity, listed in ids_of(found).items()}
-        weak.set_group(doc, weak.weak_group(name), [mark[:3] for mark in found], scores, ids)
+        weak.set_group(doc, name, [mark[:3] for mark in found], scores, ids)
     if record.wrong:
         weak.set_group(doc, weak.WRONG_GROUP, [mark[:3] for mark, _ in spans.align(record.wrong)])
     spans.unknown(())
@@ -342,8 +351,9 @@ class _Aligner:
         covered = self.text[start:end]
         if self.misaligned == "error":
             raise RowError(
-                f"{show(item)} ('{covered}') does not begin and end at token boundaries. "
-                "Choose another tokenizer, or drop such spans first (or expand or contract them): "
+                f"{show(item)} ('{covered}') does not begin and end at token boundaries of the language "
+                f"'{self.doc.vocab.lang}'. Give the language of the texts (--lang) or another tokenizer (--tokenizer), "
+                "or drop such spans first (or expand or contract them): "
                 f"spacy weakner convert ... --misaligned drop{self._units}"
             )
         touched = self.doc.char_span(start, end, alignment_mode="expand")
@@ -388,6 +398,7 @@ def record_of(doc: Doc, in_tokens: bool = False) -> Record:
         missing=missing,
         wrong=marks(weak.group_entities(doc, weak.WRONG_GROUP), {}),
         weak={source: group(weak.weak_group(source)) for source in weak.weak_sources(doc)},
+        suggested=group(weak.SUGGESTED_GROUP),
         gold=None if gold is None else marks(sorted(gold.entities), weak.group_ids(doc, weak.GOLD_GROUP)),
         gold_missing=[] if gold is None else ranges(gold.missing),
         is_weak=weak.is_weak(doc),

@@ -2,7 +2,7 @@
 
 import re
 from itertools import accumulate, pairwise
-from typing import Any, Iterator, List, Sequence
+from typing import Any, Callable, Iterator, List, Sequence
 
 import numpy
 from spacy.attrs import NORM, ORTH, SPACY
@@ -56,10 +56,15 @@ def is_blank_line(space: str) -> bool:
     return len(f"{space}x".splitlines()) > 2
 
 
-def paragraph_starts(text: str) -> List[int]:
+def is_line_break(space: str) -> bool:
+    """Return True if a text is white space with a line break."""
+    return space.isspace() and len(f"{space}x".splitlines()) > 1
+
+
+def paragraph_starts(text: str, is_end: Callable[[str], bool] = is_blank_line) -> List[int]:
     """Return the starts of the paragraphs of a text, after each run of white space is replaced by one blank."""
     text = text.strip()
-    blank = [run for run in _SPACE.finditer(text) if is_blank_line(run[0])]
+    blank = [run for run in _SPACE.finditer(text) if is_end(run[0])]
     ends = [0, *(run.end() for run in blank)]
     return list(
         accumulate(len(" ".join(text[a : run.start()].split())) + 1 for a, run in zip(ends, blank, strict=False))
@@ -78,8 +83,8 @@ def longest_run(text: str, nlp: Language) -> int:
 
 
 class SentenceSplitter:
-    """A splitter of raw text into one Doc per sentence, at blank lines and by the rule of spaCy's sentencizer. Only
-    vocabulary, tokenizer and, if there is one, the component `SENTENCIZER` of `nlp` are used."""
+    """A splitter of raw text into one Doc per sentence, at blank lines and by the component `SENTENCIZER` of `nlp` or,
+    if there is none, by the rule of spaCy's sentencizer. Otherwise only vocabulary and tokenizer are used."""
 
     def __init__(self, nlp: Language) -> None:
         self.nlp = nlp
@@ -89,16 +94,28 @@ class SentenceSplitter:
     def _sentencizer(self) -> Any:
         return self.nlp.get_pipe(SENTENCIZER) if self.nlp.has_pipe(SENTENCIZER) else self._usual
 
+    def _starts(self, doc: Doc) -> List[bool]:
+        """Return for each token of a Doc, which is not changed, whether a sentence begins there."""
+        if isinstance(self._sentencizer, Sentencizer):
+            starts: List[bool] = self._sentencizer.predict([doc])[0]
+            return starts
+        copy = Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
+        return [bool(token.is_sent_start) for token in self._sentencizer(copy)]
+
+    def _paragraphs(self, text: str) -> List[int]:
+        lines = getattr(self._sentencizer, "lines", False)
+        return paragraph_starts(text, is_line_break if lines else is_blank_line)
+
     def sentences_of(self, doc: Doc) -> List[Doc]:
         """Return the sentences of a Doc that may hold several, or nothing."""
-        has_several = self._sentencizer.predict([doc])[0].count(True) > 1 or bool(paragraph_starts(doc.text))
+        has_several = self._starts(doc).count(True) > 1 or bool(self._paragraphs(doc.text))
         return list(self.split(doc.text)) if has_several and not longest_run(doc.text, self.nlp) else []
 
     def set_sentences(self, doc: Doc) -> None:
         """Set the sentence starts of a Doc that has several."""
-        starts = self._sentencizer.predict([doc])
-        if sum(starts[0]) > 1:
-            self._sentencizer.set_annotations([doc], starts)
+        starts = self._starts(doc)
+        if sum(starts) > 1:
+            self._usual.set_annotations([doc], [starts])
 
     def split(self, text: str) -> Iterator[Doc]:
         """Split a text. Runs of white space become one blank, so that no token is white space."""
@@ -107,8 +124,8 @@ class SentenceSplitter:
         bare = type(self.nlp.tokenizer) is Tokenizer
         columns: Any = doc.to_array([ORTH, SPACY, NORM])
         words = columns[:, 0].tolist()
-        starts = numpy.flatnonzero(self._sentencizer.predict([doc])[0]).tolist()
-        if paragraphs := set(paragraph_starts(text)):
+        starts = numpy.flatnonzero(self._starts(doc)).tolist()
+        if paragraphs := set(self._paragraphs(text)):
             starts = sorted({*starts, *(token.i for token in doc if token.idx in paragraphs)})
         for start, end in pairwise([*starts, len(doc)]):
             sentence = doc

@@ -7,6 +7,7 @@ No other module uses these names. Each source writes one span group:
 - `gold`: gold entities kept beside weak ones; no training uses them;
 - `matched`: the weak entities of a sentence whose labels a model has since completed;
 - `suspect`: labels that `clean` made missing;
+- `suggested`: what annotators of an unannotated text are shown; never a source;
 - `wrong`: spans known not to have their label, or, without a label, not to be entities at all (for the
   `incorrect_spans_key` of `span_ner` and of spaCy's `ner`).
 
@@ -35,13 +36,16 @@ GOLD_GROUP = "gold"
 MATCHED_GROUP = "matched"
 SUSPECT_GROUP = "suspect"
 WRONG_GROUP = "wrong"
+SUGGESTED_GROUP = "suggested"
 
 _SCORED = (WEAK_PREFIX, PREDICTED_PREFIX)
+_OTHERS = (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, WRONG_GROUP, SUGGESTED_GROUP)
 
 _ID, _WEAK, _META = "weakner.id", "weakner.weak", "weakner.meta"
 _CONFIDENCE, _UNIT = "weakner.confidence", "weakner.confidence_unit"
 _TAGS, _SOFT, _AUGMENTED = "weakner.tags", "weakner.soft", "weakner.augmented"
 _DEFINITIONS = "weakner.abbreviations"
+_TEXT = "weakner.text"
 # Values in `attrs` of a group that it has for each of its spans.
 PER_SPAN = ("scores", "ids")
 # Concept ids by entity, the best first.
@@ -152,7 +156,7 @@ def rename_labels(doc: Doc, names: Mapping[str, str]) -> Set[str]:
 
 def is_known_group(name: str) -> bool:
     """Return True if a span group is one of those listed at the top of this module."""
-    return name.startswith(_SCORED) or name in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, WRONG_GROUP)
+    return name.startswith(_SCORED) or name in _OTHERS
 
 
 def absent_groups(docs: Iterable[Doc], groups: Iterable[str]) -> List[str]:
@@ -289,6 +293,16 @@ def get_id(doc: Doc) -> Optional[str]:
 
 def set_id(doc: Doc, identifier: Optional[str]) -> None:
     _set(doc, _ID, identifier)
+
+
+def is_text(doc: Doc) -> bool:
+    """Return True if the Doc was read from an annotated text, whose offsets do not depend on tokens. Not stored in
+    `.spacy` files."""
+    return bool(doc.user_data.get(_TEXT, False))
+
+
+def set_text(doc: Doc) -> None:
+    _set(doc, _TEXT, True)
 
 
 def is_weak(doc: Doc) -> bool:

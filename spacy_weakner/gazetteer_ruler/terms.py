@@ -1,4 +1,4 @@
-"""Reads term lists: CSV, TSV, JSONL, rows of spaCy's rulers, plain text; each also with `.gz`."""
+"""Reads term lists: CSV, TSV, Excel, JSONL, rows of spaCy's rulers, plain text; all but Excel also with `.gz`."""
 
 import csv
 import json
@@ -6,6 +6,7 @@ import re
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import (
     Any,
     Callable,
@@ -25,13 +26,17 @@ from ..corpus.records import MAX_ID_LENGTH
 from ..errors import Errors, WeaknerError
 from ..files import parse_json, read_lines
 from .forms import folded, has_inner_capital
+from .spreadsheet import EXCEL, read_sheet
 
 MAX_LENGTH = 1000  # characters; a longer text is a sentence or a broken row, not a term
 ACRONYM_LENGTH = 5  # default of the component's `acronym_length`
 _GIVE_LABEL = "give 'label' (--term-label; in a sources file: term_label) for the whole list"
+_GIVE_COLUMNS = "give the names that it has (--term-columns term=NAME,label=NAME; in a sources file: term_columns)"
 # Delimiters of columns, by the suffix of the file name; and those that a header may have instead.
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 OTHER_DELIMITERS = ",;\t|"
+# Suffixes of tables.
+TABLES = (*DELIMITERS, EXCEL)
 # The first line of a table that names the delimiter, for Excel.
 _DECLARED = re.compile(r'("?)sep=(.)\1\s*', re.I)
 _QUOTED = re.compile(r'"((?:[^"]|"")*)"')
@@ -41,6 +46,12 @@ _TOKEN_KEYS = (*_EXACT_KEYS, "LOWER")
 ID_KEYS = ("id", "kb_id", "concept_id", "code", "cui", "ent_id")
 # Column and key with the preferred name of this concept.
 NAME_KEY = "name"
+# Column and key with further terms of the same label and concept.
+SYNONYMS_KEY = "synonyms"
+# Separates synonyms in a cell; a line break always does.
+SEPARATOR = "|"
+# Keys that columns of other names can be mapped to.
+COLUMN_KEYS = ("label", "term", SYNONYMS_KEY, "id", NAME_KEY)
 # Column and key with a reviewer's answer, which `suggest --review-terms` leaves empty, and the answers.
 ANSWER_KEY = "accept"
 _ANSWERS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
@@ -61,8 +72,9 @@ class Term(NamedTuple):
 TermSource = Union[
     Callable[[], Iterable[Term]], Sequence[Union[str, Term, Dict[str, Any]]], Mapping[str, Sequence[str]]
 ]
-# The line of a row (for error messages), the reviewer's answer, then the arguments of `make_terms`.
+# The line of a row (for error messages), the reviewer's answer, the arguments of `make_terms`, and synonyms.
 _Row = Tuple[Any, ...]
+_RowReader = Callable[[Path, Optional[str], Mapping[str, str]], Iterator[_Row]]
 
 
 class BadTerm(ValueError):
@@ -70,55 +82,98 @@ class BadTerm(ValueError):
 
 
 def make_term_list(
-    path: Path, label: Optional[str] = None, id_column: Optional[str] = None
+    path: Path,
+    label: Optional[str] = None,
+    columns: str = "",
+    synonyms_separator: str = SEPARATOR,
+    normalize_labels: bool = False,
 ) -> Callable[[], Iterator[Term]]:
     """Create a reader of a term list. The file is read when the component is initialized, not before.
 
     path (Path): The file. Its suffix determines the format: `.csv` and `.tsv` (a header with the columns `label`
-        and `term`, and perhaps one of ids and `name`; others are ignored; also separated by `;` or `|` if the header
-        is), `.jsonl` (`{"label", "term", "id", "name"}`, or patterns of spaCy's rulers) or `.txt` (one term per line);
-        each also with `.gz`.
+        and `term`, and perhaps `synonyms`, one of ids and `name`; others are ignored; also separated by `;` or `|` if
+        the header is), `.xlsx` (the same in the first sheet), `.jsonl` (`{"label", "term", "synonyms", "id", "name"}`,
+        or patterns of spaCy's rulers) or `.txt` (one term per line); all but `.xlsx` also with `.gz`.
     label (Optional[str]): Label of terms that have none in the file.
-    id_column (Optional[str]): Column or key of the ids of concepts; None: the first of `ID_KEYS` in the file.
+    columns (str): Names of columns or keys in the file, such as `term=Bezeichnung,id=Code,synonyms=Synonyme`.
+    synonyms_separator (str): What separates the synonyms in a cell.
+    normalize_labels (bool): Write labels in capitals, with "_" in place of other signs than letters and digits.
     RETURNS (Callable[[], Iterator[Term]]): The reader.
     """
-    return partial(read_terms, Path(path), label, id_column)
+    return partial(read_terms, Path(path), label, columns, synonyms_separator, normalize_labels)
 
 
-def read_terms(path: Path, label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
+def read_terms(path: Path, *settings: Any, **more: Any) -> Iterator[Term]:
     """Stream the terms of a file, including duplicates; if it has a column `accept`, only those with the answer "yes".
     For the arguments see `make_term_list`."""
-    return (term for answer, term in _read_answered(Path(path), label, id_column) if answer)
+    return (term for answer, term in _read_answered(Path(path), *settings, **more) if answer)
 
 
-def read_lists(paths: Sequence[Path], label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
+def read_lists(paths: Sequence[Path], *settings: Any, **more: Any) -> Iterator[Term]:
     """Stream the terms of several files, without those that a file rejects for the same label: in a column `accept`,
     the answer "yes" adds a term, "no" rejects it, and without an answer the row is ignored."""
     refused = set()
     if len(paths) > 1:
-        every = (pair for path in paths for pair in _read_answered(path, label, id_column))
+        every = (pair for path in paths for pair in _read_answered(path, *settings, **more))
         refused = {(term.label, form(term.text)) for answer, term in every if answer is False for form in (str, folded)}
     for path in paths:
-        for term in read_terms(path, label, id_column):
+        for term in read_terms(path, *settings, **more):
             # "no" for "aids" does not reject "AIDS", which matches in exact case.
             is_acronym = len(term.text) <= ACRONYM_LENGTH and has_inner_capital(term.text)
             if not refused or (term.label, term.text if is_acronym else folded(term.text)) not in refused:
                 yield term
 
 
-def _read_answered(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[Tuple[Optional[bool], Term]]:
+def _read_answered(
+    path: Path,
+    label: Optional[str] = None,
+    columns: str = "",
+    synonyms_separator: str = SEPARATOR,
+    normalize_labels: bool = False,
+) -> Iterator[Tuple[Optional[bool], Term]]:
     """Yield the terms of a file, each with whether it is accepted (None: not answered yet)."""
     empty = True
-    for line, given, row_label, *fields in _format_reader(path)(path, label, id_column):
+    for line, given, row_label, text, exact, ids, names, synonyms in _format_reader(path)(
+        path, label, parse_columns(columns)
+    ):
         try:
             answer = _parse_answer(given)
-            terms = make_terms(label if _is_blank(row_label) else row_label, *fields)
+            label_ = label if _is_blank(row_label) else row_label
+            texts = [text, *_read_synonyms(synonyms, synonyms_separator)]
+            terms = [term for text in texts for term in make_terms(label_, text, exact, ids, names)]
         except BadTerm as error:
             raise _line_error(path, line, str(error)) from error
         empty = False
-        yield from ((answer, term) for term in terms)
+        for term in terms:
+            yield answer, term._replace(label=normalized(term.label)) if normalize_labels else term
     if empty:
         raise WeaknerError(Errors.WK200.format(path=path))
+
+
+def parse_columns(text: str) -> Dict[str, str]:
+    """Parse names of columns, such as `term=Name,id=Code`, as a mapping of these names, in lower case, to the keys
+    that are read."""
+    pairs = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", text)] if text else []
+    columns = {name.strip().lower(): key.strip() for key, _, name in pairs}
+    keys = [*columns.values()]
+    if "" in columns or len({*keys}) < len(pairs) or not {*keys} <= {*COLUMN_KEYS}:
+        expected = (
+            f"KEY=COLUMN, separated by commas, with these keys, each for another column: {', '.join(COLUMN_KEYS)}"
+        )
+        raise WeaknerError(Errors.WK005.format(setting="term_columns", value=repr(text), expected=expected))
+    return columns
+
+
+def rename(titles: Iterable[str], columns: Mapping[str, str]) -> List[str]:
+    """Return titles or keys as they are read: mapped, so that no other column has these keys."""
+    titles = list(titles)
+    keys = {columns.get(title.lower()) for title in titles}
+    return [columns.get(title.lower(), "" if title in keys else title) for title in titles]
+
+
+def normalized(label: str) -> str:
+    """Return a label in capitals, with "_" in place of other signs than letters and digits."""
+    return re.sub(r"[\W_]+", "_", label).strip("_").upper() or label
 
 
 def _parse_answer(given: Any) -> Optional[bool]:
@@ -175,6 +230,15 @@ def _read_ids(ids: Any) -> List[str]:
     return list(found)
 
 
+def _read_synonyms(synonyms: Any, separator: str) -> List[str]:
+    """Return the further terms of a row, given as a list, or in one string."""
+    if isinstance(synonyms, str):
+        synonyms = [part for line in synonyms.splitlines() for part in (line.split(separator) if separator else [line])]
+    if not isinstance(synonyms, (list, type(None))):
+        raise BadTerm(f"the synonyms {synonyms!r:.100} are not a list or a string. Write a list of strings.")
+    return [text for text in synonyms or () if not _is_blank(text)]
+
+
 def _read_names(names: Any, ids: Sequence[str]) -> List[str]:
     """Return the preferred name of each id of a row; "" for ids without a name."""
     if not ids or _is_blank(names):
@@ -195,12 +259,12 @@ def term_row(term: Term) -> Dict[str, Any]:
     return {"label": term.label, "term": term.text, **ids}
 
 
-def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, Any, bool, Any, Any]:
+def term_fields(row: Any) -> Tuple[Any, Any, bool, Any, Any]:
     """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`, perhaps with `id` and
     `name`, as arguments of `make_terms`. Raises `BadTerm` for other rows."""
     if not isinstance(row, dict):
         raise BadTerm(f'expected an object like {{"label": ..., "term": ...}}, got {type(row).__name__}.')
-    ids = next((row[key] for key in ([id_column] if id_column else ID_KEYS) if row.get(key) is not None), None)
+    ids = next((row[key] for key in ID_KEYS if row.get(key) is not None), None)
     if "term" in row:
         return row.get("label"), row["term"], False, ids, row.get(NAME_KEY)
     if "pattern" not in row:
@@ -242,27 +306,34 @@ def _terms(row: Any, label: Optional[str]) -> List[Term]:
     label_, text, *rest = row if is_tuple else term_fields(row)
     if label is not None and text == label != label_:
         raise BadTerm(f"the term is '{text}', which is the label of the list. A pair is (label, term): swap them.")
-    return make_terms(label if _is_blank(label_) else label_, text, *rest)
+    texts = [text, *_read_synonyms(row.get(SYNONYMS_KEY) if isinstance(row, dict) else None, SEPARATOR)]
+    label_ = label if _is_blank(label_) else label_
+    return [term for text in texts for term in make_terms(label_, text, *rest)]
 
 
 # Formats: each yields rows (see `_Row`); `make_terms` checks label and term.
 
 
-def find_delimiter(path: Path) -> str:
+def find_delimiter(path: Path, columns: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the delimiter of a table: as its first line declares it (`sep=;`), or the one that separates the column
-    `term` in its header, or else that of the suffix."""
+    of the terms in its header, or else that of the suffix."""
     first = next((line for _, line in _lines(path)), "")
     declared, usual = _DECLARED.fullmatch(first), DELIMITERS[format_suffix(path)]
     if declared:
         return declared[2]
-    headers = ((d, [cell.strip(' "').lower() for cell in first.split(d)]) for d in (usual, *OTHER_DELIMITERS))
+    headers = ((d, rename([_title(cell) for cell in first.split(d)], columns)) for d in (usual, *OTHER_DELIMITERS))
     return next((d for d, titles in headers if "term" in titles), usual)
 
 
-def read_table(path: Path, delimiter: Optional[str] = None) -> Iterator[Tuple[int, List[str]]]:
+def read_table(
+    path: Path, delimiter: Optional[str] = None, columns: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Tuple[int, List[str]]]:
     """Stream the rows of a table. Blank rows are skipped, and no field contains a line break. Between tabs, quotes are
     ordinary characters, except around a whole field, as spreadsheets write them."""
-    delimiter = delimiter or find_delimiter(path)
+    if format_suffix(path) == EXCEL:
+        yield from read_sheet(path)
+        return
+    delimiter = delimiter or find_delimiter(path, columns)
     for i, (number, line) in enumerate(_lines(path)):
         if i == 0 and _DECLARED.fullmatch(line):
             continue
@@ -280,6 +351,10 @@ def read_table(path: Path, delimiter: Optional[str] = None) -> Iterator[Tuple[in
             yield number, cells
 
 
+def _title(cell: str) -> str:
+    return cell.strip(' "').lower()
+
+
 def _unquoted(cell: str) -> str:
     quoted = _QUOTED.fullmatch(cell)
     return cell if quoted is None else quoted[1].replace('""', '"')
@@ -291,59 +366,47 @@ def _lines(path: Path) -> Iterator[Tuple[int, str]]:
     return ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
 
 
-def _table_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:
-    columns: Optional[Tuple[int, Optional[int]]] = None
-    width, id_place, name_place, answer_place = 0, None, None, None
-    for line, row in read_table(path):
-        if columns is None:
+def _table_rows(path: Path, label: Optional[str], columns: Mapping[str, str]) -> Iterator[_Row]:
+    found: Optional[Tuple[int, Optional[int]]] = None
+    width, places = 0, []
+    for line, row in read_table(path, columns=columns):
+        if found is None:
             width = len(row)
-            columns, is_header = _columns(path, line, row, label)
-            titles = [cell.strip().lower() for cell in row] if is_header else []
-            id_place = _id_place(path, line, row, id_column, titles)
-            name_place = titles.index(NAME_KEY) if NAME_KEY in titles else None
-            answer_place = titles.index(ANSWER_KEY) if ANSWER_KEY in titles else None
+            titles = [_title(cell) for cell in row]
+            missing = [name for name in columns if name not in titles]
+            titles = rename(titles, columns)
+            if missing and ANSWER_KEY not in titles:  # `suggest --review-terms` writes other columns than those mapped
+                reason = f"no column '{missing[0]}', only: {', '.join(row)}. Correct term_columns (--term-columns)."
+                raise _line_error(path, line, reason)
+            found, is_header = _columns(path, line, row, titles, label)
+            named = titles if is_header else []
+            places = [
+                named.index(title) if title in named else None
+                for title in (ANSWER_KEY, id_title(titles), NAME_KEY, SYNONYMS_KEY)
+            ]
             if is_header:
                 continue
         if len(row) != width:
             reason = f"{len(row)} columns here, but {width} in the first row."
-            delimiter = find_delimiter(path)
+            delimiter = find_delimiter(path, columns)
             cure = (
                 "A term cannot contain a tab." if delimiter == "\t" else f"Put a term with a '{delimiter}' in quotes."
             )
             raise _line_error(path, line, f"{reason} {cure}")
-        text, label_ = columns
-        yield (
-            line,
-            None if answer_place is None else row[answer_place],
-            None if label_ is None else row[label_],
-            row[text],
-            False,
-            None if id_place is None else row[id_place],
-            None if name_place is None else row[name_place],
-        )
+        text, label_ = found
+        answer, ids, names, synonyms = (None if place is None else row[place] for place in places)
+        yield line, answer, None if label_ is None else row[label_], row[text], False, ids, names, synonyms
 
 
-def id_title(titles: Sequence[str], id_column: Optional[str]) -> Optional[str]:
-    """Return the title of the column of the ids among titles in lower case, if there is one."""
-    is_reviewed = ANSWER_KEY in titles  # the file was written by `suggest --review-terms`
-    names = [*([id_column.lower()] if id_column else []), *(ID_KEYS if is_reviewed or not id_column else [])]
-    return next((name for name in names if name in titles), None)
+def id_title(titles: Sequence[str]) -> Optional[str]:
+    """Return the title of the column of the ids among titles as they are read, if there is one."""
+    return next((name for name in ID_KEYS if name in titles), None)
 
 
-def _id_place(path: Path, line: int, row: List[str], id_column: Optional[str], titles: List[str]) -> Optional[int]:
-    """Return the column of the ids, if there is one."""
-    title = id_title(titles, id_column)
-    if title is not None:
-        return titles.index(title)
-    if id_column and ANSWER_KEY not in titles:
-        reason = f"there is no column '{id_column}', only: {', '.join(row)}. Correct the name of the id column."
-        raise _line_error(path, line, reason)
-    return None
-
-
-def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tuple[Tuple[int, Optional[int]], bool]:
+def _columns(
+    path: Path, line: int, row: List[str], names: List[str], label: Optional[str]
+) -> Tuple[Tuple[int, Optional[int]], bool]:
     """Find the columns of the term and the label, and whether the first row is a header."""
-    names = [cell.strip().lower() for cell in row]
     if "term" in names and ("label" in names or label is not None):
         return (names.index("term"), names.index("label") if "label" in names else None), True
     if len(names) == 1 and label is not None:
@@ -351,8 +414,8 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
             what, titles = ("a tab" if other == "\t" else f"'{other}'"), ", ".join(row[0].split(other))
             reason = (
                 f"{what} occurs equally often in each row, so this is a table, but its header has no column 'term': "
-                f"{titles}. Write 'term' and, if there are labels, 'label' above their columns, separated by {what}. "
-                "If each row is one term, rename the file to .txt."
+                f"{titles}. Write 'term' and, if there are labels, 'label' above their columns, separated by {what}, "
+                f"or {_GIVE_COLUMNS}. If each row is one term, rename the file to .txt."
             )
             raise _line_error(path, line, reason)
         return (0, None), False
@@ -365,6 +428,8 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
         hint = f", or {_GIVE_LABEL}"
     elif label is None:
         hint = f"; 'term' is enough if you {_GIVE_LABEL}"
+    if len(names) > 1:
+        hint += f", or {_GIVE_COLUMNS}"
     reason = f"the header needs {needed}, but has: {', '.join(row)}. Add a first row with the names{hint}."
     raise _line_error(path, line, reason)
 
@@ -372,31 +437,35 @@ def _columns(path: Path, line: int, row: List[str], label: Optional[str]) -> Tup
 def _other_delimiter(path: Path) -> Optional[str]:
     """Return the delimiter that all of several rows contain equally often, if there is one. Commas are not counted:
     "DMH, 1,2-" is a term."""
-    for delimiter in OTHER_DELIMITERS[1:]:
+    for delimiter in OTHER_DELIMITERS[1:] if format_suffix(path) in DELIMITERS else "":
         numbers = [line.count(delimiter) for _, line in islice(_lines(path), 2)]
         if len(numbers) > 1 and numbers[1] and all(line.count(delimiter) == numbers[1] for _, line in _lines(path)):
             return delimiter
     return None
 
 
-def _jsonl_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:
-    has_ids, i = id_column is None, 0
+def _jsonl_rows(path: Path, label: Optional[str], columns: Mapping[str, str]) -> Iterator[_Row]:
+    missing, i = {*columns}, 0
     for i, line in _lines(path):
         try:
             row = parse_json(line)
-            answer = row.get(ANSWER_KEY, True) if isinstance(row, dict) else True
-            has_ids = has_ids or (isinstance(row, dict) and (id_column in row or ANSWER_KEY in row))
-            yield (i, "" if answer is None else answer, *term_fields(row, id_column))
+            if columns and isinstance(row, dict):
+                missing -= {*columns} if ANSWER_KEY in row else {*map(str.lower, row)}
+                row = dict(zip(rename(row, columns), row.values(), strict=True))
+            fields = term_fields(row)
+            answer = row.get(ANSWER_KEY, True)
+            yield i, "" if answer is None else answer, *fields, row.get(SYNONYMS_KEY)
         except json.JSONDecodeError as error:
             reason = f"not valid JSON ({error.msg}, column {error.colno}). Write one object per line."
             raise _line_error(path, i, reason) from error
         except BadTerm as error:
             raise _line_error(path, i, str(error)) from error
-    if i and not has_ids:
-        raise _line_error(path, i, f"no row up to here has the key '{id_column}'. Correct the name of the id column.")
+    if i and missing:
+        names = ", ".join(sorted(missing))
+        raise _line_error(path, i, f"no row up to here has the key '{names}'. Correct term_columns (--term-columns).")
 
 
-def _text_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:
+def _text_rows(path: Path, label: Optional[str], columns: Mapping[str, str]) -> Iterator[_Row]:
     for i, line in _lines(path):
         if label is None:
             raise _line_error(path, i, f"plain text has no labels. G{_GIVE_LABEL[1:]}.")
@@ -405,11 +474,11 @@ def _text_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> It
                 "a term cannot contain a tab. If tabs separate columns, rename the file to .tsv; otherwise remove them."
             )
             raise _line_error(path, i, reason)
-        yield i, None, None, line
+        yield i, None, None, line, False, None, None, None
 
 
-_FORMATS: Dict[str, Callable[[Path, Optional[str], Optional[str]], Iterator[_Row]]] = {
-    **dict.fromkeys(DELIMITERS, _table_rows),
+_FORMATS: Dict[str, _RowReader] = {
+    **dict.fromkeys(TABLES, _table_rows),
     ".jsonl": _jsonl_rows,
     ".txt": _text_rows,
 }
@@ -420,10 +489,10 @@ def format_suffix(path: Path) -> str:
     return Path(path.name.lower().removesuffix(".gz")).suffix
 
 
-def _format_reader(path: Path) -> Callable[[Path, Optional[str], Optional[str]], Iterator[_Row]]:
+def _format_reader(path: Path) -> _RowReader:
     suffix = format_suffix(path)
     if suffix not in _FORMATS:
-        cure = f"Rename it to one of {', '.join(_FORMATS)} (or these with .gz)"
+        cure = f"Rename it to one of {', '.join(_FORMATS)} (all but {EXCEL} also with .gz)"
         raise WeaknerError(Errors.WK105.format(path=path, cure=cure))
     return _FORMATS[suffix]
 

@@ -22,7 +22,7 @@ from ..corpus.sentences import SHORT, SentenceSplitter, sentence_key
 from ..corpus.weak import weak_group
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
-from ..pipelines import add_sentences, load_pipeline
+from ..pipelines import NO_SENTENCES, load_pipeline
 from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
 from ..runtime.executor import Executor, MakePart
@@ -63,7 +63,7 @@ def label(
     source: Optional[str] = None,
     lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
-    sentences: bool = True,
+    sentences: Optional[str] = None,
     exclude: Sequence[Path] = (),
     only_matched: bool = False,
     shard_size: int = SHARD_SIZE,
@@ -90,7 +90,7 @@ def label(
     source (Optional[str]): Name of the single source; None: "gazetteer" for terms, and for a pipeline the last part of
         its path or name.
     lang, tokenizer: See `convert`. They split raw text, and the terms.
-    sentences (bool): Split text into sentences.
+    sentences (Optional[str]): See `convert`, which also takes abbreviations.
     exclude (Sequence[Path]): Corpora in any format, such as dev and test, whose sentences are left out. Sentences are
         equal if they differ only in case and white space. A Doc of several sentences is left out if it contains one of
         them that has more than 3 tokens.
@@ -129,8 +129,7 @@ def label(
         input_path=Path(input_path),
         output_path=Path(output_path),
         sources=declared,
-        language=corpus_language(Path(input_path), lang, tokenizer),
-        sentences=sentences,
+        language=corpus_language(Path(input_path), lang, tokenizer, sentences),
         shard_size=shard_size,
         only_matched=only_matched,
         exclude=[existing(Path(path)) for path in exclude],
@@ -165,7 +164,6 @@ class LabelConfig:
     output_path: Path
     sources: List[Source]
     language: CorpusLanguage
-    sentences: bool
     shard_size: int
     only_matched: bool
     exclude: List[Path]
@@ -173,13 +171,13 @@ class LabelConfig:
 
     def settings(self) -> Dict[str, Any]:
         """Return the settings that the result depends on, besides the input. (A shard's size shows in its input.)"""
-        settings = {key: getattr(self, key) for key in ("sentences", "only_matched")}
         sources, exclude = [source.settings() for source in self.sources], [hash_path(path) for path in self.exclude]
-        return {**self.language._asdict(), **settings, "sources": sources, "exclude": exclude}
+        settings = {"only_matched": self.only_matched, "sources": sources, "exclude": exclude}
+        return {**self.language._asdict(), **settings}
 
     def inputs(self, nlp: Language) -> List[ShardInput]:
         """Return the inputs of the shards."""
-        reading = Reading(sentences=self.sentences, documents=True)
+        reading = Reading(sentences=self.language.sentences != NO_SENTENCES, documents=True)
         return corpus_inputs(self.input_path, nlp, reading, shard_size=self.shard_size)
 
     def shards(self, nlp: Language, part: Part = WHOLE) -> Shards:
@@ -194,7 +192,7 @@ class LabelConfig:
         """Compile term lists and patterns, and index files with labels, once for all processes."""
         for key, source in self.keyed_sources():
             LABELERS[source.kind].prepare(source, nlp, folder, key)
-        add_sentences(nlp)  # after the lists, since no sentence ends inside their terms
+        self.language.add_sentences(nlp)  # after the lists, since no sentence ends inside their terms
         keys = sorted(sentence_keys(self.exclude, nlp))
         (folder / _EXCLUDED).write_text(json.dumps(keys), encoding="utf-8")
 

@@ -32,14 +32,14 @@ from typing import (
     Union,
 )
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from spacy.util import is_package
 from thinc.api import Config
 
 from ..corpus.counts import show
 from ..errors import Errors, WeaknerError
 from ..files import existing, expand_home, read_lines
-from ..gazetteer_ruler.terms import Term, read_lists
+from ..gazetteer_ruler.terms import SEPARATOR, Term, parse_columns, read_lists
 from ..pipelines import asks_language_model
 from ..runtime.hashes import hash_model
 
@@ -48,6 +48,8 @@ _TOP = "sources"
 _VARIABLES = ("paths", "vars")
 # Minimum share of the samples of a prompt: a mention in fewer of them has no majority.
 MAJORITY = 0.5
+# Settings of a term list that its file needs to be read.
+TABLE_SETTINGS = ("term_label", "term_columns", "synonyms_separator", "normalize_labels")
 # Fields that are not settings: they are set by the name and the kind of a declaration.
 _LOCATED = ("name", "path", "further")
 _LEMMA = " (for LEMMA, run a pipeline with a gazetteer_ruler)"
@@ -127,7 +129,10 @@ class TermSource(Source):
     ambiguity (str): Matches of a phrase with several labels: "all" labels, the "first" of the list, or none ("drop").
         Applied before `labels`.
     term_label (Optional[str]): The label of terms that have none.
-    id_column (Optional[str]): Column or key of the concept ids; None: see `gazetteer_ruler.terms.ID_KEYS`.
+    term_columns (str): Names of columns (keys in JSONL) in the file, such as `term=Bezeichnung,id=Code`; the keys are
+        label, term, synonyms, id and name.
+    synonyms_separator (str): What separates the synonyms in a cell, besides line breaks.
+    normalize_labels (bool): Write labels in capitals, with "_" in place of other signs than letters and digits.
     abbreviations (bool): If a document defines an abbreviation of a match, also match its short form; see the component
         `abbreviations`. Rows of one document ("a7.1", "a7.2") must be in one shard.
     further (Tuple[str, ...]): The other files, if `terms` is a list of files: see `gazetteer_ruler.terms.read_lists`.
@@ -143,8 +148,16 @@ class TermSource(Source):
     stop: Tuple[Text, ...] = Field(default=(), strict=False, description='a list of terms, like ["all"]')
     ambiguity: Literal["all", "first", "drop"] = Field(default="all", description="one of all, first, drop")
     term_label: Optional[Text] = Field(default=None, description="null, or a label")
-    id_column: Optional[Text] = Field(default=None, description="null, or the name of a column")
+    term_columns: str = Field(default="", description="columns by key, like term=Bezeichnung,id=Code")
+    synonyms_separator: str = Field(default=SEPARATOR, min_length=1, description='a string, like ";"')
+    normalize_labels: bool = Field(default=False, description="true or false")
     abbreviations: bool = Field(default=False, description="true or false")
+
+    @field_validator("term_columns")
+    @classmethod
+    def _parse_columns(cls, value: str) -> str:
+        parse_columns(value)
+        return value
 
     @classmethod
     def located(cls, value: Any, folder: Path) -> Dict[str, Any]:
@@ -162,7 +175,8 @@ class TermSource(Source):
         return [Path(self.path), *map(Path, self.further)]
 
     def read(self) -> Iterator[Term]:
-        return read_lists(self.files, self.term_label, self.id_column)
+        settings = (self.term_label, self.term_columns, self.synonyms_separator, self.normalize_labels)
+        return read_lists(self.files, *settings)
 
     def ruler_settings(self) -> Dict[str, Any]:
         """Return the settings of its `gazetteer_ruler`."""

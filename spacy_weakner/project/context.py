@@ -64,7 +64,7 @@ class TrainingContext:
         file_ = shlex.quote(str(path))
         options = f"--lang {self.language.lang} --tokenizer {self.language.tokenizer} --size {size}"
         existing(path, f"or create it with 'spacy weakner init config {recipe} {file_} {options}'")
-        differences = config_differences(path, **self.language._asdict(), size=size)
+        differences = config_differences(path, lang=self.language.lang, tokenizer=self.language.tokenizer, size=size)
         if differences:
             raise WeaknerError(
                 Errors.WK692.format(path=path, file=file_, differences="; ".join(differences), recipe=recipe)

@@ -219,6 +219,8 @@ def fit(
         code=code_version(),
         contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
         reason=result.reason,
+        sentences=language.sentences,
+        abbreviations=language.abbreviations,
     )
     selection.save(output / SELECTION)
     return selection

@@ -4,7 +4,7 @@ import os
 import re
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from ..abbreviations.definitions import find_definitions
 from ..configs import make_config, render_config
@@ -68,7 +68,6 @@ def init_project(
     gold: Optional[Path] = None,
     dev: Optional[Path] = None,
     test: Optional[Path] = None,
-    term_label: Optional[str] = None,
     spans_key: Optional[str] = None,
     name: Optional[str] = None,
     lang: Optional[str] = None,
@@ -76,18 +75,19 @@ def init_project(
     size: Optional[str] = None,
     transformer: Optional[str] = None,
     columns: Tuple[int, int] = COLUMNS,
+    **settings: Any,
 ) -> Project:
     """Write a project.
 
     folder (Path): Folder of the project; it must be empty or not exist.
     text (Optional[Path]): Text without labels: raw text, one per line, or JSONL. If its first 1,000 rows contain
         labels of weak sources (`weak_ents`), these are sources too.
-    terms (Union[Path, Sequence[Path]]): A term list: CSV, TSV or JSONL with label and term (and perhaps id), plain
-        text, or patterns of spaCy's rulers; and further lists, such as a reviewed one (`suggest --review-terms`).
+    terms (Union[Path, Sequence[Path]]): A term list: CSV, TSV, Excel or JSONL with label and term (and perhaps id
+        and synonyms), plain text, or patterns of spaCy's rulers; and further lists, such as a reviewed one (`suggest
+        --review-terms`).
     sources (Optional[Path]): A file that declares sources of labels besides the term list.
     answers (Optional[Path]): Labels of a language model or another tool, as JSONL; may be the same file as the text.
     gold, dev, test (Optional[Path]): Complete annotations. If dev or test is not given, it is split off the gold.
-    term_label (Optional[str]): Label of terms that have none.
     spans_key (Optional[str]): See `prepare`.
     name (Optional[str]): Name of the package; None: that of the folder.
     lang, tokenizer: See `convert`.
@@ -97,6 +97,7 @@ def init_project(
         vectors; transformer and gpu train it on the labels of the text. For frozen also a spaCy pipeline, whose
         component tok2vec is used.
     columns (Tuple[int, int]): Columns of tokens and tags in CoNLL files, counted from 1; -1 is the last.
+    **settings (Any): Settings of the term list, such as `term_label` and `term_columns`; see `TermSource`.
     RETURNS (Project): The project.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder is not empty, or there is
         no such language, tokenizer or size, or the size cannot use the Transformer.
@@ -118,7 +119,7 @@ def init_project(
     if rows.sources and answers is not None and text is not None and Path(answers).resolve() == Path(text).resolve():
         answers = None
     lists = [Path(terms)] if isinstance(terms, (str, Path)) else list(map(Path, terms))
-    found = _find_sources(lists, sources, answers, text, rows, term_label)
+    found = _find_sources(lists, sources, answers, text, rows, settings)
     if "gold" not in files and not ("text" in files and found):
         raise rows.error or WeaknerError(Errors.WK680.format(where=""))
     # Sources in the rows of the text can be scored only if the rows of the gold have them as well.
@@ -216,14 +217,14 @@ def _find_sources(
     answers: Optional[Path],
     text: Optional[Path],
     rows: _FirstRows,
-    term_label: Optional[str],
+    settings: Mapping[str, Any],
 ) -> List[Source]:
     found: List[Source] = [] if sources is None else read_sources(sources)
     given: Dict[str, Dict[str, Any]] = {}
     if terms:
-        label = {} if term_label is None else {"term_label": term_label}
+        settings = {key: value for key, value in settings.items() if value is not None}
         short = {"abbreviations": True} if rows.abbreviations else {}
-        given[TERMS_SOURCE] = {"terms": [str(existing(path, "--terms")) for path in terms], **label, **short}
+        given[TERMS_SOURCE] = {"terms": [str(existing(path, "--terms")) for path in terms], **settings, **short}
     if answers is not None:
         kind = "answers" if holds_answers(existing(Path(answers), "--answers")) else "file"
         given[ANSWERS_SOURCE] = {kind: str(answers)}

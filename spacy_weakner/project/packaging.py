@@ -15,6 +15,7 @@ from spacy.cli.package import package as spacy_package
 
 from .._compat import unlisted_names
 from ..about import __title__, __version__
+from ..corpus.sentences import SENTENCIZER
 from ..errors import Errors, WeaknerError
 from ..evaluation.compare import CandidateScores
 from ..files import atomic_path, existing, write_text
@@ -69,7 +70,9 @@ def package(
     with tempfile.TemporaryDirectory() as scratch:
         model = Path(scratch) / "model"
         nlp = load_pipeline(pipeline)
-        add_sentences(nlp)
+        if SENTENCIZER in nlp.pipe_names:
+            nlp.remove_pipe(SENTENCIZER)
+        add_sentences(nlp, (), selection.sentences, selection.abbreviations)
         nlp.to_disk(model)
         meta = srsly.read_json(model / "meta.json")
         meta.update(_describe(selection, test.get(selection.best), data), name=name, version=version)

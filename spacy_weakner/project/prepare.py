@@ -53,6 +53,8 @@ def prepare(
     test: Optional[Path] = None,
     lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
+    sentences: Optional[str] = None,
+    abbreviations: Optional[str] = None,
     misaligned: str = "error",
     columns: Tuple[int, int] = COLUMNS,
     spans_key: Optional[str] = None,
@@ -70,7 +72,7 @@ def prepare(
     text (Optional[Path]): Text without labels.
     gold, dev, test (Optional[Path]): Complete annotations. Sentences with missing tokens are left out, except in the
         gold if a dev is given.
-    lang, tokenizer, misaligned, columns: See `convert`.
+    lang, tokenizer, sentences, abbreviations, misaligned, columns: See `convert`.
     spans_key (Optional[str]): Span group of gold, dev and test that is read as the gold, if they are `.spacy` files.
     terms (Optional[Path]): Term list: as in pipelines, no sentence ends inside a term ("Yahoo! Inc."), or an entity of
         the gold.
@@ -85,7 +87,7 @@ def prepare(
         raise WeaknerError(Errors.WK680.format(where=""))
     corpora = Corpora(Path(output))
     inputs = [Path(path) for path in (gold, text, dev, test) if path is not None]
-    language = corpus_language(inputs[0], lang, tokenizer)
+    language = corpus_language(inputs[0], lang, tokenizer, sentences, abbreviations)
     options: Dict[str, Any] = {**language._asdict(), "columns": columns, "documents": True}
     options.update(overwrite=True, progress=progress)
     whole = corpora.folder / "gold-whole.spacy"

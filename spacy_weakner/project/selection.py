@@ -6,8 +6,10 @@ from typing import Dict, List, Optional, Sequence, Tuple
 
 from pydantic import model_validator
 
+from ..errors import Errors, WeaknerError
 from ..evaluation.compare import CandidateScores
 from ..files import existing, parse_json, reading_made, write_text
+from ..pipelines import RULE
 from ..scores import Strict
 from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
 
@@ -53,6 +55,8 @@ class Selection(Strict):
     recommendations: List[str] = []  # what would help most next, the most helpful first
     code: str = ""  # see `code_version`
     contents: str = ""  # hash of the pipelines, so that this file changes whenever they change
+    sentences: str = RULE  # how the pipeline splits texts, as the corpora were split; see `add_sentences`
+    abbreviations: str = ""
     reason: str = ""  # why the best was selected, if not for its scores; or what another preference would select
 
     @model_validator(mode="after")
@@ -97,7 +101,9 @@ class Selection(Strict):
     @classmethod
     def load(cls, path: Path) -> "Selection":
         """Read a selection that `save` has written."""
-        path = existing(Path(path), "or create it with 'spacy weakner fit'")
+        path = existing(Path(path), "or create it with 'weasel run all' in the project, or 'spacy weakner fit'")
+        if path.is_dir():
+            raise WeaknerError(Errors.WK109.format(path=path))
         with reading_made(path, "fit"):
             found = cls.model_validate(parse_json(path.read_bytes()))
         placed = [other.model_copy(update={"path": str(path.parent / other.path)}) for other in found.candidates]

@@ -16,6 +16,7 @@ from typing import Callable, Iterator, ParamSpec, Tuple, TypeVar
 from filelock import BaseFileLock, FileLock, Timeout
 
 from ..errors import Errors, WeaknerError
+from ..files import check_output
 from ..scratch import place_beside, remove_leftovers, resolved, writing
 
 Share = Tuple[int, int]
@@ -27,6 +28,7 @@ T = TypeVar("T")
 def locked(output: Path, share: Share = (0, 1)) -> Iterator[None]:
     """Lock an output (which need not exist) against other runs during the block. Leftovers of killed runs are removed
     first, unless it is one share of the shards (see `Part`): runs that write another share are not blocked."""
+    check_output((), [output])
     output = resolved(output)
     path = _path(output, share)
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
@@ -56,9 +58,9 @@ def holding(*names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
         @wraps(function)
         def hold(*args: P.args, **kwargs: P.kwargs) -> T:
             given = signature.bind(*args, **kwargs).arguments
-            outputs = {resolved(given[name]): None for name in names if given.get(name) is not None}
+            outputs = {resolved(given[name]): Path(given[name]) for name in names if given.get(name) is not None}
             with ExitStack() as stack:
-                for output in outputs:
+                for output in outputs.values():
                     stack.enter_context(locked(output))
                 return function(*args, **kwargs)
 

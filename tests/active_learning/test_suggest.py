@@ -212,7 +212,7 @@ def test_the_least_sure_come_first_and_are_no_gold(uncertain, tmp_path):
     assert [s.score for s in report.sentences] == sorted((s.score for s in report.sentences), reverse=True)
     row, *others = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
     assert [found["tokens"][0] for found in (row, *others)] == NAMES[:3] and row["ents"] is None
-    assert row["weak_ents"] == {"suggested": [[0, 1, "PER", 0.5]]}
+    assert row["suggested"] == [[0, 1, "PER", 0.5]] and "weak_ents" not in row
     assert row["meta"] == {"score": pytest.approx(0.5 / 5**0.75, abs=0.001), "why": "'Ann': PER 50 %"}
 
 
@@ -254,7 +254,7 @@ def test_without_probabilities_most_sources_annotate(tmp_path):
     doc = make_doc("New York State", a=[(0, 2, "LOC")], b=[(0, 2, "LOC")], c=[(1, 3, "ORG")])
     suggest(write(tmp_path / "corpus.spacy", [doc]), tmp_path / "next.spacy")
     (found,) = read_docs(tmp_path / "next.spacy", Vocab())
-    assert group_entities(found, "weak:suggested") == [(0, 2, "LOC")]
+    assert group_entities(found, "suggested") == [(0, 2, "LOC")]
     assert not found.has_annotation("ENT_IOB")
     assert get_meta(found)["why"].startswith("'New York State': disagreement")
 
@@ -273,7 +273,7 @@ def test_suggestions_have_the_ids_of_the_model_or_of_the_sources(tmp_path, has_m
     corpus = write(tmp_path / "corpus.spacy", [doc])
     suggest(corpus, tmp_path / "next.jsonl", model=[tmp_path / "rules"] if has_model else [])
     (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
-    assert row["weak_ents"] == {"suggested": [[2, 3, "LOC", "Q585"]]}
+    assert row["suggested"] == [[2, 3, "LOC", "Q585"]]
 
 
 @pytest.mark.parametrize("text", ["Ann is here\n", "Ann\n\nBob\n"])
@@ -305,7 +305,7 @@ def test_pipelines_and_sources_on_the_command_line(tmp_path):
     assert result.exit_code == 0, result.output
     (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
     assert row["tokens"] == ["Nobody", "left", "Oslo", "."]
-    assert row["weak_ents"] == {"suggested": [[2, 3, "LOC"]]}
+    assert row["suggested"] == [[2, 3, "LOC"]]
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["read"] == 3
     assert report["sentences"][0]["why"] == "'Oslo': disagreement: list PER, rules LOC"

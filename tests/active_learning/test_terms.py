@@ -152,7 +152,7 @@ def test_lists_with_labels_and_ids_of_their_own(text, tmp_path):
     (tmp_path / "t.csv").write_text("label,term,MESH\nNAME,Ann,D1\n", encoding="utf-8")
     nlp = spacy.blank("xx")
     nlp.add_pipe("gazetteer_ruler", config={"label_names": {"NAME": "PER"}}).initialize(
-        lambda: [], nlp=nlp, terms=lambda: read_terms(tmp_path / "t.csv", id_column="MESH")
+        lambda: [], nlp=nlp, terms=lambda: read_terms(tmp_path / "t.csv", columns="id=MESH")
     )
     nlp.add_pipe("entity_ruler").add_patterns([{"label": "PER", "pattern": name} for name in ("Ann", "Bob Ray")])
     nlp.to_disk(tmp_path / "named")
@@ -160,7 +160,7 @@ def test_lists_with_labels_and_ids_of_their_own(text, tmp_path):
     suggest_terms(text, out, model=str(tmp_path / "named"))
     assert [(row["label"], row["term"]) for row in rows_of(out)] == [("NAME", "Bob Ray")]
     answer(out, Bob_Ray="yes")
-    found = [(term.label, term.text, term.id) for term in read_lists([tmp_path / "t.csv", out], id_column="MESH")]
+    found = [(term.label, term.text, term.id) for term in read_lists([tmp_path / "t.csv", out], columns="id=MESH")]
     assert found == [("NAME", "Ann", "D1"), ("NAME", "Bob Ray", "")]
 
 

@@ -58,10 +58,6 @@ def test_a_span_group_of_files_without_any(check):
     )
 
 
-def test_nothing_to_check():
-    assert run_checks().findings == []
-
-
 def test_the_command(write, tmp_path):
     gold, terms = write("gold.jsonl", GOLD), write("terms.csv", ["label,term", "DRUGS,aspirin", "PER,Anna"])
     result = invoke("--gold", gold, "--terms", terms, "--dev", "", "--test", "null", "--output", tmp_path / "f.json")
@@ -88,6 +84,12 @@ def test_the_output_is_no_input(write):
     assert "WK304" in invoke("--gold", gold, "--output", gold).stderr
 
 
+def test_nothing_to_check_is_an_error(tmp_path):
+    assert invoke().exit_code == 1 and "nothing to check" in invoke().output
+    assert invoke("--gold", "", "--terms", "null").exit_code == 1
+    assert invoke("--size", "linear").exit_code == 0
+
+
 def test_every_option_is_passed_on(monkeypatch):
     seen = {}
 
@@ -97,14 +99,15 @@ def test_every_option_is_passed_on(monkeypatch):
 
     monkeypatch.setattr(module, "check_choice", stop)  # which `check` calls first
     options = "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size gpu --gpu-id 0 "
-    options += "--transformer m --term-label L --misaligned drop --spans-key sc --configs g"
+    options += "--transformer m --misaligned drop --spans-key sc --configs g --term-label L --term-columns id=i "
+    options += "--synonyms-separator ;"
     assert invoke(*options.split(), *["--label", "A", "--label", "B", "--columns", "2", "3"]).exit_code == 130
     assert (seen.pop("labels"), seen.pop("columns")) == (("A", "B"), (2, 3))
     assert (
         " ".join(f"--{key.replace('_', '-')} {seen[key.replace('-', '_')]}" for key in re.findall(r"--(\S+)", options))
         == options
     )
-    assert len(seen) == len(options.split()) / 2
+    assert seen.pop("normalize_labels") is False and len(seen) == len(options.split()) / 2
 
 
 @pytest.fixture

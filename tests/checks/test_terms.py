@@ -211,16 +211,30 @@ def test_settings_of_the_source_are_known(check, findings):
     "name, rows, expected",
     [
         ("t.csv", [f"DRUG,{name}" for name in NAMES], "WK103.*no header.*sed -i '1i label,term'"),
-        ("t.csv", ["name,type", *(f"{n},DRUG" for n in NAMES)], "WK103.*'type' seems.*'name' the term.*'term,label'"),
-        ("t.tsv", ["type\tname\tid", *(f"DRUG\t{n}\t{n}9" for n in NAMES)], "WK103.*'label<tab>term<tab>other2'"),
+        (
+            "t.csv",
+            ["name,type", *(f"{n},DRUG" for n in NAMES)],
+            "WK103.*Probably: --term-columns label=type,term=name ",
+        ),
+        (
+            "t.tsv",
+            ["type\tname\tid", *(f"DRUG\t{n}\t{n}9" for n in NAMES)],
+            "WK103.*--term-columns label=type,term=name,id=id ",
+        ),
         # Advice keeps the delimiter, so that terms with commas stay whole.
         ("t.csv", [f"DRUG;{n}, alpha-{n}" for n in NAMES], "WK103.*no header.*sed -i '1i label;term'"),
-        ("t.csv", ["type|name", *(f'DRUG|"1,2-{n}"' for n in NAMES)], r"WK103.*the first row 'label\|term'"),
-        ("t.tsv", ["name,type", *(f'"1,2-{n}",DRUG' for n in NAMES)], "WK103.*the first row 'term,label'"),
+        ("t.csv", ["type|name", *(f'DRUG|"1,2-{n}"' for n in NAMES)], "WK103.*--term-columns label=type,term=name "),
+        ("t.tsv", ["name,type", *(f'"1,2-{n}",DRUG' for n in NAMES)], "WK103.*--term-columns label=type,term=name "),
         ("t.csv", ["label,term", "DRUG,"], "WK103.*line 2: the term is empty"),
         ("t.csv", ["label,term"], "WK200"),
         ("t.txt", NAMES, "WK103.*plain text has no labels.*--term-label"),
-        ("t.xlsx", [], "WK105"),
+        ("t.xls", [], "WK105"),
+        (
+            "t.csv",
+            ["Code;Bezeichnung;Synonyme;Typ", *(f"{n};{n};x, {n}-2, {n}, y;DRUG" for n in NAMES)],
+            "WK103.*--term-columns label=Typ,term=Bezeichnung,synonyms=Synonyme,id=Code --synonyms-separator ','",
+        ),
+        ("t.csv", ["Kind|What", *(f"DRUG|{n}" for n in NAMES)], "WK103.*--term-columns label=Kind,term=What "),
         ("t.csv", "label,term\nDRUG,Käse\n".encode("cp1252"), "WK104.*WINDOWS-1252"),
         ("t.csv", "label,term\nDRUG,Käse\n".encode("utf-16"), "WK104.*UTF-16"),
     ],
@@ -295,12 +309,12 @@ def test_gold_ids_that_the_list_lacks(check, findings, ids, level, expected):
 
 @pytest.mark.parametrize("name, separator", [("t.csv", ","), ("t.tsv", "\t")])
 def test_columns_that_are_not_read_are_named(check, findings, name, separator):
-    header = ["Label", "term", "mesh", "code", "name", "Synonyms", ""]
-    row = separator.join(["D", "cold", "1", "2", "Cold", "chill", ""])
+    header = ["Label", "term", "mesh", "code", "name", "Synonyms", "Note", ""]
+    row = separator.join(["D", "cold", "1", "2", "Cold", "chill", "", ""])
     check([row], header=separator.join(header), name=name)
-    check([row], header=separator.join(header), name=name, id_column="mesh")
+    check([row], header=separator.join(header), name=name, term_columns="id=mesh")
     first, second = found(findings, "info")
-    assert "not read: mesh, synonyms." in first and "not read: code, synonyms." in second
+    assert "not read: mesh, note." in first and "not read: code, note." in second
     header[-1] = "accept"  # a reviewed list
     check([f"{row}yes"], header=separator.join(header), name=name)
     assert len(found(findings, "info")) == 2
@@ -310,5 +324,5 @@ def test_ids_of_a_named_column(check, findings):
     rows = ["D,cold,1", "X,frost,1"]
     check(rows, header="label,term,mesh")
     assert not found(findings, "warning")
-    check(rows, header="label,term,mesh", id_column="mesh")
+    check(rows, header="label,term,mesh", term_columns="id=mesh")
     assert "1 id with several labels" in found(findings, "warning")[0]

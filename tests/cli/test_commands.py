@@ -89,14 +89,14 @@ def test_interrupt_and_system_errors(data, monkeypatch, error, code, text):
         ("calibrate m g out --fit bias,threshold", "calibration.calibrate.calibrate", {"fit": ["bias", "threshold"]}),
         ("aggregate a b --source x --source y", "labeling.aggregate.aggregate", {"sources": ["x", "y"]}),
         (
-            "convert a b --labels O,B-A --columns 1 2 --no-sentences",
+            "convert a b --labels O,B-A --columns 1 2 --sentences none",
             "conversion.convert.convert",
-            {"labels": ["O", "B-A"], "columns": (1, 2), "sentences": False},
+            {"labels": ["O", "B-A"], "columns": (1, 2), "sentences": "none"},
         ),
         (
-            "label a b --terms t --stop x --stop y --spans-key k --id-column i --exclude c",
+            "label a b --terms t --stop x --stop y --spans-key k --term-columns id=i --exclude c",
             "labeling.label.label",
-            {"stop": ["x", "y"], "spans_key": "k", "id_column": "i", "terms": Path("t"), "exclude": [Path("c")]},
+            {"stop": ["x", "y"], "spans_key": "k", "term_columns": "id=i", "terms": Path("t"), "exclude": [Path("c")]},
         ),
         (
             "relabel clean a b m --list l --no-entities",
@@ -291,6 +291,19 @@ def test_no_data_controls_the_terminal(tmp_path, monkeypatch, char):
         assert result.exit_code == 0 or command[0] == "check", result.output
         lines = result.output.splitlines()
         assert len(lines) > 1 and all(one_line(line) == line for line in lines), result.output
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_messages_wrap_in_terminals(monkeypatch, capsys, is_terminal):
+    """Between words, at its width; paths and commands stay on one line, so that they can be copied."""
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal, raising=False)
+    path = "x" * 60
+    say("info", f"word {path} {'word ' * 20}", f"{path} {path}")
+    *lines, last = capsys.readouterr().out.splitlines()
+    assert last == f"  {path} {path}" and " ".join(" ".join(lines).split()) == f"ℹ word {path}{' word' * 20}"
+    assert {len(line) <= 50 for line in lines if path not in line} <= {True} and (len(lines) > 3) == is_terminal
 
 
 @pytest.mark.parametrize(

@@ -52,13 +52,13 @@ def test_answers_for_whole_texts_need_whole_texts(folder):
     rows = [{"text": "Anna came. Bob left.", "ents": [["Anna", "PER"]]}]
     (folder / "llm.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = output("--sources", "sources.cfg")
-    assert "No row of 'llm' belongs to a document. Texts are split into sentences unless --no-sentences" in told
-    assert "No row" not in output("--sources", "sources.cfg", "--no-sentences")
+    assert "No row of 'llm' belongs to a document. Texts are split into sentences unless --sentences none" in told
+    assert "No row" not in output("--sources", "sources.cfg", "--sentences", "none")
     (folder / "llm.jsonl").write_text("")
-    assert "The file of 'llm' has no rows" in output("--sources", "sources.cfg", "--no-sentences")
+    assert "The file of 'llm' has no rows" in output("--sources", "sources.cfg", "--sentences", "none")
     (folder / "llm.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "in.txt").write_text("Other texts.\n")
-    told = output("--sources", "sources.cfg", "--no-sentences")
+    told = output("--sources", "sources.cfg", "--sentences", "none")
     assert "No row of 'llm' belongs to a document. Compare their ids and texts" in told and "are split" not in told
 
 

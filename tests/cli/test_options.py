@@ -1,4 +1,5 @@
 import inspect
+import re
 from dataclasses import dataclass
 from typing import Annotated, Any, List, Optional, Sequence, Tuple, Union
 
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 from spacy_weakner.about import __title__, __version__
 from spacy_weakner.cli._command import command
 from spacy_weakner.cli._util import new_app
-from spacy_weakner.cli.app import app
+from spacy_weakner.cli.app import COMMANDS, app
 
 
 @dataclass
@@ -131,6 +132,13 @@ def test_basics_of_a_command_line():
     assert version.exit_code == 0 and version.output.split() == [__title__, __version__]
     for args in ([], ["convert"], ["encoder", "vectors"]):
         assert CliRunner().invoke(app, [*args, "-h"]).output == CliRunner().invoke(app, [*args, "--help"]).output != ""
+
+
+def test_the_help_page_lists_all_commands():
+    rows = CliRunner().invoke(app, ["--help"]).output.partition("Commands:\n")[2]
+    assert re.findall(r"^  (\w+)", rows, re.M) == [name for name in COMMANDS if name != "prepare"]
+    shown = {name: not found.hidden for name, found in get_command(app).commands.items()}
+    assert shown == {name: bool(text) for name, text in COMMANDS.items()}
 
 
 def test_every_option_has_a_help_text():

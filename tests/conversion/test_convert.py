@@ -6,11 +6,13 @@ from functools import partial
 import pytest
 import spacy
 from spacy.tokens import Span
+from spacy.training import Example
 
 from spacy_weakner.conversion import convert as conversion
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.formats.reading import MARKS, file_format
+from spacy_weakner.corpus.language import corpus_language
 from spacy_weakner.errors import WeaknerError
 
 from ..util import iob
@@ -51,8 +53,80 @@ def test_raw_text_is_split_into_sentences(tmp_path):
     docs = read(tmp_path / "a.spacy")
     assert [doc.text for doc in docs] == ["One is here.", "Two is here!", "Three."]
     assert (report.docs, report.empty, report.unknown) == (3, 2, 3)
-    convert(tmp_path / "a.txt", tmp_path / "b.spacy", sentences=False)
+    convert(tmp_path / "a.txt", tmp_path / "b.spacy", sentences="none")
     assert [doc.text for doc in read(tmp_path / "b.spacy")] == ["One is here. Two is here!", "Three."]
+
+
+def test_annotated_texts_keep_text_and_offsets(tmp_path):
+    """Rows do not depend on the tokens of a language; `.spacy` files and unannotated text do."""
+    text = "Gabe  z.B. von\nAspirin (wg. Husten 😊)."
+    start = text.index("Husten")
+    ents = [[16 - 1, 22, "DRUG", "N02"], [start, start + 6, "DIS"]]
+    rows = [
+        {"id": "a", "text": text, "ents": ents, "missing": [[0, 4]], "wrong": [[6, 10, "DIS"]]},
+        {"text": "Anna left", "ents": [], "weak_ents": {"list": [[0, 4, "PER", 0.5]]}, "cats": {"T": 1.0}},
+        {"text": "Anna left", "ents": None, "suggested": [[0, 4, "PER"]]},
+        ROWS[0],
+    ]
+    given = write_rows(tmp_path / "a.jsonl", rows)
+    for lang in ("en", "de", "xx"):
+        convert(given, tmp_path / "b.jsonl", lang=lang, overwrite=True)
+        assert [json.loads(line) for line in (tmp_path / "b.jsonl").read_text().splitlines()] == rows
+    task = {"data": {"text": text}, "annotations": [{"result": []}]}
+    (tmp_path / "a.json").write_text(json.dumps([task]))
+    convert(tmp_path / "a.json", tmp_path / "c.jsonl")
+    assert json.loads((tmp_path / "c.jsonl").read_text()) == {"text": text, "ents": []}
+    convert(given, tmp_path / "a.spacy")
+    convert(tmp_path / "a.spacy", tmp_path / "d.jsonl")
+    assert "tokens" in json.loads((tmp_path / "d.jsonl").read_text().splitlines()[0])
+
+
+def test_spans_within_tokens_name_the_language(tmp_path):
+    given = write_rows(tmp_path / "a.jsonl", [{"text": "am 3.Mai", "ents": [[5, 8, "DATE"]]}])
+    with pytest.raises(WeaknerError, match=r"line 1.*'en'.*--lang.*--tokenizer"):
+        convert(given, tmp_path / "b.jsonl", lang="en")
+    convert(given, tmp_path / "b.jsonl", lang="en", misaligned="drop")
+    row = {"text": "am 3.Mai", "ents": [], "missing": [[3, 8]]}
+    assert json.loads((tmp_path / "b.jsonl").read_text()) == row
+
+
+def test_a_device_is_no_output(tmp_path):
+    given = write_rows(tmp_path / "a.jsonl", ROWS)
+    with pytest.raises(WeaknerError, match=r"WK305.*/dev/null.*device"):
+        convert(given, "/dev/null")
+
+
+def test_how_texts_are_split(tmp_path):
+    """As chosen, which is recorded with the corpus, and as packaged pipelines split."""
+    text = "Pat. wg. A.\nkam. Er ging"
+    write_rows(tmp_path / "a.jsonl", [{"text": text}])
+    senter = spacy.blank("xx")
+    example = Example.from_dict(senter.make_doc("a b . c"), {"sent_starts": [1, 0, 0, 1]})
+    senter.add_pipe("senter")
+    senter.initialize(lambda: [example])
+    senter.to_disk(tmp_path / "senter")
+    spacy.blank("xx").to_disk(tmp_path / "blank")
+    whole = " ".join(text.split())
+    for how, abbreviations, expected in (
+        (None, None, ["Pat.", "wg.", "A. kam.", "Er ging"]),
+        ("rule", "wg.,Pat.", ["Pat. wg. A. kam.", "Er ging"]),
+        ("sentencizer", "wg.,Pat.", ["Pat.", "wg.", "A. kam.", "Er ging"]),
+        ("lines", None, ["Pat. wg. A.", "kam. Er ging"]),
+        ("none", None, [text]),
+        (str(tmp_path / "senter"), None, [sentence.text for sentence in senter(whole).sents]),
+    ):
+        given = {"sentences": how, "abbreviations": abbreviations, "overwrite": True}
+        convert(tmp_path / "a.jsonl", tmp_path / "a.spacy", **given)
+        assert [doc.text for doc in read(tmp_path / "a.spacy")] == expected
+        known = corpus_language(tmp_path / "a.spacy")
+        assert known[2:] == (how or "rule", abbreviations or "")
+        nlp = known.blank()
+        known.add_sentences(nlp)
+        if how != "none":
+            assert [sentence.text.strip() for sentence in nlp(whole if how != "lines" else text).sents] == expected
+    for wrong, code in (("rules", "WK005.*rule"), (str(tmp_path / "blank"), "WK353.*senter")):
+        with pytest.raises(WeaknerError, match=code):
+            convert(tmp_path / "a.jsonl", tmp_path / "b.spacy", sentences=wrong)
 
 
 @pytest.mark.parametrize(

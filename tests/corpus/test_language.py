@@ -23,10 +23,10 @@ def test_recorded_once_and_passed_on(tmp_path, suffix):
     convert(tmp_path / "in.txt", text, lang="xx", tokenizer=WORDS)
     label(text, weak, terms=tmp_path / "terms.csv")
     aggregate(weak, made)
-    assert recorded_language(made) == ("xx", WORDS)
+    assert recorded_language(made) == CorpusLanguage("xx", WORDS)
     assert corpus_language(made, tokenizer=WORDS).blank().lang == "xx"
     convert(made, tmp_path / "again.spacy")
-    assert recorded_language(tmp_path / "again.spacy") == ("xx", WORDS)
+    assert recorded_language(tmp_path / "again.spacy") == CorpusLanguage("xx", WORDS)
     for given, message in (({"lang": "de"}, "expected 'xx'"), ({"tokenizer": "spacy.Tokenizer.v1"}, WORDS)):
         with pytest.raises(WeaknerError, match=message):
             label(text, tmp_path / "other", terms=tmp_path / "terms.csv", **given)
@@ -35,13 +35,13 @@ def test_recorded_once_and_passed_on(tmp_path, suffix):
 def test_nothing_recorded(tmp_path):
     (tmp_path / "weakner.json").write_text('{"lang": "de"}')
     (tmp_path / "a.txt").write_text("alpha\n")
-    assert corpus_language(tmp_path / "a.txt") == ("en", "spacy.Tokenizer.v1")
+    assert corpus_language(tmp_path / "a.txt") == CorpusLanguage("en", "spacy.Tokenizer.v1")
     with pytest.raises(WeaknerError, match=r"weakner.json cannot be read .*'tokenizer'"):
         recorded_language(tmp_path)
     (tmp_path / "weakner.json").unlink()
     record_language(tmp_path / "a.spacy", CorpusLanguage("xx", WORDS))
     (tmp_path / "a.spacy").touch()
-    assert recorded_language(tmp_path) == ("xx", WORDS)
+    assert recorded_language(tmp_path) == CorpusLanguage("xx", WORDS)
     record_language(tmp_path / "a.spacy", None)
     assert recorded_language(tmp_path) is None
 

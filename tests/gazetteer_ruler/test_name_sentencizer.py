@@ -13,7 +13,7 @@ from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.language import CorpusLanguage
 from spacy_weakner.corpus.weak import group_entities, set_spans
 from spacy_weakner.labeling.label import label
-from spacy_weakner.pipelines import add_sentences
+from spacy_weakner.pipelines import add_sentences, blank_pipeline
 from spacy_weakner.project.assembling import assemble, list_and_head, save
 from spacy_weakner.project.combine import Head
 from spacy_weakner.project.lists import make_lists, term_sources
@@ -115,6 +115,59 @@ def test_entities_that_go_into_the_next_sentence_are_no_names(tmp_path, write):
     assert head.divided_names == []
     (warning,) = [finding for finding in check(gold=gold, lang="en").findings if "stop word after" in finding.message]
     assert warning.level == "warning" and "Washington. The' (line 1)" in warning.message
+
+
+CLINIC = "Pat. wg. Aszites (wg. Fieber) kam. Wg. Husten, z. B. nachts, ca. 3 Tage. Dr. Ott ging."
+
+
+@pytest.mark.parametrize("tokenizer", [None, "spacy_weakner.WordTokenizer.v1"])
+@pytest.mark.parametrize(
+    "abbreviations, expected",
+    [
+        (
+            "",
+            [
+                "Pat.",
+                "wg.",
+                "Aszites (wg.",
+                "Fieber) kam.",
+                "Wg.",
+                "Husten, z. B. nachts, ca. 3 Tage.",
+                "Dr. Ott ging.",
+            ],
+        ),
+        ("wg.", ["Pat.", "wg. Aszites (wg. Fieber) kam.", "Wg. Husten, z. B. nachts, ca. 3 Tage.", "Dr. Ott ging."]),
+        (
+            "pat., kam., z. B.",
+            ["Pat. wg.", "Aszites (wg.", "Fieber) kam. Wg.", "Husten, z. B. nachts, ca. 3 Tage.", "Dr. Ott ging."],
+        ),
+    ],
+)
+def test_abbreviations_do_not_end_sentences(tmp_path, tokenizer, abbreviations, expected):
+    nlp = blank_pipeline("de", tokenizer)
+    add_sentences(nlp, abbreviations=abbreviations)
+    nlp.to_disk(tmp_path)
+    for each in (nlp, spacy.load(tmp_path)):
+        assert sentences(each, CLINIC) == expected
+
+
+def test_abbreviations_of_several_words_and_in_another_case():
+    nlp = blank_pipeline("xx")
+    add_sentences(nlp, abbreviations="St. p.,Inc.,  u. v. a. m. ")
+    assert sentences(nlp, "Er hat St. p. OP. St. Ot") == ["Er hat St. p. OP.", "St.", "Ot"]
+    assert sentences(nlp, "Es gab u. v. a. m. und Inc. Co. An inc. Co") == [
+        "Es gab u. v. a. m. und Inc. Co.",
+        "An inc.",
+        "Co",
+    ]
+    assert sentences(nlp, "Inc. Co! St.p. Ott St.\n p. OP") == ["Inc. Co!", "St.p.", "Ott St.\n p. OP"]
+
+
+def test_lines_are_sentences():
+    nlp = blank_pipeline("en")
+    add_sentences(nlp, how="lines")
+    assert sentences(nlp, "Anna left. She\n\nran\r\nfar. \n") == ["Anna left. She\n\n", "ran\r\n", "far. \n"]
+    assert [len(list(doc.sents)) for doc in nlp.pipe(["", "a. b", "a\nb"])] == [0, 1, 2]
 
 
 def test_storage(tmp_path):

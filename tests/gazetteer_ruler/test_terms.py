@@ -7,7 +7,7 @@ import pytest
 from spacy import registry
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.gazetteer_ruler.terms import ID_KEYS, Term, iter_terms, read_terms, term_row
+from spacy_weakner.gazetteer_ruler.terms import ID_KEYS, Term, iter_terms, normalized, read_terms, term_row
 
 ASPIRIN = Term("Chemical", "aspirin")
 FAILURE = Term("Disease", "heart failure")
@@ -118,9 +118,9 @@ def test_ids_of_patterns_and_of_a_named_column(write):
     assert [term.id for term in read_terms(write("p.jsonl", jsonl(*rows)))] == ["D1", "D2"]
     path = write("a.tsv", "id\tmesh\tterm\n1\tD1\taspirin\n")
     assert [term.id for term in read_terms(path, "X")] == ["1"]
-    assert [term.id for term in read_terms(path, "X", "MeSH")] == ["D1"]
+    assert [term.id for term in read_terms(path, "X", "id=MeSH")] == ["D1"]
     with pytest.raises(WeaknerError, match=r"line 1.*nosuch"):
-        list(read_terms(path, "X", "nosuch"))
+        list(read_terms(path, "X", "id=nosuch"))
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_table_with_an_unknown_header_is_no_list_of_terms(write, name, delimit
         ("a.jsonl", "\n", "WK200"),
         ("a.txt", "", "WK200"),
         ("a.txt", b"caf\xe9\n", "WK104"),
-        ("a.xlsx", "", "WK105"),
+        ("a.xls", "", "WK105"),
         ("terms", "", "WK105"),
         ("a.gz", "", "WK105"),
     ],
@@ -312,6 +312,97 @@ def test_registered_reader_reads_when_called(write, tmp_path):
         next(terms)
 
 
+# Terminologies as they are
+
+CATALOG = [
+    ["Code", "Bezeichnung", "Synonyme", "Typ"],
+    ["I26.9", "Lungenembolie", "LE; Pulmonalembolie ;", "Diagnose"],
+    ["R18|R19", "Aszites", "", "Befund, neu"],
+]
+MAPPING = "term=Bezeichnung, id=Code,synonyms = Synonyme,label=typ"
+MAPPED = [
+    *(Term("Diagnose", text, id="I26.9") for text in ("Lungenembolie", "LE", "Pulmonalembolie")),
+    *(Term("Befund, neu", "Aszites", id=code) for code in ("R18", "R19")),
+]
+
+
+@pytest.mark.parametrize("normalize", [False, True])
+@pytest.mark.parametrize(
+    "name, delimiter", [("a.csv", ";"), ("a.csv.gz", ","), ("a.tsv", "|"), ("a.csv", "\t"), ("a.jsonl", "")]
+)
+def test_columns_of_other_names(write, name, delimiter, normalize):
+    if delimiter:
+        text = "".join(delimiter.join(f'"{cell}"' for cell in row) + "\n" for row in CATALOG)
+    else:
+        text = jsonl(*(dict(zip(CATALOG[0], row, strict=True)) for row in CATALOG[1:]))
+    labels = {"Diagnose": "DIAGNOSE", "Befund, neu": "BEFUND_NEU"} if normalize else {}
+    expected = [term._replace(label=labels.get(term.label, term.label)) for term in MAPPED]
+    assert list(read_terms(write(name, text), None, MAPPING, ";", normalize)) == expected
+
+
+@pytest.mark.parametrize(
+    "text, columns, terms",
+    [
+        # Without a mapping, under the usual names, as cell or list, separated by "|".
+        ("term,synonyms\na,b|c; d\n", "", ["a", "b", "c; d"]),
+        (jsonl({"term": "a", "synonyms": ["b|c", "d"]}), "", ["a", "b|c", "d"]),
+        (jsonl({"term": "a", "synonyms": "b|c\nd"}, {"term": "e", "synonyms": None}), "", ["a", "b", "c", "d", "e"]),
+        # A mapped column replaces the column of the usual name.
+        ("term,Name, deutsch,x\na,b,c,d\n", "term=x", ["d"]),
+        ('"Name, deutsch",term\nb,c\n', "term=Name, deutsch", ["b"]),
+        # A reviewed list has other columns than those mapped.
+        ("label,term,accept\nX,a,yes\n", MAPPING, ["a"]),
+    ],
+)
+def test_synonyms_and_mappings(write, text, columns, terms):
+    path = write("a.jsonl" if text[0] == "{" else "a.csv", text)
+    assert [term.text for term in read_terms(path, "X", columns)] == terms
+
+
+def test_synonyms_in_python():
+    rows = [{"label": "A", "term": "x", "id": "1", "synonyms": ["y", "z|"]}, {"label": "B", "term": "x"}]
+    assert [term[1:4] for term in iter_terms(rows, "r")] == [
+        ("x", False, "1"),
+        ("y", False, "1"),
+        ("z|", False, "1"),
+        ("x", False, ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text, columns, message",
+    [
+        *[
+            ("term\na\n", bad, "WK005.*term_columns")
+            for bad in ("Name", "term=", "x=term", "term=a,name=a", "term=a,term=b")
+        ],
+        ("Code,Begriff\n1,a\n", "term=Bezeichnung", r"line 1: no column 'bezeichnung', only: Code, Begriff"),
+        ("term,Code\na,1\n", "synonyms=Synonyme", "line 1: no column 'synonyme'"),
+        (jsonl({"term": "a"}), "synonyms=Synonyme", "line 1: .*'synonyme'"),
+        (jsonl({"term": "a", "synonyms": {"b": 1}}), "", "line 1: the synonyms"),
+        (jsonl({"term": "a", "synonyms": [1]}), "", "line 1: the term 1 is not a string"),
+        ("term,synonyms\na," + "b" * 1001 + "\n", "", "1001 characters"),
+    ],
+)
+def test_wrong_mappings_and_synonyms(write, text, columns, message):
+    with pytest.raises(WeaknerError, match=message):
+        list(read_terms(write("a.jsonl" if text[0] == "{" else "a.csv", text), "X", columns))
+
+
+@pytest.mark.parametrize(
+    "label, expected",
+    [
+        ("Diagnose", "DIAGNOSE"),
+        (" Befund (neu)", "BEFUND_NEU"),
+        ("größe_2", "GRÖSSE_2"),
+        ("++", "++"),
+        ("疾病", "疾病"),
+    ],
+)
+def test_normalized_labels(label, expected):
+    assert normalized(label) == expected == normalized(expected)
+
+
 @pytest.mark.parametrize("keys", [("ORTH",), ("TEXT", "text"), ("ORTH", "TEXT", "orth")])
 def test_token_patterns_of_orth_are_exact(write, keys):
     words = ["New", "York", "City"][: len(keys)]
@@ -335,9 +426,9 @@ def test_entries_in_python(row):
 
 def test_an_id_column_that_no_row_has_is_an_error(write):
     rows = [{"label": "A", "term": "x", "cui": "1"}, {"label": "A", "term": "y"}]
-    assert [term.id for term in read_terms(write("a.jsonl", jsonl(*rows)), id_column="cui")] == ["1", ""]
-    with pytest.raises(WeaknerError, match=r"WK103.*a\.jsonl, line 2.*'CUI'"):
-        list(read_terms(write("a.jsonl", jsonl(*rows)), id_column="CUI"))
+    assert [term.id for term in read_terms(write("a.jsonl", jsonl(*rows)), columns="id=cui")] == ["1", ""]
+    with pytest.raises(WeaknerError, match=r"WK103.*a\.jsonl, line 2.*'umls'"):
+        list(read_terms(write("a.jsonl", jsonl(*rows)), columns="id=UMLS"))
     # A reviewed file has no other ids than those of the list.
     reviewed = write("a.jsonl", jsonl({"label": "A", "term": "x", "accept": "yes"}))
-    assert [term.id for term in read_terms(reviewed, id_column="CUI")] == [""]
+    assert [term.id for term in read_terms(reviewed, columns="id=UMLS")] == [""]

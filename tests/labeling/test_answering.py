@@ -63,7 +63,7 @@ def run(folder, texts, rows, **settings):
 def run_there(folder, texts, **settings):
     (folder / "in.txt").write_text("".join(f"{text}\n" for text in texts))
     sources = {"llm": {"answers": str(folder / "answers.jsonl"), **settings}}
-    report = label(folder / "in.txt", folder / "out.spacy", sources=sources, lang="xx", sentences=False)
+    report = label(folder / "in.txt", folder / "out.spacy", sources=sources, lang="xx", sentences="none")
     docs = list(read_docs(folder / "out.spacy", NLP.vocab))
     return docs, [found(doc) for doc in docs], report.sources[0]
 

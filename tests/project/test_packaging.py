@@ -17,6 +17,7 @@ from spacy_weakner.about import __version__
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.compare import CandidateScores
 from spacy_weakner.own_code import OWN_CODE, import_own_code
+from spacy_weakner.pipelines import add_sentences
 from spacy_weakner.project.packaging import Package, package, usage
 
 from .util import SCORES, make_selection, write_ruler
@@ -86,6 +87,26 @@ def test_what_is_inside(tmp_path, selection, builder):
     nlp = spacy.load(folder / "de_ner" / "de_ner-1.2")
     assert nlp.meta["spacy_weakner"] == about and len(nlp("Anna").ents) == 1
     assert not [name for name in files(folder) if "egg-info" in name or name.startswith("build")]
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({}, ["Anna kam wg.", "Ott.", "Gut"]),
+        ({"abbreviations": "wg., z. B."}, ["Anna kam wg. Ott.", "Gut"]),
+        ({"sentences": "sentencizer", "abbreviations": "wg."}, ["Anna kam wg.", "Ott.", "Gut"]),
+        ({"sentences": "lines"}, ["Anna kam wg. Ott. Gut"]),
+        ({"sentences": "none"}, []),
+    ],
+)
+def test_texts_are_split_as_the_corpora(tmp_path, selection, builder, settings, expected):
+    pipeline = spacy.load(selection.selected.path)
+    add_sentences(pipeline)  # as `fit` assembles pipelines
+    pipeline.to_disk(selection.selected.path)
+    package(selection.model_copy(update=settings), tmp_path / "out", name="ner")
+    nlp = spacy.load(tmp_path / "out" / "de_ner-0.1.0" / "de_ner" / "de_ner-0.1.0")
+    doc = nlp("Anna kam wg. Ott. Gut")
+    assert ([sent.text for sent in doc.sents] if doc.has_annotation("SENT_START") else []) == expected
 
 
 def test_names_do_not_break_the_readme(tmp_path, selection, builder):

@@ -103,6 +103,8 @@ def test_a_project_may_be_moved(tmp_path, monkeypatch):
     make_selection(Path("training") / "list").save(Path("training") / PATH)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p").rename(tmp_path / "q")
+    with pytest.raises(WeaknerError, match="WK109"):
+        Selection.load(tmp_path)
     for folder in (Path("q"), tmp_path / "q"):
         assert Selection.load(folder / "training" / PATH).selected.path == str(folder / "training" / "list")
 

@@ -191,7 +191,7 @@ def test_other_inputs(folder):
         (folder / "many" / f"{name}.txt").write_text("One here. Two there.\n\nThree\n")
     report = label(folder / "many", folder / "m", terms=folder / "terms.csv", shard_size=2)
     assert report.docs == 6 and len(contents(folder / "m")) == 9
-    assert label(folder / "many", folder / "m", terms=folder / "terms.csv", sentences=False).docs == 4
+    assert label(folder / "many", folder / "m", terms=folder / "terms.csv", sentences="none").docs == 4
     write_docs(folder / "many" / "x.spacy", [Doc(NLP.vocab, words=["alpha"])])
     with pytest.raises(WeaknerError, match=r"WK206.*many.*a\.txt"):
         label(folder / "many", folder / "m2", terms=folder / "terms.csv")

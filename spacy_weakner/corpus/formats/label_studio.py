@@ -11,6 +11,7 @@ from ...ty import Entity
 from ..counts import RowCounts, RowError, show
 from ..foreign import is_labels
 from ..records import EMPTY, Item, Mark, Record, a_list, a_probability, an_object, make_mark, record_of
+from ..weak import SUGGESTED_GROUP
 from .names import UTF16
 from .offsets import Offsets
 
@@ -75,9 +76,10 @@ def read(rows: List[Any], counts: RowCounts) -> Record:
             continue
         prediction = an_object(prediction, "a prediction")
         versions.setdefault(str(prediction.get("model_version") or PREDICTIONS), []).append(prediction)
-    for version, predictions in versions.items():
+    for predictions in versions.values():
         newest = _newest(predictions)
-        record.weak[version] = _marks(a_list(newest.get("result"), "result"), counts, newest.get("score"))
+        marks = _marks(a_list(newest.get("result"), "result"), counts, newest.get("score"))
+        record.suggested += [mark for mark in marks if _visible(mark) not in map(_visible, record.suggested)]
     return record
 
 
@@ -133,7 +135,7 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
     task: Dict[str, Any] = {"data": {"text": text, **({} if record.id is None else {"id": record.id})}}
     if record.meta is not None:
         task["meta"] = record.meta
-    groups = dict(record.weak)
+    groups = {**record.weak, **({SUGGESTED_GROUP: record.suggested} if record.suggested else {})}
     if record.ents is not None and record.is_weak:
         groups[WEAK if WEAK not in groups else f"{WEAK} entities"] = record.ents
     elif record.ents is not None:

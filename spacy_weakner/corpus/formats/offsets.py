@@ -111,6 +111,7 @@ def in_code_points(record: Record, unit: str, counts: RowCounts) -> Record:
     """Return a record with offsets in code points and entities without overlaps. Where the offsets are invalid or the
     entities overlap, the tokens are missing."""
     ents, wrong, groups, missing = record.ents, record.wrong, record.weak, list(record.missing)
+    suggested = record.suggested
     text = record.text
     if text is not None:
         offsets = Offsets(text, unit)
@@ -119,14 +120,15 @@ def in_code_points(record: Record, unit: str, counts: RowCounts) -> Record:
             ents, doubtful = _fitting(ents, text, offsets, counts)
             missing += doubtful
         wrong, _ = _fitting(wrong, text, offsets, counts)
+        suggested, _ = _fitting(suggested, text, offsets, counts)
         groups = {name: _fitting(marks, text, offsets, counts)[0] for name, marks in groups.items()}
     if ents is not None:
         ids = ids_of(ents)
         kept, overlapping = drop_overlaps([mark[:3] for mark in ents], counts)
         ents = [Mark(*entity, id="|".join(ids.get(entity, ()))) for entity in kept]
         missing += overlapping
-    counts.annotated += ents is not None or bool(groups or wrong)
-    return _with_tokens(replace(record, ents=ents, missing=missing, wrong=wrong, weak=groups))
+    counts.annotated += ents is not None or bool(groups or wrong or suggested)
+    return _with_tokens(replace(record, ents=ents, missing=missing, wrong=wrong, weak=groups, suggested=suggested))
 
 
 def _fitting(marks: Iterable[Mark], text: str, offsets: Offsets, counts: RowCounts) -> Tuple[List[Mark], List[Range]]:
@@ -175,6 +177,7 @@ def _with_tokens(record: Record) -> Record:
             ents=None if record.ents is None else moved(record.ents),
             missing=[(starts[start], ends[end]) for start, end in record.missing],
             wrong=moved(record.wrong),
+            suggested=moved(record.suggested),
             weak={name: moved(marks) for name, marks in record.weak.items()},
         )
     except KeyError:

@@ -3,7 +3,7 @@
 - Manual (`ner.manual`, `ner.correct`): an accepted row is complete gold. A rejected row is dropped.
 - Binary (`ner.teach`): an accepted span is an entity, and a rejected span is known to be wrong; all other tokens are
   missing.
-- Ignored rows are dropped. Rows without an answer hold suggestions, which are weak labels.
+- Ignored rows are dropped. Rows without an answer hold suggestions.
 
 Rows with the same `_input_hash` are about one text and become one record. They need not be adjacent.
 """
@@ -30,7 +30,6 @@ from ..records import (
     triple_mark,
 )
 
-SOURCE = "prodigy"
 ACCEPT, REJECT, IGNORE = "accept", "reject", "ignore"
 IGNORED = "rows answered 'ignore', dropped"
 REJECTED = "rows rejected as a whole (single spans may be right), dropped"
@@ -119,10 +118,10 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
 
 
 def unanswered(doc: Doc, record: Record, lost: "Counter[str]") -> Dict[str, Any]:
-    """Return a row without an answer. Its suggestions are the entities of a record, or else its weak labels; of those
-    that overlap, the first."""
+    """Return a row without an answer. Its suggestions are the entities of a record, or earlier suggestions, or weak
+    labels; of those that overlap, the first."""
     span = _span_maker(record)
-    suggested = list(map(span, record.ents or [])) or [
+    suggested = list(map(span, record.ents or record.suggested)) or [
         span(mark, source=source) for source, marks in record.weak.items() for mark in marks
     ]
     spans: List[Dict[str, Any]] = []
@@ -162,7 +161,7 @@ class _Answers:
         self.manual: Optional[List[Mark]] = None
         self.older: Dict[Entity, Mark] = {}
         self.binary: Dict[Entity, Tuple[Mark, bool]] = {}
-        self.suggested: Dict[str, List[Mark]] = {}
+        self.suggested: List[Mark] = []
         self.conflicts = 0
         self.others = 0
 
@@ -170,9 +169,7 @@ class _Answers:
         answer, spans = row.get("answer"), a_list(row.get("spans"), "spans")
         marks = list(map(object_mark, spans))
         if answer not in (ACCEPT, REJECT):
-            for span, mark in zip(spans, marks, strict=True):
-                source = span.get("source") if isinstance(span, dict) else None
-                self.suggested.setdefault(source if isinstance(source, str) and source else SOURCE, []).append(mark)
+            self.suggested += marks
         elif _is_binary(row):
             for mark, span in zip(marks, spans, strict=True):
                 right = _answer(span, answer) == ACCEPT
@@ -196,7 +193,7 @@ class _Answers:
     def record(self, text: str, borders: List[Tuple[int, int]]) -> Record:
         accepted = [mark for mark, right in self.binary.values() if right]
         rejected = [mark for mark, right in self.binary.values() if not right]
-        record = Record(text=text, borders=borders, weak=self.suggested)
+        record = Record(text=text, borders=borders, suggested=self.suggested)
         if self.manual is not None:
             found = _keys(self.manual)
             self.conflicts += len(_keys(accepted) - found) + len(_keys(rejected) & found)

@@ -108,7 +108,7 @@ def _counted(docs: Iterable[Doc], format_: Format, lost: "Counter[str]") -> Iter
         if name != "spacy":
             for key, group in doc.spans.items():
                 what, is_held = f"spans of the group '{key}'", False
-                if key.startswith(weak.WEAK_PREFIX):
+                if key.startswith(weak.WEAK_PREFIX) or key == weak.SUGGESTED_GROUP:
                     what, is_held = WEAK_SPANS, WEAK in holds
                 elif key == weak.WRONG_GROUP:
                     what, is_held = "wrong spans", WRONG in holds

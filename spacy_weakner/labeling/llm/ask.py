@@ -15,6 +15,7 @@ from ...corpus.language import corpus_language
 from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError, check_range, one_line
 from ...files import check_output, existing
+from ...pipelines import NO_SENTENCES
 from ...progress import Progress
 from ...runtime.hashes import hash_text
 from ...runtime.lock import locked
@@ -60,7 +61,7 @@ def ask(
     dry_run: bool = False,
     lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
-    sentences: bool = True,
+    sentences: Optional[str] = None,
     progress: bool = False,
     **settings: Any,
 ) -> AskReport:
@@ -74,7 +75,7 @@ def ask(
     limit (Optional[int]): Send at most this number of distinct texts.
     dry_run (bool): Send nothing and write nothing; only count and estimate.
     lang, tokenizer: See `convert`.
-    sentences (bool): Split text without annotations into sentences, as for `label`.
+    sentences (Optional[str]): See `convert`, which also takes abbreviations.
     progress (bool): Show progress.
     **settings (Any): The settings of `AskConfig`; `url`, `model` and `labels` are required.
     RETURNS (AskReport): The counts.
@@ -99,11 +100,13 @@ def ask(
             stack.enter_context(locked(answers))
         cache = stack.enter_context(closing(Cache(answers, config, write=not dry_run)))
         report = AskReport(config.asked, cache.counts, cache.torn)
-        nlp = corpus_language(texts, lang, tokenizer).blank()
+        language = corpus_language(texts, lang, tokenizer, sentences)
+        nlp, splits = language.blank(), language.sentences != NO_SENTENCES
+        language.add_sentences(nlp)
 
         def different() -> Iterator[str]:
             # Read again in each pass, so that memory does not grow with the number of texts.
-            docs = read_corpus(texts, nlp, Reading(sentences=sentences, misaligned="drop", documents=True))
+            docs = read_corpus(texts, nlp, Reading(sentences=splits, misaligned="drop", documents=True))
             return _different(docs, limit, report)
 
         _estimate(report, Progress(different(), desc="read", unit="text", enabled=progress), config, cache)

@@ -45,7 +45,7 @@ def test_examples_are_read(page, tmp_path, name):
     if name == "brat":
         path.with_suffix(".txt").write_text("Anna met Bob")
     assert file_format(path) == name
-    assert len(list(read_corpus(path, NLP))) == (3 if name == "jsonl" else 2 if name in ("prodigy", "text") else 1)
+    assert len(list(read_corpus(path, NLP))) == (4 if name == "jsonl" else 2 if name in ("prodigy", "text") else 1)
 
 
 def test_names_are_one(page):

@@ -4,23 +4,25 @@ import pytest
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.formats import label_studio
-from spacy_weakner.corpus.records import EMPTY
+from spacy_weakner.corpus.records import ANSWERED, EMPTY
 from spacy_weakner.errors import WeaknerError
 
 from ...util import iob
 from .util import ANNA, PARIS, TEXT, answer, converted, ents, group, result, task, write_array
 
 
-def test_predictions_are_weak_labels(tmp_path):
+def test_predictions_are_suggestions(tmp_path):
     found = [
         {"model_version": "list", "score": 0.5, "result": [result(*ANNA, score=0.9), result(*PARIS)]},
-        {"model_version": "", "result": [result(9, 12, "PER")]},
+        {"model_version": "", "result": [result(9, 12, "PER"), result(*PARIS)]},
     ]
     (doc,), report = converted(write_array(tmp_path / "a.json", [task(predictions=[12, *found])]))
     assert iob(doc) == "------" and report.notes == {label_studio.NUMBERS: 1}
-    assert group(doc, "weak:list") == [("Anna", "PER"), ("Paris", "LOC")]
-    assert weak.group_scores(doc, "weak:list") == [0.9, 0.5]
-    assert group(doc, "weak:predictions") == [("Bob", "PER")]
+    assert group(doc, "suggested") == [("Anna", "PER"), ("Paris", "LOC"), ("Bob", "PER")]
+    assert weak.group_scores(doc, "suggested") == [0.9, 0.5, None] and not weak.weak_sources(doc)
+    # Once annotated, they are no longer suggestions.
+    (doc,), report = converted(write_array(tmp_path / "a.json", [task([answer(ANNA)], predictions=found)]))
+    assert ents(doc) == [("Anna", "PER")] and not doc.spans and report.notes == {ANSWERED: 3}
 
 
 def test_line_ends_within_a_span_are_spelled(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.formats import prodigy
 from spacy_weakner.corpus.formats.items import read_items
+from spacy_weakner.corpus.records import ANSWERED
 from spacy_weakner.errors import WeaknerError
 
 from ...util import iob
@@ -123,8 +124,10 @@ def test_what_is_rejected_must_be_one_span(tmp_path):
 def test_what_nobody_has_answered_is_a_suggestion(tmp_path):
     row = {"text": TEXT, "_input_hash": 1, "spans": [span("Bob", "PER", source="list", score=0.25)]}
     (doc,), _ = read(tmp_path, row)
-    assert iob(doc) == "-----" and group(doc, "weak:list") == [("Bob", "PER")]
-    assert weak.group_scores(doc, "weak:list") == [0.25]
+    assert iob(doc) == "-----" and group(doc, "suggested") == [("Bob", "PER")]
+    assert weak.group_scores(doc, "suggested") == [0.25] and not weak.weak_sources(doc)
+    (doc,), report = read(tmp_path, row, manual(span("Anna", "PER"), key=1))
+    assert ents(doc) == [("Anna", "PER")] and not doc.spans and report.notes[ANSWERED] == 1
 
 
 def test_any_row_about_a_text_may_have_its_tokens(tmp_path):

@@ -31,6 +31,8 @@ WEAK = {
     "weak_ents": {"list": [[20, 24, "PER", 0.25], [20, 30, "PER", 0.75]], "model": [[6, 7, "X"]]},
 }
 
+SUGGESTED = {"text": HELLO, "suggested": [[6, 7, "X", 0.5, "7|8"]]}
+
 
 def docs(*rows):
     return [doc_from_row(row, NLP) for row in rows]
@@ -58,7 +60,8 @@ def test_gold(tmp_path, name, suffix):
     [
         (PARTIAL, ["jsonl", "spacy", "prodigy"], "B----", weak.WRONG_GROUP, [("Paris", "PER")]),
         (MISSING, ["jsonl", "spacy", "conll", "huggingface"], "BO-", "", []),
-        (WEAK, ["jsonl", "spacy", "label-studio"], "---------", "weak:model", [("😊", "X")]),
+        (WEAK, ["jsonl", "spacy"], "---------", "weak:model", [("😊", "X")]),
+        (SUGGESTED, ["jsonl", "spacy", "label-studio", "prodigy"], "---------", weak.SUGGESTED_GROUP, [("😊", "X")]),
     ],
 )
 def test_what_is_partly_known(tmp_path, row, names, tags, group_name, spans):
@@ -83,9 +86,9 @@ def test_ids(tmp_path, name):
         return
     found, _ = there_and_back(tmp_path, name, *IDS)
     assert [ent.kb_id_ for ent in found[0].ents] == ["Q1|Q2", "", HOSTILE]
-    spans = [span for source in weak.weak_sources(found[1]) for span in found[1].spans[weak.weak_group(source)]]
+    spans = [span for group in found[1].spans.values() for span in group]
     assert sorted(span.kb_id_ for span in spans) == ["7", HOSTILE]
-    assert ("7", "8") in weak.group_ids(found[1], "weak:list").values()
+    assert ("7", "8") in {ids for group in found[1].spans for ids in weak.group_ids(found[1], group).values()}
 
 
 def test_label_studio_joins_the_ids_of_annotators(tmp_path):
@@ -188,15 +191,15 @@ def test_weak_entities_are_no_gold_elsewhere(tmp_path):
     (doc,) = docs({"text": "Anna left", "ents": [[0, 4, "PER"]], "weak": True})
     write_corpus(tmp_path / "a.json", [doc], "label-studio")
     (found,) = read_corpus(tmp_path / "a.json", NLP)
-    assert not found.ents and group(found, "weak:weak") == [("Anna", "PER")]
+    assert not found.ents and group(found, "suggested") == [("Anna", "PER")]
     weak.set_source(doc, "weak", [(1, 2, "LOC")])
     write_corpus(tmp_path / "a.json", [doc], "label-studio")
     (found,) = read_corpus(tmp_path / "a.json", NLP)
-    assert group(found, "weak:weak") == [("left", "LOC")] and group(found, "weak:weak entities") == [("Anna", "PER")]
+    assert group(found, "suggested") == [("left", "LOC"), ("Anna", "PER")]
     weak.remove_group(doc, "weak:weak")
     write_corpus(tmp_path / "a.jsonl", [doc], "prodigy")
     (found,) = read_corpus(tmp_path / "a.jsonl", NLP, format="prodigy")
-    assert not found.ents and group(found, "weak:prodigy") == [("Anna", "PER")]
+    assert not found.ents and group(found, "suggested") == [("Anna", "PER")]
     assert write_corpus(tmp_path / "b.jsonl", [doc], "doccano").lost
     (doc,) = docs({"text": "Anna left", "ents": [[0, 4, "PER"]], "weak": True, "wrong": [[5, 9, "PER"]]})
     assert write_corpus(tmp_path / "a.jsonl", [doc], "prodigy").lost == {"weak spans": 1}

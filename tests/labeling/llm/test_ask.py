@@ -304,7 +304,18 @@ def test_a_killed_run_goes_on(server, run, tmp_path, without_torch):
         return reply(find_names(asked_text(body)))
 
     server.answer = answer
-    options = ["--url", server.url, "--model", "small", "--labels", "PER,LOC", "--no-sentences", "--concurrency", "3"]
+    options = [
+        "--url",
+        server.url,
+        "--model",
+        "small",
+        "--labels",
+        "PER,LOC",
+        "--sentences",
+        "none",
+        "--concurrency",
+        "3",
+    ]
     command = [sys.executable, "-m", "spacy_weakner", "ask", tmp_path / "in.txt", tmp_path / "answers.jsonl", *options]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60

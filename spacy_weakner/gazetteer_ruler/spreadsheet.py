@@ -1,0 +1,48 @@
+"""Reads tables from Excel's files."""
+
+import warnings
+from pathlib import Path
+from typing import Any, Iterator, List, Tuple
+from zipfile import BadZipFile
+
+from ..errors import Errors, WeaknerError, require
+from ..files import existing
+
+EXCEL = ".xlsx"
+
+
+def read_sheet(path: Path) -> Iterator[Tuple[int, List[str]]]:
+    """Stream the rows of the first sheet that are not blank, as shown in Excel, with their numbers."""
+    for row in _open_workbook(path).worksheets[0].iter_rows():
+        cells = [_shown(path, cell) for cell in row]
+        if any(cells):
+            yield row[0].row or 0, cells
+
+
+def other_sheets(path: Path) -> List[str]:
+    """Return the names of the sheets that are not read and not empty."""
+    return [sheet.title for sheet in _open_workbook(path).worksheets[1:] if any(sheet.iter_rows(values_only=True))]
+
+
+def _open_workbook(path: Path) -> Any:
+    require("openpyxl", extra="excel")
+    from openpyxl import load_workbook
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of formatting that openpyxl does not support
+            # Not `read_only`, in which rows differ in length and the file stays open.
+            return load_workbook(existing(path), data_only=True)
+    except (BadZipFile, KeyError, ValueError, EOFError) as error:
+        cure = "Save it again as an Excel workbook (.xlsx), or as CSV in UTF-8"
+        raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error
+
+
+def _shown(path: Path, cell: Any) -> str:
+    value = cell.value
+    if isinstance(value, int) and {*cell.number_format} == {"0"}:  # "00123"
+        return f"{value:0{len(cell.number_format)}d}"
+    if value is not None and not isinstance(value, (str, int, float)):
+        reason = f"Excel has made a {type(value).__name__} of this cell. Format its column as text, and write it again."
+        raise WeaknerError(Errors.WK103.format(path=path, place=f"cell {cell.coordinate}", reason=reason))
+    return "" if value is None else str(value).strip()

@@ -1,0 +1,87 @@
+"""Term lists in Excel's files."""
+
+import datetime
+
+import pytest
+
+from spacy_weakner.checks.findings import Findings
+from spacy_weakner.checks.terms import _check_columns
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.terms import Term, read_terms
+from spacy_weakner.labeling.sources import TermSource
+
+
+@pytest.fixture
+def write(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+
+    def write(rows, formats=(), sheets=()):
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        for place, shown in formats:
+            book.active[place].number_format = shown
+        for title, row in sheets:
+            book.create_sheet(title).append(row)
+        book.save(tmp_path / "a.xlsx")
+        return tmp_path / "a.xlsx"
+
+    return write
+
+
+def test_cells_are_read_as_excel_shows_them(write):
+    rows = [
+        [],
+        ["Code", " Begriff ", None, "synonyms"],
+        [123, "aspirin", None, "ASS|Acetyl\nSalicyl"],
+        [],
+        [7, 1.5, "x"],
+        [None, True, None, ""],
+    ]
+    assert list(read_terms(write(rows, [("A3", "00000")]), "X", "term=begriff")) == [
+        *(Term("X", text, id="00123") for text in ("aspirin", "ASS", "Acetyl", "Salicyl")),
+        Term("X", "1.5", id="7"),
+        Term("X", "True"),
+    ]
+
+
+def test_one_column_needs_no_header(write):
+    assert [term.text for term in read_terms(write([["a; b"], ["c"]]), "X")] == ["a; b", "c"]
+
+
+@pytest.mark.parametrize("value", [datetime.date(2026, 9, 2), datetime.time(1, 2)])
+def test_dates_are_refused(write, value):
+    with pytest.raises(WeaknerError, match=r"WK103.*a\.xlsx, cell A2"):
+        list(read_terms(write([["term"], [value]]), "X"))
+
+
+@pytest.mark.parametrize(
+    "rows, message", [([], "WK200"), ([["name"], ["a"], ["b", "c"]], "line 1"), ([["term"], [" "]], "WK200")]
+)
+def test_sheets_without_terms(write, rows, message):
+    with pytest.raises(WeaknerError, match=message):
+        list(read_terms(write(rows), "X"))
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"label,term"])
+def test_files_that_are_no_workbooks(tmp_path, data):
+    pytest.importorskip("openpyxl")
+    (tmp_path / "a.xlsx").write_bytes(data)
+    with pytest.raises(WeaknerError, match=r"WK206.*a\.xlsx"):
+        list(read_terms(tmp_path / "a.xlsx", "X"))
+    with pytest.raises(WeaknerError, match="WK100"):
+        list(read_terms(tmp_path / "b.xlsx", "X"))
+
+
+def test_other_sheets_are_named(write):
+    findings = Findings()
+    source = TermSource(name="t", path=str(write([["term", "note"], ["a"]], sheets=[("More", ["b"]), ("Empty", [])])))
+    _check_columns(source.files[0], source, "t", findings)
+    columns, sheets = [finding.message for finding in findings.sorted()]
+    assert "note" in columns and "More" in sheets and "Empty" not in sheets
+
+
+def test_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("spacy_weakner.errors.find_spec", lambda name: None)
+    with pytest.raises(WeaknerError, match=r"WK350.*\[excel\]"):
+        list(read_terms(tmp_path / "a.xlsx", "X"))
