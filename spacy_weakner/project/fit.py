@@ -83,6 +83,8 @@ class _Result(NamedTuple):
     rules: Sequence[Rule] = ()
     curve: Curve = Curve([])
     costs: Mapping[str, Cost] = MappingProxyType({})
+    corpus: Optional[Path] = None
+    predicted: Mapping[str, Path] = MappingProxyType({})
 
 
 @holding("output")
@@ -200,6 +202,7 @@ def fit(
                 why=whys.get(name, whys.get(TERM_LIST, "")),
                 scores=scores.get(name),
                 cost=result.costs.get(name),
+                predicted=str(result.predicted[name]) if name in result.predicted else None,
             )
             for name, path in result.pipelines.items()
         ],
@@ -219,6 +222,7 @@ def fit(
         code=code_version(),
         contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
         reason=result.reason,
+        corpus=str(result.corpus) if result.corpus else None,
     )
     selection.save(output / SELECTION)
     return selection
@@ -305,7 +309,7 @@ def _with_gold(
     with on_device(context.gpu_id):
         measured = {best, COMBINED} if facts.size not in LINEARS else set()
         costs = {name: compared.cost(name) for name in compared.pipelines if name in measured}
-    return _Result(compared.pipelines, best, rows, reason, rules, curve, costs)
+    return _Result(compared.pipelines, best, rows, reason, rules, curve, costs, compared.corpus, compared.predicted)
 
 
 def _encode(
@@ -340,7 +344,7 @@ def _without_gold(
             pipelines[LIST_AND_HEAD] = list_and_head(sources, pipelines[WEAK_ALONE], output)
     if dev is not None:
         rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=context.seed, gpu_id=context.gpu_id)
-        return _Result(pipelines, choose(rows), rows)
+        return _Result(pipelines, choose(rows), rows, corpus=dev)
     if LIST_AND_HEAD in pipelines:
         return _Result(pipelines, LIST_AND_HEAD, reason=ON_PUBLIC_DATA)
     # Without scores, take the first candidate.

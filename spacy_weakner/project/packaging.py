@@ -16,16 +16,14 @@ from spacy.cli.package import package as spacy_package
 from .._compat import unlisted_names
 from ..about import __title__, __version__
 from ..errors import Errors, WeaknerError
-from ..evaluation.compare import CandidateScores
+from ..evaluation.compare import CandidateScores, ranked
 from ..files import atomic_path, existing, write_text
 from ..own_code import own_code
 from ..pipelines import add_sentences, load_pipeline
 from ..runtime.lock import holding
 from .layout import IMPORTABLE, render
 from .lists import LINKER
-from .selection import Selection
-
-Scores = Mapping[str, CandidateScores]
+from .selection import Scores, Selection
 
 
 class Package(NamedTuple):
@@ -85,7 +83,7 @@ def package(
             "ece": measured.ece if measured else None,
             "labels": sorted({label for labels in meta["labels"].values() for label in labels}),
             "selection": selection,
-            "test": test,
+            "test": ranked([*test.values()], selection.best),
             "data": data,
         }
         write_text(model / "README.md", render("package.md.jinja", values))

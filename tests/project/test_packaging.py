@@ -75,7 +75,7 @@ def test_what_is_inside(tmp_path, selection, builder):
     folder = tmp_path / "out" / "de_ner-1.2"
     meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     assert (meta["lang"], meta["name"], meta["version"]) == ("de", "ner", "1.2")
-    assert "F1 77.0 (95 % interval 70.0 to 90.0)" in meta["description"]
+    assert "F1 77.0 (95 % CI 70.0 to 90.0)" in meta["description"]
     about = meta["spacy_weakner"]
     assert (about["test"]["f1"], about["data"]) == (77.0, {"gold": "mein Gold.jsonl"})
     assert about["scores"] == selection.selected.scores.model_dump()
@@ -89,13 +89,15 @@ def test_what_is_inside(tmp_path, selection, builder):
 
 
 def test_names_do_not_break_the_readme(tmp_path, selection, builder):
-    package(selection, tmp_path / "out", name="ner", test={selection.best: scores(ece=0.0245)})
+    other, best = scores(name="other", f1=90.0), scores(name=selection.best, ece=0.0245)
+    package(selection, tmp_path / "out", name="ner", test={"other": other, selection.best: best})
     readme = (tmp_path / "out" / "de_ner-0.1.0" / "README.md").read_text(encoding="utf-8")
     assert "| term list 'a\\|b' | 80.0 | 80.0 | 80.0 | 70.0 to 90.0 |" in readme
     assert 'nlp = spacy.load("de_ner")' in readme and "größe" in readme
     assert "Its expected calibration error on test is 0.02." in readme
     table = [line for line in readme.splitlines() if line.startswith("|")]
-    assert len(table) == 3 and {line.replace("\\|", "").count("|") for line in table} == {6}
+    assert "| other | 80.0 | 80.0 | 90.0 |" in table[3]  # the package is first
+    assert len(table) == 4 and {line.replace("\\|", "").count("|") for line in table} == {6}
     # Nothing was compared.
     package(make_selection(selection.selected.path, scores=None), tmp_path / "none", name="ner")
     folder = tmp_path / "none" / "de_ner-0.1.0"
