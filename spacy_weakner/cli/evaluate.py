@@ -88,7 +88,10 @@ def show(rows: List[CandidateScores], given: Any) -> None:
         show_table(table.header, table.rows)
         show_remarks(label_remarks(rows))
     else:
-        say("info", f"{given.test} does not exist: the report shows the sentences that the selection is based on")
+        only = (
+            ", and further candidates are scored on test only" if given.optional != [_TEST] or given.candidates else ""
+        )
+        say("info", f"{given.test} does not exist: the report shows the sentences that the selection is based on{only}")
     if output is not None:
         write_json(output, [row.model_dump() for row in rows])
         say("good", "Scores", output)
