@@ -38,6 +38,10 @@ class Difference(Strict):
         """RETURNS (bool): True if the interval excludes 0."""
         return self.low > 0.0 or self.high < 0.0
 
+    def reversed(self, baseline: str) -> "Difference":
+        """Return the difference of the other candidate from this one, `baseline`."""
+        return Difference(baseline=baseline, f1=-self.f1, low=-self.high, high=-self.low, p=self.p)
+
     def text(self) -> str:
         """Return it as text, such as "2.3 F1 points more (95 % CI 1.0 to 3.6), significant"."""
         sign, word = (1, "more") if self.f1 >= 0 else (-1, "less")

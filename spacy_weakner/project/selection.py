@@ -14,6 +14,8 @@ from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
 
 # Points of F1 by which a candidate must be better than the combination, and significantly so (best.md).
 CLEARLY = 3.0
+SELECTION = "selection.json"
+PREVIOUS = "previous package"
 Scores = Mapping[str, CandidateScores]
 NO_SCORES: Scores = MappingProxyType({})
 Point = Dict[str, float]
@@ -166,15 +168,27 @@ class Selection(Strict):
         certainty = f"{others[0][:-1]}{' on test' if test else ''}." if others else "No other candidate was compared."
         if not test and self.selected.scores is None:
             certainty = "No candidates were compared: there is no gold."
+        progress = self._progress(test if PREVIOUS in test else self.ranked())
         certainty = " ".join([certainty, *(f"Warning: {text}." for text in self.warnings)])
         found = [("Selected", self.headline(test)), ("Best of the others", certainty)]
         if test and self.selected.scores is not None:
             found.insert(1, ("Selected by", f"{self._measured()}."))
+        found += [("Compared with the last run", text) for text in progress]
         return found + [("Next step", text) for text in self.recommendations[:1]]
+
+    def _progress(self, scores: Scores) -> List[str]:
+        """Return a sentence that compares the package with the previous one, if there is one."""
+        row = scores.get(PREVIOUS)
+        if row is None or row.difference is None or row.difference.baseline != self.best:
+            return []
+        corpus = "test" if row is not self.ranked().get(PREVIOUS) else "gold that neither was trained on"
+        gain = row.difference.reversed(PREVIOUS)
+        how = "is as good as" if round(gain.f1, 1) == 0 else f"has {gain.text()}, compared with"
+        return [f"The new package {how} the previous one (F1 {row.f1:.1f}) on {corpus}."]
 
     def _others(self, scores: Scores) -> List[str]:
         found = []
-        for row in ranked([*scores.values()], self.best)[1:]:
+        for row in ranked([row for row in scores.values() if row.name != PREVIOUS], self.best)[1:]:
             text = f"'{row.name}': {row.text()}"
             if (difference := row.difference) is not None and difference.baseline == self.best:
                 text += ", equally good" if round(difference.f1, 1) == 0 else f"; {difference.text()}"

@@ -12,7 +12,8 @@ from ..evaluation.compare import CandidateScores
 from ..evaluation.plots import curve_plot, f1_plot
 from ..evaluation.report import F1, Page, Parts, Section, report
 from ..evaluation.tables import Table, comparison_table
-from .selection import Selection
+from .previous import has_seen
+from .selection import PREVIOUS, Selection
 
 
 def evaluate_selection(
@@ -30,7 +31,10 @@ def evaluate_selection(
     labels with gold. For the settings see `report`."""
     scored: Any = {}
     if test is not None:
-        scored = {"test": test, "candidates": {other.name: other.path for other in selection.candidates} | dict(more)}
+        paths: Dict[str, Union[Path, str]] = {other.name: other.path for other in selection.candidates}
+        if PREVIOUS in paths and has_seen(Path(paths[PREVIOUS]), test):
+            del paths[PREVIOUS]
+        scored = {"test": test, "candidates": {**paths, **more}}
     elif selection.corpus is not None:
         predicted = {other.name: other.predicted or other.path for other in selection.candidates}
         scored = {"test": Path(selection.corpus), "candidates": predicted}

@@ -103,7 +103,7 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
         'nlp = spacy.load("en_namen")',
     ]
     last = " ".join(lines[-8:])
-    assert f"Packaged: '{selection['best']}', on test F1 " in last and best["path"] in last
+    assert f"Packaged: '{selection['best']}': F1 " in last and "on test" in last and best["path"] in last
 
     # The package says what it is made from, and how good it is.
     unpacked = tmp_path / "site"

@@ -19,6 +19,7 @@ from spacy_weakner.evaluation.compare import CandidateScores
 from spacy_weakner.own_code import OWN_CODE, import_own_code
 from spacy_weakner.project.packaging import Package, package, usage
 
+from ..util import contents
 from .util import SCORES, make_selection, write_ruler
 
 # spaCy leaves the files that it writes to the garbage collector.
@@ -71,7 +72,7 @@ def files(folder):
 def test_what_is_inside(tmp_path, selection, builder):
     test = {selection.best: scores(f1=77.0), "other": scores(interval=None)}
     made = package(selection, tmp_path / "out", name="ner", version="1.2", test=test, data={"gold": "mein Gold.jsonl"})
-    assert made == Package("de_ner", tmp_path / "out" / "de_ner-1.2" / "dist" / "made.whl")
+    assert made == Package("de_ner", tmp_path / "out" / "de_ner-1.2" / "dist" / "made.whl", version="1.2")
     folder = tmp_path / "out" / "de_ner-1.2"
     meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     assert (meta["lang"], meta["name"], meta["version"]) == ("de", "ner", "1.2")
@@ -115,6 +116,28 @@ def test_a_second_run_replaces_the_first(tmp_path, selection, builder):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["de_ner-0.1.0"]
     # The pipeline itself stays as it is.
     assert files(tmp_path / "my pipeline") == before
+
+
+def test_the_version_goes_up_with_the_pipeline(tmp_path, selection, builder):
+    output = tmp_path / "out"
+    first = package(selection, output, name="ner", version="0.9")
+    assert first.version == "0.9" and package(selection, output, name="ner").version == "0.9"  # the same pipeline
+    before = contents(output)
+    shutil.rmtree(tmp_path / "my pipeline")
+    write_ruler(tmp_path / "my pipeline", {"PER": ["Bob"]}, lang="de")
+    second = package(selection, output, name="ner", version="0.9")
+    assert second.version == "0.10" and second.wheel.parent.parent.name == "de_ner-0.10"
+    assert {path: content for path, content in contents(output).items() if "ner-0.10" not in path} == before
+    assert package(selection, output, name="ner").version == "0.10"
+    # Other packages do not count; a wanted version does.
+    assert package(selection, output, name="ne").version == "0.1.0"
+    assert package(selection, output, name="ner", version="1.0rc1").version == "1.0rc1"
+    write_ruler(tmp_path / "my pipeline", {"PER": ["Clara"]}, lang="de")
+    assert package(selection, output, name="ner", version="1.0rc1").version == "1.0"
+    # A package of unknown origin stays too.
+    meta = json.loads((output / "de_ner-1.0" / "meta.json").read_text())
+    (output / "de_ner-1.0" / "meta.json").write_text(json.dumps({**meta, "spacy_weakner": {}}))
+    assert package(selection, output, name="ner").version == "1.1"
 
 
 @pytest.mark.parametrize(
