@@ -117,9 +117,15 @@ def tuning_tables(tuning: Tuning) -> List[Table]:
     if len(tuning.per_source) > 1:
         scores += [(f"source {name}", scored) for name, scored in tuning.per_source.items()]
     rows = [[name, *_scores(one.counts), one.interval.text(), *map(_n, one.counts)] for name, one in scores]
+    of_labels = [
+        [source, label, *_scores(counts), *map(_n, counts)]
+        for source, labels in (tuning.per_source_label.items() if len(tuning.per_source) > 1 else ())
+        for label, counts in labels.items()
+    ]
     title = f"Weak labels on {tuning.scores.docs} of {tuning.docs} gold documents"
     return _tables(
         Table(title, ["", *_SCORES, "F1 95 %", *_COUNTS], rows),
+        Table("Each source alone", ["Source", "Label", *_SCORES, *_COUNTS], of_labels, names=2),
         Table(
             "Worst terms",
             ["Term", "Label", "Source", "wrong", "right", "for example"],

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from spacy.vocab import Vocab
 
@@ -32,7 +32,7 @@ from .layout import Corpora, has_docs, has_vectors
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
 from .prepare import DEV, Preparation, read_preparation
 from .previous import has_seen, keep_previous, predict_held_out
-from .recommendations import DRAWS, Curve, measure_curve, plan_curve, recommend
+from .recommendations import DRAWS, Curve, Recommendation, measure_curve, plan_curve, recommend
 from .rules import (
     COMBINED,
     F1,
@@ -61,6 +61,7 @@ from .rules import (
 )
 from .selection import FASTER, PREVIOUS, SELECTION, Cost, Selection, TrainedCandidate, choose, cost_of_speed
 from .students import train_student
+from .term_settings import propose_settings
 
 WEAK = "weak"
 
@@ -73,6 +74,7 @@ class LabelAnalysis(Strict):
     f1: Optional[float]
     sources: int
     warnings: List[str]  # why the scores of a list may be too high
+    proposals: List[Dict[str, Any]] = []  # other settings of the lists, which improve their labels
 
 
 class _Result(NamedTuple):
@@ -85,6 +87,8 @@ class _Result(NamedTuple):
     costs: Mapping[str, Cost] = MappingProxyType({})
     corpus: Optional[Path] = None
     predicted: Mapping[str, Path] = MappingProxyType({})
+    recommended: Sequence[Recommendation] = ()
+    notes: Sequence[str] = ()
 
 
 @holding("output")
@@ -187,7 +191,8 @@ def fit(
     copies = CaseCopies(lower_case, upper_case, [] if collected else [term_list.pipeline for term_list in lists])
     context = replace(context, lists=tuple(term_list.source for term_list in lists), cases=copies)
     if facts.gold:
-        result = _with_gold(context, gold, facts, lists, learns_weak, prefer, previous)
+        proposals = analysis.proposals if analysis else []
+        result = _with_gold(context, gold, facts, lists, learns_weak, prefer, previous, proposals)
     else:
         result = _without_gold(context, facts, lists, learns_weak, prefer, previous)
 
@@ -213,7 +218,7 @@ def fit(
         facts=facts,
         settings=settings,
         warnings=analysis.warnings if analysis and result.best in titles else [],
-        notes=notes,
+        notes=[*notes, *result.notes],
         curve=result.curve.points,
         recommendations=recommend(
             facts,
@@ -221,6 +226,7 @@ def fit(
             {name: row.f1 for name, row in scores.items() if name in titles},
             {name: row.f1 for name, row in scores.items() if name not in (*titles, PREVIOUS)},
             _suggest_command(folders, facts, result.pipelines[result.best], result.best in titles),
+            result.recommended,
         ),
         code=code_version(),
         contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
@@ -239,6 +245,7 @@ def _with_gold(
     learns_weak: bool,
     prefer: str,
     previous: Optional[Selection],
+    proposals: Sequence[Dict[str, Any]],
 ) -> _Result:
     models, by_dev = context.models, facts.chosen_by == DEV
     folds = make_folds(gold, models / "folds", FOLDS, seed=context.seed, needed=not by_dev)
@@ -286,6 +293,9 @@ def _with_gold(
         if folds:
             combination = compared.combine(combined)
             why = f"decides between {', '.join(head.title for head in combined)}"
+        recommended, notes = propose_settings(combination, proposals, context.seed) if folds else ([], [])
+    for note in notes:
+        context.say(note)
     rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
     if folds and prefer == SPEED and has_student(facts):
         text = context.corpora.weak if facts.weak else context.corpora.text
@@ -322,7 +332,19 @@ def _with_gold(
     with on_device(context.gpu_id):
         measured = {best, COMBINED} if facts.size not in LINEARS else set()
         costs = {name: compared.cost(name) for name in compared.pipelines if name in measured}
-    return _Result(compared.pipelines, best, rows, reason, rules, curve, costs, compared.corpus, compared.predicted)
+    return _Result(
+        pipelines=compared.pipelines,
+        best=best,
+        rows=rows,
+        reason=reason,
+        rules=rules,
+        curve=curve,
+        costs=costs,
+        corpus=compared.corpus,
+        predicted=compared.predicted,
+        recommended=recommended,
+        notes=notes,
+    )
 
 
 def _encode(
@@ -406,6 +428,7 @@ def read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
             f1=scores["f1"] if known else None,
             sources=len(found.get("per_source", {})),
             warnings=[warning["text"] for warning in found.get("warnings", []) if warning["kind"] == "known"],
+            proposals=found.get("proposals", []),
         )
 
 
