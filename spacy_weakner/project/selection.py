@@ -181,10 +181,10 @@ class Selection(Strict):
         row = scores.get(PREVIOUS)
         if row is None or row.difference is None or row.difference.baseline != self.best:
             return []
-        corpus = "test" if row is not self.ranked().get(PREVIOUS) else "gold that neither was trained on"
+        corpus = "sentences that neither was trained on" if scores == self.ranked() else "test"
         gain = row.difference.reversed(PREVIOUS)
-        how = "is as good as" if round(gain.f1, 1) == 0 else f"has {gain.text()}, compared with"
-        return [f"The new package {how} the previous one (F1 {row.f1:.1f}) on {corpus}."]
+        how = "is as good" if round(gain.f1, 1) == 0 else f"has {gain.text()}"
+        return [f"The previous package has F1 {row.f1:.1f} on {corpus}; the new one {how}."]
 
     def _others(self, scores: Scores) -> List[str]:
         found = []

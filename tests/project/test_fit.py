@@ -382,7 +382,7 @@ def test_the_last_package_is_compared_and_never_selected(project, trainings, ter
     third = project.fit()
     (old,) = [other for other in third.candidates if other.name == PREVIOUS]
     assert old.scores.f1 == pytest.approx(third.selected.scores.f1, abs=0.1)
-    assert "as good as" in dict(third.answer())["Compared with the last run"]
+    assert "as good." in dict(third.answer())["Compared with the last run"]
 
 
 def test_no_selection_is_left_of_an_earlier_run(project, trainings, monkeypatch):

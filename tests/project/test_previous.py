@@ -103,4 +103,4 @@ def test_on_test_too(tmp_path, output, start):
         assert "2.0 F1 points more (95 % CI -1.0 to 5.0), not significant" in answer and "on test" not in answer
     else:
         assert [row.name for row in rows] == ["combined", PREVIOUS]
-        assert f"{rows[0].f1 - rows[1].f1:.1f} F1 points more" in answer and answer.endswith("on test.")
+        assert f"{rows[0].f1 - rows[1].f1:.1f} F1 points more" in answer and "on test; the new one" in answer
