@@ -108,7 +108,7 @@ def _show_tuning(result: Tuning) -> None:
         _print(table)
     for proposal in result.proposals:
         _print(proposal_table(proposal))
-        say("info", f"Change these settings of the source '{proposal.source}':")
+        say("info", f"Settings of '{proposal.source}' for better labels ('fit' proposes them if the package gains):")
         for line in (*proposal.lines(), ""):
             echo(line)
     for warning in result.warnings:

@@ -83,11 +83,15 @@ def _check(given: Any) -> None:
 def show(rows: List[CandidateScores], given: Any) -> None:
     output: Optional[Path] = given.output
     if rows:
-        table = comparison_table(rows)
+        selected = Selection.load(given.selection).best if given.selection else given.baseline
+        table = comparison_table(rows, selected)
         show_table(table.header, table.rows)
         show_remarks(label_remarks(rows))
     else:
-        say("info", f"{given.test} does not exist: the report has only the scores that the selection is based on")
+        only = (
+            ", and further candidates are scored on test only" if given.optional != [_TEST] or given.candidates else ""
+        )
+        say("info", f"{given.test} does not exist: the report shows the sentences that the selection is based on{only}")
     if output is not None:
         write_json(output, [row.model_dump() for row in rows])
         say("good", "Scores", output)

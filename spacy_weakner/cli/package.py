@@ -19,7 +19,9 @@ def package_cli(
     selection: Annotated[Path, typer.Argument(help="selection.json of 'fit'")],
     output: Annotated[Path, typer.Argument(help="Folder for the package")],
     name: Annotated[str, typer.Option(help="Name of the package, without the language")],
-    version: Annotated[str, typer.Option(help="Version of the package")] = "0.1.0",
+    version: Annotated[
+        str, typer.Option(help="Lowest version of the package; it goes up with each new pipeline")
+    ] = "0.1.0",
     scores: Annotated[Optional[Path], typer.Option(help="Scores on test, from 'evaluate'")] = None,
     data: Annotated[
         Optional[List[str]],
@@ -32,7 +34,8 @@ def package_cli(
             existing(scores, "or create it with 'spacy weakner evaluate --output'")
         selected, test = Selection.load(selection), read_scores(scores)
         made = package(selected, output, name=name, version=version, test=test, data=parse_candidates(data or ()))
-        measured = f", on test {test[selected.best].text()}" if selected.best in test else ""
-        say("good", f"Packaged: '{selected.best}'{measured}", selected.selected.path)
+        if made.version != version:
+            say("info", f"Version {made.version}: the packages of other pipelines stay")
+        say("good", f"Packaged: {selected.headline(test)}", selected.selected.path)
         for line in usage(made):
             echo(f"  {line}")

@@ -38,12 +38,17 @@ class Difference(Strict):
         """RETURNS (bool): True if the interval excludes 0."""
         return self.low > 0.0 or self.high < 0.0
 
+    def reversed(self, baseline: str) -> "Difference":
+        """Return the difference of the other candidate from this one, `baseline`."""
+        return Difference(baseline=baseline, f1=-self.f1, low=-self.high, high=-self.low, p=self.p)
+
     def text(self) -> str:
-        """Return it as text, such as "2.3 points of F1 more (95 % interval of the difference 1.0 to 3.6)"."""
+        """Return it as text, such as "2.3 F1 points more (95 % CI 1.0 to 3.6), significant"."""
         sign, word = (1, "more") if self.f1 >= 0 else (-1, "less")
         # Adding 0.0 turns -0.0 into 0.0.
         low, high = sorted(round(sign * bound, 1) + 0.0 for bound in (self.low, self.high))
-        return f"{sign * self.f1:.1f} points of F1 {word} (95 % interval of the difference {low:.1f} to {high:.1f})"
+        certainty = "significant" if self.is_certain else "not significant"
+        return f"{sign * self.f1:.1f} F1 points {word} (95 % CI {low:.1f} to {high:.1f}), {certainty}"
 
 
 class Bootstrap:

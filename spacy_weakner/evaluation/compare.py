@@ -62,8 +62,8 @@ class CandidateScores(Strict):
         return "-" if self.interval is None else self.interval.text()
 
     def text(self) -> str:
-        """Return the scores as text, such as "F1 79.4 (95 % interval 76.0 to 82.5), P 85.8, R 74.0"."""
-        bounds = f" (95 % interval {self.bounds})" if self.interval else ""
+        """Return the scores as text, such as "F1 79.4 (95 % CI 76.0 to 82.5), P 85.8, R 74.0"."""
+        bounds = f" (95 % CI {self.bounds})" if self.interval else ""
         return f"F1 {self.f1:.1f}{bounds}, P {self.p:.1f}, R {self.r:.1f}"
 
 
@@ -116,6 +116,11 @@ def compare(
         difference = None if i == best else Difference(**as_json(resampled.difference(i, best, order[best])))
         found.append(row.model_copy(update={"interval": interval, "difference": difference}))
     return found
+
+
+def ranked(rows: Sequence[CandidateScores], first: Optional[str] = None) -> List[CandidateScores]:
+    """Sort candidates as all tables and plots show them: `first`, then the others by F1."""
+    return sorted(rows, key=lambda row: (row.name != first, -row.f1))
 
 
 def label_remarks(rows: Sequence[CandidateScores]) -> List[str]:

@@ -18,7 +18,7 @@ _FIRST_HUE, _GOLDEN_ANGLE = 205, 137.5
 
 
 class Example(NamedTuple):
-    """A sentence with errors: its number in the test set, from 1 on, and its number of false and missed entities."""
+    """A sentence: its number in the test set, from 1 on, and its number of false and missed entities."""
 
     number: int
     errors: int
@@ -30,8 +30,8 @@ class Example(NamedTuple):
     predicted_ids: Mapping[Entity, str] = {}
 
 
-class WorstSentences:
-    """A collector of the sentences with the most errors in a test set."""
+class FirstSentences:
+    """A collector of the first sentences with entities in a test set."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -39,13 +39,29 @@ class WorstSentences:
         self._found: List[Example] = []
 
     def add(self, doc: Doc, gold: Entities, predicted: Entities, ids: Sequence[Mapping[Entity, str]] = ()) -> None:
+        """Add a sentence with its gold and predicted entities."""
         self._seen += 1
-        if errors := len(set(gold) ^ set(predicted)):
+        if self._is_wanted(set(gold), set(predicted)):
             offsets = tuple((token.idx, token.idx + len(token)) for token in doc)
             actual, found = (tuple(sorted(set(entities))) for entities in (gold, predicted))
+            errors = len(set(gold) ^ set(predicted))
             self._found.append(Example(self._seen, errors, doc.text, offsets, actual, found, *ids))
             if len(self._found) > 2 * self._limit:
                 self._found = self.result()
+
+    def _is_wanted(self, gold: Set[Entity], predicted: Set[Entity]) -> bool:
+        return len(self._found) < self._limit and bool(gold or predicted)
+
+    def result(self) -> List[Example]:
+        """Return the sentences."""
+        return self._found
+
+
+class WorstSentences(FirstSentences):
+    """A collector of the sentences with the most errors in a test set."""
+
+    def _is_wanted(self, gold: Set[Entity], predicted: Set[Entity]) -> bool:
+        return gold != predicted
 
     def result(self) -> List[Example]:
         """Return the sentences with the most errors; of equals, the first ones."""

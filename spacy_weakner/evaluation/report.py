@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -19,9 +19,9 @@ from ..runtime.devices import on_device
 from ..scores import count_matches
 from .analyze import Analysis, analyze
 from .candidates import Candidate, Predictions, make_candidates
-from .compare import SAMPLES, CandidateScores, compare, label_remarks
+from .compare import SAMPLES, CandidateScores, compare, label_remarks, ranked
 from .evaluate import Evaluation
-from .examples import Example, WorstSentences, label_colors, render
+from .examples import Example, FirstSentences, WorstSentences, label_colors, render
 from .links import WrongLink, WrongLinks, preferred_names
 from .plots import Plot, f1_plot, reliability_plot
 from .tables import (
@@ -37,6 +37,12 @@ from .tables import (
 )
 
 TEMPLATE = "report.html.jinja"
+_CANDIDATE = "Candidate"
+SHOWN = 5  # sentences with entities
+F1 = (
+    "F1 is the harmonic mean of P (precision: the percentage of the found entities that are right) and R (recall: the "
+    "percentage of the gold entities that are found). Right means the same words and the same label."
+)
 
 
 class Section(NamedTuple):
@@ -44,11 +50,29 @@ class Section(NamedTuple):
 
     title: str
     key: str  # anchor
-    lines: List[str]
-    plots: List[Plot]
-    tables: List[Table]
-    # The most important facts, each with a heading. The page begins with those of its first section.
-    answer: Sequence[Tuple[str, str]] = ()
+    lines: Sequence[str] = ()
+    plots: Sequence[Plot] = ()
+    tables: Sequence[Table] = ()
+    folded: Sequence[Table] = ()  # of other candidates, shown on request
+    examples: Sequence[Example] = ()
+
+
+class Parts(NamedTuple):
+    """The sections that `report` makes; without a test set, only the last ones."""
+
+    rows: List[CandidateScores] = []
+    selected: Sequence[Section] = ()  # the selected candidate: example sentences, scores and errors
+    candidates: Sequence[Section] = ()  # the comparison of all candidates
+    labels: Sequence[Section] = ()  # weak labels
+    errors: Sequence[Section] = ()  # sentences with errors of the selected candidate
+
+
+class Page(NamedTuple):
+    """What a report shows, in this order."""
+
+    answer: Sequence[Tuple[str, str]] = ()  # the most important facts, each with a heading
+    notes: Sequence[str] = ()
+    sections: Sequence[Section] = ()
 
 
 def report(
@@ -57,7 +81,7 @@ def report(
     test: Optional[Path] = None,
     candidates: Optional[Mapping[str, Union[Path, str]]] = None,
     labels: Optional[Path] = None,
-    first: Sequence[Section] = (),
+    compose: Optional[Callable[[Parts], Page]] = None,
     title: str = "Report",
     examples: int = 30,
     top: int = 10,
@@ -69,16 +93,17 @@ def report(
     gpu_id: int = -1,
     progress: bool = False,
 ) -> List[CandidateScores]:
-    """Write a comparison of candidates on a test set, an analysis of weak labels, or both.
+    """Write a comparison of candidates on a test set, an analysis of weak labels, or both. Sentences and errors are
+    those of one candidate.
 
     output (Path): The HTML file.
     test, candidates, bootstrap, baseline, names, seed, gpu_id: See `compare`.
     labels (Optional[Path]): A corpus of weak labels; see `analyze`.
-    first (Sequence[Section]): The first sections of the report.
-    selected (Optional[str]): The candidate whose F1 on text without case is shown; None: the one with the best F1.
+    compose (Optional[Callable[[Parts], Page]]): Composes the page; None: without further sections.
+    selected (Optional[str]): The candidate that is shown first, and in detail; None: the one with the best F1.
     title (str): Title of the report.
     top (int): Number of phrases in the lists of frequent errors.
-    examples (int): Number of sentences with errors to show for each candidate.
+    examples (int): Number of sentences with errors to show.
     progress (bool): Show progress.
     RETURNS (List[CandidateScores]): The comparison; empty without a test set.
     RAISES (WeaknerError): If `compare` or `analyze` raises it, the output is a folder or belongs to an input, or there
@@ -89,7 +114,7 @@ def report(
     # Check the arguments before hours of predictions.
     if test is None and candidates:
         raise WeaknerError(Errors.WK411.format(what="There are candidates, but no test set"))
-    if test is None and labels is None and not first:
+    if test is None and labels is None and compose is None:
         raise WeaknerError(Errors.WK411.format(what="There is nothing to report on"))
     check_range("examples", examples, 0, None)
     if output.is_dir():
@@ -99,9 +124,7 @@ def report(
     if test is not None and selected is not None:
         check_choice("selected", selected, parsed)
     check_output([*inputs, *(candidate.path for candidate in parsed.values())], [output])
-    sections = list(first)
-    rows: List[CandidateScores] = []
-    worst: Dict[str, List[Example]] = {}
+    parts = Parts()
     if test is not None:
         observers = {name: _Observer(candidate, examples) for name, candidate in parsed.items()}
         rows = compare(
@@ -115,25 +138,27 @@ def report(
             gpu_id=gpu_id,
             progress=progress,
         )
-        wrong = {name: observer.links.most_frequent(top) for name, observer in observers.items()}
-        section = _comparison_section(Path(test), rows, observers, wrong, top)
-        name = selected or max(rows, key=lambda row: row.f1).name
+        shown = ranked(rows, selected)
+        observers = {row.name: observers[row.name] for row in shown}
         with on_device(gpu_id):
-            section.tables[1:1] = _case_tables(Path(test), parsed[name], rows)
-            section.tables.extend(_name_tables(parsed[name], wrong))
-        sections.append(section)
-        worst = {name: observer.worst.result() for name, observer in observers.items()}
+            of_selected = _selected_sections(Path(test), shown[0], parsed[shown[0].name], observers, top)
+        parts = Parts(rows, of_selected, [_comparison_section(Path(test), shown, observers, top)])
+        if worst := observers[shown[0].name].worst.result():
+            lines = [f"Those sentences in which '{shown[0].name}' makes the most errors."]
+            parts = parts._replace(errors=[Section("Sentences with errors", "examples", lines, examples=worst)])
     if labels is not None:
         analysis = analyze(labels, top=top, progress=progress)
-        sections.append(_analysis_section(Path(labels), analysis))
-    write_text(output, _render(title, sections, worst))
-    return rows
+        parts = parts._replace(labels=[_analysis_section(Path(labels), analysis)])
+    sections = [*parts.candidates, *parts.selected, *parts.labels, *parts.errors]
+    write_text(output, _render(title, compose(parts) if compose else Page(sections=sections)))
+    return parts.rows
 
 
 class _Observer:
-    """A collector of a candidate's errors during the comparison."""
+    """A collector of a candidate's sentences and errors during the comparison."""
 
     def __init__(self, candidate: Candidate, examples: int) -> None:
+        self.first = FirstSentences(SHOWN)
         self.worst = WorstSentences(examples)
         self.links = WrongLinks()
         self.evaluation = Evaluation()
@@ -144,48 +169,74 @@ class _Observer:
         gold = Gold(frozenset(doc_entities(gold_doc)))
         entities, ids = self._candidate.entities(doc), self._candidate.ids(doc)
         shown = [{entity: listed[0] for entity, listed in every.items()} for every in (doc_ids(gold_doc), ids)]
-        self.worst.add(gold_doc, sorted(gold.entities), entities, shown)
+        for sentences in (self.first, self.worst):
+            sentences.add(gold_doc, sorted(gold.entities), entities, shown)
         self.links.add(gold_doc, ids, entities)
         self.evaluation.add(gold_doc, entities, gold)
         self.calibration.add(entities, self._candidate.scores(doc), gold)
 
 
+def _selected_sections(
+    test: Path, row: CandidateScores, candidate: Candidate, observers: Mapping[str, _Observer], top: int
+) -> List[Section]:
+    """Return the sections of one candidate: example sentences, scores and errors."""
+    observer = observers[row.name]
+    tables = [*_tables({row.name: observer}, top), *_case_tables(test, candidate, row)]
+    tables += _name_tables(candidate, [link for each in observers.values() for link in each.links.most_frequent(top)])
+    # The name is in the title.
+    tables = [table.without_first() if table.header[0] == _CANDIDATE else table for table in tables]
+    errors = "A cross and a dashed line mark missed gold entities and wrong predicted entities."
+    below = "Spans that overlap other spans are shown below the sentence."
+    sections = [
+        Section("Example sentences", "sentences", [f"{errors} {below}"], examples=observer.first.result()),
+        Section(f"Scores and errors of '{row.name}'", "selected", tables=tables),
+    ]
+    return [section for section in sections if section.examples or section.tables]
+
+
 def _comparison_section(
-    test: Path,
-    rows: List[CandidateScores],
-    observers: Mapping[str, _Observer],
-    wrong: Mapping[str, Sequence[WrongLink]],
-    top: int,
+    test: Path, rows: List[CandidateScores], observers: Mapping[str, _Observer], top: int
 ) -> Section:
+    """Return the section of all candidates, the selected one first."""
+    lines = [f"Scored on {test}.", *label_remarks(rows)]
+    plots = [f1_plot(rows), *_plots(_calibration(observers))]
+    others = dict([*observers.items()][1:])
+    tables = [comparison_table(rows, rows[0].name)]
+    return Section("Comparison of candidates", "candidates", lines, plots, tables, _tables(others, top))
+
+
+def _tables(observers: Mapping[str, _Observer], top: int) -> List[Table]:
     evaluations = {name: observer.evaluation.result(top) for name, observer in observers.items()}
-    measured = {name: observer.calibration.result() for name, observer in observers.items()}
-    calibration = {name: reliability for name, reliability in measured.items() if reliability is not None}
     # All candidates are scored on the same gold.
-    first, counts = next(iter(evaluations.values())), rows[0].counts
-    evaluated = evaluation_tables("Candidate", evaluations, first.lengths)
-    tables = [comparison_table(rows), *evaluated, *link_tables(wrong), *calibration_tables(calibration)]
-    lines = [f"Test set: {test}", f"{first.docs:,} documents with {counts.tp + counts.fn:,} gold entities."]
-    lines += label_remarks(rows)
-    plots = [f1_plot(rows), *_plots(calibration)]
-    return Section("Comparison of candidates", "candidates", lines, plots, tables)
+    lengths = next((result.lengths for result in evaluations.values()), [])
+    return [
+        *evaluation_tables(_CANDIDATE, evaluations, lengths),
+        *link_tables({name: observer.links.most_frequent(top) for name, observer in observers.items()}),
+        *calibration_tables(_calibration(observers)),
+    ]
 
 
-def _case_tables(test: Path, candidate: Candidate, rows: List[CandidateScores]) -> List[Table]:
+def _calibration(observers: Mapping[str, _Observer]) -> Dict[str, Reliability]:
+    measured = {name: observer.calibration.result() for name, observer in observers.items()}
+    return {name: reliability for name, reliability in measured.items() if reliability is not None}
+
+
+def _case_tables(test: Path, candidate: Candidate, row: CandidateScores) -> List[Table]:
     """Return a table with the F1 of a pipeline on the test set as it is, in lower case and in upper case; no table for
     label sets, nor for text without case."""
     if not candidate.is_pipeline or not any(has_case(doc.text) for doc in read_docs(test, Vocab())):
         return []
-    cells = [f"{row.f1:.1f}" for row in rows if row.name == candidate.name]
+    cells = [f"{row.f1:.1f}"]
     for case in CASES:
         pairs = ((doc_entities(gold), candidate.entities(doc)) for gold, doc in Predictions(candidate, test, case))
         cells.append(f"{count_matches(pairs)[0].f1:.1f}")
-    header = ["Candidate", "as it is", "in lower case", "in capitals"]
-    return [Table("F1 on text without case", header, [[candidate.name, *cells]])]
+    header = ["as it is", "in lower case", "in capitals"]
+    return [Table("F1 on text without case", header, [cells], names=0)]
 
 
-def _name_tables(candidate: Candidate, wrong: Mapping[str, Sequence[WrongLink]]) -> List[Table]:
+def _name_tables(candidate: Candidate, wrong: Sequence[WrongLink]) -> List[Table]:
     """Return a table with the preferred names of the ids in wrong links, from the term lists of a pipeline."""
-    found = [id_ for links in wrong.values() for link in links for id_ in (*link.gold.split("|"), link.given)]
+    found = [id_ for link in wrong for id_ in (*link.gold.split("|"), link.given)]
     if not found or not candidate.is_pipeline:
         return []
     return name_tables(preferred_names(load_pipeline(candidate.path), sorted({*found} - {""})))
@@ -204,11 +255,11 @@ def _plots(calibration: Dict[str, Reliability]) -> List[Plot]:
     return [reliability_plot(calibration)] if calibration else []
 
 
-def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]]) -> str:
+def _render(title: str, page: Page) -> str:
     import jinja2
     from markupsafe import Markup
 
-    every = [example for examples in worst.values() for example in examples]
+    every = [example for section in page.sections for example in section.examples]
     colors = label_colors(label for example in every for _, _, label in (*example.gold, *example.predicted))
 
     def clean(value: Any) -> Any:
@@ -224,6 +275,4 @@ def _render(title: str, sections: List[Section], worst: Dict[str, List[Example]]
         keep_trailing_newline=True,
     )
     template = environment.get_template(TEMPLATE)
-    return template.render(
-        title=title, sections=sections, worst=worst, colors=colors, draw=render, shorten=shorten, markup=Markup
-    )
+    return template.render(title=title, page=page, colors=colors, draw=render, shorten=shorten, markup=Markup)

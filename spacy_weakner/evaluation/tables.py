@@ -5,7 +5,7 @@ from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 from ..calibration.reliability import Reliability
 from ..scores import Counts
 from .analyze import Analysis
-from .compare import CandidateScores
+from .compare import CandidateScores, ranked
 from .evaluate import GoldScores, LengthRecall
 from .links import WrongLink
 from .terms.proposal import Proposal
@@ -34,6 +34,10 @@ class Table(NamedTuple):
     rows: List[List[str]]
     note: str = ""
     names: int = 1
+
+    def without_first(self) -> "Table":
+        """Return the table without its first column."""
+        return self._replace(header=self.header[1:], rows=[row[1:] for row in self.rows], names=self.names - 1)
 
 
 def analysis_tables(analysis: Analysis) -> List[Table]:
@@ -83,9 +87,9 @@ def analysis_tables(analysis: Analysis) -> List[Table]:
     return [*_tables(*tables), *calibration_tables(analysis.calibration)]
 
 
-def comparison_table(rows: Sequence[CandidateScores]) -> Table:
-    """Return a table of the candidates' scores over all labels, the best F1 first, without empty columns."""
-    rows = sorted(rows, key=lambda row: -row.f1)
+def comparison_table(rows: Sequence[CandidateScores], first: Optional[str] = None, title: str = "Candidates") -> Table:
+    """Return a table of the candidates' scores over all labels in the order of `ranked`, without empty columns."""
+    rows = ranked(rows, first)
     differences = [row.difference for row in rows]
     baseline = next((difference.baseline for difference in differences if difference), None)
     scores = zip(*(_scores(row.counts) for row in rows), strict=True)
@@ -99,12 +103,12 @@ def comparison_table(rows: Sequence[CandidateScores]) -> Table:
         **{name: [_number(row.links[key], 1) if row.links else None for row in rows] for name, key in _LINKS.items()},
         "tokens": [f"{row.token_accuracy:.1f}" for row in rows],
         "sentences": [f"{row.sentence_accuracy:.1f}" for row in rows],
-        "words/s": [UNKNOWN if row.words_per_second is None else f"{row.words_per_second:,}" for row in rows],
+        "words/s": [None if row.words_per_second is None else f"{row.words_per_second:,}" for row in rows],
     }
     shown = {name: cells for name, cells in columns.items() if any(cells)}
     lines = [[cell or UNKNOWN for cell in line] for line in zip(*shown.values(), strict=True)]
     notes = " ".join(note for name, note in _NOTES.items() if name in shown)
-    return _tables(Table("Candidates", [*shown], lines, notes))[0]
+    return _tables(Table(title, [*shown], lines, notes))[0]
 
 
 def tuning_tables(tuning: Tuning) -> List[Table]:
@@ -113,9 +117,15 @@ def tuning_tables(tuning: Tuning) -> List[Table]:
     if len(tuning.per_source) > 1:
         scores += [(f"source {name}", scored) for name, scored in tuning.per_source.items()]
     rows = [[name, *_scores(one.counts), one.interval.text(), *map(_n, one.counts)] for name, one in scores]
+    of_labels = [
+        [source, label, *_scores(counts), *map(_n, counts)]
+        for source, labels in (tuning.per_source_label.items() if len(tuning.per_source) > 1 else ())
+        for label, counts in labels.items()
+    ]
     title = f"Weak labels on {tuning.scores.docs} of {tuning.docs} gold documents"
     return _tables(
         Table(title, ["", *_SCORES, "F1 95 %", *_COUNTS], rows),
+        Table("Each source alone", ["Source", "Label", *_SCORES, *_COUNTS], of_labels, names=2),
         Table(
             "Worst terms",
             ["Term", "Label", "Source", "wrong", "right", "for example"],

@@ -45,14 +45,14 @@ class Comparison:
         self.pipelines: Dict[str, Path] = {}
         self.scored: Dict[str, List[Predicted]] = {}  # by head: on the corpus
         self._on_folds: Dict[str, List[Predicted]] = {}
-        self._predicted: Dict[str, Path] = {}
+        self.predicted: Dict[str, Path] = {}
 
     def add(self, name: str, pipeline: Path, docs: Optional[Iterable[Doc]] = None) -> None:
         """Add a candidate with its predictions. If none are given, predict with `pipeline`, which used no gold."""
         self.pipelines[name] = pipeline
-        self._predicted[name] = self.context.models / "folds" / f"predicted-{len(self.pipelines)}.spacy"
+        self.predicted[name] = self.context.models / "folds" / f"predicted-{len(self.pipelines)}.spacy"
         found = (doc for _, doc in Predictions(Candidate(name, pipeline), self.corpus)) if docs is None else docs
-        write_docs(self._predicted[name], found)
+        write_docs(self.predicted[name], found)
 
     def add_head(self, head: Head) -> None:
         """Predict the folds and dev with a head, each once, and add it as a candidate."""
@@ -83,7 +83,7 @@ class Comparison:
 
     def score(self, baseline: Optional[str]) -> List[CandidateScores]:
         """Score all candidates, and their differences from the baseline; None: from the best."""
-        return compare(self.corpus, self._predicted, bootstrap=SAMPLES, baseline=baseline, seed=self.context.seed)
+        return compare(self.corpus, self.predicted, bootstrap=SAMPLES, baseline=baseline, seed=self.context.seed)
 
     def cost(self, name: str) -> Cost:
         """Measure a candidate's speed, on some sentences of the corpus, and its size."""

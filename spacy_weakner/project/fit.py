@@ -31,7 +31,8 @@ from .folds import make_folds
 from .layout import Corpora, has_docs, has_vectors
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
 from .prepare import DEV, Preparation, read_preparation
-from .recommendations import DRAWS, Curve, measure_curve, plan_curve, recommend
+from .previous import has_seen, keep_previous, predict_held_out
+from .recommendations import DRAWS, Curve, Recommendation, measure_curve, plan_curve, recommend
 from .rules import (
     COMBINED,
     F1,
@@ -58,10 +59,10 @@ from .rules import (
     head_with_lists,
     weak_size,
 )
-from .selection import FASTER, Cost, Selection, TrainedCandidate, choose, cost_of_speed
+from .selection import FASTER, PREVIOUS, SELECTION, Cost, Selection, TrainedCandidate, choose, cost_of_speed
 from .students import train_student
+from .term_settings import propose_settings
 
-SELECTION = "selection.json"
 WEAK = "weak"
 
 
@@ -73,6 +74,7 @@ class LabelAnalysis(Strict):
     f1: Optional[float]
     sources: int
     warnings: List[str]  # why the scores of a list may be too high
+    proposals: List[Dict[str, Any]] = []  # other settings of the lists, which improve their labels
 
 
 class _Result(NamedTuple):
@@ -83,6 +85,10 @@ class _Result(NamedTuple):
     rules: Sequence[Rule] = ()
     curve: Curve = Curve([])
     costs: Mapping[str, Cost] = MappingProxyType({})
+    corpus: Optional[Path] = None
+    predicted: Mapping[str, Path] = MappingProxyType({})
+    recommended: Sequence[Recommendation] = ()
+    notes: Sequence[str] = ()
 
 
 @holding("output")
@@ -174,6 +180,9 @@ def fit(
         context.config(recipe, its_size)
 
     # Train, compare, select. This replaces pipelines of an earlier selection.
+    previous = keep_previous(output)
+    if previous is not None:
+        say(f"the package of the last run stays in {Path(previous.selected.path).parent}")
     (output / SELECTION).unlink(missing_ok=True)
     lists = make_lists(declared, output / "lists", language)
     if collected:
@@ -182,9 +191,10 @@ def fit(
     copies = CaseCopies(lower_case, upper_case, [] if collected else [term_list.pipeline for term_list in lists])
     context = replace(context, lists=tuple(term_list.source for term_list in lists), cases=copies)
     if facts.gold:
-        result = _with_gold(context, gold, facts, lists, learns_weak, prefer)
+        proposals = analysis.proposals if analysis else []
+        result = _with_gold(context, gold, facts, lists, learns_weak, prefer, previous, proposals)
     else:
-        result = _without_gold(context, facts, lists, learns_weak, prefer)
+        result = _without_gold(context, facts, lists, learns_weak, prefer, previous)
 
     rules += result.rules
     whys = {rule.name: rule.why for rule in rules}
@@ -200,6 +210,7 @@ def fit(
                 why=whys.get(name, whys.get(TERM_LIST, "")),
                 scores=scores.get(name),
                 cost=result.costs.get(name),
+                predicted=str(result.predicted[name]) if name in result.predicted else None,
             )
             for name, path in result.pipelines.items()
         ],
@@ -207,20 +218,22 @@ def fit(
         facts=facts,
         settings=settings,
         warnings=analysis.warnings if analysis and result.best in titles else [],
-        notes=notes,
+        notes=[*notes, *result.notes],
         curve=result.curve.points,
         recommendations=recommend(
             facts,
             result.curve,
             {name: row.f1 for name, row in scores.items() if name in titles},
-            {name: row.f1 for name, row in scores.items() if name not in titles},
+            {name: row.f1 for name, row in scores.items() if name not in (*titles, PREVIOUS)},
             _suggest_command(folders, facts, result.pipelines[result.best], result.best in titles),
+            result.recommended,
         ),
         code=code_version(),
         contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
         reason=result.reason,
         sentences=language.sentences,
         abbreviations=language.abbreviations,
+        corpus=str(result.corpus) if result.corpus else None,
     )
     selection.save(output / SELECTION)
     return selection
@@ -233,6 +246,8 @@ def _with_gold(
     lists: List[TermList],
     learns_weak: bool,
     prefer: str,
+    previous: Optional[Selection],
+    proposals: Sequence[Dict[str, Any]],
 ) -> _Result:
     models, by_dev = context.models, facts.chosen_by == DEV
     folds = make_folds(gold, models / "folds", FOLDS, seed=context.seed, needed=not by_dev)
@@ -280,6 +295,9 @@ def _with_gold(
         if folds:
             combination = compared.combine(combined)
             why = f"decides between {', '.join(head.title for head in combined)}"
+        recommended, notes = propose_settings(combination, proposals, context.seed) if folds else ([], [])
+    for note in notes:
+        context.say(note)
     rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
     if folds and prefer == SPEED and has_student(facts):
         text = context.corpora.weak if facts.weak else context.corpora.text
@@ -288,18 +306,27 @@ def _with_gold(
             compared.add_head(student)
         why = f"a linear CRF, trained on the gold, and on the text as '{COMBINED}' labels it"
         rules.append(Rule(name=STUDENT, trained=True, why=why))
+    if previous is not None:
+        with on_device(context.gpu_id):
+            docs = predict_held_out(previous, compared.corpus)
+        if docs is None:
+            context.say("the previous package is not compared: it was trained on part of these sentences")
+        else:
+            compared.add(PREVIOUS, Path(previous.selected.path), docs)
+            rules.append(Rule(name=PREVIOUS, trained=True, why="the package of the last run"))
     # Number of gold sentences that each compared candidate was trained on.
     n_gold = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = compared.scored[heads[0].name] * (DRAWS if dev else 1)
     curve = measure_curve(parts, whole, n_gold, draws, context.seed)
 
     rows = compared.score(COMBINED if folds else None)
+    new = [row for row in rows if row.name != PREVIOUS]
     if prefer == SPEED:
-        single = [row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD)]
+        single = [row for row in new if row.name not in (COMBINED, LIST_AND_HEAD)]
         slow = {head.title for head in heads if head.size not in LINEARS}
         best = choose([row for row in single if row.name not in slow] or single)
     else:
-        best = choose(rows, COMBINED)
+        best = choose(new, COMBINED)
     if best != COMBINED:
         rows = compared.score(best)
     reason = FASTER if best == COMBINED and has_student(facts) else ""
@@ -307,7 +334,19 @@ def _with_gold(
     with on_device(context.gpu_id):
         measured = {best, COMBINED} if facts.size not in LINEARS else set()
         costs = {name: compared.cost(name) for name in compared.pipelines if name in measured}
-    return _Result(compared.pipelines, best, rows, reason, rules, curve, costs)
+    return _Result(
+        pipelines=compared.pipelines,
+        best=best,
+        rows=rows,
+        reason=reason,
+        rules=rules,
+        curve=curve,
+        costs=costs,
+        corpus=compared.corpus,
+        predicted=compared.predicted,
+        recommended=recommended,
+        notes=notes,
+    )
 
 
 def _encode(
@@ -329,7 +368,12 @@ def _encode(
 
 
 def _without_gold(
-    context: TrainingContext, facts: Facts, lists: List[TermList], learns_weak: bool, prefer: str
+    context: TrainingContext,
+    facts: Facts,
+    lists: List[TermList],
+    learns_weak: bool,
+    prefer: str,
+    previous: Optional[Selection],
 ) -> _Result:
     pipelines = {term_list.title: term_list.pipeline for term_list in lists}
     dev = context.corpora.dev if facts.chosen_by == DEV else None
@@ -342,8 +386,13 @@ def _without_gold(
             output = context.models / "list-and-head"
             pipelines[LIST_AND_HEAD] = list_and_head(sources, pipelines[WEAK_ALONE], output)
     if dev is not None:
+        if previous is not None and not has_seen(Path(previous.selected.path), dev):
+            pipelines[PREVIOUS] = Path(previous.selected.path)
         rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=context.seed, gpu_id=context.gpu_id)
-        return _Result(pipelines, choose(rows), rows)
+        best = choose([row for row in rows if row.name != PREVIOUS])
+        if PREVIOUS in pipelines:  # compare with the best of the new ones
+            rows = compare(dev, pipelines, bootstrap=SAMPLES, baseline=best, seed=context.seed, gpu_id=context.gpu_id)
+        return _Result(pipelines, best, rows, corpus=dev)
     if LIST_AND_HEAD in pipelines:
         return _Result(pipelines, LIST_AND_HEAD, reason=ON_PUBLIC_DATA)
     # Without scores, take the first candidate.
@@ -382,6 +431,7 @@ def read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
             f1=scores["f1"] if known else None,
             sources=len(found.get("per_source", {})),
             warnings=[warning["text"] for warning in found.get("warnings", []) if warning["kind"] == "known"],
+            proposals=found.get("proposals", []),
         )
 
 

@@ -29,6 +29,8 @@ CPU_PRECISION = "medium"
 # Reliability of one of several sources, until it is measured.
 USUAL_RELIABILITY = 0.7
 SOURCES = "sources.cfg"
+# The pipeline that may be trained as a baseline, and the number of its updates.
+NER, NER_STEPS = "ner", 2000
 # Settings of a term list that users may want to change: written even if they have the default value.
 _SHOWN = {"terms": ("attr", "acronym_length", "min_length", "stop", "ambiguity", "reliability")}
 # Number of rows that are searched for labels of weak sources.
@@ -75,6 +77,7 @@ def init_project(
     size: Optional[str] = None,
     transformer: Optional[str] = None,
     columns: Tuple[int, int] = COLUMNS,
+    baseline: Optional[str] = None,
     **settings: Any,
 ) -> Project:
     """Write a project.
@@ -97,6 +100,7 @@ def init_project(
         vectors; transformer and gpu train it on the labels of the text. For frozen also a spaCy pipeline, whose
         component tok2vec is used.
     columns (Tuple[int, int]): Columns of tokens and tags in CoNLL files, counted from 1; -1 is the last.
+    baseline (Optional[str]): ner: also train spaCy's ner on the gold, and score it on test beside the candidates.
     **settings (Any): Settings of the term list, such as `term_label` and `term_columns`; see `TermSource`.
     RETURNS (Project): The project.
     RAISES (WeaknerError): If a file is missing, there is nothing to learn from, the folder is not empty, or there is
@@ -104,6 +108,11 @@ def init_project(
     """
     size = usual_size(transformer, has_gold=gold is not None) if size is None else size
     check_choice("size", size, SIZES)
+    if baseline is not None:
+        check_choice("baseline", baseline, [NER])
+        if gold is None:
+            where, instead = "with gold (--gold)", ""
+            raise WeaknerError(Errors.WK331.format(setting="--baseline", where=where, instead=instead))
     if size == FROZEN and gold is None:
         expected = "linear, transformer or gpu, since heads on a frozen Transformer are trained on gold (--gold)"
         raise WeaknerError(Errors.WK005.format(setting="size", value=repr(size), expected=expected))
@@ -152,6 +161,7 @@ def init_project(
         "tokenizer": tokenizer_name(lang, tokenizer),
         "size": size,
         "transformer": transformer,
+        "baseline": baseline,
         "pieces": size == LINEAR_STATIC,
         # Word vectors are made from text, for linear heads.
         "vectors": "text" in files and any(recipe_size not in TRAINED for _, recipe_size in recipes),
@@ -165,6 +175,8 @@ def init_project(
         texts[f"configs/{config_name(recipe, recipe_size)}"] = render_config(
             recipe, encoder_size, lang=lang, tokenizer=tokenizer, transformer=encoder, precision=precision
         )
+    if baseline is not None:
+        texts["configs/ner.cfg"] = _ner_config(lang, tokenizer)
     named = {"spans_key": spans_key, "transformer": transformer}
     for what, value in (*(("path", path) for path in (*files.values(), *source_paths)), *named.items()):
         if value is not None and (_QUOTES & set(value) or one_line(value) != value):
@@ -178,6 +190,16 @@ def init_project(
     for path, content in texts.items():
         write_text(folder / path, content)
     return Project(folder, files, [source.name for source in found], lang, tokenizer)
+
+
+def _ner_config(lang: str, tokenizer: Optional[str]) -> str:
+    """Return spaCy's config of an efficient `ner`. Without dev, it is trained for a fixed number of steps."""
+    from spacy.cli.init_config import init_config
+
+    config = init_config(lang=lang, pipeline=[NER], optimize="efficiency")
+    config["nlp"]["tokenizer"] = {"@tokenizers": tokenizer_name(lang, tokenizer)}
+    config["training"].update({"max_steps": NER_STEPS, "eval_frequency": NER_STEPS, "patience": 0})
+    return str(config.to_str())
 
 
 def usual_size(transformer: Optional[str], *, has_gold: bool) -> str:

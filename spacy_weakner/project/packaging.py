@@ -17,16 +17,15 @@ from .._compat import unlisted_names
 from ..about import __title__, __version__
 from ..corpus.sentences import SENTENCIZER
 from ..errors import Errors, WeaknerError
-from ..evaluation.compare import CandidateScores
+from ..evaluation.compare import CandidateScores, ranked
 from ..files import atomic_path, existing, write_text
 from ..own_code import own_code
 from ..pipelines import add_sentences, load_pipeline
+from ..runtime.hashes import hash_path
 from ..runtime.lock import holding
 from .layout import IMPORTABLE, render
 from .lists import LINKER
-from .selection import Selection
-
-Scores = Mapping[str, CandidateScores]
+from .selection import Scores, Selection
 
 
 class Package(NamedTuple):
@@ -35,6 +34,7 @@ class Package(NamedTuple):
     name: str  # for `spacy.load`
     wheel: Path  # the file to install
     has_ids: bool = False  # True if its entities have ids of concepts
+    version: str = ""
 
 
 @holding("output")
@@ -50,9 +50,10 @@ def package(
     """Package the best candidate of a selection.
 
     selection (Selection): The selection.
-    output (Path): Folder for the package; a package with the same name and version is replaced.
+    output (Path): Folder for the package, beside those of earlier versions.
     name (str): Name of the package, without the language: letters, digits and underscores.
-    version (str): Version of the package.
+    version (str): The lowest version of the package. If there is one with this version or a higher one that was made
+        of another pipeline, the version is the next one.
     test (Optional[Scores]): Scores on test by candidate.
     data (Optional[Dict[str, str]]): Paths of the data that the pipeline was made from, by their role.
     RETURNS (Package): The package.
@@ -61,7 +62,7 @@ def package(
     if not name.isidentifier() or not name.isascii():
         raise WeaknerError(Errors.WK005.format(setting="name", value=repr(name), expected=IMPORTABLE))
     try:
-        version = str(Version(version))
+        lowest = Version(version)
     except InvalidVersion as error:
         expected = "a version like 0.1.0"
         raise WeaknerError(Errors.WK005.format(setting="version", value=repr(version), expected=expected)) from error
@@ -75,10 +76,13 @@ def package(
         add_sentences(nlp, (), selection.sentences, selection.abbreviations)
         nlp.to_disk(model)
         meta = srsly.read_json(model / "meta.json")
-        meta.update(_describe(selection, test.get(selection.best), data), name=name, version=version)
-        srsly.write_json(model / "meta.json", meta)
         prefix = f"{meta['lang']}_"
         full = name if name.startswith(prefix) else prefix + name  # as spaCy does
+        meta.update(_describe(selection, test.get(selection.best), data))
+        meta[__title__]["pipeline"] = hash_path(pipeline)
+        version = _next_version(output, full, lowest, meta[__title__]["pipeline"])
+        meta.update(name=name, version=version)
+        srsly.write_json(model / "meta.json", meta)
         has_ids = any(pipe.startswith(LINKER) for pipe in meta["pipeline"])
         measured = test.get(selection.best)
         values = {
@@ -88,7 +92,7 @@ def package(
             "ece": measured.ece if measured else None,
             "labels": sorted({label for labels in meta["labels"].values() for label in labels}),
             "selection": selection,
-            "test": test,
+            "test": ranked([*test.values()], selection.best),
             "data": data,
         }
         write_text(model / "README.md", render("package.md.jinja", values))
@@ -106,7 +110,22 @@ def package(
         # Copy only the finished package, so that an interrupted run leaves no incomplete one.
         with atomic_path(output / folder) as temporary:
             shutil.copytree(built / folder, temporary, ignore=shutil.ignore_patterns("build", "*.egg-info"))
-    return Package(full, output / folder / "dist" / wheel, has_ids)
+    return Package(full, output / folder / "dist" / wheel, has_ids, version)
+
+
+def _next_version(output: Path, full: str, lowest: Version, pipeline: str) -> str:
+    """Return the version of the last package if it was made of the same pipeline (given by its hash), else the next."""
+    made = {}
+    for path in output.glob(f"{full}-*/meta.json"):
+        meta = srsly.read_json(path)
+        made[Version(meta["version"])] = meta.get(__title__, {}).get("pipeline")
+    last = max([version for version in made if version >= lowest], default=None)
+    if last is None:
+        return str(lowest)
+    if made[last] == pipeline:
+        return str(last)
+    *others, micro = last.release
+    return last.base_version if last.is_prerelease else ".".join(map(str, (*others, micro + 1)))
 
 
 def _describe(selection: Selection, test: Optional[CandidateScores], data: Dict[str, str]) -> Dict[str, Any]:

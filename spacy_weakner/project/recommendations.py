@@ -131,14 +131,19 @@ def count_sentences(pairs: Any) -> Counts:
 
 
 def recommend(
-    facts: Facts, curve: Curve, lists: Mapping[str, float], trained: Mapping[str, float], suggest: str = ""
+    facts: Facts,
+    curve: Curve,
+    lists: Mapping[str, float],
+    trained: Mapping[str, float],
+    suggest: str = "",
+    more: Sequence[Recommendation] = (),
 ) -> List[str]:
     """Recommend what to do next, the most helpful first. `lists` and `trained` are the F1 of candidates, `suggest` is
-    the command that suggests sentences to annotate (empty without text)."""
+    the command that suggests sentences to annotate (empty without text), `more` are further recommendations."""
     # Better models improve the best candidate only by the points by which they exceed the list.
     ahead = max(trained.values(), default=0.0)
     behind = max(0.0, max(lists.values(), default=0.0) - ahead)
-    found = [_more_gold(facts, curve, ahead, behind, suggest), *_better_labels(facts)]
+    found = [_more_gold(facts, curve, ahead, behind, suggest), *_better_labels(facts), *more]
     if facts.size == LINEAR:
         text = (
             "A frozen Transformer (--transformer NAME, for example sentence-transformers/all-MiniLM-L6-v2): with "

@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
-from typing import Dict, List, Optional, Sequence, Tuple
+from types import MappingProxyType
+from typing import Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from pydantic import model_validator
 
 from ..errors import Errors, WeaknerError
-from ..evaluation.compare import CandidateScores
+from ..evaluation.compare import CandidateScores, ranked
 from ..files import existing, parse_json, reading_made, write_text
 from ..pipelines import RULE
 from ..scores import Strict
@@ -15,6 +16,10 @@ from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
 
 # Points of F1 by which a candidate must be better than the combination, and significantly so (best.md).
 CLEARLY = 3.0
+SELECTION = "selection.json"
+PREVIOUS = "previous package"
+Scores = Mapping[str, CandidateScores]
+NO_SCORES: Scores = MappingProxyType({})
 Point = Dict[str, float]
 # What is said of a package with a Transformer, if there may be a student.
 FASTER = (
@@ -38,6 +43,7 @@ class TrainedCandidate(Strict):
     why: str
     scores: Optional[CandidateScores] = None  # on dev or in cross-validation
     cost: Optional[Cost] = None  # of candidates between which `--prefer` decides
+    predicted: Optional[str] = None  # its predictions on `Selection.corpus`, by pipelines that were not trained on it
 
 
 class Selection(Strict):
@@ -58,6 +64,7 @@ class Selection(Strict):
     sentences: str = RULE  # how the pipeline splits texts, as the corpora were split; see `add_sentences`
     abbreviations: str = ""
     reason: str = ""  # why the best was selected, if not for its scores; or what another preference would select
+    corpus: Optional[str] = None  # dev, or the gold in the order of its folds, on which candidates were compared
 
     @model_validator(mode="after")
     def _is_complete(self) -> "Selection":
@@ -86,16 +93,18 @@ class Selection(Strict):
 
     def ranked(self) -> Dict[str, CandidateScores]:
         """Return the scores of the compared candidates: the best first, then the others by F1."""
-        scores = {candidate.name: candidate.scores for candidate in self.candidates if candidate.scores is not None}
-        return dict(sorted(scores.items(), key=lambda item: (item[0] != self.best, -item[1].f1)))
+        scores = [candidate.scores for candidate in self.candidates if candidate.scores is not None]
+        return {row.name: row for row in ranked(scores, self.best)}
 
     def save(self, path: Path) -> None:
         """Write the selection as JSON. Paths below the folder of the file are relative to it."""
-        folder, data = path.parent.resolve(), self.model_dump()
-        for candidate in data["candidates"]:
-            target = Path(candidate["path"]).resolve()
-            is_below = folder in target.parents
-            candidate["path"] = target.relative_to(folder).as_posix() if is_below else str(target)
+        folder = path.parent.resolve()
+
+        def place(path: str) -> str:
+            target = Path(path).resolve()
+            return target.relative_to(folder).as_posix() if folder in target.parents else str(target)
+
+        data = self._placed(place).model_dump()
         write_text(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
@@ -106,19 +115,37 @@ class Selection(Strict):
             raise WeaknerError(Errors.WK109.format(path=path))
         with reading_made(path, "fit"):
             found = cls.model_validate(parse_json(path.read_bytes()))
-        placed = [other.model_copy(update={"path": str(path.parent / other.path)}) for other in found.candidates]
-        return found.model_copy(update={"candidates": placed})
+        return found._placed(lambda name: str(path.parent / name))
 
-    def headline(self) -> str:
-        """Return one or two sentences that name the best candidate."""
+    def _placed(self, place: Callable[[str], str]) -> "Selection":
+        """Return a copy with other paths."""
+        candidates = [
+            other.model_copy(
+                update={"path": place(other.path), "predicted": other.predicted and place(other.predicted)}
+            )
+            for other in self.candidates
+        ]
+        return self.model_copy(update={"candidates": candidates, "corpus": self.corpus and place(self.corpus)})
+
+    def headline(self, test: Scores = NO_SCORES) -> str:
+        """Return one or two sentences with the scores of the best candidate, on test if there are any."""
+        if (on_test := test.get(self.best)) is not None:
+            found = f"{on_test.text()} on test ({on_test.tp + on_test.fn:,} entities)"
+        else:
+            found = self._measured()
         reason = f" {self.reason}" if self.reason else ""
-        if self.selected.scores is None:
+        if not found:
             return (
                 f"'{self.best}' is the best guess: there is no gold to compare candidates on.{reason} With a hundred "
                 "annotated sentences, you can measure how good it is, and improve it."
             )
-        corpus = f"on {self.facts.dev} dev sentences" if self.chosen_by == "dev" else "in cross-validation of the gold"
-        return f"'{self.best}' is the best: {self.selected.scores.text()} {corpus}.{reason}"
+        return f"'{self.best}': {found}.{reason}"
+
+    def _measured(self) -> str:
+        if self.selected.scores is None:
+            return ""
+        on_dev, on_gold = f"on {self.facts.dev:,} dev", f"in cross-validation of {self.facts.gold:,} gold"
+        return f"{self.selected.scores.text()} {on_dev if self.chosen_by == 'dev' else on_gold} sentences"
 
     def remarks(self) -> List[str]:
         """Return further remarks and warnings, without the scores."""
@@ -138,26 +165,39 @@ class Selection(Strict):
 
     def lines(self) -> List[str]:
         """Return the whole selection as sentences."""
-        return [self.headline(), *self._others(), *self.remarks()]
+        return [self.headline(), *self._others(self.ranked()), *self.remarks()]
 
-    def answer(self) -> List[Tuple[str, str]]:
-        """Return the best candidate, how certain the choice is, and what to do next, each with a heading."""
-        certainty = "No other candidate was compared with it."
-        if self.selected.scores is None:
+    def answer(self, test: Scores = NO_SCORES) -> List[Tuple[str, str]]:
+        """Return the scores of the best candidate, how far the next best is away from it, and what to do next, each
+        with a heading."""
+        others = self._others(test or self.ranked())
+        certainty = f"{others[0][:-1]}{' on test' if test else ''}." if others else "No other candidate was compared."
+        if not test and self.selected.scores is None:
             certainty = "No candidates were compared: there is no gold."
-        elif others := self._others():
-            certainty = f"The next best candidate: {others[0]}"
+        progress = self._progress(test if PREVIOUS in test else self.ranked())
         certainty = " ".join([certainty, *(f"Warning: {text}." for text in self.warnings)])
-        found = [("Best", self.headline()), ("How certain", certainty)]
-        return found + [("Next", text) for text in self.recommendations[:1]]
+        found = [("Selected", self.headline(test)), ("Best of the others", certainty)]
+        if test and self.selected.scores is not None:
+            found.insert(1, ("Selected by", f"{self._measured()}."))
+        found += [("Compared with the last run", text) for text in progress]
+        return found + [("Next step", text) for text in self.recommendations[:1]]
 
-    def _others(self) -> List[str]:
+    def _progress(self, scores: Scores) -> List[str]:
+        """Return a sentence that compares the package with the previous one, if there is one."""
+        row = scores.get(PREVIOUS)
+        if row is None or row.difference is None or row.difference.baseline != self.best:
+            return []
+        corpus = "sentences that neither was trained on" if scores == self.ranked() else "test"
+        gain = row.difference.reversed(PREVIOUS)
+        how = "is as good" if round(gain.f1, 1) == 0 else f"has {gain.text()}"
+        return [f"The previous package has F1 {row.f1:.1f} on {corpus}; the new one {how}."]
+
+    def _others(self, scores: Scores) -> List[str]:
         found = []
-        for name, scores in [*self.ranked().items()][1:]:
-            text = f"'{name}' has {scores.text()}"
-            if (difference := scores.difference) is not None:
-                chance = "" if difference.is_certain else ", which may be due to chance"
-                text += ", equally good" if round(difference.f1, 1) == 0 else f": {difference.text()}{chance}"
+        for row in ranked([row for row in scores.values() if row.name != PREVIOUS], self.best)[1:]:
+            text = f"'{row.name}': {row.text()}"
+            if (difference := row.difference) is not None and difference.baseline == self.best:
+                text += ", equally good" if round(difference.f1, 1) == 0 else f"; {difference.text()}"
             found.append(f"{text}.")
         return found
 

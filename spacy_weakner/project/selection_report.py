@@ -1,14 +1,19 @@
-"""The last step of a project: scores on test, and a report that begins with the selection."""
+"""The last step of a project: scores on test, and a report that begins with the package."""
 
+from datetime import date
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, List, Mapping, Optional, Union
+from typing import Any, Dict, List, Mapping, Optional, Union
 
+import spacy
+
+from ..about import __title__, __version__
 from ..evaluation.compare import CandidateScores
-from ..evaluation.plots import Plot, curve_plot, f1_plot
-from ..evaluation.report import Section, report
-from ..evaluation.tables import Table
-from .selection import Selection
+from ..evaluation.plots import curve_plot, f1_plot
+from ..evaluation.report import F1, Page, Parts, Section, report
+from ..evaluation.tables import Table, comparison_table
+from .previous import has_seen
+from .selection import PREVIOUS, Selection
 
 
 def evaluate_selection(
@@ -18,40 +23,76 @@ def evaluate_selection(
     *,
     labels: Optional[Path] = None,
     more: Mapping[str, Union[Path, str]] = MappingProxyType({}),
+    baseline: Optional[str] = None,
     **settings: Any,
 ) -> List[CandidateScores]:
     """Score all candidates and `more` on test (None: there is none), which does not change the selection, and write a
-    report. `labels` is a corpus of weak labels with gold. For the settings see `report`."""
-    candidates = {**{candidate.name: candidate.path for candidate in selection.candidates}, **more}
-    tested: Any = {} if test is None else {"test": test, "candidates": candidates}
-    return report(
-        Path(output), labels=labels, first=[selection_section(selection)], selected=selection.best, **tested, **settings
+    report. Without test, the package is shown on the sentences that it was selected by. `labels` is a corpus of weak
+    labels with gold. For the settings see `report`."""
+    scored: Any = {}
+    if test is not None:
+        paths: Dict[str, Union[Path, str]] = {other.name: other.path for other in selection.candidates}
+        if PREVIOUS in paths and has_seen(Path(paths[PREVIOUS]), test):
+            del paths[PREVIOUS]
+        scored = {"test": test, "candidates": {**paths, **more}}
+    elif selection.corpus is not None:
+        predicted = {other.name: other.predicted or other.path for other in selection.candidates}
+        scored = {"test": Path(selection.corpus), "candidates": predicted}
+    rows = report(
+        Path(output),
+        labels=labels,
+        compose=lambda parts: compose(selection, parts, has_test=test is not None),
+        selected=selection.best,
+        baseline=baseline or (selection.best if scored else None),
+        **scored,
+        **settings,
     )
+    return [] if test is None else rows
+
+
+def compose(selection: Selection, parts: Parts, *, has_test: bool) -> Page:
+    """Compose the report of a project: the answer, and the sections in their order."""
+    answer = selection.answer({row.name: row for row in parts.rows} if has_test else {})
+    selected = [("Packaged", text) if heading == "Selected" else (heading, text) for heading, text in answer]
+    sections = [
+        *parts.selected,
+        *(parts.candidates if has_test else ()),
+        selection_section(selection),
+        training_section(selection),
+        *parts.labels,
+        *parts.errors,
+    ]
+    return Page(selected, [F1, made_from(selection)], sections)
 
 
 def selection_section(selection: Selection) -> Section:
-    """Return the first section of a project's report: scores of the candidates, and what would help most next."""
-    tables: List[Table] = []
-    plots: List[Plot] = []
-    if scores := selection.ranked():
-        corpus = "dev" if selection.chosen_by == "dev" else "gold, by cross-validation"
-        costs = selection.costs
-        header = ["Candidate", "P", "R", "F1", "95 % interval", "difference from best", "95 % interval"]
-        header += ["words per second", "MB"] if costs else []
-        rows = []
-        for row in scores.values():
-            cells = [f"{row.name} (best)" if row.name == selection.best else row.name]
-            cells += [*(f"{value:.1f}" for value in (row.p, row.r, row.f1)), row.bounds, "-", "-"]
-            if (difference := row.difference) is not None:
-                cells[-2:] = [f"{difference.f1:+.1f}", f"{difference.low:+.1f} to {difference.high:+.1f}"]
-            rows.append([*cells, *costs.get(row.name, ())])
-        tables.append(Table(f"Scores on {corpus}", header, rows))
-        plots.append(f1_plot([*scores.values()]))
+    """Return the section with the scores that the package was selected by."""
+    corpus = "on dev" if selection.chosen_by == "dev" else "in cross-validation of the gold"
+    scores, costs = [*selection.ranked().values()], selection.costs
+    tables = [comparison_table(scores, selection.best, f"Scores {corpus}")] if scores else []
+    if costs:
+        rows = [[name, *costs[name]] for name in [*selection.ranked()] if name in costs]
+        tables.append(Table("Speed and size", ["Candidate", "words per second", "MB"], rows))
+    plots = [f1_plot(scores)] if scores else []
     if len(selection.curve) > 1:
         plots.append(curve_plot([(point["sentences"], point["f1"]) for point in selection.curve]))
+    return Section("How it was selected", "selection", selection.remarks(), plots, tables)
+
+
+def training_section(selection: Selection) -> Section:
+    """Return the section with what would help next, and how the candidates were trained."""
+    tables = []
     if selection.recommendations:
         rows = [[str(i), text] for i, text in enumerate(selection.recommendations, start=1)]
         tables.append(Table("What would help next", ["", "Recommendation"], rows, names=2))
     if selection.notes:
         tables.append(Table("How the candidates were trained", ["Note"], [[note] for note in selection.notes]))
-    return Section("Selection", "selection", selection.remarks(), plots, tables, selection.answer())
+    return Section("Training", "training", tables=tables)
+
+
+def made_from(selection: Selection) -> str:
+    """Return a sentence with the date, the sizes of the data, and the versions."""
+    facts = selection.facts
+    sizes: Dict[str, int] = {"gold sentences": facts.gold, "dev sentences": facts.dev, "texts": facts.text}
+    data = ", ".join(f"{n:,} {what}" for what, n in sizes.items() if n)
+    return f"{date.today()}; {data}; spaCy {spacy.__version__}, {__title__} {__version__}."

@@ -66,8 +66,11 @@ def test_compare_with_sources_and_baseline(data):
     result = invoke("evaluate", "gold.spacy", *candidates, "--baseline", "term list", "--bootstrap", "20")
     assert result.exit_code == 0, result.output
     assert "vs term list" in result.output and "F1 95 %" in result.output
+    # The baseline is first, though it is worse.
+    assert result.output.index("\nterm list") < result.output.index("\nmodel")
     result = invoke("evaluate", "gold.spacy", *candidates, "--bootstrap", "0")
-    assert "F1 95 %" not in result.output and "words/s" in result.output
+    # Sets of labels have no speed.
+    assert "F1 95 %" not in result.output and "sentences" in result.output and "words/s" not in result.output
     more = ("--optional", "llm=weak.spacy#llm", "--optional", "x=none.spacy#llm")
     result = invoke("evaluate", "gold.spacy", *candidates, *more, "--bootstrap", "0")
     assert "Left out: 'x'" in result.output and "Left out: 'llm'" not in result.output

@@ -58,7 +58,7 @@ def test_one_that_is_better_everywhere():
 
 @pytest.mark.parametrize("low, high", [(-8.3, 0.0), (-8.3, 0.04)])
 def test_nothing_is_below_zero_by_zero(low, high):
-    assert "difference 0.0 to 8.3" in Difference(baseline="x", f1=-4.0, low=low, high=high, p=0.1).text()
+    assert "CI 0.0 to 8.3" in Difference(baseline="x", f1=-4.0, low=low, high=high, p=0.1).text()
 
 
 def test_equal_candidates_do_not_differ():

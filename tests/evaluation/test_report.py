@@ -11,7 +11,7 @@ from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities, set_group, set_source
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.examples import Example, WorstSentences, label_colors, render
-from spacy_weakner.evaluation.report import Section, report
+from spacy_weakner.evaluation.report import Page, Section, report
 
 from ..util import make_doc
 
@@ -24,7 +24,7 @@ HOSTILE = (SCRIPT, ATTRIBUTE, CLOSING)
 VOID = {"meta", "img"}
 
 
-class Page(HTMLParser):
+class Html(HTMLParser):
     """Elements, attributes and text of a page; fails on tags that do not match."""
 
     def __init__(self, path):
@@ -104,7 +104,7 @@ def corpus(nlp, tmp_path):
 
 
 def test_hostile_text_appears_as_text(hostile_page):
-    page = Page(hostile_page)
+    page = Html(hostile_page)
     assert "script" not in page.elements
     assert not [name for _, name, _ in page.attributes if name.startswith("on")]
     whole = " ".join(page.text.split())
@@ -118,7 +118,7 @@ def test_hostile_text_appears_as_text(hostile_page):
 
 
 def test_only_known_elements_and_nothing_from_elsewhere(hostile_page):
-    page, source = Page(hostile_page), hostile_page.read_text(encoding="utf-8")
+    page, source = Html(hostile_page), hostile_page.read_text(encoding="utf-8")
     assert "<script" not in source and "</script" not in source and "<b>" not in source
     assert source.count("</style>") == 1
     known = (
@@ -136,7 +136,7 @@ def test_only_known_elements_and_nothing_from_elsewhere(hostile_page):
 
 
 def test_identifiers_are_unique_and_links_lead_somewhere(hostile_page):
-    page = Page(hostile_page)
+    page = Html(hostile_page)
     ids = page.values("id")
     assert len(ids) == len(set(ids))
     assert {value[1:] for value in page.values("href")} <= set(ids)
@@ -150,17 +150,28 @@ def test_identifiers_are_unique_and_links_lead_somewhere(hostile_page):
 def test_comparison_and_audit(corpus, tmp_path):
     candidates = {"terms": f"{corpus}#terms", "perfect": corpus}
     report(tmp_path / "r.html", test=corpus, candidates=candidates, labels=corpus, title="Mine")
-    page = Page(tmp_path / "r.html")
+    page = Html(tmp_path / "r.html")
     headings = [data for tag, data in page.texts if tag in ("h1", "h2")]
-    assert headings == ["Mine", "Comparison of candidates", "Weak labels", "Sentences with errors"]
+    scored = "Scores and errors of 'perfect'"
+    assert headings == ["Mine", "Comparison of candidates", "Example sentences", scored, "Weak labels"]
     captions = [data for tag, data in page.texts if tag == "caption"]
-    assert captions[0] == "Candidates" and "Sources" in captions and captions.count("Kinds of errors") == 2
+    assert captions[0] == "Candidates" and "Sources" in captions
+    # Of the best candidate, of the other one (folded away), of the weak labels.
+    assert captions.count("Kinds of errors") == 3 and page.elements.count("details") == 1
     assert page.elements.count("img") == 1  # no scores, so no reliability
-    assert page.elements.count("article") == 1
+    assert page.elements.count("article") == 2  # the best candidate makes no errors
+    report(tmp_path / "r.html", test=corpus, candidates=candidates, labels=corpus, title="Mine", selected="terms")
+    page = Html(tmp_path / "r.html")
+    assert [data for tag, data in page.texts if tag == "h3"] == [
+        *("Sentence 1: 2 errors", "Sentence 2"),  # examples
+        "Sentence 1: 2 errors",  # sentences with errors
+    ]
     marks = [" ".join(data.split()) for tag, data in page.texts if tag in ("mark", "span") and data.strip()]
     # legend, gold, prediction
     assert marks[:2] == ["LOC", "PER"]
-    assert marks[2:] == ["Anna", "PER", "New York", "LOC ✗", "Anna", "PER", "York", "LOC ✗"]
+    assert marks[2:10] == ["Anna", "PER", "New York", "LOC ✗", "Anna", "PER", "York", "LOC ✗"]
+    # No pair for a sentence without errors.
+    assert marks[10:12] == ["Rome", "LOC"] and marks[12:14] == ["LOC", "PER"] and marks[14:] == marks[2:10]
     assert ("meta", "name", "viewport") in page.attributes
 
 
@@ -175,7 +186,7 @@ def test_ids_and_those_that_are_wrong(nlp, tmp_path):
     pipeline.to_disk(tmp_path / "pipe")
     candidates = {"a": tmp_path / "labels.spacy", "list": tmp_path / "pipe"}
     report(tmp_path / "r.html", test=tmp_path / "gold.spacy", candidates=candidates, selected="list", bootstrap=0)
-    page = Page(tmp_path / "r.html")
+    page = Html(tmp_path / "r.html")
     text = " ".join(page.text.split())
     assert "script" not in page.elements and "DRUG ✗ C1" in text
     assert f"Preferred names of these ids Id Name C1 {SCRIPT}" in text
@@ -185,21 +196,24 @@ def test_ids_and_those_that_are_wrong(nlp, tmp_path):
 
 
 def test_the_answer_comes_first(corpus, tmp_path):
-    first = Section("Selection", "selection", [], [], [], [("Best", SCRIPT)])
-    report(tmp_path / "r.html", labels=corpus, first=[first])
-    page = Page(tmp_path / "r.html")
+    def compose(parts):
+        assert not parts.rows
+        return Page([("Best", SCRIPT)], [SCRIPT], [Section("Selection", "selection"), *parts.labels])
+
+    report(tmp_path / "r.html", labels=corpus, compose=compose)
+    page = Html(tmp_path / "r.html")
     assert page.elements.index("h1") < page.elements.index("dl") < page.elements.index("nav")
     assert [data for tag, data in page.texts if tag in ("dt", "dd")] == ["Best", SCRIPT]
 
 
 def test_audit_alone(nlp, corpus, tmp_path):
     report(tmp_path / "r.html", labels=corpus)
-    assert [data for tag, data in Page(tmp_path / "r.html").texts if tag == "h2"] == ["Weak labels"]
+    assert [data for tag, data in Html(tmp_path / "r.html").texts if tag == "h2"] == ["Weak labels"]
     doc = make_doc(nlp, "Anna went", annotated=False)
     set_source(doc, "terms", [(0, 1, "PER")])
     write_docs(tmp_path / "weak.spacy", [doc])
     report(tmp_path / "r.html", labels=tmp_path / "weak.spacy")
-    page = Page(tmp_path / "r.html")
+    page = Html(tmp_path / "r.html")
     assert "The corpus has no gold" in page.text and "img" not in page.elements
 
 
@@ -208,8 +222,8 @@ def test_calibration_of_several_pipelines_side_by_side(corpus, tmp_path, trained
     nlp.to_disk(tmp_path / "pipe")
     candidates = {"one": tmp_path / "pipe", "two": tmp_path / "pipe", "silent": trained_path}
     report(tmp_path / "r.html", test=corpus, candidates=candidates, bootstrap=0, examples=0)
-    page = Page(tmp_path / "r.html")
-    assert "95 %" not in page.text and "No sentence to show." in page.text
+    page = Html(tmp_path / "r.html")
+    assert "95 %" not in page.text and "Sentences with errors" not in page.text
     (plot,) = [words for words in page.values("alt") if "calibration" in words]
     assert [part.partition(": expected")[0] for part in plot.split("; ")] == ["one", "two"]
     assert "Calibration of scores" in [data for tag, data in page.texts if tag == "caption"]

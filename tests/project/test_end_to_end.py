@@ -103,7 +103,7 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
         'nlp = spacy.load("en_namen")',
     ]
     last = " ".join(lines[-8:])
-    assert f"Packaged: '{selection['best']}', on test F1 " in last and best["path"] in last
+    assert f"Packaged: '{selection['best']}': F1 " in last and "on test" in last and best["path"] in last
 
     # The package says what it is made from, and how good it is.
     unpacked = tmp_path / "site"
@@ -124,8 +124,8 @@ def test_from_files_to_a_package(tmp_path, capsys, monkeypatch):
     assert (name, is_annotated) == ("namen", True) and isinstance(entities, list)
     report = (folder / "metrics" / "report.html").read_text(encoding="utf-8")
     answer = html.unescape(report.partition("</header>")[0])
-    assert f"'{selection['best']}' is the best: F1 " in answer
-    assert report.index('<section aria-labelledby="selection"') < report.index("<table")
+    assert f"'{selection['best']}': F1 " in answer
+    assert report.index('<section aria-labelledby="sentences"') < report.index("<table")
 
     # What has not changed is skipped.
     assert to_run(folder) == ALWAYS

@@ -29,7 +29,7 @@ from spacy_weakner.project.rules import (
     TRAINED,
     WEAK_ALONE,
 )
-from spacy_weakner.project.selection import Selection
+from spacy_weakner.project.selection import PREVIOUS, Selection
 
 from ..util import make_doc
 from .util import ALL_TERMS, NLP, PEOPLE, PLACES, make_corpora, write_gold, write_ruler
@@ -356,6 +356,33 @@ def test_labels_of_text_that_is_gone_are_not_used(project, trainings):
 
 
 # Errors and files
+
+
+@pytest.mark.parametrize("by_dev", [False, True])
+@pytest.mark.parametrize("terms, gain", [({}, -50.0), ({"PER": [*PEOPLE]}, 0.0), (ALL_TERMS, 33.3)])
+def test_the_last_package_is_compared_and_never_selected(project, trainings, terms, gain, by_dev):
+    make_corpora(project.corpora.folder, dev=12 if by_dev else 0, scores=GOOD)
+    project.finds = {COMBINED: {"PER": [*PEOPLE]}}
+    first = project.fit()
+    assert PREVIOUS not in names(first) and "Compared with the last run" not in dict(first.answer())
+    write_gold(project.corpora.gold_labeled, 30)
+    project.finds = {COMBINED: terms}
+    second = project.fit()
+    assert [*names(second)][-1] == PREVIOUS and second.best != PREVIOUS
+    (old,) = [other for other in second.candidates if other.name == PREVIOUS]
+    assert load_pipeline(old.path)("Anna went to Rome").ents[0].text == "Anna"
+    assert old.scores.f1 == pytest.approx(66.7, abs=0.1)
+    answer = dict(second.answer())
+    assert "previous" not in answer["Best of the others"]
+    if second.best == COMBINED:
+        assert old.scores.difference.f1 == pytest.approx(-gain, abs=0.1)
+    if gain > 0:
+        assert "33.3 F1 points more" in answer["Compared with the last run"]
+    # The next run keeps the second.
+    third = project.fit()
+    (old,) = [other for other in third.candidates if other.name == PREVIOUS]
+    assert old.scores.f1 == pytest.approx(third.selected.scores.f1, abs=0.1)
+    assert "as good." in dict(third.answer())["Compared with the last run"]
 
 
 def test_no_selection_is_left_of_an_earlier_run(project, trainings, monkeypatch):

@@ -294,10 +294,24 @@ def test_names_that_survive(tmp_path, files, quick, value):
         ({"name": "my-name"}, r"WK005.*my-name"),
         ({"name": "1st"}, r"WK005.*1st"),
         ({"name": ""}, "WK005.*'name'"),
+        ({"baseline": "spancat"}, "WK005.*'baseline'.*ner"),
+        ({"baseline": "ner", "gold": None, "text": "text.txt", "terms": "terms.csv"}, "WK331.*--baseline.*--gold"),
     ],
 )
 def test_unusable_settings(tmp_path, files, options, message):
     refuses(tmp_path, message, **{**given(files, "gold"), **options})
+
+
+def test_spacys_ner_as_a_baseline(tmp_path, files, quick):
+    words = "spacy_weakner.WordTokenizer.v1"
+    made = init_project(tmp_path / "project", **given(files, *EVERYTHING), baseline="ner", lang="en", tokenizer=words)
+    commands = check_project(made.folder)
+    assert [*commands][-4:] == ["fit", "baseline", "evaluate", "package"]
+    config = load_config(made.folder / "configs" / "ner.cfg")
+    assert config["nlp"]["pipeline"] == ["tok2vec", "ner"] and config["nlp"]["tokenizer"] == {"@tokenizers": words}
+    # What it writes is scored.
+    assert "'spaCy ner=training/spacy-ner/model-last'" in (made.folder / "project.yml").read_text()
+    assert "| `baseline` |" in (made.folder / "README.md").read_text()
 
 
 @pytest.mark.parametrize("keys", [(), ("text",), ("terms",), ("dev", "test"), ("terms", "dev")])

@@ -20,6 +20,7 @@ from spacy_weakner.own_code import OWN_CODE, import_own_code
 from spacy_weakner.pipelines import add_sentences
 from spacy_weakner.project.packaging import Package, package, usage
 
+from ..util import contents
 from .util import SCORES, make_selection, write_ruler
 
 # spaCy leaves the files that it writes to the garbage collector.
@@ -72,11 +73,11 @@ def files(folder):
 def test_what_is_inside(tmp_path, selection, builder):
     test = {selection.best: scores(f1=77.0), "other": scores(interval=None)}
     made = package(selection, tmp_path / "out", name="ner", version="1.2", test=test, data={"gold": "mein Gold.jsonl"})
-    assert made == Package("de_ner", tmp_path / "out" / "de_ner-1.2" / "dist" / "made.whl")
+    assert made == Package("de_ner", tmp_path / "out" / "de_ner-1.2" / "dist" / "made.whl", version="1.2")
     folder = tmp_path / "out" / "de_ner-1.2"
     meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
     assert (meta["lang"], meta["name"], meta["version"]) == ("de", "ner", "1.2")
-    assert "F1 77.0 (95 % interval 70.0 to 90.0)" in meta["description"]
+    assert "F1 77.0 (95 % CI 70.0 to 90.0)" in meta["description"]
     about = meta["spacy_weakner"]
     assert (about["test"]["f1"], about["data"]) == (77.0, {"gold": "mein Gold.jsonl"})
     assert about["scores"] == selection.selected.scores.model_dump()
@@ -110,13 +111,15 @@ def test_texts_are_split_as_the_corpora(tmp_path, selection, builder, settings, 
 
 
 def test_names_do_not_break_the_readme(tmp_path, selection, builder):
-    package(selection, tmp_path / "out", name="ner", test={selection.best: scores(ece=0.0245)})
+    other, best = scores(name="other", f1=90.0), scores(name=selection.best, ece=0.0245)
+    package(selection, tmp_path / "out", name="ner", test={"other": other, selection.best: best})
     readme = (tmp_path / "out" / "de_ner-0.1.0" / "README.md").read_text(encoding="utf-8")
     assert "| term list 'a\\|b' | 80.0 | 80.0 | 80.0 | 70.0 to 90.0 |" in readme
     assert 'nlp = spacy.load("de_ner")' in readme and "größe" in readme
     assert "Its expected calibration error on test is 0.02." in readme
     table = [line for line in readme.splitlines() if line.startswith("|")]
-    assert len(table) == 3 and {line.replace("\\|", "").count("|") for line in table} == {6}
+    assert "| other | 80.0 | 80.0 | 90.0 |" in table[3]  # the package is first
+    assert len(table) == 4 and {line.replace("\\|", "").count("|") for line in table} == {6}
     # Nothing was compared.
     package(make_selection(selection.selected.path, scores=None), tmp_path / "none", name="ner")
     folder = tmp_path / "none" / "de_ner-0.1.0"
@@ -134,6 +137,28 @@ def test_a_second_run_replaces_the_first(tmp_path, selection, builder):
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["de_ner-0.1.0"]
     # The pipeline itself stays as it is.
     assert files(tmp_path / "my pipeline") == before
+
+
+def test_the_version_goes_up_with_the_pipeline(tmp_path, selection, builder):
+    output = tmp_path / "out"
+    first = package(selection, output, name="ner", version="0.9")
+    assert first.version == "0.9" and package(selection, output, name="ner").version == "0.9"  # the same pipeline
+    before = contents(output)
+    shutil.rmtree(tmp_path / "my pipeline")
+    write_ruler(tmp_path / "my pipeline", {"PER": ["Bob"]}, lang="de")
+    second = package(selection, output, name="ner", version="0.9")
+    assert second.version == "0.10" and second.wheel.parent.parent.name == "de_ner-0.10"
+    assert {path: content for path, content in contents(output).items() if "ner-0.10" not in path} == before
+    assert package(selection, output, name="ner").version == "0.10"
+    # Other packages do not count; a wanted version does.
+    assert package(selection, output, name="ne").version == "0.1.0"
+    assert package(selection, output, name="ner", version="1.0rc1").version == "1.0rc1"
+    write_ruler(tmp_path / "my pipeline", {"PER": ["Clara"]}, lang="de")
+    assert package(selection, output, name="ner", version="1.0rc1").version == "1.0"
+    # A package of unknown origin stays too.
+    meta = json.loads((output / "de_ner-1.0" / "meta.json").read_text())
+    (output / "de_ner-1.0" / "meta.json").write_text(json.dumps({**meta, "spacy_weakner": {}}))
+    assert package(selection, output, name="ner").version == "1.1"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_combination_is_selected_unless_a_part_is_clearly_better(parts, best
 def test_speed_has_its_price():
     more = Difference(baseline="list", f1=2.3, low=1.0, high=3.6, p=0.01)
     rows = [row("list", 5, 0, 5), row(COMBINED, 7, 0, 3, more)]
-    assert "2.3 points" in cost_of_speed(rows, "list") and "1.0 to 3.6" in cost_of_speed(rows, "list")
+    assert "2.3 F1 points" in cost_of_speed(rows, "list") and "1.0 to 3.6" in cost_of_speed(rows, "list")
     assert cost_of_speed(rows, COMBINED) == cost_of_speed(rows[:1], "list") == ""
 
 
@@ -111,11 +111,11 @@ def test_a_project_may_be_moved(tmp_path, monkeypatch):
 
 def test_sentences_about_it(tmp_path):
     first, *others = full(tmp_path).lines()
-    assert first.startswith("'gold alone' is the best: F1 80.0 (95 % interval 70.0 to 90.0), P 80.0, R 80.0")
-    assert first.endswith("on 50 dev sentences.")
+    assert first == "'gold alone': F1 80.0 (95 % CI 70.0 to 90.0), P 80.0, R 80.0 on 50 dev sentences."
     # The best first.
     assert others[0].endswith(", equally good.")
-    assert "5.0 points of F1 less" in others[1] and "chance" not in others[1] and "chance" in others[2]
+    assert others[1].endswith("5.0 F1 points less (95 % CI 1.0 to 9.0), significant.")
+    assert others[2].endswith("5.0 F1 points less (95 % CI -1.0 to 9.0), not significant.")
     assert others[3] == "'NEEDLE' was not trained: there is no dev."
 
 
@@ -125,7 +125,7 @@ def test_what_a_combination_consists_of(tmp_path):
     listed = make_trained("term list", "list", {**SCORES, "f1": 85.0})
     selection = selection.model_copy(update={"candidates": [listed, *selection.candidates]})
     _, other, parts = selection.lines()
-    assert "lists and heads" in parts and other.startswith("'term list' has F1 85.0")
+    assert "lists and heads" in parts and other.startswith("'term list': F1 85.0")
     assert [*selection.ranked()] == [COMBINED, "term list"]
     # A head alone has nothing to be combined with.
     alone = {"facts": make_facts(lists=0), "candidates": [make_trained("gold alone", "x"), selection.selected]}

@@ -8,7 +8,7 @@ import pytest
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project.rules import Rule
 from spacy_weakner.project.selection import read_scores
-from spacy_weakner.project.selection_report import evaluate_selection, selection_section
+from spacy_weakner.project.selection_report import evaluate_selection, selection_section, training_section
 
 from .util import ALL_TERMS, PEOPLE, SCORES, make_corpora, make_selection, make_trained, write_gold, write_ruler
 
@@ -42,7 +42,16 @@ def test_a_report_with_test(tmp_path, project):
     html = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "<script" not in html and html.count("&lt;script&gt;") > 5
     headings = re.findall(r"<h2[^>]*>(.*?)</h2>", html, flags=re.S)
-    assert "Selection" in headings[0] and len(headings) > 2
+    # The package first, though another candidate is better on test.
+    selected = "Scores and errors of &#39;list &lt;script&gt;alert(1)&lt;/script&gt;&#39;"
+    assert headings[:3] == ["Example sentences", selected, "Comparison of candidates"]
+    assert headings[3:] == ["How it was selected", "Training", "Weak labels", "Sentences with errors"]
+    answer = [text for _, text in re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", html, flags=re.S)]
+    assert f"F1 {rows[0].f1:.1f}" in answer[0] and "on test (24 entities)" in answer[0]
+    assert answer[1].endswith("on 50 dev sentences.") and "more (95 % CI" in answer[2] and "on test" in answer[2]
+    assert html.count("F1 is the harmonic mean") == 1 and re.search(r"20\d\d-\d\d-\d\d; 100 gold sentences", html)
+    table = re.findall(r"<tbody>(.*?)</tbody>", html[html.index("<caption>Candidates") :], flags=re.S)[0]
+    assert table.index("list &lt;script") < table.index("gold alone")
     assert "What would help next" in html and "F1 of gold alone, by number of gold sentences" in html
     # The list of names has no case; short ones in capitals have.
     (cells,) = re.findall(r"F1 on text without case.*?<tbody>(.*?)</tbody>", html, flags=re.S)
@@ -53,7 +62,15 @@ def test_a_report_without_test(tmp_path, project):
     selection, corpora = project
     report = tmp_path / "report.html"
     assert evaluate_selection(selection, None, report, labels=corpora.gold_labeled) == []
-    assert "Selection" in report.read_text(encoding="utf-8")
+    assert "How it was selected" in report.read_text(encoding="utf-8")
+    # The errors of the package, on the sentences that it was selected by.
+    write_gold(tmp_path / "folds.spacy", 12)
+    others = [other.model_copy(update={"predicted": str(corpora.gold_labeled)}) for other in selection.candidates]
+    compared = selection.model_copy(update={"corpus": str(tmp_path / "folds.spacy"), "candidates": others})
+    assert evaluate_selection(compared, None, report, bootstrap=20) == []
+    html = report.read_text(encoding="utf-8")
+    assert "Scores and errors of" in html and "Comparison of candidates" not in html and "on test" not in html
+    assert "Sentences with errors" not in html  # `gold_labeled` has the gold itself in `doc.ents`
     with pytest.raises(WeaknerError, match=r"WK100.*nope"):
         evaluate_selection(selection, None, tmp_path / "other.html", labels=tmp_path / "nope.spacy")
     with pytest.raises(WeaknerError, match=r"WK100.*tset"):
@@ -64,13 +81,14 @@ def test_a_report_without_test(tmp_path, project):
     assert evaluate_selection(selection, None, report) == []
     section = selection_section(selection)
     assert section.lines == selection.remarks() and not section.plots and not section.tables
+    assert not training_section(selection).tables
 
 
 def test_tables_of_the_selection(project):
     section = selection_section(project[0])
-    scores, recommended, made = section.tables
-    interval = ["70.0 to 90.0", "-5.0", "-9.0 to +1.0"]
-    assert "dev" in scores.title and scores.rows[1] == ["gold alone", "80.0", "80.0", "80.0", *interval]
+    (scores,), (recommended, made) = section.tables, training_section(project[0]).tables
+    interval = ["70.0 to 90.0", "-5.0 (-9.0 to +1.0)"]
+    assert "dev" in scores.title and scores.rows[1][:6] == ["gold alone", "80.0", "80.0", "80.0", *interval]
     assert made.rows == [[f"note {SCRIPT}"]] and len(section.plots) == 2
     assert recommended.rows == [["1", f"More {SCRIPT}"]] and "NEEDLE" in section.lines[-1]
 
@@ -78,13 +96,32 @@ def test_tables_of_the_selection(project):
 def test_the_answer_in_short(project):
     selection, _ = project
     answer = dict(selection.answer())
-    assert [*answer] == ["Best", "How certain", "Next"]
-    assert answer["Best"] == selection.lines()[0] and answer["Next"] == selection.recommendations[0]
-    assert "'gold alone'" in answer["How certain"] and "may be due to chance" in answer["How certain"]
+    assert [*answer] == ["Selected", "Best of the others", "Next step"]
+    assert answer["Selected"] == selection.lines()[0] and answer["Next step"] == selection.recommendations[0]
+    assert answer["Best of the others"].startswith("'gold alone'")
+    assert answer["Best of the others"].endswith(" 5.0 F1 points less (95 % CI -1.0 to 9.0), not significant.")
     alone = selection.model_copy(update={"candidates": selection.candidates[:1]})
-    assert "No other candidate" in dict(alone.answer())["How certain"]
+    assert "No other candidate" in dict(alone.answer())["Best of the others"]
     unknown = make_selection(selection.selected.path, scores=None).answer()
-    assert [heading for heading, _ in unknown] == ["Best", "How certain"] and "no gold" in unknown[1][1]
+    assert [heading for heading, _ in unknown] == ["Selected", "Best of the others"] and "no gold" in unknown[1][1]
+
+
+def test_a_candidate_that_is_better_but_not_significantly_contradicts_nothing(project):
+    selection, _ = project
+    difference = {"baseline": selection.best, "f1": 1.0, "low": -0.5, "high": 2.5, "p": 0.2}
+    better = make_trained("linear with list", "x", {**SCORES, "f1": 81.0, "difference": difference})
+    changed = selection.model_copy(update={"candidates": [*selection.candidates, better]})
+    answer = dict(changed.answer())
+    assert answer["Selected"].startswith(f"'{selection.best}': F1 80.0") and "best" not in answer["Selected"]
+    assert answer["Best of the others"] == (
+        "'linear with list': F1 81.0 (95 % CI 70.0 to 90.0), P 80.0, R 80.0; 1.0 F1 points more (95 % CI -0.5 to 2.5), "
+        "not significant."
+    )
+    # On test, with the scores that it was selected by.
+    rows = {other.name: other.scores.model_copy(update={"f1": 70.0}) for other in changed.candidates}
+    answer = dict(changed.answer(rows))
+    assert answer["Selected"].startswith(f"'{selection.best}': F1 70.0") and "on test" in answer["Selected"]
+    assert "F1 80.0" in answer["Selected by"] and answer["Best of the others"].endswith("on test.")
 
 
 def test_a_candidate_that_is_gone(tmp_path, project):

@@ -37,6 +37,7 @@ def find_warnings(
     total: Counts,
     per_label: Dict[str, Counts],
     per_source: Dict[str, Counts],
+    per_source_label: Dict[str, Dict[str, Counts]],
     *,
     width: float,
     better: Dict[str, float],
@@ -50,6 +51,7 @@ def find_warnings(
 
     total (Counts): Counts of the labels as they would be aggregated.
     per_label, per_source (Dict[str, Counts]): Counts of these labels by label, and of each source alone.
+    per_source_label (Dict[str, Dict[str, Counts]]): Counts of each source alone by label.
     width (float): Width of the interval of F1.
     better (Dict[str, float]): Sources that alone are significantly better, and by how many points of F1.
     unanswered (Dict[str, int]): Number of gold Docs that a source has not labeled, for sources with such Docs.
@@ -66,6 +68,8 @@ def find_warnings(
             text = f"The 95 % interval of F1 is {width:.0f} points wide, with {docs} documents and {n_gold} gold "
             warnings.append(LabelWarning("gold", f"{text}entities: annotate more before you rely on these scores"))
         warnings += _labels(total, per_label)
+        if len(per_source) > 1:
+            warnings += _labels_of_sources(per_source_label)
     elif unlabeled < docs:
         text = (
             f"The sources have no match, but gold has {n_gold} entities: a model of these labels would find nothing. "
@@ -167,6 +171,22 @@ def _labels(total: Counts, per_label: Dict[str, Counts]) -> Iterator[LabelWarnin
             f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(bad)}. They will probably do harm: "
             "clean their terms, or leave these labels out ('labels' in the sources file)",
         )
+
+
+def _labels_of_sources(per_source_label: Dict[str, Dict[str, Counts]]) -> Iterator[LabelWarning]:
+    """Yield warnings about labels that one source assigns wrongly, which others may hide in the labels of all."""
+    for source, labels in per_source_label.items():
+        bad = [
+            f"{label} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)"
+            for label, counts in labels.items()
+            if counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
+        ]
+        if bad:
+            yield LabelWarning(
+                "precision",
+                f"Labels of '{source}' with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(bad)}. Check its "
+                "terms, and the names of these labels ('labels' in the sources file)",
+            )
 
 
 def _list(counts: Dict[str, int], top: int = 10) -> str:

@@ -66,6 +66,7 @@ class Tuning(NamedTuple):
     scores: Scores  # the labels as `aggregate` would write them
     per_label: Dict[str, Scores]
     per_source: Dict[str, Scores]  # each source alone, on the documents that it has labeled
+    per_source_label: Dict[str, Dict[str, Counts]]  # the same per label
     unanswered: Tuple[str, ...]  # sources without any answer on this gold
     worst_terms: List[WorstTerm]
     proposals: List[Proposal]  # the largest gain first; each is measured on the labels of its list alone
@@ -131,6 +132,7 @@ def tune_terms(
     scored = {key: _scores(sums, i, row) for i, (key, row) in enumerate(rows.items())}
     per_source = {name: scored["source", name]._replace(docs=_labeled(alone[name])) for name in names}
     per_label = {name: scores for (kind, name), scores in scored.items() if kind == "label"}
+    per_source_label = {name: _count_labels(golds, alone[name]) for name in names}
     scores = scored["total", ""]._replace(docs=_labeled(labels))
     of_lists = {
         name: [sentence for sentence in matches[name] if sentence is not None]
@@ -147,6 +149,7 @@ def tune_terms(
         scores.counts,
         {label: total.counts for label, total in per_label.items()},
         {name: total.counts for name, total in per_source.items()},
+        per_source_label,
         width=scores.interval.high - scores.interval.low,
         better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
         unanswered={name: n for name, n in unanswered.items() if n},
@@ -165,6 +168,7 @@ def tune_terms(
         scores=scores,
         per_label=per_label,
         per_source=per_source,
+        per_source_label=per_source_label,
         unanswered=tuple(name for name, n in unanswered.items() if n == len(docs)),
         worst_terms=_worst_terms(docs, matches, policy, top),
         proposals=sorted(filter(None, proposals), key=lambda proposal: -proposal.difference.f1),
@@ -256,6 +260,13 @@ def _count(
                 for label, counts in per_label.items() if key[0] == "total" else ():
                     rows["label", label][i] = counts
     return rows
+
+
+def _count_labels(golds: Sequence[Gold], labels: Labels) -> Dict[str, Counts]:
+    """Count matches per label, on the documents that are labeled."""
+    pairs = zip(golds, labels, strict=True)
+    scored = [(gold.entities, gold.scorable(entities)) for gold, entities in pairs if entities is not None]
+    return dict(sorted(count_matches(scored)[1].items()))
 
 
 def _scores(sums: Bootstrap, number: int, row: "NDArray[numpy.int64]") -> Scores:

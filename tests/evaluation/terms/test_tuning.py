@@ -230,7 +230,7 @@ def test_command(labeled, tmp_path):
     result = invoke("analyze", labeled, "--tune-terms", "--output", output, "--bootstrap", "100")
     assert result.exit_code == 0, result.output
     assert "Worst terms" in result.output
-    assert "source 'gazetteer'" in result.output and '\nstop: add ["light"' in result.output
+    assert "Settings of 'gazetteer'" in result.output and '\nstop: add ["light"' in result.output
     figures = json.loads(output.read_text(encoding="utf-8"))
     assert figures["scores"]["f1"] == pytest.approx(46.15) and figures["scores"]["interval"]["low"] > 0
     assert {"docs", "tokens", "entities", "per_label", "per_source", "worst_terms"} < set(figures)
@@ -238,3 +238,31 @@ def test_command(labeled, tmp_path):
     assert proposal["stop"][0] == "light" and proposal["after"]["f1"] > proposal["before"]["f1"]
     assert proposal["min_length"] is None and proposal["ambiguity"] is None
     assert [set(w) for w in figures["warnings"]] == [{"kind", "text"}] * len(figures["warnings"])
+
+
+@pytest.mark.parametrize(
+    "n_right, n_wrong, is_bad",
+    [(1, 11, True), (0, 12, True), (4, 8, False), (0, 4, False), (3, 7, False), (29, 71, True), (1, 4, True)],
+)
+def test_a_source_whose_label_is_wrong_though_others_make_up_for_it(tmp_path, n_right, n_wrong, is_bad):
+    both = [(0, 1, "PER"), (1, 2, "LOC")]
+    docs = [make_doc(f"Ann Oslo {i}", both, {"list": [both[1]], "llm": both}) for i in range(100)]
+    for i in range(n_right + n_wrong):
+        set_source(docs[i], "list", [both[1], (0, 1, "PER") if i < n_right else (2, 3, "PER")])
+    result = tune_terms(write(tmp_path, docs), bootstrap=10, method="majority")
+    assert result.per_source_label["list"] == {"LOC": (100, 0, 0), "PER": (n_right, n_wrong, 100 - n_right)}
+    assert result.per_source_label["llm"] == {"LOC": (100, 0, 0), "PER": (100, 0, 0)}
+    found = [warning.text for warning in result.warnings if warning.kind == "precision"]
+    assert len(found) == is_bad
+    if is_bad:
+        share = 100 * n_right / (n_right + n_wrong)
+        assert "'list'" in found[0] and f"PER {share:.1f} ({n_wrong} of {n_right + n_wrong} wrong)" in found[0]
+        assert "LOC" not in found[0] and "llm" not in found[0]
+
+
+def test_a_single_source_has_one_warning_per_label(tmp_path):
+    docs = [make_doc(f"Ann Oslo {i}", [(0, 1, "PER"), (1, 2, "LOC")], {"list": [(1, 2, "LOC")]}) for i in range(40)]
+    for i in range(12):
+        set_source(docs[i], "list", [(1, 2, "LOC"), (0, 1, "PER") if i == 0 else (2, 3, "PER")])
+    result = tune_terms(write(tmp_path, docs), bootstrap=10)
+    assert [warning.kind for warning in result.warnings].count("precision") == 1
