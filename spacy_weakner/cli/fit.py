@@ -6,6 +6,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ..project.fit import SELECTION, fit
+from ..project.mistakes import MISTAKES, mistakes_table
 from ..project.selection import Selection
 from ._command import command
 from ._util import new_app, say, show_table
@@ -32,4 +33,9 @@ def show(selection: Selection, given: Any) -> None:
         say("info", f"{heading}: {text}")
     for rule in selection.left_out:
         say("info", f"'{rule.name}' was not trained: {rule.why}.")
+    if selection.mistakes:
+        table = mistakes_table(selection.mistakes)
+        say("info", table.title, given.output / MISTAKES)
+        show_table(table.header, table.rows, table.names)
+        say("info", table.note)
     say("good", "Selection", given.output / SELECTION)

@@ -19,7 +19,7 @@ from ..calibration.calibrate import make_complete
 from ..calibration.fitting import find_temperature
 from ..corpus.docbin import copy_with_groups, read_docs
 from ..corpus.documents import group_keys
-from ..corpus.weak import PREDICTED_PREFIX, copy_group
+from ..corpus.weak import PREDICTED_PREFIX, copy_group, set_group
 from ..pipelines import TOKENIZER
 from ..runs.groups import FoldFiles
 from ..runs.training import Training
@@ -31,6 +31,7 @@ from .context import TrainingContext, pipeline_of
 # With fewer sentences of gold than LITTLE, combiners are compared with other candidates in about FOLDS folds, which are
 # parts of those of the heads.
 LITTLE, FOLDS = 200, 10
+DECIDED = f"{PREDICTED_PREFIX}{COMBINER}"
 
 
 class Predicted(NamedTuple):
@@ -157,10 +158,14 @@ class Combination:
         return self._add_combiner(spacy.blank("xx"), [fold for i, fold in enumerate(self.folds) if i != without])
 
     def decide(self, docs: Sequence[Doc], combiner: Any = None) -> List[Doc]:
-        """Predict Docs that have candidates with a combiner; without one, with that of all folds."""
+        """Predict Docs that have candidates with a combiner; without one, with that of all folds. The span group
+        `DECIDED` has the probabilities of all candidates."""
         add_short = short_forms(self.lists)
         combiner = self.combiner() if combiner is None else combiner
-        return [add_short(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
+        copies = [copy_with_groups(doc, doc.spans) for doc in docs]
+        for copy, pairs in zip(copies, combiner.score_candidates(copies), strict=True):
+            set_group(copy, DECIDED, [entity for entity, _ in pairs], [p for _, p in pairs])
+        return [add_short(combiner(copy)) for copy in copies]
 
     def save(self, output: Path) -> Path:
         """Write the pipeline, with the combiner that was fitted on all folds."""

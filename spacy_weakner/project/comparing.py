@@ -3,7 +3,7 @@
 import time
 from itertools import islice
 from pathlib import Path
-from typing import Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -44,6 +44,7 @@ class Comparison:
         self.corpus = dev or all_folds(context.models / "folds")
         self.pipelines: Dict[str, Path] = {}
         self.scored: Dict[str, List[Predicted]] = {}  # by head: on the corpus
+        self.judged: List[Tuple[Doc, Doc]] = []  # the gold, and what the combination of the other folds decides
         self._on_folds: Dict[str, List[Predicted]] = {}
         self._predicted: Dict[str, Path] = {}
 
@@ -73,10 +74,10 @@ class Comparison:
             with_candidates(heads, [self._on_folds[head.name][n] for head in heads]) for n in range(len(self.folds))
         ]
         combination = Combination(self.sources, heads, folds)
-        if self.dev is None:
-            steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=self.context.progress)
-            decided = [doc for n in steps for doc in combination.decide_fold(n)]
-        else:
+        steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=self.context.progress)
+        decided = [doc for n in steps for doc in combination.decide_fold(n)]
+        self.judged = list(zip((doc for fold in folds for doc in fold.docs), decided, strict=True))
+        if self.dev is not None:
             decided = combination.decide(with_candidates(heads, [self.scored[head.name][0] for head in heads]).docs)
         self.add(COMBINED, combination.save(self.context.models / COMBINED), decided)
         return combination

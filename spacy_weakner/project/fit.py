@@ -23,13 +23,14 @@ from ..runtime.lock import holding
 from ..scores import Strict
 from ..training.augmenting import CaseCopies
 from .assembling import ON_PUBLIC_DATA, list_and_head
-from .combine import Head, plan_head
+from .combine import DECIDED, Head, plan_head
 from .comparing import Comparison
 from .context import ALONE, TrainingContext, pipeline_of, used_recipes
 from .encoding import Encoded, encode, read_stored
 from .folds import make_folds
 from .layout import Corpora, has_docs, has_vectors
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
+from .mistakes import MISTAKES, Mistake, find_mistakes, write_mistakes
 from .prepare import DEV, Preparation, read_preparation
 from .recommendations import DRAWS, Curve, measure_curve, plan_curve, recommend
 from .rules import (
@@ -83,6 +84,7 @@ class _Result(NamedTuple):
     rules: Sequence[Rule] = ()
     curve: Curve = Curve([])
     costs: Mapping[str, Cost] = MappingProxyType({})
+    mistakes: Sequence[Mistake] = ()
 
 
 @holding("output")
@@ -106,7 +108,8 @@ def fit(
     """Train candidates, compare them with the term list, and select the best. The test set is not read.
 
     corpora (Path): Folder with the output of `prepare`, `label`, `analyze` and `aggregate`.
-    output (Path): Folder for the pipelines and for `selection.json`. Finished trainings are skipped.
+    output (Path): Folder for the pipelines, for `selection.json`, and for sentences of the gold that are probably
+        annotated wrongly. Finished trainings are skipped.
     configs (Path): Folder of the configs, as `<size>/<recipe>.cfg`.
     terms (Optional[Path]): The term list that labeled the corpora.
     sources (Optional[Union[Path, str]]): File that declares the sources, instead of a term list.
@@ -174,7 +177,8 @@ def fit(
         context.config(recipe, its_size)
 
     # Train, compare, select. This replaces pipelines of an earlier selection.
-    (output / SELECTION).unlink(missing_ok=True)
+    for name in (SELECTION, MISTAKES):
+        (output / name).unlink(missing_ok=True)
     lists = make_lists(declared, output / "lists", language)
     if collected:
         gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
@@ -216,6 +220,7 @@ def fit(
             {name: row.f1 for name, row in scores.items() if name not in titles},
             _suggest_command(folders, facts, result.pipelines[result.best], result.best in titles),
         ),
+        mistakes=list(result.mistakes),
         code=code_version(),
         contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
         reason=result.reason,
@@ -305,7 +310,9 @@ def _with_gold(
     with on_device(context.gpu_id):
         measured = {best, COMBINED} if facts.size not in LINEARS else set()
         costs = {name: compared.cost(name) for name in compared.pipelines if name in measured}
-    return _Result(compared.pipelines, best, rows, reason, rules, curve, costs)
+    mistakes = find_mistakes(compared.judged, DECIDED)
+    described = write_mistakes(models / MISTAKES, compared.judged, mistakes) if mistakes else []
+    return _Result(compared.pipelines, best, rows, reason, rules, curve, costs, described)
 
 
 def _encode(

@@ -9,6 +9,7 @@ from pydantic import model_validator
 from ..evaluation.compare import CandidateScores
 from ..files import existing, parse_json, reading_made, write_text
 from ..scores import Strict
+from .mistakes import Mistake
 from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
 
 # Points of F1 by which a candidate must be better than the combination, and significantly so (best.md).
@@ -51,6 +52,7 @@ class Selection(Strict):
     notes: List[str] = []  # how the corpora were split, and how long candidates were trained
     curve: List[Point] = []  # learning curve: "sentences" of gold, and "f1" of gold alone
     recommendations: List[str] = []  # what would help most next, the most helpful first
+    mistakes: List[Mistake] = []  # probable ones in the gold, the most probable first
     code: str = ""  # see `code_version`
     contents: str = ""  # hash of the pipelines, so that this file changes whenever they change
     reason: str = ""  # why the best was selected, if not for its scores; or what another preference would select

@@ -8,6 +8,7 @@ from ..evaluation.compare import CandidateScores
 from ..evaluation.plots import Plot, curve_plot, f1_plot
 from ..evaluation.report import Section, report
 from ..evaluation.tables import Table
+from .mistakes import mistakes_table
 from .selection import Selection
 
 
@@ -52,6 +53,8 @@ def selection_section(selection: Selection) -> Section:
     if selection.recommendations:
         rows = [[str(i), text] for i, text in enumerate(selection.recommendations, start=1)]
         tables.append(Table("What would help next", ["", "Recommendation"], rows, names=2))
+    if selection.mistakes:
+        tables.append(mistakes_table(selection.mistakes))
     if selection.notes:
         tables.append(Table("How the candidates were trained", ["Note"], [[note] for note in selection.notes]))
     return Section("Selection", "selection", selection.remarks(), plots, tables, selection.answer())
