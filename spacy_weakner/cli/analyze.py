@@ -100,6 +100,8 @@ def _show_tuning(result: Tuning) -> None:
         say("info", f"Change these settings of the source '{proposal.source}':")
         for line in (*proposal.lines(), ""):
             echo(line)
+        if doubts := proposal.doubts():
+            say("warning", doubts)
     for warning in result.warnings:
         say("warning", warning.text)
     if not result.warnings:

@@ -5,8 +5,10 @@ from typing import Annotated, Any, Optional
 
 import typer
 
+from ..evaluation.tables import Table
 from ..project.fit import SELECTION, fit
 from ..project.mistakes import MISTAKES, mistakes_table
+from ..project.overruled import overruled_table
 from ..project.selection import Selection
 from ._command import command
 from ._util import new_app, say, show_table
@@ -34,8 +36,13 @@ def show(selection: Selection, given: Any) -> None:
     for rule in selection.left_out:
         say("info", f"'{rule.name}' was not trained: {rule.why}.")
     if selection.mistakes:
-        table = mistakes_table(selection.mistakes)
-        say("info", table.title, given.output / MISTAKES)
-        show_table(table.header, table.rows, table.names)
-        say("info", table.note)
+        _show(mistakes_table(selection.mistakes), given.output / MISTAKES)
+    if selection.overruled:
+        _show(overruled_table(selection.overruled))
     say("good", "Selection", given.output / SELECTION)
+
+
+def _show(table: Table, path: Optional[Path] = None) -> None:
+    say("info", table.title, path)
+    show_table(table.header, table.rows, table.names)
+    say("info", table.note)

@@ -31,6 +31,7 @@ from .folds import make_folds
 from .layout import Corpora, has_docs, has_vectors
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
 from .mistakes import MISTAKES, Mistake, find_mistakes, write_mistakes
+from .overruled import Overruled, find_overruled
 from .prepare import DEV, Preparation, read_preparation
 from .recommendations import DRAWS, Curve, measure_curve, plan_curve, recommend
 from .rules import (
@@ -85,6 +86,7 @@ class _Result(NamedTuple):
     curve: Curve = Curve([])
     costs: Mapping[str, Cost] = MappingProxyType({})
     mistakes: Sequence[Mistake] = ()
+    overruled: Sequence[Overruled] = ()
 
 
 @holding("output")
@@ -221,6 +223,7 @@ def fit(
             _suggest_command(folders, facts, result.pipelines[result.best], result.best in titles),
         ),
         mistakes=list(result.mistakes),
+        overruled=list(result.overruled),
         code=code_version(),
         contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
         reason=result.reason,
@@ -310,9 +313,13 @@ def _with_gold(
     with on_device(context.gpu_id):
         measured = {best, COMBINED} if facts.size not in LINEARS else set()
         costs = {name: compared.cost(name) for name in compared.pipelines if name in measured}
+        overruled = []
+        titles = [term_list.title for term_list in lists]
+        if facts.weak and best not in titles and has_docs(context.corpora.gold_labeled):
+            overruled = find_overruled(compared.pipelines[best], context.corpora.gold_labeled, context.corpora.weak)
     mistakes = find_mistakes(compared.judged, DECIDED)
     described = write_mistakes(models / MISTAKES, compared.judged, mistakes) if mistakes else []
-    return _Result(compared.pipelines, best, rows, reason, rules, curve, costs, described)
+    return _Result(compared.pipelines, best, rows, reason, rules, curve, costs, described, overruled)
 
 
 def _encode(

@@ -10,6 +10,7 @@ from ..evaluation.compare import CandidateScores
 from ..files import existing, parse_json, reading_made, write_text
 from ..scores import Strict
 from .mistakes import Mistake
+from .overruled import Overruled
 from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
 
 # Points of F1 by which a candidate must be better than the combination, and significantly so (best.md).
@@ -53,6 +54,7 @@ class Selection(Strict):
     curve: List[Point] = []  # learning curve: "sentences" of gold, and "f1" of gold alone
     recommendations: List[str] = []  # what would help most next, the most helpful first
     mistakes: List[Mistake] = []  # probable ones in the gold, the most probable first
+    overruled: List[Overruled] = []  # terms that the best candidate rejects, those with the most matches first
     code: str = ""  # see `code_version`
     contents: str = ""  # hash of the pipelines, so that this file changes whenever they change
     reason: str = ""  # why the best was selected, if not for its scores; or what another preference would select

@@ -9,6 +9,7 @@ from ..evaluation.plots import Plot, curve_plot, f1_plot
 from ..evaluation.report import Section, report
 from ..evaluation.tables import Table
 from .mistakes import mistakes_table
+from .overruled import overruled_table
 from .selection import Selection
 
 
@@ -55,6 +56,8 @@ def selection_section(selection: Selection) -> Section:
         tables.append(Table("What would help next", ["", "Recommendation"], rows, names=2))
     if selection.mistakes:
         tables.append(mistakes_table(selection.mistakes))
+    if selection.overruled:
+        tables.append(overruled_table(selection.overruled))
     if selection.notes:
         tables.append(Table("How the candidates were trained", ["Note"], [[note] for note in selection.notes]))
     return Section("Selection", "selection", selection.remarks(), plots, tables, selection.answer())
