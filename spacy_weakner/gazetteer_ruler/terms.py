@@ -43,6 +43,9 @@ ID_KEYS = ("id", "kb_id", "concept_id", "code", "cui", "ent_id")
 NAME_KEY = "name"
 # Column and key with a reviewer's answer, which `suggest --review-terms` leaves empty, and the answers.
 ANSWER_KEY = "accept"
+# Column and key that declares a term binding: always an entity, or never one.
+BINDING_KEY = "binding"
+MUST, NEVER = "must", "never"
 _ANSWERS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 
 
@@ -55,6 +58,7 @@ class Term(NamedTuple):
     # Id of its concept; empty if it is unknown. A term of several concepts occurs several times in a list.
     id: str = ""
     name: str = ""  # preferred name of this concept; empty: the first one in other rows, else its first term
+    binding: str = ""  # "must" or "never": see the component `binding_terms`
 
 
 # Terms as a component takes them: a reader; strings, pairs (label, term) and rows; or lists of terms by label.
@@ -86,14 +90,20 @@ def make_term_list(
 
 
 def read_terms(path: Path, label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
-    """Stream the terms of a file, including duplicates; if it has a column `accept`, only those with the answer "yes".
-    For the arguments see `make_term_list`."""
+    """Stream the terms of a file, including duplicates and binding ones, without those that are never entities; if it
+    has a column `accept`, only those with the answer "yes". For the arguments see `make_term_list`."""
     return (term for answer, term in _read_answered(Path(path), label, id_column) if answer)
+
+
+def read_binding(paths: Sequence[Path], label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
+    """Stream the binding terms of several files, including those that are never entities."""
+    return (term for path in paths for _, term in _read_answered(path, label, id_column) if term.binding)
 
 
 def read_lists(paths: Sequence[Path], label: Optional[str] = None, id_column: Optional[str] = None) -> Iterator[Term]:
     """Stream the terms of several files, without those that a file rejects for the same label: in a column `accept`,
-    the answer "yes" adds a term, "no" rejects it, and without an answer the row is ignored."""
+    the answer "yes" adds a term, "no" rejects it, and without an answer the row is ignored; in a column `binding`,
+    "never" rejects it."""
     refused = set()
     if len(paths) > 1:
         every = (pair for path in paths for pair in _read_answered(path, label, id_column))
@@ -116,7 +126,7 @@ def _read_answered(path: Path, label: Optional[str], id_column: Optional[str]) -
         except BadTerm as error:
             raise _line_error(path, line, str(error)) from error
         empty = False
-        yield from ((answer, term) for term in terms)
+        yield from ((answer and term.binding != NEVER, term) for term in terms)
     if empty:
         raise WeaknerError(Errors.WK200.format(path=path))
 
@@ -130,9 +140,11 @@ def _parse_answer(given: Any) -> Optional[bool]:
     return _ANSWERS.get(answer)
 
 
-def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, names: Any = None) -> List[Term]:
+def make_terms(
+    label: Any, text: Any, exact: bool = False, ids: Any = None, names: Any = None, binding: Any = None
+) -> List[Term]:
     """Check and strip the fields of a row; return a term for each of its ids. Raises `BadTerm` if label or term is
-    empty, or a field is not a string, too long, or longer than a line."""
+    empty, or a field is not a string, too long, longer than a line, or has an unknown value."""
     for what, value in (("label", label), ("term", text)):
         if value is not None and not isinstance(value, str):
             raise BadTerm(f"the {what} {value!r} is not a string. Put it in quotes.")
@@ -140,7 +152,10 @@ def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, name
         raise BadTerm("the term is empty. Fill it in, or remove the row.")
     if _is_blank(label):
         raise BadTerm(f"the label is empty. Fill it in, or {_GIVE_LABEL}.")
-    term = Term(label.strip(), text.strip(), exact)
+    declared = str(binding or "").strip().lower()
+    if declared not in ("", MUST, NEVER):
+        raise BadTerm(f"'{BINDING_KEY}' is {binding!r}. Write {MUST} or {NEVER}, or leave it empty.")
+    term = Term(label.strip(), text.strip(), exact, binding=declared)
     if any(end in part for part in term[:2] for end in "\r\n"):  # more likely a broken table than a phrase
         raise BadTerm(
             f"{json.dumps(term[:2], ensure_ascii=False)[:100]} contains a line break. Write label and term on one line."
@@ -195,19 +210,20 @@ def term_row(term: Term) -> Dict[str, Any]:
     return {"label": term.label, "term": term.text, **ids}
 
 
-def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, Any, bool, Any, Any]:
-    """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`, perhaps with `id` and
-    `name`, as arguments of `make_terms`. Raises `BadTerm` for other rows."""
+def term_fields(row: Any, id_column: Optional[str] = None) -> Tuple[Any, ...]:
+    """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`, perhaps with `id`, `name`
+    and `binding`, as arguments of `make_terms`. Raises `BadTerm` for other rows."""
     if not isinstance(row, dict):
         raise BadTerm(f'expected an object like {{"label": ..., "term": ...}}, got {type(row).__name__}.')
     ids = next((row[key] for key in ([id_column] if id_column else ID_KEYS) if row.get(key) is not None), None)
+    more = ids, row.get(NAME_KEY), row.get(BINDING_KEY)
     if "term" in row:
-        return row.get("label"), row["term"], False, ids, row.get(NAME_KEY)
+        return (row.get("label"), row["term"], False, *more)
     if "pattern" not in row:
         raise BadTerm(f'the row has no "term" (or "pattern"), only: {", ".join(map(str, row)) or "nothing"}. Add it.')
     pattern = row["pattern"]
     text, exact = _pattern_fields(pattern) if isinstance(pattern, list) else (pattern, False)
-    return row.get("label"), text, exact, ids, row.get(NAME_KEY)
+    return (row.get("label"), text, exact, *more)
 
 
 def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> Iterator[Term]:
@@ -238,7 +254,7 @@ def _terms(row: Any, label: Optional[str]) -> List[Term]:
     # The validation of a config turns a Term into a plain tuple.
     if isinstance(row, str):
         return make_terms(label, row)
-    is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (2 < len(row) < 6 and isinstance(row[2], bool)))
+    is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (2 < len(row) < 7 and isinstance(row[2], bool)))
     label_, text, *rest = row if is_tuple else term_fields(row)
     if label is not None and text == label != label_:
         raise BadTerm(f"the term is '{text}', which is the label of the list. A pair is (label, term): swap them.")
@@ -293,15 +309,16 @@ def _lines(path: Path) -> Iterator[Tuple[int, str]]:
 
 def _table_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> Iterator[_Row]:
     columns: Optional[Tuple[int, Optional[int]]] = None
-    width, id_place, name_place, answer_place = 0, None, None, None
+    width, id_place = 0, None
+    # Columns of the preferred name, the binding and the answer.
+    places: List[Optional[int]] = []
     for line, row in read_table(path):
         if columns is None:
             width = len(row)
             columns, is_header = _columns(path, line, row, label)
             titles = [cell.strip().lower() for cell in row] if is_header else []
             id_place = _id_place(path, line, row, id_column, titles)
-            name_place = titles.index(NAME_KEY) if NAME_KEY in titles else None
-            answer_place = titles.index(ANSWER_KEY) if ANSWER_KEY in titles else None
+            places = [titles.index(k) if k in titles else None for k in (NAME_KEY, BINDING_KEY, ANSWER_KEY)]
             if is_header:
                 continue
         if len(row) != width:
@@ -312,15 +329,8 @@ def _table_rows(path: Path, label: Optional[str], id_column: Optional[str]) -> I
             )
             raise _line_error(path, line, f"{reason} {cure}")
         text, label_ = columns
-        yield (
-            line,
-            None if answer_place is None else row[answer_place],
-            None if label_ is None else row[label_],
-            row[text],
-            False,
-            None if id_place is None else row[id_place],
-            None if name_place is None else row[name_place],
-        )
+        given, ids, name, binding, answer = (None if i is None else row[i] for i in (label_, id_place, *places))
+        yield line, answer, given, row[text], False, ids, name, binding
 
 
 def id_title(titles: Sequence[str], id_column: Optional[str]) -> Optional[str]:

@@ -39,7 +39,7 @@ from thinc.api import Config
 from ..corpus.counts import show
 from ..errors import Errors, WeaknerError
 from ..files import existing, expand_home, read_lines
-from ..gazetteer_ruler.terms import Term, read_lists
+from ..gazetteer_ruler.terms import Term, read_binding, read_lists
 from ..pipelines import asks_language_model
 from ..runtime.hashes import hash_model
 
@@ -163,6 +163,10 @@ class TermSource(Source):
 
     def read(self) -> Iterator[Term]:
         return read_lists(self.files, self.term_label, self.id_column)
+
+    def binding(self) -> List[Term]:
+        """Return the terms that are declared binding, including those that are never entities."""
+        return list(read_binding(self.files, self.term_label, self.id_column))
 
     def ruler_settings(self) -> Dict[str, Any]:
         """Return the settings of its `gazetteer_ruler`."""

@@ -25,7 +25,7 @@ from ..runs.groups import FoldFiles
 from ..runs.training import Training
 from ..training.augmenting import CaseCopies
 from ..training.readers import make_example
-from .assembling import COMBINER, PROPOSES, WRITES, assemble, predict_docs, save, short_forms
+from .assembling import COMBINER, PROPOSES, WRITES, assemble, last_steps, predict_docs, save
 from .context import TrainingContext, pipeline_of
 
 # With fewer sentences of gold than LITTLE, combiners are compared with other candidates in about FOLDS folds, which are
@@ -160,12 +160,12 @@ class Combination:
     def decide(self, docs: Sequence[Doc], combiner: Any = None) -> List[Doc]:
         """Predict Docs that have candidates with a combiner; without one, with that of all folds. The span group
         `DECIDED` has the probabilities of all candidates."""
-        add_short = short_forms(self.lists)
+        finish = last_steps(self.lists)
         combiner = self.combiner() if combiner is None else combiner
         copies = [copy_with_groups(doc, doc.spans) for doc in docs]
         for copy, pairs in zip(copies, combiner.score_candidates(copies), strict=True):
             set_group(copy, DECIDED, [entity for entity, _ in pairs], [p for _, p in pairs])
-        return [add_short(combiner(copy)) for copy in copies]
+        return [finish(combiner(copy)) for copy in copies]
 
     def save(self, output: Path) -> Path:
         """Write the pipeline, with the combiner that was fitted on all folds."""

@@ -14,7 +14,7 @@ from ..evaluation.compare import SAMPLES, CandidateScores, compare
 from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..runs.groups import FoldFiles
-from .assembling import short_forms
+from .assembling import last_steps
 from .combine import Combination, Head, Predicted, save_alone, with_candidates
 from .context import TrainingContext
 from .folds import all_folds
@@ -62,8 +62,8 @@ class Comparison:
         held_out = [head.predict(path, fold.held_out, cases) for path, fold in paths]
         scored = held_out if self.dev is None else [head.predict(head.whole, self.dev)]
         alone = save_alone(head, self.sources, scored, self.context.models / f"{head.name}-alone")
-        add_short = short_forms(self.sources if head.reads_lists else {})
-        self.add(head.title, alone, [add_short(doc.copy()) for part in scored for doc in part.docs])
+        finish = last_steps(self.sources if head.reads_lists else {})
+        self.add(head.title, alone, [finish(doc.copy()) for part in scored for doc in part.docs])
         # Drop the pipelines, whose models may be large.
         self._on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
         self.scored[head.name] = [part._replace(nlp=None) for part in scored]
