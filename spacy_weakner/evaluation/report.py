@@ -35,6 +35,7 @@ from .tables import (
     printable,
     shorten,
 )
+from .tradeoff import Tradeoff, tradeoff_table
 
 TEMPLATE = "report.html.jinja"
 
@@ -119,7 +120,9 @@ def report(
         section = _comparison_section(Path(test), rows, observers, wrong, top)
         name = selected or max(rows, key=lambda row: row.f1).name
         with on_device(gpu_id):
-            section.tables[1:1] = _case_tables(Path(test), parsed[name], rows)
+            found = observers[name].tradeoff.rows()
+            tables = [tradeoff_table(shorten(name), found)] if found else []
+            section.tables[1:1] = [*tables, *_case_tables(Path(test), parsed[name], rows)]
             section.tables.extend(_name_tables(parsed[name], wrong))
         sections.append(section)
         worst = {name: observer.worst.result() for name, observer in observers.items()}
@@ -138,6 +141,7 @@ class _Observer:
         self.links = WrongLinks()
         self.evaluation = Evaluation()
         self.calibration = CalibrationCounter()
+        self.tradeoff = Tradeoff()
         self._candidate = candidate
 
     def add(self, gold_doc: Doc, doc: Doc) -> None:
@@ -147,7 +151,8 @@ class _Observer:
         self.worst.add(gold_doc, sorted(gold.entities), entities, shown)
         self.links.add(gold_doc, ids, entities)
         self.evaluation.add(gold_doc, entities, gold)
-        self.calibration.add(entities, self._candidate.scores(doc), gold)
+        for counter in (self.calibration, self.tradeoff):
+            counter.add(entities, self._candidate.scores(doc), gold)
 
 
 def _comparison_section(

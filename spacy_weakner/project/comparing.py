@@ -18,6 +18,7 @@ from .assembling import last_steps
 from .combine import Combination, Head, Predicted, save_alone, with_candidates
 from .context import TrainingContext
 from .folds import all_folds
+from .precision import Precision, fit_precision, measure_tradeoff
 from .rules import COMBINED
 from .selection import Cost
 
@@ -45,6 +46,8 @@ class Comparison:
         self.pipelines: Dict[str, Path] = {}
         self.scored: Dict[str, List[Predicted]] = {}  # by head: on the corpus
         self.judged: List[Tuple[Doc, Doc]] = []  # the gold, and what the combination of the other folds decides
+        self.precision: Optional[Precision] = None  # of the combination, if one is wanted
+        self.tradeoff: List[List[str]] = []
         self._on_folds: Dict[str, List[Predicted]] = {}
         self._predicted: Dict[str, Path] = {}
 
@@ -77,9 +80,14 @@ class Comparison:
         steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=self.context.progress)
         decided = [doc for n in steps for doc in combination.decide_fold(n)]
         self.judged = list(zip((doc for fold in folds for doc in fold.docs), decided, strict=True))
+        pairs = self.judged
         if self.dev is not None:
-            decided = combination.decide(with_candidates(heads, [self.scored[head.name][0] for head in heads]).docs)
-        self.add(COMBINED, combination.save(self.context.models / COMBINED), decided)
+            gold = with_candidates(heads, [self.scored[head.name][0] for head in heads]).docs
+            pairs = list(zip(gold, combination.decide(gold), strict=True))
+        if self.context.precision is not None:
+            self.precision = fit_precision(combination.combiner(), pairs, self.context.precision)
+        self.tradeoff = measure_tradeoff(pairs)
+        self.add(COMBINED, combination.save(self.context.models / COMBINED), [doc for _, doc in pairs])
         return combination
 
     def score(self, baseline: Optional[str]) -> List[CandidateScores]:

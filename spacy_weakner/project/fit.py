@@ -8,6 +8,7 @@ from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from spacy.vocab import Vocab
 
+from ..calibration.seen import remember
 from ..code_version import code_version
 from ..corpus.docbin import corpus_files, read_bin, read_docs
 from ..corpus.language import corpus_language
@@ -32,6 +33,7 @@ from .layout import Corpora, has_docs, has_vectors
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
 from .mistakes import MISTAKES, Mistake, find_mistakes, write_mistakes
 from .overruled import Overruled, find_overruled
+from .precision import Precision
 from .prepare import DEV, Preparation, read_preparation
 from .recommendations import DRAWS, Curve, measure_curve, plan_curve, recommend
 from .rules import (
@@ -87,6 +89,8 @@ class _Result(NamedTuple):
     costs: Mapping[str, Cost] = MappingProxyType({})
     mistakes: Sequence[Mistake] = ()
     overruled: Sequence[Overruled] = ()
+    precision: Optional[Precision] = None
+    tradeoff: Sequence[List[str]] = ()
 
 
 @holding("output")
@@ -99,6 +103,7 @@ def fit(
     sources: Optional[Union[Path, str]] = None,
     size: str = LINEAR,
     prefer: str = F1,
+    precision: Optional[float] = None,
     lower_case: float = 0.5,
     upper_case: float = 0.25,
     seed: int = 0,
@@ -118,6 +123,9 @@ def fit(
     size (str): Encoder: "linear", "linear-static", "frozen", "transformer" or "gpu".
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads without a Transformer, among them a student of the combination on one.
+    precision (Optional[float]): The wanted precision of the package, in (0, 1): for each label, a threshold is fitted
+        on gold that the combination, which is then selected, was not trained on; see `calibrate`. It needs gold. None:
+        the thresholds with the best F1.
     lower_case (float): Share of gold sentences that trainings also read in lower case; for the text, half this share.
     upper_case (float): The same in upper case.
     seed (int): Seed of all trainings and splits.
@@ -130,6 +138,10 @@ def fit(
     """
     check_choice("size", size, SIZES)
     check_choice("prefer", prefer, (F1, SPEED))
+    if precision is not None:
+        check_range("precision", precision, 1e-6, 1.0 - 1e-6)
+        if prefer == SPEED:
+            raise WeaknerError(Errors.WK331.format(setting="precision", where="with prefer = f1", instead=""))
     check_range("lower_case", lower_case, 0.0, 1.0)
     check_range("upper_case", upper_case, 0.0, 1.0)
     folders = Corpora(existing(Path(corpora), "or create it with 'spacy weakner prepare'"))
@@ -168,6 +180,7 @@ def fit(
         language,
         size=size,
         seed=seed,
+        precision=precision,
         processes=processes,
         gpu_id=gpu_id,
         progress=progress,
@@ -224,6 +237,8 @@ def fit(
         ),
         mistakes=list(result.mistakes),
         overruled=list(result.overruled),
+        precision=result.precision,
+        tradeoff=list(result.tradeoff),
         code=code_version(),
         contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
         reason=result.reason,
@@ -242,6 +257,7 @@ def _with_gold(
 ) -> _Result:
     models, by_dev = context.models, facts.chosen_by == DEV
     folds = make_folds(gold, models / "folds", FOLDS, seed=context.seed, needed=not by_dev)
+    _check_precision(context, bool(folds))
     dev = label_with(lists, context.corpora.dev, models / "dev.spacy") if by_dev else None
     sources = {term_list.source: term_list.pipeline for term_list in lists}
 
@@ -305,7 +321,7 @@ def _with_gold(
         slow = {head.title for head in heads if head.size not in LINEARS}
         best = choose([row for row in single if row.name not in slow] or single)
     else:
-        best = choose(rows, COMBINED)
+        best = choose(rows, COMBINED) if context.precision is None else COMBINED
     if best != COMBINED:
         rows = compared.score(best)
     reason = FASTER if best == COMBINED and has_student(facts) else ""
@@ -319,7 +335,24 @@ def _with_gold(
             overruled = find_overruled(compared.pipelines[best], context.corpora.gold_labeled, context.corpora.weak)
     mistakes = find_mistakes(compared.judged, DECIDED)
     described = write_mistakes(models / MISTAKES, compared.judged, mistakes) if mistakes else []
-    return _Result(compared.pipelines, best, rows, reason, rules, curve, costs, described, overruled)
+    known = [doc for corpus in {gold, dev or gold} for doc in read_docs(corpus, Vocab())]
+    for name, path in compared.pipelines.items():
+        if name not in titles:
+            remember(path, known)
+    tradeoff = compared.tradeoff if best == COMBINED else ()
+    return _Result(
+        compared.pipelines,
+        best,
+        rows,
+        reason,
+        rules,
+        curve,
+        costs,
+        described,
+        overruled,
+        compared.precision,
+        tradeoff,
+    )
 
 
 def _encode(
@@ -342,6 +375,7 @@ def _encode(
 def _without_gold(
     context: TrainingContext, facts: Facts, lists: List[TermList], learns_weak: bool, prefer: str
 ) -> _Result:
+    _check_precision(context, False)
     pipelines = {term_list.title: term_list.pipeline for term_list in lists}
     dev = context.corpora.dev if facts.chosen_by == DEV else None
     if learns_weak:
@@ -362,6 +396,12 @@ def _without_gold(
     if prefer == SPEED and lists and learns_weak:
         reason = f"It was selected for speed (--prefer speed). For comparison: {ON_PUBLIC_DATA}"
     return _Result(pipelines, next(iter(pipelines)), reason=reason)
+
+
+def _check_precision(context: TrainingContext, has_folds: bool) -> None:
+    if context.precision is not None and not has_folds:
+        expected = "none, since there is too little gold to train a combination and to fit its thresholds"
+        raise WeaknerError(Errors.WK005.format(setting="precision", value=context.precision, expected=expected))
 
 
 def find_facts(

@@ -72,7 +72,9 @@ def package(
         add_sentences(nlp)
         nlp.to_disk(model)
         meta = srsly.read_json(model / "meta.json")
+        known = meta.get(__title__, {})  # see `calibration.seen`
         meta.update(_describe(selection, test.get(selection.best), data), name=name, version=version)
+        meta[__title__] = {**known, **meta[__title__]}
         srsly.write_json(model / "meta.json", meta)
         prefix = f"{meta['lang']}_"
         full = name if name.startswith(prefix) else prefix + name  # as spaCy does

@@ -8,6 +8,7 @@ from ..evaluation.compare import CandidateScores
 from ..evaluation.plots import Plot, curve_plot, f1_plot
 from ..evaluation.report import Section, report
 from ..evaluation.tables import Table
+from ..evaluation.tradeoff import tradeoff_table
 from .mistakes import mistakes_table
 from .overruled import overruled_table
 from .selection import Selection
@@ -27,12 +28,18 @@ def evaluate_selection(
     candidates = {**{candidate.name: candidate.path for candidate in selection.candidates}, **more}
     tested: Any = {} if test is None else {"test": test, "candidates": candidates}
     return report(
-        Path(output), labels=labels, first=[selection_section(selection)], selected=selection.best, **tested, **settings
+        Path(output),
+        labels=labels,
+        first=[selection_section(selection, has_test=test is not None)],
+        selected=selection.best,
+        **tested,
+        **settings,
     )
 
 
-def selection_section(selection: Selection) -> Section:
-    """Return the first section of a project's report: scores of the candidates, and what would help most next."""
+def selection_section(selection: Selection, *, has_test: bool = False) -> Section:
+    """Return the first section of a project's report: scores of the candidates, and what would help most next. On test,
+    if there is one, the report shows precision and recall by threshold."""
     tables: List[Table] = []
     plots: List[Plot] = []
     if scores := selection.ranked():
@@ -54,6 +61,10 @@ def selection_section(selection: Selection) -> Section:
     if selection.recommendations:
         rows = [[str(i), text] for i, text in enumerate(selection.recommendations, start=1)]
         tables.append(Table("What would help next", ["", "Recommendation"], rows, names=2))
+    if selection.precision:
+        tables.append(selection.precision.table())
+    if selection.tradeoff and not has_test:
+        tables.append(tradeoff_table(selection.best, selection.tradeoff))
     if selection.mistakes:
         tables.append(mistakes_table(selection.mistakes))
     if selection.overruled:
