@@ -17,13 +17,13 @@ from ..runtime.hashes import hash_text
 
 # Key in the section of this package in `meta.json`: hashes of the gold sentences.
 TRAINED_ON = "trained_on"
-# Variables of configs with the corpora that a pipeline is trained on, or chosen with.
-_PATHS = ("train", "strong", "dev")
+# Variables of configs with the gold that a pipeline is trained on.
+_PATHS = ("train", "strong")
 _DIGITS = 8  # of a hash
 
 
 def remember(pipeline: Path, docs: Iterable[Doc]) -> None:
-    """Store in the metadata of a pipeline that it was trained on these Docs, or chosen with them."""
+    """Store in the metadata of a pipeline that it was trained on these Docs."""
     path = pipeline / "meta.json"
     meta = parse_json(path.read_bytes())
     meta.setdefault(__title__, {})[TRAINED_ON] = "".join(sorted(_hashes(docs)))

@@ -335,7 +335,7 @@ def _with_gold(
             overruled = find_overruled(compared.pipelines[best], context.corpora.gold_labeled, context.corpora.weak)
     mistakes = find_mistakes(compared.judged, DECIDED)
     described = write_mistakes(models / MISTAKES, compared.judged, mistakes) if mistakes else []
-    known = [doc for corpus in {gold, dev or gold} for doc in read_docs(corpus, Vocab())]
+    known = list(read_docs(gold, Vocab()))
     for name, path in compared.pipelines.items():
         if name not in titles:
             remember(path, known)

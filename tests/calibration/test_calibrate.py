@@ -126,12 +126,11 @@ def test_sentences_that_it_was_trained_on_are_refused(tmp_path, fit, model, know
     texts = [f"A0.9 in sentence number {i} ." for i in range(9)]
     docs = [make_doc(NLP, text, [(0, 1, "A")]) for text in texts]
     nlp = spacy.load(model)
-    if known == "metadata":
-        remember(nlp.meta, docs[:2])
-    else:
-        write_docs(tmp_path / "train.spacy", docs[:2])
-        nlp.config["paths"]["train"] = str(tmp_path / "train.spacy")
+    write_docs(tmp_path / "train.spacy", docs[:2])
+    nlp.config["paths"]["train"] = str(tmp_path / "train.spacy") if known == "config" else None
     nlp.to_disk(tmp_path / "model")
+    if known == "metadata":
+        remember(tmp_path / "model", docs[:2])
     write_docs(tmp_path / "other.spacy", docs[2:])
     fit(tmp_path / "model", tmp_path / "other.spacy", precision=0.5)
     (tmp_path / "gold.jsonl").write_text(json.dumps({"text": f"{texts[5]} {texts[1]}", "ents": [[0, 4, "A"]]}) + "\n")
@@ -141,9 +140,9 @@ def test_sentences_that_it_was_trained_on_are_refused(tmp_path, fit, model, know
             fit(tmp_path / "model", tmp_path / name, precision=0.5)
     # Short sentences are the same by chance.
     short = make_doc(NLP, "A0.9 x", [(0, 1, "A")])
-    remember(nlp.meta, [short])
     nlp.config["paths"]["train"] = None
     nlp.to_disk(tmp_path / "model2")
+    remember(tmp_path / "model2", [short])
     write_docs(tmp_path / "gold.spacy", [short] * 50)
     assert fit(tmp_path / "model2", tmp_path / "gold.spacy", precision=0.5).docs == 50
 
