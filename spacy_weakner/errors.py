@@ -361,6 +361,10 @@ class Errors:
         "[WK727] No entity that {pipeline} predicts in {path} has a score (ent._.weakner_score). Set 'scores = true' "
         "for crf_ner, or give a pipeline that ends with ent_combiner."
     )
+    WK728 = (
+        "[WK728] {n} of the {of} documents of {path} have sentences that the pipeline was trained on ('{text}'), on "
+        "which its scores are too high. Give other gold. A project needs none: set 'precision' in its project.yml."
+    )
     # Evaluation
     WK400 = (
         "[WK400] {path} does not contain the same sentences as {other} (they differ from document {number} on). Give "

@@ -16,6 +16,7 @@ from spacy_weakner.crf.kernel import CRFParameters
 from spacy_weakner.crf_ner.component import CRFNer
 from spacy_weakner.crf_ner.likelihood import Target
 from spacy_weakner.ent_combiner.component import EntCombiner
+from spacy_weakner.gazetteer_ruler.binding import BindingTerms
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.name_sentencizer import NameSentencizer
 from spacy_weakner.mrc_ner.boundaries import Relabeler
@@ -46,6 +47,7 @@ GOLDEN = {
 }
 COMPONENTS = {
     "abbreviations": Abbreviations,
+    "binding_terms": BindingTerms,
     "crf_ner": CRFNer,
     "ent_combiner": EntCombiner,
     "gazetteer_ruler": GazetteerRuler,

@@ -111,14 +111,15 @@ def suggest_terms(
     with on_device(gpu_id):
         nlp = load_pipeline(model)
         rulers: List[GazetteerRuler] = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, GazetteerRuler)]
-        found, n_docs, rows_read = Found([weak_group(ruler.source) for ruler in rulers]), 0, RowCounts()
+        groups = [weak_group(ruler.source) for ruler in rulers]
+        found, n_docs, rows_read = Found(), 0, RowCounts()
         blocks = corpus_inputs(input_path, nlp, Reading(sentences=False))
         for block in Progress(blocks, desc="suggest", unit="block", enabled=progress):
             with nlp.memory_zone():
                 docs, _ = block.read(nlp.vocab, rows_read)
                 for doc in nlp.pipe(bare_copy(doc, nlp.vocab) for doc in docs):
                     n_docs += 1
-                    found.add(doc)
+                    found.add(doc, groups)
         known = {key for ruler in rulers for key in _keys(ruler) if key in found.phrases}
         pool = [key for key in found.ranked() if key not in known][: _POOL * n]
         docs = (doc for path in golds for doc in read_corpus(path, nlp, Reading()))
@@ -184,15 +185,14 @@ def _refuted(nlp: Language, phrases: Mapping[Key, str], docs: Iterable[Doc]) -> 
 class Found:
     """Phrases that a pipeline has found in Docs, and the matches of its term lists in their span groups."""
 
-    def __init__(self, groups: Sequence[str]) -> None:
-        self.groups = list(groups)
+    def __init__(self) -> None:
         self.phrases: Dict[Key, Phrase] = {}
         self.listed: Dict[Key, Phrase] = {}  # overruled matches
         self.matches: Counter[Key] = Counter()  # all matches
         self.labels: Set[str] = set()  # labels of phrases
 
-    def add(self, doc: Doc) -> None:
-        """Count the entities of a Doc, and the matches of lists that are not entities."""
+    def add(self, doc: Doc, groups: Sequence[str]) -> None:
+        """Count the entities of a Doc, and the matches of lists, in span groups, that are not entities."""
         for ent in doc.ents:
             if not ent.text.strip() or len(ent.text) > MAX_LENGTH:
                 continue  # not a term
@@ -204,7 +204,7 @@ class Found:
             phrase.ids.update([ent.kb_id_] if ent.kb_id_ else [])
         entities = set(doc_entities(doc))
         by_token = _by_token(entities)
-        for entity in {entity for group in self.groups if group in doc.spans for entity in group_entities(doc, group)}:
+        for entity in {entity for group in groups if group in doc.spans for entity in group_entities(doc, group)}:
             if entity in entities:
                 self.matches[_key(doc, entity)] += 1
             elif not _is_inside(entity, by_token):

@@ -8,8 +8,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import minibatch
 
-from ..corpus.docbin import read_docs
 from ..corpus.entities import set_entities
+from ..corpus.formats.reading import Reading, read_corpus
 from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities
 from ..errors import Errors, WeaknerError, check_choice, check_range
@@ -23,6 +23,7 @@ from ..runtime.output import check_folder, made_folder
 from ..runtime.predictions import Predictor
 from ..ty import EntityThresholds
 from .fitting import Fitted, fit_bias, fit_temperature
+from .seen import check_unseen
 from .thresholds import Scored, Threshold, fit_thresholds
 
 TEMPERATURE, BIAS, THRESHOLD = "temperature", "bias", "threshold"
@@ -41,6 +42,11 @@ class ThresholdReport(NamedTuple):
     unscored: int  # entities without a score
     labels: Dict[str, Threshold]  # per label, sorted
     others: Threshold  # for labels that were never predicted here, and labels with too few entities
+
+    @property
+    def unsure(self) -> List[str]:
+        """RETURNS (List[str]): Labels whose precision is not guaranteed."""
+        return [label for label, found in self.labels.items() if found.threshold is None or not found.guaranteed]
 
 
 class CalibrateReport(NamedTuple):
@@ -63,6 +69,7 @@ def calibrate(
     precision: float = PRECISION,
     delta: float = DELTA,
     min_entities: int = MIN_ENTITIES,
+    strict: bool = False,
     component: Optional[str] = None,
     overwrite: bool = False,
     gpu_id: int = -1,
@@ -77,26 +84,27 @@ def calibrate(
       prediction, unless a `crf_ner` has a `threshold`.
     - "threshold": per label, the lowest threshold of `ent._.weakner_score` at which entities have the wanted precision,
       except with a probability of `delta`; `thresholds` states the guarantee. It requires gold that nothing else was
-      fitted on: together with another fit, each gets half of the documents. For labels that cannot be that precise,
-      only certain entities are still predicted.
+      fitted on: together with another fit, each gets half of the documents. Labels for which nothing is guaranteed get
+      the best threshold there is or, with `strict`, only certain entities are still predicted.
 
     Previous thresholds of the component are removed, since they belong to its former scores.
 
     model (Union[str, Path]): The pipeline: its folder, or the name of an installed package.
-    gold (Path): Gold that was used neither to train the pipeline nor to choose it: a `.spacy` file or a folder of them.
-        It is held in memory.
+    gold (Path): Gold in any format that was used neither to train the pipeline nor to choose it. It is held in memory.
     output_path (Path): Folder for the calibrated pipeline.
     fit (Sequence[str]): The settings to fit, of `FITS`.
     precision (float): The wanted precision, in (0, 1).
     delta (float): The probability that the precision at a label's threshold is lower than wanted, in (0, 0.25].
     min_entities (int): Labels with fewer predicted entities in the gold are pooled.
+    strict (bool): Predict only certain entities of labels for which the precision cannot be guaranteed.
     component (Optional[str]): Name of the component; None: the last one that supports the fit.
     overwrite (bool): Replace an existing folder.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.
     RETURNS (CalibrateReport): The fitted settings.
     RAISES (WeaknerError): For invalid settings, missing input, a pipeline without such a component, a pipeline in which
-        another component decides on the entities of its heads, and gold that cannot be used.
+        another component decides on the entities of its heads, and gold that cannot be used, such as sentences that the
+        pipeline was trained on.
     """
     for name in fit or [""]:
         check_choice("fit", name, FITS)
@@ -108,7 +116,8 @@ def calibrate(
     check_folder(output_path, overwrite, "calibrate")
     with on_device(gpu_id):
         predictor = _predictor(model, component, fit)
-        docs: List[Doc] = list(read_docs(gold, predictor.nlp.vocab))
+        docs: List[Doc] = list(read_corpus(gold, predictor.nlp, Reading(sentences=False)))
+        check_unseen(predictor.nlp, docs, gold)
         for_numbers, for_thresholds = docs, docs
         if THRESHOLD in fit and len({*fit}) > 1:
             parts = split_folds(docs, 2)
@@ -125,7 +134,7 @@ def calibrate(
             bias = fit_bias(predictor.pipe, examples) if BIAS in fit else None
             temperature = fit_temperature(predictor.pipe, examples) if TEMPERATURE in fit else None
         if THRESHOLD in fit:
-            limits = precision, delta, min_entities
+            limits = precision, delta, min_entities, strict
             thresholds = _fit_thresholds(predictor, for_thresholds, gold, progress, *limits)
         with made_folder(output_path, {"stage": "calibrate"}) as temporary:
             predictor.nlp.to_disk(temporary)
@@ -167,34 +176,64 @@ def _complete_examples(predictor: Predictor, docs: Iterable[Doc], gold: Path) ->
 
 
 def _fit_thresholds(
-    predictor: Predictor, docs: Sequence[Doc], gold: Path, progress: bool, precision: float, delta: float, least: int
+    predictor: Predictor,
+    docs: Sequence[Doc],
+    gold: Path,
+    progress: bool,
+    precision: float,
+    delta: float,
+    least: int,
+    strict: bool,
 ) -> ThresholdReport:
     """Set thresholds by the scores of the entities that the pipeline predicts in the gold."""
-    n_docs = unscored = 0
-    scored: Dict[str, List[Scored]] = {}
+    scores = GoldScores()
     for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
         for doc, predicted in zip(batch, predictor.nlp.pipe(predictor.copies(batch)), strict=True):
-            known = find_gold(doc)
-            if known is None or not len(doc):
-                continue
-            n_docs += 1
-            for _, _, label in known.entities:
-                scored.setdefault(label, [])
-            scores = {(ent.start, ent.end, ent.label_): ent._.weakner_score for ent in predicted.ents}
-            for entity in known.scorable(doc_entities(predicted)):
-                score = scores[entity]
-                if score is None or not numpy.isfinite(score):
-                    unscored += 1
-                else:
-                    scored.setdefault(entity[2], []).append((float(score), entity in known.entities))
-    if not n_docs:
+            scores.add(doc, predicted)
+    if not scores.docs:
         raise WeaknerError(Errors.WK407.format(path=gold, what="gold", cure="Give held-out gold"))
-    if not any(scored.values()):
+    if not any(scores.scored.values()):
         raise WeaknerError(Errors.WK727.format(pipeline=predictor.model, path=gold))
-    found = fit_thresholds(scored, precision, delta, least)
-    by_label = {label: found.labels.get(label, found.others).threshold for label in predictor.pipe.labels}
-    predictor.pipe.set_thresholds({k: NEVER if value is None else value for k, value in by_label.items()})
-    return ThresholdReport(n_docs, len(docs) - n_docs, unscored, *found)
+    return scores.set_thresholds(predictor.pipe, precision, delta, least, strict)
+
+
+class GoldScores:
+    """The scores of predicted entities by label, and whether they are right."""
+
+    def __init__(self) -> None:
+        self.docs = self.left_out = self.unscored = 0
+        self.scored: Dict[str, List[Scored]] = {}
+
+    def add(self, doc: Doc, predicted: Doc) -> None:
+        """Add the entities predicted in a Doc with gold."""
+        known = find_gold(doc)
+        if known is None or not len(doc):
+            self.left_out += 1
+            return
+        self.docs += 1
+        for _, _, label in known.entities:
+            self.scored.setdefault(label, [])
+        scores = {(ent.start, ent.end, ent.label_): ent._.weakner_score for ent in predicted.ents}
+        for entity in known.scorable(doc_entities(predicted)):
+            score = scores[entity]
+            if score is None or not numpy.isfinite(score):
+                self.unscored += 1
+            else:
+                self.scored.setdefault(entity[2], []).append((float(score), entity in known.entities))
+
+    def set_thresholds(
+        self,
+        pipe: EntityThresholds,
+        precision: float,
+        delta: float = DELTA,
+        min_entities: int = MIN_ENTITIES,
+        strict: bool = False,
+    ) -> ThresholdReport:
+        """Fit thresholds, and set those of the labels of a component; see `calibrate`."""
+        found = fit_thresholds(self.scored, precision, delta, min_entities, strict)
+        by_label = {label: found.labels.get(label, found.others).threshold for label in pipe.labels}
+        pipe.set_thresholds({k: NEVER if value is None else value for k, value in by_label.items()})
+        return ThresholdReport(self.docs, self.left_out, self.unscored, *found)
 
 
 def format_thresholds(report: ThresholdReport) -> Tuple[List[str], List[Tuple[str, ...]]]:

@@ -26,6 +26,10 @@ the kept entities have on average at least the wanted probability of being right
   guaranteed for that.
 
 Recall is not guaranteed.
+
+A label for which no threshold is accepted would lose all its entities. Unless that is wanted, it gets the best
+threshold there is, without a guarantee: the lowest one whose kept entities, at least 20 of them, were as precise as
+wanted; or else the one with the highest lower bound of its precision.
 """
 
 import math
@@ -56,6 +60,7 @@ class Threshold(NamedTuple):
     kept_right: int = 0  # of these, entities that are right
     # Exact lower bound of the precision of kept entities, from the test that accepted the threshold; None without one.
     bound: Optional[float] = None
+    guaranteed: bool = True  # False for the best threshold there is, if none was accepted
 
     @property
     def precision(self) -> Optional[float]:
@@ -77,23 +82,28 @@ class Thresholds(NamedTuple):
 
 
 def fit_thresholds(
-    scored: Mapping[str, Sequence[Scored]], precision: float, delta: float, min_entities: int = 0
+    scored: Mapping[str, Sequence[Scored]],
+    precision: float,
+    delta: float,
+    min_entities: int = 0,
+    strict: bool = True,
 ) -> Thresholds:
     """Fit a threshold for each label. Labels with fewer than `min_entities` entities, or with too few to be convincing,
-    are pooled."""
+    are pooled. If no threshold is accepted, there is none if `strict`, else the best one."""
     needed = max(min_entities, convincing(precision, delta))
     few = {label for label, entities in scored.items() if len(entities) < needed}
     together = [entity for label in sorted(few) for entity in scored[label]]
     if len(together) < needed:
         together = [entity for label in sorted(scored) for entity in scored[label]]
-    others = find_threshold(together, precision, delta)._replace(pooled=True)
+    others = find_threshold(together, precision, delta, strict)._replace(pooled=True)
     found = {
-        label: others if label in few else find_threshold(scored[label], precision, delta) for label in sorted(scored)
+        label: others if label in few else find_threshold(scored[label], precision, delta, strict)
+        for label in sorted(scored)
     }
     return Thresholds(found, others)
 
 
-def find_threshold(scored: Sequence[Scored], precision: float, delta: float) -> Threshold:
+def find_threshold(scored: Sequence[Scored], precision: float, delta: float, strict: bool = True) -> Threshold:
     """Return the threshold of some entities; see the top of this module."""
     ordered = sorted(scored, key=lambda entity: -entity[0])
     scores = [score for score, _ in ordered]
@@ -107,12 +117,18 @@ def find_threshold(scored: Sequence[Scored], precision: float, delta: float) -> 
                 break
             kept, by = max((kept, by), (n, share))
     right = hits[-1] if hits else 0
+    guaranteed = kept > 0
+    if not (strict or guaranteed) and right:
+        kept = max(
+            (n for n in numbers if n >= FEWEST and hits[n - 1] >= precision * n),
+            default=max(numbers, key=lambda n: lower_bound(hits[n - 1], n, delta)),
+        )
     if not kept:
         return Threshold(None, False, len(scores), right)
     below = scores[kept] if kept < len(scores) else -math.inf
     threshold = max(0.0, scores[kept - 1] - MARGIN, (scores[kept - 1] + below) / 2.0)
     hit = hits[kept - 1]
-    return Threshold(threshold, False, len(scores), right, kept, hit, lower_bound(hit, kept, by))
+    return Threshold(threshold, False, len(scores), right, kept, hit, lower_bound(hit, kept, by), guaranteed)
 
 
 def convincing(precision: float, delta: float) -> int:

@@ -111,6 +111,8 @@ def _show_tuning(result: Tuning) -> None:
         say("info", f"Settings of '{proposal.source}' for better labels ('fit' proposes them if the package gains):")
         for line in (*proposal.lines(), ""):
             echo(line)
+        if doubts := proposal.doubts():
+            say("warning", doubts)
     for warning in result.warnings:
         say("warning", warning.text)
     if not result.warnings:

@@ -40,8 +40,14 @@ def show(report: CalibrateReport, given: Any) -> None:
             "info",
             f"Labels with too few entities, which share a threshold ('all others'): {', '.join(map(shorten, pooled))}",
         )
-    never = [label for label, threshold in found.labels.items() if threshold.threshold is None]
-    if never:
-        say("warning", f"Labels for which no threshold is certain to be this precise: {', '.join(map(shorten, never))}")
+    unsure = found.unsure
+    if unsure:
+        say(
+            "warning", f"Labels for which no threshold is certain to be this precise: {', '.join(map(shorten, unsure))}"
+        )
+        kept = (
+            "only certain entities are kept" if given.strict else "they keep the best threshold there is (or --strict)"
+        )
+        say("info", f"Of these, {kept}.")
     if found.unscored:
         say("warning", f"Entities without a score: {found.unscored}")

@@ -35,6 +35,7 @@ from .tables import (
     printable,
     shorten,
 )
+from .tradeoff import Tradeoff, tradeoff_table
 
 TEMPLATE = "report.html.jinja"
 _CANDIDATE = "Candidate"
@@ -163,6 +164,7 @@ class _Observer:
         self.links = WrongLinks()
         self.evaluation = Evaluation()
         self.calibration = CalibrationCounter()
+        self.tradeoff = Tradeoff()
         self._candidate = candidate
 
     def add(self, gold_doc: Doc, doc: Doc) -> None:
@@ -173,7 +175,8 @@ class _Observer:
             sentences.add(gold_doc, sorted(gold.entities), entities, shown)
         self.links.add(gold_doc, ids, entities)
         self.evaluation.add(gold_doc, entities, gold)
-        self.calibration.add(entities, self._candidate.scores(doc), gold)
+        for counter in (self.calibration, self.tradeoff):
+            counter.add(entities, self._candidate.scores(doc), gold)
 
 
 def _selected_sections(
@@ -181,7 +184,9 @@ def _selected_sections(
 ) -> List[Section]:
     """Return the sections of one candidate: example sentences, scores and errors."""
     observer = observers[row.name]
-    tables = [*_tables({row.name: observer}, top), *_case_tables(test, candidate, row)]
+    found = observer.tradeoff.rows()
+    tables = [tradeoff_table(shorten(row.name), found)] if found else []
+    tables = [*_tables({row.name: observer}, top), *tables, *_case_tables(test, candidate, row)]
     tables += _name_tables(candidate, [link for each in observers.values() for link in each.links.most_frequent(top)])
     # The name is in the title.
     tables = [table.without_first() if table.header[0] == _CANDIDATE else table for table in tables]

@@ -54,6 +54,9 @@ SEPARATOR = "|"
 COLUMN_KEYS = ("label", "term", SYNONYMS_KEY, "id", NAME_KEY)
 # Column and key with a reviewer's answer, which `suggest --review-terms` leaves empty, and the answers.
 ANSWER_KEY = "accept"
+# Column and key that declares a term binding: always an entity, or never one.
+BINDING_KEY = "binding"
+MUST, NEVER = "must", "never"
 _ANSWERS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 
 
@@ -66,6 +69,7 @@ class Term(NamedTuple):
     # Id of its concept; empty if it is unknown. A term of several concepts occurs several times in a list.
     id: str = ""
     name: str = ""  # preferred name of this concept; empty: the first one in other rows, else its first term
+    binding: str = ""  # "must" or "never": see the component `binding_terms`
 
 
 # Terms as a component takes them: a reader; strings, pairs (label, term) and rows; or lists of terms by label.
@@ -104,14 +108,20 @@ def make_term_list(
 
 
 def read_terms(path: Path, *settings: Any, **more: Any) -> Iterator[Term]:
-    """Stream the terms of a file, including duplicates; if it has a column `accept`, only those with the answer "yes".
-    For the arguments see `make_term_list`."""
+    """Stream the terms of a file, including duplicates and binding ones, without those that are never entities; if it
+    has a column `accept`, only those with the answer "yes". For the arguments see `make_term_list`."""
     return (term for answer, term in _read_answered(Path(path), *settings, **more) if answer)
+
+
+def read_binding(paths: Sequence[Path], *settings: Any, **more: Any) -> Iterator[Term]:
+    """Stream the binding terms of several files, including those that are never entities."""
+    return (term for path in paths for _, term in _read_answered(path, *settings, **more) if term.binding)
 
 
 def read_lists(paths: Sequence[Path], *settings: Any, **more: Any) -> Iterator[Term]:
     """Stream the terms of several files, without those that a file rejects for the same label: in a column `accept`,
-    the answer "yes" adds a term, "no" rejects it, and without an answer the row is ignored."""
+    the answer "yes" adds a term, "no" rejects it, and without an answer the row is ignored; in a column `binding`,
+    "never" rejects it."""
     refused = set()
     if len(paths) > 1:
         every = (pair for path in paths for pair in _read_answered(path, *settings, **more))
@@ -133,19 +143,18 @@ def _read_answered(
 ) -> Iterator[Tuple[Optional[bool], Term]]:
     """Yield the terms of a file, each with whether it is accepted (None: not answered yet)."""
     empty = True
-    for line, given, row_label, text, exact, ids, names, synonyms in _format_reader(path)(
-        path, label, parse_columns(columns)
-    ):
+    for line, given, row_label, text, *fields, synonyms in _format_reader(path)(path, label, parse_columns(columns)):
         try:
             answer = _parse_answer(given)
             label_ = label if _is_blank(row_label) else row_label
             texts = [text, *_read_synonyms(synonyms, synonyms_separator)]
-            terms = [term for text in texts for term in make_terms(label_, text, exact, ids, names)]
+            terms = [term for text in texts for term in make_terms(label_, text, *fields)]
         except BadTerm as error:
             raise _line_error(path, line, str(error)) from error
         empty = False
         for term in terms:
-            yield answer, term._replace(label=normalized(term.label)) if normalize_labels else term
+            labeled = term._replace(label=normalized(term.label)) if normalize_labels else term
+            yield answer and term.binding != NEVER, labeled
     if empty:
         raise WeaknerError(Errors.WK200.format(path=path))
 
@@ -185,9 +194,11 @@ def _parse_answer(given: Any) -> Optional[bool]:
     return _ANSWERS.get(answer)
 
 
-def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, names: Any = None) -> List[Term]:
+def make_terms(
+    label: Any, text: Any, exact: bool = False, ids: Any = None, names: Any = None, binding: Any = None
+) -> List[Term]:
     """Check and strip the fields of a row; return a term for each of its ids. Raises `BadTerm` if label or term is
-    empty, or a field is not a string, too long, or longer than a line."""
+    empty, or a field is not a string, too long, longer than a line, or has an unknown value."""
     for what, value in (("label", label), ("term", text)):
         if value is not None and not isinstance(value, str):
             raise BadTerm(f"the {what} {value!r} is not a string. Put it in quotes.")
@@ -195,7 +206,10 @@ def make_terms(label: Any, text: Any, exact: bool = False, ids: Any = None, name
         raise BadTerm("the term is empty. Fill it in, or remove the row.")
     if _is_blank(label):
         raise BadTerm(f"the label is empty. Fill it in, or {_GIVE_LABEL}.")
-    term = Term(label.strip(), text.strip(), exact)
+    declared = str(binding or "").strip().lower()
+    if declared not in ("", MUST, NEVER):
+        raise BadTerm(f"'{BINDING_KEY}' is {binding!r}. Write {MUST} or {NEVER}, or leave it empty.")
+    term = Term(label.strip(), text.strip(), exact, binding=declared)
     if any(end in part for part in term[:2] for end in "\r\n"):  # more likely a broken table than a phrase
         raise BadTerm(
             f"{json.dumps(term[:2], ensure_ascii=False)[:100]} contains a line break. Write label and term on one line."
@@ -259,19 +273,20 @@ def term_row(term: Term) -> Dict[str, Any]:
     return {"label": term.label, "term": term.text, **ids}
 
 
-def term_fields(row: Any) -> Tuple[Any, Any, bool, Any, Any]:
-    """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`, perhaps with `id` and
-    `name`, as arguments of `make_terms`. Raises `BadTerm` for other rows."""
+def term_fields(row: Any) -> Tuple[Any, ...]:
+    """Read a row `{"label", "term"}`, or a pattern of spaCy's rulers `{"label", "pattern"}`, perhaps with `id`, `name`
+    and `binding`, as arguments of `make_terms`. Raises `BadTerm` for other rows."""
     if not isinstance(row, dict):
         raise BadTerm(f'expected an object like {{"label": ..., "term": ...}}, got {type(row).__name__}.')
     ids = next((row[key] for key in ID_KEYS if row.get(key) is not None), None)
+    more = ids, row.get(NAME_KEY), row.get(BINDING_KEY)
     if "term" in row:
-        return row.get("label"), row["term"], False, ids, row.get(NAME_KEY)
+        return (row.get("label"), row["term"], False, *more)
     if "pattern" not in row:
         raise BadTerm(f'the row has no "term" (or "pattern"), only: {", ".join(map(str, row)) or "nothing"}. Add it.')
     pattern = row["pattern"]
     text, exact = _pattern_fields(pattern) if isinstance(pattern, list) else (pattern, False)
-    return row.get("label"), text, exact, ids, row.get(NAME_KEY)
+    return (row.get("label"), text, exact, *more)
 
 
 def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> Iterator[Term]:
@@ -302,7 +317,7 @@ def _terms(row: Any, label: Optional[str]) -> List[Term]:
     # The validation of a config turns a Term into a plain tuple.
     if isinstance(row, str):
         return make_terms(label, row)
-    is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (2 < len(row) < 6 and isinstance(row[2], bool)))
+    is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (2 < len(row) < 7 and isinstance(row[2], bool)))
     label_, text, *rest = row if is_tuple else term_fields(row)
     if label is not None and text == label != label_:
         raise BadTerm(f"the term is '{text}', which is the label of the list. A pair is (label, term): swap them.")
@@ -382,7 +397,7 @@ def _table_rows(path: Path, label: Optional[str], columns: Mapping[str, str]) ->
             named = titles if is_header else []
             places = [
                 named.index(title) if title in named else None
-                for title in (ANSWER_KEY, id_title(titles), NAME_KEY, SYNONYMS_KEY)
+                for title in (ANSWER_KEY, id_title(titles), NAME_KEY, BINDING_KEY, SYNONYMS_KEY)
             ]
             if is_header:
                 continue
@@ -394,8 +409,8 @@ def _table_rows(path: Path, label: Optional[str], columns: Mapping[str, str]) ->
             )
             raise _line_error(path, line, f"{reason} {cure}")
         text, label_ = found
-        answer, ids, names, synonyms = (None if place is None else row[place] for place in places)
-        yield line, answer, None if label_ is None else row[label_], row[text], False, ids, names, synonyms
+        answer, *more = (None if place is None else row[place] for place in places)
+        yield line, answer, None if label_ is None else row[label_], row[text], False, *more
 
 
 def id_title(titles: Sequence[str]) -> Optional[str]:
@@ -474,7 +489,7 @@ def _text_rows(path: Path, label: Optional[str], columns: Mapping[str, str]) -> 
                 "a term cannot contain a tab. If tabs separate columns, rename the file to .tsv; otherwise remove them."
             )
             raise _line_error(path, i, reason)
-        yield i, None, None, line, False, None, None, None
+        yield i, None, None, line, False, None, None, None, None
 
 
 _FORMATS: Dict[str, _RowReader] = {

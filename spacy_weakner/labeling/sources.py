@@ -39,7 +39,7 @@ from thinc.api import Config
 from ..corpus.counts import show
 from ..errors import Errors, WeaknerError
 from ..files import existing, expand_home, read_lines
-from ..gazetteer_ruler.terms import SEPARATOR, Term, parse_columns, read_lists
+from ..gazetteer_ruler.terms import SEPARATOR, Term, parse_columns, read_binding, read_lists
 from ..pipelines import asks_language_model
 from ..runtime.hashes import hash_model
 
@@ -175,8 +175,15 @@ class TermSource(Source):
         return [Path(self.path), *map(Path, self.further)]
 
     def read(self) -> Iterator[Term]:
-        settings = (self.term_label, self.term_columns, self.synonyms_separator, self.normalize_labels)
-        return read_lists(self.files, *settings)
+        return read_lists(self.files, *self._reading)
+
+    def binding(self) -> List[Term]:
+        """Return the terms that are declared binding, including those that are never entities."""
+        return list(read_binding(self.files, *self._reading))
+
+    @property
+    def _reading(self) -> Tuple[Any, ...]:
+        return self.term_label, self.term_columns, self.synonyms_separator, self.normalize_labels
 
     def ruler_settings(self) -> Dict[str, Any]:
         """Return the settings of its `gazetteer_ruler`."""

@@ -1,7 +1,8 @@
 """Assembles one pipeline from others: term lists, heads, and perhaps a combiner."""
 
+from functools import reduce
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
 
 import spacy
 from spacy.language import Language
@@ -13,9 +14,9 @@ from ..corpus.docbin import copy_with_groups
 from ..corpus.weak import weak_group, weak_sources
 from ..files import atomic_path
 from ..gazetteer_ruler.entities import SHORTER
-from ..pipelines import add_sentences
+from ..pipelines import add_sentences, load_pipeline
 from .encoding import HEAD, add_encoder, encoder_of, listening
-from .lists import ABBREVIATIONS, LINKER, RULER, SHORT_FORMS
+from .lists import ABBREVIATIONS, BINDING, LINKER, RULER, SHORT_FORMS
 
 COMBINER = "ent_combiner"
 PROPOSES = {"annotate_ents": False, "nested": True}
@@ -63,22 +64,39 @@ def list_and_head(lists: Mapping[str, Path], head: Path, output: Path) -> Path:
 
 
 def save(nlp: Language, output: Path, lists: Mapping[str, Path]) -> Path:
-    """Write a pipeline atomically, after adding the components of lists that process entities: short forms and ids."""
+    """Write a pipeline atomically, after adding the components of lists that process entities: binding terms, short
+    forms and ids."""
+    for n, path in _binding(lists):
+        _add_part(nlp, path, BINDING, _numbered(BINDING, n), {})
     for n, path in enumerate(lists.values(), start=1):
         names = load_config(path / "config.cfg")["nlp"]["pipeline"]
         if ABBREVIATIONS in names and ABBREVIATIONS not in nlp.pipe_names:
             nlp.add_pipe(ABBREVIATIONS)
         if LINKER in names:
-            _add_part(nlp, path, LINKER, LINKER if n == 1 else f"{LINKER}_{n}", {})
+            _add_part(nlp, path, LINKER, _numbered(LINKER, n), {})
     with atomic_path(output) as temporary:
         nlp.to_disk(temporary)
     return output
 
 
-def short_forms(lists: Mapping[str, Path]) -> Callable[[Doc], Doc]:
-    """Return the step for short forms that `save` adds if a list has one, to apply it to predictions before scoring."""
+def last_steps(lists: Mapping[str, Path]) -> Callable[[Doc], Doc]:
+    """Return the steps for binding terms and short forms that `save` adds if a list has some, to apply them to
+    predictions before scoring."""
     configs = (load_config(path / "config.cfg") for path in lists.values())
-    return Abbreviations() if any(ABBREVIATIONS in config["nlp"]["pipeline"] for config in configs) else lambda doc: doc
+    steps: List[Any] = [load_pipeline(path).get_pipe(BINDING) for _, path in _binding(lists)]
+    if any(ABBREVIATIONS in config["nlp"]["pipeline"] for config in configs):
+        steps.append(Abbreviations())
+    return lambda doc: reduce(lambda done, step: step(done), steps, doc)
+
+
+def _binding(lists: Mapping[str, Path]) -> List[Tuple[int, Path]]:
+    """Return the lists with binding terms, with their numbers."""
+    found = enumerate(lists.values(), start=1)
+    return [(n, path) for n, path in found if BINDING in load_config(path / "config.cfg")["nlp"]["pipeline"]]
+
+
+def _numbered(name: str, n: int) -> str:
+    return name if n == 1 else f"{name}_{n}"
 
 
 def predict_docs(nlp: Language, docs: Sequence[Doc]) -> List[Doc]:

@@ -19,17 +19,18 @@ from ..calibration.calibrate import make_complete
 from ..calibration.fitting import find_temperature
 from ..corpus.docbin import copy_with_groups, read_docs
 from ..corpus.documents import group_keys
-from ..corpus.weak import PREDICTED_PREFIX, copy_group
+from ..corpus.weak import PREDICTED_PREFIX, copy_group, set_group
 from ..runs.groups import FoldFiles
 from ..runs.training import Training
 from ..training.augmenting import CaseCopies
 from ..training.readers import make_example
-from .assembling import COMBINER, PROPOSES, WRITES, assemble, predict_docs, save, short_forms
+from .assembling import COMBINER, PROPOSES, WRITES, assemble, last_steps, predict_docs, save
 from .context import TrainingContext, pipeline_of
 
 # With fewer sentences of gold than LITTLE, combiners are compared with other candidates in about FOLDS folds, which are
 # parts of those of the heads.
 LITTLE, FOLDS = 200, 10
+DECIDED = f"{PREDICTED_PREFIX}{COMBINER}"
 
 
 class Predicted(NamedTuple):
@@ -156,10 +157,14 @@ class Combination:
         return self._add_combiner(spacy.blank("xx"), [fold for i, fold in enumerate(self.folds) if i != without])
 
     def decide(self, docs: Sequence[Doc], combiner: Any = None) -> List[Doc]:
-        """Predict Docs that have candidates with a combiner; without one, with that of all folds."""
-        add_short = short_forms(self.lists)
+        """Predict Docs that have candidates with a combiner; without one, with that of all folds. The span group
+        `DECIDED` has the probabilities of all candidates."""
+        finish = last_steps(self.lists)
         combiner = self.combiner() if combiner is None else combiner
-        return [add_short(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
+        copies = [copy_with_groups(doc, doc.spans) for doc in docs]
+        for copy, pairs in zip(copies, combiner.score_candidates(copies), strict=True):
+            set_group(copy, DECIDED, [entity for entity, _ in pairs], [p for _, p in pairs])
+        return [finish(combiner(copy)) for copy in copies]
 
     def save(self, output: Path) -> Path:
         """Write the pipeline, with the combiner that was fitted on all folds."""

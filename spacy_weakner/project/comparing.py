@@ -3,7 +3,7 @@
 import time
 from itertools import islice
 from pathlib import Path
-from typing import Dict, Iterable, List, Mapping, Optional, Sequence
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -14,10 +14,11 @@ from ..evaluation.compare import SAMPLES, CandidateScores, compare
 from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..runs.groups import FoldFiles
-from .assembling import short_forms
+from .assembling import last_steps
 from .combine import Combination, Head, Predicted, save_alone, with_candidates
 from .context import TrainingContext
 from .folds import all_folds
+from .precision import Precision, fit_precision, measure_tradeoff
 from .rules import COMBINED
 from .selection import Cost
 
@@ -44,6 +45,9 @@ class Comparison:
         self.corpus = dev or all_folds(context.models / "folds")
         self.pipelines: Dict[str, Path] = {}
         self.scored: Dict[str, List[Predicted]] = {}  # by head: on the corpus
+        self.judged: List[Tuple[Doc, Doc]] = []  # the gold, and what the combination of the other folds decides
+        self.precision: Optional[Precision] = None  # of the combination, if one is wanted
+        self.tradeoff: List[List[str]] = []
         self._on_folds: Dict[str, List[Predicted]] = {}
         self.predicted: Dict[str, Path] = {}
 
@@ -61,8 +65,8 @@ class Comparison:
         held_out = [head.predict(path, fold.held_out, cases) for path, fold in paths]
         scored = held_out if self.dev is None else [head.predict(head.whole, self.dev)]
         alone = save_alone(head, self.sources, scored, self.context.models / f"{head.name}-alone")
-        add_short = short_forms(self.sources if head.reads_lists else {})
-        self.add(head.title, alone, [add_short(doc.copy()) for part in scored for doc in part.docs])
+        finish = last_steps(self.sources if head.reads_lists else {})
+        self.add(head.title, alone, [finish(doc.copy()) for part in scored for doc in part.docs])
         # Drop the pipelines, whose models may be large.
         self._on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
         self.scored[head.name] = [part._replace(nlp=None) for part in scored]
@@ -73,12 +77,17 @@ class Comparison:
             with_candidates(heads, [self._on_folds[head.name][n] for head in heads]) for n in range(len(self.folds))
         ]
         combination = Combination(self.sources, heads, folds)
-        if self.dev is None:
-            steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=self.context.progress)
-            decided = [doc for n in steps for doc in combination.decide_fold(n)]
-        else:
-            decided = combination.decide(with_candidates(heads, [self.scored[head.name][0] for head in heads]).docs)
-        self.add(COMBINED, combination.save(self.context.models / COMBINED), decided)
+        steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=self.context.progress)
+        decided = [doc for n in steps for doc in combination.decide_fold(n)]
+        self.judged = list(zip((doc for fold in folds for doc in fold.docs), decided, strict=True))
+        pairs = self.judged
+        if self.dev is not None:
+            gold = with_candidates(heads, [self.scored[head.name][0] for head in heads]).docs
+            pairs = list(zip(gold, combination.decide(gold), strict=True))
+        if self.context.precision is not None:
+            self.precision = fit_precision(combination.combiner(), pairs, self.context.precision)
+        self.tradeoff = measure_tradeoff(pairs)
+        self.add(COMBINED, combination.save(self.context.models / COMBINED), [doc for _, doc in pairs])
         return combination
 
     def score(self, baseline: Optional[str]) -> List[CandidateScores]:

@@ -49,6 +49,7 @@ class TrainingContext:
     language: CorpusLanguage
     size: str = LINEAR
     seed: int = 0
+    precision: Optional[float] = None  # of the combination
     processes: int = 1
     gpu_id: int = -1
     progress: bool = False

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 
 from spacy.vocab import Vocab
 
+from ..calibration.seen import remember
 from ..code_version import code_version
 from ..corpus.docbin import corpus_files, read_bin, read_docs
 from ..corpus.language import corpus_language
@@ -23,13 +24,16 @@ from ..runtime.lock import holding
 from ..scores import Strict
 from ..training.augmenting import CaseCopies
 from .assembling import ON_PUBLIC_DATA, list_and_head
-from .combine import Head, plan_head
+from .combine import DECIDED, Head, plan_head
 from .comparing import Comparison
 from .context import ALONE, TrainingContext, pipeline_of, used_recipes
 from .encoding import Encoded, encode, read_stored
 from .folds import make_folds
 from .layout import Corpora, has_docs, has_vectors
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
+from .mistakes import MISTAKES, Mistake, find_mistakes, write_mistakes
+from .overruled import Overruled, find_overruled
+from .precision import Precision
 from .prepare import DEV, Preparation, read_preparation
 from .previous import has_seen, keep_previous, predict_held_out
 from .recommendations import DRAWS, Curve, Recommendation, measure_curve, plan_curve, recommend
@@ -89,6 +93,10 @@ class _Result(NamedTuple):
     predicted: Mapping[str, Path] = MappingProxyType({})
     recommended: Sequence[Recommendation] = ()
     notes: Sequence[str] = ()
+    mistakes: Sequence[Mistake] = ()
+    overruled: Sequence[Overruled] = ()
+    precision: Optional[Precision] = None
+    tradeoff: Sequence[List[str]] = ()
 
 
 @holding("output")
@@ -101,6 +109,7 @@ def fit(
     sources: Optional[Union[Path, str]] = None,
     size: str = LINEAR,
     prefer: str = F1,
+    precision: Optional[float] = None,
     lower_case: float = 0.5,
     upper_case: float = 0.25,
     seed: int = 0,
@@ -112,13 +121,17 @@ def fit(
     """Train candidates, compare them with the term list, and select the best. The test set is not read.
 
     corpora (Path): Folder with the output of `prepare`, `label`, `analyze` and `aggregate`.
-    output (Path): Folder for the pipelines and for `selection.json`. Finished trainings are skipped.
+    output (Path): Folder for the pipelines, for `selection.json`, and for sentences of the gold that are probably
+        annotated wrongly. Finished trainings are skipped.
     configs (Path): Folder of the configs, as `<size>/<recipe>.cfg`.
     terms (Optional[Path]): The term list that labeled the corpora.
     sources (Optional[Union[Path, str]]): File that declares the sources, instead of a term list.
     size (str): Encoder: "linear", "linear-static", "frozen", "transformer" or "gpu".
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
         heads without a Transformer, among them a student of the combination on one.
+    precision (Optional[float]): The wanted precision of the package, in (0, 1): for each label, a threshold is fitted
+        on gold that the combination, which is then selected, was not trained on; see `calibrate`. It needs gold. None:
+        the thresholds with the best F1.
     lower_case (float): Share of gold sentences that trainings also read in lower case; for the text, half this share.
     upper_case (float): The same in upper case.
     seed (int): Seed of all trainings and splits.
@@ -131,6 +144,10 @@ def fit(
     """
     check_choice("size", size, SIZES)
     check_choice("prefer", prefer, (F1, SPEED))
+    if precision is not None:
+        check_range("precision", precision, 1e-6, 1.0 - 1e-6)
+        if prefer == SPEED:
+            raise WeaknerError(Errors.WK331.format(setting="precision", where="with prefer = f1", instead=""))
     check_range("lower_case", lower_case, 0.0, 1.0)
     check_range("upper_case", upper_case, 0.0, 1.0)
     folders = Corpora(existing(Path(corpora), "or create it with 'spacy weakner prepare'"))
@@ -169,6 +186,7 @@ def fit(
         language,
         size=size,
         seed=seed,
+        precision=precision,
         processes=processes,
         gpu_id=gpu_id,
         progress=progress,
@@ -183,7 +201,8 @@ def fit(
     previous = keep_previous(output)
     if previous is not None:
         say(f"the package of the last run stays in {Path(previous.selected.path).parent}")
-    (output / SELECTION).unlink(missing_ok=True)
+    for name in (SELECTION, MISTAKES):
+        (output / name).unlink(missing_ok=True)
     lists = make_lists(declared, output / "lists", language)
     if collected:
         gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
@@ -228,6 +247,10 @@ def fit(
             _suggest_command(folders, facts, result.pipelines[result.best], result.best in titles),
             result.recommended,
         ),
+        mistakes=list(result.mistakes),
+        overruled=list(result.overruled),
+        precision=result.precision,
+        tradeoff=list(result.tradeoff),
         code=code_version(),
         contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
         reason=result.reason,
@@ -251,6 +274,7 @@ def _with_gold(
 ) -> _Result:
     models, by_dev = context.models, facts.chosen_by == DEV
     folds = make_folds(gold, models / "folds", FOLDS, seed=context.seed, needed=not by_dev)
+    _check_precision(context, bool(folds))
     dev = label_with(lists, context.corpora.dev, models / "dev.spacy") if by_dev else None
     sources = {term_list.source: term_list.pipeline for term_list in lists}
 
@@ -326,7 +350,7 @@ def _with_gold(
         slow = {head.title for head in heads if head.size not in LINEARS}
         best = choose([row for row in single if row.name not in slow] or single)
     else:
-        best = choose(new, COMBINED)
+        best = choose(new, COMBINED) if context.precision is None else COMBINED
     if best != COMBINED:
         rows = compared.score(best)
     reason = FASTER if best == COMBINED and has_student(facts) else ""
@@ -334,6 +358,17 @@ def _with_gold(
     with on_device(context.gpu_id):
         measured = {best, COMBINED} if facts.size not in LINEARS else set()
         costs = {name: compared.cost(name) for name in compared.pipelines if name in measured}
+        overruled = []
+        titles = [term_list.title for term_list in lists]
+        if facts.weak and best not in titles and has_docs(context.corpora.gold_labeled):
+            overruled = find_overruled(compared.pipelines[best], context.corpora.gold_labeled, context.corpora.weak)
+    mistakes = find_mistakes(compared.judged, DECIDED)
+    described = write_mistakes(models / MISTAKES, compared.judged, mistakes) if mistakes else []
+    known = list(read_docs(gold, Vocab()))
+    for name, path in compared.pipelines.items():
+        if name not in titles:
+            remember(path, known)
+    tradeoff = compared.tradeoff if best == COMBINED else ()
     return _Result(
         pipelines=compared.pipelines,
         best=best,
@@ -346,6 +381,10 @@ def _with_gold(
         predicted=compared.predicted,
         recommended=recommended,
         notes=notes,
+        mistakes=described,
+        overruled=overruled,
+        precision=compared.precision,
+        tradeoff=tradeoff,
     )
 
 
@@ -375,6 +414,7 @@ def _without_gold(
     prefer: str,
     previous: Optional[Selection],
 ) -> _Result:
+    _check_precision(context, False)
     pipelines = {term_list.title: term_list.pipeline for term_list in lists}
     dev = context.corpora.dev if facts.chosen_by == DEV else None
     if learns_weak:
@@ -400,6 +440,12 @@ def _without_gold(
     if prefer == SPEED and lists and learns_weak:
         reason = f"It was selected for speed (--prefer speed). For comparison: {ON_PUBLIC_DATA}"
     return _Result(pipelines, next(iter(pipelines)), reason=reason)
+
+
+def _check_precision(context: TrainingContext, has_folds: bool) -> None:
+    if context.precision is not None and not has_folds:
+        expected = "none, since there is too little gold to train a combination and to fit its thresholds"
+        raise WeaknerError(Errors.WK005.format(setting="precision", value=context.precision, expected=expected))
 
 
 def find_facts(

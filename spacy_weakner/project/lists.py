@@ -27,6 +27,7 @@ from ..labeling.sources import TermSource, read_sources
 from ..pipelines import TOKENIZER, load_pipeline
 
 RULER, ABBREVIATIONS, LINKER = "gazetteer_ruler", "abbreviations", "term_linker"
+BINDING = "binding_terms"
 # Component of a list's pipeline that adds short forms to its span group.
 SHORT_FORMS = "short_forms"
 
@@ -60,8 +61,16 @@ def make_lists(lists: List[TermSource], folder: Path, language: CorpusLanguage) 
             nlp.add_pipe(ABBREVIATIONS, name=SHORT_FORMS, config={"source": source.name})
             nlp.add_pipe(ABBREVIATIONS)
         linked = [term for term in source.read() if term.id] if ruler.has_ids else []
+        binding = source.binding()
         if names is not None:
-            linked = [term._replace(label=names[term.label]) for term in linked if term.label in names]
+            linked, binding = (
+                [term._replace(label=names[term.label]) for term in terms if term.label in names]
+                for terms in (linked, binding)
+            )
+        if binding:
+            config = {key: settings[key] for key in ("attr", "acronym_length")}
+            rules: Any = nlp.add_pipe(BINDING, config=config, after=RULER)
+            rules.initialize(nlp=nlp, terms=binding)
         if linked:
             linker: Any = nlp.add_pipe(LINKER)
             linker.initialize(nlp=nlp, terms=linked)

@@ -78,7 +78,9 @@ def package(
         meta = srsly.read_json(model / "meta.json")
         prefix = f"{meta['lang']}_"
         full = name if name.startswith(prefix) else prefix + name  # as spaCy does
+        known = meta.get(__title__, {})  # see `calibration.seen`
         meta.update(_describe(selection, test.get(selection.best), data))
+        meta[__title__] = {**known, **meta[__title__]}
         meta[__title__]["pipeline"] = hash_path(pipeline)
         version = _next_version(output, full, lowest, meta[__title__]["pipeline"])
         meta.update(name=name, version=version)

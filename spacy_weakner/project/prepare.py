@@ -14,7 +14,8 @@ from ..corpus.formats.reading import has_span_groups, input_files
 from ..corpus.gold import missing_tokens
 from ..corpus.jsonl import MISALIGNED
 from ..corpus.language import corpus_language, record_language
-from ..corpus.sentences import INNER_END, is_divided_name
+from ..corpus.sentences import INNER_END, SHORT, is_divided_name, sentence_key
+from ..corpus.weak import get_id
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import check_output, existing, parse_json, reading_made, write_text
 from ..runtime.lock import holding
@@ -71,7 +72,7 @@ def prepare(
     output (Path): Folder of the corpora; those of an earlier run are replaced.
     text (Optional[Path]): Text without labels.
     gold, dev, test (Optional[Path]): Complete annotations. Sentences with missing tokens are left out, except in the
-        gold if a dev is given.
+        gold if a dev is given. If the gold has a sentence several times, annotated differently, the last one counts.
     lang, tokenizer, sentences, abbreviations, misaligned, columns: See `convert`.
     spans_key (Optional[str]): Span group of gold, dev and test that is read as the gold, if they are `.spacy` files.
     terms (Optional[Path]): Term list: as in pipelines, no sentence ends inside a term ("Yahoo! Inc."), or an entity of
@@ -127,7 +128,7 @@ def prepare(
                     cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
                     raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
             if name == "gold":
-                docs = list(read_docs(whole, language.blank().vocab))
+                docs = _last(list(read_docs(whole, language.blank().vocab)), notes)
                 whole.unlink()
                 record_language(whole, None)
                 names += [ent.text for doc in docs for ent in doc.ents if is_divided_name(ent)]
@@ -170,6 +171,30 @@ def read_preparation(corpora: Corpora) -> Preparation:
     path = existing(corpora.splits, "or create it with 'spacy weakner prepare'")
     with reading_made(path, "prepare"):
         return Preparation.model_validate(parse_json(path.read_bytes()))
+
+
+def _last(docs: List[Doc], notes: List[str]) -> List[Doc]:
+    """Leave out sentences that are annotated again, differently: the last annotation counts. Short sentences, which
+    occur in several documents by chance, are the same only if their ids are."""
+
+    def annotation(doc: Doc) -> List[Tuple[int, str, str]]:
+        """Return the entities independently of white space and tokens."""
+        return [(len(sentence_key(doc[: ent.start].text)), sentence_key(ent.text), ent.label_) for ent in doc.ents]
+
+    last: Dict[Tuple[str, Optional[str]], List[Tuple[int, str, str]]] = {}
+    kept: List[Doc] = []
+    for doc in reversed(docs):
+        key = sentence_key(doc.text), get_id(doc) if len(doc) <= SHORT else ""
+        n_missing = len(missing_tokens(doc))
+        if None in key or key not in last or n_missing == len(doc) or annotation(doc) == last[key]:
+            kept.append(doc)
+        if not n_missing:
+            last.setdefault(key, annotation(doc))
+    if len(kept) < len(docs):
+        notes.append(
+            f"gold: sentences that are annotated again later, with other entities, left out: {len(docs) - len(kept)}"
+        )
+    return kept[::-1]
 
 
 def _annotated(docs: List[Doc], path: Path, compared: bool, notes: List[str]) -> List[Doc]:

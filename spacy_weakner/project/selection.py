@@ -12,6 +12,9 @@ from ..evaluation.compare import CandidateScores, ranked
 from ..files import existing, parse_json, reading_made, write_text
 from ..pipelines import RULE
 from ..scores import Strict
+from .mistakes import Mistake
+from .overruled import Overruled
+from .precision import Precision
 from .rules import COMBINED, ChosenBy, Facts, Rule, Settings
 
 # Points of F1 by which a candidate must be better than the combination, and significantly so (best.md).
@@ -59,6 +62,10 @@ class Selection(Strict):
     notes: List[str] = []  # how the corpora were split, and how long candidates were trained
     curve: List[Point] = []  # learning curve: "sentences" of gold, and "f1" of gold alone
     recommendations: List[str] = []  # what would help most next, the most helpful first
+    mistakes: List[Mistake] = []  # probable ones in the gold, the most probable first
+    precision: Optional[Precision] = None  # thresholds of the combination, if a precision is wanted
+    tradeoff: List[List[str]] = []  # precision and recall of the combination by threshold
+    overruled: List[Overruled] = []  # terms that the best candidate rejects, those with the most matches first
     code: str = ""  # see `code_version`
     contents: str = ""  # hash of the pipelines, so that this file changes whenever they change
     sentences: str = RULE  # how the pipeline splits texts, as the corpora were split; see `add_sentences`
@@ -160,6 +167,7 @@ class Selection(Strict):
                 f"The weak labels of all {self.facts.sources} sources together have F1 {self.facts.f1:.1f} on the "
                 "gold; a new text does not have labels of all these sources."
             )
+        found += self.precision.lines() if self.precision else []
         found += [f"'{rule.name}' was not trained: {rule.why}." for rule in self.left_out]
         return found + [f"Warning: {text}." for text in self.warnings]
 

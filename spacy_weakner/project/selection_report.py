@@ -12,6 +12,9 @@ from ..evaluation.compare import CandidateScores
 from ..evaluation.plots import curve_plot, f1_plot
 from ..evaluation.report import F1, Page, Parts, Section, report
 from ..evaluation.tables import Table, comparison_table
+from ..evaluation.tradeoff import tradeoff_table
+from .mistakes import mistakes_table
+from .overruled import overruled_table
 from .previous import has_seen
 from .selection import PREVIOUS, Selection
 
@@ -58,7 +61,7 @@ def compose(selection: Selection, parts: Parts, *, has_test: bool) -> Page:
         *parts.selected,
         *(parts.candidates if has_test else ()),
         selection_section(selection),
-        training_section(selection),
+        training_section(selection, has_test=has_test),
         *parts.labels,
         *parts.errors,
     ]
@@ -79,12 +82,20 @@ def selection_section(selection: Selection) -> Section:
     return Section("How it was selected", "selection", selection.remarks(), plots, tables)
 
 
-def training_section(selection: Selection) -> Section:
+def training_section(selection: Selection, *, has_test: bool = False) -> Section:
     """Return the section with what would help next, and how the candidates were trained."""
     tables = []
     if selection.recommendations:
         rows = [[str(i), text] for i, text in enumerate(selection.recommendations, start=1)]
         tables.append(Table("What would help next", ["", "Recommendation"], rows, names=2))
+    if selection.precision:
+        tables.append(selection.precision.table())
+    if selection.tradeoff and not has_test:
+        tables.append(tradeoff_table(selection.best, selection.tradeoff))
+    if selection.mistakes:
+        tables.append(mistakes_table(selection.mistakes))
+    if selection.overruled:
+        tables.append(overruled_table(selection.overruled))
     if selection.notes:
         tables.append(Table("How the candidates were trained", ["Note"], [[note] for note in selection.notes]))
     return Section("Training", "training", tables=tables)

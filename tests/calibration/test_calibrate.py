@@ -10,6 +10,8 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span
 
 from spacy_weakner.calibration.calibrate import calibrate
+from spacy_weakner.calibration.seen import remember
+from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
@@ -64,6 +66,7 @@ def fit(tmp_path):
     names = count()
 
     def fit_thresholds(model, gold, **settings):
+        settings = {"strict": True, **settings}
         return calibrate(model, gold, tmp_path / f"fitted-{next(names)}", fit=["threshold"], **settings).thresholds
 
     return fit_thresholds
@@ -105,8 +108,48 @@ def test_thresholds_of_a_pipeline(fit, model, gold):
     assert fit(model, gold, precision=0.9, min_entities=91).labels["A"].pooled
 
 
+def test_a_label_keeps_the_best_threshold_there_is(fit, model, gold):
+    report = fit(model, gold, precision=0.9, strict=False)
+    a, b = report.labels["A"], report.labels["B"]
+    assert a == fit(model, gold, precision=0.9).labels["A"] and a.guaranteed
+    assert not b.guaranteed and b.kept == 60 and b.bound < 0.9
+
+
+def test_gold_in_other_formats(fit, model, gold, tmp_path):
+    convert(gold, tmp_path / "gold.jsonl")
+    assert fit(model, tmp_path / "gold.jsonl", precision=0.9).labels["A"].kept == 62
+
+
+@pytest.mark.parametrize("known", ["metadata", "config"])
+def test_sentences_that_it_was_trained_on_are_refused(tmp_path, fit, model, known):
+    """In its metadata, or in a corpus of its config that still exists; also as part of a longer text."""
+    texts = [f"A0.9 in sentence number {i} ." for i in range(9)]
+    docs = [make_doc(NLP, text, [(0, 1, "A")]) for text in texts]
+    nlp = spacy.load(model)
+    write_docs(tmp_path / "train.spacy", docs[:2])
+    nlp.config["paths"]["train"] = str(tmp_path / "train.spacy") if known == "config" else None
+    nlp.to_disk(tmp_path / "model")
+    if known == "metadata":
+        remember(tmp_path / "model", docs[:2])
+    write_docs(tmp_path / "other.spacy", docs[2:])
+    fit(tmp_path / "model", tmp_path / "other.spacy", precision=0.5)
+    (tmp_path / "gold.jsonl").write_text(json.dumps({"text": f"{texts[5]} {texts[1]}", "ents": [[0, 4, "A"]]}) + "\n")
+    write_docs(tmp_path / "gold.spacy", docs[1:])
+    for name in ("gold.spacy", "gold.jsonl"):
+        with pytest.raises(WeaknerError, match="WK728"):
+            fit(tmp_path / "model", tmp_path / name, precision=0.5)
+    # Short sentences are the same by chance.
+    short = make_doc(NLP, "A0.9 x", [(0, 1, "A")])
+    nlp.config["paths"]["train"] = None
+    nlp.to_disk(tmp_path / "model2")
+    remember(tmp_path / "model2", [short])
+    write_docs(tmp_path / "gold.spacy", [short] * 50)
+    assert fit(tmp_path / "model2", tmp_path / "gold.spacy", precision=0.5).docs == 50
+
+
 def test_the_output_has_the_thresholds(tmp_path, model, gold):
-    report = calibrate(model, gold, tmp_path / "copy", fit=["threshold"], precision=0.9).thresholds
+    strict = {"fit": ["threshold"], "strict": True}
+    report = calibrate(model, gold, tmp_path / "copy", precision=0.9, **strict).thresholds
     nlp = spacy.load(tmp_path / "copy")
     assert nlp.get_pipe("conformal_scorer").thresholds == {"A": report.labels["A"].threshold, "B": 1.0, "C": 1.0}
     assert [ent.text for ent in nlp("A0.98 A0.5 B0.99").ents] == ["A0.98"]
@@ -116,7 +159,7 @@ def test_the_output_has_the_thresholds(tmp_path, model, gold):
     with pytest.raises(WeaknerError, match="WK304"):
         calibrate(model, gold, model, fit=["threshold"], overwrite=True)
     # Former thresholds hide nothing from the new ones.
-    again = calibrate(tmp_path / "copy", gold, tmp_path / "again", fit=["threshold"], precision=0.9).thresholds
+    again = calibrate(tmp_path / "copy", gold, tmp_path / "again", precision=0.9, **strict).thresholds
     assert again == report
     calibrate(model, gold, tmp_path / "copy", fit=["threshold"], precision=0.1, overwrite=True)
     assert spacy.load(tmp_path / "copy").get_pipe("conformal_scorer").thresholds["B"] < 1.0

@@ -44,7 +44,7 @@ def test_a_case_by_hand():
     assert found.bound == pytest.approx(0.1 ** (1 / 15)) and (found.precision, found.recall) == (1.0, 15 / 18)
     assert find(20, 15).kept == find(20, 0).kept == 20
     assert find(7).threshold is None and find(8).kept == 8
-    assert find_threshold([], 0.8, 0.2) == (None, False, 0, 0, 0, 0, None)
+    assert find_threshold([], 0.8, 0.2) == (None, False, 0, 0, 0, 0, None, True)
 
 
 def test_no_threshold_is_negative():
@@ -118,3 +118,25 @@ def test_thresholds_promise_too_much_no_more_often_than_said(name, chance):
             broken += above[population.searchsorted(result.threshold)] < wanted
     assert found > 100
     assert broken <= (delta + 0.03) * 500
+
+
+@pytest.mark.parametrize(
+    "right, precision, kept",
+    [
+        # 95.2 % were measured where 95 % are wanted, on too few entities for a guarantee: all are kept.
+        ([True] * 20 + [False] + [True] * 20 + [False] + [True] * 20 + [False], 0.95, 63),
+        # The first ones are as precise as wanted.
+        ([True] * 25 + [False] * 25, 0.95, 26),
+        # None are: those with the highest lower bound.
+        ([True] * 10 + [False] * 5, 0.95, 10),
+        ([True, False] * 30, 0.95, 59),
+        ([False] * 5, 0.95, 0),
+    ],
+)
+def test_the_best_threshold_where_none_is_certain(right, precision, kept):
+    scored = [(1.0 - i / 1000, is_right) for i, is_right in enumerate(right)]
+    assert find_threshold(scored, precision, 0.01).threshold is None
+    found = find_threshold(scored, precision, 0.01, strict=False)
+    assert (found.kept, found.kept_right) == (kept, sum(right[:kept]))
+    assert not (found.guaranteed and kept)
+    assert (found.threshold is None) == (kept == 0)

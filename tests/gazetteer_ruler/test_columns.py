@@ -21,6 +21,7 @@ ROW = st.builds(
     TEXT | st.sampled_from(["pH", "AIDS", "aids", "品牌", "𝒳Y"]),
     st.booleans(),
     name=st.just(""),
+    binding=st.just(""),
 )
 
 

@@ -9,6 +9,7 @@ import pytest
 import spacy
 from spacy.vectors import Vectors
 
+from spacy_weakner.calibration.seen import check_unseen
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.pipelines import load_pipeline
@@ -407,6 +408,8 @@ def test_no_selection_is_left_of_an_earlier_run(project, trainings, monkeypatch)
         ({"size": "cnn"}, rf"WK005.*size.*cnn.*{', '.join(SIZES)}"),
         ({"configs": "nowhere"}, r"WK100.*best\.gold\.cfg"),
         ({"terms": "nowhere.csv"}, r"nowhere\.csv"),
+        ({"precision": 1.0}, r"WK005.*precision"),
+        ({"precision": 0.9, "prefer": "speed"}, r"WK331.*precision"),
     ],
 )
 def test_unusable_settings(project, trainings, given, message):
@@ -414,6 +417,26 @@ def test_unusable_settings(project, trainings, given, message):
     with pytest.raises(WeaknerError, match=message):
         project.fit(**given)
     assert not trainings
+
+
+def test_a_precision_needs_gold(project, trainings):
+    make_corpora(project.corpora.folder, gold=0, dev=0)
+    with pytest.raises(WeaknerError, match=r"WK005.*precision"):
+        project.fit(precision=0.9)
+
+
+def test_what_it_was_trained_on_is_known(project, trainings):
+    """So that `calibrate` refuses it."""
+    make_corpora(project.corpora.folder, dev=0)
+    selection = project.fit()
+    gold = list(read_docs(project.corpora.gold, NLP.vocab))
+    for candidate in selection.candidates:
+        nlp = load_pipeline(candidate.path)
+        if candidate.name == TERM_LIST:
+            check_unseen(nlp, gold, project.corpora.gold)
+        else:
+            with pytest.raises(WeaknerError, match="WK728"):
+                check_unseen(nlp, gold[:1], project.corpora.gold)
 
 
 def test_what_is_not_there(project, trainings):

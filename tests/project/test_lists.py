@@ -14,7 +14,7 @@ from spacy_weakner.corpus.weak import doc_entities, group_entities, group_ids, s
 from spacy_weakner.evaluation.terms.collected import Collected
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
-from spacy_weakner.project.assembling import assemble, save
+from spacy_weakner.project.assembling import assemble, last_steps, save
 from spacy_weakner.project.lists import hide, label_with, make_lists, term_sources
 
 from ..util import make_doc, raw
@@ -176,3 +176,31 @@ def test_hidden_matches_take_their_ids_along(tmp_path):
     both = {(0, 1, "A"): ("1",), (1, 2, "A"): ("2",)}
     assert {len(ids) for ids in found} == {1, 2}
     assert all(ids in (both, {(1, 2, "A"): ("2",)}) for ids in found)
+
+
+def test_binding_terms_reach_the_package(tmp_path, lists):
+    rows = [
+        {"label": "A", "term": "aa", "binding": "must"},
+        {"label": "A", "term": "bb", "binding": "never"},
+        {"label": "A", "term": "cc"},
+        {"label": "X", "term": "xx", "binding": "must"},
+    ]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (each,) = made = lists('[sources.drugs]\nterms = "t.jsonl"\nlabels = {"A": "B"}\n')
+    nlp = spacy.load(each.pipeline)
+    assert nlp.pipe_names == ["gazetteer_ruler", "binding_terms"]
+    assert [(ent.text, ent.label_) for ent in nlp("aa bb cc xx").ents] == [("aa", "B"), ("cc", "B")]
+
+    # What is never an entity is no weak label, and no feature of a head either.
+    write_docs(tmp_path / "gold.spacy", [raw(NLP, "aa bb cc")])
+    (doc,) = read_docs(label_with(made, tmp_path / "gold.spacy", tmp_path / "with.spacy"), Vocab())
+    assert group_entities(doc, weak_group("drugs")) == [(0, 1, "B"), (2, 3, "B")]
+
+    sources = {each.source: each.pipeline}
+    save(assemble(sources, {"gold": tiny_head(tmp_path)}, {}), tmp_path / "package", sources)
+    nlp = spacy.load(tmp_path / "package")
+    assert nlp.pipe_names == ["sentencizer", "gazetteer_ruler", "gold", "binding_terms"]
+    # Predictions are scored with the steps that the package has.
+    for step in (nlp.get_pipe("binding_terms"), last_steps(sources)):
+        doc = make_doc(NLP, "aa bb cc", [(0, 1, "Y"), (1, 2, "B")])
+        assert doc_entities(step(doc)) == [(0, 1, "B")]

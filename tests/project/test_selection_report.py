@@ -6,6 +6,7 @@ import re
 import pytest
 
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.project.mistakes import Mistake
 from spacy_weakner.project.rules import Rule
 from spacy_weakner.project.selection import read_scores
 from spacy_weakner.project.selection_report import evaluate_selection, selection_section, training_section
@@ -25,6 +26,7 @@ def project(tmp_path):
         "candidates": [*selection.candidates, other],
         "left_out": [Rule(name="NEEDLE", trained=False, why=SCRIPT)],
         "recommendations": [f"More {SCRIPT}"],
+        "mistakes": [Mistake(text=SCRIPT, gold="", probable=f"{SCRIPT} (PER)", score=1.0)],
         "notes": [f"note {SCRIPT}"],
         "curve": [{"sentences": 10.0, "f1": 20.0}, {"sentences": 20.0, "f1": 40.0}],
     }
@@ -53,6 +55,7 @@ def test_a_report_with_test(tmp_path, project):
     table = re.findall(r"<tbody>(.*?)</tbody>", html[html.index("<caption>Candidates") :], flags=re.S)[0]
     assert table.index("list &lt;script") < table.index("gold alone")
     assert "What would help next" in html and "F1 of gold alone, by number of gold sentences" in html
+    assert "Probable mistakes in the gold" in html
     # The list of names has no case; short ones in capitals have.
     (cells,) = re.findall(r"F1 on text without case.*?<tbody>(.*?)</tbody>", html, flags=re.S)
     assert re.findall(r">(\d+\.\d)<", cells) == [f"{rows[0].f1:.1f}"] * 3
@@ -86,7 +89,8 @@ def test_a_report_without_test(tmp_path, project):
 
 def test_tables_of_the_selection(project):
     section = selection_section(project[0])
-    (scores,), (recommended, made) = section.tables, training_section(project[0]).tables
+    (scores,), (recommended, mistakes, made) = section.tables, training_section(project[0]).tables
+    assert mistakes.rows[0][:2] == ["-", f"{SCRIPT} (PER)"]
     interval = ["70.0 to 90.0", "-5.0 (-9.0 to +1.0)"]
     assert "dev" in scores.title and scores.rows[1][:6] == ["gold alone", "80.0", "80.0", "80.0", *interval]
     assert made.rows == [[f"note {SCRIPT}"]] and len(section.plots) == 2

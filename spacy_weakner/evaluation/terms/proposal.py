@@ -28,6 +28,8 @@ MIN_SENTENCES = 10
 # Gains with a larger p-value (two-sided bootstrap) are not proposed.
 MAX_P = 0.1
 MAX_LENGTH = 6
+# A term with at most this number of wrong matches, and no right one, may be an entity that was forgotten in the gold.
+FEW = 2
 # Smaller groups of terms are not judged.
 MIN_TERMS = 4
 # Candidate weights of the prior, as numbers of matches.
@@ -65,6 +67,7 @@ class Proposal(NamedTuple):
     before: Counts  # with the present settings
     after: Counts  # on the same sentences, each with settings that were chosen without it
     difference: Difference  # gain in F1, with its confidence interval
+    unsure: Tuple[str, ...] = ()  # of `stop`: terms that are never right, but wrong at most `FEW` times
 
     def lines(self) -> List[str]:
         """Return the changes to the settings of the source in a sources file."""
@@ -77,6 +80,13 @@ class Proposal(NamedTuple):
         given = {start: value for start, value in changes.items() if value is not None}
         # A single "$" would begin a variable.
         return [start + json.dumps(value, ensure_ascii=False).replace("$", "$$") for start, value in given.items()]
+
+    def doubts(self) -> str:
+        """Return a sentence on terms to stop that may be right, or "" if there are none."""
+        if not self.unsure:
+            return ""
+        listed = ", ".join(f"'{term}'" for term in self.unsure)
+        return f"Or the gold is incomplete: it has each of these terms only once or twice, never as an entity: {listed}"
 
 
 class _Tried(NamedTuple):
@@ -119,15 +129,17 @@ def propose(
     if difference.f1 <= 0 or difference.p > MAX_P:
         return None
     before, after = (Counts(*map(int, row)) for row in counts.sum(1))
+    stop = _names(sentences, settings.stop)
     return Proposal(
         source,
-        _names(sentences, settings.stop),
+        tuple(stop),
         settings.min_length if settings.min_length > 1 else None,
         settings.ambiguity if settings.ambiguity != "all" else None,
         tuple(sorted(settings.without)) or None,
         before,
         after,
         difference,
+        tuple(term for term, (wrong, right) in stop.items() if not right and wrong <= FEW),
     )
 
 
@@ -225,13 +237,15 @@ def _count(sentence: Sentence, settings: TermSettings, policy: str) -> Counts:
     return count_matches([(sentence.gold.entities, found)])[0]
 
 
-def _names(sentences: Sequence[Sentence], keys: FrozenSet[str]) -> Tuple[str, ...]:
-    """Return stopped terms in their most frequent spelling, the most often wrong first."""
+def _names(sentences: Sequence[Sentence], keys: FrozenSet[str]) -> Dict[str, Tuple[int, int]]:
+    """Return stopped terms in their most frequent spelling, the most often wrong first, with their numbers of wrong and
+    right matches."""
     texts: Dict[str, Counter[str]] = {}
-    wrong: Counter[str] = Counter()
+    right: Counter[str] = Counter()
     for gold, matches in sentences:
         for match in matches:
             if match.key in keys:
                 texts.setdefault(match.key, Counter())[match.term] += 1
-                wrong[match.key] += match.candidate.entity not in gold.entities
-    return tuple(commonest(texts[key]) for key in sorted(texts, key=lambda key: (-wrong[key], key)))
+                right[match.key] += match.candidate.entity in gold.entities
+    counts = {key: (found.total() - right[key], right[key]) for key, found in texts.items()}
+    return {commonest(texts[key]): counts[key] for key in sorted(counts, key=lambda key: (-counts[key][0], key))}

@@ -107,6 +107,16 @@ def test_stopping_a_term_uncovers_shorter_ones():
     assert proposal.stop == ("new york",) and proposal.after == (40, 0, 0)
 
 
+@pytest.mark.parametrize("n, unsure", [(1, True), (2, True), (3, False)])
+def test_a_term_that_is_wrong_once_or_twice_may_be_right(n, unsure):
+    good = Sentence(Gold(frozenset({(0, 1, "A")})), (make_match("good"),))
+    bad = Sentence(Gold(frozenset({(5, 6, "A")})), (make_match("bad"),))
+    rare = Sentence(Gold(frozenset()), (make_match("rare"),))
+    proposal = run([good, bad] * 20 + [rare] * n)
+    assert {*proposal.stop} == {"bad", "rare"} and proposal.unsure == (("rare",) if unsure else ())
+    assert bool(proposal.doubts()) == unsure and ("'rare'" in proposal.doubts()) == unsure
+
+
 def test_too_few_sentences_and_sources_without_matches_give_no_proposal():
     bad = Sentence(Gold(frozenset({(5, 6, "A")})), (make_match("bad"),))
     good = Sentence(Gold(frozenset({(0, 1, "A")})), (make_match("good"),))

@@ -1,0 +1,137 @@
+"""Terms that are always entities, or never."""
+
+import json
+
+import pytest
+import spacy
+from spacy.tokens import Span
+
+from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.terms import Term, read_binding, read_lists, read_terms
+
+ROWS = [
+    {"label": "DRUG", "term": "aspirin", "binding": "must"},
+    {"label": "DRUG", "term": "light", "binding": "never"},
+    {"label": "DRUG", "term": "ibuprofen"},
+]
+
+
+def make(rows=ROWS, **settings):
+    nlp = spacy.blank("en")
+    rules = nlp.add_pipe("binding_terms", config=settings)
+    rules.add_terms(rows)
+    return nlp
+
+
+def enforce(nlp, text, before):
+    doc = nlp.make_doc(text)
+    doc.set_ents([Span(doc, *entity) for entity in before])
+    for _ in range(2):  # a second time changes nothing
+        doc = nlp.get_pipe("binding_terms")(doc)
+    return [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        # Tokens: take(0) Aspirin(1) or(2) light(3) beer(4)
+        ([], [(1, 2, "DRUG")]),
+        ([(1, 2, "DRUG")], [(1, 2, "DRUG")]),
+        ([(0, 1, "X")], [(0, 1, "X"), (1, 2, "DRUG")]),
+        # Another label, another border, a longer entity of another label: it replaces them.
+        ([(1, 2, "X")], [(1, 2, "DRUG")]),
+        ([(0, 3, "X")], [(1, 2, "DRUG")]),
+        # In a longer entity of the same label it is found.
+        ([(0, 2, "DRUG")], [(0, 2, "DRUG")]),
+        # Never, by itself and with this label.
+        ([(3, 4, "DRUG")], [(1, 2, "DRUG")]),
+        ([(3, 4, "X")], [(1, 2, "DRUG"), (3, 4, "X")]),
+        ([(3, 5, "DRUG")], [(1, 2, "DRUG"), (3, 5, "DRUG")]),
+    ],
+)
+def test_entities(before, after):
+    assert enforce(make(), "take Aspirin or light beer", before) == after
+
+
+def test_of_overlapping_terms_the_longest_is_used():
+    nlp = make(
+        [{"label": "LOC", "term": "New York", "binding": "must"}, {"label": "X", "term": "York", "binding": "must"}]
+    )
+    assert enforce(nlp, "in New York", []) == [(1, 3, "LOC")] and enforce(nlp, "in York", []) == [(1, 2, "X")]
+
+
+def test_entities_get_ids_but_no_score():
+    nlp = make([{"label": "DRUG", "term": "aspirin", "binding": "must", "id": "D1"}])
+    doc = nlp.make_doc("aspirin")
+    (ent,) = [Span(doc, 0, 1, "X")]
+    ent._.weakner_score = 0.4
+    doc.set_ents([ent])
+    (ent,) = nlp.get_pipe("binding_terms")(doc).ents
+    assert (ent.label_, ent.kb_id_, ent._.weakner_score) == ("DRUG", "D1", None)
+
+
+def test_blocked_tokens_stay():
+    nlp = make()
+    doc = nlp.make_doc("take aspirin")
+    doc.set_ents([], blocked=[doc[0:1]])
+    doc = nlp.get_pipe("binding_terms")(doc)
+    assert [ent.text for ent in doc.ents] == ["aspirin"] and doc[0].ent_iob_ == "B" and not doc[0].ent_type_
+
+
+def test_it_is_stored(tmp_path):
+    nlp = make([{"label": "A B", "term": "AIDS", "binding": "must"}], attr="LOWER", acronym_length=0)
+    nlp.to_disk(tmp_path)
+    for other in (spacy.load(tmp_path), make().from_bytes(make().to_bytes())):
+        assert other.pipe_names == ["binding_terms"]
+    assert [(ent.text, ent.label_) for ent in spacy.load(tmp_path)("aids").ents] == [("aids", "A B")]
+
+
+def test_other_terms_are_ignored_and_some_are_needed():
+    assert [ent.text for ent in make()("ibuprofen and aspirin").ents] == ["aspirin"]
+    with pytest.raises(WeaknerError, match="WK202"):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("binding_terms").initialize(nlp=nlp, terms=ROWS[2:])
+
+
+# Lists
+
+
+def write(path, rows):
+    keys = dict.fromkeys(key for row in rows for key in row)
+    lines = [",".join(keys), *(",".join(str(row.get(key, "")) for key in keys) for row in rows)]
+    text = "\n".join(lines) if path.suffix == ".csv" else "\n".join(map(json.dumps, rows))
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["terms.csv", "terms.jsonl"])
+def test_lists_declare_it(tmp_path, name):
+    path = write(tmp_path / name, ROWS)
+    assert [(term.text, term.binding) for term in read_terms(path)] == [("aspirin", "must"), ("ibuprofen", "")]
+    assert list(read_binding([path])) == [
+        Term("DRUG", "aspirin", binding="must"),
+        Term("DRUG", "light", binding="never"),
+    ]
+
+
+@pytest.mark.parametrize("value, binding", [(" Must ", "must"), ("NEVER", "never"), ("", ""), (None, "")])
+def test_values(tmp_path, value, binding):
+    path = write(tmp_path / "terms.jsonl", [{"label": "A", "term": "a", "binding": value}, ROWS[0]])
+    assert [term.text for term in read_binding([path])] == (["a"] if binding else []) + ["aspirin"]
+
+
+@pytest.mark.parametrize("value", ["always", "yes", 1])
+def test_unknown_values_name_their_line(tmp_path, value):
+    path = write(tmp_path / "terms.jsonl", [ROWS[0], {"label": "A", "term": "a", "binding": value}])
+    with pytest.raises(WeaknerError, match=r"WK103.*line 2.*must or never"):
+        list(read_terms(path))
+
+
+def test_never_rejects_the_terms_of_other_files(tmp_path):
+    terms = write(tmp_path / "terms.csv", [{"label": "DRUG", "term": "Light"}, {"label": "COLOR", "term": "light"}])
+    rules = write(tmp_path / "rules.csv", ROWS)
+    assert {(term.label, term.text) for term in read_lists([terms, rules])} == {
+        ("COLOR", "light"),
+        ("DRUG", "aspirin"),
+        ("DRUG", "ibuprofen"),
+    }
