@@ -154,16 +154,16 @@ def tiny_head(folder):
     return folder / "head"
 
 
-@pytest.mark.parametrize("exclude", [(), ("tokenizer",)])
-def test_an_excluded_tokenizer_is_not_created(tmp_path, exclude):
+def test_an_assembled_pipeline_has_the_tokenizer_of_its_head(tmp_path):
+    """It tokenizes the names that have the end of a sentence."""
     head = spacy.load(tiny_head(tmp_path))
     spacy.blank("en").to_disk(tmp_path / "english")
     english = spacy.load(tmp_path / "english")
     english.add_pipe("crf_ner", source=head)
     english.to_disk(tmp_path / "english")
-    found = assemble({}, {"gold": tmp_path / "english"}, {}, exclude)
+    found = assemble({}, {"gold": tmp_path / "english"}, {})
     assert found.lang == "en" and found.pipe_names == ["sentencizer", "gold"]
-    assert bool(found.tokenizer.rules) is not bool(exclude)
+    assert [token.text for token in found("Yahoo! Inc. isn't")] == ["Yahoo", "!", "Inc.", "is", "n't"]
 
 
 def test_hidden_matches_take_their_ids_along(tmp_path):
