@@ -20,7 +20,6 @@ from ..gazetteer_ruler.terms import (
     ANSWER_KEY,
     COLUMN_KEYS,
     DELIMITERS,
-    NAME_KEY,
     OTHER_DELIMITERS,
     SEPARATOR,
     SYNONYMS_KEY,
@@ -139,7 +138,7 @@ def _check_columns(path: Path, source: TermSource, where: str, findings: Finding
     titles = rename(names, columns)
     if "term" not in titles or ANSWER_KEY in titles:  # `suggest --review-terms` writes other columns for reviewers
         return
-    read = {"label", "term", NAME_KEY, SYNONYMS_KEY, id_title(titles)}
+    read = {*COLUMN_KEYS, id_title(titles)}
     unread = [name for name, title in zip(names, titles, strict=True) if name and title not in read]
     if unread:
         message = f"{path}: columns that are not read: {', '.join(unread)}."

@@ -50,13 +50,13 @@ NAME_KEY = "name"
 SYNONYMS_KEY = "synonyms"
 # Separates synonyms in a cell; a line break always does.
 SEPARATOR = "|"
-# Keys that columns of other names can be mapped to.
-COLUMN_KEYS = ("label", "term", SYNONYMS_KEY, "id", NAME_KEY)
-# Column and key with a reviewer's answer, which `suggest --review-terms` leaves empty, and the answers.
-ANSWER_KEY = "accept"
 # Column and key that declares a term binding: always an entity, or never one.
 BINDING_KEY = "binding"
 MUST, NEVER = "must", "never"
+# Keys that columns of other names can be mapped to.
+COLUMN_KEYS = ("label", "term", SYNONYMS_KEY, "id", NAME_KEY, BINDING_KEY)
+# Column and key with a reviewer's answer, which `suggest --review-terms` leaves empty, and the answers.
+ANSWER_KEY = "accept"
 _ANSWERS = {"yes": True, "y": True, "true": True, "1": True, "no": False, "n": False, "false": False, "0": False}
 
 
