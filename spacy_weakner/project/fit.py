@@ -355,6 +355,8 @@ def _with_gold(
         rows = compared.score(best)
     reason = FASTER if best == COMBINED and has_student(facts) else ""
     reason = cost_of_speed(rows, best) if prefer == SPEED else reason
+    if context.precision is not None:
+        reason = f"It was selected for a precision of {100 * context.precision:g} % (--precision)."
     with on_device(context.gpu_id):
         measured = {best, COMBINED} if facts.size not in LINEARS else set()
         costs = {name: compared.cost(name) for name in compared.pipelines if name in measured}

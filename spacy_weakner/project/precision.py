@@ -25,7 +25,7 @@ class Precision(Strict):
 
     def lines(self) -> List[str]:
         """Return the result as sentences."""
-        chance = f"with a probability of at least {1 - DELTA:.0%} for each label"
+        chance = f"with a probability of at least {100 * (1 - DELTA):g} % for each label"
         found = [f"Thresholds were fitted for a precision of {100 * self.wanted:g} %, {chance}."]
         if self.unsure:
             labels = ", ".join(map(shorten, self.unsure))
