@@ -94,7 +94,8 @@ def test_every_option_is_passed_on(monkeypatch):
     seen = {}
 
     def stop(*args):
-        seen.update(sys._getframe(1).f_locals)
+        given = dict(sys._getframe(1).f_locals)
+        seen.update(given.pop("settings"), **given)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "check_choice", stop)  # which `check` calls first
