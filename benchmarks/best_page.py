@@ -19,6 +19,12 @@ SAME_GOLD = {"bc5cdr-half": "bc5cdr", "bc5cdr-independent": "bc5cdr"}
 FEW, MANY = 100, 1000
 STUDENTS = ("frozen-speed", "frozen-mpnet-speed")
 CURVE, CURVES = "linear", ("bc5cdr-half", "conll03")
+# F1 of students on dev, by how much text they learn from (best.template.md, "How much text").
+STUDENTS_BY_TEXT: Dict[str, List[Tuple[float, float]]] = {
+    "conll03": [(0, 74.9), (1000, 80.3), (4000, 81.3), (13700, 81.4)],
+    "conll03, WikiNEuRal's text": [(0, 74.9), (4000, 77.8), (11500, 77.3)],
+    "bc5cdr-half, PubMed's text": [(0, 71.3), (1000, 73.4), (4000, 75.8), (16000, 77.8)],
+}
 # The same without word vectors and copies in other case.
 PLAIN = "linear-plain"
 BEGIN, END = "<!-- the first table -->\n", "<!-- its end -->\n"
@@ -39,7 +45,7 @@ def write(rows: Rows, terms: Mapping[str, str]) -> None:
 
 
 def draw(rows: Rows, columns: Sequence[str]) -> None:
-    """Draw where F1 comes from, and what more gold brings."""
+    """Draw where F1 comes from, what more text brings to students, and what more gold brings."""
     parts: Dict[str, List[Tuple[str, float]]] = {}
     for column in columns:
         reached, segments = 0.0, []
@@ -51,6 +57,8 @@ def draw(rows: Rows, columns: Sequence[str]) -> None:
         if len(segments) == 3:
             parts[column] = segments
     stacked_chart("Where F1 comes from: 250 gold sentences, linear", parts, EVIDENCE / "best-parts.svg")
+    title = "Students of MPNet-base, 250 gold sentences: F1 on dev"
+    line_chart(title, "sentences of text", STUDENTS_BY_TEXT, EVIDENCE / "best-students.svg")
     for column in CURVES:
         sizes = sorted({row["strong"] for row in rows if row["encoder"] == CURVE and row["dataset"] == column})
         lines = {
