@@ -22,8 +22,8 @@ CURVE, CURVES = "linear", ("bc5cdr-half", "conll03")
 # F1 of students on dev, by how much text they learn from (best.template.md, "How much text").
 STUDENTS_BY_TEXT: Dict[str, List[Tuple[float, float]]] = {
     "conll03": [(0, 74.9), (1000, 80.3), (4000, 81.3), (13700, 81.4)],
-    "conll03, WikiNEuRal's text": [(0, 74.9), (4000, 77.8), (11500, 77.3)],
-    "bc5cdr-half, PubMed's text": [(0, 71.3), (1000, 73.4), (4000, 75.8), (16000, 77.8)],
+    "conll03, WikiNEuRal": [(0, 74.9), (4000, 77.8), (11500, 77.3)],
+    "bc5cdr-half, PubMed": [(0, 71.3), (1000, 73.4), (4000, 75.8), (16000, 77.8)],
 }
 # The same without word vectors and copies in other case.
 PLAIN = "linear-plain"
