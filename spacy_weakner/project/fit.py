@@ -368,7 +368,7 @@ def _with_gold(
     described = write_mistakes(models / MISTAKES, compared.judged, mistakes) if mistakes else []
     known = list(read_docs(gold, Vocab()))
     for name, path in compared.pipelines.items():
-        if name not in titles:
+        if name not in (*titles, PREVIOUS):
             remember(path, known)
     tradeoff = compared.tradeoff if best == COMBINED else ()
     return _Result(

@@ -157,7 +157,7 @@ def test_scores_on_test_of_the_candidates_of_a_selection(tmp_path, monkeypatch):
     result = invoke(*command, "--optional", "test")
     assert result.exit_code == 0 and "test.spacy does not exist" in result.output
     assert read_scores(Path("scores.json")) == {}
-    assert "Selection" in Path("r.html").read_text()
+    assert "How it was selected" in Path("r.html").read_text()
     write_gold(Path("test.spacy"), 6, 500)
     result = invoke(*command, "--bootstrap", "20")
     assert result.exit_code == 0 and selection.best in result.output and [*read_scores(Path("scores.json"))]

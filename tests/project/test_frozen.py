@@ -34,6 +34,7 @@ from spacy_weakner.project.rules import (
     TRAINED,
     WEAK_ALONE,
 )
+from spacy_weakner.project.selection import PREVIOUS
 from spacy_weakner.training.augmenting import CaseCopies
 
 from ..encoders import kinds
@@ -133,7 +134,8 @@ def test_what_was_compared_is_what_is_packaged(tmp_path, project, size):
     assert output / "encoder" / "vectors" / VECTORS in before
     again = project(size=size)
     assert changed(output, *names) == before
-    assert [each.scores.f1 for each in again.candidates] == [each.scores.f1 for each in selection.candidates]
+    scores = {each.name: each.scores.f1 for each in selection.candidates}
+    assert {each.name: each.scores.f1 for each in again.candidates} == {**scores, PREVIOUS: scores[selection.best]}
 
     # The encoder is in each pipeline: neither that of the project is needed, nor the Transformer that it was made from.
     scored = {}
@@ -207,7 +209,7 @@ def test_a_student_needs_no_transformer(tmp_path, project, dev):
         *(f"student-{n + 1}" for n in range(0 if dev else 5)),
     }
     assert all(after[path] == before[path] for path in before)
-    assert [each.name for each in selection.candidates] == [*TITLES, STUDENT] and selection.best == STUDENT
+    assert [each.name for each in selection.candidates] == [*TITLES, STUDENT, PREVIOUS] and selection.best == STUDENT
     paths = {each.name: each.path for each in selection.candidates}
     assert spacy.load(paths[STUDENT]).pipe_names == ["sentencizer", "gazetteer_ruler", STUDENT]
     # Interrupted and run again, nothing is labeled or trained again.

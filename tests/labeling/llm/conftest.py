@@ -19,7 +19,7 @@ def run(server, tmp_path):
             "url": server.url,
             "model": "small",
             "labels": "PER,LOC",
-            "sentences": False,
+            "sentences": "none",
             "lang": "xx",
             **options,
         }
