@@ -71,7 +71,7 @@ class Comparison:
         self._on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
         self.scored[head.name] = [part._replace(nlp=None) for part in scored]
 
-    def combine(self, heads: Sequence[Head]) -> Combination:
+    def combine(self, heads: Sequence[Head], name: str = COMBINED) -> Combination:
         """Combine lists and heads that were added, and add the combination. The folds must exist."""
         folds = [
             with_candidates(heads, [self._on_folds[head.name][n] for head in heads]) for n in range(len(self.folds))
@@ -79,15 +79,15 @@ class Comparison:
         combination = Combination(self.sources, heads, folds)
         steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=self.context.progress)
         decided = [doc for n in steps for doc in combination.decide_fold(n)]
-        self.judged = list(zip((doc for fold in folds for doc in fold.docs), decided, strict=True))
-        pairs = self.judged
+        pairs = judged = list(zip((doc for fold in folds for doc in fold.docs), decided, strict=True))
         if self.dev is not None:
             gold = with_candidates(heads, [self.scored[head.name][0] for head in heads]).docs
             pairs = list(zip(gold, combination.decide(gold), strict=True))
-        if self.context.precision is not None:
-            self.precision = fit_precision(combination.combiner(), pairs, self.context.precision)
-        self.tradeoff = measure_tradeoff(pairs)
-        self.add(COMBINED, combination.save(self.context.models / COMBINED), [doc for _, doc in pairs])
+        if name == COMBINED:
+            if self.context.precision is not None:
+                self.precision = fit_precision(combination.combiner(), pairs, self.context.precision)
+            self.judged, self.tradeoff = judged, measure_tradeoff(pairs)
+        self.add(name, combination.save(self.context.models / name.replace(" ", "-")), [doc for _, doc in pairs])
         return combination
 
     def score(self, baseline: Optional[str]) -> List[CandidateScores]:

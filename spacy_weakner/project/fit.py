@@ -50,6 +50,7 @@ from .rules import (
     SIZES,
     SPEED,
     STUDENT,
+    STUDENT_AND_LIST,
     TERM_LIST,
     TRAINED,
     WEAK_ALONE,
@@ -63,7 +64,17 @@ from .rules import (
     head_with_lists,
     weak_size,
 )
-from .selection import FASTER, PREVIOUS, SELECTION, Cost, Selection, TrainedCandidate, choose, cost_of_speed
+from .selection import (
+    FASTER,
+    PREVIOUS,
+    SELECTION,
+    Cost,
+    Selection,
+    TrainedCandidate,
+    choose,
+    choose_fast,
+    cost_of_speed,
+)
 from .students import train_student
 from .term_settings import propose_settings
 
@@ -325,11 +336,15 @@ def _with_gold(
     rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
     if folds and prefer == SPEED and has_student(facts):
         text = context.corpora.weak if facts.weak else context.corpora.text
-        student = train_student(context, combination, text, gold, folds if dev is None else [])
+        student = train_student(context, combination, text, gold, folds if lists or dev is None else [])
         with on_device(context.gpu_id):
             compared.add_head(student)
+            if lists:
+                compared.combine([student], STUDENT_AND_LIST)
         why = f"a linear CRF, trained on the gold, and on the text as '{COMBINED}' labels it"
         rules.append(Rule(name=STUDENT, trained=True, why=why))
+        if lists:
+            rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="decides between the student and the lists"))
     if previous is not None:
         with on_device(context.gpu_id):
             docs = predict_held_out(previous, compared.corpus)
@@ -346,9 +361,7 @@ def _with_gold(
     rows = compared.score(COMBINED if folds else None)
     new = [row for row in rows if row.name != PREVIOUS]
     if prefer == SPEED:
-        single = [row for row in new if row.name not in (COMBINED, LIST_AND_HEAD)]
-        slow = {head.title for head in heads if head.size not in LINEARS}
-        best = choose([row for row in single if row.name not in slow] or single)
+        best = choose_fast(rows, {head.title for head in heads if head.size not in LINEARS})
     else:
         best = choose(new, COMBINED) if context.precision is None else COMBINED
     if best != COMBINED:

@@ -10,6 +10,8 @@ TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "w
 COMBINED = "combined"
 # A linear CRF that learns from the text as the combination on a Transformer labels it.
 STUDENT = "student"
+# A combination of it and the lists.
+STUDENT_AND_LIST = "student and list"
 F1, SPEED = "f1", "speed"
 # A linear CRF; one with subword vectors as additional features; and one on a frozen Transformer.
 LINEAR, LINEAR_STATIC, FROZEN = "linear", "linear-static", "frozen"

@@ -68,7 +68,7 @@ def train_student(
     trainings = [context.of_student(path, output) for path, output in zip(corpora, outputs, strict=True)]
     context.train(trainings, desc="fit: train students")
     whole, *parts = map(pipeline_of, trainings)
-    return Head(STUDENT, STUDENT, LINEAR, whole, parts, reads_lists=bool(context.lists), is_combined=False)
+    return Head(STUDENT, STUDENT, LINEAR, whole, parts, reads_lists=bool(context.lists))
 
 
 def _label(

@@ -26,6 +26,7 @@ from spacy_weakner.project.rules import (
     LIST_AND_HEAD,
     SIZES,
     STUDENT,
+    STUDENT_AND_LIST,
     TERM_LIST,
     TRAINED,
     WEAK_ALONE,
@@ -94,8 +95,11 @@ def project(tmp_path, configs, trainings, monkeypatch):
 
     class Combination:
         def __init__(self, lists, heads, folds):
-            self.nlp, self.folds = made.nlp(COMBINED), folds
-            made.combined = [*lists], [head.title for head in heads]
+            titles = [head.title for head in heads]
+            self.name = STUDENT_AND_LIST if titles == [STUDENT] else COMBINED
+            self.nlp, self.folds = made.nlp(self.name), folds
+            if self.name == COMBINED:
+                made.combined = [*lists], titles
 
         def decide(self, docs):
             return list(self.nlp.pipe(bare_copy(doc, self.nlp.vocab) for doc in docs))
@@ -104,7 +108,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
             return self.decide(self.folds[n].docs)
 
         def save(self, output):
-            return made.pipeline(COMBINED)
+            return made.pipeline(self.name)
 
     def list_and_head(lists, head, output):
         made.assembled = [*lists], head
@@ -184,7 +188,7 @@ def test_speed_prefers_what_has_no_transformer(project, trainings, size, dev):
     project.finds = dict.fromkeys((COMBINED, *HEADS), ALL_TERMS)
     project.finds[STUDENT] = {**ALL_TERMS, "PER": ["Anna"]}
     selection = project.fit(prefer="speed", size=size)
-    assert names(selection) == [TERM_LIST, *HEADS, WEAK_ALONE, LIST_AND_HEAD, COMBINED, STUDENT]
+    assert names(selection) == [TERM_LIST, *HEADS, WEAK_ALONE, LIST_AND_HEAD, COMBINED, STUDENT, STUDENT_AND_LIST]
     assert selection.best == STUDENT and all(each.scores and each.why for each in selection.candidates)
     # It learns the text with the matches of the lists.
     assert project.taught == (project.corpora.weak, project.corpora.gold_labeled)

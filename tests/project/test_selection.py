@@ -9,7 +9,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.bootstrap import Difference
 from spacy_weakner.evaluation.compare import CandidateScores
 from spacy_weakner.project.rules import COMBINED, Rule
-from spacy_weakner.project.selection import Selection, choose, cost_of_speed
+from spacy_weakner.project.selection import Selection, choose, choose_fast, cost_of_speed
 from spacy_weakner.scores import Counts, as_json
 
 from .util import SCORES, make_facts, make_selection, make_trained
@@ -61,6 +61,26 @@ def test_the_combination_is_selected_unless_a_part_is_clearly_better(parts, best
         row(name, 600 + round(10 * f1), 0, 400 - round(10 * f1), differ(f1, low)) for name, (f1, low) in parts.items()
     ]
     assert choose([*rows, row("combined", 600, 0, 400)], "combined") == best
+
+
+@pytest.mark.parametrize(
+    "scores, best",
+    [
+        ({"student": 600, "student and list": 605}, "student"),
+        ({"student": 600, "student and list": 606}, "student and list"),
+        ({"student": 600, "term list": 610, "student and list": 614}, "term list"),
+        # Combinations on a Transformer, the last package and heads on a Transformer are not fast.
+        (
+            {"combined": 900, "list and head": 900, "previous package": 900, "gold alone": 900, "student": 600},
+            "student",
+        ),
+        ({"combined": 900, "gold alone": 600}, "gold alone"),
+    ],
+)
+def test_the_fastest_is_left_for_half_a_point(scores, best):
+    rows = [row(name, tp, 0, 2 * (1000 - tp)) for name, tp in scores.items()]
+    # F1 is 2 tp / 2000.
+    assert choose_fast(rows, {"gold alone"}) == best
 
 
 def test_speed_has_its_price():
