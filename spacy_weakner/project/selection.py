@@ -15,11 +15,10 @@ from ..scores import Strict
 from .mistakes import Mistake
 from .overruled import Overruled
 from .precision import Precision
-from .rules import COMBINED, LIST_AND_HEAD, STUDENT_AND_LIST, ChosenBy, Facts, Rule, Settings
+from .rules import COMBINED, LIST_AND_HEAD, ChosenBy, Facts, Rule, Settings
 
 # Points of F1 by which a candidate must be better than the combination, and significantly so (best.md).
 CLEARLY = 3.0
-WORTH = 0.5
 SELECTION = "selection.json"
 PREVIOUS = "previous package"
 Scores = Mapping[str, CandidateScores]
@@ -231,11 +230,10 @@ def choose(rows: Sequence[CandidateScores], combined: Optional[str] = None) -> s
 
 
 def choose_fast(rows: Sequence[CandidateScores], slow: Set[str]) -> str:
-    """Select the candidate with the best F1 without a Transformer, if there is one; `slow` are those with one. The
-    student predicts twice as fast without the lists: they have to bring more than `WORTH`."""
+    """Select the candidate with the best F1 without a Transformer, if there is one; `slow` are those with one."""
     single = [row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD, PREVIOUS)]
     fast = [row for row in single if row.name not in slow] or single
-    return max(fast, key=lambda row: row.f1 - WORTH * (row.name == STUDENT_AND_LIST)).name
+    return choose(fast)
 
 
 def cost_of_speed(rows: Sequence[CandidateScores], best: str) -> str:
