@@ -490,10 +490,6 @@ class Warnings:
         "[WK902] None of the examples that '{name}' was initialized with has the span group '{key}' (spans_key), so "
         "there is nothing to learn. Correct the name of the group, or give a corpus that has it."
     )
-    WK910 = (
-        "[WK910] '{name}' is trained on the span group '{key}' (spans_key), but its score 'spans_{key}_f' does not "
-        "count in [training.score_weights], so no checkpoint is chosen by it. Set spans_{key}_f = 1.0 there."
-    )
     WK901 = (
         "[WK901] {n} of the {total} entities that '{name}' was initialized with are longer than max_width = "
         "{max_width} tokens (the longest has {widest}). They are left out, and entities of this length are never "

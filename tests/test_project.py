@@ -12,6 +12,7 @@ import pytest
 import srsly
 from spacy import util
 from typer.main import get_command
+from typer.testing import CliRunner
 from weasel.util import load_project_config
 
 from spacy_weakner.about import __version__
@@ -128,6 +129,22 @@ def test_whatever_can_use_a_gpu_is_told_which():
     scripts = [shlex.split(script) for command in project["commands"] for script in command["script"]]
     able = [words for words in scripts if words[2] == "spacy" or "--gpu-id" in _options(words)]
     assert len(able) > 20 and all(words[words.index("--gpu-id") + 1] == "7" for words in able)
+
+
+@pytest.mark.parametrize("encoder, right", [("cnn", True), ("gpu", True), ("bilstm", False), ("linear", False)])
+def test_systems_refuse_an_encoder_that_they_do_not_have(tmp_path, encoder, right):
+    overrides = {"vars.encoder": encoder, "vars.t": tmp_path.as_posix()}
+    commands = {each["name"]: each for each in load_project_config(ROOT, overrides=overrides)["commands"]}
+    for name in ("recipes", "recipes-joint"):
+        (script,) = commands[name]["script"]
+        result = CliRunner().invoke(app, shlex.split(script)[3:])
+        assert (result.exit_code == 0) == (right or name == "recipes-joint")
+        trained = {path for each in commands.values() for script in each["script"] for path in _recipes(script, name)}
+        assert trained and all((tmp_path / name / path).is_file() == (result.exit_code == 0) for path in trained)
+
+
+def _recipes(script: str, folder: str) -> list:
+    return re.findall(rf"/{folder}/(\S+\.cfg)", script)
 
 
 @pytest.mark.parametrize("name", ["train-entities", "train-joint"])

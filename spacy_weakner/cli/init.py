@@ -45,8 +45,7 @@ def init_config_cli(
         Optional[str],
         typer.Option(
             help="Encoder: linear, linear-static, frozen, cnn, static, bilstm, transformer, gpu (default: the first "
-            "one of the recipe; in a folder also for recipes without the given one); several with commas: a folder for "
-            "each in OUT"
+            "one of the recipe); several with commas: a folder for each in OUT"
         ),
     ] = None,
     lang: Annotated[str, typer.Option(help="Language code; xx for several languages")] = "en",
@@ -74,18 +73,23 @@ def init_config_cli(
             sizes = [wanted.strip() for wanted in (size or "").split(",")]
             for wanted in sizes if size else ():
                 check_choice("size", wanted, SIZES)
-            for wanted, name in product(dict.fromkeys(sizes), _names(recipe)):
-                known = find_recipe(name)
-                usable = wanted if wanted in known.sizes else known.sizes[0]
-                if size and usable != wanted:
-                    say("warning", f"{name} has no size '{wanted}': its config is of the size '{usable}'")
+            # Nothing is written if a named recipe lacks its size.
+            chosen = [
+                (wanted, find_recipe(name, None if recipe == "all" else wanted or None))
+                for wanted, name in product(dict.fromkeys(sizes), _names(recipe))
+            ]
+            for wanted, known in chosen:
+                usable = wanted or known.sizes[0]
+                if usable not in known.sizes:
+                    say("warning", f"Not written, since it has no size '{wanted}': {known.name}")
+                    continue
                 # Only sizes with a Transformer take its settings.
                 given: Dict[str, Any] = {"transformer": transformer} if reads_transformer(usable) else {}
                 given.update({"precision": precision} if trains_transformer(usable) else {})
                 folder = path / wanted if len(sizes) > 1 else path
-                text = render_config(name, usable, **how, **given)
-                if not _write(folder / f"{name}.cfg", text, overwrite):
-                    changed = folder / f"{name}.cfg"
+                text = render_config(known.name, usable, **how, **given)
+                if not _write(folder / f"{known.name}.cfg", text, overwrite):
+                    changed = folder / f"{known.name}.cfg"
                     say("warning", f"Kept, since it was changed: {changed} (--overwrite writes it anew)")
         elif output != STDOUT:
             text = render_config(recipe, size, **how, **encoder)

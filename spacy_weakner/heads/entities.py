@@ -246,7 +246,8 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         nlp: Optional[Language] = None,
         labels: Optional[Sequence[str]] = None,
     ) -> None:
-        """Find the labels and build the model. The calibration is reset.
+        """Find the labels and build the model. The calibration is reset. With `spans_key`, the score of the group
+        counts in training, unless the config has a weight for it.
 
         get_examples (Callable[[], Iterable[Example]]): Returns a sample of the training examples.
         nlp (Optional[Language]): The pipeline.
@@ -258,6 +259,10 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         self.set_temperature(1.0)
         self.set_bias(0.0)
         self.set_thresholds({})
+        if self.spans_key is not None and nlp is not None:
+            weights = nlp.config["training"]["score_weights"]
+            if not any(score.startswith(f"spans_{self.spans_key}_") for score in weights):
+                weights[f"spans_{self.spans_key}_f"] = 1.0
 
     def note_example(self, example: Example) -> None:
         """Note the entities that contain the end of a sentence: pipelines do not split texts there."""
@@ -332,44 +337,35 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         return self.map_outputs(docs, read, nothing, model=model, outputs=outputs)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
-        """Write `doc.ents` and `ent._.weakner_score` if `annotate_ents` is set, and the span group `pred:<name>` if
-        there are candidates or `doc.ents` is not written.
+        """Write `doc.ents` and `ent._.weakner_score` if `annotate_ents` is set; the span group `pred:<name>` if
+        there are candidates or `doc.ents` is not written; and the group `spans_key`, if it is set, with the candidates
+        or, if there are none, the entities.
 
         docs (Iterable[Doc]): The Docs.
         predictions (List[Prediction]): The output of `predict`.
         """
         for doc, prediction in zip(docs, predictions, strict=True):
             candidates, scores = prediction.candidates, prediction.candidate_scores
+            groups = [] if candidates is None and self.annotate_ents else [PREDICTED_PREFIX + self.name]
             if self.annotate_ents:
                 write_entities(doc, above_thresholds(prediction, self.thresholds), self.overwrite)
-            elif candidates is None:
+            if candidates is None:
                 candidates, scores = prediction.entities, prediction.scores
-            if candidates is not None:
-                set_group(doc, PREDICTED_PREFIX + self.name, candidates, list(scores))
+            for key in (*groups, *([] if self.spans_key is None else [self.spans_key])):
+                set_group(doc, key, candidates, list(scores))
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> Dict[str, Any]:
-        """Score the entities if the head writes `doc.ents`, and the predicted spans against the group `spans_key` of
-        the gold, as "spans_<spans_key>_f"."""
+        """Score the entities if the head writes `doc.ents`, and the group `spans_key`, as "spans_<spans_key>_f"."""
         examples = list(examples)
         scores = dict(super().score(examples, **kwargs)) if self.annotate_ents else {}
-        if self.scorer is not None and self.spans_key is not None:
-            scores.update(self._score_group(examples, self.spans_key))
+        key = self.spans_key
+        if self.scorer is not None and key is not None:
+            settings: Dict[str, Any] = {
+                "getter": lambda doc, _: span_group(doc, key),
+                "has_annotation": lambda doc: key in doc.spans,
+            }
+            scores.update(Scorer.score_spans(examples, f"spans_{key}", allow_overlap=True, **settings))
         return scores
-
-    def _score_group(self, examples: List[Example], key: str) -> Dict[str, Any]:
-        # Gold may have the group of predictions, too, and predicted Docs the group of gold.
-        golds = {id(eg.reference) for eg in examples}
-        written = PREDICTED_PREFIX + self.name if self.nested or not self.annotate_ents else None
-
-        def spans_of(doc: Doc, _: str) -> Iterable[Span]:
-            group = key if id(doc) in golds else written
-            return doc.ents if group is None else span_group(doc, group)
-
-        def has_group(doc: Doc) -> bool:
-            return id(doc) not in golds or key in doc.spans
-
-        settings: Dict[str, Any] = {"getter": spans_of, "has_annotation": has_group, "allow_overlap": True}
-        return Scorer.score_spans(examples, f"spans_{key}", **settings)
 
     def preset_tokens(self, doc: Doc) -> BoolMask:
         """Find the tokens whose annotation must not change: blocked tokens and those of existing entities; no tokens if

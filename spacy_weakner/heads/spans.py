@@ -5,7 +5,6 @@ from collections import Counter
 from itertools import islice
 from typing import Callable, Iterable, List, Optional, Tuple
 
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -28,22 +27,15 @@ def warn_of_spans(
     get_examples: Callable[[], Iterable[Example]],
     key: Optional[str],
     max_width: Optional[int],
-    nlp: Optional[Language] = None,
 ) -> None:
-    """Warn if none of the first 10,000 examples has the span group to train on, if its score does not count, and if
-    spans in the examples are too wide to be predicted.
+    """Warn if none of the first 10,000 examples has the span group to train on, and if spans in the examples are too
+    wide to be predicted.
 
     name (str): Name of the component.
     get_examples (Callable[[], Iterable[Example]]): Returns a sample of the training examples.
     key (Optional[str]): The span group; None: the entities.
     max_width (Optional[int]): Maximum number of tokens of a span.
-    nlp (Optional[Language]): The pipeline, whose config says which scores count.
     """
-    is_trained = key is not None and nlp is not None and any(nlp.config.get("paths", {}).values())  # by `spacy train`
-    if is_trained and nlp is not None:
-        weights = nlp.config["training"]["score_weights"]
-        if not any(weight for score, weight in weights.items() if score.startswith(f"spans_{key}_")):
-            warnings.warn(Warnings.WK910.format(name=name, key=key), stacklevel=3)
     found, widths = key is None, Counter[int]()
     for example in islice(get_examples(), head.SEARCHED):
         found = found or key in example.reference.spans

@@ -71,8 +71,9 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         model needs a layer for them (its `n_types`).
     nested (bool): Write all spans (that overlap no existing entity of the Doc), including overlapping ones, to the span
         group `pred:<name>`, with their probabilities in `attrs["scores"]`.
-    spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`. The
-        score of this group is `spans_<spans_key>_f`: give it as weight in `[training.score_weights]`.
+    spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`.
+        Predictions are also written to this group: with `nested` all spans, otherwise the entities. Its score
+        `spans_<spans_key>_f` gets a weight in `[training.score_weights]`, unless it has one there.
     head_learn_rate (float): Factor on the learning rate of the layers that score boundaries.
     overwrite (bool): Whether to replace existing entities in `doc.ents`.
     annotate_ents (bool): Write `doc.ents`. If False, predictions are written only to the span group `pred:<name>`, with
@@ -195,7 +196,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
             unasked = {label for eg in get_examples() for label in self.example_labels(eg)} - {*self.labels}
             if unasked:
                 raise self._no_question(sorted(unasked))
-        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width, nlp)
+        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
     def _no_question(self, labels: Sequence[str]) -> WeaknerError:
         where = f"[initialize.components.{self.name}.queries]"

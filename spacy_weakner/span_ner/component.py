@@ -50,8 +50,9 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         the length; in longer ones, the width at which there are a million spans, but at least 10.
     nested (bool): Write all spans that are entities (and overlap no existing entity of the Doc), including overlapping
         ones, to the span group `pred:<name>`, with their probabilities in `attrs["scores"]`.
-    spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`. The
-        score of this group is `spans_<spans_key>_f`: give it as weight in `[training.score_weights]`.
+    spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`.
+        Predictions are also written to this group: with `nested` all spans, otherwise the entities. Its score
+        `spans_<spans_key>_f` gets a weight in `[training.score_weights]`, unless it has one there.
     incorrect_spans_key (Optional[str]): Span group of the training examples with spans that are known to be wrong: they
         do not have their label or, if they have no label, are not entities. (As in spaCy's `ner`.)
     head_learn_rate (float): Factor on the learning rate of the scorer.
@@ -126,7 +127,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         super().initialize(get_examples, nlp=nlp, labels=labels)
         self._oracle = None if oracle is None else Oracle(oracle, self.name, self.labels)
         self._check_oracle()
-        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width, nlp)
+        warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 
     def encode_target(self, example: Example) -> SpanTarget:
         """Return the annotated spans of an example, and those known to be wrong."""

@@ -48,7 +48,7 @@ def test_changed_configs_are_kept_and_said(tmp_path):
     first, second = tmp_path / "crf_ner.cfg", tmp_path / "span_ner.cfg"
     mine, theirs = first.read_text() + "\n# mine\n", second.read_text()
     first.write_text(mine)
-    result = invoke("crf_ner,span_ner", tmp_path, "--size", "bilstm")
+    result = invoke("crf_ner,span_ner", tmp_path, "--size", "transformer")
     assert result.exit_code == 0 and "crf_ner.cfg" in result.output and "--overwrite" in result.output
     assert first.read_text() == mine
     # What was not changed follows the settings.
@@ -62,17 +62,24 @@ def test_changed_configs_are_kept_and_said(tmp_path):
     assert result.exit_code == 1 and "[WK314]" in result.output
 
 
-def test_a_size_that_a_recipe_lacks_is_said(tmp_path):
-    result = invoke("all", tmp_path, "--size", "bilstm")
-    lacking = [known for known in recipes() if "bilstm" not in known.sizes]
-    assert lacking and all(f"{known.name} has no size 'bilstm'" in result.output for known in lacking)
+@pytest.mark.parametrize("size", ["bilstm", "linear", "spacy-transformers"])
+def test_no_config_has_another_size(tmp_path, size):
+    result = invoke("all", tmp_path, "--size", size)
+    assert result.exit_code == 0
+    lacking = {known.name for known in recipes() if size not in known.sizes}
+    assert lacking and all(name in result.output for name in lacking)
+    assert {path.stem for path in tmp_path.glob("*.cfg")} == {known.name for known in recipes()} - lacking
+    # Named ones are refused, and then none is written.
+    for given in ((f"crf_ner,joint.ner,{min(lacking)}", size), (min(lacking), f"{size},cnn")):
+        assert invoke(given[0], tmp_path / "new", "--size", given[1]).exit_code == 1
+        assert not (tmp_path / "new").exists()
 
 
 def test_a_folder(tmp_path):
-    assert invoke("crf_ner,joint.joint", tmp_path, "--size", "linear").exit_code == 0
-    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["crf_ner.cfg", "joint.joint.cfg"]
+    assert invoke("crf_ner,best.gold", tmp_path, "--size", "linear").exit_code == 0
+    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["best.gold.cfg", "crf_ner.cfg"]
     assert (tmp_path / "crf_ner.cfg").read_text(encoding="utf-8") == render_config("crf_ner", "linear")
-    assert (tmp_path / "joint.joint.cfg").read_text(encoding="utf-8") == render_config("joint.joint")
+    assert (tmp_path / "best.gold.cfg").read_text(encoding="utf-8") == render_config("best.gold", "linear")
     assert "cnnn" in invoke("crf_ner", tmp_path, "--size", "linear,cnnn").output
     for sizes in ("linear,cnn", "cnn,cnn"):
         assert invoke("crf_ner", tmp_path / sizes, "--size", sizes).exit_code == 0

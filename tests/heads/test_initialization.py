@@ -129,20 +129,17 @@ def test_a_group_that_no_example_has_is_warned_about(head):
 
 @pytest.mark.parametrize("head", ["span_ner", "mrc_ner"])
 @pytest.mark.parametrize(
-    "counted, warns",
-    [({"ents_f": 1.0}, True), ({"spans_x_f": 0.0}, True), ({"spans_x_f": 1.0}, False), ({"spans_x_p": 1.0}, False)],
+    "counted, weight",
+    [({"ents_f": 1.0}, 0.5), ({"spans_x_f": 0.0}, 0.0), ({"spans_x_p": 1.0}, None), ({"spans_y_f": 1.0}, 0.5)],
 )
-def test_a_group_whose_score_does_not_count_is_warned_about(head, counted, warns):
+def test_the_score_of_the_group_counts_unless_the_config_says_how(head, counted, weight):
     nlp, ner = empty_pipeline(head, spans_key="x")
-    nlp.config["paths"]["train"] = "train.spacy"
     # As `spacy train` reads it; other scores keep the weights of the components.
     nlp.config["training"]["score_weights"] = counted
     given = examples(nlp)[:1]
     given[0].reference.spans["x"] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        ner.initialize(lambda: given, nlp=nlp, labels=["PER"], **needs(head, "PER"))
-    assert any("[WK910]" in str(each.message) and "spans_x_f" in str(each.message) for each in caught) == warns
+    ner.initialize(lambda: given, nlp=nlp, labels=["PER"], **needs(head, "PER"))
+    assert nlp.config["training"]["score_weights"].get("spans_x_f") == weight
 
 
 @pytest.mark.parametrize("head", ["span_ner", "mrc_ner"])

@@ -8,6 +8,7 @@ from thinc.api import SGD, Model
 
 from spacy_weakner.corpus.weak import doc_entities, group_entities
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.heads.entities import Prediction
 
 from ..span_ner.util import NESTED, NESTED_TEXT, add_group
 from ..util import (
@@ -275,7 +276,7 @@ def test_nested_entities_of_a_group_are_learned_and_nothing_else(head):
     assert all_zero(gradients(ner.model))
     train(nlp, [nested])
     doc = nlp(raw(nlp, NESTED_TEXT))
-    assert group_entities(doc, f"pred:{head}") == NESTED
+    assert group_entities(doc, f"pred:{head}") == group_entities(doc, "x") == NESTED
     (entity,) = doc_entities(doc)
     assert entity in NESTED
     assert nlp.evaluate([nested])["spans_x_f"] == 1.0
@@ -286,10 +287,11 @@ def test_nested_entities_of_a_group_are_learned_and_nothing_else(head):
 def test_scores_of_the_group_that_is_trained_on(head, nested):
     nlp, ner = empty_pipeline(head, spans_key="x", nested=nested)
     scored, no_group = example(nlp, NESTED_TEXT), example(nlp, NESTED_TEXT, NESTED[:1])
-    for doc, gold, predicted in ((scored.reference, NESTED, []), (scored.predicted, [], NESTED[:1] * nested)):
-        add_group(doc, "x", gold)
-        add_group(doc, f"pred:{head}", predicted)
-    scored.predicted.ents = [Span(scored.predicted, *entity) for entity in NESTED[: not nested]]
+    add_group(scored.reference, "x", NESTED)
+    # An earlier group of that name is replaced.
+    add_group(scored.predicted, "x", NESTED[1:])
+    ner.set_annotations([scored.predicted], [Prediction(NESTED[:1], [1.0], NESTED[:1] if nested else None, [0.5])])
+    assert scored.predicted.spans["x"].attrs["scores"] == ([0.5] if nested else [1.0])
     scores = ner.score([scored, no_group])
     assert (scores["spans_x_p"], scores["spans_x_r"]) == (1.0, 1 / len(NESTED))
     assert {*scores["spans_x_per_type"]} == {label for _, _, label in NESTED}
