@@ -13,6 +13,7 @@ from ..errors import check_choice
 from ..files import existing
 from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import TermSource
+from ..pipelines import RULE, add_sentences
 from .annotated import check_annotated, check_overlap, check_text
 from .case import check_case
 from .corpora import CheckedCorpus, read_annotated
@@ -65,6 +66,8 @@ def check(
     spans_key: Optional[str] = None,
     configs: Optional[Path] = None,
     columns: Tuple[int, int] = COLUMNS,
+    sentences: str = RULE,
+    abbreviations: str = "",
     **settings: Any,
 ) -> CheckReport:
     """Check files and settings before training, all at once, and compare their labels. Options that are not given are
@@ -81,7 +84,7 @@ def check(
     transformer (Optional[str]): Folder or name of the Transformer.
     gpu_id (int): See `convert`.
     labels (Sequence[str]): Label to learn; none: those of the gold.
-    misaligned, spans_key, columns: See `convert`.
+    misaligned, spans_key, columns, sentences, abbreviations: See `convert`.
     configs (Optional[Path]): Folder of the project's configs, which must match these settings.
     **settings (Any): Settings of the term list, such as `term_label` and `term_columns`; see `TermSource`.
     RETURNS (CheckReport): What was found.
@@ -99,6 +102,8 @@ def check(
         lang, tokenizer = find_language(corpora, lang, tokenizer)
     lang = lang or "en"
     nlp = check_pipeline(lang, tokenizer, findings)
+    with findings.guard("--sentences, --abbreviations"):
+        add_sentences(nlp, (), sentences, abbreviations)
     check_size(size, transformer, findings)
     if configs is not None:
         check_configs(configs, lang, tokenizer, size, transformer, findings)
@@ -109,16 +114,16 @@ def check(
         raw = read_text(there["text"], nlp, findings, columns=columns)
     annotated = _check_annotated(there, nlp, lang, misaligned, columns, spans_key, findings)
     found = [Column(c.name, c.where, c.labels(), is_part=bool(c.note)) for c in annotated]
-    sentences = [sentence for corpus in annotated if corpus.name == "gold" for sentence in corpus.sentences]
+    gold_sentences = [sentence for corpus in annotated if corpus.name == "gold" for sentence in corpus.sentences]
     if raw is not None:
         with findings.guard(raw.where):
             check_language(raw.texts, lang, raw.where, findings)
-            check_text(raw.texts, raw.exact, sentences, raw.where, findings)
+            check_text(raw.texts, raw.exact, gold_sentences, raw.where, findings)
             tell_size(raw, findings)
     case = {c.where: [s.text for s in c.sentences] for c in annotated}
     check_case({**case, **({} if raw is None else {raw.where: raw.texts})}, findings)
     longest = max([raw.longest if raw else 0, *(len(s.words) for c in annotated for s in c.sentences)])
-    seen = Seen(nlp, longest, sentences, [] if raw is None else raw.texts[:_TEXTS])
+    seen = Seen(nlp, longest, gold_sentences, [] if raw is None else raw.texts[:_TEXTS])
     if "terms" in there:
         where = f"--terms {there['terms']}"
         with findings.guard(where):

@@ -81,6 +81,7 @@ _TITLES = {
 }
 _KEYS = {title: key for key, titles in _TITLES.items() for title in titles.split()}
 _SEPARATORS = (SEPARATOR, ";", ",")  # of synonyms in a cell
+_ROWS = 1000  # of a table that are looked at
 
 
 def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
@@ -131,7 +132,7 @@ def _number(term: Term) -> int:
 
 
 def _check_columns(path: Path, source: TermSource, where: str, findings: Findings) -> None:
-    """Name the columns and sheets of a table that are not read."""
+    """Name the columns and sheets of a table that are not read, and another separator of its synonyms."""
     columns = parse_columns(source.term_columns)
     header = next(read_table(path, columns=columns), (0, []))[1] if format_suffix(path) in TABLES else []
     names = [cell.strip().lower() for cell in header]
@@ -144,6 +145,17 @@ def _check_columns(path: Path, source: TermSource, where: str, findings: Finding
         message = f"{path}: columns that are not read: {', '.join(unread)}."
         cure = "If one of them has synonyms, add it to term_columns: --term-columns synonyms=COLUMN."
         findings.info(where, message, cure)
+    if SYNONYMS_KEY in titles:
+        rows = islice(read_table(path, columns=columns), 1, _ROWS)
+        cells = [row[titles.index(SYNONYMS_KEY)] for _, row in rows if len(row) == len(titles)]
+        counts = {
+            mark: sum(mark in cell for cell in cells) for mark in (source.synonyms_separator, *_SEPARATORS) if mark
+        }
+        mark = max(counts, key=counts.__getitem__)
+        if counts[mark] > counts.get(source.synonyms_separator, 0):
+            message = f"{path}: '{mark}' is in {counts[mark]} of {len(cells):,} cells with synonyms."
+            cure = f"If it separates them: --synonyms-separator '{mark}' (in a sources file: synonyms_separator)."
+            findings.warning(where, message, cure)
     if sheets := other_sheets(path) if format_suffix(path) == EXCEL else []:
         findings.info(where, f"{path}: only the first sheet is read, not: {', '.join(sheets)}.")
 
@@ -333,7 +345,7 @@ def _guess_columns(path: Path, term_label: Optional[str]) -> str:
     delimiters = (DELIMITERS.get(format_suffix(path), ""), *OTHER_DELIMITERS)
     for other in delimiters if format_suffix(path) in TABLES else ():
         with suppress(WeaknerError, OSError):
-            tables[other] = [row for _, row in islice(read_table(path, other), 1000)]
+            tables[other] = [row for _, row in islice(read_table(path, other), _ROWS)]
     if not tables:
         return ""
 

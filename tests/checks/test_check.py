@@ -101,7 +101,7 @@ def test_every_option_is_passed_on(monkeypatch):
     monkeypatch.setattr(module, "check_choice", stop)  # which `check` calls first
     options = "--text a --terms b --sources c --gold d --dev e --test f --lang de --tokenizer t --size gpu --gpu-id 0 "
     options += "--transformer m --misaligned drop --spans-key sc --configs g --term-label L --term-columns id=i "
-    options += "--synonyms-separator ;"
+    options += "--synonyms-separator ; --sentences lines --abbreviations wg."
     assert invoke(*options.split(), *["--label", "A", "--label", "B", "--columns", "2", "3"]).exit_code == 130
     assert (seen.pop("labels"), seen.pop("columns")) == (("A", "B"), (2, 3))
     assert (
@@ -109,6 +109,13 @@ def test_every_option_is_passed_on(monkeypatch):
         == options
     )
     assert seen.pop("normalize_labels") is False and len(seen) == len(options.split()) / 2
+
+
+def test_sentences_are_those_of_the_project(tmp_path):
+    (tmp_path / "gold.jsonl").write_text('{"text": "Komplikation wg. Aszites. Alles gut.", "ents": []}\n')
+    for given, n in [({}, 3), ({"abbreviations": "wg."}, 2), ({"sentences": "lines"}, 1)]:
+        report = run_checks(gold=tmp_path / "gold.jsonl", lang="xx", **given)
+        assert any(f"in its {n} sentence" in finding.message for finding in report.findings), (given, report.findings)
 
 
 @pytest.fixture

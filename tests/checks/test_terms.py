@@ -245,6 +245,21 @@ def test_unreadable_lists(check, findings, name, rows, expected):
     assert re.search(expected, error, re.DOTALL)
 
 
+@pytest.mark.parametrize(
+    "cell, separator, warned",
+    [
+        ("x, y", "|", True),
+        ("x, y", ",", False),
+        ("x|y", "|", False),
+        ("x|y", ";", True),
+        ("x", "|", False),
+    ],
+)
+def test_another_separator_of_synonyms(check, findings, cell, separator, warned):
+    check([f"DRUG;{n};{cell}" for n in NAMES], header="label;term;synonyms", synonyms_separator=separator)
+    assert any("--synonyms-separator" in text for text in found(findings, "warning")) == warned
+
+
 def test_terms_without_header_but_with_a_label(check, findings):
     assert check(NAMES, header="", name="t.txt", term_label="DRUG") == {"DRUG": len(NAMES)}
     assert not findings.sorted()
