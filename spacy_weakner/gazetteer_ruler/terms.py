@@ -115,7 +115,8 @@ def read_terms(path: Path, *settings: Any, **more: Any) -> Iterator[Term]:
 
 def read_binding(paths: Sequence[Path], *settings: Any, **more: Any) -> Iterator[Term]:
     """Stream the binding terms of several files, including those that are never entities."""
-    return (term for path in paths for _, term in _read_answered(path, *settings, **more) if term.binding)
+    every = (pair for path in paths for pair in _read_answered(path, *settings, **more))
+    return (term for answer, term in every if term.binding == NEVER or (term.binding and answer))
 
 
 def read_lists(paths: Sequence[Path], *settings: Any, **more: Any) -> Iterator[Term]:

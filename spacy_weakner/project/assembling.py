@@ -2,7 +2,7 @@
 
 from functools import reduce
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import spacy
 from spacy.language import Language
@@ -11,6 +11,8 @@ from spacy.util import load_config
 
 from ..abbreviations.component import Abbreviations
 from ..corpus.docbin import copy_with_groups
+from ..corpus.language import CorpusLanguage
+from ..corpus.sentences import SENTENCIZER
 from ..corpus.weak import weak_group, weak_sources
 from ..files import atomic_path
 from ..gazetteer_ruler.entities import SHORTER
@@ -30,9 +32,15 @@ ON_PUBLIC_DATA = (
 
 
 def assemble(
-    lists: Mapping[str, Path], heads: Mapping[str, Path], settings: Mapping[str, Any], *, stored: bool = False
+    lists: Mapping[str, Path],
+    heads: Mapping[str, Path],
+    settings: Mapping[str, Any],
+    language: Optional[CorpusLanguage] = None,
+    *,
+    stored: bool = False,
 ) -> Language:
-    """Combine term lists (by source) and heads (by their new names) in one pipeline, which splits texts into sentences.
+    """Combine term lists (by source) and heads (by their new names) in one pipeline, which splits texts into sentences
+    as the corpora are split.
     Lists write the span groups `weak:<source>`; `settings` override those of the heads. The tokenizer and
     the vectors come from the part with the largest vectors. Heads on a frozen Transformer share one; with `stored`,
     they read its stored vectors, which exist for the sentences of the gold and dev only."""
@@ -48,25 +56,35 @@ def assemble(
             add_encoder(nlp, encoded)
             model = listening(model, encoded)
         _add_part(nlp, path, HEAD, name, {**settings, "model": model})
-    add_sentences(nlp)
+    _split(nlp, language)
     return nlp
 
 
-def list_and_head(lists: Mapping[str, Path], head: Path, output: Path) -> Path:
+def _split(nlp: Language, language: Optional[CorpusLanguage]) -> None:
+    if language is None:
+        add_sentences(nlp)
+    else:
+        language.add_sentences(nlp)
+
+
+def list_and_head(
+    lists: Mapping[str, Path], head: Path, output: Path, language: Optional[CorpusLanguage] = None
+) -> Path:
     """Write the pipeline for projects without gold: the lists' matches and the head's probable entities; where they
     overlap, the longest span. Entities get no scores, since the head's probabilities cannot be calibrated without
     gold."""
     nlp = assemble({}, {HEAD: head}, {"scores": False, "threshold": THRESHOLD})
     _add_lists(nlp, lists, annotate_ents=True, overwrite=SHORTER)
-    nlp.remove_pipe("sentencizer")
-    add_sentences(nlp)  # with the terms of the lists
+    if SENTENCIZER in nlp.pipe_names:
+        nlp.remove_pipe(SENTENCIZER)
+    _split(nlp, language)  # with the terms of the lists
     return save(nlp, output, lists)
 
 
-def save(nlp: Language, output: Path, lists: Mapping[str, Path]) -> Path:
-    """Write a pipeline atomically, after adding the components of lists that process entities: binding terms, short
-    forms and ids."""
-    for n, path in _binding(lists):
+def save(nlp: Language, output: Path, lists: Mapping[str, Path], binding: Optional[Mapping[str, Path]] = None) -> Path:
+    """Write a pipeline atomically, after adding the components of lists that process entities: binding terms (also of
+    lists that the pipeline does not read, given as `binding`), short forms and ids."""
+    for n, path in _binding(lists if binding is None else binding):
         _add_part(nlp, path, BINDING, _numbered(BINDING, n), {})
     for n, path in enumerate(lists.values(), start=1):
         names = load_config(path / "config.cfg")["nlp"]["pipeline"]
@@ -79,11 +97,12 @@ def save(nlp: Language, output: Path, lists: Mapping[str, Path]) -> Path:
     return output
 
 
-def last_steps(lists: Mapping[str, Path]) -> Callable[[Doc], Doc]:
+def last_steps(lists: Mapping[str, Path], binding: Optional[Mapping[str, Path]] = None) -> Callable[[Doc], Doc]:
     """Return the steps for binding terms and short forms that `save` adds if a list has some, to apply them to
     predictions before scoring."""
     configs = (load_config(path / "config.cfg") for path in lists.values())
-    steps: List[Any] = [load_pipeline(path).get_pipe(BINDING) for _, path in _binding(lists)]
+    declared = _binding(lists if binding is None else binding)
+    steps: List[Any] = [load_pipeline(path).get_pipe(BINDING) for _, path in declared]
     if any(ABBREVIATIONS in config["nlp"]["pipeline"] for config in configs):
         steps.append(Abbreviations())
     return lambda doc: reduce(lambda done, step: step(done), steps, doc)

@@ -19,6 +19,7 @@ from ..calibration.calibrate import make_complete
 from ..calibration.fitting import find_temperature
 from ..corpus.docbin import copy_with_groups, read_docs
 from ..corpus.documents import group_keys
+from ..corpus.language import CorpusLanguage
 from ..corpus.weak import PREDICTED_PREFIX, copy_group, set_group
 from ..runs.groups import FoldFiles
 from ..runs.training import Training
@@ -54,9 +55,16 @@ class Head(NamedTuple):
     reads_lists: bool = True  # True if matches of the lists are features
     is_combined: bool = True  # False if the head is compared only, and not part of the combination
 
-    def predict(self, pipeline: Path, corpus: Path, cases: Optional[CaseCopies] = None) -> Predicted:
+    def predict(
+        self,
+        pipeline: Path,
+        corpus: Path,
+        cases: Optional[CaseCopies] = None,
+        language: Optional[CorpusLanguage] = None,
+    ) -> Predicted:
         """Predict a corpus that contains the matches of the lists, and its copies in other case."""
-        nlp = assemble({}, {self.name: pipeline}, {**PROPOSES, **WRITES, "annotate_ents": True}, stored=True)
+        settings = {**PROPOSES, **WRITES, "annotate_ents": True}
+        nlp = assemble({}, {self.name: pipeline}, settings, language, stored=True)
         gold = list(read_docs(corpus, nlp.vocab))
         copies = [copy for doc in gold for copy in cases.copies(doc)] if cases else []
         docs = predict_docs(nlp, [*gold, *copies])
@@ -77,11 +85,17 @@ def plan_head(
     return head._replace(whole=pipeline_of(whole), folds=[*map(pipeline_of, parts)]), [*parts, whole]
 
 
-def save_alone(head: Head, lists: Mapping[str, Path], held_out: Iterable[Predicted], output: Path) -> Path:
+def save_alone(
+    head: Head,
+    lists: Mapping[str, Path],
+    held_out: Iterable[Predicted],
+    output: Path,
+    language: Optional[CorpusLanguage] = None,
+) -> Path:
     """Write a pipeline with one calibrated head and the lists that it reads."""
-    nlp = assemble(lists if head.reads_lists else {}, {head.name: head.whole}, WRITES)
+    nlp = assemble(lists if head.reads_lists else {}, {head.name: head.whole}, WRITES, language)
     calibrate(nlp, head.name, held_out)
-    return save(nlp, output, lists if head.reads_lists else {})
+    return save(nlp, output, lists if head.reads_lists else {}, lists)
 
 
 def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
@@ -126,7 +140,14 @@ class Combination:
     """A combination of term lists (pipelines by source) and heads. Its combiner decides between their entities, and is
     fitted on gold with the candidates of both."""
 
-    def __init__(self, lists: Mapping[str, Path], heads: Sequence[Head], folds: Sequence[CombinedFold]) -> None:
+    def __init__(
+        self,
+        lists: Mapping[str, Path],
+        heads: Sequence[Head],
+        folds: Sequence[CombinedFold],
+        language: Optional[CorpusLanguage] = None,
+    ) -> None:
+        self.language = language
         self.lists = lists
         self.heads = heads
         self.folds = folds
@@ -172,7 +193,7 @@ class Combination:
 
     @cached_property
     def _whole(self) -> Language:
-        nlp = assemble(self.lists, {head.name: head.whole for head in self.heads}, PROPOSES)
+        nlp = assemble(self.lists, {head.name: head.whole for head in self.heads}, PROPOSES, self.language)
         self._add_combiner(nlp, self.folds)
         return nlp
 

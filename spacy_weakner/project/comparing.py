@@ -62,10 +62,11 @@ class Comparison:
         """Predict the folds and dev with a head, each once, and add it as a candidate."""
         paths = zip(head.folds, self.folds, strict=False)
         cases = self.context.cases if head.is_combined else None
-        held_out = [head.predict(path, fold.held_out, cases) for path, fold in paths]
-        scored = held_out if self.dev is None else [head.predict(head.whole, self.dev)]
-        alone = save_alone(head, self.sources, scored, self.context.models / f"{head.name}-alone")
-        finish = last_steps(self.sources if head.reads_lists else {})
+        language = self.context.language
+        held_out = [head.predict(path, fold.held_out, cases, language) for path, fold in paths]
+        scored = held_out if self.dev is None else [head.predict(head.whole, self.dev, language=language)]
+        alone = save_alone(head, self.sources, scored, self.context.models / f"{head.name}-alone", language)
+        finish = last_steps(self.sources if head.reads_lists else {}, self.sources)
         self.add(head.title, alone, [finish(doc.copy()) for part in scored for doc in part.docs])
         # Drop the pipelines, whose models may be large.
         self._on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
@@ -76,7 +77,7 @@ class Comparison:
         folds = [
             with_candidates(heads, [self._on_folds[head.name][n] for head in heads]) for n in range(len(self.folds))
         ]
-        combination = Combination(self.sources, heads, folds)
+        combination = Combination(self.sources, heads, folds, self.context.language)
         steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=self.context.progress)
         decided = [doc for n in steps for doc in combination.decide_fold(n)]
         pairs = judged = list(zip((doc for fold in folds for doc in fold.docs), decided, strict=True))

@@ -25,7 +25,7 @@ from ..corpus.tags import BoolMask
 from ..encoders.frozen import FROZEN_ENCODER, FrozenStatistics, statistics_of
 from ..encoders.stored_vectors import ENDS, VectorStore, build_stored_vectors, reusing_vectors, write_vectors
 from ..files import atomic_path
-from ..pipelines import add_sentences, load_pipeline
+from ..pipelines import RULE, load_pipeline
 from ..runtime.hashes import hash_model, hash_path, hash_settings
 from ..runtime.receipts import Receipt
 from ..training.augmenting import CaseCopies
@@ -94,7 +94,9 @@ def encode(
     made_from = {
         "inputs": {str(path): hash_path(path) for path in inputs},
         "encoder": hash_model(settings.get("name") or settings.get("source")),
-        "settings": hash_settings({"encoder": settings, "cases": cases.shares, "code": code_version()}),
+        "settings": hash_settings(
+            {"encoder": settings, "cases": cases.shares, "language": [*language], "code": code_version()}
+        ),
     }
     receipt = Receipt.read(encoded.folder / _RECEIPT)
     is_there = all(path.exists() for path in (encoded.vectors / ENDS, encoded.pipeline / "config.cfg"))
@@ -143,7 +145,14 @@ def _sentences(
     the head has seen: without a fold of the gold, a head has seen others."""
     nlp = language.blank()
     docs = [each for path in corpora for doc in read_docs(path, nlp.vocab) for each in (doc, *cases.copies(doc))]
-    add_sentences(nlp, [*known, *(ent.text for doc in docs for ent in doc.ents if is_divided_name(ent))])
+    language.add_sentences(nlp, [*known, *(ent.text for doc in docs for ent in doc.ents if is_divided_name(ent))])
+    if language.sentences != RULE:
+        # Names make no difference.
+        for doc in docs:
+            split = nlp(bare_copy(doc))
+            yield from split_examples([make_example(doc), Example(split, doc)])[0].docs
+            yield from Parts.of([doc, split]).docs
+        return
     usual, joining = Sentencizer(), cast(Sentencizer, nlp.get_pipe(SENTENCIZER))
     for doc in docs:
         yield from split_examples([make_example(doc)])[0].docs

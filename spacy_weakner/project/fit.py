@@ -212,8 +212,9 @@ def fit(
     previous = keep_previous(output)
     if previous is not None:
         say(f"the package of the last run stays in {Path(previous.selected.path).parent}")
-    for name in (SELECTION, MISTAKES):
-        (output / name).unlink(missing_ok=True)
+    (output / SELECTION).unlink(missing_ok=True)
+    if (output / MISTAKES).exists():  # somebody may have answered in it
+        (output / MISTAKES).replace(output / f"previous-{MISTAKES}")
     lists = make_lists(declared, output / "lists", language)
     if collected:
         gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
@@ -326,7 +327,7 @@ def _with_gold(
             compared.add_head(head)
         if lists and weak is not None:
             # The candidate that is selected in projects without gold.
-            compared.add(LIST_AND_HEAD, list_and_head(sources, weak, models / "list-and-head"))
+            compared.add(LIST_AND_HEAD, list_and_head(sources, weak, models / "list-and-head", context.language))
         if folds:
             combination = compared.combine(combined)
             why = f"decides between {', '.join(head.title for head in combined)}"
@@ -346,17 +347,21 @@ def _with_gold(
         if lists:
             rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="decides between the student and the lists"))
     if previous is not None:
-        with on_device(context.gpu_id):
-            docs = predict_held_out(previous, compared.corpus)
+        docs, why = None, "it was trained on part of these sentences"
+        try:
+            with on_device(context.gpu_id):
+                docs = predict_held_out(previous, compared.corpus)
+        except WeaknerError as error:  # of another version of this package
+            why = str(error)
         if docs is None:
-            context.say("the previous package is not compared: it was trained on part of these sentences")
+            context.say(f"the previous package is not compared: {why}")
         else:
             compared.add(PREVIOUS, Path(previous.selected.path), docs)
             rules.append(Rule(name=PREVIOUS, trained=True, why="the package of the last run"))
     # Number of gold sentences that each compared candidate was trained on.
     n_gold = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = compared.scored[heads[0].name] * (DRAWS if dev else 1)
-    curve = measure_curve(parts, whole, n_gold, draws, context.seed)
+    curve = measure_curve(parts, whole, n_gold, draws, context)
 
     rows = compared.score(COMBINED if folds else None)
     new = [row for row in rows if row.name != PREVIOUS]
@@ -439,7 +444,7 @@ def _without_gold(
         if lists and prefer != SPEED:
             sources = {term_list.source: term_list.pipeline for term_list in lists}
             output = context.models / "list-and-head"
-            pipelines[LIST_AND_HEAD] = list_and_head(sources, pipelines[WEAK_ALONE], output)
+            pipelines[LIST_AND_HEAD] = list_and_head(sources, pipelines[WEAK_ALONE], output, context.language)
     if dev is not None:
         if previous is not None and not has_seen(Path(previous.selected.path), dev):
             pipelines[PREVIOUS] = Path(previous.selected.path)

@@ -39,7 +39,10 @@ def keep_previous(output: Path) -> Optional[Selection]:
                 shutil.copy(gold, _gold_of(pipeline))
             kept = earlier.selected.model_copy(update=changes)
             earlier.model_copy(update={"candidates": [kept], "corpus": None}).save(temporary / SELECTION)
-    return Selection.load(folder / SELECTION) if (folder / SELECTION).is_file() else None
+    try:
+        return Selection.load(folder / SELECTION)
+    except WeaknerError:  # there is none, or one of another version of this package
+        return None
 
 
 def predict_held_out(previous: Selection, corpus: Path) -> Optional[List[Doc]]:

@@ -93,18 +93,25 @@ def _first(groups: Sequence[List[Doc]], n: int) -> List[Doc]:
 
 
 def measure_curve(
-    parts: Sequence[Part], whole: Sequence[Predicted], sentences: float, draws: Sequence[FoldFiles], seed: int
+    parts: Sequence[Part],
+    whole: Sequence[Predicted],
+    sentences: float,
+    draws: Sequence[FoldFiles],
+    context: TrainingContext,
 ) -> Curve:
     """Score "gold alone" on the held-out gold of each draw: trained on the parts and, from `whole`, on all gold."""
     counts = []
     for n, draw in enumerate(draws):
-        predicted = [Head("part", "part").predict(pipeline_of(part.trainings[n]), draw.held_out) for part in parts]
+        predicted = [
+            Head("part", "part").predict(pipeline_of(part.trainings[n]), draw.held_out, language=context.language)
+            for part in parts
+        ]
         rows = [count_sentences(zip(each.gold, each.docs, strict=True)) for each in (*predicted, whole[n])]
         counts.append(numpy.stack(rows))
     # Draws are evaluated on different folds, or all on dev.
     is_split = len({draw.held_out for draw in draws}) > 1
     total = numpy.concatenate(counts, axis=1) if is_split else numpy.sum(counts, axis=0)
-    return make_curve([*(part.sentences for part in parts), sentences], total, seed)
+    return make_curve([*(part.sentences for part in parts), sentences], total, context.seed)
 
 
 def make_curve(sizes: Sequence[float], counts: Counts, seed: int = 0) -> Curve:

@@ -86,7 +86,7 @@ def _label(
         # A combiner may lack a label that only one fold has: that of all gold has it.
         warnings.filterwarnings("ignore", message=r"\[WK908\]")
         combiners = [teacher.combiner(without) for without in teachers]
-        nlp = assemble({}, {name: path for path, name in names.items()}, PROPOSES)
+        nlp = assemble({}, {name: path for path, name in names.items()}, PROPOSES, context.language)
         docs = _sample(context, text, nlp)
         bar = Progress[Any](total=len(docs), desc="fit: label text", unit="sentence", enabled=context.progress)
         with bar, reusing(nlp, cast(Encoded, context.encoded), context.models / _VECTORS):

@@ -32,9 +32,14 @@ def propose_settings(
     if gain.f1 <= 0 or gain.p > MAX_P:
         text = f"other settings of {names} would improve the list alone, but the combination of the same models has"
         return [], [f"{text} {gain.text()} with them"]
-    lines = [f"{proposal['source']}: {line}" for proposal in proposals for line in Proposal(**proposal).lines()]
+    lines = [f"{proposal['source']}: {line}" for proposal in proposals for line in _lines(proposal)]
     text = f"Other settings of the term list in sources.cfg ({'; '.join(lines)}): the combination has {gain.text()}."
     return [(gain.f1, text)], []
+
+
+def _lines(proposal: Dict[str, Any]) -> List[str]:
+    found = Proposal(**proposal)
+    return [*found.lines(), *filter(None, [found.doubts()])]
 
 
 def _gain(combination: Combination, sources: Sequence[str], seed: int) -> Difference:

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from ..corpus.docbin import write_docs
 from ..corpus.documents import group_keys
 from ..corpus.sentences import SHORT, sentence_key
-from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUSPECT_GROUP, WEAK_PREFIX
+from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUGGESTED_GROUP, SUSPECT_GROUP, WEAK_PREFIX
 from ..runtime.hashes import hash_text
 
 _NO_LABELS = (WEAK_PREFIX, PREDICTED_PREFIX)
@@ -83,6 +83,6 @@ def _has_labels(doc: Doc) -> bool:
     spans = (
         len(group)
         for key, group in doc.spans.items()
-        if not key.startswith(_NO_LABELS) and key not in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP)
+        if not key.startswith(_NO_LABELS) and key not in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, SUGGESTED_GROUP)
     )
     return bool(doc.ents) or any(doc.cats.values()) or any(spans)

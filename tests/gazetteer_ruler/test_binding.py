@@ -120,6 +120,14 @@ def test_values(tmp_path, value, binding):
     assert [term.text for term in read_binding([path])] == (["a"] if binding else []) + ["aspirin"]
 
 
+@pytest.mark.parametrize(
+    "answer, binding, n", [("no", "must", 0), ("", "must", 0), ("yes", "must", 1), ("no", "never", 1)]
+)
+def test_answers_of_reviewers_come_first(tmp_path, answer, binding, n):
+    rows = [{"label": "A", "term": "a", "binding": binding, "accept": answer}, {**ROWS[0], "accept": "yes"}]
+    assert len([*read_binding([write(tmp_path / "terms.csv", rows)])]) == n + 1
+
+
 @pytest.mark.parametrize("value", ["always", "yes", 1])
 def test_unknown_values_name_their_line(tmp_path, value):
     path = write(tmp_path / "terms.jsonl", [ROWS[0], {"label": "A", "term": "a", "binding": value}])

@@ -87,14 +87,14 @@ def project(tmp_path, configs, trainings, monkeypatch):
     def read_stored(trained, encoded, output):
         shutil.copytree(trained, output, dirs_exist_ok=True)
 
-    def predict(head, pipeline, corpus, cases=None):
+    def predict(head, pipeline, corpus, cases=None, language=None):
         made.predicted.append((head.title, pipeline, corpus))
         nlp = load_pipeline(pipeline) if head.title == "part" else made.nlp(head.title)
         gold = list(read_docs(corpus, nlp.vocab))
         return Predicted(nlp, gold, list(nlp.pipe(map(bare_copy, gold))))
 
     class Combination:
-        def __init__(self, lists, heads, folds):
+        def __init__(self, lists, heads, folds, language=None):
             titles = [head.title for head in heads]
             self.name = STUDENT_AND_LIST if titles == [STUDENT] else COMBINED
             self.nlp, self.folds = made.nlp(self.name), folds
@@ -110,7 +110,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
         def save(self, output):
             return made.pipeline(self.name)
 
-    def list_and_head(lists, head, output):
+    def list_and_head(lists, head, output, language=None):
         made.assembled = [*lists], head
         return write_ruler(output, made.finds.get(LIST_AND_HEAD, {}))
 
@@ -127,7 +127,9 @@ def project(tmp_path, configs, trainings, monkeypatch):
     monkeypatch.setattr(module, "encode", encode)
     monkeypatch.setattr(module, "read_stored", read_stored)
     monkeypatch.setattr(combine.Head, "predict", predict)
-    monkeypatch.setattr(comparing, "save_alone", lambda head, lists, held_out, output: made.pipeline(head.title))
+    monkeypatch.setattr(
+        comparing, "save_alone", lambda head, lists, held_out, output, language: made.pipeline(head.title)
+    )
     monkeypatch.setattr(comparing, "Combination", Combination)
     monkeypatch.setattr(module, "list_and_head", list_and_head)
     for each in (module, comparing):

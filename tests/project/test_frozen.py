@@ -9,11 +9,13 @@ from functools import partial
 import numpy
 import pytest
 import spacy
+from spacy.tokens import Span
 from spacy.vocab import Vocab
 
 from spacy_weakner.configs import render_config
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.corpus.gold import missing_tokens
+from spacy_weakner.corpus.language import CorpusLanguage, record_language
 from spacy_weakner.corpus.weak import doc_entities, is_weak, set_source
 from spacy_weakner.encoders import stored_vectors
 from spacy_weakner.encoders.stored_vectors import ENDS, KEYS, VECTORS, VectorStore
@@ -261,6 +263,24 @@ def test_text_that_comes_later_is_encoded_alone(tmp_path, project, monkeypatch):
     before = len(VectorStore(folder))
     project(size="frozen", prefer="speed")
     assert encoded == [4] and len(VectorStore(folder)) == before + 1
+
+
+@pytest.mark.parametrize(
+    "sentences, abbreviations, n", [("none", "", 1), ("lines", "", 1), ("sentencizer", "", 3), ("rule", "wg.", 2)]
+)
+def test_candidates_split_texts_as_the_corpora(tmp_path, project, sentences, abbreviations, n):
+    corpora, docs = make_corpora(tmp_path / "corpus", gold=12, dev=0, text=0), []
+    for i in range(12):
+        docs.append(NLP.make_doc(f"Anna came wg. {i} days. Bob left"))
+        docs[-1].set_ents([Span(docs[-1], 0, 1, "PER")])
+        set_source(docs[-1], "gazetteer", [(0, 1, "PER")])
+    write_docs(corpora.gold_labeled, docs)
+    language = CorpusLanguage.make("xx")._replace(sentences=sentences, abbreviations=abbreviations)
+    record_language(corpora.annotated, language)
+    for each in project(size="frozen").candidates:
+        if each.name != TERM_LIST:
+            (doc,) = spacy.load(each.path).pipe([docs[0].text])
+            assert len([*doc.sents] if doc.has_annotation("SENT_START") else [doc]) == n
 
 
 def test_another_transformer_trains_the_heads_anew(tmp_path, project, tiny_bert):
