@@ -186,7 +186,7 @@ def _fit_thresholds(
     strict: bool,
 ) -> ThresholdReport:
     """Set thresholds by the scores of the entities that the pipeline predicts in the gold."""
-    scores = GoldScores()
+    scores = ScoredEntities()
     for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
         for doc, predicted in zip(batch, predictor.nlp.pipe(predictor.copies(batch)), strict=True):
             scores.add(doc, predicted)
@@ -197,7 +197,7 @@ def _fit_thresholds(
     return scores.set_thresholds(predictor.pipe, precision, delta, least, strict)
 
 
-class GoldScores:
+class ScoredEntities:
     """The scores of predicted entities by label, and whether they are right."""
 
     def __init__(self) -> None:

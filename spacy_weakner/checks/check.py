@@ -95,7 +95,8 @@ def check(
     files = {"text": text, "terms": terms, "sources": sources, "gold": gold, "dev": dev, "test": test}
     given = {name: Path(path) for name, path in files.items() if path is not None}
     there = {name: path for name, path in given.items() if _exists(name, path, findings)}
-    if not given and configs is size is transformer is lang is tokenizer is None and gpu_id < 0:
+    others = (configs, size, transformer, lang, tokenizer)
+    if not given and gpu_id < 0 and all(value is None for value in others):
         findings.error("check", "There is nothing to check.", "Give files: --gold, --text, --terms, --sources, ...")
     with findings.guard("--lang, --tokenizer"):
         corpora = [path for name, path in there.items() if name not in ("terms", "sources")]

@@ -134,7 +134,8 @@ def _number(term: Term) -> int:
 def _check_columns(path: Path, source: TermSource, where: str, findings: Findings) -> None:
     """Name the columns and sheets of a table that are not read, and another separator of its synonyms."""
     columns = parse_columns(source.term_columns)
-    header = next(read_table(path, columns=columns), (0, []))[1] if format_suffix(path) in TABLES else []
+    table = read_table(path, columns=columns) if format_suffix(path) in TABLES else iter(())
+    header = next(table, (0, []))[1]
     names = [cell.strip().lower() for cell in header]
     titles = rename(names, columns)
     if "term" not in titles or ANSWER_KEY in titles:  # `suggest --review-terms` writes other columns for reviewers
@@ -146,18 +147,22 @@ def _check_columns(path: Path, source: TermSource, where: str, findings: Finding
         cure = "If one of them has synonyms, add it to term_columns: --term-columns synonyms=COLUMN."
         findings.info(where, message, cure)
     if SYNONYMS_KEY in titles:
-        rows = islice(read_table(path, columns=columns), 1, _ROWS)
-        cells = [row[titles.index(SYNONYMS_KEY)] for _, row in rows if len(row) == len(titles)]
-        counts = {
-            mark: sum(mark in cell for cell in cells) for mark in (source.synonyms_separator, *_SEPARATORS) if mark
-        }
-        mark = max(counts, key=counts.__getitem__)
-        if counts[mark] > counts.get(source.synonyms_separator, 0):
-            message = f"{path}: '{mark}' is in {counts[mark]} of {len(cells):,} cells with synonyms."
+        place = titles.index(SYNONYMS_KEY)
+        cells = [row[place] for _, row in islice(table, _ROWS) if len(row) == len(titles)]
+        mark, n = _usual_separator(cells)
+        if n > sum(source.synonyms_separator in cell for cell in cells):
+            message = f"{path}: '{mark}' is in {n} of {len(cells):,} cells with synonyms."
             cure = f"If it separates them: --synonyms-separator '{mark}' (in a sources file: synonyms_separator)."
             findings.warning(where, message, cure)
     if sheets := other_sheets(path) if format_suffix(path) == EXCEL else []:
         findings.info(where, f"{path}: only the first sheet is read, not: {', '.join(sheets)}.")
+
+
+def _usual_separator(cells: Sequence[str]) -> Tuple[str, int]:
+    """Return what probably separates the synonyms in cells, and the number of cells that contain it."""
+    counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
+    mark = max(counts, key=counts.__getitem__)
+    return mark, counts[mark]
 
 
 def _check_texts(terms: Sequence[Term], where: str, findings: Findings) -> None:
@@ -380,7 +385,7 @@ def _guess_columns(path: Path, term_label: Optional[str]) -> str:
     if is_header:
         named = [f"{key}={rows[0][places[key]].strip()}" for key in COLUMN_KEYS if key in places]
         cells = [row[places[SYNONYMS_KEY]] for row in body] if SYNONYMS_KEY in places else []
-        mark = max(_SEPARATORS, key=lambda mark: sum(mark in cell for cell in cells))
+        mark, _ = _usual_separator(cells)
         separator = "" if mark == SEPARATOR else f" --synonyms-separator '{mark}'"
         return (
             f"Probably: --term-columns {shlex.quote(','.join(named))}{separator} (in a sources file: term_columns"

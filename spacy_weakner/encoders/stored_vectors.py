@@ -46,16 +46,19 @@ class VectorStore:
     def __len__(self) -> int:
         return len(self._places)
 
-    def __contains__(self, doc: Doc) -> bool:
-        return _key(doc) in self._places
-
     def __getitem__(self, doc: Doc) -> NDArray[numpy.float32]:
         """RETURNS (NDArray): Vectors of a sentence, (n_tokens, width). Raises an error if they are not stored."""
-        place = self._places.get(_key(doc))
-        if place is None and len(doc):
-            raise WeaknerError(Errors.WK738.format(path=self.folder, text=doc.text[:60]))
-        low, high = place or (0, 0)
-        return numpy.asarray(self._vectors[low:high], dtype="float32")
+        rows = self.get(_key(doc))
+        if rows is None:
+            if len(doc):
+                raise WeaknerError(Errors.WK738.format(path=self.folder, text=doc.text[:60]))
+            rows = self._vectors[:0]
+        return numpy.asarray(rows, dtype="float32")
+
+    def get(self, key: bytes) -> Optional[NDArray[numpy.float16]]:
+        """RETURNS (Optional[NDArray]): The stored vectors of the sentence with a key; None if there are none."""
+        place = self._places.get(key)
+        return None if place is None else self._vectors[slice(*place)]
 
 
 def write_vectors(
@@ -100,15 +103,14 @@ def reusing_vectors(encoder: Model[List[Doc], List[Floats2d]], known: Path, new:
 
     def forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[List[Floats2d], Callable[[Any], List[Doc]]]:
         ops: Any = model.ops
-        unknown = {}
-        for doc in docs:
-            if stored is not None and doc in stored:
-                found[_key(doc)] = stored[doc].astype("float16")
-            elif _key(doc) not in found:
-                unknown[_key(doc)] = doc
-        rows = layer.predict([*unknown.values()]) if unknown else []
-        found.update((key, _half(ops.to_numpy(some))) for key, some in zip(unknown, rows, strict=True))
-        return [ops.asarray2f(found[_key(doc)].astype("float32")) for doc in docs], no_gradient
+        keys = [_key(doc) for doc in docs]
+        new = {key: doc for key, doc in zip(keys, docs, strict=True) if key not in found}
+        known = {} if stored is None else {key: stored.get(key) for key in new}
+        found.update((key, numpy.array(rows)) for key, rows in known.items() if rows is not None)
+        unknown = {key: doc for key, doc in new.items() if key not in found}
+        computed = layer.predict([*unknown.values()]) if unknown else []
+        found.update((key, _half(ops.to_numpy(rows))) for key, rows in zip(unknown, computed, strict=True))
+        return [ops.asarray2f(found[key].astype("float32")) for key in keys], no_gradient
 
     encoder.layers[0] = Model("reused_vectors", forward, dims={"nO": layer.get_dim("nO")})
     try:

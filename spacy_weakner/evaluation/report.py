@@ -58,7 +58,7 @@ class Section(NamedTuple):
     examples: Sequence[Example] = ()
 
 
-class Parts(NamedTuple):
+class ReportParts(NamedTuple):
     """The sections that `report` makes; without a test set, only the last ones."""
 
     rows: List[CandidateScores] = []
@@ -68,7 +68,7 @@ class Parts(NamedTuple):
     errors: Sequence[Section] = ()  # sentences with errors of the selected candidate
 
 
-class Page(NamedTuple):
+class ReportPage(NamedTuple):
     """What a report shows, in this order."""
 
     answer: Sequence[Tuple[str, str]] = ()  # the most important facts, each with a heading
@@ -82,7 +82,7 @@ def report(
     test: Optional[Path] = None,
     candidates: Optional[Mapping[str, Union[Path, str]]] = None,
     labels: Optional[Path] = None,
-    compose: Optional[Callable[[Parts], Page]] = None,
+    compose: Optional[Callable[[ReportParts], ReportPage]] = None,
     title: str = "Report",
     examples: int = 30,
     top: int = 10,
@@ -100,7 +100,7 @@ def report(
     output (Path): The HTML file.
     test, candidates, bootstrap, baseline, names, seed, gpu_id: See `compare`.
     labels (Optional[Path]): A corpus of weak labels; see `analyze`.
-    compose (Optional[Callable[[Parts], Page]]): Composes the page; None: without further sections.
+    compose (Optional[Callable[[ReportParts], ReportPage]]): Composes the page; None: without further sections.
     selected (Optional[str]): The candidate that is shown first, and in detail; None: the one with the best F1.
     title (str): Title of the report.
     top (int): Number of phrases in the lists of frequent errors.
@@ -125,7 +125,7 @@ def report(
     if test is not None and selected is not None:
         check_choice("selected", selected, parsed)
     check_output([*inputs, *(candidate.path for candidate in parsed.values())], [output])
-    parts = Parts()
+    parts = ReportParts()
     if test is not None:
         observers = {name: _Observer(candidate, examples) for name, candidate in parsed.items()}
         rows = compare(
@@ -143,7 +143,7 @@ def report(
         observers = {row.name: observers[row.name] for row in shown}
         with on_device(gpu_id):
             of_selected = _selected_sections(Path(test), shown[0], parsed[shown[0].name], observers, top)
-        parts = Parts(rows, of_selected, [_comparison_section(Path(test), shown, observers, top)])
+        parts = ReportParts(rows, of_selected, [_comparison_section(Path(test), shown, observers, top)])
         if worst := observers[shown[0].name].worst.result():
             lines = [f"Those sentences in which '{shown[0].name}' makes the most errors."]
             parts = parts._replace(errors=[Section("Sentences with errors", "examples", lines, examples=worst)])
@@ -151,7 +151,7 @@ def report(
         analysis = analyze(labels, top=top, progress=progress)
         parts = parts._replace(labels=[_analysis_section(Path(labels), analysis)])
     sections = [*parts.candidates, *parts.selected, *parts.labels, *parts.errors]
-    write_text(output, _render(title, compose(parts) if compose else Page(sections=sections)))
+    write_text(output, _render(title, compose(parts) if compose else ReportPage(sections=sections)))
     return parts.rows
 
 
@@ -260,7 +260,7 @@ def _plots(calibration: Dict[str, Reliability]) -> List[Plot]:
     return [reliability_plot(calibration)] if calibration else []
 
 
-def _render(title: str, page: Page) -> str:
+def _render(title: str, page: ReportPage) -> str:
     import jinja2
     from markupsafe import Markup
 

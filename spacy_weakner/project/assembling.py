@@ -16,7 +16,7 @@ from ..corpus.sentences import SENTENCIZER
 from ..corpus.weak import weak_group, weak_sources
 from ..files import atomic_path
 from ..gazetteer_ruler.entities import SHORTER
-from ..pipelines import add_sentences, load_pipeline
+from ..pipelines import load_pipeline
 from .encoding import HEAD, add_encoder, encoder_of, listening
 from .lists import ABBREVIATIONS, BINDING, LINKER, RULER, SHORT_FORMS
 
@@ -35,7 +35,7 @@ def assemble(
     lists: Mapping[str, Path],
     heads: Mapping[str, Path],
     settings: Mapping[str, Any],
-    language: Optional[CorpusLanguage] = None,
+    language: CorpusLanguage,
     *,
     stored: bool = False,
 ) -> Language:
@@ -56,28 +56,19 @@ def assemble(
             add_encoder(nlp, encoded)
             model = listening(model, encoded)
         _add_part(nlp, path, HEAD, name, {**settings, "model": model})
-    _split(nlp, language)
+    language.add_sentences(nlp)
     return nlp
 
 
-def _split(nlp: Language, language: Optional[CorpusLanguage]) -> None:
-    if language is None:
-        add_sentences(nlp)
-    else:
-        language.add_sentences(nlp)
-
-
-def list_and_head(
-    lists: Mapping[str, Path], head: Path, output: Path, language: Optional[CorpusLanguage] = None
-) -> Path:
+def list_and_head(lists: Mapping[str, Path], head: Path, output: Path, language: CorpusLanguage) -> Path:
     """Write the pipeline for projects without gold: the lists' matches and the head's probable entities; where they
     overlap, the longest span. Entities get no scores, since the head's probabilities cannot be calibrated without
     gold."""
-    nlp = assemble({}, {HEAD: head}, {"scores": False, "threshold": THRESHOLD})
+    nlp = assemble({}, {HEAD: head}, {"scores": False, "threshold": THRESHOLD}, language)
     _add_lists(nlp, lists, annotate_ents=True, overwrite=SHORTER)
     if SENTENCIZER in nlp.pipe_names:
         nlp.remove_pipe(SENTENCIZER)
-    _split(nlp, language)  # with the terms of the lists
+    language.add_sentences(nlp)  # with the terms of the lists
     return save(nlp, output, lists)
 
 

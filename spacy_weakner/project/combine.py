@@ -8,7 +8,7 @@ import math
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import spacy
 from spacy.language import Language
@@ -56,11 +56,7 @@ class Head(NamedTuple):
     is_combined: bool = True  # False if the head is compared only, and not part of the combination
 
     def predict(
-        self,
-        pipeline: Path,
-        corpus: Path,
-        cases: Optional[CaseCopies] = None,
-        language: Optional[CorpusLanguage] = None,
+        self, pipeline: Path, corpus: Path, language: CorpusLanguage, cases: Optional[CaseCopies] = None
     ) -> Predicted:
         """Predict a corpus that contains the matches of the lists, and its copies in other case."""
         settings = {**PROPOSES, **WRITES, "annotate_ents": True}
@@ -86,11 +82,7 @@ def plan_head(
 
 
 def save_alone(
-    head: Head,
-    lists: Mapping[str, Path],
-    held_out: Iterable[Predicted],
-    output: Path,
-    language: Optional[CorpusLanguage] = None,
+    head: Head, lists: Mapping[str, Path], held_out: Iterable[Predicted], output: Path, language: CorpusLanguage
 ) -> Path:
     """Write a pipeline with one calibrated head and the lists that it reads."""
     nlp = assemble(lists if head.reads_lists else {}, {head.name: head.whole}, WRITES, language)
@@ -145,12 +137,12 @@ class Combination:
         lists: Mapping[str, Path],
         heads: Sequence[Head],
         folds: Sequence[CombinedFold],
-        language: Optional[CorpusLanguage] = None,
+        language: CorpusLanguage,
     ) -> None:
-        self.language = language
         self.lists = lists
         self.heads = heads
         self.folds = folds
+        self.language = language
 
     def decide_fold(self, n: int) -> List[Doc]:
         """Predict a fold with a combiner that was fitted on the other folds. With little gold, each part of the fold is
@@ -180,16 +172,23 @@ class Combination:
     def decide(self, docs: Sequence[Doc], combiner: Any = None) -> List[Doc]:
         """Predict Docs that have candidates with a combiner; without one, with that of all folds. The span group
         `DECIDED` has the probabilities of all candidates."""
-        finish = last_steps(self.lists)
         combiner = self.combiner() if combiner is None else combiner
         copies = [copy_with_groups(doc, doc.spans) for doc in docs]
         for copy, pairs in zip(copies, combiner.score_candidates(copies), strict=True):
             set_group(copy, DECIDED, [entity for entity, _ in pairs], [p for _, p in pairs])
-        return [finish(combiner(copy)) for copy in copies]
+        return self.annotate(copies, combiner)
+
+    def annotate(self, docs: Iterable[Doc], combiner: Any) -> List[Doc]:
+        """Set the entities of copies of Docs that have candidates."""
+        return [self._finish(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
 
     def save(self, output: Path) -> Path:
         """Write the pipeline, with the combiner that was fitted on all folds."""
         return save(self._whole, output, self.lists)
+
+    @cached_property
+    def _finish(self) -> Callable[[Doc], Doc]:
+        return last_steps(self.lists)
 
     @cached_property
     def _whole(self) -> Language:

@@ -63,8 +63,8 @@ class Comparison:
         paths = zip(head.folds, self.folds, strict=False)
         cases = self.context.cases if head.is_combined else None
         language = self.context.language
-        held_out = [head.predict(path, fold.held_out, cases, language) for path, fold in paths]
-        scored = held_out if self.dev is None else [head.predict(head.whole, self.dev, language=language)]
+        held_out = [head.predict(path, fold.held_out, language, cases) for path, fold in paths]
+        scored = held_out if self.dev is None else [head.predict(head.whole, self.dev, language)]
         alone = save_alone(head, self.sources, scored, self.context.models / f"{head.name}-alone", language)
         finish = last_steps(self.sources if head.reads_lists else {}, self.sources)
         self.add(head.title, alone, [finish(doc.copy()) for part in scored for doc in part.docs])

@@ -418,8 +418,16 @@ def _encode(
     sample = [gold, *([context.corpora.text] if has_docs(context.corpora.text) else [])]
     with on_device(context.gpu_id):
         config = context.config(ALONE, FROZEN)
-        how: Any = {"trained": trained, "progress": context.progress}
-        encode(encoded, config, corpora, sample, context.cases, context.language, **how)
+        encode(
+            encoded,
+            config,
+            corpora,
+            sample,
+            context.cases,
+            context.language,
+            trained=trained,
+            progress=context.progress,
+        )
         if trained is not None:
             weak = context.models / f"{WEAK}-frozen"
             read_stored(trained, encoded, weak)
@@ -450,7 +458,7 @@ def _without_gold(
             pipelines[PREVIOUS] = Path(previous.selected.path)
         rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=context.seed, gpu_id=context.gpu_id)
         best = choose([row for row in rows if row.name != PREVIOUS])
-        if PREVIOUS in pipelines:  # compare with the best of the new ones
+        if choose(rows) == PREVIOUS:  # compare with the best of the new ones
             rows = compare(dev, pipelines, bootstrap=SAMPLES, baseline=best, seed=context.seed, gpu_id=context.gpu_id)
         return _Result(pipelines, best, rows, corpus=dev)
     if LIST_AND_HEAD in pipelines:

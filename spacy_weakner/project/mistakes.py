@@ -59,7 +59,7 @@ class Mistake(Strict):
         return f"gold: {self.gold or 'nothing'}, probably: {self.probable or 'nothing'}"
 
 
-class Found(NamedTuple):
+class MistakeCandidate(NamedTuple):
     """A probable mistake in a sentence."""
 
     score: float
@@ -68,7 +68,7 @@ class Found(NamedTuple):
     probable: Optional[Entity]
 
 
-def find_mistakes(judged: Sequence[Judged], group: str, most: int = MOST) -> List[Found]:
+def find_mistakes(judged: Sequence[Judged], group: str, most: int = MOST) -> List[MistakeCandidate]:
     """Return the mistakes that are more probable than not, at most `most`, the most probable first. The span group has
     the candidates of each sentence."""
     sentences = [_known(*one, group) for one in judged]
@@ -77,7 +77,7 @@ def find_mistakes(judged: Sequence[Judged], group: str, most: int = MOST) -> Lis
     def rarity(probability: float) -> float:
         return -0.5 * math.log((bisect_right(of_gold, probability) + 1) / (len(of_gold) + 1))
 
-    found: List[Found] = []
+    found: List[MistakeCandidate] = []
     for number, (gold, candidates) in enumerate(sentences):
         probabilities = dict(candidates)
         here = []
@@ -86,11 +86,11 @@ def find_mistakes(judged: Sequence[Judged], group: str, most: int = MOST) -> Lis
                 wrong = [other for other in gold if _overlap(other, entity)]
                 score = _log_odds(p) + max((rarity(probabilities.get(other, 0.0)) for other in wrong), default=0.0)
                 score -= _RARE * any(other[2] != entity[2] for other in wrong)
-                here.append(Found(score, number, wrong, entity))
+                here.append(MistakeCandidate(score, number, wrong, entity))
         for entity in gold:
             nothing = 1.0 - sum(p for other, p in candidates if _overlap(entity, other))
             score = math.log(max(_LEAST, nothing)) + rarity(probabilities.get(entity, 0.0)) - _RARE
-            here.append(Found(score, number, [entity], None))
+            here.append(MistakeCandidate(score, number, [entity], None))
         taken: List[Entity] = []
         for one in sorted(here, key=lambda one: -one.score):
             spans = one.gold if one.probable is None else [*one.gold, one.probable]
@@ -100,7 +100,7 @@ def find_mistakes(judged: Sequence[Judged], group: str, most: int = MOST) -> Lis
     return sorted(found, key=lambda one: -one.score)[:most]
 
 
-def write_mistakes(path: Path, judged: Sequence[Judged], found: Sequence[Found]) -> List[Mistake]:
+def write_mistakes(path: Path, judged: Sequence[Judged], found: Sequence[MistakeCandidate]) -> List[Mistake]:
     """Write the sentences with mistakes as `suggest` does: with the probable entities as suggestions, and the reasons
     in "meta". They have no gold until somebody has decided. Return the mistakes as text."""
     mistakes = [_describe(judged[one.sentence][0], one) for one in found]
@@ -119,7 +119,7 @@ def write_mistakes(path: Path, judged: Sequence[Judged], found: Sequence[Found])
     return mistakes
 
 
-def _describe(doc: Doc, found: Found) -> Mistake:
+def _describe(doc: Doc, found: MistakeCandidate) -> Mistake:
     gold, probable = (
         ", ".join(f"{doc[start:end].text} ({label})" for start, end, label in entities)
         for entities in (found.gold, [] if found.probable is None else [found.probable])

@@ -15,7 +15,6 @@ from spacy.cli.package import package as spacy_package
 
 from .._compat import unlisted_names
 from ..about import __title__, __version__
-from ..corpus.sentences import SENTENCIZER
 from ..errors import Errors, WeaknerError
 from ..evaluation.compare import CandidateScores, ranked
 from ..files import atomic_path, existing, write_text
@@ -71,8 +70,6 @@ def package(
     with tempfile.TemporaryDirectory() as scratch:
         model = Path(scratch) / "model"
         nlp = load_pipeline(pipeline)
-        if SENTENCIZER in nlp.pipe_names:
-            nlp.remove_pipe(SENTENCIZER)
         add_sentences(nlp, (), selection.sentences, selection.abbreviations)
         nlp.to_disk(model)
         meta = srsly.read_json(model / "meta.json")

@@ -4,7 +4,7 @@ from typing import Any, List, Sequence, Tuple
 
 from spacy.tokens import Doc
 
-from ..calibration.calibrate import DELTA, GoldScores, format_thresholds
+from ..calibration.calibrate import DELTA, ScoredEntities, format_thresholds
 from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities
 from ..evaluation.tables import Table, shorten
@@ -40,7 +40,7 @@ class Precision(Strict):
 
 def fit_precision(combiner: Any, pairs: Pairs, wanted: float) -> Precision:
     """Fit thresholds, set them, and apply them to the predictions."""
-    scores = GoldScores()
+    scores = ScoredEntities()
     for gold, doc in pairs:
         scores.add(gold, doc)
     report = scores.set_thresholds(combiner, wanted)

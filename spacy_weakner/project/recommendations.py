@@ -103,7 +103,7 @@ def measure_curve(
     counts = []
     for n, draw in enumerate(draws):
         predicted = [
-            Head("part", "part").predict(pipeline_of(part.trainings[n]), draw.held_out, language=context.language)
+            Head("part", "part").predict(pipeline_of(part.trainings[n]), draw.held_out, context.language)
             for part in parts
         ]
         rows = [count_sentences(zip(each.gold, each.docs, strict=True)) for each in (*predicted, whole[n])]

@@ -10,7 +10,7 @@ import spacy
 from ..about import __title__, __version__
 from ..evaluation.compare import CandidateScores
 from ..evaluation.plots import curve_plot, f1_plot
-from ..evaluation.report import F1, Page, Parts, Section, report
+from ..evaluation.report import F1, ReportPage, ReportParts, Section, report
 from ..evaluation.tables import Table, comparison_table
 from ..evaluation.tradeoff import tradeoff_table
 from .mistakes import mistakes_table
@@ -53,7 +53,7 @@ def evaluate_selection(
     return [] if test is None else rows
 
 
-def compose(selection: Selection, parts: Parts, *, has_test: bool) -> Page:
+def compose(selection: Selection, parts: ReportParts, *, has_test: bool) -> ReportPage:
     """Compose the report of a project: the answer, and the sections in their order."""
     answer = selection.answer({row.name: row for row in parts.rows} if has_test else {})
     selected = [("Packaged", text) if heading == "Selected" else (heading, text) for heading, text in answer]
@@ -65,7 +65,7 @@ def compose(selection: Selection, parts: Parts, *, has_test: bool) -> Page:
         *parts.labels,
         *parts.errors,
     ]
-    return Page(selected, [F1, made_from(selection)], sections)
+    return ReportPage(selected, [F1, made_from(selection)], sections)
 
 
 def selection_section(selection: Selection) -> Section:

@@ -94,7 +94,7 @@ def _label(
                 found = predict_docs(nlp, batch)
                 texts = [[doc, *cases.copies(doc)] for doc in batch]
                 for its, combiner, so_far in zip(paths, combiners, labeled, strict=True):
-                    decided = teacher.decide(_with_candidates(found, teacher, its, names), combiner)
+                    decided = teacher.annotate(_with_candidates(found, teacher, its, names), combiner)
                     so_far += [_taught(each, doc) for doc, all_ in zip(decided, texts, strict=True) for each in all_]
                 bar.update(len(batch))
     return labeled

@@ -49,7 +49,7 @@ def _gain(combination: Combination, sources: Sequence[str], seed: int) -> Differ
         others = [doc for other in folds if other is not fold for doc in other.docs]
         chosen = {source: choose([_sentence(doc, source) for doc in others], _POLICY) for source in sources}
         changed = [CombinedFold(*([_apply(doc, chosen) for doc in docs] for docs in each)) for each in folds]
-        compared = (combination, Combination(combination.lists, combination.heads, changed))
+        compared = (combination, Combination(combination.lists, combination.heads, changed, combination.language))
         decided = [each.decide_fold(n) for each in compared]
         counts.append(numpy.stack([count_sentences(zip(fold.docs, docs, strict=True)) for docs in decided]))
     return Bootstrap(numpy.concatenate(counts, axis=1), SAMPLES, seed).difference(1, 0, COMBINED)

@@ -8,10 +8,8 @@ from spacy.tokens import Doc
 from ..corpus.docbin import write_docs
 from ..corpus.documents import group_keys
 from ..corpus.sentences import SHORT, sentence_key
-from ..corpus.weak import GOLD_GROUP, MATCHED_GROUP, PREDICTED_PREFIX, SUGGESTED_GROUP, SUSPECT_GROUP, WEAK_PREFIX
+from ..corpus.weak import WRONG_GROUP, is_known_group
 from ..runtime.hashes import hash_text
-
-_NO_LABELS = (WEAK_PREFIX, PREDICTED_PREFIX)
 
 
 class FoldDocs(NamedTuple):
@@ -80,9 +78,5 @@ def _deal(groups: Sequence[List[Doc]], folds: int) -> List[FoldDocs]:
 
 def _has_labels(doc: Doc) -> bool:
     """Return True if a Doc has any kind of label to train on."""
-    spans = (
-        len(group)
-        for key, group in doc.spans.items()
-        if not key.startswith(_NO_LABELS) and key not in (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, SUGGESTED_GROUP)
-    )
+    spans = (len(group) for key, group in doc.spans.items() if not is_known_group(key) or key == WRONG_GROUP)
     return bool(doc.ents) or any(doc.cats.values()) or any(spans)

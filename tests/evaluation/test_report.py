@@ -11,7 +11,7 @@ from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities, set_group, set_source
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.examples import Example, WorstSentences, label_colors, render
-from spacy_weakner.evaluation.report import Page, Section, report
+from spacy_weakner.evaluation.report import ReportPage, Section, report
 
 from ..util import make_doc
 
@@ -198,7 +198,7 @@ def test_ids_and_those_that_are_wrong(nlp, tmp_path):
 def test_the_answer_comes_first(corpus, tmp_path):
     def compose(parts):
         assert not parts.rows
-        return Page([("Best", SCRIPT)], [SCRIPT], [Section("Selection", "selection"), *parts.labels])
+        return ReportPage([("Best", SCRIPT)], [SCRIPT], [Section("Selection", "selection"), *parts.labels])
 
     report(tmp_path / "r.html", labels=corpus, compose=compose)
     page = Html(tmp_path / "r.html")

@@ -228,12 +228,13 @@ def test_packaged_pipelines(tmp_path, write):
         head.update(examples, sgd=optimizer)
     head.to_disk(tmp_path / "head")
     sources = term_sources(write("t.csv", "label,term", "ORG,Yahoo! Inc."), None)
-    (made,) = make_lists(sources, tmp_path / "lists", CorpusLanguage.make("en"))
+    language = CorpusLanguage.make("en")
+    (made,) = make_lists(sources, tmp_path / "lists", language)
     lists, heads = {made.source: made.pipeline}, {"gold": tmp_path / "head"}
     text = "Eve works for {} now. It ran."
     paths = [
-        list_and_head(lists, heads["gold"], tmp_path / "b"),
-        save(assemble(lists, heads, {}), tmp_path / "a", lists),
+        list_and_head(lists, heads["gold"], tmp_path / "b", language),
+        save(assemble(lists, heads, {}, language), tmp_path / "a", lists),
     ]
     for path in paths:
         nlp = spacy.load(path)
@@ -244,7 +245,7 @@ def test_packaged_pipelines(tmp_path, write):
     doc = head.make_doc("At Guess? Europe and Yahoo! Inc. now.")
     set_spans(doc, "weak:gazetteer", [Span(doc, 5, 8, "ORG")], {})
     write_docs(tmp_path / "gold.spacy", [doc])
-    predicted = Head("gold", "gold alone").predict(heads["gold"], tmp_path / "gold.spacy")
+    predicted = Head("gold", "gold alone").predict(heads["gold"], tmp_path / "gold.spacy", language)
     assert [len(list(doc.sents)) for doc in predicted.docs] == [1]
     packaged = spacy.load(made.pipeline)
     add_sentences(packaged)

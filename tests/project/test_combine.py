@@ -11,6 +11,8 @@ from spacy_weakner.corpus.weak import doc_entities, set_id, set_spans
 from spacy_weakner.project import combine
 from spacy_weakner.project.combine import FOLDS, Combination, CombinedFold
 
+from .util import LANGUAGE
+
 
 def test_a_label_of_one_fold_alone_is_no_news(tmp_path):
     nlp = spacy.blank("xx")
@@ -24,7 +26,7 @@ def test_a_label_of_one_fold_alone_is_no_news(tmp_path):
 
     folds = [CombinedFold([gold(name, "PER") for name in ("Ann", "Bob", "Eve", "Joe")]) for _ in range(2)]
     folds[1].docs.append(gold("Paris", "LOC"))
-    found = Combination({"terms": tmp_path}, [], folds).decide_fold(1)
+    found = Combination({"terms": tmp_path}, [], folds, LANGUAGE).decide_fold(1)
     # Warnings are errors.
     assert [doc_entities(doc) for doc in found][-1] == []
 
@@ -60,7 +62,7 @@ def test_a_combiner_is_fitted_on_all_gold_but_a_part_of_the_fold(tmp_path, monke
     # The third Doc is a copy of the first one.
     docs[2] = change_case(docs[0], "upper")
     folds = [CombinedFold(docs[:20], copies[:20]), CombinedFold(docs[20:], copies[20:])]
-    assert Combination({"terms": tmp_path}, [], folds).decide_fold(0) == docs[:20]
+    assert Combination({"terms": tmp_path}, [], folds, LANGUAGE).decide_fold(0) == docs[:20]
     everything = {doc.text for doc in (*docs, *copies)}
     left_out = [everything - {*texts} for texts in fitted]
     assert len(fitted) == FOLDS // 2
@@ -71,5 +73,5 @@ def test_a_combiner_is_fitted_on_all_gold_but_a_part_of_the_fold(tmp_path, monke
 
     fitted.clear()
     monkeypatch.setattr(combine, "LITTLE", 40)
-    assert Combination({"terms": tmp_path}, [], folds).decide_fold(0) == docs[:20]
+    assert Combination({"terms": tmp_path}, [], folds, LANGUAGE).decide_fold(0) == docs[:20]
     assert fitted == [[doc.text for doc in (*docs[20:], *copies[20:])]]

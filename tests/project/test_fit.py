@@ -87,14 +87,14 @@ def project(tmp_path, configs, trainings, monkeypatch):
     def read_stored(trained, encoded, output):
         shutil.copytree(trained, output, dirs_exist_ok=True)
 
-    def predict(head, pipeline, corpus, cases=None, language=None):
+    def predict(head, pipeline, corpus, language, cases=None):
         made.predicted.append((head.title, pipeline, corpus))
         nlp = load_pipeline(pipeline) if head.title == "part" else made.nlp(head.title)
         gold = list(read_docs(corpus, nlp.vocab))
         return Predicted(nlp, gold, list(nlp.pipe(map(bare_copy, gold))))
 
     class Combination:
-        def __init__(self, lists, heads, folds, language=None):
+        def __init__(self, lists, heads, folds, language):
             titles = [head.title for head in heads]
             self.name = STUDENT_AND_LIST if titles == [STUDENT] else COMBINED
             self.nlp, self.folds = made.nlp(self.name), folds
@@ -110,7 +110,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
         def save(self, output):
             return made.pipeline(self.name)
 
-    def list_and_head(lists, head, output, language=None):
+    def list_and_head(lists, head, output, language):
         made.assembled = [*lists], head
         return write_ruler(output, made.finds.get(LIST_AND_HEAD, {}))
 

@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 from spacy_weakner.configs import render_config
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.corpus.gold import missing_tokens
-from spacy_weakner.corpus.language import CorpusLanguage, record_language
+from spacy_weakner.corpus.language import record_language
 from spacy_weakner.corpus.weak import doc_entities, is_weak, set_source
 from spacy_weakner.encoders import stored_vectors
 from spacy_weakner.encoders.stored_vectors import ENDS, KEYS, VECTORS, VectorStore
@@ -42,7 +42,7 @@ from spacy_weakner.training.augmenting import CaseCopies
 
 from ..encoders import kinds
 from ..util import distributions, make_doc, needs_transformers
-from .util import NLP, PEOPLE, make_corpora
+from .util import LANGUAGE, NLP, PEOPLE, make_corpora
 
 pytestmark = [
     pytest.mark.slow,
@@ -186,8 +186,8 @@ def test_folds_are_predicted_from_stored_vectors(tmp_path, project, size):
     assert all(each.scores.tp + each.scores.fn == 40 for each in selection.candidates)
     for name, path in (("gold", "folds/gold-1/model-last"), ("frozen", "folds/frozen-1/model-last")):
         head = Head(name, name)
-        predicted = head.predict(output / path, output / "folds" / "fold-1.spacy", cases)
-        nlp = assemble({}, {name: output / path}, {**PROPOSES, **WRITES, "annotate_ents": True})
+        predicted = head.predict(output / path, output / "folds" / "fold-1.spacy", LANGUAGE, cases)
+        nlp = assemble({}, {name: output / path}, {**PROPOSES, **WRITES, "annotate_ents": True}, LANGUAGE)
         assert nlp.pipe_names == ["sentencizer", "tok2vec", name]
         texts = [*predicted.gold, *predicted.copies]
         found = predict_docs(nlp, list(texts))
@@ -275,7 +275,7 @@ def test_candidates_split_texts_as_the_corpora(tmp_path, project, sentences, abb
         docs[-1].set_ents([Span(docs[-1], 0, 1, "PER")])
         set_source(docs[-1], "gazetteer", [(0, 1, "PER")])
     write_docs(corpora.gold_labeled, docs)
-    language = CorpusLanguage.make("xx")._replace(sentences=sentences, abbreviations=abbreviations)
+    language = LANGUAGE._replace(sentences=sentences, abbreviations=abbreviations)
     record_language(corpora.annotated, language)
     for each in project(size="frozen").candidates:
         if each.name != TERM_LIST:
@@ -320,8 +320,10 @@ def test_names_with_the_end_of_a_sentence_stay_whole_in_folds(tmp_path, project)
     for n in range(1, 6):
         folds, cases = tmp_path / "training/folds", CaseCopies(0.5, 0.25, [tmp_path / "training/lists/list-1"])
         path = folds / f"frozen-{n}" / "model-last"
-        predicted = Head("frozen", "").predict(path, folds / f"fold-{n}.spacy", cases)
-        packaged = predict_docs(assemble({}, {"frozen": path}, PROPOSES), [*predicted.gold, *predicted.copies])
+        predicted = Head("frozen", "").predict(path, folds / f"fold-{n}.spacy", LANGUAGE, cases)
+        packaged = predict_docs(
+            assemble({}, {"frozen": path}, PROPOSES, LANGUAGE), [*predicted.gold, *predicted.copies]
+        )
         docs = [*predicted.docs, *predicted.copied]
         assert [[*map(str, doc.sents)] for doc in docs] == [[*map(str, doc.sents)] for doc in packaged]
         found.update((doc[:3].text, [*map(str, doc.sents)]) for doc in predicted.docs)

@@ -18,7 +18,7 @@ from spacy_weakner.project.assembling import assemble, last_steps, save
 from spacy_weakner.project.lists import hide, label_with, make_lists, term_sources
 
 from ..util import make_doc, raw
-from .util import NLP
+from .util import LANGUAGE, NLP
 
 WORDS = ["aa", "Bb", "CCC", "dd", "e", "Ff-g", "IT", "it"]
 
@@ -129,7 +129,7 @@ def test_short_forms_and_ids_reach_the_package(tmp_path, lists):
     found = [group_ids(doc, weak_group("drugs")) for doc in read_docs(tmp_path / "with.spacy", Vocab())]
     assert found == [{(0, 2, "DIS"): ("D6",), (3, 4, "DIS"): ("D6",)}, {(1, 2, "DIS"): ("D6",)}, {}]
 
-    whole = assemble({each.source: each.pipeline}, {"gold": tiny_head(tmp_path)}, {})
+    whole = assemble({each.source: each.pipeline}, {"gold": tiny_head(tmp_path)}, {}, LANGUAGE)
     save(whole, tmp_path / "package", {each.source: each.pipeline})
     names = spacy.load(tmp_path / "package").pipe_names
     assert names == ["sentencizer", "gazetteer_ruler", "short_forms_1", "gold", "abbreviations", "term_linker"]
@@ -161,7 +161,7 @@ def test_an_assembled_pipeline_has_the_tokenizer_of_its_head(tmp_path):
     english = spacy.load(tmp_path / "english")
     english.add_pipe("crf_ner", source=head)
     english.to_disk(tmp_path / "english")
-    found = assemble({}, {"gold": tmp_path / "english"}, {})
+    found = assemble({}, {"gold": tmp_path / "english"}, {}, LANGUAGE)
     assert found.lang == "en" and found.pipe_names == ["sentencizer", "gold"]
     assert [token.text for token in found("Yahoo! Inc. isn't")] == ["Yahoo", "!", "Inc.", "is", "n't"]
 
@@ -197,7 +197,7 @@ def test_binding_terms_reach_the_package(tmp_path, lists):
     assert group_entities(doc, weak_group("drugs")) == [(0, 1, "B"), (2, 3, "B")]
 
     sources = {each.source: each.pipeline}
-    save(assemble(sources, {"gold": tiny_head(tmp_path)}, {}), tmp_path / "package", sources)
+    save(assemble(sources, {"gold": tiny_head(tmp_path)}, {}, LANGUAGE), tmp_path / "package", sources)
     nlp = spacy.load(tmp_path / "package")
     assert nlp.pipe_names == ["sentencizer", "gazetteer_ruler", "gold", "binding_terms"]
     # Predictions are scored with the steps that the package has.

@@ -17,7 +17,6 @@ from spacy_weakner.about import __version__
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.compare import CandidateScores
 from spacy_weakner.own_code import OWN_CODE, import_own_code
-from spacy_weakner.pipelines import add_sentences
 from spacy_weakner.project.packaging import Package, package, usage
 
 from ..util import contents
@@ -101,9 +100,6 @@ def test_what_is_inside(tmp_path, selection, builder):
     ],
 )
 def test_texts_are_split_as_the_corpora(tmp_path, selection, builder, settings, expected):
-    pipeline = spacy.load(selection.selected.path)
-    add_sentences(pipeline)  # as `fit` assembles pipelines
-    pipeline.to_disk(selection.selected.path)
     package(selection.model_copy(update=settings), tmp_path / "out", name="ner")
     nlp = spacy.load(tmp_path / "out" / "de_ner-0.1.0" / "de_ner" / "de_ner-0.1.0")
     doc = nlp("Anna kam wg. Ott. Gut")

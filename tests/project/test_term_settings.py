@@ -10,7 +10,7 @@ from spacy_weakner.project.term_settings import propose_settings
 from spacy_weakner.scores import Counts, as_json
 
 from ..util import make_doc
-from .util import NLP
+from .util import LANGUAGE, NLP
 
 DIFFERENCE = {"baseline": "before", "f1": 9.0, "low": 5.0, "high": 13.0, "p": 0.01}
 GOOD, BAD = ("Annabell", "Benjamin", "Clarissa"), ("nothing", "anybody", "somebody", "whatever")
@@ -25,8 +25,8 @@ def proposal(**changes):
 class OfLists:
     """A package that finds what the lists find."""
 
-    def __init__(self, lists, heads, folds):
-        self.lists, self.heads, self.folds = lists, heads, folds
+    def __init__(self, lists, heads, folds, language):
+        self.lists, self.heads, self.folds, self.language = lists, heads, folds, language
 
     def decide_fold(self, n):
         return [make_doc(NLP, doc.text, self.decide(doc)) for doc in self.folds[n].docs]
@@ -58,7 +58,7 @@ def make_folds(bad_of_fold):
 def propose(monkeypatch):
     def run(package, bad_of_fold=lambda n, i: BAD[i % 4], proposals=None, lists=("terms",)):
         monkeypatch.setattr(module, "Combination", package)
-        combination = package(dict.fromkeys(lists), [], make_folds(bad_of_fold))
+        combination = package(dict.fromkeys(lists), [], make_folds(bad_of_fold), LANGUAGE)
         before = [[dict(doc.spans) for doc in fold.docs] for fold in combination.folds]
         found = propose_settings(combination, [proposal()] if proposals is None else proposals, seed=0)
         assert [[dict(doc.spans) for doc in fold.docs] for fold in combination.folds] == before

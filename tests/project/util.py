@@ -19,6 +19,7 @@ from spacy_weakner.ty import Entity
 from ..util import make_doc
 
 NLP = spacy.blank("xx")
+LANGUAGE = CorpusLanguage.make("xx")
 PEOPLE, PLACES = ("Anna", "Bob", "Clara"), ("Paris", "Rome", "Oslo")
 ALL_TERMS = {"PER": list(PEOPLE), "LOC": list(PLACES)}
 SCORES = {
@@ -109,7 +110,7 @@ def make_corpora(
     folder.mkdir(exist_ok=True)
     for part in (corpora.annotated, corpora.text):
         part.mkdir(exist_ok=True)
-        record_language(part, CorpusLanguage.make("xx"))
+        record_language(part, LANGUAGE)
     corpora.splits.write_text(json.dumps({**counts, "chosen_by": chosen_by, "notes": ["prepared"]}))
     if scores is not None:
         corpora.labels.write_text(json.dumps({"scores": scores, "proposal": None}))
