@@ -4,11 +4,12 @@ from typing import Any, Iterable, List, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
+from spacy.attrs import ENT_IOB
 from spacy.tokens import Span
 from spacy.training import Example
 
 from ..ty import Entity
-from .tags import same_tokens
+from .tags import BoolMask, same_tokens
 from .weak import copy_group, select_attrs, set_spans, weak_group
 
 
@@ -27,7 +28,8 @@ def project(example: Example, spans: Iterable[Span], max_width: Optional[int] = 
     given = list(spans)
     if not given:
         return []
-    found = example.get_aligned_spans_y2x(given, allow_overlap=True)
+    is_same = same_tokens(example.predicted, example.reference)  # then nothing needs alignment, which is slow
+    found = given if is_same else example.get_aligned_spans_y2x(given, allow_overlap=True)
     entities = {(span.start, span.end, span.label_) for span in found}
     return sorted(entity for entity in entities if max_width is None or entity[1] - entity[0] <= max_width)
 
@@ -35,15 +37,19 @@ def project(example: Example, spans: Iterable[Span], max_width: Optional[int] = 
 def unclear_tokens(example: Example, spans: Iterable[Span]) -> NDArray[numpy.int64]:
     """Return the tokens of the predicted Doc that belong to spans which do not align with its tokens."""
     given = list(spans)
-    if not given or len(example.get_aligned_spans_y2x(given, allow_overlap=True)) == len(given):
+    is_same = not given or same_tokens(example.predicted, example.reference)
+    if is_same or len(example.get_aligned_spans_y2x(given, allow_overlap=True)) == len(given):
         return numpy.zeros(0, dtype="int64")
     lost = [span for span in given if not example.get_aligned_spans_y2x([span], allow_overlap=True)]
     tokens = {int(i) for span in lost for i in example.alignment.y2x[span.start : span.end]}
     return numpy.asarray(sorted(tokens), dtype="int64")
 
 
-def unknown_tokens(example: Example) -> NDArray[numpy.bool_]:
+def unknown_tokens(example: Example) -> BoolMask:
     """Return a mask of the tokens of the predicted Doc whose entity annotation is missing."""
+    if same_tokens(example.predicted, example.reference):
+        missing: BoolMask = example.reference.to_array([ENT_IOB]) == 0
+        return missing
     iob: Tuple[Any, ...] = tuple(example.get_aligned("ENT_IOB"))
     return numpy.asarray([value is None or value == 0 for value in iob], dtype=bool)
 

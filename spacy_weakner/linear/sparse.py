@@ -3,6 +3,7 @@
 from typing import Any, Callable, List, Optional, Tuple
 
 import numpy
+from scipy.sparse import csr_array
 from thinc.api import Model, chain
 from thinc.types import Floats2d, Ints2d
 
@@ -82,20 +83,52 @@ def _forward(
     if not ids:
         return [], lambda _: ids
     ops: Any = model.ops
-    # Features are processed one by one, so that the weights of all features of all tokens are never in memory at once.
-    features = ops.xp.ascontiguousarray(ops.xp.concatenate(ids).T)
     table: Any = model.get_param("W")
-    scores = ops.alloc2f(features.shape[1], table.shape[1])
-    for rows in features:
-        scores += table[rows]
+    active = _OnCPU(ids, len(table)) if ops.device_type == "cpu" else _OnDevice(ops, ids)
 
     def backprop(gradient: List[Floats2d]) -> List[Ints2d]:
         if not model.has_grad("W"):
             model.set_grad("W", ops.alloc2f(*table.shape))
-        whole = ops.as_contig(ops.xp.concatenate(gradient), "float32")
-        for rows in features:
-            ops.scatter_add(model.get_grad("W"), rows, whole)
+        active.add(model.get_grad("W"), ops.as_contig(ops.xp.concatenate(gradient), "float32"))
         return ids
 
+    scores = active.sum(table)
     ends = numpy.cumsum([len(rows) for rows in ids]).tolist()
     return [scores[end - len(rows) : end] for rows, end in zip(ids, ends, strict=True)], backprop
+
+
+class _OnCPU:
+    """The active features as a sparse matrix of tokens and rows."""
+
+    def __init__(self, ids: List[Ints2d], n_rows: int) -> None:
+        tokens: Any = ids
+        active = numpy.concatenate(tokens)
+        n_tokens, n_features = active.shape
+        ends = numpy.arange(0, active.size + 1, n_features, dtype=active.dtype)
+        ones = numpy.ones(active.size, dtype="float32")
+        self.matrix = csr_array((ones, active.ravel(), ends), shape=(n_tokens, n_rows))
+
+    def sum(self, table: Any) -> Any:
+        return self.matrix @ table
+
+    def add(self, table: Any, rows: Any) -> None:
+        table += self.matrix.T @ rows
+
+
+class _OnDevice:
+    """The same, one feature at a time, so that the weights of all features of all tokens are never in memory at
+    once."""
+
+    def __init__(self, ops: Any, ids: List[Ints2d]) -> None:
+        self.ops = ops
+        self.features = ops.xp.ascontiguousarray(ops.xp.concatenate(ids).T)
+
+    def sum(self, table: Any) -> Any:
+        scores = self.ops.alloc2f(self.features.shape[1], table.shape[1])
+        for active in self.features:
+            scores += table[active]
+        return scores
+
+    def add(self, table: Any, rows: Any) -> None:
+        for active in self.features:
+            self.ops.scatter_add(table, active, rows)

@@ -12,8 +12,10 @@ from spacy.lang.lex_attrs import word_shape
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
+from thinc.api import NumpyOps
 
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.linear import sparse
 from spacy_weakner.linear import words as words_module
 from spacy_weakner.linear.indicators import build_indicator_features, templates
 from spacy_weakner.linear.sparse import SparseLinear
@@ -156,7 +158,10 @@ def random_ids(lengths=(3, 0, 1), rows=7, n_features=4):
     return [rng.randint(0, rows, size=(n, n_features)).astype("int32") for n in lengths]
 
 
-def test_scores_and_gradients_are_those_of_a_dense_product():
+@pytest.mark.parametrize("on_device", [False, True])
+def test_scores_and_gradients_are_those_of_a_dense_product(monkeypatch, on_device):
+    if on_device:
+        monkeypatch.setattr(sparse, "_OnCPU", lambda ids, n_rows: sparse._OnDevice(NumpyOps(), ids))
     ids, rng = random_ids(), numpy.random.RandomState(1)
     model = SparseLinear(7)
     model.initialize(X=ids, Y=[numpy.zeros((len(own), 2), dtype="float32") for own in ids])
