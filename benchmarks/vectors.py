@@ -205,7 +205,7 @@ and 62.6 with vectors on BC5CDR, 43.5 and 45.1 on CoNLL-2003.
 
 ## Cost
 
-`benchmarks/package_speed.py` on CoNLL-2003's dev, one thread, two runs each on a busy machine: 134,000 and 153,000
+On CoNLL-2003's dev, one thread, two runs each on a busy machine: 134,000 and 153,000
 words per CPU second without vectors, 133,000 and 137,000 with clusters. Clusters add 0.1 MB to a head (4,500
 sentences). Vectors of 133,690 sentences (3.9 million tokens) take 40 s on a busy machine, and 645 MB. Reading 129,130
 of these sentences as JSONL takes 14 CPU seconds; counting eight times as many and the decomposition take 8, and 747 MB.
