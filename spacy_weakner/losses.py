@@ -2,14 +2,12 @@
 
 import inspect
 from dataclasses import dataclass
-from typing import Any, Protocol, Tuple, runtime_checkable
+from typing import Protocol, Tuple, runtime_checkable
 
 import numpy
-from numpy.typing import NDArray
 
 from .errors import check_range
-
-Array = NDArray[Any]  # of floats, on the host; shapes are in the docstrings
+from .ty import Array
 
 
 @runtime_checkable

@@ -1,11 +1,25 @@
 """Structural types: interfaces of pipes for stages, and small types that several packages share."""
 
-from typing import Iterable, List, Mapping, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
+from typing import Any, Callable, Iterable, List, Mapping, NamedTuple, Protocol, Sequence, Tuple, runtime_checkable
 
 import numpy
 from numpy.typing import NDArray
+from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.types import Floats2d
 
+# Arrays on the host. Docstrings have their shapes.
+Array = NDArray[Any]
+BoolMask = NDArray[numpy.bool_]
+Floats = NDArray[numpy.float64]
+Ints = NDArray[numpy.int64]
+Hashes = NDArray[numpy.uint64]
+SpanArray = NDArray[numpy.int64]  # (n_spans, 2): start and end of each
+# The vectors of the tokens of each Doc, (n_tokens, width).
+Vectors = List[Floats2d]
+# Reads the examples of a corpus.
+CorpusReader = Callable[[Language], Iterable[Example]]
 # (start, end, label): token offsets, end exclusive.
 Entity = Tuple[int, int, str]
 Entities = Sequence[Entity]

@@ -14,7 +14,7 @@ from spacy_weakner.abbreviations.component import Abbreviations
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.crf.kernel import CRFParameters
 from spacy_weakner.crf_ner.component import CRFNer
-from spacy_weakner.crf_ner.likelihood import Target
+from spacy_weakner.crf_ner.likelihood import CRFTarget
 from spacy_weakner.ent_combiner.component import EntCombiner
 from spacy_weakner.gazetteer_ruler.binding import BindingTerms
 from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
@@ -138,7 +138,7 @@ def test_onnx_encoder():
 def test_losses(name, arguments):
     loss = make("losses", f"spacy_weakner.{name}.v1", **arguments)
     parameters = CRFParameters(numpy.zeros(3), numpy.zeros((3, 3)), numpy.zeros(3))
-    result = loss(parameters, [numpy.zeros((2, 3), dtype="float32")], [Target(numpy.asarray([0, 1]))])
+    result = loss(parameters, [numpy.zeros((2, 3), dtype="float32")], [CRFTarget(numpy.asarray([0, 1]))])
     assert result.loss >= 2 * numpy.log(3) - 1e-9
     assert {key: getattr(loss, key) for key in arguments} == arguments
 

@@ -41,7 +41,7 @@ from spacy_weakner.heads.head import TrainableHead
 from spacy_weakner.losses import CategoricalCrossentropy
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.model import build_mrc_extractor
-from spacy_weakner.runtime.pool import Pool
+from spacy_weakner.runtime.pool import ProcessPool
 from spacy_weakner.sentence_category.component import SentenceCategory
 from spacy_weakner.sentence_category.model import build_sentence_category
 from spacy_weakner.span_ner.component import SpanNer
@@ -108,7 +108,7 @@ needs_spacy_transformers = [
 needs_transformers = pytest.mark.skipif(find_spec("transformers") is None, reason="needs the extra 'transformers'")
 
 
-class InThisProcess(Pool):
+class InThisProcess(ProcessPool):
     """A pool without processes. It pickles what it calls, as the others do, and a call begins without a GPU."""
 
     parts = 2

@@ -11,16 +11,16 @@ from ..corpus.docbin import stream_docs
 from ..corpus.gold import find_gold
 from ..corpus.tags import TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
-from .label_model import fit
+from .label_model import fit_label_model
 from .methods import SCHEME, Majority, Method, Weighted
-from .observations import Source, SourceSurvey, all_labels
-from .sample import Sample
+from .observations import ObservedSource, SourceSurvey, all_labels
+from .sample import DocSample
 from .votes import GoldCounts
 
 MAX_DOCS = 50_000
 
 
-def prepare(
+def prepare_method(
     path: Path,
     method: str,
     names: Optional[Sequence[str]],
@@ -53,7 +53,7 @@ def learn(
     gold without usable votes is no error. `labels` are labels of the Docs to be labeled, which sources may not use
     here."""
     seen = SourceSurvey(names)
-    sample = Sample(max_docs, seed, names or ())
+    sample = DocSample(max_docs, seed, names or ())
     for doc in docs:
         seen.add(doc)
         if method == "label_model":
@@ -80,7 +80,7 @@ def learn(
             counts=by_source,
             outside_accuracy=counts.outside_accuracy(),
         )
-    return fit(sample.observations(used, scheme), sources, known)
+    return fit_label_model(sample.observations(used, scheme), sources, known)
 
 
 def labels_of(docs: Iterable[Doc], names: Optional[Sequence[str]]) -> Tuple[str, ...]:
@@ -91,7 +91,7 @@ def labels_of(docs: Iterable[Doc], names: Optional[Sequence[str]]) -> Tuple[str,
     return all_labels(seen.sources())
 
 
-def _count_gold(docs: Iterable[Doc], sources: Sequence[Source], scheme: TagScheme) -> GoldCounts:
+def _count_gold(docs: Iterable[Doc], sources: Sequence[ObservedSource], scheme: TagScheme) -> GoldCounts:
     counts = GoldCounts(sources, scheme)
     for doc in docs:
         gold = find_gold(doc)

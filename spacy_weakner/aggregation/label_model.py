@@ -24,10 +24,11 @@ import numpy
 
 from ..batching import group_by_length
 from ..corpus.tags import IntTags, make_scheme
-from ..crf.kernel import Batch, CRFParameters, pad
+from ..crf.kernel import CRFParameters, PaddedBatch, pad_emissions
 from ..crf.scaled import partition
+from ..ty import Floats
 from .methods import SCHEME, Method
-from .observations import Floats, Source, SourceAccuracy
+from .observations import ObservedSource, SourceAccuracy
 from .source_model import DEFAULT_RELIABILITY, HIT, SourceParameters, events, log_prior, maximize, prior
 
 # Weight of the prior of each parameter, in observations: small for any corpus that can teach the model something.
@@ -58,7 +59,7 @@ class LabelModel:
         log_events = [source.log_events() for source in self.sources]
         for members in group_by_length([len(votes) for votes in docs], BATCH_TOKENS):
             observed = [events(docs[i], len(self.labels)) for i in members]
-            batch = pad([_emissions(log_events, what) for what in observed])
+            batch = pad_emissions([_emissions(log_events, what) for what in observed])
             _, marginals = partition(self._parameters(), batch)
             for i, states in zip(members, batch.unpad(marginals(None).tokens), strict=True):
                 result[i] = states[:, :-1]
@@ -81,9 +82,9 @@ class FittedModel(Method):
         return self.model.distributions(docs)
 
 
-def fit(
+def fit_label_model(
     docs: Sequence[IntTags],
-    sources: Sequence[Source],
+    sources: Sequence[ObservedSource],
     labels: Sequence[str],
     *,
     strength: float = STRENGTH,
@@ -126,7 +127,7 @@ def fit(
     )
 
 
-def prior_model(rates: Floats, sources: Sequence[Source], labels: Sequence[str]) -> LabelModel:
+def prior_model(rates: Floats, sources: Sequence[ObservedSource], labels: Sequence[str]) -> LabelModel:
     """Return the model before EM: the means of the prior. The numbers of entities and distractors follow from the rates
     of the sources (entities per token, shape (n_sources, n_labels)). A source with rate R, reliability r and hit rate h
     implies R r / h entities per token, and R distractors, each of which it labels with probability 1 - r."""
@@ -184,7 +185,7 @@ class _Data:
         transitions = numpy.zeros((n_states, n_states))
         met = numpy.zeros(len(self.patterns) * n_states)
         for members in group_by_length([len(ids) for ids in self.docs], BATCH_TOKENS):
-            batch: Batch = pad([emissions[self.docs[i]] for i in members])
+            batch: PaddedBatch = pad_emissions([emissions[self.docs[i]] for i in members])
             log_z, marginals = partition(parameters, batch)
             tokens, used = marginals(None)
             log_likelihood += float(log_z.sum())
@@ -219,7 +220,9 @@ def _log_prior(model: LabelModel, means: LabelModel, strength: float) -> float:
     return strength * float(total) + given
 
 
-def _accuracies(model: LabelModel, sources: Sequence[Source], counts: Sequence[Floats]) -> Iterator[SourceAccuracy]:
+def _accuracies(
+    model: LabelModel, sources: Sequence[ObservedSource], counts: Sequence[Floats]
+) -> Iterator[SourceAccuracy]:
     n = len(model.labels)
     users = Counter(label for source in sources for label in source.labels)
     for source, count in zip(sources, counts, strict=True):

@@ -10,8 +10,8 @@ from spacy.tokens import Doc
 from ..corpus import weak
 from ..corpus.overlaps import best_without_overlaps
 from ..corpus.tags import IntTags, TagScheme
-from ..ty import Entity
-from .observations import Floats, Source, SourceAccuracy, abstain_on_unknown_labels, observe
+from ..ty import Entity, Floats
+from .observations import ObservedSource, SourceAccuracy, abstain_on_unknown_labels, observe
 from .votes import VoteCounts, break_ties, log_odds, majority_shares, weighted_shares
 
 SCHEME = "BIO"
@@ -33,7 +33,7 @@ class Method(ABC):
     one is `label_model.FittedModel`."""
 
     scheme: TagScheme
-    sources: Tuple[Source, ...]  # in the order of the columns, the most trusted first
+    sources: Tuple[ObservedSource, ...]  # in the order of the columns, the most trusted first
     docs: int = 0  # Docs used for the fit
     iterations: int = 0  # of EM
     converged: bool = True  # True if EM has converged
@@ -76,7 +76,7 @@ class Weighted(Method):
         return _at_once(shares, docs)
 
 
-def combine(method: Method, docs: Sequence[Doc]) -> List[Optional[Combined]]:
+def combine_sources(method: Method, docs: Sequence[Doc]) -> List[Optional[Combined]]:
     """Combine the sources of Docs; None for a Doc that no source has labeled."""
     votes = [observe(doc, method.names, method.scheme) for doc in docs]
     results: List[Optional[Combined]] = []

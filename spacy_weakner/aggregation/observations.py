@@ -15,20 +15,18 @@ from collections import Counter
 from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import numpy
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from ..corpus import weak
 from ..corpus.tags import IntTags, TagScheme
-from ..ty import Entity
-from .policies import Candidate, candidates_of, resolve
+from ..ty import Entity, Floats
+from .policies import ProposedSpan, candidates_of, select_spans
 
-Floats = NDArray[numpy.float64]
 ABSTAIN = -1
 UNSEEN = -2
 
 
-class Source(NamedTuple):
+class ObservedSource(NamedTuple):
     """A weak source in a corpus."""
 
     name: str
@@ -77,11 +75,11 @@ class SourceSurvey:
             if reliability is not None:
                 self.declared.setdefault(name, Counter())[reliability] += 1
 
-    def sources(self) -> List[Source]:
+    def sources(self) -> List[ObservedSource]:
         """Return the sources found, the most trusted first, or by name if no order was given."""
         order = sorted(self.docs) if self.names is None else [name for name in self.names if name in self.docs]
         return [
-            Source(
+            ObservedSource(
                 name,
                 _mean(self.declared.get(name, Counter())),
                 name in self.complete,
@@ -93,7 +91,7 @@ class SourceSurvey:
         ]
 
 
-def all_labels(sources: Sequence[Source]) -> Tuple[str, ...]:
+def all_labels(sources: Sequence[ObservedSource]) -> Tuple[str, ...]:
     """Return the labels of all sources, sorted."""
     return tuple(sorted({label for source in sources for label in source.labels}))
 
@@ -115,10 +113,10 @@ def answers(doc: Doc, names: Iterable[str]) -> Dict[str, Answer]:
     return {name: _answer(found, name, support, weak.is_complete(doc, name)) for name, found in proposed.items()}
 
 
-def _answer(candidates: List[Candidate], name: str, support: "Counter[Entity]", complete: bool) -> Answer:
+def _answer(candidates: List[ProposedSpan], name: str, support: "Counter[Entity]", complete: bool) -> Answer:
     if len(candidates) < 2:
         return Answer(tuple(c.entity for c in candidates), complete)
-    by_span: Dict[Tuple[int, int], Dict[str, Candidate]] = {}
+    by_span: Dict[Tuple[int, int], Dict[str, ProposedSpan]] = {}
     for c in candidates:
         by_span.setdefault((c.start, c.end), {})[c.label] = c
     chosen, unclear = [], set()
@@ -128,7 +126,7 @@ def _answer(candidates: List[Candidate], name: str, support: "Counter[Entity]", 
         if others and others[0][1] == most:
             unclear.add(span)
         chosen.append(by_label[label])
-    entities = resolve(chosen, "longest", [name])
+    entities = select_spans(chosen, "longest", [name])
     return Answer(
         tuple(entity for entity in entities if entity[:2] not in unclear),
         complete,
@@ -162,7 +160,7 @@ def tally(votes: IntTags, weights: Floats) -> Floats:
     return total
 
 
-def abstain_on_unknown_labels(votes: IntTags, sources: Sequence[Source], scheme: TagScheme) -> IntTags:
+def abstain_on_unknown_labels(votes: IntTags, sources: Sequence[ObservedSource], scheme: TagScheme) -> IntTags:
     """Turn a vote for "O" into `ABSTAIN` where another source proposes a label that the source never uses: a model
     without a label for drugs is no evidence against a drug."""
     unknown = numpy.array([[tag != "O" and tag[2:] not in s.labels for tag in scheme.tags] for s in sources])

@@ -12,7 +12,7 @@ from ..ty import Entity
 POLICIES = ("longest", "priority", "agreement", "drop")
 
 
-class Candidate(NamedTuple):
+class ProposedSpan(NamedTuple):
     """A span that a weak source proposes; `characters` is the length of its text."""
 
     start: int
@@ -22,7 +22,7 @@ class Candidate(NamedTuple):
     characters: int = 0
 
     @classmethod
-    def of(cls, span: Span, source: str) -> "Candidate":
+    def of(cls, span: Span, source: str) -> "ProposedSpan":
         return cls(span.start, span.end, span.label_, source, span.end_char - span.start_char)
 
     @property
@@ -30,7 +30,7 @@ class Candidate(NamedTuple):
         return (self.start, self.end, self.label)
 
 
-def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str]) -> List[Entity]:
+def select_spans(candidates: Sequence[ProposedSpan], policy: str, priority: Sequence[str]) -> List[Entity]:
     """Select entities without overlaps.
 
     Longer means: more characters, then more tokens, then further left, then a source earlier in `priority`, then the
@@ -52,7 +52,7 @@ def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str
     for c in candidates:
         votes.setdefault(c.entity, set()).add(c.source)
 
-    def key(c: Candidate) -> Tuple[int, int, int, int, int, str]:
+    def key(c: ProposedSpan) -> Tuple[int, int, int, int, int, str]:
         first = {"longest": 0, "priority": rank[c.source], "agreement": -len(votes[c.entity])}[policy]
         return (first, -c.characters, c.start - c.end, c.start, rank[c.source], c.label)
 
@@ -66,13 +66,13 @@ def resolve(candidates: Sequence[Candidate], policy: str, priority: Sequence[str
     return sorted(chosen)
 
 
-def contested(candidates: Sequence[Candidate]) -> List[Candidate]:
+def contested(candidates: Sequence[ProposedSpan]) -> List[ProposedSpan]:
     """Return the candidates that overlap a candidate with another span or another label."""
     entities = {c.entity for c in candidates}
     users: Counter[int] = Counter(i for start, end, _ in entities for i in range(start, end))
     return [c for c in candidates if any(users[i] > 1 for i in range(c.start, c.end))]
 
 
-def candidates_of(doc: Doc, source: str) -> List[Candidate]:
+def candidates_of(doc: Doc, source: str) -> List[ProposedSpan]:
     """Return the candidates of a source that has labeled a Doc, in the order of the span group."""
-    return [Candidate.of(span, source) for span in doc.spans[weak.weak_group(source)]]
+    return [ProposedSpan.of(span, source) for span in doc.spans[weak.weak_group(source)]]

@@ -11,7 +11,7 @@ from ..corpus.tags import IntTags, TagScheme
 from .observations import Answer, answers, encode_answers
 
 
-class Sample:
+class DocSample:
     """A sample of the Docs with the smallest hashes of their contents, regardless of their order and of the shards.
     Docs that no source has labeled are left out. If the corpus is larger than the sample, Docs with the same words and
     answers are kept once: otherwise the sample could consist of copies of one sentence, or have none of them.

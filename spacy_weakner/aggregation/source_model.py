@@ -22,7 +22,8 @@ from typing import Any, List, Tuple
 import numpy
 
 from ..corpus.tags import IntTags
-from .observations import UNSEEN, Floats
+from ..ty import Floats
+from .observations import UNSEEN
 
 # Kinds of states in which a source may continue its entity: outside, at the first token of a new entity, inside an
 # entity of the same label, inside one of another label, at a distractor.

@@ -9,10 +9,10 @@ from typing import List, NamedTuple, Optional, Sequence
 import numpy
 from spacy.tokens import Doc
 
-from ..corpus.tags import BoolMask, IntTags, TagScheme
+from ..corpus.tags import IntTags, TagScheme
 from ..errors import Errors, WeaknerError
-from ..ty import Entity
-from .observations import ABSTAIN, UNSEEN, Floats, Source, SourceAccuracy, abstain_on_unknown_labels, observe, tally
+from ..ty import BoolMask, Entity, Floats
+from .observations import ABSTAIN, UNSEEN, ObservedSource, SourceAccuracy, abstain_on_unknown_labels, observe, tally
 
 # Breaks ties, and is too small to change any other decision.
 TIE = 1e-4
@@ -84,7 +84,7 @@ class GoldCounts:
     """A counter of right votes of each source on Docs with gold. Only tokens in a proposed entity are counted: all
     others do not show which source is right in a disagreement."""
 
-    def __init__(self, sources: Sequence[Source], scheme: TagScheme) -> None:
+    def __init__(self, sources: Sequence[ObservedSource], scheme: TagScheme) -> None:
         self.sources = sources
         self.scheme = scheme
         self.docs = 0

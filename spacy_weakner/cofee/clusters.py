@@ -6,7 +6,7 @@ import numpy
 from numpy.typing import NDArray
 
 from ..errors import WeaknerError
-from ..losses import Array
+from ..ty import Array
 
 # Smaller clusters are dropped: a single entity has no spread.
 MIN_SIZE = 2

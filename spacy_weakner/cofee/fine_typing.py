@@ -6,7 +6,8 @@ from typing import Iterator, List, Optional, Tuple
 import numpy
 
 from ..errors import check_range
-from ..losses import Array, CategoricalCrossentropy, log_softmax, log_softmax_gradient
+from ..losses import CategoricalCrossentropy, log_softmax, log_softmax_gradient
+from ..ty import Array
 from .clusters import Clusters, find_clusters, match_clusters
 
 

@@ -8,11 +8,10 @@ import numpy
 
 from ..corpus.overlaps import best_without_overlaps
 from ..errors import check_choice, check_range
-from ..losses import Array
 from ..mrc_ner.boundaries import ENDS, STARTS, Boundaries
-from ..mrc_ner.decoding import Spans, ends_to_try, pair_boundaries
+from ..mrc_ner.decoding import ends_to_try, pair_boundaries
 from ..mrc_ner.entity_types import mention_spans
-from ..ty import NEAREST, PAIRINGS, PROBABLE
+from ..ty import NEAREST, PAIRINGS, PROBABLE, Array, SpanArray
 
 
 @dataclass(frozen=True)
@@ -61,9 +60,10 @@ class SelfPicking:
         return Boundaries(wanted, target.known, numpy.unique(numpy.concatenate([given, spans]), axis=0))
 
 
-def most_expected(spans: Spans, probabilities: Array, given: Spans) -> Spans:
+def most_expected(spans: SpanArray, probabilities: Array, given: SpanArray) -> SpanArray:
     """Choose spans that overlap neither each other nor the given ones, with the largest sum of the products of start
-    and end probabilities. Spans: shape (n, 3), start, end and label; probabilities: shape (n_tokens, n_labels, 2)."""
+    and end probabilities. Spans: shape (n, 3), start, end and label; probabilities: shape (n_tokens, n_labels,
+    2)."""
     taken = numpy.zeros(len(probabilities), dtype=bool)
     for start, end, _ in given.tolist():
         taken[start:end] = True

@@ -8,8 +8,8 @@ from spacy.attrs import ENT_IOB
 from spacy.tokens import Span
 from spacy.training import Example
 
-from ..ty import Entity
-from .tags import BoolMask, same_tokens
+from ..ty import BoolMask, Entity
+from .tags import same_tokens
 from .weak import copy_group, select_attrs, set_spans, weak_group
 
 

@@ -6,8 +6,7 @@ import numpy
 from spacy.attrs import ENT_IOB, ENT_TYPE
 from spacy.tokens import Doc, Span
 
-from ..ty import Entity
-from .tags import BoolMask
+from ..ty import BoolMask, Entity
 
 BEGINS = 3  # value of ENT_IOB
 

@@ -13,10 +13,10 @@ from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from ..ty import Entity
+from ..ty import BoolMask, Entity
 from .docbin import COPIED, doc_of_words
 from .sentences import is_blank_line
-from .tags import BoolMask, same_tokens
+from .tags import same_tokens
 from .weak import is_known_group, select_attrs, select_tokens, set_spans
 
 T = TypeVar("T")

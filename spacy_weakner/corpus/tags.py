@@ -18,7 +18,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..errors import Errors, UnknownLabel, WeaknerError, check_choice
-from ..ty import Entity
+from ..ty import BoolMask, Entity
 from .weak import SoftLabels, doc_entities, get_soft_labels, get_tags
 
 SCHEMES = ("IO", "BIO", "IOBES")
@@ -32,7 +32,6 @@ UNTYPED = re.compile(r"[BIESLUMW]-?")
 _BETWEEN = re.compile(r"[,;|](?=\s*(?:[BIESLUMW]-\S|[O?-]\s*(?:[,;|]|$)))")
 
 IntTags = NDArray[numpy.int64]
-BoolMask = NDArray[numpy.bool_]
 
 
 class TagScheme:

@@ -5,7 +5,8 @@ from typing import List, NamedTuple, Sequence, Tuple
 
 import numpy
 
-from .kernel import Array, Batch, CRFParameters, Lattice, logsumexp
+from ..ty import Array
+from .kernel import CRFParameters, Lattice, PaddedBatch, logsumexp
 
 # Maximum number of scores of transitions in memory: 2 MB, which fit the caches.
 _CHUNK = 2**18
@@ -22,11 +23,11 @@ class Path(NamedTuple):
     score: float
 
 
-def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
+def viterbi(parameters: CRFParameters, batch: PaddedBatch) -> List[Path]:
     """Find the best path of every sequence.
 
     parameters (CRFParameters): Scores of the CRF.
-    batch (Batch): Emissions; -inf where a tag is not allowed.
+    batch (PaddedBatch): Emissions; -inf where a tag is not allowed.
     RETURNS (List[Path]): One path per sequence, in the order of the sequences given to `pad`.
     """
     best = _best_ways(parameters, batch)
@@ -43,7 +44,7 @@ def viterbi(parameters: CRFParameters, batch: Batch) -> List[Path]:
     return [Path(path, score) for path, score in zip(batch.unpad(tags), scores.tolist(), strict=True)]
 
 
-def _best_ways(parameters: CRFParameters, batch: Batch) -> Array:
+def _best_ways(parameters: CRFParameters, batch: PaddedBatch) -> Array:
     """Return the scores of the best paths up to and including each tag, in the shape of the emissions; the values in
     the padding are arbitrary but not NaN."""
     best = numpy.zeros(batch.emissions.shape)

@@ -19,14 +19,13 @@ from functools import cached_property
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
-from numpy.typing import NDArray
+
+from ..ty import Array
 
 # Sums below this may have lost terms to underflow, and are computed again in log space.
 TINY = 1e-280
 LOWEST = -1e300
 CACHE_LINE = 64  # bytes
-
-Array = NDArray[Any]  # for shapes, see the docstrings
 
 
 class CRFParameters(NamedTuple):
@@ -60,7 +59,7 @@ class CRFParameters(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Batch:
+class PaddedBatch:
     """Sequences padded to one array.
 
     emissions (Array): Shape (max_length, n_sequences, n_tags), float64, longest sequence first; 0 in the padding.
@@ -99,30 +98,30 @@ class Batch:
         """Pad other per-token arrays (one per original sequence) to the layout of this batch."""
         return _pad(sequences, self.lengths, self.order, fill, dtype)
 
-    def restrict(self, allowed: Array) -> "Batch":
+    def restrict(self, allowed: Array) -> "PaddedBatch":
         """Forbid tags of tokens.
 
         allowed (Array): True where a tag is allowed, in the shape of the emissions.
-        RETURNS (Batch): The batch with -inf elsewhere.
+        RETURNS (PaddedBatch): The batch with -inf elsewhere.
         """
-        return Batch(numpy.where(allowed, self.emissions, -numpy.inf), self.lengths, self.order)
+        return PaddedBatch(numpy.where(allowed, self.emissions, -numpy.inf), self.lengths, self.order)
 
-    def select(self, rows: Array) -> "Batch":
+    def select(self, rows: Array) -> "PaddedBatch":
         """Keep some rows, in ascending order, which also becomes the new `order`."""
         lengths = self.lengths[rows]
-        return Batch(self.emissions[: int(lengths.max()), rows], lengths, numpy.arange(len(rows)))
+        return PaddedBatch(self.emissions[: int(lengths.max()), rows], lengths, numpy.arange(len(rows)))
 
 
-def pad(sequences: Sequence[Array]) -> Batch:
+def pad_emissions(sequences: Sequence[Array]) -> PaddedBatch:
     """Pad emissions to one batch.
 
     sequences (Sequence[Array]): Each of shape (n_tokens, n_tags) with n_tokens > 0.
-    RETURNS (Batch): The batch.
+    RETURNS (PaddedBatch): The batch.
     """
     lengths = numpy.asarray([len(sequence) for sequence in sequences])
     order = (-lengths).argsort(kind="stable")
     lengths = lengths[order]
-    return Batch(_pad(sequences, lengths, order, 0.0, "float64"), lengths, order)
+    return PaddedBatch(_pad(sequences, lengths, order, 0.0, "float64"), lengths, order)
 
 
 def _pad(sequences: Sequence[Array], lengths: Array, order: Array, fill: Any, dtype: str) -> Array:
@@ -163,7 +162,7 @@ class Lattice:
     """
 
     parameters: CRFParameters
-    batch: Batch
+    batch: PaddedBatch
     alpha: Array
     beta: Array
     log_z: Array
@@ -192,23 +191,23 @@ class Lattice:
         for t, n in enumerate(self.batch.n_running[1:]):
             pairs = numpy.exp(self.alpha[t, :n, :, None] + transitions + ways_on[t + 1, :n, None, :])
             edges += numpy.einsum("bij,b->ij", pairs, weights[:n])
-        return count(self.batch, tokens * weights[:, None], edges)
+        return expected_counts(self.batch, tokens * weights[:, None], edges)
 
     def _norm(self) -> Array:
         # (n_sequences, 1); 0 if there is no path, so that -inf is not subtracted from -inf.
         return numpy.where(self.log_z == -numpy.inf, 0.0, self.log_z)[:, None]
 
 
-def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
+def forward_backward(parameters: CRFParameters, batch: PaddedBatch) -> Lattice:
     """Sum over all paths (Lafferty et al. 2001; Rabiner 1989) in log space. The backward pass is the forward pass on
     the reversed sequences, so both run in one loop.
 
     parameters (CRFParameters): Scores of the CRF.
-    batch (Batch): Emissions; -inf where a tag is not allowed.
+    batch (PaddedBatch): Emissions; -inf where a tag is not allowed.
     RETURNS (Lattice): The sums.
     """
     backwards = reversal(batch)
-    emissions = numpy.stack([batch.emissions, gather(batch.emissions, backwards)], axis=1)
+    emissions = numpy.stack([batch.emissions, reverse(batch.emissions, backwards)], axis=1)
     transitions = numpy.stack([parameters.transitions, parameters.transitions.T])
     top_transition = max(float(transitions.max()), LOWEST)
     exponentials = numpy.exp(transitions - top_transition)
@@ -228,7 +227,7 @@ def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
                 d, row, tag = numpy.nonzero(sums < TINY)
                 after[d, row, tag] = logsumexp(x[d, row] + transitions[d, :, tag])
     alpha = before[:, 0] + batch.emissions
-    beta = gather(before[:, 1], backwards)
+    beta = reverse(before[:, 1], backwards)
     last = alpha[batch.ends]
     return Lattice(parameters, batch, alpha, beta, logsumexp(last + parameters.end))
 
@@ -236,11 +235,11 @@ def forward_backward(parameters: CRFParameters, batch: Batch) -> Lattice:
 class Paths:
     """One tag sequence for every sequence of a batch.
 
-    batch (Batch): The batch.
+    batch (PaddedBatch): The batch.
     tags (Array): Shape (max_length, n_sequences); any valid tag in the padding.
     """
 
-    def __init__(self, batch: Batch, tags: Array) -> None:
+    def __init__(self, batch: PaddedBatch, tags: Array) -> None:
         n_tags = batch.emissions.shape[2]
         self.batch, self.n_tags = batch, n_tags
         self.first, self.last = tags[0], tags[batch.ends]
@@ -281,7 +280,7 @@ def logsumexp(x: Array) -> Array:
         return numpy.log(numpy.exp(x - top).sum(-1)) + top[..., 0]
 
 
-def reversal(batch: Batch) -> Optional[Tuple[Array, Array]]:
+def reversal(batch: PaddedBatch) -> Optional[Tuple[Array, Array]]:
     """Return the index with which `gather` reverses every sequence within its length; None if flipping is enough."""
     n_steps, n_rows = batch.emissions.shape[:2]
     if batch.lengths[-1] == n_steps:
@@ -291,11 +290,11 @@ def reversal(batch: Batch) -> Optional[Tuple[Array, Array]]:
     return steps, numpy.arange(n_rows)[None, :]
 
 
-def gather(x: Array, index: Optional[Tuple[Array, Array]]) -> Array:
+def reverse(x: Array, index: Optional[Tuple[Array, Array]]) -> Array:
     """Reverse sequences in time with the index of `reversal`."""
     return x[::-1] if index is None else x[index]
 
 
-def count(batch: Batch, tokens: Array, edges: Array) -> Marginals:
+def expected_counts(batch: PaddedBatch, tokens: Array, edges: Array) -> Marginals:
     """Complete marginals with the expected counts of the parameters; those of start and end follow from the tokens."""
     return Marginals(tokens, CRFParameters(tokens[0].sum(0), edges, tokens[batch.ends].sum(0)))

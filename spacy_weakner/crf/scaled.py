@@ -7,7 +7,8 @@ from typing import Callable, Optional, Tuple
 
 import numpy
 
-from .kernel import Array, Batch, CRFParameters, Marginals, count, empty, forward_backward, gather, reversal
+from ..ty import Array
+from .kernel import CRFParameters, Marginals, PaddedBatch, empty, expected_counts, forward_backward, reversal, reverse
 
 # Products of probabilities are exact if the ratio of the largest and smallest factor is at most e to this power, and
 # all sums are 0 or above SMALLEST_SUM: then no product of two sums and two factors is near the smallest float64, and no
@@ -19,12 +20,12 @@ SMALLEST_SUM = 1e-100
 Partition = Tuple[Array, Callable[[Optional[Array]], Marginals]]
 
 
-def partition(parameters: CRFParameters, batch: Batch) -> Partition:
+def partition(parameters: CRFParameters, batch: PaddedBatch) -> Partition:
     """Compute log Z and its gradient: like `forward_backward` and its `marginals`, but by products of probabilities
     unless there is a risk of underflow.
 
     parameters (CRFParameters): Scores of the CRF.
-    batch (Batch): Emissions; -inf where a tag is not allowed.
+    batch (PaddedBatch): Emissions; -inf where a tag is not allowed.
     RETURNS (Partition): log Z, shape (n_sequences,), and a callback that returns the marginals, each sequence
         multiplied by its weight (in the order of the batch's rows), also in the counts. It may be called several times.
     """
@@ -35,7 +36,7 @@ def partition(parameters: CRFParameters, batch: Batch) -> Partition:
     return result
 
 
-def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Partition]:
+def _scaled_partition(parameters: CRFParameters, batch: PaddedBatch) -> Optional[Partition]:
     # Forward-backward with sums normalized every few steps; None if it is not exact.
     n_steps, n_rows, n_tags = batch.emissions.shape
     backwards = reversal(batch)
@@ -52,7 +53,7 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
     padding = None if backwards is None else ~batch.mask
     if padding is not None:
         upto[:, 0][padding] = before[:, 0][padding] = 0.0
-    upto[:, 1] = gather(upto[:, 0], backwards)
+    upto[:, 1] = reverse(upto[:, 0], backwards)
     transitions[1] = transitions[0].T
     ones = numpy.ones((n_tags, 1))
     norms = numpy.ones((1 + n_steps // interval, 2, n_rows, 1))
@@ -69,7 +70,7 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
                 norm = norms[t // interval, :, :n]
                 numpy.matmul(current, ones, out=norm)
                 current /= norm
-        ways_on = gather(upto[:, 1], backwards)
+        ways_on = reverse(upto[:, 1], backwards)
         totals = numpy.einsum("tnc,tnc->tn", before[:, 0], ways_on)
         log_z = numpy.log(totals[0]) + numpy.log(norms[:, 1, :, 0]).sum(0)
     if padding is not None:
@@ -85,7 +86,7 @@ def _scaled_partition(parameters: CRFParameters, batch: Batch) -> Optional[Parti
             shares *= weights[:, None]
         edges = transitions[0] * numpy.matmul(upto[:-1, 0].swapaxes(1, 2), shares[1:]).sum(0)
         shares *= before[:, 0]
-        return count(batch, shares, edges)
+        return expected_counts(batch, shares, edges)
 
     return log_z, marginals
 

@@ -15,18 +15,17 @@ from thinc.types import Floats2d
 from ..corpus.tags import make_scheme
 from ..corpus.weak import absent_groups, is_weak, weak_group
 from ..crf.decoding import entity_log_probabilities, probable_spans, viterbi
-from ..crf.kernel import Batch, CRFParameters, Lattice, forward_backward, pad
+from ..crf.kernel import CRFParameters, Lattice, PaddedBatch, forward_backward, pad_emissions
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..heads.entities import Prediction, make_predictions
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_device, to_host
 from ..heads.tagging import TaggingHead, TagScores
-from ..losses import Array
 from ..sources.features import SourceFeatureSettings, set_weights, weak_marked
 from ..sources.initial import gold_with_sources, initial_weights, starting_weights
-from ..ty import PathScore
-from .likelihood import SequenceLoss, Target, sentence_losses
+from ..ty import Array, PathScore
+from .likelihood import CRFTarget, SequenceLoss, sentence_losses
 from .model import add_crf_gradient, crf_parameters
 
 DECODING = "decoding"
@@ -34,7 +33,7 @@ DECODING = "decoding"
 _LEAST = 0.05
 
 
-class CRFNer(TaggingHead[Target]):
+class CRFNer(TaggingHead[CRFTarget]):
     """A component that tags tokens with a linear-chain CRF and writes the entities of the best sequence to `doc.ents`.
 
     In training, tokens with missing annotation are marginalized. Existing entities in `doc.ents` are kept (unless
@@ -159,11 +158,11 @@ class CRFNer(TaggingHead[Target]):
         """Return the labels in the annotation that the loss uses."""
         return self.loss.labels(example.reference)
 
-    def encode_target(self, example: Example) -> Target:
+    def encode_target(self, example: Example) -> CRFTarget:
         """Return the target of an example for the loss; see its `encode`."""
         return self.loss.encode(example, self.scheme)
 
-    def forward_loss(self, batch: TrainingBatch[Target]) -> Loss:
+    def forward_loss(self, batch: TrainingBatch[CRFTarget]) -> Loss:
         """Compute the configured loss. The transition scores, which are not used in the forward pass, get their
         gradient here."""
         outputs, backprop = self.begin_update(batch)
@@ -194,7 +193,10 @@ class CRFNer(TaggingHead[Target]):
 
     def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
         """Find the best sequences, and the probabilities of entities if the settings need them."""
-        parameters, batch = self._parameters(), self._restrict_to_free_tokens(docs, pad(self._biased(outputs, bias)))
+        parameters, batch = (
+            self._parameters(),
+            self._restrict_to_free_tokens(docs, pad_emissions(self._biased(outputs, bias))),
+        )
         best = self.scheme.decode_all([path.tags for path in viterbi(parameters, batch)])
         wanted = self.scores or not self.annotate_ents
         if not (wanted or self.threshold or self.nested):
@@ -228,7 +230,7 @@ class CRFNer(TaggingHead[Target]):
         return self.map_sentences(docs, self._score_tags, self.no_tags, self.merge_tags)
 
     def _score_tags(self, docs: List[Doc], emissions: List[Array]) -> List[TagScores]:
-        parameters, batch = self._parameters(), pad(self._biased(emissions))
+        parameters, batch = self._parameters(), pad_emissions(self._biased(emissions))
         lattice = self._lattice(parameters, batch)
         rows = [rows.astype("float32") for rows in batch.unpad(lattice.token_marginals())]
         tags, log_z, paths = self.scheme.tags, lattice.log_z[numpy.argsort(batch.order)], []
@@ -246,8 +248,8 @@ class CRFNer(TaggingHead[Target]):
         towards_outside: Any = bias * (numpy.arange(self.n_outputs) == 0)
         return [scores + towards_outside for scores in emissions] if bias else emissions
 
-    def _lattice(self, parameters: CRFParameters, batch: Batch) -> Lattice:
-        cooled = Batch(batch.emissions / self.temperature, batch.lengths, batch.order)
+    def _lattice(self, parameters: CRFParameters, batch: PaddedBatch) -> Lattice:
+        cooled = PaddedBatch(batch.emissions / self.temperature, batch.lengths, batch.order)
         return forward_backward(parameters.scaled(1 / self.temperature), cooled)
 
     def _probabilities(self, lattice: Lattice, spans: NDArray[numpy.int64]) -> Array:
@@ -257,7 +259,7 @@ class CRFNer(TaggingHead[Target]):
         spelled = [(i, j, scheme.span_tags(labels[label], j - i)) for _, i, j, label in spans.tolist()]
         return numpy.exp(entity_log_probabilities(lattice, rows, spelled, scheme.continuations()))
 
-    def _restrict_to_free_tokens(self, docs: List[Doc], batch: Batch) -> Batch:
+    def _restrict_to_free_tokens(self, docs: List[Doc], batch: PaddedBatch) -> PaddedBatch:
         # The decoder treats tokens whose annotation must not change as "O".
         preset = [self.preset_tokens(doc) for doc in docs]
         if not any(tokens.any() for tokens in preset):

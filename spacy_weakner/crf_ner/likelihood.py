@@ -15,9 +15,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..corpus.tags import MISSING, TagScheme
-from ..crf.kernel import Array, Batch, CRFParameters, Paths, pad
+from ..crf.kernel import CRFParameters, PaddedBatch, Paths, pad_emissions
 from ..crf.scaled import partition
 from ..errors import Errors, WeaknerError
+from ..ty import Array
 
 Weights = NDArray[numpy.float64]
 # Gradients of emissions, (n_tokens, n_tags) for each sentence, and of parameters.
@@ -26,7 +27,7 @@ Gradient = Tuple[List[Array], CRFParameters]
 SentenceLosses = Tuple[Weights, Callable[[Optional[Weights]], Gradient]]
 
 
-class Target(NamedTuple):
+class CRFTarget(NamedTuple):
     """The target of a sentence.
 
     tags (NDArray[Any]): Shape (n_tokens,): tag ids, -1 if missing; tag 0 is "O". For losses that support soft labels
@@ -58,21 +59,23 @@ class SequenceLoss(Protocol):
     def labels(self, doc: Doc) -> Iterable[str]:
         """RETURNS (Iterable[str]): The entity labels in the annotation of a Doc that the loss uses."""
 
-    def encode(self, example: Example, scheme: TagScheme) -> Target:
+    def encode(self, example: Example, scheme: TagScheme) -> CRFTarget:
         """Read the target of an example.
 
         example (Example): Its reference has the annotation; the target is aligned to the tokens of the predicted Doc.
         scheme (TagScheme): The tags of the component.
-        RETURNS (Target): The target.
+        RETURNS (CRFTarget): The target.
         RAISES (UnknownLabel): If the scheme lacks an entity label, which is the argument of the error.
         """
 
-    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
+    def __call__(
+        self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[CRFTarget]
+    ) -> CRFGradient:
         """Compute the loss.
 
         parameters (CRFParameters): Scores of the CRF; -inf where a transition is forbidden.
         emissions (Sequence[Array]): (n_tokens, n_tags) for each sentence; sentences without tokens are allowed.
-        targets (Sequence[Target]): One target per sentence.
+        targets (Sequence[CRFTarget]): One target per sentence.
         RETURNS (CRFGradient): Loss and gradient; zero for empty input and for sentences without any annotation.
         RAISES (WeaknerError): If the constraints allow no path that agrees with the annotation.
         """
@@ -91,7 +94,7 @@ def sentence_losses(parameters: CRFParameters, emissions: Sequence[Array], tags:
     used = [i for i, sentence in enumerate(tags) if len(sentence)]
     holes: Any = ()
     if used:
-        batch = pad([emissions[i] for i in used])
+        batch = pad_emissions([emissions[i] for i in used])
         padded = batch.pad_like([tags[i] for i in used], 0, "int64")
         if MISSING in padded:
             used, batch, padded = _annotated(used, batch, padded)
@@ -141,10 +144,10 @@ def marginal_likelihood(
     """
     losses, backprop = sentence_losses(parameters, emissions, tags)
     total = losses.sum() if weights is None else losses @ weights
-    return CRFGradient(float(total) / max(1, count_sentences(emissions)), *backprop(weights))
+    return CRFGradient(float(total) / max(1, n_with_tokens(emissions)), *backprop(weights))
 
 
-def count_sentences(emissions: Sequence[Array]) -> int:
+def n_with_tokens(emissions: Sequence[Array]) -> int:
     """Count the sentences that have tokens, over which the mean is taken."""
     return len([scores for scores in emissions if len(scores)])
 
@@ -162,7 +165,7 @@ def add(a: CRFGradient, b: CRFGradient) -> CRFGradient:
     return CRFGradient(a.loss + b.loss, emissions, parameters)
 
 
-def unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequence[int]) -> List[Array]:
+def unpad(batch: PaddedBatch, padded: Array, emissions: Sequence[Array], used: Sequence[int]) -> List[Array]:
     """Split a padded gradient by sentence: float32, shapes of `emissions`, zeros for sentences not in `used`."""
     result = batch.unpad(padded.astype("float32"))
     if len(used) == len(emissions):
@@ -174,14 +177,14 @@ def unpad(batch: Batch, padded: Array, emissions: Sequence[Array], used: Sequenc
     ]
 
 
-def check_possible(log_z: Array, batch: Batch, used: Sequence[int]) -> None:
+def check_possible(log_z: Array, batch: PaddedBatch, used: Sequence[int]) -> None:
     """Raise an error if no path agrees with a sentence: `log_z` of its agreeing paths, shape (n_rows,), is -inf."""
     if -numpy.inf in log_z:
         impossible = numpy.flatnonzero(log_z == -numpy.inf)
         raise WeaknerError(Errors.WK007.format(index=min(used[i] for i in batch.order[impossible])))
 
 
-def _annotated(used: List[int], batch: Batch, tags: Array) -> Tuple[List[int], Batch, Array]:
+def _annotated(used: List[int], batch: PaddedBatch, tags: Array) -> Tuple[List[int], PaddedBatch, Array]:
     # Leave out sentences without annotation: every path is allowed, and the loss is zero.
     rows = numpy.flatnonzero((batch.mask & (tags != MISSING)).any(0))
     if len(rows) == len(used):

@@ -12,18 +12,19 @@ from spacy.training import Example
 
 from ..corpus.tags import MISSING, TagScheme, hard_labels, soft_or_hard_labels
 from ..corpus.weak import is_weak
-from ..crf.kernel import Array, Batch, CRFParameters, pad
+from ..crf.kernel import CRFParameters, PaddedBatch, pad_emissions
 from ..crf.scaled import partition
 from ..errors import check_range
 from ..losses import ProbabilityLoss, log_softmax, log_softmax_gradient, loss_of_tokens
+from ..ty import Array
 from .likelihood import (
     CRFGradient,
-    Target,
+    CRFTarget,
     Weights,
     add,
     check_possible,
-    count_sentences,
     marginal_likelihood,
+    n_with_tokens,
     unpad,
     zero,
 )
@@ -37,8 +38,8 @@ class HardTags:
     def labels(self, doc: Doc) -> Set[str]:
         return hard_labels(doc)
 
-    def encode(self, example: Example, scheme: TagScheme) -> Target:
-        return Target(scheme.from_example(example), self.weak_weight if is_weak(example.reference) else 1.0)
+    def encode(self, example: Example, scheme: TagScheme) -> CRFTarget:
+        return CRFTarget(scheme.from_example(example), self.weak_weight if is_weak(example.reference) else 1.0)
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,9 @@ class CRFNegativeLogLikelihood(HardTags):
     def __post_init__(self) -> None:
         check_range("weak_weight", self.weak_weight, 0.0, None)
 
-    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
+    def __call__(
+        self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[CRFTarget]
+    ) -> CRFGradient:
         tags = [target.tags for target in targets]
         return marginal_likelihood(parameters, emissions, tags, _weights(targets))
 
@@ -76,7 +79,9 @@ class PartialCRF(HardTags):
         check_range("weak_weight", self.weak_weight, 0.0, None)
         check_range("negative_rate", self.negative_rate, 0.0, 1.0)
 
-    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
+    def __call__(
+        self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[CRFTarget]
+    ) -> CRFGradient:
         tags = sample_hard_negatives([target.tags for target in targets], self.negative_rate)
         return marginal_likelihood(parameters, emissions, tags, _weights(targets))
 
@@ -106,11 +111,13 @@ class SoftLabelCRF:
     def labels(self, doc: Doc) -> Set[str]:
         return soft_or_hard_labels(doc)
 
-    def encode(self, example: Example, scheme: TagScheme) -> Target:
+    def encode(self, example: Example, scheme: TagScheme) -> CRFTarget:
         soft = scheme.soft_from_example(example)
-        return Target(scheme.from_example(example) if soft is None else soft)
+        return CRFTarget(scheme.from_example(example) if soft is None else soft)
 
-    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
+    def __call__(
+        self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[CRFTarget]
+    ) -> CRFGradient:
         tags = [sample_negatives(target.tags, self.negative_rate) for target in targets]
         used = [i for i, sentence in enumerate(tags) if sentence.ndim == 2 and sentence.any()]
         hard = [numpy.full(len(sentence), MISSING) if sentence.ndim == 2 else sentence for sentence in tags]
@@ -120,7 +127,7 @@ class SoftLabelCRF:
     def _divergence(
         self, parameters: CRFParameters, emissions: Sequence[Array], tags: Sequence[Array], used: List[int]
     ) -> CRFGradient:
-        batch = pad([emissions[i] for i in used])
+        batch = pad_emissions([emissions[i] for i in used])
         log_z, marginals = partition(parameters, batch)
         model = marginals(None)
         given = batch.pad_like([tags[i] for i in used], 1.0, "float64")
@@ -128,14 +135,14 @@ class SoftLabelCRF:
             beliefs = numpy.log(numpy.where(given.any(-1, keepdims=True), given, model.tokens))
         # q is a chain as well: the scores of its legal transitions are 0.
         legal = CRFParameters(*(numpy.where(numpy.isfinite(scores), 0.0, -numpy.inf) for scores in parameters))
-        log_z_of_wanted, marginals = partition(legal, Batch(beliefs, batch.lengths, batch.order))
+        log_z_of_wanted, marginals = partition(legal, PaddedBatch(beliefs, batch.lengths, batch.order))
         check_possible(log_z_of_wanted, batch, used)
         wanted = marginals(None)
         scored = _expected(wanted.tokens, batch.emissions) + sum(map(_expected, wanted.counts, parameters))
         entropy = log_z_of_wanted.sum() - _expected(wanted.tokens, beliefs)
         total = float(log_z.sum() - scored - entropy)
         gradient = unpad(batch, model.tokens - wanted.tokens, emissions, used)
-        return CRFGradient(max(0.0, total) / count_sentences(emissions), gradient, model.counts.minus(wanted.counts))
+        return CRFGradient(max(0.0, total) / n_with_tokens(emissions), gradient, model.counts.minus(wanted.counts))
 
 
 @dataclass(frozen=True)
@@ -156,7 +163,9 @@ class TokenwiseLoss(HardTags):
     def __post_init__(self) -> None:
         check_range("weak_weight", self.weak_weight, 0.0, None)
 
-    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
+    def __call__(
+        self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[CRFTarget]
+    ) -> CRFGradient:
         result = zero(parameters, emissions)
         total = 0.0
         for scores, target, gradient in zip(emissions, targets, result.emissions, strict=True):
@@ -168,7 +177,7 @@ class TokenwiseLoss(HardTags):
             values, slope = loss_of_tokens(self.loss, log_probabilities, truths)
             gradient[known] = target.weight * log_softmax_gradient(log_probabilities, slope)
             total += target.weight * float(values.sum())
-        return result._replace(loss=total / max(1, count_sentences(emissions)))
+        return result._replace(loss=total / max(1, n_with_tokens(emissions)))
 
 
 def sample_hard_negatives(tags: Sequence[Array], rate: float) -> List[Array]:
@@ -194,7 +203,7 @@ def sample_negatives(tags: Array, rate: float) -> Array:
     return numpy.where(drawn[:, None], numpy.arange(tags.shape[1]) == 0, tags)
 
 
-def _weights(targets: Sequence[Target]) -> Optional[Weights]:
+def _weights(targets: Sequence[CRFTarget]) -> Optional[Weights]:
     # None, which is faster, if all weights are 1.
     weights = [target.weight for target in targets]
     return None if set(weights) <= {1.0} else numpy.asarray(weights)

@@ -138,7 +138,7 @@ def adapt(
     # A training is never resumed from checkpoints of other settings.
     work = output.with_name(f"{output.name}.work") / hash_settings(made_from)[:16]
     check_output([*inputs, *files, *([folder] if folder else [])], [output, work.parent])
-    from .trainer import last_checkpoint, make_arguments, train
+    from .trainer import last_checkpoint, make_arguments, train_masked_lm
 
     with ExitStack() as stack:
         stack.enter_context(quiet())
@@ -177,7 +177,7 @@ def adapt(
         if not counts.texts + counts.held_out:
             raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, inputs))))
         _check("eval_share", eval_share, counts.texts > 0, f"a lower share: all {counts.held_out} texts are held out")
-        trained = train(masked_lm, sequences, held_out, args, mask_rate=mask_rate, progress=progress)
+        trained = train_masked_lm(masked_lm, sequences, held_out, args, mask_rate=mask_rate, progress=progress)
         report = AdaptReport(
             **vars(counts),
             steps=trained.steps,

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 
 from ..linear.word_clusters import fold
 
-Ids = NDArray[numpy.int32]
+WordIds = NDArray[numpy.int32]
 Matrix = NDArray[numpy.float32]
 OFFSETS = (-2, -1, 1, 2)
 # Tokens that are counted at a time.
@@ -18,13 +18,13 @@ _CHUNK = 1_000_000
 _BEYOND = -1
 
 
-class Sample:
+class SentenceSample:
     """A sample of sentences as ids of their folded words (see `fold`), all with the same probability. Of more than
     `limit` sentences, it holds about `limit` / 2 to `limit`."""
 
     def __init__(self, limit: int, seed: int) -> None:
         self.limit = limit
-        self.sentences: List[Ids] = []
+        self.sentences: List[WordIds] = []
         self.words: List[str] = []
         self.read = 0
         # Ids of words as they are written.
@@ -58,7 +58,7 @@ class Sample:
         self._known[orth] = found
         return found
 
-    def frequent(self, min_count: int) -> Ids:
+    def frequent(self, min_count: int) -> WordIds:
         """Return the words that occur at least `min_count` times, the most frequent first."""
         counts = numpy.zeros(len(self.words), dtype="int64")
         for part in _chunks(self.sentences):
@@ -67,7 +67,7 @@ class Sample:
         return order[counts[order] >= min_count].astype("int32")
 
 
-def _chunks(sentences: Sequence[Ids]) -> Any:
+def _chunks(sentences: Sequence[WordIds]) -> Any:
     """Yield sentences concatenated with padding between them."""
     beyond, parts, size = numpy.full(max(OFFSETS), _BEYOND, dtype="int32"), [], 0
     for ids in sentences:
@@ -80,7 +80,7 @@ def _chunks(sentences: Sequence[Ids]) -> Any:
         yield numpy.concatenate([beyond, *parts])
 
 
-def count(sentences: Sequence[Ids], words: Ids, contexts: int) -> Any:
+def count_neighbors(sentences: Sequence[WordIds], words: WordIds, contexts: int) -> Any:
     """Count how often words, the most frequent first, have each of the first `contexts` words at each of `OFFSETS`: a
     csr_matrix of shape (n_words, n_offsets * n_contexts)."""
     from scipy.sparse import csr_matrix

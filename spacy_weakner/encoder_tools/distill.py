@@ -12,7 +12,7 @@ from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output
-from ..linear.pieces import PieceTable, Vectors, count_pieces, cut, half, load_tokenizer, special_pieces
+from ..linear.pieces import Float32s, PieceTable, count_pieces, cut, half, load_tokenizer, special_pieces
 from ..progress import Progress
 from ..runtime.lock import holding
 from ..runtime.output import check_folder, made_folder
@@ -63,7 +63,7 @@ class LoneWords:
         if model.get_input_embeddings().num_embeddings < self.n_pieces:
             raise WeaknerError(Errors.WK353.format(name=name, reason="its tokenizer has pieces without embeddings"))
 
-    def __call__(self, words: Sequence[Sequence[int]], *, progress: bool = False, desc: str = "words") -> Vectors:
+    def __call__(self, words: Sequence[Sequence[int]], *, progress: bool = False, desc: str = "words") -> Float32s:
         """Return the vectors of words, each of at least one and at most `longest` pieces. Shape (n_words, width)."""
         import torch
 
@@ -149,7 +149,7 @@ def distill(
     return report._replace(words=len(texts))
 
 
-def _fit(read: LoneWords, words: "Counter[Word]", width: int, progress: bool) -> Tuple[Vectors, DistillReport]:
+def _fit(read: LoneWords, words: "Counter[Word]", width: int, progress: bool) -> Tuple[Float32s, DistillReport]:
     alone = read([[piece] for piece in range(read.n_pieces)], progress=progress, desc="pieces")
     several = [word for word, _ in words.most_common() if 1 < len(word) <= read.longest][:_MAX_WORDS]
     held_out, fitted_to = several[::_HELD_OUT], [word for i, word in enumerate(several) if i % _HELD_OUT]

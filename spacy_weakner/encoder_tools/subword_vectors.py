@@ -5,7 +5,7 @@ from typing import Any, Callable, Sequence
 import numpy
 from numpy.typing import NDArray
 
-from ..linear.pieces import Vectors
+from ..linear.pieces import Float32s
 
 Products = NDArray[numpy.float64]
 # Words whose vectors are in memory at a time.
@@ -25,7 +25,7 @@ def averaging(words: Sequence[Sequence[int]], n_pieces: int) -> Any:
     return csr_matrix((shares, pieces, numpy.append(0, numpy.cumsum(lengths))), shape=(len(words), n_pieces))
 
 
-def fit_pieces(vectors: Vectors, words: Sequence[Sequence[int]], targets: Vectors, strength: float) -> Vectors:
+def fit_pieces(vectors: Float32s, words: Sequence[Sequence[int]], targets: Float32s, strength: float) -> Float32s:
     """Fit piece vectors so that their means approximate the vectors of words, by ridge regression towards the initial
     vectors:
 
@@ -43,7 +43,7 @@ def fit_pieces(vectors: Vectors, words: Sequence[Sequence[int]], targets: Vector
     return fitted
 
 
-def solve(times: Callable[[Vectors], Vectors], wanted: Vectors) -> Vectors:
+def solve(times: Callable[[Float32s], Float32s], wanted: Float32s) -> Float32s:
     """Solve M X = B by conjugate gradients, for all columns in parallel; `times` multiplies by M, which is symmetric
     and positive definite."""
     found = numpy.zeros_like(wanted)
@@ -62,7 +62,7 @@ def solve(times: Callable[[Vectors], Vectors], wanted: Vectors) -> Vectors:
     return found
 
 
-def products(vectors: Vectors, words: Sequence[Sequence[int]]) -> Products:
+def products(vectors: Float32s, words: Sequence[Sequence[int]]) -> Products:
     """Return X' X, shape (width, width), where the rows of X are the means of words' pieces."""
     total: Products = numpy.zeros((vectors.shape[1], vectors.shape[1]))
     for start in range(0, len(words), _CHUNK):
@@ -71,7 +71,7 @@ def products(vectors: Vectors, words: Sequence[Sequence[int]]) -> Products:
     return total
 
 
-def principal(products: Products, width: int) -> Vectors:
+def principal(products: Products, width: int) -> Float32s:
     """Return the directions in which vectors with mean 0 vary most, given their `products`. Shape (old width, width),
     with orthonormal columns; the largest component of each is positive."""
     _, directions = numpy.linalg.eigh(products)
@@ -80,7 +80,7 @@ def principal(products: Products, width: int) -> Vectors:
     return (directions * numpy.sign(largest)).astype("float32")
 
 
-def similarity(one: Vectors, other: Vectors) -> float:
+def similarity(one: Float32s, other: Float32s) -> float:
     """Return the mean cosine of rows, shape (n, width) each; 1 if there are none."""
     if not len(one):
         return 1.0
@@ -88,7 +88,7 @@ def similarity(one: Vectors, other: Vectors) -> float:
     return float(((one * other).sum(axis=1) / numpy.maximum(lengths, numpy.finfo("float32").tiny)).mean())
 
 
-def means(vectors: Vectors, words: Sequence[Sequence[int]]) -> Vectors:
+def means(vectors: Float32s, words: Sequence[Sequence[int]]) -> Float32s:
     """Return the means of pieces, shape (n_words, width). Each word has at least one piece."""
-    found: Vectors = averaging(words, len(vectors)) @ vectors
+    found: Float32s = averaging(words, len(vectors)) @ vectors
     return found

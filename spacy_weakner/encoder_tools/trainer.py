@@ -30,7 +30,7 @@ _IGNORED = -100
 _STATE = "trainer_state.json"
 
 
-class Trained(NamedTuple):
+class TrainedMaskedLM(NamedTuple):
     """The mean loss of the masked pieces of held-out sequences before and after training (None: there are none), the
     number of steps, the step from which the training was resumed, and its seconds."""
 
@@ -98,9 +98,9 @@ def make_arguments(
     return args
 
 
-def train(
+def train_masked_lm(
     masked_lm: MaskedLM, sequences: Pieces, held_out: Pieces, args: Arguments, *, mask_rate: float, progress: bool
-) -> Trained:
+) -> TrainedMaskedLM:
     """Train a masked language model, resuming from the last checkpoint in the folder, if there is one."""
     checkpoint = last_checkpoint(Path(str(args.output_dir)))
     resumed = 0 if checkpoint is None else _step(checkpoint)
@@ -117,7 +117,7 @@ def train(
     finally:
         watch.close()
     seconds = time.monotonic() - start
-    return Trained(before, _loss(trainer, held_out), trainer.state.global_step, resumed, seconds)
+    return TrainedMaskedLM(before, _loss(trainer, held_out), trainer.state.global_step, resumed, seconds)
 
 
 def last_checkpoint(folder: Path) -> Optional[Path]:

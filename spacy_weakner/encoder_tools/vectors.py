@@ -13,7 +13,7 @@ from ..files import check_output, existing
 from ..progress import Progress
 from ..runtime.lock import holding
 from ..runtime.output import check_folder, made_folder
-from .cooccurrence import Sample, count, decompose, information
+from .cooccurrence import SentenceSample, count_neighbors, decompose, information
 from .reading import stream_text
 
 # The most frequent words: how many are used as contexts, and how many get a vector.
@@ -71,7 +71,7 @@ def vectors(
     check_output([*paths, *(file_ for path in paths for file_, _ in input_files(path, format))], [output_path])
     check_folder(output_path, overwrite, "vectors")
     languages = [corpus_language(path, lang, tokenizer) for path in paths]
-    sample = Sample(max_sentences, seed)
+    sample = SentenceSample(max_sentences, seed)
     for path, language in zip(paths, languages, strict=True):
         nlp = language.blank()
         excluded = sentence_keys(map(existing, map(Path, exclude)), nlp)
@@ -82,7 +82,7 @@ def vectors(
     if not sample.words:
         raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, paths))))
     words = sample.frequent(min_count)[:MAX_WORDS]
-    made = decompose(information(count(sample.sentences, words, CONTEXTS)), width, seed)
+    made = decompose(information(count_neighbors(sample.sentences, words, CONTEXTS)), width, seed)
     known = made.any(axis=1)
     rows = {word: row for row, word in enumerate(words[known].tolist())}
     found = languages[0].blank()

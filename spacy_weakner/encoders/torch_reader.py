@@ -16,7 +16,7 @@ from .windows import WindowTokenizer, mark_only_spaces
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # A batch of windows, padded to one length: ids, types and mask, each (n_windows, length); and the positions of each
 # word's first and last piece in the flattened windows, each (n_words,).
-Batch = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+PieceTensors = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
 
 
 class ReaderSettings(NamedTuple):
@@ -29,7 +29,7 @@ class ReaderSettings(NamedTuple):
     mixed_on_cpu: bool = False  # True if "bf16" also applies on CPUs that have instructions for it
 
 
-class Reader(nn.Module):
+class TransformerReader(nn.Module):
     """A Transformer that outputs vectors of words.
 
     transformer (Any): A model of transformers.
@@ -88,7 +88,7 @@ class Reader(nn.Module):
             parameter.requires_grad_(not frozen or level > frozen)
             self.rates[name] = decay ** (depth - level)
 
-    def forward(self, batches: List[Batch]) -> Tensor:
+    def forward(self, batches: List[PieceTensors]) -> Tensor:
         # One look-up for all batches, since the gradient of each look-up is as large as the vocabulary.
         pieces = self.transformer.get_input_embeddings()(torch.cat([ids.flatten() for ids, *_ in batches]))
         embedded = pieces.split([ids.numel() for ids, *_ in batches])
@@ -143,35 +143,35 @@ def _remove_upper_layers(transformer: Any, layer: int) -> None:
             transformer.config.layer_types = transformer.config.layer_types[:kept]
 
 
-def load_reader(name: str, settings: ReaderSettings, layer: Optional[int] = None) -> Reader:
+def load_reader(name: str, settings: ReaderSettings, layer: Optional[int] = None) -> TransformerReader:
     """Make a reader from an encoder of Hugging Face.
 
     name (str): Folder or name of the encoder.
     settings (ReaderSettings): Settings of the reader.
     layer (Optional[int]): Number of the layer whose output is read, counted from 1, `MIDDLE`: that in the middle;
         the layers above it are removed. None: the last layer.
-    RETURNS (Reader): The reader.
+    RETURNS (TransformerReader): The reader.
     RAISES (WeaknerError): If the encoder cannot be loaded, or has no such layer.
     """
     transformer, tokenizer = load_encoder(name)
     if layer is not None:
         _remove_upper_layers(transformer, layer)
     data = mark_only_spaces(tokenizer.backend_tokenizer.to_str())
-    return Reader(transformer, data, int(tokenizer.pad_token_id or 0), settings)
+    return TransformerReader(transformer, data, int(tokenizer.pad_token_id or 0), settings)
 
 
-def make_reader(config: str, tokenizer: str, padding: int, settings: ReaderSettings) -> Reader:
+def make_reader(config: str, tokenizer: str, padding: int, settings: ReaderSettings) -> TransformerReader:
     """Make a reader from its stored arguments, before its weights are loaded.
 
     config (str): Config of the Transformer, as JSON.
     tokenizer (str): Its tokenizer, as JSON.
     padding (int): Id of the padding piece.
     settings (ReaderSettings): Settings of the reader.
-    RETURNS (Reader): The reader.
+    RETURNS (TransformerReader): The reader.
     """
     from transformers import AutoConfig, AutoModel
 
     values = json.loads(config)
     with quiet(), seeded(0):
         made = AutoConfig.for_model(values.pop("model_type"), **values)
-        return Reader(AutoModel.from_config(made, trust_remote_code=False), tokenizer, padding, settings)
+        return TransformerReader(AutoModel.from_config(made, trust_remote_code=False), tokenizer, padding, settings)

@@ -29,7 +29,7 @@ class MaskedLM(NamedTuple):
     new_head: bool
 
 
-def load_tokenizer(name: Union[str, Path]) -> Any:
+def load_encoder_tokenizer(name: Union[str, Path]) -> Any:
     """Load the tokenizer of an encoder.
 
     name (Union[str, Path]): Folder or name of the encoder.
@@ -58,7 +58,7 @@ def load_encoder(name: Union[str, Path]) -> Tuple[Any, Any]:
     import torch
     from transformers import AutoConfig, AutoModel
 
-    tokenizer = load_tokenizer(name)
+    tokenizer = load_encoder_tokenizer(name)
     with _reading(name), seeded(0):
         config = AutoConfig.from_pretrained(str(name), **_SAFE)
         if config.is_encoder_decoder:
@@ -86,7 +86,7 @@ def load_masked_lm(name: Union[str, Path], *, train_head: bool = False, seed: in
     import torch
     from transformers import AutoConfig, AutoModelForMaskedLM
 
-    tokenizer = load_tokenizer(name)
+    tokenizer = load_encoder_tokenizer(name)
     if tokenizer.mask_token is None or tokenizer.pad_token is None:
         raise WeaknerError(Errors.WK353.format(name=name, reason="its tokenizer has no mask token or no padding"))
     with _reading(name), seeded(seed):

@@ -273,7 +273,7 @@ def _forward(
 
 
 def _to_batch(windows: List[Window], padding: int, device: Any) -> Any:
-    """Convert windows to tensors (`torch_reader.Batch`)."""
+    """Convert windows to tensors (`torch_reader.PieceTensors`)."""
     import torch
 
     length = max(len(window.ids) for window in windows)

@@ -23,11 +23,11 @@ from thinc.types import Floats2d
 from ..corpus.entities import BEGINS
 from ..corpus.overlaps import best_without_overlaps
 from ..corpus.parts import Part, blank_lines
-from ..corpus.tags import BoolMask, TagScheme
+from ..corpus.tags import TagScheme
 from ..corpus.weak import PREDICTED_PREFIX, WEAK_PREFIX, group_scores
 from ..heads.tagging import merge_paths, merge_rows
-from ..ty import Entity, PathScore
-from .span_partition import Floats, Ints, SpanPartition
+from ..ty import BoolMask, Entity, Floats, Ints, PathScore
+from .span_partition import SpanPartition
 
 # Attributes that are read for every token.
 ATTRS = [ORTH, LENGTH, IS_UPPER, IS_TITLE, IS_PUNCT, IS_STOP, ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START]
@@ -191,7 +191,7 @@ def _read_group(sentences: Sentences, group: str, labels: Sequence[str], unknown
     return numpy.stack([first[kept], after[kept], rows[kept, 2]], axis=1), scores[kept]
 
 
-class Scored(NamedTuple):
+class ScoredCandidates(NamedTuple):
     """The candidates of several Docs with their log-odds, and the labels by number."""
 
     candidates: Candidates
@@ -232,7 +232,7 @@ class Scored(NamedTuple):
     def paths(self, scheme: TagScheme) -> List[PathScore]:
         """Return the most probable set of each Doc as tags, with the sum of its log-odds and its log-probability."""
         sentences = self.candidates.sentences
-        best = choose(self.candidates.spans, self.log_odds)
+        best = choose_spans(self.candidates.spans, self.log_odds)
         spans, odds = self.candidates.spans[best], self.log_odds[best]
         borders = numpy.searchsorted(spans[:, 0], sentences.offsets).tolist()
         paths = []
@@ -250,7 +250,7 @@ class Scored(NamedTuple):
         ]
 
 
-def choose(spans: Ints, weights: Floats) -> Ints:
+def choose_spans(spans: Ints, weights: Floats) -> Ints:
     """Return the indices of the non-overlapping spans with the largest sum of weights, by start; only spans with
     positive weights are chosen."""
     heavy = numpy.flatnonzero(weights > 0.0)

@@ -22,11 +22,10 @@ from ..files import existing
 from ..heads.entities import Prediction, checked_thresholds, write_entities
 from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, takes_settings_of
 from ..training.batches import BatchPipe
-from ..ty import Entity, TagScores
-from .candidates import Candidates, Scored, Sentences, choose, read_candidates
+from ..ty import Entity, Floats, Ints, TagScores
+from .candidates import Candidates, ScoredCandidates, Sentences, choose_spans, read_candidates
 from .features import FeatureSpace, WordCounts, read_words
-from .fitting import COMBINED, FitReport, choose_alone, fit, read_fit_doc
-from .span_partition import Floats, Ints
+from .fitting import COMBINED, FitReport, choose_alone, fit_combiner, read_fit_doc
 
 _LITTLE = 1e-9
 
@@ -200,7 +199,7 @@ class EntCombiner(BatchPipe):
             raise WeaknerError(Errors.WK715.format(name=self.name, reason=reason))
         keys = group_keys(used, self.folds)
         settings = self.folds, self.penalty, self.threshold
-        self._weights, self._counts, self._report = fit(rows, keys, space.main, *settings)
+        self._weights, self._counts, self._report = fit_combiner(rows, keys, space.main, *settings)
         self._space, self._thresholds = space, {}
         self._log(self._report)
         return self._report
@@ -266,7 +265,7 @@ class EntCombiner(BatchPipe):
         if combined:
             # Weights are positive, so that a candidate that exactly reaches its threshold is chosen without overlaps.
             weights = numpy.maximum(probabilities - numpy.minimum(least, usual), _LITTLE)
-            return choose(candidates.spans, numpy.where(probabilities >= least, weights, 0.0))
+            return choose_spans(candidates.spans, numpy.where(probabilities >= least, weights, 0.0))
         alone = choose_alone(candidates, self._space.groups.index(self.choice))
         return alone[probabilities[alone] >= least[alone]]
 
@@ -301,7 +300,7 @@ class EntCombiner(BatchPipe):
     def _read(self, docs: Sequence[Doc], space: FeatureSpace) -> Candidates:
         return read_candidates(Sentences.of(docs), space.groups, space.labels, self.border)
 
-    def _score(self, docs: Sequence[Doc], respect_preset: bool = False) -> Scored:
+    def _score(self, docs: Sequence[Doc], respect_preset: bool = False) -> ScoredCandidates:
         if not self.is_initialized:
             raise WeaknerError(Errors.WK008.format(name=self.name))
         candidates = self._read(docs, self._space)
@@ -310,7 +309,7 @@ class EntCombiner(BatchPipe):
             taken = numpy.cumsum(numpy.concatenate([[0], candidates.sentences.preset()]))
             free = taken[candidates.spans[:, 0]] == taken[candidates.spans[:, 1]]
             candidates, odds = candidates.select(free), odds[free]
-        return Scored(candidates, odds, self.labels)
+        return ScoredCandidates(candidates, odds, self.labels)
 
     # Serialization. Settings are not stored here: they belong to the config, which may be overridden at load time.
 

@@ -23,14 +23,10 @@ in the gold (`WordCounts`).
 from typing import Any, List, NamedTuple, Sequence, Tuple
 
 import numpy
-from numpy.typing import NDArray
 from spacy.strings import get_string_id
 
-from ..corpus.tags import BoolMask
+from ..ty import BoolMask, Floats, Hashes, Ints
 from .candidates import Candidates, Sentences
-from .span_partition import Floats, Ints
-
-Hashes = NDArray[numpy.uint64]
 
 # Probabilities are clipped to [LEAST, 1 - LEAST].
 LEAST = 0.002

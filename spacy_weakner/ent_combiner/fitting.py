@@ -9,18 +9,10 @@ from spacy.tokens import Doc
 
 from ..corpus.gold import Gold
 from ..corpus.weak import PREDICTED_PREFIX
-from .candidates import Candidates, choose
-from .features import (
-    COLUMNS,
-    FeatureSpace,
-    Hashes,
-    WordCounts,
-    count_words,
-    held_out_columns,
-    read_words,
-    word_keys,
-)
-from .span_partition import Floats, Ints, SpanPartition, fit_weights
+from ..ty import Floats, Hashes, Ints
+from .candidates import Candidates, choose_spans
+from .features import COLUMNS, FeatureSpace, WordCounts, count_words, held_out_columns, read_words, word_keys
+from .span_partition import SpanPartition, fit_weights
 
 # L2 penalties to choose from, the strongest first.
 PENALTIES = (30.0, 10.0, 3.0, 1.0)
@@ -80,7 +72,7 @@ class FitReport(NamedTuple):
     choice: str  # "combined", or the group that is used alone
 
 
-class Fitted(NamedTuple):
+class FittedCombiner(NamedTuple):
     """The fitted weights and counts."""
 
     weights: Floats
@@ -88,14 +80,14 @@ class Fitted(NamedTuple):
     report: FitReport
 
 
-def fit(
+def fit_combiner(
     docs: Sequence[FitDoc],
     keys: Sequence[str],
     main: Any,
     folds: int,
     penalty: Optional[float] = None,
     threshold: Optional[float] = None,
-) -> Fitted:
+) -> FittedCombiner:
     """Fit weights on Docs, and choose penalty and threshold, unless they are given, by cross-validation over Docs. Docs
     with equal keys are in one fold. `main` is a mask, shape (n_features,), of the features with a weak penalty."""
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -124,7 +116,7 @@ def fit(
         if threshold is None:
             least, f1 = best_threshold(every, probabilities, n_gold)
         else:
-            f1 = _f1_of(every, choose(every.spans, probabilities - least), n_gold)
+            f1 = _f1_of(every, choose_spans(every.spans, probabilities - least), n_gold)
     choice = COMBINED
     if f1 is not None and alone:
         margin = CLEARLY_WITH_FEW if len(originals) < FEW_DOCS else CLEARLY
@@ -135,7 +127,7 @@ def fit(
     weights = fit_weights(sample.features, sample.right, sample.partition, penalties(main, chosen))
     reach = float(every.right.sum()) / max(1, n_gold)
     report = FitReport(len(originals), len(every.right), n_gold, reach, chosen, least, f1, alone, choice)
-    return Fitted(weights, counts, report)
+    return FittedCombiner(weights, counts, report)
 
 
 def _find_originals(docs: Sequence[FitDoc]) -> List[int]:
@@ -158,7 +150,7 @@ def best_threshold(sample: "_Sample", probabilities: Floats, n_gold: int) -> Tup
     candidate is its probability minus F / 2 (Dinkelbach 1967): F and threshold, computed in turns, soon converge."""
     threshold, f1 = DEFAULT_THRESHOLD, 0.0
     for _ in range(5):
-        f1 = _f1_of(sample, choose(sample.spans, probabilities - threshold), n_gold)
+        f1 = _f1_of(sample, choose_spans(sample.spans, probabilities - threshold), n_gold)
         threshold = max(0.1, f1 / 200.0)
     return threshold, f1
 
@@ -170,7 +162,7 @@ def choose_alone(candidates: Candidates, group: int) -> Ints:
     lengths = numpy.diff(candidates.sentences.offsets)[candidates.in_sentence]
     start, end, scores = candidates.spans[:, 0], candidates.spans[:, 1], candidates.scores[group]
     weights = numpy.where(numpy.isnan(scores), end - start - 1 / (lengths + 1), scores - 0.5)
-    return choose(candidates.spans, numpy.where(candidates.proposed[group], weights, 0.0))
+    return choose_spans(candidates.spans, numpy.where(candidates.proposed[group], weights, 0.0))
 
 
 class _Sample(NamedTuple):

@@ -15,10 +15,8 @@ If no candidates overlap, this is a logistic regression.
 from typing import NamedTuple, Optional
 
 import numpy
-from numpy.typing import NDArray
 
-Floats = NDArray[numpy.float64]
-Ints = NDArray[numpy.int64]
+from ..ty import Floats, Ints
 
 _STEPS = 100
 _HALVINGS = 20

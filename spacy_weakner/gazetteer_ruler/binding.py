@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from ..aggregation.policies import Candidate, resolve
+from ..aggregation.policies import ProposedSpan, select_spans
 from ..corpus.entities import blocked_tokens
 from ..corpus.weak import give_ids
 from ..heads.factories import default_config, takes_settings_of
@@ -107,7 +107,9 @@ def _enforce(doc: Doc, must: Dict[Entity, Tuple[str, ...]], never: Iterable[Enti
     ents = [ent for ent in doc.ents if (ent.start, ent.end, ent.label_) not in never]
     added = [
         Span(doc, start, end, label)
-        for start, end, label in resolve([Candidate.of(Span(doc, *entity), MUST) for entity in must], "longest", [MUST])
+        for start, end, label in select_spans(
+            [ProposedSpan.of(Span(doc, *entity), MUST) for entity in must], "longest", [MUST]
+        )
         if not any(ent.label_ == label and ent.start <= start and end <= ent.end for ent in ents)
     ]
     taken = {i for ent in added for i in range(ent.start, ent.end)}

@@ -4,7 +4,7 @@ from typing import List, Sequence, Tuple, Union
 
 from spacy.tokens import Doc, Span
 
-from ..aggregation.policies import Candidate, resolve
+from ..aggregation.policies import ProposedSpan, select_spans
 from ..corpus.entities import blocked_tokens, preset_tokens
 from ..corpus.weak import give_ids
 
@@ -32,7 +32,9 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, st
                 taken[ent.start : ent.end] = False
         spans = [span for span in spans if not taken[span.start : span.end].any()]
     given = {(span.start, span.end, span.label_): span for span in spans}
-    found = [given[entity] for entity in resolve([Candidate.of(s, _SOURCE) for s in spans], "longest", [_SOURCE])]
+    found = [
+        given[entity] for entity in select_spans([ProposedSpan.of(s, _SOURCE) for s in spans], "longest", [_SOURCE])
+    ]
     if overwrite == SHORTER:
         there, found = _longest(there, found)
     doc.set_ents(sorted([*there, *found], key=lambda ent: ent.start), blocked=blocked)
@@ -46,8 +48,8 @@ def _forget(ent: Span) -> None:
 
 def _longest(there: List[Span], found: List[Span]) -> Tuple[List[Span], List[Span]]:
     """Return the existing entities and the matches that are kept."""
-    candidates = [*(Candidate.of(ent, _SOURCE) for ent in found), *(Candidate.of(ent, _PRESET) for ent in there)]
-    longest = set(resolve(candidates, "longest", [_SOURCE, _PRESET]))
+    candidates = [*(ProposedSpan.of(ent, _SOURCE) for ent in found), *(ProposedSpan.of(ent, _PRESET) for ent in there)]
+    longest = set(select_spans(candidates, "longest", [_SOURCE, _PRESET]))
     kept = {(ent.start, ent.end, ent.label_) for ent in there} & longest
     for ent in there:
         if (ent.start, ent.end, ent.label_) not in kept:

@@ -9,8 +9,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..corpus.tags import BoolMask
 from ..errors import Errors, WeaknerError
+from ..ty import BoolMask
 from .columns import ColumnBuilder, TermColumns
 from .forms import FORM, Forms, exact_variants, has_inner_capital, normal_form, variants
 from .terms import Term

@@ -18,11 +18,9 @@ from ..corpus.alignment import reference_spans, span_group
 from ..corpus.entities import blocked_tokens, preset_tokens
 from ..corpus.parts import Part, merge_entities
 from ..corpus.sentences import is_divided_name
-from ..corpus.tags import BoolMask
 from ..corpus.weak import PREDICTED_PREFIX, add_ids, get_soft_labels, set_group
 from ..errors import Errors, WeaknerError, check_range
-from ..losses import Array
-from ..ty import Entity
+from ..ty import Array, BoolMask, Entity
 from .head import OutputsT, TargetT, TrainableHead
 from .layers import to_host
 

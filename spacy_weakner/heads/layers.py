@@ -10,8 +10,8 @@ from thinc.api import Model, Ops
 from thinc.types import Floats2d
 
 from ..errors import Errors, WeaknerError
+from ..ty import Vectors
 
-Vectors = List[Floats2d]
 # References of the model to layers whose outputs are added to the head's scores.
 ADDED = ("linear", "source_features")
 

@@ -12,8 +12,7 @@ from thinc.api import Model
 
 from ..corpus.weak import is_bare
 from ..errors import WeaknerError
-from ..losses import Array
-from ..ty import Tick
+from ..ty import Array, Tick
 from .head import OutputsT, PredictionT, TargetT, TrainableHead, TrainingBatch
 from .layers import is_listener
 

@@ -51,7 +51,7 @@ class SoftAttention(nn.Module):
 
     def forward(self, vectors: Tensor, lengths: List[int]) -> Tensor:
         # shapes: (n_sentences, length, d_h); (n_sentences, length)
-        H, mask = pad(vectors, lengths)
+        H, mask = pad_vectors(vectors, lengths)
         evidence = self.evidence(torch.tanh(self.hidden(H))).squeeze(-1)
         # Dividing by the sum equals the softmax of the logarithms, in which small sigmoids do not underflow.
         a = logsigmoid(evidence).masked_fill(~mask, -torch.inf).softmax(-1)
@@ -90,7 +90,7 @@ class SelfAttention(nn.Module):
 
     def forward(self, vectors: Tensor, lengths: List[int]) -> Tensor:
         # shapes: (n_sentences, length, d_h); (n_sentences, length)
-        H, mask = pad(vectors, lengths)
+        H, mask = pad_vectors(vectors, lengths)
         Q, K, V = self._split(self.query(H)), self._split(self.key(H)), self._split(self.value(H))
         # shape: (n_sentences, n, length, length): the querying token, the attended token
         scores = Q @ K.transpose(-1, -2) / self._delta(H)
@@ -111,7 +111,7 @@ class SelfAttention(nn.Module):
         return H.new_tensor(cap if self.scale == "scaled" else 1.0)
 
 
-def pad(vectors: Tensor, lengths: List[int]) -> Tuple[Tensor, Tensor]:
+def pad_vectors(vectors: Tensor, lengths: List[int]) -> Tuple[Tensor, Tensor]:
     """Pad sequences.
 
     vectors (Tensor): Shape (n_tokens, width): the rows of all sequences.

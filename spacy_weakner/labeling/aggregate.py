@@ -10,10 +10,10 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..aggregation.fitting import MAX_DOCS, prepare
-from ..aggregation.methods import Method, combine
+from ..aggregation.fitting import MAX_DOCS, prepare_method
+from ..aggregation.methods import Method, combine_sources
 from ..aggregation.observations import SourceAccuracy
-from ..aggregation.policies import POLICIES, candidates_of, contested, resolve
+from ..aggregation.policies import POLICIES, candidates_of, contested, select_spans
 from ..corpus import weak
 from ..corpus.docbin import corpus_files, read_docs
 from ..corpus.entities import set_entities
@@ -23,7 +23,7 @@ from ..files import existing
 from ..runtime.executor import Executor, MakePart
 from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
-from ..runtime.shards import Part, Shards
+from ..runtime.shards import Shards, ShardShare
 from ..runtime.stage import Report, Stage
 from ..ty import Entity
 
@@ -99,7 +99,7 @@ def aggregate(
 
     Methods:
 
-    - union: all spans of all sources; `policy` resolves conflicts (see `aggregation.policies.resolve`);
+    - union: all spans of all sources; `policy` resolves conflicts (see `aggregation.policies.select_spans`);
     - majority: sources vote, token by token; ties go to the more trusted source (see `aggregation.votes`);
     - weighted: like majority, but votes are weighted by how often each source is right for that label: on gold, if
       given, else by its declared reliability;
@@ -156,7 +156,9 @@ def aggregate(
         fit_on = Path(fit_on) if fit_on is not None and method == "label_model" else None
         if fit_on is not None:
             settings["fit_on"] = _hash_corpus(fit_on)
-        stage = Distributions(settings, partial(prepare, input_path, method, sources, gold, max_docs, seed, fit_on))
+        stage = Distributions(
+            settings, partial(prepare_method, input_path, method, sources, gold, max_docs, seed, fit_on)
+        )
     shards = Shards(stage.name, input_path, output_path)
     counts = executor.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
     fitted = stage.method
@@ -172,7 +174,7 @@ def aggregate(
 
 
 def _make_part(
-    settings: Dict[str, Any], input_path: Path, output_path: Path, method: Optional[Method], part: Part
+    settings: Dict[str, Any], input_path: Path, output_path: Path, method: Optional[Method], part: ShardShare
 ) -> None:
     stage = Proposals(settings) if method is None else Distributions(settings, lambda: method)
     Shards(stage.name, input_path, output_path, part=part).run(stage)
@@ -276,7 +278,7 @@ class Proposals(Aggregation):
             if policy == "drop":
                 for c in contested(candidates):
                     known[c.start : c.end] = [False] * (c.end - c.start)
-            self._write(doc, resolve(candidates, policy, used), known, used)
+            self._write(doc, select_spans(candidates, policy, used), known, used)
             self.stats.unlabeled += not used
             self.stats.candidates += len({c.entity for c in candidates})
             yield doc
@@ -299,7 +301,7 @@ class Distributions(Aggregation):
         for batch in minibatch(docs, BATCH_SIZE):
             for doc in batch:
                 self._begin(doc, names)
-            for doc, combined in zip(batch, combine(method, batch), strict=True):
+            for doc, combined in zip(batch, combine_sources(method, batch), strict=True):
                 if combined is None:
                     self._write(doc, [], [False] * len(doc), names)
                     self.stats.unlabeled += 1

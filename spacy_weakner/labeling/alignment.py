@@ -134,7 +134,7 @@ def align_mentions(doc: Union[Doc, Span], mentions: Sequence[Mention], misaligne
     return found._replace(misaligned=lost, not_found=absent)
 
 
-def join(parts: Sequence[Alignment], starts: Sequence[int]) -> Alignment:
+def join_alignments(parts: Sequence[Alignment], starts: Sequence[int]) -> Alignment:
     """Join the alignments of the parts of a Doc, which begin at some tokens."""
     lossy = [bool(part.misaligned or part.not_found) if part.is_whole is None else not part.is_whole for part in parts]
     return Alignment(

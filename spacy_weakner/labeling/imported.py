@@ -25,7 +25,7 @@ from ..corpus.sentences import sentence_key
 from ..corpus.weak import get_id
 from ..errors import Errors, WeaknerError
 from ..ty import Entity
-from .alignment import Alignment, align_mentions, find_weak_name, join, read_mentions, row_text
+from .alignment import Alignment, align_mentions, find_weak_name, join_alignments, read_mentions, row_text
 from .labelers import Labeler
 from .report import SourceCounts
 from .sources import MAJORITY, AnswersSource, FileSource
@@ -116,7 +116,7 @@ class FileLabeler(Labeler[F]):
         starts = [i for i, is_start in enumerate(self._sentencizer.predict([doc])[0]) if is_start]
         parts = [doc[start:end] for start, end in pairwise([*starts, len(doc)])] if len(starts) > 1 else []
         found = [alignment for alignment in map(self.by_text, parts) if alignment is not None]
-        return join(found, [part.start for part in parts]) if parts and len(found) == len(parts) else None
+        return join_alignments(found, [part.start for part in parts]) if parts and len(found) == len(parts) else None
 
     def _rows_of(self, key: str) -> Iterator[Tuple[int, Row]]:
         for line, row in self._rows.execute(_FIND, (_hash(key),)):

@@ -30,7 +30,7 @@ from ..runtime.hashes import hash_path
 from ..runtime.inputs import ShardInput
 from ..runtime.lock import locked
 from ..runtime.output import SHARD_SIZE
-from ..runtime.shards import WHOLE, Part, Shards
+from ..runtime.shards import WHOLE, Shards, ShardShare
 from ..runtime.stage import Stage
 from ..scratch import resolved, scratch_folder
 from .imported import AnswersLabeler, FileLabeler
@@ -135,7 +135,7 @@ def label(
         exclude=[existing(Path(path)) for path in exclude],
         gpu_id=executor.gpu_there,
     )
-    part = WHOLE if shard is None else Part.parse(shard)
+    part = WHOLE if shard is None else ShardShare.parse(shard)
     with locked(Path(output_path), part), on_device(executor.gpu_here):
         made_with, nlp = config.settings(), config.language.blank()
         stage, hand_over = Label(config, made_with, nlp), partial(_hand_over, config, made_with)
@@ -180,7 +180,7 @@ class LabelConfig:
         reading = Reading(sentences=self.language.sentences != NO_SENTENCES, documents=True)
         return corpus_inputs(self.input_path, nlp, reading, shard_size=self.shard_size)
 
-    def shards(self, nlp: Language, part: Part = WHOLE) -> Shards:
+    def shards(self, nlp: Language, part: ShardShare = WHOLE) -> Shards:
         return Shards(Label.name, self.input_path, self.output_path, self.inputs(nlp), part)
 
     def keyed_sources(self) -> Iterator[Tuple[str, Source]]:
@@ -276,7 +276,7 @@ def _hand_over(config: LabelConfig, settings: Dict[str, Any], folder: Path) -> M
     return partial(_make_part, config, settings, folder)
 
 
-def _make_part(config: LabelConfig, settings: Dict[str, Any], folder: Path, part: Part) -> None:
+def _make_part(config: LabelConfig, settings: Dict[str, Any], folder: Path, part: ShardShare) -> None:
     nlp = load_pipeline(folder / _BASE)
     with on_device(config.gpu_id):
         config.shards(nlp, part).run(Label(config, settings, nlp, folder))

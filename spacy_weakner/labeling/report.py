@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from ..corpus.counts import RowCounts
 from ..errors import Errors, WeaknerError
 from ..pipelines import load_pipeline
-from ..runtime.shards import WHOLE, Part
+from ..runtime.shards import WHOLE, ShardShare
 from ..runtime.stage import Report, Statistics
 from .sources import PipelineSource, Source
 
@@ -55,7 +55,7 @@ class SourceReport(SourceCounts):
     """`SourceCounts` with the name and the kind of the source, and the part that was labeled."""
 
     name: str = ""
-    part: Part = WHOLE
+    part: ShardShare = WHOLE
     kind: str = ""
 
     @property
@@ -77,7 +77,7 @@ class LabelReport(LabelCounts):
         return sum((source.spans for source in self.sources), Counter())
 
 
-def make_report(sources: Sequence[Source], counts: LabelCounts, part: Part) -> LabelReport:
+def make_report(sources: Sequence[Source], counts: LabelCounts, part: ShardShare) -> LabelReport:
     """Sum up a run. Raise an error for a pipeline that wrote span groups but not the requested labels, or that never
     writes the requested group."""
     reports = []

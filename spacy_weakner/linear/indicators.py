@@ -13,9 +13,10 @@ from thinc.types import Ints2d
 
 from ..errors import check_range
 from ..remembering import read_once
+from ..ty import Hashes
 from .sparse import ROWS
 from .word_clusters import MOST, NO_CLUSTERS, WordClusters, cluster_vectors
-from .words import BEYOND, LETTERS, LOWER, UNCASED, UPPER, Hashes, WordFeatures, mix
+from .words import BEYOND, LETTERS, LOWER, UNCASED, UPPER, WordFeatures, mix_bits
 
 # A feature of a token: names of some `WordFeatures`, each with the relative position of its word; 0 is the token
 # itself. Several of them form a conjunction.
@@ -64,7 +65,7 @@ def build_indicator_features(
         check_range("clusters", level, 1, MOST)
     return Model(
         "indicator_features",
-        partial(_forward, Reader(window, affixes, clusters)),
+        partial(_forward, FeatureReader(window, affixes, clusters)),
         init=partial(_init, clusters),
         attrs={ROWS: rows, _KEYS: NO_CLUSTERS.keys, _IDS: NO_CLUSTERS.ids},
     )
@@ -131,8 +132,8 @@ def indicators(
             columns[name][places] ^= modes
     hashes = numpy.empty((len(templates), len(orths)), dtype="uint64")
     for column, template in zip(hashes, templates, strict=True):
-        column[:] = combine([columns[name][places + offset] for name, offset in template])
-    hashes = mix(hashes ^ salts(templates)[:, None])
+        column[:] = combine_hashes([columns[name][places + offset] for name, offset in template])
+    hashes = mix_bits(hashes ^ salts(templates)[:, None])
     ids = numpy.ascontiguousarray((hashes % numpy.uint64(rows)).T.astype("int32"))
     return numpy.split(ids, numpy.cumsum(lengths)[:-1])
 
@@ -152,7 +153,7 @@ def case_modes(letters: Hashes, lengths: Sequence[int]) -> Hashes:
     return numpy.where((lower == 0) & (upper > uncased), UPPER, modes).astype("uint64")
 
 
-def combine(hashes: Sequence[Hashes]) -> Hashes:
+def combine_hashes(hashes: Sequence[Hashes]) -> Hashes:
     """Combine hashes of several features; their order matters.
 
     hashes (Sequence[Hashes]): Hashes of the same shape.
@@ -160,7 +161,7 @@ def combine(hashes: Sequence[Hashes]) -> Hashes:
     """
     total = hashes[0]
     for other in hashes[1:]:
-        total = mix(total) ^ other
+        total = mix_bits(total) ^ other
     return total
 
 
@@ -173,7 +174,7 @@ def salts(templates: Sequence[Template]) -> Hashes:
     return numpy.asarray([get_string_id(repr(template)) for template in templates], dtype="uint64")
 
 
-class Reader:
+class FeatureReader:
     """A reader of the features of Docs, with the clusters of a model. For the arguments see
     `build_indicator_features`."""
 
@@ -197,7 +198,7 @@ class Reader:
 
 
 def _forward(
-    reader: Reader, model: Model, docs: List[Doc], is_train: bool
+    reader: FeatureReader, model: Model, docs: List[Doc], is_train: bool
 ) -> Tuple[List[Ints2d], Callable[[Any], List[Doc]]]:
     def read() -> List[Ints2d]:
         clusters = WordClusters(model.attrs[_KEYS], model.attrs[_IDS])

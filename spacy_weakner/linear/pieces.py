@@ -9,11 +9,11 @@ from spacy.strings import StringStore
 
 from ..errors import Errors, WeaknerError
 from ..files import existing, write_text
-from .words import Hashes
+from ..ty import Hashes
 
-Vectors = NDArray[numpy.float32]
+Float32s = NDArray[numpy.float32]
 # Tables are stored in half precision: a pipeline has one for each of its heads.
-Table = NDArray[numpy.float16]
+HalfRows = NDArray[numpy.float16]
 TOKENIZER, TABLE = "tokenizer.json", "model.safetensors"
 _NAME = "embeddings"
 # Tensors of model2vec's compressed tables: the row of each piece, and the weight of each piece.
@@ -28,11 +28,11 @@ class PieceTable(NamedTuple):
     """A tokenizer, and a vector for each of its pieces.
 
     tokenizer (str): JSON of Hugging Face's `tokenizers`.
-    vectors (Table): Shape (n_pieces, width).
+    vectors (PieceTable): Shape (n_pieces, width).
     """
 
     tokenizer: str
-    vectors: Table
+    vectors: HalfRows
 
     def save(self, folder: Path) -> None:
         """Write the table in the format of model2vec: `tokenizer.json` and `model.safetensors`.
@@ -92,7 +92,7 @@ def _check_unknown(tokenizer: Any) -> None:
         raise ValueError(f"its tokenizer has no piece for unknown characters: {error}") from error
 
 
-def half(vectors: Any) -> Table:
+def half(vectors: Any) -> HalfRows:
     """RETURNS (Table): The vectors in half precision; infinite if they are out of its range."""
     with numpy.errstate(over="ignore"):
         return numpy.asarray(vectors, dtype="float16")
@@ -153,9 +153,9 @@ class WordVectors:
     def __init__(self, table: PieceTable) -> None:
         self._tokenizer = load_tokenizer(table.tokenizer)
         self._vectors = table.vectors
-        self._known: Dict[int, Vectors] = {}
+        self._known: Dict[int, Float32s] = {}
 
-    def __call__(self, orths: Hashes, strings: StringStore) -> Vectors:
+    def __call__(self, orths: Hashes, strings: StringStore) -> Float32s:
         """Look up words.
 
         orths (Hashes): Shape (n_words,): their ids.
@@ -172,12 +172,12 @@ class WordVectors:
         self._known = known
         return found
 
-    def vector(self, word: str) -> Vectors:
+    def vector(self, word: str) -> Float32s:
         """RETURNS (Vectors): Shape (width,): the vector of a word."""
         ids = cut(self._tokenizer, word)
         if not ids:
             return numpy.zeros(self._vectors.shape[1], dtype="float32")
         mean = self._vectors[ids].mean(axis=0, dtype="float32")
         size = float(numpy.sqrt((mean**2).mean()))
-        stretched: Vectors = mean / size if size else mean
+        stretched: Float32s = mean / size if size else mean
         return stretched

@@ -3,7 +3,6 @@
 from typing import Any, Callable, List, Optional, Tuple
 
 import numpy
-from scipy.sparse import csr_array
 from thinc.api import Model, chain
 from thinc.types import Floats2d, Ints2d
 
@@ -101,6 +100,8 @@ class _OnCPU:
     """The active features as a sparse matrix of tokens and rows."""
 
     def __init__(self, ids: List[Ints2d], n_rows: int) -> None:
+        from scipy.sparse import csr_array
+
         tokens: Any = ids
         active = numpy.concatenate(tokens)
         n_tokens, n_features = active.shape

@@ -12,14 +12,14 @@ from spacy.vocab import Vocab
 from thinc.api import get_current_ops
 
 Keys = NDArray[numpy.uint64]
-Ids = NDArray[numpy.uint16]
+ClusterIds = NDArray[numpy.uint16]
 # Maximum number of clusters, given the type of ids.
 MOST = 2**16
 _BATCH, _ITERATIONS = 2048, 20
 _DIGIT = re.compile(r"\d")
 # Clusters of the last tables, by the digest of the vectors: all heads that a process trains share them.
 _KEPT = 2
-_found: Dict[Tuple[Any, ...], Ids] = {}
+_found: Dict[Tuple[Any, ...], ClusterIds] = {}
 
 
 def fold(word: str) -> str:
@@ -31,11 +31,11 @@ class WordClusters(NamedTuple):
     """Clusters of words, at several levels.
 
     keys (Keys): Shape (n_words,): hashes of the words, ascending.
-    ids (Ids): Shape (n_words, n_levels): their clusters.
+    ids (ClusterIds): Shape (n_words, n_levels): their clusters.
     """
 
     keys: Keys = numpy.zeros(0, "uint64")
-    ids: Ids = numpy.zeros((0, 0), "uint16")
+    ids: ClusterIds = numpy.zeros((0, 0), "uint16")
 
     def find(self, forms: Sequence[int]) -> Optional[List[int]]:
         """Find the clusters of a word.
@@ -91,7 +91,7 @@ def _vectors(vocab: Vocab) -> Tuple[Dict[int, int], NDArray[numpy.float32]]:
     return rows, numpy.asarray(get_current_ops().to_numpy(data), dtype="float32")
 
 
-def _cluster(vectors: NDArray[numpy.float32], levels: Tuple[int, ...]) -> Ids:
+def _cluster(vectors: NDArray[numpy.float32], levels: Tuple[int, ...]) -> ClusterIds:
     key = hashlib.blake2b(vectors.tobytes()).digest(), vectors.shape, levels
     if key not in _found:
         from sklearn.cluster import MiniBatchKMeans

@@ -4,13 +4,12 @@ import re
 from typing import Dict, List, Sequence
 
 import numpy
-from numpy.typing import NDArray
 from spacy.lang.lex_attrs import word_shape
 from spacy.strings import StringStore, get_string_id
 
+from ..ty import Hashes
 from .word_clusters import NO_CLUSTERS, WordClusters, fold
 
-Hashes = NDArray[numpy.uint64]
 # Hashes of padding beyond the ends of a Doc, of an affix as long as the word or longer, and of no cluster.
 BEYOND, NO_AFFIX, NO_CLUSTER = 1, 2, 3
 # Maximum number of cached words, so that the memory is bounded on a stream of text.
@@ -81,7 +80,7 @@ class WordFeatures:
         return [*hashes, sum(kinds)]
 
 
-def mix(hashes: Hashes) -> Hashes:
+def mix_bits(hashes: Hashes) -> Hashes:
     """Spread differences between hashes over all bits (the finalizer of MurmurHash3).
 
     hashes (Hashes): Hashes of any shape.

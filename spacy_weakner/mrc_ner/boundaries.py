@@ -10,8 +10,8 @@ from thinc.api import Model
 
 from ..corpus.alignment import project, reference_spans, unclear_tokens, unknown_tokens
 from ..errors import UnknownLabel
-from ..losses import Array, binary_cross_entropy, sigmoid
-from ..ty import Entity
+from ..losses import binary_cross_entropy, sigmoid
+from ..ty import Array, Entity
 
 STARTS, ENDS = 0, 1
 

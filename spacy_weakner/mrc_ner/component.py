@@ -11,7 +11,6 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats3d
 
-from ..corpus.tags import BoolMask
 from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import is_text
@@ -21,10 +20,9 @@ from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_host
 from ..heads.spans import merge_candidates, warn_of_spans
 from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
-from ..losses import Array
-from ..ty import NEAREST, PAIRINGS, PROBABLE, Entity
+from ..ty import NEAREST, PAIRINGS, PROBABLE, Array, BoolMask, Entity, SpanArray
 from .boundaries import Boundaries, Relabeler, boundaries_loss, probabilities, read_boundaries, score_boundaries
-from .decoding import Spans, ends_to_try, find_entities, most_probable, pair_boundaries, resolve
+from .decoding import ends_to_try, find_entities, most_probable, pair_boundaries, resolve
 from .entity_types import EntityTyping, Mentions, mention_spans, pool, restart, types_loss
 from .queries import check_queries
 
@@ -267,7 +265,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         spans = [mention_spans(to.boundaries, self.max_width) for to in targets]
         ops, width = self.model.ops, self.model.get_ref("typing").get_dim("nI")
 
-        def read(_: List[Doc], vectors: Any, spans: List[Spans]) -> List[Mentions]:
+        def read(_: List[Doc], vectors: Any, spans: List[SpanArray]) -> List[Mentions]:
             pooled = [pool(ops.xp, values[..., :width], some) for values, some in zip(vectors, spans, strict=True)]
             return list(map(Mentions, spans, to_host(ops, pooled)))
 

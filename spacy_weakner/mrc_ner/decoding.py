@@ -6,14 +6,11 @@ import numpy
 from numpy.typing import NDArray
 
 from ..corpus.overlaps import best_without_overlaps, without_overlaps
-from ..corpus.tags import BoolMask
 from ..heads.entities import Prediction
-from ..losses import Array
-from ..ty import NEAREST, Entity
+from ..ty import NEAREST, Array, BoolMask, Entity, SpanArray
 from .boundaries import ENDS, STARTS, probabilities
 
 # Shape (n, 2) or (n, 3): start, end and, with several labels, label.
-Spans = NDArray[numpy.int64]
 # Number of nearest ends that are tried with a start if entities may have any width.
 N_ENDS_PROBABLE = 64
 # Maximum number of (most probable) pairs in a Doc that are processed, which bounds the cost of a low threshold.
@@ -28,7 +25,7 @@ def ends_to_try(pairing: str, max_width: Optional[int]) -> int:
     return N_ENDS_PROBABLE if max_width is None else max_width
 
 
-def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_ends: int = 1) -> Spans:
+def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_ends: int = 1) -> SpanArray:
     """Pair every start with the nearest end that does not come before it (Li et al. 2020; Xue et al. 2020). Several
     starts may share an end.
 
@@ -36,7 +33,7 @@ def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_
     ends (Array): Shape (n_tokens,): True for the last token of a span.
     max_width (Optional[int]): Maximum number of tokens of a span; starts whose nearest end is further away have no end.
     n_ends (int): Maximum number of ends of a start: the nearest, the next one and so on.
-    RETURNS (Spans): Shape (n, 2): spans, ends exclusive, by start.
+    RETURNS (SpanArray): Shape (n, 2): spans, ends exclusive, by start.
     """
     # Starts are processed in chunks, to bound the memory.
     begins, closes = numpy.flatnonzero(starts), numpy.flatnonzero(ends)
@@ -55,12 +52,12 @@ def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_
     return numpy.concatenate(found)
 
 
-def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], n_ends: int = 1) -> Spans:
+def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], n_ends: int = 1) -> SpanArray:
     """Pair starts and ends for all labels; see `nearest_ends`.
 
     boundaries (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): True where spans begin and end.
     max_width, n_ends: See `nearest_ends`.
-    RETURNS (Spans): Shape (n, 3): start, end and label, by label and start.
+    RETURNS (SpanArray): Shape (n, 3): start, end and label, by label and start.
     """
     found = [numpy.zeros((0, 3), dtype="int64")]
     for k in numpy.flatnonzero(numpy.all(boundaries.any(axis=0), axis=1)).tolist():
@@ -69,7 +66,7 @@ def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], 
     return numpy.concatenate(found)
 
 
-def most_probable(spans: Spans, boundaries: Array) -> Spans:
+def most_probable(spans: SpanArray, boundaries: Array) -> SpanArray:
     """Remove the least probable pairs if there are more than `MOST_PAIRS`."""
     if len(spans) <= MOST_PAIRS:
         return spans
@@ -80,12 +77,12 @@ def most_probable(spans: Spans, boundaries: Array) -> Spans:
 
 
 def find_entities(
-    boundaries: Array, spans: Spans, preset: BoolMask, labels: Sequence[str], temperature: float
+    boundaries: Array, spans: SpanArray, preset: BoolMask, labels: Sequence[str], temperature: float
 ) -> Dict[Entity, Tuple[float, float]]:
     """Score the entities of a Doc.
 
     boundaries (Array): Shape (n_tokens, n_labels, 2): log-odds of starts and ends.
-    spans (Spans): Shape (n, 3): start, end and label.
+    spans (SpanArray): Shape (n, 3): start, end and label.
     preset (BoolMask): Shape (n_tokens,): tokens that must not be part of any entity.
     labels (Sequence[str]): The labels.
     temperature (float): Divisor of the log-odds before they become probabilities.

@@ -7,7 +7,7 @@ import numpy
 from numpy.typing import NDArray
 from thinc.api import Model, glorot_uniform_init
 
-from ..losses import Array
+from ..ty import Array
 from .boundaries import Boundaries
 from .decoding import pair_boundaries
 

@@ -5,10 +5,8 @@ isotonic regression, both step functions of the score. Uses arrays only, no spaC
 from typing import NamedTuple
 
 import numpy
-from numpy.typing import NDArray
 
-Floats = NDArray[numpy.float64]
-Ints = NDArray[numpy.int64]
+from ..ty import Floats, Ints
 
 
 class Steps(NamedTuple):

@@ -3,7 +3,8 @@
 import numpy
 from numpy.typing import NDArray
 
-from ..corpus.tags import BoolMask, IntTags, TagScheme
+from ..corpus.tags import IntTags, TagScheme
+from ..ty import BoolMask
 
 BROKEN = ("keep", "repair")
 # Tokens that the model labels: none, those in no weak entity (the paper), or all (self-training).
@@ -11,7 +12,7 @@ NONE, UNMATCHED, ALL = "none", "unmatched", "all"
 RULES = (UNMATCHED, ALL, NONE)
 
 
-def complete(weak: IntTags, predicted: IntTags) -> IntTags:
+def complete_labels(weak: IntTags, predicted: IntTags) -> IntTags:
     """Complete the weak labels of a sentence, token by token:
 
         y^c_i = y^p_i  if y^w_i = O,  else y^w_i
@@ -36,7 +37,7 @@ def decide(weak: IntTags, predicted: IntTags, rule: str) -> IntTags:
     """
     if rule == ALL:
         return predicted
-    return weak if rule == NONE else complete(weak, predicted)
+    return weak if rule == NONE else complete_labels(weak, predicted)
 
 
 def matched(weak: IntTags) -> BoolMask:
@@ -45,7 +46,7 @@ def matched(weak: IntTags) -> BoolMask:
     return result
 
 
-def mix(weak: IntTags, predicted: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
+def mix_labels(weak: IntTags, predicted: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
     """Complete the weak labels of a sentence with probabilities, our variant of Equation 2: a token in a weak entity
     keeps its weak label, other tokens get the model's distribution.
 

@@ -9,9 +9,10 @@ from spacy.training import Example
 
 from ..corpus.tags import MISSING, TagScheme, hard_labels
 from ..corpus.weak import get_confidence, get_confidence_unit, is_weak
-from ..crf.kernel import Array, CRFParameters
-from ..crf_ner.likelihood import CRFGradient, Target, Weights, count_sentences, sentence_losses
+from ..crf.kernel import CRFParameters
+from ..crf_ner.likelihood import CRFGradient, CRFTarget, Weights, n_with_tokens, sentence_losses
 from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..ty import Array
 
 LEVELS = ("sentence", "token")
 # The gradient of log(1 - P) is proportional to 1 / -log P. Below this, rounding errors of log Z exceed -log P.
@@ -46,7 +47,7 @@ class NoiseAwareCRF:
     def labels(self, doc: Doc) -> Set[str]:
         return hard_labels(doc)
 
-    def encode(self, example: Example, scheme: TagScheme) -> Target:
+    def encode(self, example: Example, scheme: TagScheme) -> CRFTarget:
         """Return the tags of an example with their confidence.
 
         RAISES (WeaknerError): If it is weakly labeled and has no confidence, or one for another unit.
@@ -60,9 +61,11 @@ class NoiseAwareCRF:
             there, here = f"--unit {unit}", f"level = {self.level}"
             what = "The confidences of the corpus were calibrated"
             raise WeaknerError(Errors.WK020.format(what=what, there=there, here=here))
-        return Target(scheme.from_example(example), confidence)
+        return CRFTarget(scheme.from_example(example), confidence)
 
-    def __call__(self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[Target]) -> CRFGradient:
+    def __call__(
+        self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[CRFTarget]
+    ) -> CRFGradient:
         tags = [target.tags for target in targets]
         confidence = numpy.asarray([target.weight for target in targets], dtype="float64")
         n_known = numpy.asarray([int((sentence != MISSING).sum()) for sentence in tags], dtype="float64")
@@ -72,7 +75,7 @@ class NoiseAwareCRF:
         losses = losses / units
         # Sentences without any annotation have no loss.
         values = numpy.where(n_known > 0.0, units * noise_aware(losses, confidence), 0.0)
-        mean = float(values.sum()) / max(1, count_sentences(emissions))
+        mean = float(values.sum()) / max(1, n_with_tokens(emissions))
         return CRFGradient(mean, *backprop(noise_aware_slope(losses, confidence)))
 
 

@@ -21,7 +21,6 @@ from ..corpus.docbin import bare_copy, read_docs
 from ..corpus.language import CorpusLanguage
 from ..corpus.parts import Parts, split_examples
 from ..corpus.sentences import SENTENCIZER, is_divided_name
-from ..corpus.tags import BoolMask
 from ..encoders.frozen import FROZEN_ENCODER, FrozenStatistics, statistics_of
 from ..encoders.stored_vectors import ENDS, VectorStore, build_stored_vectors, reusing_vectors, write_vectors
 from ..files import atomic_path
@@ -30,6 +29,7 @@ from ..runtime.hashes import hash_model, hash_path, hash_settings
 from ..runtime.receipts import Receipt
 from ..training.augmenting import CaseCopies
 from ..training.readers import make_example
+from ..ty import BoolMask
 
 # The component with the encoder, and the head of a training.
 ENCODER, HEAD = "tok2vec", "crf_ner"

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -16,6 +15,7 @@ from ..evaluation.compare import SAMPLES
 from ..runs.groups import FoldFiles, group_docs
 from ..runs.training import Training
 from ..scores import count_matches
+from ..ty import Ints
 from .combine import Head, Predicted
 from .context import TrainingContext, pipeline_of
 from .rules import LINEAR, Facts, gold_size
@@ -34,7 +34,6 @@ TRANSFORMER_GAIN = 2.7
 TRANSFORMER_SHARE = 0.25
 # Assumed gains of recommendations whose gain is not measured, in points of F1, by which recommendations are sorted.
 FIRST_GOLD, LITTLE_GOLD, FIRST_LABELS = 20.0, 5.0, 4.0
-Counts = NDArray[numpy.int64]
 # The possible gain of the best candidate in points of F1, and what to do.
 Recommendation = Tuple[float, str]
 
@@ -114,9 +113,9 @@ def measure_curve(
     return make_curve([*(part.sentences for part in parts), sentences], total, context.seed)
 
 
-def make_curve(sizes: Sequence[float], counts: Counts, seed: int = 0) -> Curve:
+def make_curve(sizes: Sequence[float], counts: Ints, seed: int = 0) -> Curve:
     """Make a learning curve, and estimate the gain of twice as much gold as a share of the slope over the doublings so
-    far, at most what is left to an F1 of 100. Counts have the shape (n_sizes, n_sentences, 3): tp, fp and fn of every
+    far, at most what is left to an F1 of 100. Ints have the shape (n_sizes, n_sentences, 3): tp, fp and fn of every
     sentence."""
     bootstrap = Bootstrap(counts, SAMPLES, seed)
     f1 = bootstrap.observed
@@ -131,7 +130,7 @@ def make_curve(sizes: Sequence[float], counts: Counts, seed: int = 0) -> Curve:
     return Curve(points, max(0.0, gain), low, high)
 
 
-def count_sentences(pairs: Any) -> Counts:
+def count_sentences(pairs: Any) -> Ints:
     """Count tp, fp and fn of pairs of gold and predicted Docs: shape (n_sentences, 3)."""
     counts = [count_matches([(doc_entities(gold), doc_entities(doc))])[0] for gold, doc in pairs]
     return numpy.asarray(counts, dtype="int64").reshape(-1, 3)

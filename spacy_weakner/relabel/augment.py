@@ -21,7 +21,7 @@ from ..runtime.executor import Executor
 from ..runtime.hashes import hash_path, hash_text
 from ..runtime.lock import holding
 from ..runtime.stage import Report, Stage
-from .masked_lm import MAX_PIECES, Place, Reader, Window, WordPredictor
+from .masked_lm import MAX_PIECES, MaskedWindow, ReplaceableWord, WindowSplitter, WordPredictor
 
 NO_MODEL = "none"
 BATCH_SIZE = 32
@@ -30,7 +30,7 @@ _SORTED_BATCHES = 8
 # Scores that are in memory at a time: with a vocabulary of 250,000 pieces, the scores of 536 words.
 _MAX_SCORES = 2**27
 # A window with masks, and the index of its Doc.
-_Masked = Tuple[int, Window]
+_Masked = Tuple[int, MaskedWindow]
 
 
 @dataclass
@@ -139,7 +139,7 @@ class Augment(Stage[AugmentReport]):
         if self.gpu_id >= torch.cuda.device_count():
             raise WeaknerError(Errors.WK432.format(gpu_id=self.gpu_id, reason="torch finds no such GPU"))
         masked_lm = load_masked_lm(self.model)
-        self.reader = Reader(masked_lm, min(MAX_PIECES, max_pieces(masked_lm)))
+        self.reader = WindowSplitter(masked_lm, min(MAX_PIECES, max_pieces(masked_lm)))
         self.predictor = WordPredictor(masked_lm, self.settings["top_k"], self.gpu_id)
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
@@ -172,13 +172,13 @@ class Augment(Stage[AugmentReport]):
         digest = hash_text("\n".join([str(self.settings["seed"]), *(token.text for token in doc)]))
         return numpy.random.default_rng(int(digest, 16)).random((2, len(doc)))
 
-    def _mask(self, window: Window, masked: NDArray[numpy.bool_]) -> Window:
+    def _mask(self, window: MaskedWindow, masked: NDArray[numpy.bool_]) -> MaskedWindow:
         """Mask the first piece of words."""
         ids = list(window.ids)
         for place in window.places:
             if masked[place.token]:
                 ids[place.position] = self.reader.mask
-        return Window(ids, window.places)
+        return MaskedWindow(ids, window.places)
 
     def _batches(self, windows: List[_Masked]) -> Iterator[List[_Masked]]:
         """Yield batches of similar length whose scores fit into memory. Windows without places are left out."""
@@ -195,7 +195,7 @@ class Augment(Stage[AugmentReport]):
         if batch:
             yield batch
 
-    def _replace(self, words: List[str], place: Place, predicted: int) -> None:
+    def _replace(self, words: List[str], place: ReplaceableWord, predicted: int) -> None:
         word = words[place.token]
         new = self.reader.vocabulary.replace(word, place.slot, predicted)
         if new is None:

@@ -22,15 +22,14 @@ from ..runtime.lock import holding
 from ..runtime.shards import Shards
 from ..runtime.stage import Report, Stage, Statistics, memory_zones
 from ..scratch import scratch_folder
-from ..ty import Entity
+from ..ty import Entity, Floats
 from .confident_learning import (
     OUTSIDE,
     UNKNOWN,
     Columns,
-    Finding,
-    Rows,
-    find_entities,
+    SuspectTokens,
     find_outside,
+    find_suspects,
     given_labels,
     self_confidence,
     suspect_tokens,
@@ -41,7 +40,7 @@ BATCH_SIZE = 256
 
 
 @dataclass
-class LabelCounts(Statistics):
+class SuspectCounts(Statistics):
     """Counts of a label or a source."""
 
     units: int = 0  # entities; for "O", tokens
@@ -55,11 +54,11 @@ class LabelCounts(Statistics):
         return self.confidence / self.tokens if self.tokens else None
 
 
-_ByName = DefaultDict[str, Annotated[LabelCounts, Field(default_factory=LabelCounts)]]
+_ByName = DefaultDict[str, Annotated[SuspectCounts, Field(default_factory=SuspectCounts)]]
 
 
 def _by_name() -> _ByName:
-    return defaultdict(LabelCounts)
+    return defaultdict(SuspectCounts)
 
 
 @dataclass
@@ -158,7 +157,7 @@ class Clean(Stage[CleanReport]):
         self.models = models
         self.path = path
         self.folder = folder
-        self.thresholds: Rows = numpy.zeros(0)
+        self.thresholds: Floats = numpy.zeros(0)
         self.predictions: Optional[_Predictions] = None
 
     def open(self) -> None:
@@ -192,14 +191,14 @@ class Clean(Stage[CleanReport]):
         given[[token.i for token in doc if token.text.isspace()]] = UNKNOWN
         return given
 
-    def _count(self, labels: Dict[str, LabelCounts], rows: Rows, given: Columns) -> None:
+    def _count(self, labels: Dict[str, SuspectCounts], rows: Floats, given: Columns) -> None:
         confidence = self_confidence(rows, given)
         for column, label in enumerate(self.models.labels):
             of_label = confidence[(given == column) & ~numpy.isnan(confidence)]
             labels[label].tokens += len(of_label)
             labels[label].confidence += float(of_label.sum())
 
-    def _clean(self, doc: Doc, rows: Rows) -> None:
+    def _clean(self, doc: Doc, rows: Floats) -> None:
         given = self._given(doc)
         self._count(self.stats.labels, rows, given)
         self.stats.tokens += len(doc)
@@ -208,7 +207,7 @@ class Clean(Stage[CleanReport]):
             return
         entities, outside, labels = weak.doc_entities(doc), _outside(doc), self.models.labels
         suspicion = suspect_tokens(rows, given, self.thresholds, self.settings["factor"])
-        found = find_entities(suspicion, entities, labels) if self.settings["entities"] else []
+        found = find_suspects(suspicion, entities, labels) if self.settings["entities"] else []
         if self.settings["outside"]:
             there = {finding[:3] for finding in found}
             more = find_outside(suspicion, outside, entities, labels)
@@ -217,7 +216,7 @@ class Clean(Stage[CleanReport]):
         self._count_units(doc, entities, outside, found)
         make_missing(doc, found)
 
-    def _count_units(self, doc: Doc, entities: List[Entity], outside: List[int], found: List[Finding]) -> None:
+    def _count_units(self, doc: Doc, entities: List[Entity], outside: List[int], found: List[SuspectTokens]) -> None:
         stats, suspect = self.stats, {finding[:3] for finding in found}
         for entity in entities:
             sources = [stats.sources[name] for name in sources_of(doc, entity)]
@@ -241,11 +240,11 @@ class _Predictions:
         self._n_labels = n_labels
         self._places: Dict[bytes, Tuple[int, int]] = {}
 
-    def add(self, doc: Doc, rows: Rows) -> None:
+    def add(self, doc: Doc, rows: Floats) -> None:
         self._places[bytes.fromhex(doc_key(doc))] = (self._file.seek(0, 2), len(rows))
         self._file.write(rows.astype("float64").tobytes())
 
-    def get(self, doc: Doc) -> Rows:
+    def get(self, doc: Doc) -> Floats:
         start, n = self._places[bytes.fromhex(doc_key(doc))]
         self._file.seek(start)
         return numpy.frombuffer(self._file.read(8 * n * self._n_labels)).reshape(n, self._n_labels)
@@ -254,7 +253,7 @@ class _Predictions:
         self._file.close()
 
 
-def make_missing(doc: Doc, found: List[Finding]) -> None:
+def make_missing(doc: Doc, found: List[SuspectTokens]) -> None:
     """Make suspect tokens missing in entities, tags and soft labels, and keep their labels in the span group
     "suspect". Suspect entities are removed from "matched", so that `complete` does not restore them."""
     weak.remove_group(doc, weak.SUSPECT_GROUP)

@@ -17,7 +17,7 @@ from ..corpus.entities import set_entities, trim_whitespace
 from ..corpus.tags import IntTags, TagScheme
 from ..encoders.bfloat16 import use_bfloat16
 from ..errors import Errors, WeaknerError, check_choice
-from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, mix
+from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, mix_labels
 from ..needle.confidence import CAP, Calibration, confidence
 from ..runtime.executor import Executor
 from ..runtime.hashes import hash_model, hash_settings
@@ -175,7 +175,7 @@ class Complete(Stage[CompleteReport]):
         weak.set_tags(doc, [scheme.tags[tag] for tag in tags] if broken and self.settings["broken"] == "keep" else None)
         soft = None
         if probabilities is not None:
-            mixed: Any = mix(labeled, probabilities).astype("float32")
+            mixed: Any = mix_labels(labeled, probabilities).astype("float32")
             soft = weak.SoftLabels(scheme.tags, scheme.name, mixed)
         weak.set_soft_labels(doc, soft)
         n_matched = int(matched(labeled).sum())

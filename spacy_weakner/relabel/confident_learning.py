@@ -23,16 +23,15 @@ from typing import List, NamedTuple, Sequence
 import numpy
 from numpy.typing import NDArray
 
-from ..ty import Entity
+from ..ty import Entity, Floats
 
 OUTSIDE = "O"
 # Column of a token whose label is missing, or has no column.
 UNKNOWN = -1
 Columns = NDArray[numpy.int64]
-Rows = NDArray[numpy.float64]
 
 
-class Finding(NamedTuple):
+class SuspectTokens(NamedTuple):
     """Suspect tokens."""
 
     start: int
@@ -47,13 +46,13 @@ class Suspicion(NamedTuple):
     """Per token of a Doc: the probability of its label (NaN without a label), the column of the label that is more
     likely to be right (`UNKNOWN` if the token is not suspect), and the probability of that label."""
 
-    given: Rows
+    given: Floats
     instead: Columns
-    instead_probability: Rows
+    instead_probability: Floats
 
-    def at(self, i: int, labels: Sequence[str], entity: Entity) -> Finding:
+    def at(self, i: int, labels: Sequence[str], entity: Entity) -> SuspectTokens:
         """Return a finding for an entity with this suspect token."""
-        return Finding(*entity, float(self.given[i]), labels[self.instead[i]], float(self.instead_probability[i]))
+        return SuspectTokens(*entity, float(self.given[i]), labels[self.instead[i]], float(self.instead_probability[i]))
 
 
 def given_labels(n_tokens: int, entities: Sequence[Entity], outside: Sequence[int], labels: Sequence[str]) -> Columns:
@@ -67,12 +66,12 @@ def given_labels(n_tokens: int, entities: Sequence[Entity], outside: Sequence[in
     return result
 
 
-def self_confidence(rows: Rows, given: Columns) -> Rows:
+def self_confidence(rows: Floats, given: Columns) -> Floats:
     """Return the probabilities of the labels of tokens; NaN if the label is missing, or the model does not have it."""
     return numpy.where(given == UNKNOWN, numpy.nan, rows[numpy.arange(len(given)), given])
 
 
-def suspect_tokens(rows: Rows, given: Columns, thresholds: Rows, factor: float = 1.0) -> Suspicion:
+def suspect_tokens(rows: Floats, given: Columns, thresholds: Floats, factor: float = 1.0) -> Suspicion:
     """Apply the rule to probabilities, (n_tokens, n_labels), given labels, (n_tokens,), and thresholds, (n_labels,). A
     label without a threshold (NaN) is never predicted instead."""
     confidence = self_confidence(rows, given)
@@ -83,7 +82,7 @@ def suspect_tokens(rows: Rows, given: Columns, thresholds: Rows, factor: float =
     return Suspicion(confidence, numpy.where(suspect, others.argmax(axis=1), UNKNOWN), others.max(axis=1))
 
 
-def find_entities(suspicion: Suspicion, entities: Sequence[Entity], labels: Sequence[str]) -> List[Finding]:
+def find_suspects(suspicion: Suspicion, entities: Sequence[Entity], labels: Sequence[str]) -> List[SuspectTokens]:
     """Return the entities with a suspect token, with the probabilities of the most suspect one."""
     result = []
     for start, end, label in entities:
@@ -95,7 +94,7 @@ def find_entities(suspicion: Suspicion, entities: Sequence[Entity], labels: Sequ
 
 def find_outside(
     suspicion: Suspicion, outside: Sequence[int], entities: Sequence[Entity], labels: Sequence[str]
-) -> List[Finding]:
+) -> List[SuspectTokens]:
     """Return runs of suspect tokens outside entities with one label instead, and entities next to a token that should
     have the same label, so that they end in the wrong place."""
     suspect = [i for i in outside if suspicion.instead[i] != UNKNOWN]
@@ -105,12 +104,12 @@ def find_outside(
         beside = [found[i] for i in (start - 1, end) if i in found and found[i].instead == label]
         if beside:
             confidence = float(numpy.nanmin(suspicion.given[start:end]))  # NaN: white space
-            result.append(Finding(start, end, label, confidence, label, beside[0].instead_probability))
+            result.append(SuspectTokens(start, end, label, confidence, label, beside[0].instead_probability))
     return result
 
 
-def _join(tokens: Sequence[Finding]) -> List[Finding]:
-    runs: List[List[Finding]] = []
+def _join(tokens: Sequence[SuspectTokens]) -> List[SuspectTokens]:
+    runs: List[List[SuspectTokens]] = []
     for token in tokens:
         if runs and runs[-1][-1].end == token.start and runs[-1][-1].instead == token.instead:
             runs[-1].append(token)

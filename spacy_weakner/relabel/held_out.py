@@ -15,7 +15,8 @@ from ..errors import Errors, WeaknerError
 from ..runs.train import FOLDS, read_folds
 from ..runtime.hashes import hash_file, hash_model, hash_text
 from ..runtime.predictions import TagPredictor
-from .confident_learning import OUTSIDE, Rows
+from ..ty import Floats
+from .confident_learning import OUTSIDE
 
 
 class HeldOutModels:
@@ -46,10 +47,10 @@ class HeldOutModels:
         """Return the pipelines, whose strings a memory zone frees."""
         return [predictor.nlp for predictor in self.predictors]
 
-    def __call__(self, docs: Sequence[Doc]) -> List[Rows]:
+    def __call__(self, docs: Sequence[Doc]) -> List[Floats]:
         """Return the distributions per Doc, (n_tokens, n_labels), with the columns of `labels`; NaN if the pipeline
         does not have the label."""
-        result: List[Rows] = [numpy.zeros((0, len(self.labels)))] * len(docs)
+        result: List[Floats] = [numpy.zeros((0, len(self.labels)))] * len(docs)
         numbers = [self._fold_of(doc) for doc in docs]
         for number, predictor in enumerate(self.predictors):
             chosen = [i for i, fold in enumerate(numbers) if fold == number]
@@ -67,7 +68,7 @@ class HeldOutModels:
             raise WeaknerError(Errors.WK725.format(folder=self.model, text=doc.text[:50]))
         return number
 
-    def _merge(self, rows: Rows, tags: Sequence[str]) -> Rows:
+    def _merge(self, rows: Floats, tags: Sequence[str]) -> Floats:
         """Sum the probabilities of the tags of each label."""
         result = numpy.full((len(rows), len(self.labels)), numpy.nan)
         for column, label in enumerate(self.labels):

@@ -18,7 +18,7 @@ from ..roster.augmentation import Slot, Vocabulary
 MAX_PIECES = 512
 
 
-class Place(NamedTuple):
+class ReplaceableWord(NamedTuple):
     """A word that can be replaced: its token, the position of its first piece in the window, and that piece."""
 
     token: int
@@ -26,18 +26,18 @@ class Place(NamedTuple):
     slot: Slot
 
 
-class Window(NamedTuple):
+class MaskedWindow(NamedTuple):
     """A sentence or a part of it as model input: its pieces, special ones included, and the words that can be
     replaced."""
 
     ids: List[int]
-    places: List[Place]
+    places: List[ReplaceableWord]
 
 
 class Read(NamedTuple):
     """The windows of a sentence: usually one, none if it has no pieces. `cut` is True if it was too long for one."""
 
-    windows: List[Window]
+    windows: List[MaskedWindow]
     cut: bool
 
 
@@ -50,7 +50,7 @@ class _Word(NamedTuple):
     ends: List[int]
 
 
-class Reader:
+class WindowSplitter:
     """A splitter of sentences into windows of at most `limit` pieces, special ones included."""
 
     def __init__(self, masked_lm: MaskedLM, limit: int) -> None:
@@ -99,16 +99,16 @@ class Reader:
         if part:
             yield part
 
-    def _window(self, doc: Doc, words: List[_Word]) -> Window:
+    def _window(self, doc: Doc, words: List[_Word]) -> MaskedWindow:
         ids, places = list(self._before), []
         for word in words:
             found = self.vocabulary.find_slot(word.ids, word.starts, word.ends)
             if found is not None:
-                places.append(Place(word.token, len(ids) + found.number, found))
+                places.append(ReplaceableWord(word.token, len(ids) + found.number, found))
             ids.extend(word.ids)
         # A single word that is too long for the model loses its end.
         ids = ids[: len(self._before) + self._room]
-        return Window([*ids, *self._after], [place for place in places if place.position < len(ids)])
+        return MaskedWindow([*ids, *self._after], [place for place in places if place.position < len(ids)])
 
 
 class WordPredictor:
@@ -123,7 +123,7 @@ class WordPredictor:
         self.n_scores: int = self._model.config.vocab_size
         self._top_k = min(top_k, self.n_scores)
 
-    def __call__(self, windows: List[Window]) -> Tuple[NDArray[numpy.int64], NDArray[numpy.float32]]:
+    def __call__(self, windows: List[MaskedWindow]) -> Tuple[NDArray[numpy.int64], NDArray[numpy.float32]]:
         """Return ids and scores for all places of some windows, in their order. Shape (n_places, top_k)."""
         import torch
 

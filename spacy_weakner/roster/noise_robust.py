@@ -8,11 +8,12 @@ from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..corpus.tags import MISSING, BoolMask, IntTags, TagScheme, hard_labels
+from ..corpus.tags import MISSING, IntTags, TagScheme, hard_labels
 from ..errors import check_range
-from ..losses import Array, ProbabilityLoss
-from ..token_ner.distribution import read_scores
+from ..losses import ProbabilityLoss
+from ..token_ner.distribution import token_scores
 from ..token_ner.objective import TokenBatch, TokenGradient, hard_label_loss
+from ..ty import Array, BoolMask
 
 
 @dataclass
@@ -110,5 +111,5 @@ class NoiseRobustLearning:
         # Tokens whose tags the teacher agrees with.
         with numpy.errstate(divide="ignore"):
             low = numpy.log(self.threshold or 0.0)
-        trusted: BoolMask = read_scores(teacher).joint()[numpy.arange(len(tags)), numpy.maximum(tags, 0)] > low
+        trusted: BoolMask = token_scores(teacher).joint()[numpy.arange(len(tags)), numpy.maximum(tags, 0)] > low
         return trusted

@@ -7,11 +7,12 @@ import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..corpus.tags import BoolMask, TagScheme, soft_or_hard_labels
+from ..corpus.tags import TagScheme, soft_or_hard_labels
 from ..errors import check_range
-from ..losses import Array, CategoricalCrossentropy, KLDivergence
-from ..token_ner.distribution import TokenScores, read_scores
+from ..losses import CategoricalCrossentropy, KLDivergence
+from ..token_ner.distribution import TokenScores, token_scores
 from ..token_ner.objective import Augmented, TokenBatch, TokenGradient
+from ..ty import Array, BoolMask
 
 
 @dataclass
@@ -68,7 +69,7 @@ class SelfTraining:
         """
         total: Array = numpy.zeros(0)
         for _, outputs in batches:
-            scores = read_scores(outputs)
+            scores = token_scores(outputs)
             # If all tokens count, weight them by the probability of an entity.
             log_f = scores.joint()[:, 1:] if self._counts_all else self._log_f(scores)
             sums = numpy.exp(log_f)[self._used(scores)].sum(axis=0)
@@ -78,7 +79,7 @@ class SelfTraining:
     def __call__(self, batch: TokenBatch) -> TokenGradient:
         if batch.teacher is None or not len(self._frequencies):
             return TokenGradient(0.0, numpy.zeros(batch.outputs.shape))
-        scores, teacher = read_scores(batch.outputs), read_scores(batch.teacher)
+        scores, teacher = token_scores(batch.outputs), token_scores(batch.teacher)
         used = self._used(teacher)
         wanted = sharpen(self._log_f(teacher), self._frequencies) * used[:, None]
         values, slope = KLDivergence()(self._log_f(scores), wanted)
@@ -98,7 +99,7 @@ class SelfTraining:
         return TokenGradient(total + more, gradient, d_augmented)
 
     def _augmented(self, wanted: Array, augmented: Augmented) -> Tuple[float, Array]:
-        other = read_scores(augmented.outputs)
+        other = token_scores(augmented.outputs)
         values, slope = KLDivergence()(self._log_f(other), wanted[augmented.tokens])
         if self.include_outside:
             return float(values.sum()), other.joint_gradient(slope)

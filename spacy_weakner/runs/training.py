@@ -25,7 +25,7 @@ from ..runtime.cluster import connected
 from ..runtime.devices import on_device
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
-from ..runtime.pool import Pool, processes
+from ..runtime.pool import ProcessPool, processes
 from ..runtime.receipts import Receipt
 from ..scratch import DISK_ERRORS, disk_error, resolved, scratch_folder, wanted
 from .config import check_overrides, flat_config, resolved_config
@@ -118,7 +118,7 @@ def check_trainings(processes: int, ray: Optional[str], gpu_id: int) -> None:
             pass
 
 
-def _pool(n: int, gpu_id: int, ray: Optional[str], folder: Path) -> ContextManager[Pool]:
+def _pool(n: int, gpu_id: int, ray: Optional[str], folder: Path) -> ContextManager[ProcessPool]:
     if ray is not None:
         return connected(ray, folder, gpus=int(gpu_id >= 0), many_cores=True)
     return processes(n, threads=max(1, (os.cpu_count() or 1) // n) if n > 1 else None)

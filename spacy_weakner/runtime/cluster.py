@@ -20,7 +20,7 @@ from ..code_version import code_version
 from ..errors import Errors, WeaknerError, require
 from ..files import write_text
 from ..own_code import OWN_CODE, import_own_code, own_code
-from .pool import Pool
+from .pool import ProcessPool
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -33,7 +33,7 @@ _GRACE_SECONDS = 10
 _PATIENCE_SECONDS = 60
 
 
-class Seen(NamedTuple):
+class MachineInfo(NamedTuple):
     """What a machine sees: Python (without patch number) and spaCy; the version of this package; the driver's file."""
 
     host: str
@@ -42,7 +42,7 @@ class Seen(NamedTuple):
     nonce: str
 
 
-class Cluster(Pool):
+class Cluster(ProcessPool):
     """The connected machines; see `connected`. With `many_cores`, a call requires as many cores as the smallest machine
     has, or, with GPUs, has per GPU."""
 
@@ -97,7 +97,7 @@ class Cluster(Pool):
         ]
         for node, call in zip(nodes, looks, strict=True):
             try:
-                there: Seen = self._ray.get(call, timeout=_PATIENCE_SECONDS)
+                there: MachineInfo = self._ray.get(call, timeout=_PATIENCE_SECONDS)
             except Exception as error:
                 raise self.failure(error, f"the check of {node['NodeManagerHostname']}") from error
             for what, mine, its in (
@@ -195,9 +195,9 @@ def _run(cwd: str, function: Callable[[A], T], argument: A) -> T:
     return function(argument)
 
 
-def look(cwd: str, path: str) -> Seen:
+def look(cwd: str, path: str) -> MachineInfo:
     """Return what this machine sees."""
     there = Path(path)
     nonce = there.read_text(encoding="utf-8") if there.exists() and Path(cwd).is_dir() else ""
     python = f"{'.'.join(platform.python_version_tuple()[:2])} with spaCy {spacy.__version__}"
-    return Seen(socket.gethostname(), python, code_version(), nonce)
+    return MachineInfo(socket.gethostname(), python, code_version(), nonce)

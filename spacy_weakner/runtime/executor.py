@@ -11,12 +11,12 @@ from ..progress import Progress
 from ..scratch import scratch_folder
 from .cluster import connected
 from .devices import on_device
-from .pool import Pool, processes
-from .shards import Part, Shards
+from .pool import ProcessPool, processes
+from .shards import Shards, ShardShare
 from .stage import R, Stage
 
 # Makes the shards of a part. It must be picklable: a `functools.partial` of a module-level function.
-MakePart = Callable[[Part], None]
+MakePart = Callable[[ShardShare], None]
 # Fills a folder that all processes see, and returns the function that they call.
 Prepare = Callable[[Path], MakePart]
 
@@ -104,7 +104,7 @@ class Executor:
             raise WeaknerError(Errors.WK714.format(path=shards.output_path))
         return len(pending)
 
-    def _pool(self, folder: Path) -> ContextManager[Pool]:
+    def _pool(self, folder: Path) -> ContextManager[ProcessPool]:
         if self.ray is not None:
             return connected(self.ray, folder, gpus=int(self.gpu_id >= 0))
         return processes(self.workers)
@@ -118,7 +118,7 @@ def _changed_at(path: Path) -> Optional[int]:
 
 
 def _make_part(
-    make_stage: Callable[[], Stage[Any]], input_path: Path, output_path: Path, gpu_id: int, part: Part
+    make_stage: Callable[[], Stage[Any]], input_path: Path, output_path: Path, gpu_id: int, part: ShardShare
 ) -> None:
     with on_device(gpu_id):
         stage = make_stage()

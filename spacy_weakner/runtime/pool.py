@@ -24,7 +24,7 @@ _POLL_SECONDS = 0.5
 _GRACE_SECONDS = 10
 
 
-class Pool(ABC):
+class ProcessPool(ABC):
     """A pool of processes that call functions. Arguments and results are pickled.
 
     parts (int): Number of parts into which work is divided.
@@ -69,7 +69,7 @@ class Pool(ABC):
                 yield waiting.pop(future), future.result()
 
 
-class Processes(Pool):
+class Processes(ProcessPool):
     """A pool of processes on this machine; see `processes`."""
 
     def __init__(self, pool: ProcessPoolExecutor, parts: int, threads: Optional[int]) -> None:
@@ -106,7 +106,7 @@ class Processes(Pool):
 
 
 @contextmanager
-def processes(n: int, *, threads: Optional[int] = 1, with_spacy: bool = True) -> Iterator[Pool]:
+def processes(n: int, *, threads: Optional[int] = 1, with_spacy: bool = True) -> Iterator[ProcessPool]:
     """Start processes that end with the block, or with this process for any reason. Each has the given number of
     threads, unless OMP_NUM_THREADS is set (None: as many as there are cores). With `with_spacy`, they can create
     components by name, and import the user's own functions."""

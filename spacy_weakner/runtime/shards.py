@@ -25,14 +25,14 @@ from .receipts import Receipt
 from .stage import R, Stage, memory_zones
 
 
-class Part(NamedTuple):
+class ShardShare(NamedTuple):
     """The share of one process in the shards: every `of`-th, starting with number `first`."""
 
     first: int
     of: int
 
     @classmethod
-    def parse(cls, text: str) -> "Part":
+    def parse(cls, text: str) -> "ShardShare":
         """Parse "i/n", where i counts from 1."""
         found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
         if found is None or not 1 <= int(found[1]) <= int(found[2]):
@@ -40,12 +40,12 @@ class Part(NamedTuple):
             raise WeaknerError(Errors.WK005.format(setting="shard", value=text, expected=expected))
         return cls(int(found[1]) - 1, int(found[2]))
 
-    def split(self, n: int) -> List["Part"]:
+    def split(self, n: int) -> List["ShardShare"]:
         """Split the part into n parts that together hold the same shards."""
-        return [Part(self.first + self.of * i, self.of * n) for i in range(n)]
+        return [ShardShare(self.first + self.of * i, self.of * n) for i in range(n)]
 
 
-WHOLE = Part(0, 1)
+WHOLE = ShardShare(0, 1)
 
 
 class _Job(NamedTuple):
@@ -68,7 +68,7 @@ class Shards:
         input_path: Path,
         output_path: Path,
         inputs: Optional[Sequence[ShardInput]] = None,
-        part: Part = WHOLE,
+        part: ShardShare = WHOLE,
     ) -> None:
         self.stage = stage
         self.input_path, self.output_path = Path(input_path), Path(output_path)

@@ -3,7 +3,6 @@
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence
 
 import numpy
-from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -16,12 +15,11 @@ from ..errors import Errors, UnknownLabel, Warnings, WeaknerError, check_range
 from ..heads.factories import default_config, default_encoder, takes_settings_of
 from ..heads.head import Loss, TrainableHead, TrainingBatch
 from ..losses import log_softmax, sigmoid
+from ..ty import Floats
 from .losses import exclusive_loss, independent_loss
 
-Row = NDArray[numpy.float64]
 
-
-class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
+class SentenceCategory(TrainableHead[Floats2d, Floats, Floats]):
     """A component that classifies sentences (Docs), and writes the probabilities of their categories to `doc.cats`.
 
     It is like spaCy's `textcat` on max-pooled token vectors, with two differences for joint training with entity
@@ -111,16 +109,16 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
 
     # Training
 
-    def encode_target(self, example: Example) -> Row:
+    def encode_target(self, example: Example) -> Floats:
         """Return the annotated values of the categories.
 
         example (Example): The example.
-        RETURNS (Row): Shape (n_categories,): 1 if the category applies, 0 if it does not, NaN if it is missing; all NaN
-            for a Doc without tokens.
+        RETURNS (Floats): Shape (n_categories,): 1 if the category applies, 0 if it does not, NaN if it is missing; all
+            NaN for a Doc without tokens.
         RAISES (WeaknerError): If several exclusive categories apply, or a value is not a probability.
         RAISES (UnknownLabel): If an unknown category applies.
         """
-        row: Row = numpy.full(self.n_outputs, numpy.nan)
+        row: Floats = numpy.full(self.n_outputs, numpy.nan)
         if not len(example.predicted):
             return row
         cats = example.reference.cats
@@ -142,7 +140,7 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
                 raise UnknownLabel(label)
         return row
 
-    def forward_loss(self, batch: TrainingBatch[Row]) -> Loss:
+    def forward_loss(self, batch: TrainingBatch[Floats]) -> Loss:
         """Compute the weighted cross-entropy of the Docs with a known category, summed and divided by all Docs."""
         outputs, backprop = self.begin_update(batch)
         ops: Any = self.model.ops
@@ -166,24 +164,24 @@ class SentenceCategory(TrainableHead[Floats2d, Row, Row]):
     # Prediction
 
     @property
-    def nothing(self) -> Row:
+    def nothing(self) -> Floats:
         return numpy.zeros(self.n_outputs)
 
-    def decode(self, docs: List[Doc], outputs: List[Row]) -> List[Row]:
+    def decode(self, docs: List[Doc], outputs: List[Floats]) -> List[Floats]:
         """Return probabilities of the categories, shape (n_categories,) for each Doc."""
         scores = numpy.stack(outputs)
         rows = numpy.exp(log_softmax(scores)) if self.exclusive_classes else sigmoid(scores)
         rows[[doc.text.isspace() for doc in docs]] = 0.0  # with a shared encoder, Docs have white space
         return list(rows)
 
-    def merge(self, doc: Doc, parts: List[Part], predictions: List[Row]) -> Row:
+    def merge(self, doc: Doc, parts: List[Part], predictions: List[Floats]) -> Floats:
         return predictions[0] if predictions else self.nothing
 
-    def set_annotations(self, docs: Iterable[Doc], predictions: List[Row]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], predictions: List[Floats]) -> None:
         """Write `doc.cats`; other categories in it are kept.
 
         docs (Iterable[Doc]): The Docs.
-        predictions (List[Row]): The output of `predict`.
+        predictions (List[Floats]): The output of `predict`.
         """
         for doc, row in zip(docs, predictions, strict=True):
             doc.cats.update(zip(self.labels, row.tolist(), strict=True))

@@ -5,7 +5,8 @@ from typing import Tuple
 import numpy
 from numpy.typing import NDArray
 
-from ..losses import Array, CategoricalCrossentropy, binary_cross_entropy, log_softmax, log_softmax_gradient
+from ..losses import CategoricalCrossentropy, binary_cross_entropy, log_softmax, log_softmax_gradient
+from ..ty import Array
 
 
 def exclusive_loss(scores: Array, truths: Array) -> Tuple[Array, Array]:

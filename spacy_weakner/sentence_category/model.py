@@ -7,8 +7,7 @@ from thinc.api import Dropout, Linear, Model, chain
 from thinc.types import Floats2d
 
 from ..heads.layers import encoder_and_head
-
-Vectors = List[Floats2d]
+from ..ty import Vectors
 
 
 def build_sentence_category(

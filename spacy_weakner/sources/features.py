@@ -30,9 +30,9 @@ from thinc.types import Floats2d
 
 from ..corpus.weak import is_weak, set_weak
 from ..errors import Errors, WeaknerError, check_range
-from ..losses import Array
 from ..remembering import read_once
-from .matches import UNKNOWN, BoolMask, Ints, Matches, read_matches
+from ..ty import Array, BoolMask, Ints
+from .matches import UNKNOWN, Matches, read_matches
 
 # Number of lengths of matches that are distinguished; the last one includes longer matches.
 LENGTHS = 4
@@ -115,7 +115,7 @@ def token_features(found: Matches, n_labels: int) -> Active:
     labels, longest, n = found.labels[matches], found.longest[matches], 4 * n_labels
     known = labels != UNKNOWN
     read, other, unknown = longest & known, ~longest & known, longest & ~known
-    return join(
+    return join_features(
         [
             Active(tokens[read], (4 * labels + place)[read], found.scores[matches[read]]),
             alike(tokens[unknown], n + n_labels + 1),
@@ -131,7 +131,7 @@ def alike(rows: Ints, features: Any) -> Active:
     return Active(rows, numpy.broadcast_to(features, rows.shape), numpy.ones(len(rows)))
 
 
-def join(parts: Sequence[Active], width: int = 0) -> Active:
+def join_features(parts: Sequence[Active], width: int = 0) -> Active:
     """Concatenate features; the indices of each part are shifted by `width` relative to the part before."""
     shifted = [Active(rows, features + i * width, values) for i, (rows, features, values) in enumerate(parts)]
     return Active(*map(numpy.concatenate, zip(*shifted, strict=True)))
@@ -157,7 +157,7 @@ def read_features(layer: Model, docs: Sequence[Doc], is_train: bool) -> Active:
         raise WeaknerError(Errors.WK020.format(what="The model was trained", there=there, here=here))
     hidden = hidden_sources(layer, docs, is_train)
     found = [read_matches(docs, name, labels, hide.tolist()) for name, hide in zip(sources, hidden, strict=True)]
-    return join([token_features(matches, len(labels)) for matches in found], n_token_features(len(labels)))
+    return join_features([token_features(matches, len(labels)) for matches in found], n_token_features(len(labels)))
 
 
 def sum_features(layer: Model, active: Active, n_rows: int) -> Tuple[Floats2d, Callable[[Floats2d], None]]:

@@ -12,10 +12,9 @@ from spacy.training import Example
 from ..corpus.alignment import copy_sources, project, reference_spans, unknown_tokens
 from ..corpus.tags import TagScheme
 from ..corpus.weak import is_weak, weak_group
-from ..losses import Array
-from ..ty import Entity
+from ..ty import Array, BoolMask, Entity
 from .features import SourceFeatureSettings, n_token_features
-from .matches import BoolMask, read_matches
+from .matches import read_matches
 
 # Maximum number of gold sentences to measure on.
 SAMPLE = 2000

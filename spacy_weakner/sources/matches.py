@@ -10,12 +10,10 @@ from spacy.tokens import Doc
 
 from ..corpus.overlaps import longest_first
 from ..corpus.weak import group_scores, weak_group
+from ..ty import BoolMask, Ints
 
 # Number of a label that is not among the known ones.
 UNKNOWN = -1
-
-Ints = NDArray[numpy.int64]
-BoolMask = NDArray[numpy.bool_]
 
 
 class Matches(NamedTuple):

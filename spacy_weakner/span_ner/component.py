@@ -13,7 +13,6 @@ from thinc.api import Model
 from thinc.types import Floats2d
 
 from ..corpus.overlaps import without_overlaps
-from ..corpus.tags import BoolMask
 from ..corpus.weak import is_weak
 from ..errors import Errors, WeaknerError
 from ..heads.entities import EntityHead, Prediction
@@ -22,8 +21,8 @@ from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows
 from ..heads.spans import merge_candidates, warn_of_spans
 from ..losses import log_softmax
-from ..ty import Entity
-from .candidates import Spans, enumerate_spans, span_index, touches, widest, without
+from ..ty import BoolMask, Entity, SpanArray
+from .candidates import enumerate_spans, span_index, touches, widest, without
 from .losses import cross_entropy, unlikelihood
 from .oracle import Oracle
 from .samplers import START, NegativeSampler
@@ -196,7 +195,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
                 "WeightedNegativeSampler, or remove the oracle."
             )
 
-    def _candidates(self, target: SpanTarget) -> Spans:
+    def _candidates(self, target: SpanTarget) -> SpanArray:
         # All spans that are neither annotated nor known to be wrong.
         if not target.annotated:
             return enumerate_spans(0)
@@ -210,13 +209,13 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             known.append(numpy.flatnonzero(touches(spans, unclear)))
         return spans[without(len(spans), known)]
 
-    def _score_candidates(self, vectors: List[Floats2d], candidates: List[Spans]) -> List[Any]:
+    def _score_candidates(self, vectors: List[Floats2d], candidates: List[SpanArray]) -> List[Any]:
         # No dropout in the scorer; the encoder is not run again.
         if not any(map(len, candidates)):
             return [numpy.zeros((0, self.n_outputs))] * len(candidates)
         return _split(log_softmax(self._score(vectors, candidates)), candidates)
 
-    def _score(self, vectors: List[Floats2d], spans: List[Spans]) -> Any:
+    def _score(self, vectors: List[Floats2d], spans: List[SpanArray]) -> Any:
         """Return the concatenated scores of the spans of all sentences, on the host."""
         ops = self.model.ops
         offsets = numpy.cumsum([0, *map(len, vectors)])
@@ -224,7 +223,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         inputs = (ops.flatten(vectors), ops.asarray2i(every.astype("int32")))
         return ops.to_numpy(self.model.get_ref("head").predict(inputs))
 
-    def _judge(self, vectors: List[Floats2d], spans: List[Spans], bias: Optional[float] = None) -> Any:
+    def _judge(self, vectors: List[Floats2d], spans: List[SpanArray], bias: Optional[float] = None) -> Any:
         """Return these scores with the bias, as in prediction."""
         scores = self._score(vectors, spans)
         bias = self.bias if bias is None else bias
@@ -286,23 +285,23 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
 
         return self.map_sentences(docs, read, [], merge_candidates)
 
-    def _probable(self, spans: Spans, log_probabilities: Any) -> List[Tuple[Entity, float]]:
+    def _probable(self, spans: SpanArray, log_probabilities: Any) -> List[Tuple[Entity, float]]:
         probabilities = numpy.exp(log_probabilities)[:, 1:]
         rows, labels = numpy.nonzero(probabilities >= _LEAST)
         found = zip(spans[rows].tolist(), labels.tolist(), probabilities[rows, labels].tolist(), strict=True)
         return [((start, end, self.labels[label]), score) for (start, end), label, score in found]
 
-    def span_log_probabilities(self, docs: Iterable[Doc], spans: Sequence[Spans]) -> List[Any]:
+    def span_log_probabilities(self, docs: Iterable[Doc], spans: Sequence[SpanArray]) -> List[Any]:
         """Compute the log-probabilities of some spans.
 
         docs (Iterable[Doc]): The Docs, which are not split; not changed.
-        spans (Sequence[Spans]): Spans of each Doc, shape (n_spans, 2).
+        spans (Sequence[SpanArray]): SpanArray of each Doc, shape (n_spans, 2).
         RETURNS (List[Any]): Log-probabilities for each Doc, shape (n_spans, n_labels), "O" first.
         """
         nothing: Any = numpy.zeros((0, self.n_outputs))
         return self.map_outputs(docs, self._log_probabilities, nothing, spans)
 
-    def _log_probabilities(self, docs: List[Doc], vectors: List[Floats2d], spans: List[Spans]) -> List[Any]:
+    def _log_probabilities(self, docs: List[Doc], vectors: List[Floats2d], spans: List[SpanArray]) -> List[Any]:
         if not any(map(len, spans)):
             return [numpy.zeros((0, self.n_outputs)) for _ in docs]
         return _split(log_softmax(self._judge(vectors, spans), self.temperature), spans)
@@ -311,13 +310,13 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
 class _Drawn(NamedTuple):
     """The spans of one update, as offsets into the concatenated tokens."""
 
-    spans: Spans
+    spans: SpanArray
     labels: Labels
-    wrong_spans: Spans
+    wrong_spans: SpanArray
     wrong_labels: Labels
 
 
-def _split(rows: Any, spans: List[Spans]) -> List[Any]:
+def _split(rows: Any, spans: List[SpanArray]) -> List[Any]:
     """Split the rows of the spans of all sentences by sentence."""
     return numpy.split(rows, numpy.cumsum([len(candidates) for candidates in spans])[:-1])
 
@@ -329,7 +328,7 @@ def _labels(target: SpanTarget, n_spans: int, max_width: Optional[int]) -> Label
     return labels
 
 
-def _allowed(preset: BoolMask, max_width: Optional[int]) -> Spans:
+def _allowed(preset: BoolMask, max_width: Optional[int]) -> SpanArray:
     """Return the spans of a Doc that may be entities: they contain no token whose annotation must not change."""
     spans = enumerate_spans(len(preset), max_width)
     return spans[~touches(spans, preset)] if preset.any() else spans

@@ -6,9 +6,8 @@ import numpy
 from numpy.typing import NDArray
 
 from ..losses import log_softmax
+from ..ty import Floats
 from .targets import Labels
-
-Floats = NDArray[numpy.float64]
 
 
 def cross_entropy(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:

@@ -8,8 +8,8 @@ from thinc.types import Floats2d, Ints2d
 
 from ..errors import check_range
 from ..heads.layers import as_given, check_outputs
+from ..ty import Vectors
 
-Vectors = List[Floats2d]
 # Token vectors of all sentences of a batch, and (start, end) of their spans; ends are exclusive.
 SpanInput = Tuple[Floats2d, Ints2d]
 # Number of spans that are scored at a time in prediction, to bound the memory.

@@ -15,8 +15,7 @@ from spacy.tokens import Doc
 from ..corpus.docbin import copy_with_groups
 from ..errors import WeaknerError
 from ..pipelines import load_pipeline, run_before
-from .candidates import Spans
-from .samplers import Floats
+from ..ty import Floats, SpanArray
 
 FACTORY = "span_ner"
 
@@ -46,11 +45,11 @@ class Oracle:
         self._pipe = pipe
         self._columns = [0, *(1 + known.index(label) for label in labels)]
 
-    def __call__(self, docs: Sequence[Doc], spans: Sequence[Spans]) -> List[Floats]:
+    def __call__(self, docs: Sequence[Doc], spans: Sequence[SpanArray]) -> List[Floats]:
         """Compute the log-probabilities of some spans.
 
         docs (Sequence[Doc]): The Docs; only their words are used.
-        spans (Sequence[Spans]): Spans of each Doc, shape (n_spans, 2).
+        spans (Sequence[SpanArray]): SpanArray of each Doc, shape (n_spans, 2).
         RETURNS (List[Floats]): Log-probabilities for each Doc, shape (n_spans, n_labels), "O" first.
         """
         copies = [copy_with_groups(doc, [], self.nlp.vocab) for doc in docs]

@@ -14,9 +14,8 @@ import numpy
 from numpy.typing import NDArray
 
 from ..errors import check_range
-from ..ty import Tick
+from ..ty import Floats, Tick
 
-Floats = NDArray[numpy.float64]
 Indices = NDArray[numpy.int64]
 START = Tick(0, 0, 0.0)
 _NO_PROBABILITIES = "A sampler that weights or excludes candidates needs their probabilities."

@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from ..corpus.alignment import project, reference_spans, span_group, unclear_tokens
 from ..errors import Errors, UnknownLabel, WeaknerError
-from .candidates import Spans
+from ..ty import SpanArray
 
 Labels = NDArray[numpy.int64]
 
@@ -20,9 +20,9 @@ class SpanTarget(NamedTuple):
 
     n_tokens (int): Length of the sentence.
     annotated (bool): True if entities are annotated; if not, only wrong spans are used.
-    spans (Spans): Shape (n, 2): annotated entities.
+    spans (SpanArray): Shape (n, 2): annotated entities.
     labels (Labels): Shape (n,): their labels.
-    wrong_spans (Spans): Shape (m, 2): spans that are known not to have a label.
+    wrong_spans (SpanArray): Shape (m, 2): spans that are known not to have a label.
     wrong_labels (Labels): Shape (m,): this label; 0: the span is not an entity.
     unclear (Labels): Tokens of entities that cannot be aligned to the predicted Doc; spans with them are not sampled.
     doc (Doc): The predicted Doc, for the oracle.
@@ -30,9 +30,9 @@ class SpanTarget(NamedTuple):
 
     n_tokens: int
     annotated: bool
-    spans: Spans
+    spans: SpanArray
     labels: Labels
-    wrong_spans: Spans
+    wrong_spans: SpanArray
     wrong_labels: Labels
     unclear: Labels
     doc: Doc
@@ -91,5 +91,5 @@ def read_target(
     )
 
 
-def _array(spans: Sequence[Tuple[int, int]]) -> Spans:
+def _array(spans: Sequence[Tuple[int, int]]) -> SpanArray:
     return numpy.asarray(spans, dtype="int64").reshape(-1, 2)

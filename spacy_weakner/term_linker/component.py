@@ -16,7 +16,7 @@ from ..errors import Errors, WeaknerError, check_range
 from ..files import existing, reading_stored
 from ..gazetteer_ruler.terms import TermSource, iter_terms
 from ..training.batches import BatchPipe
-from .index import Candidate, TermIndex, compared_form
+from .index import IdCandidate, TermIndex, compared_form
 
 # Precision 85 % on 50 abstracts of BC5CDR (docs/evidence/ids.md).
 DEFAULT_THRESHOLD = 0.7
@@ -76,7 +76,7 @@ class TermLinker(BatchPipe):
         self._fitted = DEFAULT_THRESHOLD
         self._indices: Dict[str, TermIndex] = {}
         self._names: Dict[str, str] = {}
-        self._known: Dict[Tuple[str, str], List[Candidate]] = {}
+        self._known: Dict[Tuple[str, str], List[IdCandidate]] = {}
 
     @property
     def labels(self) -> Tuple[str, ...]:
@@ -168,7 +168,7 @@ class TermLinker(BatchPipe):
                 for token in ent:
                     token.ent_kb_id_ = identifier
 
-    def _look_up(self, keys: Set[Tuple[str, str]]) -> Dict[Tuple[str, str], List[Candidate]]:
+    def _look_up(self, keys: Set[Tuple[str, str]]) -> Dict[Tuple[str, str], List[IdCandidate]]:
         """Look up the candidates for labels and compared forms, a whole batch at once for speed."""
         known = self._known
         if len(known) > CAPACITY:
@@ -177,7 +177,7 @@ class TermLinker(BatchPipe):
         for label, group in groupby(unknown, key=lambda key: key[0]):
             forms = [form for _, form in group]
             index = self._indices.get(label)
-            found: List[List[Candidate]] = [[] for _ in forms]
+            found: List[List[IdCandidate]] = [[] for _ in forms]
             if index is not None:
                 found = index.nearest(forms, self.n_candidates)
             known.update(zip([(label, form) for form in forms], found, strict=True))

@@ -18,7 +18,7 @@ Floats1d = NDArray[numpy.float32]
 Ints1d = NDArray[numpy.int32]
 
 
-class Candidate(NamedTuple):
+class IdCandidate(NamedTuple):
     """A possible id of a mention, with the similarity of its nearest term, in [0, 1]; 1: equal except for case,
     punctuation, plural, and word order inverted with a comma."""
 
@@ -73,14 +73,14 @@ class TermIndex:
     def forms(self) -> List[str]:
         return list(self.numbers)
 
-    def nearest(self, mentions: Sequence[str], limit: int) -> List[List[Candidate]]:
+    def nearest(self, mentions: Sequence[str], limit: int) -> List[List[IdCandidate]]:
         """Find the terms most similar to each mention (a compared form), the best first; ties keep the order of the
         list."""
         from scipy.sparse import csr_matrix
 
         if not len(self.grams):
             return [[] for _ in mentions]
-        found: List[List[Candidate]] = []
+        found: List[List[IdCandidate]] = []
         for begin in range(0, len(mentions), BATCH):
             some = mentions[begin : begin + BATCH]
             counts = _counts(some)
@@ -95,7 +95,7 @@ class TermIndex:
                 found.append(self._candidates(mention, scores.indices[span], scores.data[span], limit))
         return found
 
-    def _candidates(self, mention: str, numbers: Ints1d, scores: Floats1d, limit: int) -> List[Candidate]:
+    def _candidates(self, mention: str, numbers: Ints1d, scores: Floats1d, limit: int) -> List[IdCandidate]:
         if len(scores) > limit:
             # Ties keep the order of the list.
             best = numpy.lexsort((numbers, -scores))[:limit]
@@ -108,7 +108,7 @@ class TermIndex:
         for score, number in sorted(scored, key=lambda item: (-item[0], item[1] != equal, item[1])):
             for identifier in self.ids[number]:
                 ids.setdefault(identifier, score)
-        return [Candidate(identifier, round(score, 4)) for identifier, score in ids.items()]
+        return [IdCandidate(identifier, round(score, 4)) for identifier, score in ids.items()]
 
     # Storage
 

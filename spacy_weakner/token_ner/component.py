@@ -20,9 +20,8 @@ from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows, to_host
 from ..heads.tagging import TaggingHead, TagScores
 from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
-from ..losses import Array
-from ..ty import PathScore
-from .distribution import read_scores
+from ..ty import Array, PathScore
+from .distribution import token_scores
 from .objective import Augmented, Objective, TokenBatch
 
 
@@ -122,7 +121,9 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         rows = numpy.flatnonzero(tags != MISSING)
         if not len(rows):  # the annotation cannot be aligned
             raise WeaknerError(Errors.WK025.format(name=self.name))
-        return lambda temperature: -float(read_scores(outputs, temperature, self.bias).joint()[rows, tags[rows]].mean())
+        return lambda temperature: (
+            -float(token_scores(outputs, temperature, self.bias).joint()[rows, tags[rows]].mean())
+        )
 
     # The teacher
 
@@ -151,12 +152,12 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         """Find the best tag of every token, the entities, and their probabilities."""
         bias = self.bias if bias is None else bias
         scores: Any = numpy.concatenate(outputs)  # type: ignore[arg-type]
-        joint = read_scores(scores, bias=bias).joint()
+        joint = token_scores(scores, bias=bias).joint()
         joint[numpy.concatenate(list(map(self.preset_tokens, docs))), 1:] = -numpy.inf
         tags = joint.argmax(axis=1)
         begins = numpy.cumsum([0, *map(len, docs)])
         spans = self.scheme.decode_all(numpy.split(tags, begins[1:-1]))
-        cooled = read_scores(scores, self.temperature, bias).joint()[numpy.arange(len(tags)), tags]
+        cooled = token_scores(scores, self.temperature, bias).joint()[numpy.arange(len(tags)), tags]
         places = spans[:, 1:3] + begins[spans[:, 0], None]
         # Every second sum is that of an entity, from its start to its end.
         sums = numpy.add.reduceat(numpy.append(cooled, 0.0), places.reshape(-1))[::2]
@@ -174,8 +175,8 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         )
 
     def _score_tags(self, outputs: Array) -> TagScores:
-        names, joint = self.scheme.tags, read_scores(outputs, bias=self.bias).joint()
-        cooled = read_scores(outputs, self.temperature, self.bias).joint()
+        names, joint = self.scheme.tags, token_scores(outputs, bias=self.bias).joint()
+        cooled = token_scores(outputs, self.temperature, self.bias).joint()
         tags, rows = joint.argmax(axis=1), numpy.arange(len(joint))
         path = PathScore([names[tag] for tag in tags], float(joint[rows, tags].sum()), float(cooled[rows, tags].sum()))
         return path, numpy.exp(cooled).astype("float32")

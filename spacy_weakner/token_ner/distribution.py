@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy
 
-from ..losses import Array, log_softmax, log_softmax_gradient
+from ..losses import log_softmax, log_softmax_gradient
+from ..ty import Array
 
 
 class TokenScores(NamedTuple):
@@ -47,7 +48,7 @@ class TokenScores(NamedTuple):
         return self.gradient(entity, joint[:, 1:])
 
 
-def read_scores(outputs: Array, temperature: float = 1.0, bias: float = 0.0) -> TokenScores:
+def token_scores(outputs: Array, temperature: float = 1.0, bias: float = 0.0) -> TokenScores:
     """Compute log-probabilities of some tokens.
 
     outputs (Array): Shape (n_tokens, n_tags), on the host: b, then z.

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..corpus.tags import MISSING, BoolMask, TagScheme, hard_labels, soft_or_hard_labels
-from ..losses import Array, KLDivergence, ProbabilityLoss, loss_of_tokens
-from .distribution import read_scores
+from ..corpus.tags import MISSING, TagScheme, hard_labels, soft_or_hard_labels
+from ..losses import KLDivergence, ProbabilityLoss, loss_of_tokens
+from ..ty import Array, BoolMask
+from .distribution import token_scores
 
 
 class Augmented(NamedTuple):
@@ -155,7 +156,7 @@ def hard_label_loss(
     whole_tag (bool): Apply the loss to the whole tag.
     RETURNS (TokenGradient): Loss and gradient, summed over tokens.
     """
-    scores = read_scores(outputs)
+    scores = token_scores(outputs)
     if whole_tag:
         rows, joint = numpy.flatnonzero(used), scores.joint()
         d_joint = numpy.zeros_like(joint)
@@ -206,7 +207,7 @@ class SoftLabels(NoTeacher):
         gradient = numpy.zeros(batch.outputs.shape)
         if not len(rows):
             return TokenGradient(0.0, gradient)
-        scores, wanted = read_scores(batch.outputs[rows]), batch.targets[rows]
+        scores, wanted = token_scores(batch.outputs[rows]), batch.targets[rows]
         values, slope = loss_of_tokens(self.loss or KLDivergence(), scores.joint(), wanted)
         gradient[rows] = scores.joint_gradient(slope)
         return TokenGradient(float(values.sum()), gradient)

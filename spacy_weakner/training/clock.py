@@ -5,23 +5,20 @@ spaCy does not pass the length of training or the corpus to components; this cal
 """
 
 import warnings
-from typing import Any, Callable, Dict, Iterable, Optional
+from typing import Any, Dict, Optional
 
 from spacy.language import Language
-from spacy.training import Example
 
 from ..errors import Warnings, check_range
-from ..ty import Tick
+from ..ty import CorpusReader, Tick
 from .annotating import annotated
-
-Reader = Callable[[Language], Iterable[Example]]
 
 
 class TrainingClock:
     """A callback for `[training.before_update]` that calls the method `tick` of components, if they have one, with a
     `Tick`, and at each interval their method `renew` with the corpus, unless they are frozen.
 
-    corpus (Optional[Reader]): The corpus for renewals.
+    corpus (Optional[CorpusReader]): The corpus for renewals.
     total_steps (Optional[int]): Length of the training in steps; 0 or None if it is given in epochs.
     total_epochs (Optional[int]): Length of the training in epochs; 0 or None if it is given in steps.
     interval (int): Steps between renewals; 0: no renewals.
@@ -30,7 +27,7 @@ class TrainingClock:
 
     def __init__(
         self,
-        corpus: Optional[Reader] = None,
+        corpus: Optional[CorpusReader] = None,
         total_steps: Optional[int] = None,
         total_epochs: Optional[int] = None,
         interval: int = 0,

@@ -6,7 +6,7 @@ and finds the unique weights that minimize the penalized loss.
 
 import time
 from itertools import islice
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -23,10 +23,10 @@ from ..linear.sparse import indicator_rows
 from ..progress import Progress
 from ..remembering import remembered
 from ..sources.features import weak_marked
+from ..ty import CorpusReader
 from .annotating import annotated
 from .flat import FlatWeights, Vector
 
-Reader = Callable[[Language], Iterable[Example]]
 # Size of the batches in an evaluation.
 PADDED_TOKENS = 4000
 # Number of updates from which the curvature is estimated.
@@ -50,7 +50,7 @@ class LBFGS:
 
     No further training is needed: `training.max_steps = 1` with a learning rate of 0 evaluates and saves.
 
-    corpus (Reader): The sentences; kept in memory with their features, about 700 bytes per token, and
+    corpus (CorpusReader): The sentences; kept in memory with their features, about 700 bytes per token, and
         4 for each dimension of a frozen encoder.
     l2 (float): L2 penalty of the distance from the initial weights.
     max_iterations (int): Maximum number of iterations.
@@ -62,7 +62,7 @@ class LBFGS:
 
     def __init__(
         self,
-        corpus: Reader,
+        corpus: CorpusReader,
         l2: float = 0.1,
         max_iterations: int = 200,
         tolerance: float = 0.01,
@@ -94,7 +94,7 @@ class LBFGS:
         started = time.monotonic()
         with remembered(pipe.model), weak_marked(examples):
             set_dropout_rate(pipe.model, 0.0)
-            objective = Objective(pipe, batches, self.l2)
+            objective = PenalizedLoss(pipe, batches, self.l2)
             first, last, iterations = minimize(objective, self.max_iterations, self.tolerance)
         seconds = time.monotonic() - started
         message = "L-BFGS: %s learned from %d sentences: %.2f after %d iterations, %.2f at the start (%.1f s)"
@@ -117,7 +117,7 @@ class LBFGS:
         return examples
 
 
-class Objective:
+class PenalizedLoss:
     """The penalized loss of a component as a function of all its weights; `l2` penalizes the distance from the current
     ones. The component keeps the weights of the last evaluation."""
 
@@ -151,7 +151,7 @@ class Objective:
         return total, self.weights.read_gradient() + self.l2 * away
 
 
-def minimize(objective: Objective, max_iterations: int, tolerance: float) -> Tuple[float, float, int]:
+def minimize(objective: PenalizedLoss, max_iterations: int, tolerance: float) -> Tuple[float, float, int]:
     """Minimize an objective, and set the component's weights to the minimum. Returns the initial and the final value,
     and the number of iterations."""
     import torch

@@ -16,8 +16,7 @@ from ..corpus.docbin import SUFFIX, bare_copy, corpus_files, read_docs
 from ..corpus.formats.reading import Reading, read_corpus
 from ..corpus.weak import is_weak, set_weak, weak_group
 from ..errors import Errors, WeaknerError
-
-Reader = Callable[[Language], Iterable[Example]]
+from ..ty import CorpusReader
 
 
 class DocBinCorpus(Corpus):
@@ -77,13 +76,15 @@ class StrongWeakCorpus:
     share; if there are too few weak sentences for that, all strong ones are read once. The weak sentences are streamed,
     the strong ones are kept in memory.
 
-    strong (Reader): Reader of the gold corpus.
-    weak (Reader): Reader of the weakly labeled corpus.
+    strong (CorpusReader): CorpusReader of the gold corpus.
+    weak (CorpusReader): CorpusReader of the weakly labeled corpus.
     strong_share (Optional[float]): Share of strong sentences, in (0, 1).
     seed (int): Seed of the order of the strong sentences.
     """
 
-    def __init__(self, strong: Reader, weak: Reader, strong_share: Optional[float] = None, seed: int = 0) -> None:
+    def __init__(
+        self, strong: CorpusReader, weak: CorpusReader, strong_share: Optional[float] = None, seed: int = 0
+    ) -> None:
         if strong_share is not None and not 0.0 < strong_share < 1.0:
             message = Errors.WK005.format(setting="strong_share", value=strong_share, expected="between 0 and 1")
             raise WeaknerError(message)
@@ -127,7 +128,7 @@ def make_docbin_corpus(
     limit: int = 0,
     augmenter: Optional[Callable[[Language, Example], Iterator[Example]]] = None,
     sources: Sequence[str] = (),
-) -> Reader:
+) -> CorpusReader:
     """Create a reader of `.spacy` files like spaCy's `spacy.Corpus.v1`, but more than ten times as fast if Docs have
     span groups. Registered as `spacy_weakner.Corpus.v1`.
 
@@ -142,7 +143,7 @@ def make_docbin_corpus(
     sources (Sequence[str]): Weak sources whose span groups `weak:<source>` are copied from the reference to the
         predicted Docs, in training and evaluation, so that components can use them. (Not needed for groups that a
         component of the pipeline writes.)
-    RETURNS (Reader): The reader.
+    RETURNS (CorpusReader): The reader.
     RAISES (ValueError): Without a path, with spaCy's message.
     """
     if path is None:
@@ -178,7 +179,7 @@ def _not_empty(examples: Iterable[Example], name: Union[str, Path]) -> Iterator[
         raise WeaknerError(Errors.WK101.format(path=name))
 
 
-def _check_reader(which: str, reader: Reader) -> None:
+def _check_reader(which: str, reader: CorpusReader) -> None:
     # These settings make new Docs from parts of Docs, without their user_data.
     if isinstance(reader, Corpus):
         for setting in ("max_length", "gold_preproc"):

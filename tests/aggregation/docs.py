@@ -6,7 +6,7 @@ import numpy
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_weakner.aggregation.observations import Source
+from spacy_weakner.aggregation.observations import ObservedSource
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.tags import TagScheme
 
@@ -23,9 +23,9 @@ def make_doc(words, sources, gold=None, complete=(), reliability=None):
     return doc
 
 
-def make_source(name: str, labels: str = "A", complete: bool = True, **settings: Any) -> Source:
+def make_source(name: str, labels: str = "A", complete: bool = True, **settings: Any) -> ObservedSource:
     found = {"reliability": None, "labels": tuple(labels), "docs": 1, "entities": 1, **settings}
-    return Source(name=name, complete=complete, **found)
+    return ObservedSource(name=name, complete=complete, **found)
 
 
 def draw_docs(

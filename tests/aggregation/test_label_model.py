@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_weakner.aggregation import label_model, source_model
-from spacy_weakner.aggregation.label_model import fit, prior_model
+from spacy_weakner.aggregation.label_model import fit_label_model, prior_model
 from spacy_weakner.aggregation.observations import ABSTAIN, UNSEEN
 from spacy_weakner.corpus.tags import TagScheme
 
@@ -136,7 +136,7 @@ def test_the_objective_never_falls(qualities):
     docs = [doc["votes"] for doc in draw_docs(BIO, 60, qualities, seed=1)]
     sources = [make_source(str(i), "AB", complete=i != 0) for i in range(len(qualities))]
     for strength in (1.0, 100.0):
-        fitted = fit(docs, sources, BIO.labels, strength=strength, max_iterations=25, tolerance=0.0)
+        fitted = fit_label_model(docs, sources, BIO.labels, strength=strength, max_iterations=25, tolerance=0.0)
         gains = numpy.diff(fitted.objective)
         assert gains.min() > -1e-6
         assert gains.max() > 0.1
@@ -145,7 +145,7 @@ def test_the_objective_never_falls(qualities):
 def test_learns_who_is_right():
     drawn = draw_docs(BIO, 600, [GOOD, MIDDLING, BAD], seed=2)
     sources = [make_source(name, "AB") for name in ("good", "middling", "bad")]
-    fitted = fit([doc["votes"] for doc in drawn], sources, BIO.labels)
+    fitted = fit_label_model([doc["votes"] for doc in drawn], sources, BIO.labels)
     true_recall = {"good": 0.9, "middling": 0.63, "bad": 0.28}
     for accuracy in fitted.source_accuracies:
         assert accuracy.recall == pytest.approx(true_recall[accuracy.source], abs=0.08)
@@ -162,14 +162,14 @@ def test_labels_are_not_swapped_by_sources_that_always_contradict():
     votes = numpy.zeros((4, 2), dtype="int64")
     votes[1] = [1, 3]
     sources = [make_source("x", "AB"), make_source("y", "AB")]
-    (found,) = fit([votes] * 30, sources, BIO.labels).distributions([votes])
+    (found,) = fit_label_model([votes] * 30, sources, BIO.labels).distributions([votes])
     assert found[1, 1] == pytest.approx(found[1, 3], abs=1e-6)
     assert found[1, 2] < 0.01 and found[0, 0] > 0.9
 
 
 def test_a_single_source_is_believed():
     docs = [doc["votes"] for doc in draw_docs(BIO, 300, [GOOD], seed=3)]
-    model = fit(docs, [make_source("s", "AB")], BIO.labels)
+    model = fit_label_model(docs, [make_source("s", "AB")], BIO.labels)
     votes = numpy.concatenate(docs)[:, 0]
     found = numpy.concatenate(model.distributions(docs)).argmax(1)
     opened = votes % 2 == 1
@@ -182,9 +182,9 @@ def test_who_never_looked_changes_nothing(seed):
     docs = [doc["votes"] for doc in draw_docs(BIO, 20, [GOOD, BAD], seed=seed)]
     more = [numpy.column_stack([votes, numpy.full(len(votes), UNSEEN)]) for votes in docs]
     sources = [make_source("x", "AB"), make_source("y", "AB")]
-    without = fit(docs, sources, BIO.labels, max_iterations=5)
+    without = fit_label_model(docs, sources, BIO.labels, max_iterations=5)
     for absent in (make_source("none", ""), make_source("late", "A", docs=0)):
-        with_it = fit(more, [*sources, absent], BIO.labels, max_iterations=5)
+        with_it = fit_label_model(more, [*sources, absent], BIO.labels, max_iterations=5)
         for a, b in zip(without.distributions(docs), with_it.distributions(more), strict=True):
             numpy.testing.assert_allclose(a, b, atol=1e-12)
 
@@ -192,7 +192,7 @@ def test_who_never_looked_changes_nothing(seed):
 def test_order_does_not_matter():
     docs = [doc["votes"] for doc in draw_docs(BIO, 40, [GOOD, MIDDLING, BAD], seed=4)]
     sources = [make_source(name, "AB") for name in "xyz"]
-    a, b, c = (fit(given, sources, BIO.labels).model for given in (docs, docs, docs[::-1]))
+    a, b, c = (fit_label_model(given, sources, BIO.labels).model for given in (docs, docs, docs[::-1]))
     numpy.testing.assert_array_equal(a.transitions, b.transitions)
     numpy.testing.assert_allclose(a.transitions, c.transitions, rtol=1e-9)
     one_by_one = [a.distributions([votes])[0] for votes in docs]
@@ -206,13 +206,13 @@ def test_odd_docs(labels):
     docs = [empty, unseen, numpy.array([[1, 1]]), numpy.array([[0, ABSTAIN]]), numpy.full((3, 2), ABSTAIN)]
     sources = [make_source("x", "".join(labels)), make_source("y", "A", complete=False)]
     for given_docs in (docs, [empty], [unseen], []):
-        fitted = fit(given_docs, sources, labels)
+        fitted = fit_label_model(given_docs, sources, labels)
         found = fitted.distributions(docs)
         assert [x.shape for x in found] == [(len(votes), 1 + 2 * len(labels)) for votes in docs]
         for x in found:
             numpy.testing.assert_allclose(x.sum(1), 1)
         assert numpy.isfinite(fitted.objective).all()
-    assert fit(docs, sources, labels, max_iterations=0).iterations == 0
+    assert fit_label_model(docs, sources, labels, max_iterations=0).iterations == 0
 
 
 @pytest.mark.parametrize("reliability", [(0.0, 0.0), (1.0, 1.0), (0.0, 1.0), (None, None)])
@@ -220,7 +220,7 @@ def test_extreme_declarations(reliability):
     docs = [doc["votes"] for doc in draw_docs(BIO, 20, [GOOD, BAD], seed=5)]
     docs.append(numpy.tile([[1, 3]], (50, 1)))  # they fire everywhere
     sources = [make_source(str(i), "AB", reliability=r) for i, r in enumerate(reliability)]
-    fitted = fit(docs, sources, BIO.labels)
+    fitted = fit_label_model(docs, sources, BIO.labels)
     assert numpy.isfinite(fitted.objective).all()
     for x in fitted.distributions(docs):
         numpy.testing.assert_allclose(x.sum(1), 1)

@@ -3,7 +3,7 @@ from itertools import combinations
 
 import pytest
 
-from spacy_weakner.aggregation.policies import POLICIES, Candidate, contested, resolve
+from spacy_weakner.aggregation.policies import POLICIES, ProposedSpan, contested, select_spans
 from spacy_weakner.errors import WeaknerError
 
 
@@ -15,7 +15,7 @@ def candidates(text):
         borders, _, rest = item.partition(":")
         label, _, source = rest.partition("@")
         start, end = (int(x) for x in borders.split("-"))
-        result.append(Candidate(start, end, label, source, int(characters or 0)))
+        result.append(ProposedSpan(start, end, label, source, int(characters or 0)))
     return result
 
 
@@ -45,8 +45,8 @@ def candidates(text):
 )
 def test_policies(policy, text, expected):
     given = candidates(text)
-    assert resolve(given, policy, ["s", "t", "u"]) == expected
-    assert resolve(given[::-1], policy, ["s", "t", "u"]) == expected
+    assert select_spans(given, policy, ["s", "t", "u"]) == expected
+    assert select_spans(given[::-1], policy, ["s", "t", "u"]) == expected
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -59,8 +59,8 @@ def test_result_has_no_overlaps_and_leaves_no_room(policy, seed):
     given = []
     for _ in range(rng.randrange(12)):
         start, size = rng.randrange(8), rng.randrange(1, 4)
-        given.append(Candidate(start, start + size, rng.choice("AB"), rng.choice("st"), size))
-    result = resolve(given, policy, "st")
+        given.append(ProposedSpan(start, start + size, rng.choice("AB"), rng.choice("st"), size))
+    result = select_spans(given, policy, "st")
     entities = {c.entity for c in given}
     assert set(result) <= entities
     assert not any(overlap(a, b) for a, b in combinations(result, 2))
@@ -74,4 +74,4 @@ def test_result_has_no_overlaps_and_leaves_no_room(policy, seed):
 
 def test_unknown_policy():
     with pytest.raises(WeaknerError, match=r"WK005.*policy.*agreement"):
-        resolve([], "majority", [])
+        select_spans([], "majority", [])

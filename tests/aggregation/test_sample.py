@@ -1,6 +1,6 @@
 import numpy
 
-from spacy_weakner.aggregation.sample import Sample
+from spacy_weakner.aggregation.sample import DocSample
 from spacy_weakner.corpus.tags import TagScheme
 
 from .docs import make_doc
@@ -9,7 +9,7 @@ BIO = TagScheme("BIO", ["A"])
 
 
 def draw(docs, size, seed=0):
-    sample = Sample(size, seed)
+    sample = DocSample(size, seed)
     for doc in docs:
         sample.add(doc)
     return [votes.tolist() for votes in sample.observations(["s"], BIO)]

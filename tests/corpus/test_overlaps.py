@@ -7,7 +7,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_weakner.aggregation.policies import Candidate, resolve
+from spacy_weakner.aggregation.policies import ProposedSpan, select_spans
 from spacy_weakner.corpus.overlaps import best_without_overlaps, longest_first, without_overlaps
 
 
@@ -81,4 +81,4 @@ def test_the_longest_first_is_what_a_single_source_says_elsewhere():
         bounds = [(start, random.randint(start + 1, 9)) for start in random.randint(8, size=random.randint(7)).tolist()]
         spans = [Span(doc, start, end, random.choice(["A", "B"])) for start, end in bounds]
         found = [(spans[i].start, spans[i].end, spans[i].label_) for i in longest_first(spans)]
-        assert found == resolve([Candidate.of(span, "one") for span in spans], "longest", ["one"])
+        assert found == select_spans([ProposedSpan.of(span, "one") for span in spans], "longest", ["one"])

@@ -10,7 +10,7 @@ from torchcrf import CRF
 from spacy_weakner.corpus.tags import SCHEMES, TagScheme
 from spacy_weakner.crf import decoding
 from spacy_weakner.crf.decoding import entity_log_probabilities, probable_spans, viterbi
-from spacy_weakner.crf.kernel import CRFParameters, forward_backward, pad
+from spacy_weakner.crf.kernel import CRFParameters, forward_backward, pad_emissions
 
 from . import brute_force
 from .brute_force import CASES, TOLERANCE, close, random_case
@@ -21,7 +21,7 @@ from .test_kernel import ORACLE, ORACLE_CONSTRAINED, ORACLE_EMISSIONS, hypothesi
 @pytest.mark.parametrize("seed", [0, 1])
 def test_viterbi_equals_enumeration(case, seed):
     parameters, emissions = random_case(case, seed)
-    for e, path in zip(emissions, viterbi(parameters, pad(emissions)), strict=True):
+    for e, path in zip(emissions, viterbi(parameters, pad_emissions(emissions)), strict=True):
         best_score, best_tags = max(brute_force.all_paths(parameters, e), default=(-inf, tuple(path.tags)))
         close(path.score, best_score)
         assert tuple(path.tags) == best_tags
@@ -31,7 +31,7 @@ def test_viterbi_equals_enumeration(case, seed):
 @given(hypothesis_cases())
 def test_viterbi_equals_enumeration_for_generated_cases(case):
     parameters, emissions = case
-    for e, path in zip(emissions, viterbi(parameters, pad(emissions)), strict=True):
+    for e, path in zip(emissions, viterbi(parameters, pad_emissions(emissions)), strict=True):
         close(path.score, max((s for s, _ in brute_force.all_paths(parameters, e)), default=-inf))
         close(path.score, brute_force.score(parameters, e, path.tags) if path.score > -inf else -inf)
 
@@ -48,13 +48,13 @@ def test_viterbi_equals_pytorch_crf(n_tags):
     mask = torch.arange(int(lengths.max()))[None] < torch.from_numpy(lengths)[:, None]
     expected = module.decode(padded, mask)
     scores = (module.start_transitions, module.transitions, module.end_transitions)
-    paths = viterbi(CRFParameters(*(s.detach().numpy() for s in scores)), pad(emissions))
+    paths = viterbi(CRFParameters(*(s.detach().numpy() for s in scores)), pad_emissions(emissions))
     assert [path.tags.tolist() for path in paths] == expected
 
 
 def test_without_any_path():
     parameters, emissions = random_case((3, [2, 3], 1.0, 1.0, 0.0))
-    batch = pad([emissions[0] - inf, emissions[1]])
+    batch = pad_emissions([emissions[0] - inf, emissions[1]])
     dead, alive = viterbi(parameters, batch)
     assert dead.score == -inf and len(dead.tags) == 2
     assert math.isfinite(alive.score)
@@ -70,7 +70,7 @@ def test_constrained_paths_are_legal(scheme):
     tags = TagScheme(scheme, ["A", "B"])
     start, transitions, end = tags.allowed_transitions()
     parameters, emissions = random_case((len(tags), [3, 9, 1, 6], 5.0, 2.0, 0.0))
-    batch = pad(emissions)
+    batch = pad_emissions(emissions)
     constrained = parameters.constrained(start, transitions, end)
     paths = [path.tags for path in viterbi(constrained, batch)]
     assert all(start[p[0]] and transitions[p[:-1], p[1:]].all() and end[p[-1]] for p in paths)
@@ -84,7 +84,7 @@ def test_entity_probabilities_equal_enumeration(scheme, labels, n_tokens, scale,
     parameters, emissions = random_case((len(tags), [n_tokens, 1, 2], scale, 2.0, 0.0), seed=3)
     if constrain:
         parameters = parameters.constrained(*tags.allowed_transitions())
-    batch = pad(emissions)
+    batch = pad_emissions(emissions)
     lattice = forward_backward(parameters, batch)
     for row, given_index in enumerate(batch.order):
         e = emissions[given_index]
@@ -115,7 +115,7 @@ def test_no_probable_span_is_missed(scheme, scale, least):
     tags = TagScheme(scheme, "AB")
     parameters, emissions = random_case((len(tags), [6, 1, 9, 2], scale, 1.0, 0.0), seed=5)
     parameters = parameters.constrained(*tags.allowed_transitions())
-    batch = pad(emissions)
+    batch = pad_emissions(emissions)
     lattice = forward_backward(parameters, batch)
     every = [
         (row, i, j, label)
@@ -138,7 +138,7 @@ def test_unconstrained_illegal_spellings_do_not_count():
     tags = TagScheme("BIO", ["A"])
     parameters = CRFParameters(numpy.zeros(3), numpy.zeros((3, 3)), numpy.zeros(3))
     emissions = numpy.array([[0.0, -1e3, -1e3], [-1e3, -1e3, 0.0]])
-    lattice = forward_backward(parameters, pad([emissions]))
+    lattice = forward_backward(parameters, pad_emissions([emissions]))
     (chance,) = entity_log_probabilities(
         lattice, numpy.array([0]), [(1, 2, tags.span_tags("A", 1))], tags.continuations()
     )
@@ -146,11 +146,11 @@ def test_unconstrained_illegal_spellings_do_not_count():
 
 
 def test_oracle_best_paths():
-    (path,) = viterbi(ORACLE, pad([ORACLE_EMISSIONS]))
+    (path,) = viterbi(ORACLE, pad_emissions([ORACLE_EMISSIONS]))
     assert (tuple(path.tags), path.score) == ((0, 1, 2), pytest.approx(3.3))
-    log_z = forward_backward(ORACLE, pad([ORACLE_EMISSIONS])).log_z[0]
+    log_z = forward_backward(ORACLE, pad_emissions([ORACLE_EMISSIONS])).log_z[0]
     assert math.exp(path.score - log_z) == pytest.approx(0.202528, abs=1e-6)
-    assert tuple(viterbi(ORACLE_CONSTRAINED, pad([ORACLE_EMISSIONS]))[0].tags) == (0, 1, 2)
+    assert tuple(viterbi(ORACLE_CONSTRAINED, pad_emissions([ORACLE_EMISSIONS]))[0].tags) == (0, 1, 2)
 
 
 @pytest.mark.parametrize("lengths", [[1] * 9, [30, *range(1, 30)], [12, *[2] * 20], [7] * 5], ids=str)
@@ -160,14 +160,14 @@ def test_batches_change_no_path(lengths, ties, monkeypatch):
     parameters, emissions = random_case((5, lengths, 2.0, 1.0, 0.2), seed=1)
     if ties:
         parameters, emissions = CRFParameters(*map(numpy.round, parameters)), [e.round() for e in emissions]
-    for e, path in zip(emissions, viterbi(parameters, pad(emissions)), strict=True):
-        (alone,) = viterbi(parameters, pad([e]))
+    for e, path in zip(emissions, viterbi(parameters, pad_emissions(emissions)), strict=True):
+        (alone,) = viterbi(parameters, pad_emissions([e]))
         assert path.score == alone.score and path.tags.tolist() == alone.tags.tolist()
 
 
 def test_memory_is_bounded():
     parameters, emissions = random_case((64, [2] * 500, 1.0, 1.0, 0.0), seed=0)
-    batch = pad(emissions)
+    batch = pad_emissions(emissions)
     tracemalloc.start()
     viterbi(parameters, batch)
     _, peak = tracemalloc.get_traced_memory()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from spacy_weakner.corpus.tags import SCHEMES, TagScheme
-from spacy_weakner.crf.kernel import CRFParameters, Paths, forward_backward, pad
+from spacy_weakner.crf.kernel import CRFParameters, Paths, forward_backward, pad_emissions
 from spacy_weakner.crf.scaled import _scaled_partition, partition
 
 from . import brute_force
@@ -62,7 +62,7 @@ def hypothesis_cases(draw):
 
 def check_expectations(parameters, emissions, route):
     n_tags = len(parameters.start)
-    batch = pad(emissions)
+    batch = pad_emissions(emissions)
     result = route(parameters, batch)
     tokens = batch.unpad(result.tokens)
     transitions = numpy.zeros((n_tags, n_tags))
@@ -93,7 +93,7 @@ def test_expectations_equal_enumeration_for_generated_cases(case):
 @pytest.mark.parametrize("case", [case for case in MODERATE if case[4] == 0.0], ids=str)
 def test_moderate_scores_take_the_fast_route(case):
     parameters, emissions = random_case(case)
-    assert _scaled_partition(parameters, pad(emissions)) is not None
+    assert _scaled_partition(parameters, pad_emissions(emissions)) is not None
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -101,16 +101,16 @@ def test_constrained_moderate_scores_take_the_fast_route(scheme):
     tags = TagScheme(scheme, ["A", "B"])
     parameters, emissions = random_case((len(tags), [3, 9, 30], 5.0, 2.0, 0.0))
     constrained = parameters.constrained(*tags.allowed_transitions())
-    assert _scaled_partition(constrained, pad(emissions)) is not None
+    assert _scaled_partition(constrained, pad_emissions(emissions)) is not None
 
 
 @pytest.mark.parametrize("scale", [1.0, 200.0])
 def test_weighted_expectations_are_sums_of_weighted_ones(scale):
     parameters, emissions = random_case((3, [4, 7, 1], scale, 1.0, 0.0))
     weights = numpy.array([0.5, -2.0, 0.0])
-    batch = pad(emissions)
+    batch = pad_emissions(emissions)
     result = expectations(parameters, batch, weights[batch.order])
-    alone = [expectations(parameters, pad([e])) for e in emissions]
+    alone = [expectations(parameters, pad_emissions([e])) for e in emissions]
     for weight, own, tokens in zip(weights, alone, batch.unpad(result.tokens), strict=True):
         numpy.testing.assert_allclose(tokens, weight * own.tokens[:, 0], atol=1e-12)
     for i, counts in enumerate(result.counts):
@@ -121,13 +121,13 @@ def test_weighted_expectations_are_sums_of_weighted_ones(scale):
 
 def test_fast_route_is_refused_where_it_would_lose_paths():
     parameters, emissions = random_case((4, [5, 3], 200.0, 1.0, 0.0))
-    assert _scaled_partition(parameters, pad(emissions)) is None
+    assert _scaled_partition(parameters, pad_emissions(emissions)) is None
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_marginals_are_zero_in_the_padding(case):
     parameters, emissions = random_case(case)
-    batch = pad(emissions)
+    batch = pad_emissions(emissions)
     lattice = forward_backward(parameters, batch)
     padding = ~batch.mask
     tokens = [lattice.token_marginals(), expectations(parameters, batch).tokens]
@@ -137,7 +137,7 @@ def test_marginals_are_zero_in_the_padding(case):
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_path_scores(case):
     parameters, emissions = random_case(case)
-    batch = pad(emissions)
+    batch = pad_emissions(emissions)
     random = numpy.random.RandomState(0)
     tags = [random.randint(0, case[0], len(e)) for e in emissions]
     scores = Paths(batch, batch.pad_like(tags, 0, "int64")).scores(parameters)
@@ -155,7 +155,7 @@ def test_constrained_partition_sums_over_legal_sequences(scheme):
         moves = pairwise(path)
         return start[path[0]] and end[path[-1]] and all(transitions[a, b] for a, b in moves)
 
-    batch = pad(emissions)
+    batch = pad_emissions(emissions)
     log_z = forward_backward(parameters.constrained(start, transitions, end), batch).log_z
     close(log_z, [brute_force.log_z(parameters, emissions[i], legal) for i in batch.order])
 
@@ -164,7 +164,7 @@ def test_restricted_partition_sums_over_allowed_tags():
     parameters, emissions = random_case((3, [4, 2], 3.0, 2.0, 0.0))
     random = numpy.random.RandomState(1)
     allowed = [random.uniform(size=e.shape) < 0.6 for e in emissions]
-    batch = pad(emissions)
+    batch = pad_emissions(emissions)
     restricted = batch.restrict(batch.pad_like(allowed, False, "bool"))
     expected = [
         brute_force.log_z(
@@ -184,7 +184,7 @@ def test_without_any_path_the_partition_is_empty(route, dead):
         emissions = [numpy.where(numpy.arange(len(e))[:, None] >= (dead == "token"), -inf, e) for e in emissions]
     else:
         parameters = parameters._replace(**{dead: numpy.full_like(getattr(parameters, dead), -inf)})
-    result = route(parameters, pad(emissions))
+    result = route(parameters, pad_emissions(emissions))
     assert (result.log_z == -inf).all()
     assert not result.tokens.any()
     assert not any(counts.any() for counts in result.counts)
@@ -204,7 +204,7 @@ def test_chains_that_tie_after_a_wide_gap(route, gap, n_steps):
     parameters = CRFParameters(numpy.zeros(2), separate, numpy.zeros(2))
     second = numpy.concatenate([numpy.full(n_steps, -gap), [0.0], numpy.full(n_steps, gap)])
     emissions = numpy.stack([numpy.zeros_like(second), second], axis=1)
-    result = route(parameters, pad([emissions, emissions[:, ::-1], emissions[::-1]]))
+    result = route(parameters, pad_emissions([emissions, emissions[:, ::-1], emissions[::-1]]))
     close(result.log_z, numpy.log(2))
     close(result.tokens, 0.5)
     close(result.counts.transitions, numpy.eye(2) * 3 * n_steps)
@@ -213,32 +213,34 @@ def test_chains_that_tie_after_a_wide_gap(route, gap, n_steps):
 @pytest.mark.parametrize("route", ROUTES.values(), ids=ROUTES)
 def test_very_low_scores_in_a_ragged_batch(route):
     parameters, emissions = random_case((2, [40, 1, 25], 1.0, 1.0, 0.0))
-    shifted = route(parameters, pad([e - 1e5 for e in emissions]))
-    plain = route(parameters, pad(emissions))
+    shifted = route(parameters, pad_emissions([e - 1e5 for e in emissions]))
+    plain = route(parameters, pad_emissions(emissions))
     # 1e5 costs five of the digits of float32 and of float64.
     numpy.testing.assert_allclose(shifted.tokens, plain.tokens, atol=5e-2)
     assert numpy.isfinite(shifted.log_z).all()
 
 
 def test_oracle_partition_and_marginals():
-    result = expectations(ORACLE, pad([ORACLE_EMISSIONS]))
+    result = expectations(ORACLE, pad_emissions([ORACLE_EMISSIONS]))
     expected = [[0.569821, 0.384005, 0.046174], [0.211455, 0.382825, 0.405721], [0.204960, 0.093927, 0.701113]]
     assert result.log_z[0] == pytest.approx(4.896879, abs=1e-6)
     numpy.testing.assert_allclose(result.tokens[:, 0], expected, atol=1e-6)
 
 
 def test_oracle_constrained_partition():
-    assert forward_backward(ORACLE_CONSTRAINED, pad([ORACLE_EMISSIONS])).log_z[0] == pytest.approx(4.496653, abs=1e-6)
+    assert forward_backward(ORACLE_CONSTRAINED, pad_emissions([ORACLE_EMISSIONS])).log_z[0] == pytest.approx(
+        4.496653, abs=1e-6
+    )
 
 
 def test_oracle_path_score():
     tags = numpy.array([[1], [2], [0]])
-    assert Paths(pad([ORACLE_EMISSIONS]), tags).scores(ORACLE)[0] == pytest.approx(1.8)
+    assert Paths(pad_emissions([ORACLE_EMISSIONS]), tags).scores(ORACLE)[0] == pytest.approx(1.8)
 
 
 def test_pad_and_unpad_keep_the_given_order():
     sequences = [numpy.full((n, 2), i, dtype="float32") for i, n in enumerate([2, 5, 1, 5])]
-    batch = pad(sequences)
+    batch = pad_emissions(sequences)
     assert batch.lengths.tolist() == [5, 5, 2, 1]
     assert batch.n_running == [4, 3, 2, 2, 2]
     for given_sequence, back in zip(sequences, batch.unpad(batch.emissions), strict=True):

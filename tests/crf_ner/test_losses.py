@@ -4,9 +4,9 @@ import torch
 from torchcrf import CRF
 
 from spacy_weakner.corpus.tags import MISSING, TagScheme
-from spacy_weakner.crf.kernel import CRFParameters, pad
+from spacy_weakner.crf.kernel import CRFParameters, pad_emissions
 from spacy_weakner.crf.scaled import partition
-from spacy_weakner.crf_ner.likelihood import Target
+from spacy_weakner.crf_ner.likelihood import CRFTarget
 from spacy_weakner.crf_ner.losses import (
     CRFNegativeLogLikelihood,
     PartialCRF,
@@ -30,7 +30,7 @@ def on_tags(loss):
     """A loss as a function of tags alone, without weights."""
 
     def call(parameters, emissions, tags):
-        return loss(parameters, emissions, [Target(t) for t in tags])
+        return loss(parameters, emissions, [CRFTarget(t) for t in tags])
 
     return call
 
@@ -139,7 +139,7 @@ def test_oracle_complete_annotation(parameters, expected):
 def test_oracle_allowed_tags_per_token(parameters, expected):
     # Allowed are {1}, any, {0, 1}.
     allowed = numpy.array([[False, True, False], [True, True, True], [True, True, False]])
-    batch = pad([ORACLE_EMISSIONS])
+    batch = pad_emissions([ORACLE_EMISSIONS])
     inside, _ = partition(parameters, batch.restrict(allowed[:, None]))
     assert partition(parameters, batch)[0][0] - inside[0] == pytest.approx(expected, abs=1e-6)
 
@@ -160,11 +160,11 @@ every_loss = pytest.mark.parametrize("name", LOSSES)
 
 def contract_targets(name, tags, rate=0.5):
     """Tags with holes and weights; for the soft loss the second sentence, of five tokens, has probabilities."""
-    targets = [Target(t, w) for t, w in zip(with_holes(tags, rate=rate), (0.9, 0.3, 0.6), strict=False)]
+    targets = [CRFTarget(t, w) for t, w in zip(with_holes(tags, rate=rate), (0.9, 0.3, 0.6), strict=False)]
     if name == "soft":
         targets = [
             targets[0]._replace(weight=1.0),
-            Target(PROBABILITIES),
+            CRFTarget(PROBABILITIES),
             *(to._replace(weight=1.0) for to in targets[2:]),
         ]
     return targets
@@ -192,7 +192,7 @@ def test_sentences_add_up_in_any_order_and_empty_ones_change_nothing(name):
     assert whole.loss == pytest.approx(numpy.mean([part.loss for part in single]))
     summed = CRFParameters(*(sum(parts) for parts in zip(*(part.parameters for part in single), strict=True)))
     same_gradient(whole, whole._replace(emissions=[part.emissions[0] for part in single], parameters=summed))
-    empty, no_tags = numpy.zeros((0, len(SCHEME)), dtype="float32"), Target(numpy.zeros(0, dtype="int64"))
+    empty, no_tags = numpy.zeros((0, len(SCHEME)), dtype="float32"), CRFTarget(numpy.zeros(0, dtype="int64"))
     mixed = loss(parameters, [empty, *emissions[::-1], empty], [no_tags, *targets[::-1], no_tags])
     assert mixed.loss == pytest.approx(whole.loss) and [len(g) for g in mixed.emissions] == [0, 1, 5, 4, 0]
     same_gradient(parts_of(mixed, [3, 2, 1]), whole)
@@ -201,14 +201,14 @@ def test_sentences_add_up_in_any_order_and_empty_ones_change_nothing(name):
 @every_loss
 def test_where_nothing_is_known_all_is_exactly_zero(name):
     parameters, emissions = make_case(constrain=True)
-    targets = [Target(numpy.full(len(e), MISSING), 0.5 if name != "soft" else 1.0) for e in emissions]
+    targets = [CRFTarget(numpy.full(len(e), MISSING), 0.5 if name != "soft" else 1.0) for e in emissions]
     if name == "soft":
-        targets[0] = Target(numpy.zeros(emissions[0].shape))
+        targets[0] = CRFTarget(numpy.zeros(emissions[0].shape))
     result = LOSSES[name](parameters, emissions, targets)
     assert is_zero(result) and [g.shape for g in result.emissions] == [e.shape for e in emissions]
     for n in (0, 1, 3):
         empty = [numpy.zeros((0, len(SCHEME)), dtype="float32")] * n
-        result = LOSSES[name](parameters, empty, [Target(numpy.zeros(0, dtype="int64"))] * n)
+        result = LOSSES[name](parameters, empty, [CRFTarget(numpy.zeros(0, dtype="int64"))] * n)
         assert is_zero(result) and len(result.emissions) == n
 
 
@@ -235,7 +235,7 @@ def test_wide_emissions_are_safe(name, scale):
 @pytest.mark.parametrize("name", ["nll", "partial", "tokenwise"])
 def test_weights_scale_what_is_learned(name):
     parameters, emissions = make_case(lengths=(4,))
-    whole, half = (LOSSES[name](parameters, emissions, [Target(numpy.zeros(4, "int64"), w)]) for w in (1.0, 0.5))
+    whole, half = (LOSSES[name](parameters, emissions, [CRFTarget(numpy.zeros(4, "int64"), w)]) for w in (1.0, 0.5))
     assert half.loss == pytest.approx(whole.loss / 2)
     close(half.emissions[0], whole.emissions[0] / 2)
 

@@ -8,7 +8,7 @@ import spacy
 
 from spacy_weakner.corpus.tags import TagScheme
 from spacy_weakner.corpus.weak import SoftLabels, set_soft_labels
-from spacy_weakner.crf.kernel import CRFParameters, pad
+from spacy_weakner.crf.kernel import CRFParameters, pad_emissions
 from spacy_weakner.crf.scaled import partition
 from spacy_weakner.crf_ner.losses import SoftLabelCRF
 from spacy_weakner.errors import WeaknerError
@@ -62,7 +62,7 @@ def test_where_nothing_is_known_the_model_is_taken_at_its_word():
     beliefs = soft_labels(LENGTHS)
     holes = [b.copy() for b in beliefs]
     holes[1][2] = 0.0
-    _, marginals = partition(parameters, pad([emissions[1]]))
+    _, marginals = partition(parameters, pad_emissions([emissions[1]]))
     beliefs[1][2] = marginals(None).tokens[2, 0]
     result, expected = SILENT_ROWS(parameters, emissions, holes), LOSS(parameters, emissions, beliefs)
     close(result.loss, expected.loss)

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from spacy_weakner.encoders.transformer import load_tokenizer
+from spacy_weakner.encoders.transformer import load_encoder_tokenizer
 
 from .util import run
 
@@ -24,7 +24,7 @@ def model(tiny_bert, tmp_path_factory):
     import transformers
 
     path = tmp_path_factory.mktemp("masked-lm")
-    tokenizer = load_tokenizer(tiny_bert)
+    tokenizer = load_encoder_tokenizer(tiny_bert)
     config = transformers.AutoConfig.from_pretrained(tiny_bert, num_hidden_layers=2)
     transformers.set_seed(0)
     transformers.BertForMaskedLM(config).save_pretrained(path)

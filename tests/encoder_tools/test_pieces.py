@@ -4,7 +4,7 @@ import pytest
 import spacy
 
 from spacy_weakner.encoder_tools.pieces import PieceCounts, cut_pieces
-from spacy_weakner.encoders.transformer import load_tokenizer
+from spacy_weakner.encoders.transformer import load_encoder_tokenizer
 
 from ..util import MASKED_LMS, make_doc, make_masked_lm
 from .util import needs_accelerate
@@ -14,7 +14,7 @@ pytestmark = needs_accelerate
 
 @pytest.fixture
 def tokenizer(tiny_bert):
-    return load_tokenizer(tiny_bert)
+    return load_encoder_tokenizer(tiny_bert)
 
 
 def pieces_of(texts, tokenizer, max_length=32, eval_share=0.0, seed=0):

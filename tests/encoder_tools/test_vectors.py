@@ -11,7 +11,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.encoder_tools import cooccurrence, reading
-from spacy_weakner.encoder_tools.cooccurrence import OFFSETS, Sample, count, decompose, information
+from spacy_weakner.encoder_tools.cooccurrence import OFFSETS, SentenceSample, count_neighbors, decompose, information
 from spacy_weakner.encoder_tools.reading import stream_text
 from spacy_weakner.encoder_tools.vectors import vectors
 from spacy_weakner.errors import WeaknerError
@@ -28,7 +28,7 @@ LETTERS = ["".join(own) for own in product("abcdefghij", repeat=3)]
 
 
 def sample(sentences=SENTENCES, limit=1000):
-    nlp, found = spacy.blank("xx"), Sample(limit, 0)
+    nlp, found = spacy.blank("xx"), SentenceSample(limit, 0)
     for sentence in sentences:
         found.add(Doc(nlp.vocab, words=sentence.split() or [" "]))
     return found
@@ -67,14 +67,14 @@ def test_information_is_that_of_the_twin(monkeypatch, chunk):
     folded = [[word.lower() for word in sentence.split()] for sentence in SENTENCES]
     folded = [["".join("0" if c.isdigit() else c for c in word) for word in sentence] for sentence in folded]
     expected = slow_information(folded, words, 4)
-    assert information(count(found.sentences, frequent, 4)).toarray() == pytest.approx(
+    assert information(count_neighbors(found.sentences, frequent, 4)).toarray() == pytest.approx(
         numpy.asarray(expected), abs=1e-5
     )
 
 
 def test_vectors_are_singular_vectors():
     found = sample()
-    matrix = information(count(found.sentences, found.frequent(1), 10))
+    matrix = information(count_neighbors(found.sentences, found.frequent(1), 10))
     made = decompose(matrix, 3, 0)
     left, values, _ = numpy.linalg.svd(matrix.toarray())
     expected = left[:, :3] * values[:3]

@@ -6,7 +6,13 @@ import shutil
 import pytest
 
 from spacy_weakner.encoders import transformer
-from spacy_weakner.encoders.transformer import load_encoder, load_masked_lm, load_tokenizer, max_pieces, save_encoder
+from spacy_weakner.encoders.transformer import (
+    load_encoder,
+    load_encoder_tokenizer,
+    load_masked_lm,
+    max_pieces,
+    save_encoder,
+)
 from spacy_weakner.errors import WeaknerError
 
 from ..util import needs_transformers
@@ -75,7 +81,7 @@ def test_other_architectures(tiny_bert, tmp_path, kind):
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     if kind == "DistilBert":
         sizes = {"dim": 16, "n_layers": 1, "n_heads": 2, "hidden_dim": 16}
-    tokenizer = load_tokenizer(tiny_bert)
+    tokenizer = load_encoder_tokenizer(tiny_bert)
     config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), pad_token_id=0, **sizes)
     plain = transformers.AutoModel.from_config(config)
     plain.save_pretrained(tmp_path / "in")
@@ -95,7 +101,7 @@ def refuse(name, message, load=load_masked_lm):
     assert len(str(error.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("load", [load_masked_lm, load_tokenizer])
+@pytest.mark.parametrize("load", [load_masked_lm, load_encoder_tokenizer])
 def test_encoders_that_are_not_there(tmp_path, load):
     refuse(tmp_path / "none", "WK100", load)
     refuse("../none", "WK100", load)
@@ -163,7 +169,7 @@ def test_length_that_a_model_reads(tiny_bert, limit, expected):
     config = transformers.RobertaConfig(
         vocab_size=10, hidden_size=4, num_hidden_layers=1, num_attention_heads=1, max_position_embeddings=32
     )
-    tokenizer = load_tokenizer(tiny_bert)
+    tokenizer = load_encoder_tokenizer(tiny_bert)
     tokenizer.model_max_length = limit or 10**30
     # RoBERTa counts positions from 2 on.
     assert max_pieces(transformer.MaskedLM(transformers.RobertaForMaskedLM(config), tokenizer, False)) == expected

@@ -5,7 +5,7 @@ import random
 import numpy
 
 from spacy_weakner.corpus.tags import make_scheme
-from spacy_weakner.ent_combiner.candidates import Scored, Sentences, read_candidates
+from spacy_weakner.ent_combiner.candidates import ScoredCandidates, Sentences, read_candidates
 from spacy_weakner.ent_combiner.span_partition import fit_weights
 
 from .util import all_sets, doc_of, partition_of, random_entities, split
@@ -57,7 +57,7 @@ def test_extreme_odds_and_nothing():
 def test_tags_and_paths_are_those_of_all_sets():
     entities, odds, _ = world(3)
     docs = [doc_of(list("abcde"), weak__a=own) for own in entities]
-    scored = Scored(read_candidates(Sentences.of(docs), ["weak:a"], "XY", 0), odds, "XY")
+    scored = ScoredCandidates(read_candidates(Sentences.of(docs), ["weak:a"], "XY", 0), odds, "XY")
     for name in ("IO", "BIO", "IOBES"):
         scheme = make_scheme(name, ("X", "Y"))
         rows = zip(entities, split(entities, odds), scored.distributions(scheme), scored.paths(scheme), strict=True)

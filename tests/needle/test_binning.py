@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spacy_weakner.corpus.tags import MISSING, TagScheme
 from spacy_weakner.needle.binning import Steps, bin_means, histogram, isotonic
-from spacy_weakner.needle.completion import complete, is_broken, matched, mix
+from spacy_weakner.needle.completion import complete_labels, is_broken, matched, mix_labels
 from spacy_weakner.needle.confidence import Calibration, confidence, score_per_word
 from spacy_weakner.ty import PathScore
 
@@ -154,7 +154,7 @@ def ids(scheme, text):
     ],
 )
 def test_equation_2(weak, predicted, expected):
-    completed = complete(ids(BIO, weak), ids(BIO, predicted))
+    completed = complete_labels(ids(BIO, weak), ids(BIO, predicted))
     assert completed.tolist() == ids(BIO, expected).tolist()
 
 
@@ -162,7 +162,7 @@ def test_soft_completion():
     weak = numpy.asarray([MISSING, 0, 1, 2])
     predicted = numpy.asarray([[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.2, 0.8, 0.0], [1.0, 0.0, 0.0]])
     expected = [[0.5, 0.3, 0.2], [0.9, 0.1, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
-    numpy.testing.assert_allclose(mix(weak, predicted), expected)
+    numpy.testing.assert_allclose(mix_labels(weak, predicted), expected)
 
 
 def test_matched_tokens_are_those_of_weak_entities():

@@ -8,7 +8,7 @@ import pytest
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.tags import MISSING
 from spacy_weakner.crf.kernel import CRFParameters
-from spacy_weakner.crf_ner.likelihood import Target
+from spacy_weakner.crf_ner.likelihood import CRFTarget
 from spacy_weakner.crf_ner.losses import CRFNegativeLogLikelihood
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.needle.noise_aware import (
@@ -36,7 +36,7 @@ WEIGHTS = (0.9, 0.3, 0.6)
 
 
 def targets(tags, weights):
-    return [Target(t, w) for t, w in zip(tags, weights, strict=True)]
+    return [CRFTarget(t, w) for t, w in zip(tags, weights, strict=True)]
 
 
 def slow_twin(parameters, emissions, tags, weight, per_token):

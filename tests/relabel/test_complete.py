@@ -12,7 +12,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.relabel.clean import make_missing
 from spacy_weakner.relabel.complete import complete
-from spacy_weakner.relabel.confident_learning import Finding
+from spacy_weakner.relabel.confident_learning import SuspectTokens
 
 from ..ent_combiner.util import borders
 from ..util import LISTENER, SENTENCES, TOK2VEC, crf_config, crf_pipeline, distributions, make_doc, make_examples, train
@@ -221,7 +221,7 @@ def test_a_completed_corpus_starts_from_its_weak_entities(tmp_path, model):
 
 def test_suspect_labels_do_not_come_back(tmp_path, model):
     _, (doc,) = run(tmp_path, [weak_doc("Anna went to New York", [(0, 1, "LOC"), (3, 5, "LOC")])], model)
-    make_missing(doc, [Finding(0, 1, "LOC", 0.1, "PER", 0.9)])
+    make_missing(doc, [SuspectTokens(0, 1, "LOC", 0.1, "PER", 0.9)])
     assert weak.group_entities(doc, "matched") == [(3, 5, "LOC")]
     (tmp_path / "out.spacy.json").unlink()
     (tmp_path / "out.spacy").unlink()

@@ -16,7 +16,7 @@ from spacy_weakner.corpus.language import RECORD
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.label import label
 from spacy_weakner.runtime.pool import processes
-from spacy_weakner.runtime.shards import Part
+from spacy_weakner.runtime.shards import ShardShare
 from spacy_weakner.scratch import scratch_folder
 
 from ..util import contents
@@ -73,11 +73,11 @@ def test_parts_give_the_same_bytes(folder):
 
 
 def test_shares():
-    shares = Part.parse("2/3").split(2)
+    shares = ShardShare.parse("2/3").split(2)
     assert shares == [(1, 6), (4, 6)]
     for text in ("", "0/2", "3/2", "1/0", "1", "a/b", "1/2/3", "-1/2"):
         with pytest.raises(WeaknerError, match=r"WK005.*'shard'"):
-            Part.parse(text)
+            ShardShare.parse(text)
 
 
 def test_parts_leave_other_shards_alone(folder):

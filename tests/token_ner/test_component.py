@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from spacy_weakner.corpus.weak import SoftLabels, doc_entities, set_soft_labels
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.token_ner.distribution import read_scores
+from spacy_weakner.token_ner.distribution import token_scores
 
 from ..util import (
     GOLD,
@@ -189,11 +189,11 @@ def test_tags_that_break_the_scheme_are_read_leniently(scheme, tags, expected):
 
 
 def test_a_case_by_hand():
-    found = numpy.exp(read_scores(numpy.asarray([[0.4, 2.0, 0.5, -0.5]])).joint())
+    found = numpy.exp(token_scores(numpy.asarray([[0.4, 2.0, 0.5, -0.5]])).joint())
     numpy.testing.assert_allclose(found, [[0.401312, 0.458689, 0.102347, 0.037651]], atol=1e-6)
 
 
 def test_the_best_tag_is_an_entity_only_where_it_beats_outside():
     # P(entity) is .6, but shared among three tags.
     outputs = numpy.asarray([[math.log(1.5), 0.0, 0.0, 0.0], [math.log(1.5), 5.0, 0.0, 0.0]])
-    assert read_scores(outputs).joint().argmax(axis=1).tolist() == [0, 1]
+    assert token_scores(outputs).joint().argmax(axis=1).tolist() == [0, 1]

@@ -18,7 +18,7 @@ from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.crf_ner.model import crf_parameters
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.training.flat import FlatWeights
-from spacy_weakner.training.lbfgs import LBFGS, Objective, minimize
+from spacy_weakner.training.lbfgs import LBFGS, PenalizedLoss, minimize
 
 from ..encoders.tables import write_table
 from ..util import (
@@ -97,7 +97,7 @@ def flat_of(nlp, examples):
 def test_dropout_within_an_encoder_is_the_same_at_every_evaluation():
     attention = {"@architectures": "spacy_weakner.AttentionEncoder.v1", "tok2vec": TOK2VEC, "heads": 4}
     nlp = crf_pipeline({**attention, "weight_dropout": 0.5})
-    objective = Objective(head_of(nlp), [head_of(nlp).read_batch(make_examples(nlp))], 0.1)
+    objective = PenalizedLoss(head_of(nlp), [head_of(nlp).read_batch(make_examples(nlp))], 0.1)
     assert objective(objective.start)[0] == objective(objective.start)[0]
 
 
@@ -127,7 +127,7 @@ def test_it_ends_at_the_minimum(l2):
 
 def objective_of(nlp, l2=0.5, examples=None):
     batches = [examples or make_examples(nlp)[:2], make_examples(nlp)[2:]]
-    return Objective(head_of(nlp), list(map(head_of(nlp).read_batch, batches)), l2)
+    return PenalizedLoss(head_of(nlp), list(map(head_of(nlp).read_batch, batches)), l2)
 
 
 def test_value_and_gradient_agree_for_any_encoder_and_seed():
@@ -250,7 +250,7 @@ def test_of_features_beside_an_encoder_only_those_that_hold_are_weights(tmp_path
     nlp.add_pipe("crf_ner", config={"model": model})
     examples = make_examples(nlp)
     nlp.initialize(lambda: examples)
-    objective, n = Objective(head_of(nlp), [head_of(nlp).read_batch(examples)], 0.1), head_of(nlp).n_outputs
+    objective, n = PenalizedLoss(head_of(nlp), [head_of(nlp).read_batch(examples)], 0.1), head_of(nlp).n_outputs
     features = head_of(nlp).model.get_ref("linear").layers[0]
     used = len(numpy.unique(numpy.concatenate(features.predict([eg.predicted for eg in examples]))))
     assert 0 < used < 2000 and not any(
@@ -270,7 +270,7 @@ def test_two_tables_of_features(rows, other):
     examples = make_examples(nlp)
     nlp.initialize(lambda: examples)
     objective, every = (
-        Objective(head_of(nlp), [head_of(nlp).read_batch(examples)], 0.1),
+        PenalizedLoss(head_of(nlp), [head_of(nlp).read_batch(examples)], 0.1),
         FlatWeights(head_of(nlp).model),
     )
     assert objective.start.size < every.read().size
@@ -286,7 +286,7 @@ def test_two_tables_of_features(rows, other):
 def test_a_loss_of_zero_is_left_alone():
     nlp = small()
     examples = [make_example(nlp, "a b", annotated=False)]
-    objective = Objective(head_of(nlp), [head_of(nlp).read_batch(examples)], 1.0)
+    objective = PenalizedLoss(head_of(nlp), [head_of(nlp).read_batch(examples)], 1.0)
     head_of(nlp).loss = registry.resolve({"it": {**HOLES, "negative_rate": 0.0}})["it"]
     before = objective.start.copy()
     assert minimize(objective, 10, 1e-3) == (0.0, 0.0, 0)

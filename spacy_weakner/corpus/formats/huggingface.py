@@ -100,7 +100,7 @@ def tag_names(names: Tuple[str, ...]) -> Tuple[str, ...]:
 # Parquet
 
 
-def read_table(path: Path) -> Iterator[Dict[str, Any]]:
+def read_rows(path: Path) -> Iterator[Dict[str, Any]]:
     with _opened(path) as file_:
         yield from chain.from_iterable(batch.to_pylist() for batch in file_.iter_batches(batch_size=_BATCH))
 

@@ -11,7 +11,7 @@ from ..counts import RowCounts, at_line
 from ..foreign import tool_of, wrapped
 from ..jsonl import parse_value
 from ..records import Item
-from .huggingface import PARQUET, read_table
+from .huggingface import PARQUET, read_rows
 
 _BLOCK = 1 << 20  # bytes that are read to detect the layout
 
@@ -27,7 +27,7 @@ def read_items(path: Path, counts: Optional[RowCounts] = None) -> Iterator[Item]
 
 def _values(path: Path, counts: Optional[RowCounts]) -> Iterator[Item]:
     if path.suffix.lower() == PARQUET:
-        yield from _numbered("row", read_table(path))
+        yield from _numbered("row", read_rows(path))
     elif not in_lines(path):
         yield from _numbered("item", _parse(path, counts))
     else:

@@ -7,8 +7,8 @@ import numpy
 from spacy.tokens import Doc
 
 from ...aggregation.fitting import MAX_DOCS, labels_of, learn
-from ...aggregation.methods import Method, combine
-from ...aggregation.policies import candidates_of, resolve
+from ...aggregation.methods import Method, combine_sources
+from ...aggregation.policies import candidates_of, select_spans
 from ...corpus import weak
 from ...corpus.docbin import stream_docs
 from ...labeling.aggregate import UNION
@@ -56,9 +56,9 @@ def combined_labels(
 
 
 def _union(doc: Doc, used: Sequence[str], policy: str) -> Entities:
-    return resolve([candidate for source in used for candidate in candidates_of(doc, source)], policy, used)
+    return select_spans([candidate for source in used for candidate in candidates_of(doc, source)], policy, used)
 
 
 def _distributions(docs: Sequence[Doc], method: Method) -> Labels:
-    found = combine(method, docs)
+    found = combine_sources(method, docs)
     return [None if combined is None else combined.entities for combined in found]

@@ -6,7 +6,7 @@ from typing import Collection, Dict, List, NamedTuple, Sequence, Set, Tuple
 
 from spacy.tokens import Doc, Span
 
-from ...aggregation.policies import Candidate, resolve
+from ...aggregation.policies import ProposedSpan, select_spans
 from ...corpus import weak
 from ...corpus.gold import Gold
 from ...gazetteer_ruler.forms import FORM, folded, normal_form
@@ -19,7 +19,7 @@ _SPLIT = re.compile(r"\s*([^\w\s]|[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff])\s*"
 class Match(NamedTuple):
     """A match of a source."""
 
-    candidate: Candidate
+    candidate: ProposedSpan
     term: str  # its text in the form that the term list compares; for other sources, its text in the Doc
     key: str  # its text in the form that a stop list compares
     length: int  # its number of characters for the setting `min_length`
@@ -38,7 +38,7 @@ def read_sentence(doc: Doc, gold: Gold, source: str) -> Sentence:
     matches = []
     for span in doc.spans[weak.weak_group(source)]:
         if gold.scorable([(span.start, span.end, span.label_)]):
-            matches.append(Match(Candidate.of(span, source), _text(span, attr), folded(span.text), _length(span)))
+            matches.append(Match(ProposedSpan.of(span, source), _text(span, attr), folded(span.text), _length(span)))
     return Sentence(gold, tuple(matches))
 
 
@@ -48,7 +48,7 @@ def choose_matches(matches: Sequence[Match], policy: str) -> List[Match]:
     if len(by_entity) < 2:
         return list(by_entity.values())
     source = matches[0].candidate.source
-    return [by_entity[entity] for entity in resolve([match.candidate for match in matches], policy, [source])]
+    return [by_entity[entity] for entity in select_spans([match.candidate for match in matches], policy, [source])]
 
 
 def commonest(texts: "Counter[str]") -> str:

@@ -25,7 +25,7 @@ from ...progress import Progress
 from ...runtime.hashes import hash_text
 from ...runtime.lock import holding
 from ...runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
-from ...runtime.pool import Pool, processes
+from ...runtime.pool import ProcessPool, processes
 from ...ty import Entity
 from .pages import NO_ARTICLE, REDIRECT, SUFFIXES, Page, Paragraph, page_format, read_pages
 
@@ -138,7 +138,7 @@ class _Parser:
 
     def __init__(self) -> None:
         self._process = ExitStack()
-        self._pool: Optional[Pool] = None
+        self._pool: Optional[ProcessPool] = None
         self._has_answered = False
 
     def parse(self, page: Page) -> Tuple[List[Paragraph], str]:

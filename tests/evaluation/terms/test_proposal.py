@@ -4,14 +4,14 @@ import random
 
 import pytest
 
-from spacy_weakner.aggregation.policies import Candidate
+from spacy_weakner.aggregation.policies import ProposedSpan
 from spacy_weakner.corpus.gold import Gold
 from spacy_weakner.evaluation.terms.matches import Match, Sentence
 from spacy_weakner.evaluation.terms.proposal import TermSettings, choose, prior_strength, propose
 
 
 def make_match(term, label="A", at=0, width=1):
-    return Match(Candidate(at, at + width, label, "terms", len(term)), term, term, len(term))
+    return Match(ProposedSpan(at, at + width, label, "terms", len(term)), term, term, len(term))
 
 
 def draw(rng, precision_of, n=200, missed=0.3, per_sentence=2):

@@ -5,7 +5,7 @@ import pytest
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
-from spacy_weakner.encoders.transformer import load_masked_lm, load_tokenizer
+from spacy_weakner.encoders.transformer import load_encoder_tokenizer, load_masked_lm
 from spacy_weakner.relabel.augment import augment
 from spacy_weakner.relabel.masked_lm import WordPredictor
 
@@ -43,7 +43,7 @@ def test_masks(tmp_path, model, monkeypatch):
         return call(self, windows)
 
     monkeypatch.setattr(WordPredictor, "__call__", watch)
-    tokenizer = load_tokenizer(model)
+    tokenizer = load_encoder_tokenizer(model)
     docs = [make_doc(NLP, f"{a} {b} zoe went to {c}") for a in WORDS for b in WORDS for c in WORDS[:3]]
     run(tmp_path, docs, model, mask_rate=0.15)
     firsts = {(i, place.position) for i, window in enumerate(seen) for place in window.places}

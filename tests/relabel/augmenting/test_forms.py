@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from spacy_weakner.corpus import weak
 from spacy_weakner.encoders.transformer import load_masked_lm
 from spacy_weakner.relabel import augment as augment_module
-from spacy_weakner.relabel.masked_lm import Reader, WordPredictor
+from spacy_weakner.relabel.masked_lm import WindowSplitter, WordPredictor
 
 from ...util import SENTENCES, make_doc, needs_transformers
 from .util import NLP, make_model, many, run, texts
@@ -115,7 +115,7 @@ def test_a_word_longer_than_the_model(tmp_path, to_here):
 
 
 def test_parts_are_of_similar_length(model):
-    reader = Reader(load_masked_lm(model), 12)
+    reader = WindowSplitter(load_masked_lm(model), 12)
     (read,) = reader([make_doc(NLP, "anna " * 21)])
     assert [len(window.ids) - 2 for window in read.windows] == [7, 7, 7] and read.cut
     assert [place.token for window in read.windows for place in window.places] == [*range(21)]

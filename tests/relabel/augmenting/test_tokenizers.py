@@ -4,8 +4,8 @@ import numpy
 import pytest
 from spacy.tokens import Doc
 
-from spacy_weakner.encoders.transformer import MaskedLM, load_tokenizer
-from spacy_weakner.relabel.masked_lm import Reader, WordPredictor
+from spacy_weakner.encoders.transformer import MaskedLM, load_encoder_tokenizer
+from spacy_weakner.relabel.masked_lm import WindowSplitter, WordPredictor
 
 from ...util import MASKED_LMS, make_doc, make_masked_lm, needs_transformers
 from .util import NLP, make_model, run, texts
@@ -43,7 +43,7 @@ def sentence_piece():
 
 
 def read(tokenizer, doc):
-    reader = Reader(MaskedLM(None, tokenizer, False), 40)
+    reader = WindowSplitter(MaskedLM(None, tokenizer, False), 40)
     (found,) = reader([doc])
     (window,) = found.windows
     slots = [(place.token, tokenizer.convert_ids_to_tokens(window.ids[place.position])) for place in window.places]
@@ -81,7 +81,7 @@ def test_sentence_piece_tokenizers():
 
 
 def test_word_piece_tokenizers(tiny_bert):
-    tokenizer = load_tokenizer(tiny_bert)
+    tokenizer = load_encoder_tokenizer(tiny_bert)
     doc = make_doc(NLP, "Anna likes Zoë .", annotated=False)
     reader, window, slots = read(tokenizer, doc)
     assert slots == [(0, "anna"), (1, "likes"), (2, "z")] and reader.vocabulary.uncased
@@ -105,11 +105,11 @@ def test_cased_models(tmp_path, tiny_bert):
 def test_the_predictions_are_those_of_the_model(kind, tiny_bert):
     import torch
 
-    tokenizer = load_tokenizer(tiny_bert)
+    tokenizer = load_encoder_tokenizer(tiny_bert)
     model = make_masked_lm(kind, tokenizer)
     masked_lm = MaskedLM(model, tokenizer, False)
     docs = [make_doc(NLP, "anna likes zoe"), make_doc(NLP, "bob")]
-    windows = [window for read in Reader(masked_lm, 32)(docs) for window in read.windows]
+    windows = [window for read in WindowSplitter(masked_lm, 32)(docs) for window in read.windows]
     with torch.no_grad():
         expected = [
             model(input_ids=torch.tensor([window.ids])).logits[0, place.position].topk(5)

@@ -6,7 +6,7 @@ import spacy
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
-from spacy_weakner.encoders.transformer import load_tokenizer
+from spacy_weakner.encoders.transformer import load_encoder_tokenizer
 from spacy_weakner.relabel.augment import augment
 
 from ...util import make_doc
@@ -20,7 +20,7 @@ def make_model(tiny_bert, path, favorites=(), tokenizer=None):
     import torch
     import transformers
 
-    tokenizer = tokenizer or load_tokenizer(tiny_bert)
+    tokenizer = tokenizer or load_encoder_tokenizer(tiny_bert)
     config = transformers.AutoConfig.from_pretrained(tiny_bert, vocab_size=len(tokenizer))
     transformers.set_seed(0)
     model = transformers.BertForMaskedLM(config)
