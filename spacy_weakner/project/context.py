@@ -85,11 +85,14 @@ class TrainingContext:
         overrides = {**overrides, **sources, **self._case_copies(self.cases.lists)}
         return self._training(WITH_LISTS, size, output, overrides)
 
-    def of_student(self, corpus: Path, output: Path) -> Training:
-        """Plan the training of a linear head on gold and labeled text in one corpus, with their copies."""
+    def of_student(self, corpus: Path, output: Path, *, has_gold: bool = True) -> Training:
+        """Plan the training of a linear head on gold, if there is some, and labeled text in one corpus, with their
+        copies."""
         plain = replace(self, cases=NO_COPIES)
-        training = plain.on_gold(corpus, output, size=LINEAR, with_lists=bool(self.lists))
-        more = {"components.crf_ner.loss.weak_weight": TEXT_WEIGHT, _ITERATIONS: TEXT_ITERATIONS}
+        training = plain.on_gold(corpus, output, size=LINEAR, with_lists=has_gold and bool(self.lists))
+        more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS}
+        if has_gold:
+            more["components.crf_ner.loss.weak_weight"] = TEXT_WEIGHT
         return training._replace(overrides={**training.overrides, **more})
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:
@@ -152,7 +155,7 @@ def used_recipes(size: str, *, gold: bool, weak: bool, student: bool) -> Set[Tup
     if gold:
         recipes |= {(ALONE, gold_size(size)), (WITH_LISTS, gold_size(size))}
     if student:
-        recipes |= {(ALONE, LINEAR), (WITH_LISTS, LINEAR)}
+        recipes |= {(ALONE, LINEAR), *([(WITH_LISTS, LINEAR)] if gold else [])}
     return recipes
 
 

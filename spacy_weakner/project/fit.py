@@ -23,7 +23,7 @@ from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import holding
 from ..scores import Strict
 from ..training.augmenting import CaseCopies
-from .assembling import ON_PUBLIC_DATA, list_and_head
+from .assembling import ON_PUBLIC_DATA, STUDENT_WITHOUT_GOLD, list_and_head
 from .combine import DECIDED, Head, plan_head
 from .comparing import Comparison
 from .context import ALONE, TrainingContext, pipeline_of, used_recipes
@@ -75,7 +75,7 @@ from .selection import (
     choose_fast,
     cost_of_speed,
 )
-from .students import train_student
+from .students import train_student, train_student_without_gold
 from .term_settings import propose_settings
 
 WEAK = "weak"
@@ -444,29 +444,44 @@ def _without_gold(
 ) -> _Result:
     _check_precision(context, False)
     pipelines = {term_list.title: term_list.pipeline for term_list in lists}
+    rules: List[Rule] = []
     dev = context.corpora.dev if facts.chosen_by == DEV else None
     if learns_weak:
         training = context.on_weak(context.models / WEAK, dev)
         context.train([training], desc="fit: train")
-        pipelines[WEAK_ALONE] = pipeline_of(training)
-        if lists and prefer != SPEED:
-            sources = {term_list.source: term_list.pipeline for term_list in lists}
+        teacher = pipelines[WEAK_ALONE] = pipeline_of(training)
+        sources = {term_list.source: term_list.pipeline for term_list in lists}
+        if lists and not (prefer == SPEED and facts.size in LINEARS):
             output = context.models / "list-and-head"
-            pipelines[LIST_AND_HEAD] = list_and_head(sources, pipelines[WEAK_ALONE], output, context.language)
+            teacher = pipelines[LIST_AND_HEAD] = list_and_head(sources, teacher, output, context.language)
+        if prefer == SPEED and has_student(facts):
+            pipelines[STUDENT] = train_student_without_gold(context, teacher, context.corpora.weak)
+            rules.append(
+                Rule(name=STUDENT, trained=True, why="a linear CRF, trained on the text as the head labels it")
+            )
+            if lists:
+                output = context.models / STUDENT_AND_LIST.replace(" ", "-")
+                pipelines[STUDENT_AND_LIST] = list_and_head(sources, pipelines[STUDENT], output, context.language)
+                rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="as 'list and head', with the student"))
     if dev is not None:
         if previous is not None and not has_seen(Path(previous.selected.path), dev):
             pipelines[PREVIOUS] = Path(previous.selected.path)
         rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=context.seed, gpu_id=context.gpu_id)
-        best = choose([row for row in rows if row.name != PREVIOUS])
-        if choose(rows) == PREVIOUS:  # compare with the best of the new ones
+        new = [row for row in rows if row.name != PREVIOUS]
+        slow = {WEAK_ALONE} if facts.size in TRAINED else set()
+        best = choose_fast(new, slow) if prefer == SPEED else choose(new)
+        if choose(rows) != best:
             rows = compare(dev, pipelines, bootstrap=SAMPLES, baseline=best, seed=context.seed, gpu_id=context.gpu_id)
-        return _Result(pipelines, best, rows, corpus=dev)
+        return _Result(pipelines, best, rows, rules=rules, corpus=dev)
+    # Without scores, take the one that was best on public data.
+    for_speed = "It was selected for speed (--prefer speed)."
+    if STUDENT in pipelines:
+        reason = f"{for_speed} {STUDENT_WITHOUT_GOLD}" if lists else for_speed
+        return _Result(pipelines, STUDENT_AND_LIST if lists else STUDENT, reason=reason, rules=rules)
     if LIST_AND_HEAD in pipelines:
-        return _Result(pipelines, LIST_AND_HEAD, reason=ON_PUBLIC_DATA)
-    # Without scores, take the first candidate.
-    reason = ""
-    if prefer == SPEED and lists and learns_weak:
-        reason = f"It was selected for speed (--prefer speed). For comparison: {ON_PUBLIC_DATA}"
+        more = f" {FASTER}" if has_student(facts) else ""
+        return _Result(pipelines, LIST_AND_HEAD, reason=f"{ON_PUBLIC_DATA}{more}")
+    reason = f"{for_speed} For comparison: {ON_PUBLIC_DATA}" if prefer == SPEED and lists and learns_weak else ""
     return _Result(pipelines, next(iter(pipelines)), reason=reason)
 
 

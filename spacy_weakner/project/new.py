@@ -143,7 +143,7 @@ def init_project(
     if transformer is None and size != LINEAR:
         default = size if size in TRAINED else "transformer"
         transformer = make_config(ALONE, default)["paths"]["transformer"]
-    student = size not in LINEARS and {"gold", "text"} <= {*files}
+    student = "text" in files and (size not in LINEARS if "gold" in files else size in TRAINED)
     recipes = used_recipes(size, gold="gold" in files, weak=bool(found) and "text" in files, student=student)
     declared = [_declaration(folder, source) for source in found]
     source_paths = [path for source in declared for path in source["paths"]]

@@ -115,9 +115,12 @@ def combines_gold_alone(facts: Facts) -> bool:
 
 
 def has_student(facts: Facts) -> bool:
-    """Return True if a student can be trained: there is a Transformer to learn from, and text to learn on. (With a list
-    that was collected from the gold, the text would teach it the entities of held-out folds.)"""
-    has_text = bool(facts.gold and facts.text) and (facts.weak or not facts.lists)
+    """Return True if a student can be trained: there is a Transformer to learn from (without gold, one that is trained
+    on the weak labels), and text to learn on. (With a list that was collected from the gold, the text would teach it
+    the entities of held-out folds.)"""
+    if not facts.gold:
+        return facts.size in TRAINED and facts.weak
+    has_text = bool(facts.text) and (facts.weak or not facts.lists)
     return facts.size not in LINEARS and has_text and not facts.collected
 
 

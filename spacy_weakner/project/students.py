@@ -1,11 +1,11 @@
-"""Students: linear CRFs that learn what a combination on a Transformer finds in the text, and predict many times as
+"""Students: linear CRFs that learn what a pipeline with a Transformer finds in the text, and predict many times as
 fast."""
 
 import random
 import warnings
 from itertools import chain
 from pathlib import Path
-from typing import Any, List, Mapping, Optional, Sequence, cast
+from typing import Any, Dict, List, Mapping, Optional, Sequence, cast
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -19,6 +19,7 @@ from ..corpus.entities import set_entities
 from ..corpus.formats.reading import sentence_keys
 from ..corpus.sentences import sentence_key
 from ..corpus.weak import PREDICTED_PREFIX, copy_group, doc_entities, set_weak, weak_group, weak_sources
+from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..runs.groups import FoldFiles
 from ..runtime.devices import on_device
@@ -29,6 +30,7 @@ from .assembling import PROPOSES, assemble, predict_docs
 from .combine import Combination, Head
 from .context import TEXT_COPIES, TrainingContext, pipeline_of
 from .encoding import Encoded, reusing
+from .layout import has_docs
 from .rules import LINEAR, LINEAR_TEXTS, STUDENT
 
 _BATCH = 256
@@ -56,10 +58,9 @@ def train_student(
     made_from = {
         "inputs": {str(path): hash_path(path) for path in (text, context.corpora.annotated, *outputs.values())},
         "teacher": {head.name: [hash_path(path) for path in (head.whole, *head.folds)] for head in teacher.heads},
-        "settings": hash_settings({"cases": context.cases.shares, "seed": context.seed, "code": code_version()}),
+        "settings": _settings(context),
     }
-    receipt = Receipt.read(context.models / _RECEIPT)
-    if receipt is None or receipt.differences(made_from) or not all(path.exists() for path in corpora):
+    if not _is_made(context, made_from, corpora):
         labeled = _label(context, teacher, text, [None, *range(len(folds))])
         for path, rest, docs in zip(corpora, outputs.values(), labeled, strict=True):
             copies = (copy for doc in read_docs(rest, Vocab()) for copy in (doc, *context.cases.copies(doc)))
@@ -71,6 +72,53 @@ def train_student(
     return Head(STUDENT, STUDENT, LINEAR, whole, parts, reads_lists=bool(context.lists))
 
 
+def train_student_without_gold(context: TrainingContext, teacher: Path, text: Path) -> Path:
+    """Train a student on the text as a pipeline labels it.
+
+    context (TrainingContext): The settings of the trainings.
+    teacher (Path): What labels the text.
+    text (Path): The text. Sentences of dev and test are left out.
+    RETURNS (Path): The student's pipeline.
+    """
+    output = context.models / STUDENT
+    corpus = output.with_suffix(".spacy")
+    inputs = [text, *_annotated(context), teacher]
+    made_from = {"inputs": {str(path): hash_path(path) for path in inputs}, "settings": _settings(context)}
+    if not _is_made(context, made_from, [corpus]):
+        taught: List[Doc] = []
+        cases = _text_cases(context)
+        with on_device(context.gpu_id):
+            nlp = load_pipeline(teacher)
+            docs = _sample(context, text, nlp)
+            found = nlp.pipe(map(bare_copy, docs))
+            shown = Progress(found, desc="fit: label text", unit="sentence", enabled=context.progress, total=len(docs))
+            for doc, labeled in zip(docs, shown, strict=True):
+                taught += [_taught(each, labeled) for each in (doc, *cases.copies(doc))]
+        write_docs(corpus, taught)
+        Receipt(made_from).write(context.models / _RECEIPT)
+    training = context.of_student(corpus, output, has_gold=False)
+    context.train([training], desc="fit: train the student")
+    return pipeline_of(training)
+
+
+def _settings(context: TrainingContext) -> str:
+    return hash_settings({"cases": context.cases.shares, "seed": context.seed, "code": code_version()})
+
+
+def _is_made(context: TrainingContext, made_from: Dict[str, Any], corpora: Sequence[Path]) -> bool:
+    receipt = Receipt.read(context.models / _RECEIPT)
+    return receipt is not None and not receipt.differences(made_from) and all(path.exists() for path in corpora)
+
+
+def _annotated(context: TrainingContext) -> List[Path]:
+    return [context.corpora.annotated] if has_docs(context.corpora.annotated) else []
+
+
+def _text_cases(context: TrainingContext) -> CaseCopies:
+    shares = context.cases.shares
+    return CaseCopies(TEXT_COPIES * shares[LOWER], TEXT_COPIES * shares[UPPER])
+
+
 def _label(
     context: TrainingContext, teacher: Combination, text: Path, teachers: Sequence[Optional[int]]
 ) -> List[List[Doc]]:
@@ -79,8 +127,7 @@ def _label(
     paths = [[head.whole if n is None else head.folds[n] for head in teacher.heads] for n in teachers]
     # A head that used no gold is the same in all folds.
     names = {path: f"head_{i}" for i, path in enumerate(dict.fromkeys(chain.from_iterable(paths)))}
-    shares = context.cases.shares
-    cases = CaseCopies(TEXT_COPIES * shares[LOWER], TEXT_COPIES * shares[UPPER])
+    cases = _text_cases(context)
     labeled: List[List[Doc]] = [[] for _ in teachers]
     with on_device(context.gpu_id), warnings.catch_warnings():
         # A combiner may lack a label that only one fold has: that of all gold has it.
@@ -102,7 +149,7 @@ def _label(
 
 def _sample(context: TrainingContext, text: Path, nlp: Language) -> List[Doc]:
     """Return the sentences of the text that are not annotated: all, or a random sample of them."""
-    annotated = sentence_keys([context.corpora.annotated], nlp)
+    annotated = sentence_keys(_annotated(context), nlp)
     rng, n, kept = random.Random(context.seed), 0, {}
     for doc in stream_docs(text):
         if sentence_key(doc.text) not in annotated:

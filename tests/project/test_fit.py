@@ -118,12 +118,17 @@ def project(tmp_path, configs, trainings, monkeypatch):
         made.taught = text, gold
         return Head(STUDENT, STUDENT, "linear", project_of(folds), [*map(project_of, folds)])
 
+    def train_student_without_gold(context, teacher, text):
+        made.taught = teacher, text
+        return write_ruler(made.output / STUDENT, trainings.finds.get(STUDENT, {}))
+
     def project_of(*what):
         return made.output / "student"
 
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
     monkeypatch.setattr(module, "plan_head", plan)
     monkeypatch.setattr(module, "train_student", train_student)
+    monkeypatch.setattr(module, "train_student_without_gold", train_student_without_gold)
     monkeypatch.setattr(module, "encode", encode)
     monkeypatch.setattr(module, "read_stored", read_stored)
     monkeypatch.setattr(combine.Head, "predict", predict)
@@ -346,6 +351,26 @@ def test_without_gold_it_is_what_was_best_elsewhere(project, trainings):
     (call,) = trainings
     assert call["paths.dev"] == call["paths.train"] == str(project.corpora.weak)
     assert any(selection.candidates[1].path in line for line in selection.lines())
+
+
+@pytest.mark.parametrize("dev", [0, 12])
+@pytest.mark.parametrize("lists", [True, False])
+def test_without_gold_a_student_is_fast(project, trainings, dev, lists):
+    make_corpora(project.corpora.folder, gold=0, dev=dev)
+    given = {} if lists else {"terms": None}
+    project.finds = {LIST_AND_HEAD: ALL_TERMS}
+    trainings.finds = {"weak": ALL_TERMS, STUDENT: {"PER": [*PEOPLE], "LOC": [*PLACES][:1]}}
+    selection = project.fit(prefer="speed", **given)
+    expected = [WEAK_ALONE, *([LIST_AND_HEAD] if lists else []), STUDENT, *([STUDENT_AND_LIST] if lists else [])]
+    assert names(selection) == [TERM_LIST, *expected][not lists :] and all(each.why for each in selection.candidates)
+    # It is taught by what would be packaged instead.
+    assert project.taught == (Path(selection.candidates[1 + lists if lists else 0].path), project.corpora.weak)
+    # What has a Transformer is as good on dev.
+    assert selection.best == (STUDENT_AND_LIST if lists else STUDENT) and bool(selection.reason) == (not dev)
+    assert not lists or project.assembled == (["gazetteer"], Path(selection.candidates[-2].path))
+    # A frozen Transformer learns from gold alone.
+    for settings in ({}, {"size": "linear", "prefer": "speed"}, {"size": "frozen", "prefer": "speed"}):
+        assert STUDENT not in names(project.fit(**given, **settings))
 
 
 def test_a_list_alone(project, trainings):

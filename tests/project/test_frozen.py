@@ -249,6 +249,34 @@ def test_a_student_needs_no_transformer(tmp_path, project, dev):
         assert seen and not seen & held_out
 
 
+def test_a_student_without_gold(tmp_path, project):
+    corpora, output = make_corpora(tmp_path / "corpus", gold=0, dev=0, text=20), tmp_path / "training"
+    selection = project(size="transformer", prefer="speed")
+    assert [each.name for each in selection.candidates] == [
+        TERM_LIST,
+        WEAK_ALONE,
+        LIST_AND_HEAD,
+        STUDENT,
+        STUDENT_AND_LIST,
+    ]
+    assert selection.best == STUDENT_AND_LIST
+    paths = {each.name: each.path for each in selection.candidates}
+    assert spacy.load(paths[STUDENT_AND_LIST]).pipe_names == ["sentencizer", "crf_ner", "gazetteer_ruler"]
+    # It has learned what the list and the head find in the text.
+    teacher = load_pipeline(paths[LIST_AND_HEAD], TOKENIZER)
+    learned = list(read_docs(output / "student.spacy", Vocab()))
+    assert all(is_weak(doc) and not missing_tokens(doc) for doc in learned)
+    texts = {doc.text: doc_entities(doc) for doc in learned}
+    docs = [bare_copy(doc, teacher.vocab) for doc in read_docs(corpora.weak, Vocab())]
+    expected = {doc.text: doc_entities(doc) for doc in teacher.pipe(docs)}
+    assert expected.items() <= texts.items() and len(texts) > len(expected) and any(expected.values())
+    # Interrupted and run again, nothing is labeled or trained again.
+    (output / "selection.json").unlink()
+    files = changed(output, "trained.json", "student.spacy")
+    project(size="transformer", prefer="speed")
+    assert changed(output, "trained.json", "student.spacy") == files
+
+
 def test_text_that_comes_later_is_encoded_alone(tmp_path, project, monkeypatch):
     corpora, encoded = make_corpora(tmp_path / "corpus", gold=12, dev=0, text=6), []
     round_, folder = stored_vectors._half, tmp_path / "training" / "text-vectors"
