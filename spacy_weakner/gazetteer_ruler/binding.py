@@ -73,7 +73,7 @@ class BindingTerms(BatchPipe):
 
     def _binding(self, terms: TermSource) -> List[Term]:
         found = (term for term in iter_terms(terms, self.name) if term.binding)
-        return [term._replace(label=f"{term.binding} {term.label}") for term in found]
+        return [term._replace(label=f"{term.binding} {term.label}", binding="") for term in found]
 
     def annotate(self, docs: List[Doc]) -> None:
         """Enforce the terms in some Docs."""

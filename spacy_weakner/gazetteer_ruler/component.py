@@ -29,7 +29,7 @@ from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import SHORTER, annotate_entities
 from .forms import FORM, Forms
 from .table import AMBIGUITY, Found, Matches, TermTable
-from .terms import ACRONYM_LENGTH, Term, TermSource, iter_terms, term_row
+from .terms import ACRONYM_LENGTH, NEVER, Term, TermSource, iter_terms, term_row
 from .tokenizing import PipelineReference, attr_values, raw_values, tokenize_terms
 from .trie import Ids, Index
 
@@ -45,7 +45,8 @@ class GazetteerRuler(BatchPipe):
     matches gets an empty group. `doc.ents` does not change unless `annotate_ents` is set: later stages resolve
     conflicts, and decide whether the other tokens are "O" or missing.
 
-    A term that is given as a token pattern of ORTH or TEXT matches in exact case only.
+    A term that is given as a token pattern of ORTH or TEXT matches in exact case only. Terms that are declared never to
+    be entities (`"binding": "never"`) are not matched.
     The `span.kb_id_` of a match is the first of the term's ids in the order of the whole list; the `attrs` of the group
     have all ids of each match under "ids" (with `ambiguity` "first", only this one).
 
@@ -118,6 +119,7 @@ class GazetteerRuler(BatchPipe):
         self.annotate_ents = annotate_ents
         self.overwrite = overwrite
         self.scorer = scorer if annotate_ents else None
+        self._forbids = False  # True if it was given terms that are never entities: there may be no others
         self._pipeline = PipelineReference(nlp)
         self._forms, self._cased = Forms(vocab.lang), Forms(vocab.lang, cased=True)
         self._table = TermTable.build(ColumnBuilder().columns(), self._settings())
@@ -152,7 +154,7 @@ class GazetteerRuler(BatchPipe):
     def match_batch(self, docs: Sequence[Doc]) -> Matches:
         """Find all matches as arrays, before `label_names` is applied. Raises an error for Docs whose vocabulary lacks
         the compared attribute."""
-        if self._table.is_empty:
+        if self._table.is_empty and not self._forbids:
             raise WeaknerError(Errors.WK202.format(name=self.name))
         begins = numpy.cumsum([0, *map(len, docs)])
         # shape: (n_tokens, 3): the compared value, its value in exact case, and whether the token is white space.
@@ -251,7 +253,7 @@ class GazetteerRuler(BatchPipe):
         RAISES (WeaknerError): If there are no terms, one is malformed, or the settings exclude all of them.
         """
         columns = self._table.columns if terms is None else self._tokenized(terms, label, nlp)
-        if not len(columns):
+        if not len(columns) and not self._forbids:
             raise WeaknerError(Errors.WK202.format(name=self.name))
         self._use(self._compiled(columns))
 
@@ -315,8 +317,15 @@ class GazetteerRuler(BatchPipe):
         # Lemmas come from the components before this one or, if it is in no pipeline, from all components.
         names = [name for name, _ in pipeline.pipeline]
         position = next((i for i, (_, pipe) in enumerate(pipeline.pipeline) if pipe is self), len(names))
-        read = Progress(iter_terms(terms, self.name, label), desc=self.source, unit="term")
+        read = Progress(self._allowed(iter_terms(terms, self.name, label)), desc=self.source, unit="term")
         return tokenize_terms(read, pipeline, self.attr, names[position:], self.name)
+
+    def _allowed(self, terms: Iterable[Term]) -> Iterator[Term]:
+        for term in terms:
+            if term.binding == NEVER:
+                self._forbids = True
+            else:
+                yield term
 
     # Serialization. Settings are not stored here: they belong to the config, which may be overridden at load time.
 
@@ -378,11 +387,12 @@ class GazetteerRuler(BatchPipe):
 
     def _cfg(self) -> Dict[str, Any]:
         # The stored tokens are valid for this attribute only.
-        return {"attr": self.attr}
+        return {"attr": self.attr, **({"forbids": True} if self._forbids else {})}
 
     def _check_cfg(self, data: bytes) -> None:
         with reading_stored(self.name):
-            attr = parse_json(data)["attr"]
+            stored = parse_json(data)
+            attr, self._forbids = stored["attr"], stored.get("forbids", False)
         if attr != self.attr:
             what, there = f"The terms of '{self.name}' were tokenized", f"attr = {attr}"
             raise WeaknerError(Errors.WK020.format(what=what, there=there, here=f"attr = {self.attr}"))

@@ -11,10 +11,17 @@ from ..files import existing
 EXCEL = ".xlsx"
 
 
+class ChangedCell(str):
+    """A cell of which Excel has made another value, such as a date, as text. It may be in a column that is not read."""
+
+    place: str
+    why: str
+
+
 def read_sheet(path: Path) -> Iterator[Tuple[int, List[str]]]:
     """Stream the rows of the first sheet that are not blank, as shown in Excel, with their numbers."""
     for row in _open_workbook(path).worksheets[0].iter_rows():
-        cells = [_shown(path, cell) for cell in row]
+        cells = [_shown(cell) for cell in row]
         if any(cells):
             yield row[0].row or 0, cells
 
@@ -26,6 +33,9 @@ def other_sheets(path: Path) -> List[str]:
 
 def _open_workbook(path: Path) -> Any:
     require("openpyxl", extra="excel")
+    if path.suffix.lower() != EXCEL:
+        reason, cure = "a compressed workbook is not supported", "Unpack it (gunzip)"
+        raise WeaknerError(Errors.WK206.format(path=path, reason=reason, cure=cure))
     from openpyxl import load_workbook
 
     try:
@@ -38,11 +48,15 @@ def _open_workbook(path: Path) -> Any:
         raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error
 
 
-def _shown(path: Path, cell: Any) -> str:
+def _shown(cell: Any) -> str:
     value = cell.value
     if isinstance(value, int) and {*cell.number_format} == {"0"}:  # "00123"
         return f"{value:0{len(cell.number_format)}d}"
     if value is not None and not isinstance(value, (str, int, float)):
-        reason = f"Excel has made a {type(value).__name__} of this cell. Format its column as text, and write it again."
-        raise WeaknerError(Errors.WK103.format(path=path, place=f"cell {cell.coordinate}", reason=reason))
+        changed = ChangedCell(value)
+        changed.place = f"cell {cell.coordinate}"
+        changed.why = (
+            f"Excel has made a {type(value).__name__} of this cell. Format its column as text, and write it again."
+        )
+        return changed
     return "" if value is None else str(value).strip()

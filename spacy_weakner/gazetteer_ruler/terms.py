@@ -26,7 +26,7 @@ from ..corpus.records import MAX_ID_LENGTH
 from ..errors import Errors, WeaknerError
 from ..files import parse_json, read_lines
 from .forms import folded, has_inner_capital
-from .spreadsheet import EXCEL, read_sheet
+from .spreadsheet import EXCEL, ChangedCell, read_sheet
 
 MAX_LENGTH = 1000  # characters; a longer text is a sentence or a broken row, not a term
 ACRONYM_LENGTH = 5  # default of the component's `acronym_length`
@@ -108,30 +108,38 @@ def make_term_list(
 
 
 def read_terms(path: Path, *settings: Any, **more: Any) -> Iterator[Term]:
-    """Stream the terms of a file, including duplicates and binding ones, without those that are never entities; if it
-    has a column `accept`, only those with the answer "yes". For the arguments see `make_term_list`."""
-    return (term for answer, term in _read_answered(Path(path), *settings, **more) if answer)
+    """Stream the terms of a file; see `read_lists` and, for the arguments, `make_term_list`."""
+    return read_lists([Path(path)], *settings, **more)
 
 
 def read_binding(paths: Sequence[Path], *settings: Any, **more: Any) -> Iterator[Term]:
     """Stream the binding terms of several files, including those that are never entities."""
-    every = (pair for path in paths for pair in _read_answered(path, *settings, **more))
-    return (term for answer, term in every if term.binding == NEVER or (term.binding and answer))
+    every = (row for path in paths for row in _read_answered(path, *settings, **more))
+    return (term for _, answer, term in every if term.binding == NEVER or (term.binding and answer))
 
 
-def read_lists(paths: Sequence[Path], *settings: Any, **more: Any) -> Iterator[Term]:
-    """Stream the terms of several files, without those that a file rejects for the same label: in a column `accept`,
-    the answer "yes" adds a term, "no" rejects it, and without an answer the row is ignored; in a column `binding`,
-    "never" rejects it."""
-    refused = set()
-    if len(paths) > 1:
-        every = (pair for path in paths for pair in _read_answered(path, *settings, **more))
-        refused = {(term.label, form(term.text)) for answer, term in every if answer is False for form in (str, folded)}
+def read_lists(paths: Sequence[Path], *settings: Any, stop: Iterable[str] = (), **more: Any) -> Iterator[Term]:
+    """Stream the terms of several files, including duplicates and binding ones, without those that a row rejects for
+    the same label: in a column `accept`, the answer "yes" adds a term, "no" rejects it, and without an answer the row
+    is ignored; in a column `binding`, "never" rejects it. Raises an error if a term with "must" is rejected, or is one
+    of `stop`."""
+    refused: Dict[Tuple[str, str], str] = {}
     for path in paths:
-        for term in read_terms(path, *settings, **more):
+        for line, answer, term in _read_answered(path, *settings, **more):
+            if answer is False:
+                how = f"'{NEVER}'" if term.binding == NEVER else f"not accepted ('{ANSWER_KEY}')"
+                for form in (str, folded):
+                    refused.setdefault((term.label, form(term.text)), f"{how} in line {line} of {path}")
+    stopped = dict.fromkeys(map(folded, stop), "a term of the setting 'stop' of its source")
+    for path in paths:
+        for line, answer, term in _read_answered(path, *settings, **more):
             # "no" for "aids" does not reject "AIDS", which matches in exact case.
             is_acronym = len(term.text) <= ACRONYM_LENGTH and has_inner_capital(term.text)
-            if not refused or (term.label, term.text if is_acronym else folded(term.text)) not in refused:
+            why = refused.get((term.label, term.text if is_acronym else folded(term.text))) if refused else None
+            if answer and term.binding == MUST and (against := why or stopped.get(folded(term.text))):
+                reason = f"'{term.text}' ({term.label}) is '{MUST}' here, but {against}. Decide for one."
+                raise _line_error(path, line, reason)
+            if answer and why is None:
                 yield term
 
 
@@ -141,8 +149,8 @@ def _read_answered(
     columns: str = "",
     synonyms_separator: str = SEPARATOR,
     normalize_labels: bool = False,
-) -> Iterator[Tuple[Optional[bool], Term]]:
-    """Yield the terms of a file, each with whether it is accepted (None: not answered yet)."""
+) -> Iterator[Tuple[int, Optional[bool], Term]]:
+    """Yield the terms of a file, each with its line and whether it is accepted (None: not answered yet)."""
     empty = True
     for line, given, row_label, text, *fields, synonyms in _format_reader(path)(path, label, parse_columns(columns)):
         try:
@@ -155,7 +163,7 @@ def _read_answered(
         empty = False
         for term in terms:
             labeled = term._replace(label=normalized(term.label)) if normalize_labels else term
-            yield answer and term.binding != NEVER, labeled
+            yield line, answer and term.binding != NEVER, labeled
     if empty:
         raise WeaknerError(Errors.WK200.format(path=path))
 
@@ -411,7 +419,11 @@ def _table_rows(path: Path, label: Optional[str], columns: Mapping[str, str]) ->
             raise _line_error(path, line, f"{reason} {cure}")
         text, label_ = found
         answer, *more = (None if place is None else row[place] for place in places)
-        yield line, answer, None if label_ is None else row[label_], row[text], False, *more
+        read = answer, None if label_ is None else row[label_], row[text], False, *more
+        for cell in read:
+            if isinstance(cell, ChangedCell):
+                raise WeaknerError(Errors.WK103.format(path=path, place=cell.place, reason=cell.why))
+        yield line, *read
 
 
 def id_title(titles: Sequence[str]) -> Optional[str]:

@@ -140,7 +140,7 @@ class TermLabeler(Labeler[TermSource]):
     def prepare(cls, source: TermSource, nlp: Language, folder: Path, key: str) -> None:
         ruler: Any = nlp.add_pipe("gazetteer_ruler", name=key, config=source.ruler_settings())
         ruler.name = source.name  # for messages and progress
-        ruler.initialize(lambda: [], nlp=nlp, terms=source.read)
+        ruler.initialize(lambda: [], nlp=nlp, terms=source.every)
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Alignment]:
         found = list(self._ruler.match_ids(docs))

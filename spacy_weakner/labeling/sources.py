@@ -15,6 +15,7 @@ Paths are relative to the file's folder. Nothing in such a file is resolved or e
 import configparser
 import re
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import (
     Annotated,
@@ -39,7 +40,7 @@ from thinc.api import Config
 from ..corpus.counts import show
 from ..errors import Errors, WeaknerError
 from ..files import existing, expand_home, read_lines
-from ..gazetteer_ruler.terms import SEPARATOR, Term, parse_columns, read_binding, read_lists
+from ..gazetteer_ruler.terms import NEVER, SEPARATOR, Term, parse_columns, read_binding, read_lists
 from ..pipelines import asks_language_model
 from ..runtime.hashes import hash_model
 
@@ -175,11 +176,15 @@ class TermSource(Source):
         return [Path(self.path), *map(Path, self.further)]
 
     def read(self) -> Iterator[Term]:
-        return read_lists(self.files, *self._reading)
+        return read_lists(self.files, *self._reading, stop=self.stop)
 
     def binding(self) -> List[Term]:
         """Return the terms that are declared binding, including those that are never entities."""
         return list(read_binding(self.files, *self._reading))
+
+    def every(self) -> Iterator[Term]:
+        """Yield the terms, then those that are never entities."""
+        return chain(self.read(), (term for term in self.binding() if term.binding == NEVER))
 
     @property
     def _reading(self) -> Tuple[Any, ...]:

@@ -56,7 +56,7 @@ def make_lists(lists: List[TermSource], folder: Path, language: CorpusLanguage) 
         names = None if source.labels is None else dict(source.labels)
         settings = {**source.ruler_settings(), "label_names": names, "reliability": source.reliability}
         ruler: Any = nlp.add_pipe(RULER, config={**settings, "annotate_ents": True})
-        ruler.initialize(lambda: [], nlp=nlp, terms=source.read)
+        ruler.initialize(lambda: [], nlp=nlp, terms=source.every)
         if source.abbreviations:
             nlp.add_pipe(ABBREVIATIONS, name=SHORT_FORMS, config={"source": source.name})
             nlp.add_pipe(ABBREVIATIONS)

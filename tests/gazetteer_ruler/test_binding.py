@@ -8,6 +8,7 @@ from spacy.tokens import Span
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.terms import Term, read_binding, read_lists, read_terms
+from spacy_weakner.labeling.sources import TermSource
 
 ROWS = [
     {"label": "DRUG", "term": "aspirin", "binding": "must"},
@@ -143,3 +144,57 @@ def test_never_rejects_the_terms_of_other_files(tmp_path):
         ("DRUG", "aspirin"),
         ("DRUG", "ibuprofen"),
     }
+
+
+@pytest.mark.parametrize("in_one_file", [True, False])
+@pytest.mark.parametrize(
+    "must, never", [("aspirin", "aspirin"), ("Aspirin", "aspirin"), ("aspirin", "ASPIRIN"), ("AIDS", "AIDS")]
+)
+def test_must_and_never_contradict(tmp_path, must, never, in_one_file):
+    rows = [ROWS[2], {"label": "DRUG", "term": must, "binding": "must"}]
+    rules = [{"label": "X", "term": must, "binding": "never"}, {"label": "DRUG", "term": never, "binding": "never"}]
+    files = [rows + rules] if in_one_file else [rows, rules]
+    paths = [write(tmp_path / f"{n}.csv", part) for n, part in enumerate(files)]
+    message = rf"WK103.*{paths[0]}, line 3.*'must'.*'never' in line {5 if in_one_file else 3} of {paths[-1]}"
+    with pytest.raises(WeaknerError, match=message):
+        list(read_lists(paths))
+
+
+@pytest.mark.parametrize("must, never", [("AIDS", "aids"), ("aspirin", "aspirins")])
+def test_no_contradiction(tmp_path, must, never):
+    rows = [{"label": "A", "term": must, "binding": "must"}, {"label": "A", "term": never, "binding": "never"}]
+    assert [term.text for term in read_lists([write(tmp_path / "a.csv", rows)])] == [must]
+
+
+def test_must_and_stop_contradict(tmp_path):
+    path = write(tmp_path / "terms.csv", [ROWS[2], ROWS[0]])
+    source = TermSource(name="drugs", path=str(path), stop=("ibuprofen",))
+    assert [term.text for term in source.read()] == ["ibuprofen", "aspirin"]
+    with pytest.raises(WeaknerError, match=rf"WK103.*{path}, line 3.*'must'.*'stop'"):
+        list(source.model_copy(update={"stop": ("Aspirin ",)}).read())
+
+
+def test_never_rejects_rows_of_its_own_file(tmp_path):
+    rows = [
+        {"label": label, "term": term} for label in ("DRUG", "COLOR") for term in ("Light", "light", "LIGHTS", "IV")
+    ]
+    path = write(tmp_path / "terms.csv", [*rows, ROWS[1], {"label": "DRUG", "term": "iv", "binding": "never"}])
+    found = [(term.label, term.text) for term in read_terms(path)]
+    assert found == [
+        ("DRUG", "LIGHTS"),
+        ("DRUG", "IV"),
+        *[("COLOR", term) for term in ("Light", "light", "LIGHTS", "IV")],
+    ]
+
+
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_ruler_does_not_match_never(tmp_path, stored):
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("gazetteer_ruler")
+    ruler.initialize(nlp=nlp, terms=[ROWS[1]])
+    if stored:
+        nlp.to_disk(tmp_path)
+        nlp = spacy.load(tmp_path)
+    assert [*nlp("some light").spans["weak:gazetteer"]] == []
+    with pytest.raises(WeaknerError, match="WK202"):
+        spacy.blank("en").add_pipe("gazetteer_ruler").match(nlp.make_doc("light"))

@@ -1,6 +1,7 @@
 """Term lists in Excel's files."""
 
 import datetime
+import gzip
 
 import pytest
 
@@ -50,9 +51,14 @@ def test_one_column_needs_no_header(write):
 
 
 @pytest.mark.parametrize("value", [datetime.date(2026, 9, 2), datetime.time(1, 2)])
-def test_dates_are_refused(write, value):
-    with pytest.raises(WeaknerError, match=r"WK103.*a\.xlsx, cell A2"):
-        list(read_terms(write([["term"], [value]]), "X"))
+def test_dates_are_refused_in_columns_that_are_read(write, value):
+    rows = [["name", "term", "since"], ["b", "a", value], [value, "c", None]]
+    terms = read_terms(write(rows), "X", "name=since")
+    with pytest.raises(WeaknerError, match=r"WK103.*a\.xlsx, cell C2"):
+        list(terms)
+    with pytest.raises(WeaknerError, match=r"WK103.*a\.xlsx, cell A3"):
+        list(read_terms(write([[*row[:2], "x"] for row in rows]), "X"))
+    assert [term.text for term in read_terms(write([row[1:] for row in rows]), "X")] == ["a", "c"]
 
 
 @pytest.mark.parametrize(
@@ -61,6 +67,13 @@ def test_dates_are_refused(write, value):
 def test_sheets_without_terms(write, rows, message):
     with pytest.raises(WeaknerError, match=message):
         list(read_terms(write(rows), "X"))
+
+
+def test_compressed(tmp_path):
+    pytest.importorskip("openpyxl")
+    (tmp_path / "a.xlsx.gz").write_bytes(gzip.compress(b"PK"))
+    with pytest.raises(WeaknerError, match=r"WK206.*gunzip"):
+        list(read_terms(tmp_path / "a.xlsx.gz", "X"))
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"label,term"])

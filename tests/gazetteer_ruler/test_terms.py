@@ -305,11 +305,8 @@ def test_registered_reader_reads_when_called(write, tmp_path):
         list(read())
     write("a.jsonl", jsonl({"term": "aspirin"}))
     assert list(read()) == list(read()) == [Term("X", "aspirin")]
-    # Row by row.
-    terms = read_terms(write("a.jsonl", jsonl({"label": "Chemical", "term": "aspirin"}) + "broken"))
-    assert next(terms) == ASPIRIN
     with pytest.raises(WeaknerError, match="line 2"):
-        next(terms)
+        list(read_terms(write("a.jsonl", jsonl({"label": "Chemical", "term": "aspirin"}) + "broken")))
 
 
 # Terminologies as they are
