@@ -362,8 +362,9 @@ class Errors:
         "for crf_ner, or give a pipeline that ends with ent_combiner."
     )
     WK728 = (
-        "[WK728] {n} of the {of} documents of {path} have sentences that the pipeline was trained on ('{text}'), on "
-        "which its scores are too high. Give other gold. A project needs none: set 'precision' in its project.yml."
+        "[WK728] {n} of the {of} documents of {path} have sentences that the pipeline was trained or chosen on, on "
+        "which its scores are too high. Of the others, {left} are too few. Give other gold. A project needs none: set "
+        "'precision' in its project.yml."
     )
     # Evaluation
     WK400 = (

@@ -23,8 +23,8 @@ from ..runtime.output import check_folder, made_folder
 from ..runtime.predictions import Predictor
 from ..ty import EntityThresholds
 from .fitting import Fitted, fit_bias, fit_temperature
-from .seen import check_unseen
-from .thresholds import Scored, Threshold, fit_thresholds
+from .seen import unseen
+from .thresholds import Scored, Threshold, convincing, fit_thresholds
 
 TEMPERATURE, BIAS, THRESHOLD = "temperature", "bias", "threshold"
 FITS = (TEMPERATURE, BIAS, THRESHOLD)
@@ -57,6 +57,7 @@ class CalibrateReport(NamedTuple):
     temperature: Optional[Fitted]  # with the mean negative log-likelihood of the gold
     bias: Optional[Fitted]  # with F1 in [0, 100] on the gold; slightly too high, as the bias was chosen on it
     thresholds: Optional[ThresholdReport]
+    seen: int = 0  # Docs that were left out, since the pipeline was trained or chosen on sentences of them
 
 
 @holding("output_path")
@@ -90,7 +91,8 @@ def calibrate(
     Previous thresholds of the component are removed, since they belong to its former scores.
 
     model (Union[str, Path]): The pipeline: its folder, or the name of an installed package.
-    gold (Path): Gold in any format that was used neither to train the pipeline nor to choose it. It is held in memory.
+    gold (Path): Gold in any format, which is held in memory. Documents with sentences that were used to train the
+        pipeline, or to choose it, are left out.
     output_path (Path): Folder for the calibrated pipeline.
     fit (Sequence[str]): The settings to fit, of `FITS`.
     precision (float): The wanted precision, in (0, 1).
@@ -103,8 +105,8 @@ def calibrate(
     progress (bool): Show progress.
     RETURNS (CalibrateReport): The fitted settings.
     RAISES (WeaknerError): For invalid settings, missing input, a pipeline without such a component, a pipeline in which
-        another component decides on the entities of its heads, and gold that cannot be used, such as sentences that the
-        pipeline was trained on.
+        another component decides on the entities of its heads, and gold that cannot be used, such as too few sentences
+        that the pipeline was not trained on.
     """
     for name in fit or [""]:
         check_choice("fit", name, FITS)
@@ -116,8 +118,11 @@ def calibrate(
     check_folder(output_path, overwrite, "calibrate")
     with on_device(gpu_id):
         predictor = _predictor(model, component, fit)
-        docs: List[Doc] = list(read_corpus(gold, predictor.nlp, Reading(sentences=False)))
-        check_unseen(predictor.nlp, docs, gold)
+        every: List[Doc] = list(read_corpus(gold, predictor.nlp, Reading(sentences=False)))
+        docs = unseen(predictor.nlp, every)
+        seen = len(every) - len(docs)
+        if not docs:
+            raise WeaknerError(Errors.WK728.format(path=gold, n=seen, of=seen, left="0 documents"))
         for_numbers, for_thresholds = docs, docs
         if THRESHOLD in fit and len({*fit}) > 1:
             parts = split_folds(docs, 2)
@@ -136,9 +141,13 @@ def calibrate(
         if THRESHOLD in fit:
             limits = precision, delta, min_entities, strict
             thresholds = _fit_thresholds(predictor, for_thresholds, gold, progress, *limits)
+            entities = sum(found.entities for found in {*thresholds.labels.values()})
+            if seen and entities < convincing(precision, delta):
+                left = f"{entities} predicted entities"
+                raise WeaknerError(Errors.WK728.format(path=gold, n=seen, of=len(every), left=left))
         with made_folder(output_path, {"stage": "calibrate"}) as temporary:
             predictor.nlp.to_disk(temporary)
-        return CalibrateReport(predictor.name, len(examples), temperature, bias, thresholds)
+        return CalibrateReport(predictor.name, len(examples), temperature, bias, thresholds, seen)
 
 
 def _predictor(model: Union[str, Path], component: Optional[str], fit: Sequence[str]) -> Predictor:

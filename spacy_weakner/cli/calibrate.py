@@ -20,6 +20,8 @@ def _read(given: Any) -> None:
 @command(app, calibrate, before=_read, fit=Annotated[str, typer.Option(help=_FIT)])
 def show(report: CalibrateReport, given: Any) -> None:
     say("good", f"Calibrated '{report.component}'", given.output_path)
+    if report.seen:
+        say("warning", f"Documents left out, since the pipeline was trained or chosen on them: {report.seen}")
     for name, fitted in (("Bias", report.bias), ("Temperature", report.temperature)):
         if fitted is not None:
             what = "F1" if name == "Bias" else "loss"

@@ -1,7 +1,7 @@
 """The comparison of candidates on one corpus: dev, or the folds of the gold, each predicted by what did not see it."""
 
 import time
-from itertools import islice
+from itertools import compress, islice
 from pathlib import Path
 from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
@@ -20,7 +20,7 @@ from .context import TrainingContext
 from .folds import all_folds
 from .precision import Precision, fit_precision, measure_tradeoff
 from .rules import COMBINED
-from .selection import Cost
+from .selection import PREVIOUS, Cost
 
 # Number of sentences on which the speed of a candidate is measured.
 _MEASURED = 500
@@ -94,6 +94,21 @@ class Comparison:
     def score(self, baseline: Optional[str]) -> List[CandidateScores]:
         """Score all candidates, and their differences from the baseline; None: from the best."""
         return compare(self.corpus, self.predicted, bootstrap=SAMPLES, baseline=baseline, seed=self.context.seed)
+
+    def score_previous(self, pipeline: Path, docs: Sequence[Optional[Doc]], best: str) -> List[CandidateScores]:
+        """Add the previous package with its predictions; None: a sentence is left out. Score it, and its difference
+        from the best candidate on the same sentences."""
+        self.pipelines[PREVIOUS] = pipeline
+        kept, folder = [doc is not None for doc in docs], self.context.models / "folds"
+        paths = {name: folder / f"unseen-{name}.spacy" for name in ("gold", "new", "previous")}
+        for name, corpus in (("gold", self.corpus), ("new", self.predicted[best])):
+            write_docs(paths[name], compress(read_docs(corpus, Vocab()), kept))
+        write_docs(paths["previous"], [doc for doc in docs if doc is not None])
+        if all(kept):
+            self.predicted[PREVIOUS] = paths["previous"]
+        found = {best: paths["new"], PREVIOUS: paths["previous"]}
+        rows = compare(paths["gold"], found, bootstrap=SAMPLES, baseline=best, seed=self.context.seed)
+        return [row for row in rows if row.name == PREVIOUS]
 
     def cost(self, name: str) -> Cost:
         """Measure a candidate's speed, on some sentences of the corpus, and its size."""

@@ -35,7 +35,7 @@ from .mistakes import MISTAKES, Mistake, find_mistakes, write_mistakes
 from .overruled import Overruled, find_overruled
 from .precision import Precision
 from .prepare import DEV, Preparation, read_preparation
-from .previous import has_seen, keep_previous, predict_held_out
+from .previous import LEAST, has_seen, keep_previous, predict_held_out
 from .recommendations import DRAWS, Curve, Recommendation, measure_curve, plan_curve, recommend
 from .rules import (
     COMBINED,
@@ -346,31 +346,23 @@ def _with_gold(
         rules.append(Rule(name=STUDENT, trained=True, why=why))
         if lists:
             rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="decides between the student and the lists"))
-    if previous is not None:
-        docs, why = None, "it was trained on part of these sentences"
-        try:
-            with on_device(context.gpu_id):
-                docs = predict_held_out(previous, compared.corpus)
-        except WeaknerError as error:  # of another version of this package
-            why = str(error)
-        if docs is None:
-            context.say(f"the previous package is not compared: {why}")
-        else:
-            compared.add(PREVIOUS, Path(previous.selected.path), docs)
-            rules.append(Rule(name=PREVIOUS, trained=True, why="the package of the last run"))
     # Number of gold sentences that each compared candidate was trained on.
     n_gold = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = compared.scored[heads[0].name] * (DRAWS if dev else 1)
     curve = measure_curve(parts, whole, n_gold, draws, context)
 
     rows = compared.score(COMBINED if folds else None)
-    new = [row for row in rows if row.name != PREVIOUS]
     if prefer == SPEED:
         best = choose_fast(rows, {head.title for head in heads if head.size not in LINEARS})
     else:
-        best = choose(new, COMBINED) if context.precision is None else COMBINED
+        best = choose(rows, COMBINED) if context.precision is None else COMBINED
     if best != COMBINED:
         rows = compared.score(best)
+    if previous is not None:
+        old, why = _compare_previous(compared, previous, best)
+        context.say(why)
+        rows += old
+        rules += [Rule(name=PREVIOUS, trained=True, why=why) for _ in old]
     reason = FASTER if best == COMBINED and has_student(facts) else ""
     reason = cost_of_speed(rows, best) if prefer == SPEED else reason
     if context.precision is not None:
@@ -384,10 +376,10 @@ def _with_gold(
             overruled = find_overruled(compared.pipelines[best], context.corpora.gold_labeled, context.corpora.weak)
     mistakes = find_mistakes(compared.judged, DECIDED)
     described = write_mistakes(models / MISTAKES, compared.judged, mistakes) if mistakes else []
-    known = list(read_docs(gold, Vocab()))
+    known, chosen = ([] if path is None else list(read_docs(path, Vocab())) for path in (gold, dev))
     for name, path in compared.pipelines.items():
         if name not in (*titles, PREVIOUS):
-            remember(path, known)
+            remember(path, known, chosen)
     tradeoff = compared.tradeoff if best == COMBINED else ()
     return _Result(
         pipelines=compared.pipelines,
@@ -406,6 +398,21 @@ def _with_gold(
         precision=compared.precision,
         tradeoff=tradeoff,
     )
+
+
+def _compare_previous(compared: Comparison, previous: Selection, best: str) -> Tuple[List[CandidateScores], str]:
+    """Score the previous package; return also on what, or why not."""
+    try:
+        with on_device(compared.context.gpu_id):
+            docs = predict_held_out(previous, compared.corpus)
+    except WeaknerError as error:  # of another version of this package
+        return [], f"the previous package is not compared: {error}"
+    n, known = len(docs), docs.count(None)
+    where = f"it was trained on {known} of the {n} sentences, or splits them into other tokens"
+    if n - known < min(n, LEAST):
+        return [], f"the previous package is not compared: {where}, and the others are too few"
+    rows = compared.score_previous(Path(previous.selected.path), docs, best)
+    return rows, f"the previous package is compared on {n - known} sentences" + (f": {where}" if known else "")
 
 
 def _encode(
@@ -464,7 +471,11 @@ def _without_gold(
                 pipelines[STUDENT_AND_LIST] = list_and_head(sources, pipelines[STUDENT], output, context.language)
                 rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="as 'list and head', with the student"))
     if dev is not None:
-        if previous is not None and not has_seen(Path(previous.selected.path), dev):
+        if LIST_AND_HEAD in pipelines:
+            remember(pipelines[LIST_AND_HEAD], (), read_docs(dev, Vocab()))
+        if previous is not None and has_seen(Path(previous.selected.path), dev):
+            context.say("the previous package is not compared: it was trained on sentences of dev")
+        elif previous is not None:
             pipelines[PREVIOUS] = Path(previous.selected.path)
         rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=context.seed, gpu_id=context.gpu_id)
         new = [row for row in rows if row.name != PREVIOUS]

@@ -39,7 +39,11 @@ def evaluate_selection(
             del paths[PREVIOUS]
         scored = {"test": test, "candidates": {**paths, **more}}
     elif selection.corpus is not None:
-        predicted = {other.name: other.predicted or other.path for other in selection.candidates}
+        predicted = {
+            other.name: other.predicted or other.path
+            for other in selection.candidates
+            if other.name != PREVIOUS or other.predicted  # else it was trained on some of the sentences
+        }
         scored = {"test": Path(selection.corpus), "candidates": predicted}
     rows = report(
         Path(output),

@@ -120,27 +120,39 @@ def test_gold_in_other_formats(fit, model, gold, tmp_path):
     assert fit(model, tmp_path / "gold.jsonl", precision=0.9).labels["A"].kept == 62
 
 
-@pytest.mark.parametrize("known", ["metadata", "config"])
-def test_sentences_that_it_was_trained_on_are_refused(tmp_path, fit, model, known):
+@pytest.mark.parametrize("known", ["trained", "chosen", "train", "dev"])
+def test_sentences_that_it_was_trained_or_chosen_on_are_left_out(tmp_path, fit, model, known):
     """In its metadata, or in a corpus of its config that still exists; also as part of a longer text."""
     texts = [f"A0.9 in sentence number {i} ." for i in range(9)]
     docs = [make_doc(NLP, text, [(0, 1, "A")]) for text in texts]
     nlp = spacy.load(model)
-    write_docs(tmp_path / "train.spacy", docs[:2])
-    nlp.config["paths"]["train"] = str(tmp_path / "train.spacy") if known == "config" else None
+    write_docs(tmp_path / "known.spacy", docs[:2])
+    for name in ("train", "dev"):
+        nlp.config["paths"][name] = str(tmp_path / "known.spacy") if known == name else None
     nlp.to_disk(tmp_path / "model")
-    if known == "metadata":
-        remember(tmp_path / "model", docs[:2])
-    write_docs(tmp_path / "other.spacy", docs[2:])
-    fit(tmp_path / "model", tmp_path / "other.spacy", precision=0.5)
-    (tmp_path / "gold.jsonl").write_text(json.dumps({"text": f"{texts[5]} {texts[1]}", "ents": [[0, 4, "A"]]}) + "\n")
-    write_docs(tmp_path / "gold.spacy", docs[1:])
-    for name in ("gold.spacy", "gold.jsonl"):
-        with pytest.raises(WeaknerError, match="WK728"):
-            fit(tmp_path / "model", tmp_path / name, precision=0.5)
+    if known in ("trained", "chosen"):
+        remember(tmp_path / "model", *((docs[:2], ()) if known == "trained" else ((), docs[:2])))
+    rows = [
+        {"text": f"{texts[5]} {texts[1]}", "ents": [[0, 4, "A"]]},
+        *({"text": text, "ents": [[0, 4, "A"]]} for text in texts[2:]),
+    ]
+    (tmp_path / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_docs(tmp_path / "gold.spacy", docs)
+    for name, seen in (("gold.spacy", 2), ("gold.jsonl", 1)):
+        report = calibrate(
+            tmp_path / "model", tmp_path / name, tmp_path / "out", fit=["threshold"], precision=0.5, overwrite=True
+        )
+        assert (report.seen, report.thresholds.docs) == (seen, 7)
+    # The guarantee decides whether the others are enough: 22 entities for 0.9, 4 for 0.5.
+    for n, precision in ((0, 0.5), (3, 0.5), (7, 0.9)):
+        write_docs(tmp_path / "gold.spacy", docs[: 2 + n])
+        with pytest.raises(WeaknerError, match=rf"WK728.* 2 of the {2 + n} documents"):
+            fit(tmp_path / "model", tmp_path / "gold.spacy", precision=precision)
+    write_docs(tmp_path / "gold.spacy", docs[:6])
+    assert fit(tmp_path / "model", tmp_path / "gold.spacy", precision=0.5).labels["A"].kept == 4
     # Short sentences are the same by chance.
     short = make_doc(NLP, "A0.9 x", [(0, 1, "A")])
-    nlp.config["paths"]["train"] = None
+    nlp.config["paths"]["train"] = nlp.config["paths"]["dev"] = None
     nlp.to_disk(tmp_path / "model2")
     remember(tmp_path / "model2", [short])
     write_docs(tmp_path / "gold.spacy", [short] * 50)

@@ -9,7 +9,7 @@ import pytest
 import spacy
 from spacy.vectors import Vectors
 
-from spacy_weakner.calibration.seen import check_unseen
+from spacy_weakner.calibration.seen import unseen
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.pipelines import load_pipeline
@@ -456,18 +456,32 @@ def test_a_precision_needs_gold(project, trainings):
         project.fit(precision=0.9)
 
 
-def test_what_it_was_trained_on_is_known(project, trainings):
-    """So that `calibrate` refuses it."""
-    make_corpora(project.corpora.folder, dev=0)
+def test_what_it_was_trained_and_chosen_on_is_known(project, trainings):
+    """So that `calibrate` leaves it out."""
+    make_corpora(project.corpora.folder, dev=12)
     selection = project.fit()
-    gold = list(read_docs(project.corpora.gold, NLP.vocab))
+    known = [*read_docs(project.corpora.gold, NLP.vocab), *read_docs(project.corpora.dev, NLP.vocab)]
     for candidate in selection.candidates:
-        nlp = load_pipeline(candidate.path)
-        if candidate.name == TERM_LIST:
-            check_unseen(nlp, gold, project.corpora.gold)
-        else:
-            with pytest.raises(WeaknerError, match="WK728"):
-                check_unseen(nlp, gold[:1], project.corpora.gold)
+        expected = known if candidate.name == TERM_LIST else []
+        assert unseen(load_pipeline(candidate.path), known) == expected
+
+
+@pytest.mark.parametrize("new, n", [(19, None), (20, 20)])
+def test_the_last_package_is_compared_on_what_it_does_not_know(project, trainings, monkeypatch, new, n):
+    make_corpora(project.corpora.folder, dev=0, scores=GOOD)
+    project.finds = {COMBINED: {"PER": [*PEOPLE]}}
+    project.fit()
+    predict = module.predict_held_out
+    monkeypatch.setattr(
+        module, "predict_held_out", lambda *args: [doc if i < new else None for i, doc in enumerate(predict(*args))]
+    )
+    project.finds = {COMBINED: ALL_TERMS}
+    second = project.fit()
+    old = [other for other in second.candidates if other.name == PREVIOUS]
+    assert len(old) == (n is not None) and all("20 sentences" in other.why and other.predicted is None for other in old)
+    if old:
+        counts = old[0].scores.counts
+        assert counts.tp + counts.fn < second.selected.scores.tp and old[0].scores.difference.baseline == COMBINED
 
 
 def test_what_is_not_there(project, trainings):

@@ -4,9 +4,9 @@ import shutil
 
 import pytest
 
+from spacy_weakner.calibration.seen import remember
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities
-from spacy_weakner.project.folds import all_folds
 from spacy_weakner.project.previous import has_seen, keep_previous, predict_held_out
 from spacy_weakner.project.selection import PREVIOUS, SELECTION
 from spacy_weakner.project.selection_report import evaluate_selection
@@ -22,7 +22,7 @@ def output(tmp_path):
     output = tmp_path / "training"
     output.mkdir()
     selection = make_selection(write_ruler(output / "combined", {"PER": [*PEOPLE]}), "combined")
-    write_gold(all_folds(output / "folds"), 10)
+    remember(output / "combined", [make_doc(NLP, text, []) for text, _ in sentences(10)])
     write_docs(output / "predicted.spacy", [make_doc(NLP, text, []) for text, _ in sentences(10)])
     predicted = {"predicted": str(output / "predicted.spacy")}
     candidates = [selection.candidates[0].model_copy(update=predicted), make_trained("other", output / "other")]
@@ -68,21 +68,21 @@ def test_sentences_that_it_was_trained_on_are_those_of_its_cross_validation(tmp_
     assert all(label == "PER" for doc in found for _, _, label in doc_entities(doc))
 
 
-def test_no_comparison_on_sentences_that_it_knows(tmp_path, output):
+def test_sentences_that_it_knows_are_left_out(tmp_path, output):
     # Scored on dev: there are no held-out predictions of the gold.
     write_docs(output / "predicted.spacy", [make_doc(NLP, text, []) for text, _ in sentences(4, 100)])
     previous = keep_previous(output)
-    for start, is_known in ((9, True), (50, False)):
+    for start, known in ((8, [True, True, False, False, False]), (50, [False] * 5)):
         write_gold(tmp_path / "dev.spacy", 5, start)
-        assert (predict_held_out(previous, tmp_path / "dev.spacy") is None) == is_known
-        assert has_seen(output / "previous" / "pipeline", tmp_path / "dev.spacy") == is_known
+        assert [doc is None for doc in predict_held_out(previous, tmp_path / "dev.spacy")] == known
+        assert has_seen(output / "previous" / "pipeline", tmp_path / "dev.spacy") == any(known)
     # Short sentences are equal by chance.
-    write_docs(output / "previous" / "gold.spacy", [make_doc(NLP, "Anna went .", [])])
+    remember(output / "previous" / "pipeline", [make_doc(NLP, "Anna went .", [])])
     write_docs(tmp_path / "dev.spacy", [make_doc(NLP, "Anna went .", [])])
     assert not has_seen(output / "previous" / "pipeline", tmp_path / "dev.spacy")
     # Other tokens cannot be compared.
     write_docs(output / "previous" / "predicted.spacy", [make_doc(NLP, "Annawent .", [])])
-    assert predict_held_out(previous, tmp_path / "dev.spacy") is None
+    assert predict_held_out(previous, tmp_path / "dev.spacy") == [None]
 
 
 @pytest.mark.parametrize("start", [9, 50])
