@@ -8,6 +8,7 @@ import math
 import warnings
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 import spacy
@@ -144,10 +145,10 @@ class Combination:
         self.folds = folds
         self.language = language
 
-    def decide_fold(self, n: int) -> List[Doc]:
-        """Predict a fold with a combiner that was fitted on the other folds. With little gold, each part of the fold is
-        predicted with a combiner that was fitted on all other gold: with two thirds of 100 sentences, a combiner makes
-        other choices than the packaged one."""
+    def decide_fold(self, n: int, thresholds: Mapping[str, float] = MappingProxyType({})) -> List[Doc]:
+        """Predict a fold with a combiner that was fitted on the other folds, perhaps with thresholds of labels. With
+        little gold, each part of the fold is predicted with a combiner that was fitted on all other gold: with two
+        thirds of 100 sentences, a combiner makes other choices than the packaged one."""
         fold = self.folds[n]
         others = [other for i, other in enumerate(self.folds) if i != n]
         is_little = sum(len(each.docs) for each in self.folds) < LITTLE
@@ -157,6 +158,8 @@ class Combination:
             held_out = [i for i in range(len(fold.docs)) if part_of[i] == part]
             rest = [doc for doc, its in zip([*fold.docs, *fold.copies], part_of, strict=True) if its != part]
             combiner = self._add_combiner(spacy.blank("xx"), [*others, CombinedFold(rest)])
+            if thresholds:
+                combiner.set_thresholds({label: x for label, x in thresholds.items() if label in combiner.labels})
             with warnings.catch_warnings():
                 # No warning about labels that only this part has: the combiner of all gold has them.
                 warnings.filterwarnings("ignore", message=r"\[WK908\]")

@@ -15,11 +15,11 @@ from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..runs.groups import FoldFiles
 from .assembling import last_steps
-from .combine import Combination, Head, Predicted, save_alone, with_candidates
+from .combine import Combination, CombinedFold, Head, Predicted, save_alone, with_candidates
 from .context import TrainingContext
 from .folds import all_folds
-from .precision import Precision, fit_precision, measure_tradeoff
-from .rules import COMBINED
+from .precision import Pairs, Precision, fit_precision, measure_tradeoff
+from .rules import COMBINED, FOLDS
 from .selection import PREVIOUS, Cost
 
 # Number of sentences on which the speed of a candidate is measured.
@@ -86,10 +86,28 @@ class Comparison:
             pairs = list(zip(gold, combination.decide(gold), strict=True))
         if name == COMBINED:
             if self.context.precision is not None:
-                self.precision = fit_precision(combination.combiner(), pairs, self.context.precision)
+                pairs = self._fit_precision(combination, pairs, self.context.precision)
             self.judged, self.tradeoff = judged, measure_tradeoff(pairs)
         self.add(name, combination.save(self.context.models / name.replace(" ", "-")), [doc for _, doc in pairs])
         return combination
+
+    def _fit_precision(self, combination: Combination, pairs: Pairs, wanted: float) -> List[Tuple[Doc, Doc]]:
+        """Fit the thresholds of a combination, and return its predictions under thresholds fitted on other gold."""
+        combiner = combination.combiner()
+        part_of = [n for n, fold in enumerate(combination.folds) for _ in fold.docs]
+        if self.dev is not None:
+            part_of = CombinedFold([gold for gold, _ in pairs]).deal(FOLDS)
+        parts = [[pair for pair, its in zip(pairs, part_of, strict=True) if its == n] for n in range(max(part_of) + 1)]
+
+        def decide(n: int, thresholds: Mapping[str, float]) -> List[Doc]:
+            if self.dev is None:
+                return combination.decide_fold(n, thresholds)
+            return combination.decide([gold for gold, _ in parts[n]], combiner)
+
+        self.precision, decided = fit_precision(combiner, parts, wanted, decide)
+        # In the order of the corpus.
+        found = {n: iter(decided[sum(map(len, parts[:n])) :]) for n in range(len(parts))}
+        return [next(found[n]) for n in part_of]
 
     def score(self, baseline: Optional[str]) -> List[CandidateScores]:
         """Score all candidates, and their differences from the baseline; None: from the best."""
