@@ -3,6 +3,7 @@ commands."""
 
 import errno
 import os
+import re
 import shutil
 import signal
 import sys
@@ -47,6 +48,8 @@ HELP = {
 }
 # Errors without a file name that are not bugs: a full disk, a closed pipe, no memory or network.
 _OF_THE_SYSTEM = (errno.ENOSPC, errno.EDQUOT, errno.EPIPE, errno.EIO, errno.ENOMEM, errno.EMFILE, errno.ECONNREFUSED)
+# A command, or an option that may have a value.
+_COMMAND = re.compile(r"\b(spacy weakner|weasel run|pip install|python -m) |(?<!\S)'?--[a-z]")
 _LOOKS = {"good": ("✔", "green"), "info": ("ℹ", "blue"), "warning": ("⚠", "yellow"), "error": ("✘", "red")}
 
 
@@ -147,7 +150,7 @@ def echo(text: str, tint: Optional[str] = None, err: bool = False, wrap: bool = 
     """Print a line, in color in a terminal that shows colors. Characters that control terminals are escaped. `wrap`
     breaks it between words in a terminal; lines with commands are left as they are, so that they can be copied."""
     line, stream = locale_escape(one_line(text, sys.maxsize)), sys.stderr if err else sys.stdout
-    if wrap and stream.isatty():
+    if wrap and stream.isatty() and not _COMMAND.search(line):
         width = max(40, shutil.get_terminal_size().columns)
         line = textwrap.fill(line, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     typer.echo(color(line, fg=tint) if tint is not None and _shows_colors(stream) else line, err=err)

@@ -20,7 +20,7 @@ from ..evaluation.compare import CandidateScores, ranked
 from ..files import atomic_path, existing, write_text
 from ..own_code import own_code
 from ..pipelines import add_sentences, load_pipeline
-from ..runtime.hashes import hash_path
+from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import holding
 from .layout import IMPORTABLE, render
 from .lists import LINKER
@@ -78,7 +78,10 @@ def package(
         known = meta.get(__title__, {})  # see `calibration.seen`
         meta.update(_describe(selection, test.get(selection.best), data))
         meta[__title__] = {**known, **meta[__title__]}
-        meta[__title__]["pipeline"] = hash_path(pipeline)
+        code = own_code()
+        contents = [pipeline, *([] if code is None else [code])]
+        made_of = {"contents": [*map(hash_path, contents)], "sentences": [selection.sentences, selection.abbreviations]}
+        meta[__title__]["pipeline"] = hash_settings(made_of)
         version = _next_version(output, full, lowest, meta[__title__]["pipeline"])
         meta.update(name=name, version=version)
         srsly.write_json(model / "meta.json", meta)
@@ -100,7 +103,6 @@ def package(
         with unlisted_names():
             spacy_package(model, built, create_sdist=False, create_wheel=False, force=True, silent=True)
         folder = f"{full}-{version}"
-        code = own_code()
         if code is not None:  # not by spaCy, which would run it again, so that its names are registered twice
             shutil.copy(code, built / folder / full / "own_code.py")
             module = built / folder / full / "__init__.py"
@@ -113,7 +115,7 @@ def package(
 
 
 def _next_version(output: Path, full: str, lowest: Version, pipeline: str) -> str:
-    """Return the version of the last package if it was made of the same pipeline (given by its hash), else the next."""
+    """Return the version of the last package if it was made of the same pipeline (given by a hash), else the next."""
     made = {}
     for path in output.glob(f"{full}-*/meta.json"):
         meta = srsly.read_json(path)

@@ -304,6 +304,9 @@ def test_messages_wrap_in_terminals(monkeypatch, capsys, is_terminal):
     *lines, last = capsys.readouterr().out.splitlines()
     assert last == f"  {path} {path}" and " ".join(" ".join(lines).split()) == f"ℹ word {path}{' word' * 20}"
     assert {len(line) <= 50 for line in lines if path not in line} <= {True} and (len(lines) > 3) == is_terminal
+    for command in ("spacy weakner suggest in out --model m", "weasel run all . --vars.prefer speed", "--map A=B"):
+        say("info", f"{'word ' * 20}: {command}")
+        assert capsys.readouterr().out == f"ℹ {'word ' * 20}: {command}\n"
 
 
 @pytest.mark.parametrize(

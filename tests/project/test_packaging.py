@@ -17,6 +17,7 @@ from spacy_weakner.about import __version__
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.compare import CandidateScores
 from spacy_weakner.own_code import OWN_CODE, import_own_code
+from spacy_weakner.project import packaging
 from spacy_weakner.project.packaging import Package, package, usage
 
 from ..util import contents
@@ -155,6 +156,20 @@ def test_the_version_goes_up_with_the_pipeline(tmp_path, selection, builder):
     meta = json.loads((output / "de_ner-1.0" / "meta.json").read_text())
     (output / "de_ner-1.0" / "meta.json").write_text(json.dumps({**meta, "spacy_weakner": {}}))
     assert package(selection, output, name="ner").version == "1.1"
+
+
+def test_the_version_goes_up_with_what_else_is_packaged(tmp_path, selection, builder, monkeypatch):
+    def version(**changed):
+        return package(selection.model_copy(update=changed), tmp_path / "out", name="ner").version
+
+    assert [version(), version()] == ["0.1.0"] * 2
+    assert [version(sentences="sentencizer") for _ in range(2)] == ["0.1.1"] * 2
+    assert [version(abbreviations=value) for value in ("Pat.", "Pat., bek.")] == ["0.1.2", "0.1.3"]
+    assert version(notes=["other notes"]) == "0.1.4" == version()
+    code = tmp_path / "code.py"
+    code.write_text("X = 1\n")
+    monkeypatch.setattr(packaging, "own_code", lambda: code)
+    assert version() == "0.1.5"
 
 
 @pytest.mark.parametrize(
