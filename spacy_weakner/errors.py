@@ -59,6 +59,10 @@ class Errors:
         "[WK369] {reason} Run the command with '--help' to list its options. To override a setting of the config, "
         "write its dotted name, for example --training.max_steps 100."
     )
+    WK370 = (
+        "[WK370] {option} is not an option of this command: variables are those of a project. Change '{name}' in its "
+        "project.yml, or give it to weasel: weasel run all . --vars.{name} VALUE"
+    )
     WK020 = (
         "[WK020] {what} with {there}, but the config has {here}. Change the config back to that value, or create the "
         "corpus or pipeline again with the new one."

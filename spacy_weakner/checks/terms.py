@@ -149,10 +149,16 @@ def _check_columns(path: Path, source: TermSource, where: str, findings: Finding
     if SYNONYMS_KEY in titles:
         place = titles.index(SYNONYMS_KEY)
         cells = [row[place] for _, row in islice(table, _ROWS) if len(row) == len(titles)]
-        mark, n = _usual_separator(cells)
-        if n > sum(source.synonyms_separator in cell for cell in cells):
+        usual = sum(source.synonyms_separator in cell for cell in cells)
+        for mark in _SEPARATORS:
+            n = sum(mark in cell for cell in cells)
+            if mark == source.synonyms_separator or n <= (usual if mark == "," else 0):  # commas are in terms, too
+                continue
             message = f"{path}: '{mark}' is in {n} of {len(cells):,} cells with synonyms."
-            cure = f"If it separates them: --synonyms-separator '{mark}' (in a sources file: synonyms_separator)."
+            if n > usual:
+                cure = f"If it separates them: --synonyms-separator '{mark}' (in a sources file: synonyms_separator)."
+            else:
+                cure = f"If it separates them, replace it by '{source.synonyms_separator}', as in {usual} other cells."
             findings.warning(where, message, cure)
     if sheets := other_sheets(path) if format_suffix(path) == EXCEL else []:
         findings.info(where, f"{path}: only the first sheet is read, not: {', '.join(sheets)}.")

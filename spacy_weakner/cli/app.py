@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from ..about import __title__, __version__
+from ..errors import Errors, WeaknerError
 from ..own_code import OWN_CODE, import_own_code
 from ..scratch import resolved
 from ._command import first_sentence
@@ -74,6 +75,10 @@ class _Commands(TyperGroup):
         """Ignore the value: the base class assigns an empty one."""
 
     def parse_args(self, ctx: Any, args: List[str]) -> List[str]:
+        for arg in args:
+            if arg.startswith("--vars."):
+                with reporting():
+                    raise WeaknerError(Errors.WK370.format(option=arg, name=arg[7:].partition("=")[0]))
         return super().parse_args(ctx, _code_first(args))
 
 

@@ -41,6 +41,8 @@ def show(report: ConvertReport, given: Any) -> None:
         say("info", f"Without entity annotation: {report.unknown} documents")
     if report.weak:
         say("info", f"Weak spans: {listing(report.weak)}")
+    if report.suggested:
+        say("info", f"Suggested spans, which are neither gold nor weak labels of a source: {report.suggested}")
     if report.empty:
         say("info", f"Empty lines ignored: {report.empty}")
     if report.misaligned:

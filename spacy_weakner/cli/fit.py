@@ -50,6 +50,8 @@ def show(selection: Selection, given: Any) -> None:
         corpus = "dev" if selection.chosen_by == "dev" else "gold"
         header = (f"on {corpus}", "P", "R", "F1", "F1 95 %", *(("words/s", "MB") if costs else ()))
         show_table(header, rows)
+    if explained := selection.explained():
+        say("info", explained)
     for heading, text in selection.answer():
         say("info", f"{heading}: {text}")
     for rule in selection.left_out:

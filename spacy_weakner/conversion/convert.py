@@ -40,6 +40,7 @@ class ConvertReport(RowCounts, Statistics):
     unknown: int = 0  # Docs without any entity annotation
     entities: "Counter[str]" = field(default_factory=Counter)  # entities of `doc.ents` per label
     weak: "Counter[str]" = field(default_factory=Counter)  # weak spans per source
+    suggested: int = 0  # spans that annotators are shown
     lost: "Counter[str]" = field(default_factory=Counter)  # what the output format cannot hold, by description
 
     def counting(self, docs: Iterable[Doc]) -> Iterator[Doc]:
@@ -48,6 +49,7 @@ class ConvertReport(RowCounts, Statistics):
             self.tokens += len(doc)
             self.unknown += not doc.has_annotation("ENT_IOB")
             self.entities.update(ent.label_ for ent in doc.ents)
+            self.suggested += len(doc.spans.get(weak.SUGGESTED_GROUP, ()))
             self.weak.update({source: len(doc.spans[weak.weak_group(source)]) for source in weak.weak_sources(doc)})
             yield doc
 

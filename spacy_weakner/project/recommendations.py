@@ -177,6 +177,8 @@ def _more_gold(facts: Facts, curve: Curve, ahead: float, behind: float, suggest:
     )
     if curve.gain < behind:
         text += ", which is not enough to exceed the term list"
+    elif curve.gain > (room := 100.0 - ahead):
+        text += f"; the best candidate, with F1 {ahead:.1f}, can gain at most {room:.1f}"
     return min(curve.gain, 100.0 - ahead) - behind, f"{text}.{which}"
 
 

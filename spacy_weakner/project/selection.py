@@ -159,9 +159,7 @@ class Selection(Strict):
         found = []
         if self.selected.scores is None:
             found += [f"'{other.name}': {other.path}." for other in self.candidates if other.name != self.best]
-        elif self.best == COMBINED and len(self.candidates) > (1 if self.facts.lists else 2):
-            parts = "lists and heads" if self.facts.lists else "heads"
-            found.append(f"'{COMBINED}' decides between the entities of {parts}.")
+        found += filter(None, [self.explained()])
         if self.facts.f1 is not None and self.facts.sources > 1:
             found.append(
                 f"The weak labels of all {self.facts.sources} sources together have F1 {self.facts.f1:.1f} on the "
@@ -170,6 +168,19 @@ class Selection(Strict):
         found += self.precision.lines() if self.precision else []
         found += [f"'{rule.name}' was not trained: {rule.why}." for rule in self.left_out]
         return found + [f"Warning: {text}." for text in self.warnings]
+
+    def explained(self) -> str:
+        """Return what the combination is, and why it was selected; "" if it was not."""
+        if (
+            self.best != COMBINED
+            or self.selected.scores is None
+            or len(self.candidates) < (2 if self.facts.lists else 3)
+        ):
+            return ""
+        parts = "the term lists and heads" if self.facts.lists else "the heads"
+        why = f"unless another candidate is significantly, and by more than {CLEARLY:g} points, better"
+        why = "since its thresholds give the wanted precision" if self.precision else why
+        return f"'{COMBINED}' decides between the entities of {parts}. It is selected {why}."
 
     def lines(self) -> List[str]:
         """Return the whole selection as sentences."""

@@ -30,8 +30,8 @@ def propose_settings(
     gain = _gain(combination, [proposal["source"] for proposal in proposals], seed)
     names = ", ".join(f"'{proposal['source']}'" for proposal in proposals)
     if gain.f1 <= 0 or gain.p > MAX_P:
-        text = f"other settings of {names} would improve the list alone, but the combination of the same models has"
-        return [], [f"{text} {gain.text()} with them"]
+        text = f"other settings of {names}, which would improve the list alone, are not proposed: with them, the"
+        return [], [f"{text} combination has {gain.text()}"]
     lines = [f"{proposal['source']}: {line}" for proposal in proposals for line in _lines(proposal)]
     text = f"Other settings of the term list in sources.cfg ({'; '.join(lines)}): the combination has {gain.text()}."
     return [(gain.f1, text)], []

@@ -260,6 +260,13 @@ def test_another_separator_of_synonyms(check, findings, cell, separator, warned)
     assert any("--synonyms-separator" in text for text in found(findings, "warning")) == warned
 
 
+@pytest.mark.parametrize("cell, warned", [("x; y", True), ("x|y|z", False), ("x, y", False)])
+def test_mixed_separators_of_synonyms(check, findings, cell, warned):
+    rows = [f'DRUG,{n},"{cell if i == 3 else "u|v"}"' for i, n in enumerate(NAMES)]
+    check(rows, header="label,term,synonyms")
+    assert any("cells with synonyms" in text for text in found(findings, "warning")) == warned
+
+
 def test_terms_without_header_but_with_a_label(check, findings):
     assert check(NAMES, header="", name="t.txt", term_label="DRUG") == {"DRUG": len(NAMES)}
     assert not findings.sorted()

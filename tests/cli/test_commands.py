@@ -326,3 +326,10 @@ def test_only_terminals_get_colors(monkeypatch, capsys, is_terminal, env, colore
     with pytest.raises(typer.Exit), reporting():
         raise WeaknerError("bad")
     assert ["\x1b[" in line for line in lines] == [colored] * 2
+
+
+@pytest.mark.parametrize("command", ["init project p", "check", "fit a b"])
+@pytest.mark.parametrize("given", [["--vars.sentences", "lines"], ["--vars.sentences=lines"]])
+def test_variables_of_projects_are_for_weasel(command, given):
+    result = invoke(*command.split(), *given)
+    assert result.exit_code == 1 and "WK370" in result.output and "weasel run all . --vars.sentences" in result.output

@@ -81,6 +81,16 @@ def test_annotated_texts_keep_text_and_offsets(tmp_path):
     assert "tokens" in json.loads((tmp_path / "d.jsonl").read_text().splitlines()[0])
 
 
+@pytest.mark.parametrize("name, to", [("b.json", "label-studio"), ("b.jsonl", "prodigy")])
+def test_weak_labels_come_back_as_suggestions(tmp_path, name, to):
+    """And are counted, so that nobody takes them for weak labels."""
+    ents = {"list": [[0, 4, "PER"]], "other": [[10, 14, "LOC"], [15, 19, "LOC"]]}
+    given = write_rows(tmp_path / "a.jsonl", [{"text": "Anna left Rome Bonn", "weak_ents": ents}])
+    assert convert(given, tmp_path / name, to=to).suggested == 0
+    report = convert(tmp_path / name, tmp_path / "c.jsonl", to="jsonl")
+    assert (report.suggested, report.weak) == (3, {})
+
+
 def test_spans_within_tokens_name_the_language(tmp_path):
     given = write_rows(tmp_path / "a.jsonl", [{"text": "am 3.Mai", "ents": [[5, 8, "DATE"]]}])
     with pytest.raises(WeaknerError, match=r"line 1.*'en'.*--lang.*--tokenizer"):

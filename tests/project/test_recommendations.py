@@ -72,6 +72,14 @@ def test_the_most_helpful_comes_first():
     assert first(make_facts(gold=0))[0] == "Gold"
 
 
+@pytest.mark.parametrize("best, room", [(60.0, None), (79.9, None), (99.5, "0.5")])
+def test_how_little_room_is_left(best, room):
+    """Gold alone may gain more than the best candidate can."""
+    texts = recommend(make_facts(), curve(40.0, 60.0, 80.0), {}, {"model": best})
+    (text,) = [text for text in texts if text.startswith("More gold")]
+    assert (f"F1 {best}, can gain at most {room}" in text) == (room is not None) and ("at most" in text) == bool(room)
+
+
 def test_nobody_is_told_what_he_has():
     for size in ("linear-static", "frozen", "transformer", "gpu"):
         assert not any("Transformer" in text for text in first(make_facts(size=size)))

@@ -146,6 +146,7 @@ def test_what_a_combination_consists_of(tmp_path):
     _, other, parts = selection.lines()
     assert "lists and heads" in parts and other.startswith("'term list': F1 85.0")
     assert [*selection.ranked()] == [COMBINED, "term list"]
+    assert "3 points" in parts and selection.explained() == parts
     # A head alone has nothing to be combined with.
     alone = {"facts": make_facts(lists=0), "candidates": [make_trained("gold alone", "x"), selection.selected]}
     assert not selection.model_copy(update=alone).remarks()
