@@ -101,7 +101,8 @@ def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings:
         for path in source.files:
             _check_columns(path, source, where, findings)
     except WeaknerError as error:
-        findings.error(where, str(error), _guess_columns(Path(source.path), source.term_label))
+        cure = "" if source.term_columns else _guess_columns(Path(source.path), source.term_label)
+        findings.error(where, str(error), cure)
     if share > 1:
         message = (
             f"Large list: labels are counted in all {labels.total():,} terms, but only {len(terms):,} were checked."

@@ -238,7 +238,7 @@ def fit(
             TrainedCandidate(
                 name=name,
                 path=str(path),
-                why=whys.get(name, whys.get(TERM_LIST, "")),
+                why=whys.get(name, "" if name == PREVIOUS else whys.get(TERM_LIST, "")),
                 scores=scores.get(name),
                 cost=result.costs.get(name),
                 predicted=str(result.predicted[name]) if name in result.predicted else None,
@@ -360,7 +360,8 @@ def _with_gold(
         rows = compared.score(best)
     if previous is not None:
         old, why = _compare_previous(compared, previous, best)
-        context.say(why)
+        if why:
+            context.say(f"the previous package: {why}")
         rows += old
         rules += [Rule(name=PREVIOUS, trained=True, why=why) for _ in old]
     reason = FASTER if best == COMBINED and has_student(facts) else ""
@@ -401,18 +402,24 @@ def _with_gold(
 
 
 def _compare_previous(compared: Comparison, previous: Selection, best: str) -> Tuple[List[CandidateScores], str]:
-    """Score the previous package; return also on what, or why not."""
+    """Score the previous package; return also what limits the comparison, or why there is none."""
     try:
         with on_device(compared.context.gpu_id):
             docs = predict_held_out(previous, compared.corpus)
     except WeaknerError as error:  # of another version of this package
-        return [], f"the previous package is not compared: {error}"
+        return [], f"it is not compared: {error}"
     n, known = len(docs), docs.count(None)
-    where = f"it was trained on {known} of the {n} sentences, or splits them into other tokens"
+    where = f"{known} of the {n} sentences are left out, since it was trained on them or splits them into other tokens"
     if n - known < min(n, LEAST):
-        return [], f"the previous package is not compared: {where}, and the others are too few"
+        return [], f"it is not compared: {where}, and the others are too few"
+    limits = [where] if known else []
+    if compared.dev is None and n > previous.facts.gold:
+        new = n - previous.facts.gold
+        limits.append(
+            f"{new} of the {n} sentences are new; if 'suggest' chose them, they are harder for it than others"
+        )
     rows = compared.score_previous(Path(previous.selected.path), docs, best)
-    return rows, f"the previous package is compared on {n - known} sentences" + (f": {where}" if known else "")
+    return rows, "; ".join(limits)
 
 
 def _encode(

@@ -206,10 +206,13 @@ class Selection(Strict):
         row = scores.get(PREVIOUS)
         if row is None or row.difference is None or row.difference.baseline != self.best:
             return []
-        corpus = "sentences that neither was trained on" if scores == self.ranked() else "test"
+        on_gold = scores == self.ranked()
+        corpus = "sentences that neither was trained on" if on_gold else "test"
         gain = row.difference.reversed(PREVIOUS)
         how = "is as good" if round(gain.f1, 1) == 0 else f"has {gain.text()}"
-        return [f"The previous package has F1 {row.f1:.1f} on {corpus}; the new one {how}."]
+        limits = next((other.why for other in self.candidates if other.name == PREVIOUS), "") if on_gold else ""
+        limits = f" {limits[0].upper()}{limits[1:]}." if limits else ""
+        return [f"The previous package has F1 {row.f1:.1f} on {corpus}; the new one {how}.{limits}"]
 
     def _others(self, scores: Scores) -> List[str]:
         found = []
