@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import List, NamedTuple, Optional, Tuple
@@ -13,7 +14,7 @@ from spacy.tokens import Doc
 from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import Reading, input_files
 from ..corpus.sampling import LIMIT
-from ..corpus.sentences import LONGEST_RUN, longest_run
+from ..corpus.sentences import LONGEST_RUN, SentenceSplitter, longest_run
 from .corpora import collect
 from .findings import Findings, listed, plural
 
@@ -29,6 +30,7 @@ MARKUP = re.compile(
 # The end of a sentence, and the beginning of the next one.
 _END = re.compile(r"\w[.?!] +[^\W\d_a-z]")
 _WRAPPED, _INNER = 0.3, 0.1  # shares of lines
+_ABBREVIATED, _SHORT_WORD = 3, 10  # least number of sentences that end after an abbreviation; most characters of one
 _COLUMNS = re.compile(r"\S+(\s+\S+)*[ \t]+(O|[BIESLU]-\S+)")  # not W-2, M-16
 
 
@@ -77,6 +79,7 @@ def read_text(
             findings.error(where, f"{path} contains no text.", cure)
     if not texts:
         return None
+    _check_abbreviations(texts, nlp, where, findings)
     longest = max(len(text.split()) for text in texts)
     return CheckedText(where, texts, max(total, len(texts)), _mean_words(texts, nlp), longest, exact)
 
@@ -113,9 +116,40 @@ def _check_lines(path: Path, texts: List[str], where: str, findings: Findings) -
         findings.warning(where, message, "Join the lines of each paragraph, and words that are divided by hyphens.")
 
 
+def _check_abbreviations(texts: List[str], nlp: Language, where: str, findings: Findings) -> None:
+    """Report short words with a period after which sentences end although the next one begins in lower case."""
+    splitter, ended, words = SentenceSplitter(nlp), Counter[str](), Counter[str]()
+    for text in _some(texts):
+        text, place = " ".join(text.split()), 0
+        words.update(text.split())
+        sentences = [sentence.text for sentence in splitter.split(text)]
+        for sentence, following in pairwise(sentences):
+            found_at = text.find(sentence, place)
+            if found_at < 0:  # a tokenizer that changes the text
+                break
+            place = found_at + len(sentence)
+            if sentence.endswith(".") and following[:1].islower():
+                start = text.rfind(" ", 0, place) + 1
+                inside = text[place] != " "  # as in "Z.n."
+                ended[text[start:].split()[0] if inside else text[start:place]] += 1
+    found = [
+        word
+        for word, n in ended.most_common()
+        if n >= _ABBREVIATED and word.endswith(".") and len(word) <= _SHORT_WORD and words[word[:-1]] < n
+    ]
+    if found:
+        message = f"Sentences end after words that may be abbreviations ({len(found)}): {listed(found)}."
+        cure = f"Name those that are: --abbreviations '{', '.join(found)}' (in a project: vars.abbreviations)."
+        findings.warning(where, message, cure)
+
+
+def _some(texts: List[str]) -> List[str]:
+    return [text for text in texts[:: max(1, len(texts) // _TOKENIZED)] if len(text) < 10_000][:_TOKENIZED]
+
+
 def _mean_words(texts: List[str], nlp: Language) -> float:
     mean = sum(len(text.split()) for text in texts) / len(texts)
-    some = [text for text in texts[:: max(1, len(texts) // _TOKENIZED)] if len(text) < 10_000][:_TOKENIZED]
+    some = _some(texts)
     words = sum(len(text.split()) for text in some)
     if not words:
         return mean

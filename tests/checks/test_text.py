@@ -1,9 +1,12 @@
 import re
 
 import pytest
+import spacy
 
+from spacy_weakner.checks.findings import Findings
 from spacy_weakner.checks.text import read_text, tell_size
 from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.pipelines import RULE, add_sentences
 
 from .conftest import found
 
@@ -81,3 +84,26 @@ def test_names_at_line_ends_that_look_like_tags(write, nlp, findings):
 def test_short_texts_and_headings_are_not_wrapped(write, nlp, findings, lines):
     read_text(write("a.txt", lines), nlp, findings)
     assert not found(findings, "warning")
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        ("Pat. klagt über Husten, Z.n. beidseitiger Pneumonie.", ["Pat.", "Z.n."]),
+        ("Der Pat. Klein kam. Er klagt.", []),
+        ("it was it. and it was fine", []),  # a word, in text without capitals
+        ("Er kam heute? ja", []),
+    ],
+)
+def test_abbreviations_that_end_sentences(write, nlp, findings, text, expected):
+    texts = [f"{text} Nummer {i}" for i in range(3)]
+    add_sentences(nlp, (), RULE, "")
+    read_text(write("a.txt", texts), nlp, findings)
+    told = " ".join(found(findings, "warning"))
+    assert all(word in told for word in expected) and ("abbreviations" in told) == bool(expected)
+    # Often enough, and not if they are known.
+    for some, known in ((texts[:2], ""), (texts, "Pat., Z.n.")):
+        other, none = spacy.blank("de"), Findings()
+        add_sentences(other, (), RULE, known)
+        read_text(write("a.txt", some), other, none)
+        assert "abbreviations" not in " ".join(found(none, "warning"))
