@@ -57,9 +57,11 @@ def predict_held_out(previous: Selection, corpus: Path) -> List[Optional[Doc]]:
     return docs
 
 
-def has_seen(previous: Path, corpus: Path) -> bool:
-    """Return True if the previous package, given by its pipeline, was trained on a sentence of a corpus."""
-    return bool(_seen_by(previous) & hashes(read_docs(corpus, Vocab())))
+def has_seen(previous: Path, corpus: Path, new: Optional[Path] = None) -> bool:
+    """Return True if the previous package, given by its pipeline, was trained on a sentence of a corpus that the new
+    one was not trained on."""
+    seen = _seen_by(previous) - (set() if new is None else _seen_by(new))
+    return bool(seen & hashes(read_docs(corpus, Vocab())))
 
 
 def _seen_by(pipeline: Path) -> Set[str]:

@@ -35,7 +35,7 @@ def evaluate_selection(
     scored: Any = {}
     if test is not None:
         paths: Dict[str, Union[Path, str]] = {other.name: other.path for other in selection.candidates}
-        if PREVIOUS in paths and has_seen(Path(paths[PREVIOUS]), test):
+        if PREVIOUS in paths and has_seen(Path(paths[PREVIOUS]), test, Path(selection.selected.path)):
             del paths[PREVIOUS]
         scored = {"test": test, "candidates": {**paths, **more}}
     elif selection.corpus is not None:

@@ -267,6 +267,13 @@ def test_mixed_separators_of_synonyms(check, findings, cell, warned):
     assert any("cells with synonyms" in text for text in found(findings, "warning")) == warned
 
 
+def test_mapped_columns_are_not_guessed_again(check, findings):
+    rows = ["Typ;Bezeichnung;binding", *(f"DRUG;{n};" for n in NAMES), f"DRUG;{NAMES[0]};always"]
+    check(rows, header="", term_columns="label=Typ,term=Bezeichnung")
+    (error,) = found(findings, "error")
+    assert "must or never" in error and "--term-columns" not in error
+
+
 def test_terms_without_header_but_with_a_label(check, findings):
     assert check(NAMES, header="", name="t.txt", term_label="DRUG") == {"DRUG": len(NAMES)}
     assert not findings.sorted()

@@ -178,6 +178,15 @@ def test_hidden_matches_take_their_ids_along(tmp_path):
     assert all(ids in (both, {(1, 2, "A"): ("2",)}) for ids in found)
 
 
+def test_a_list_that_only_forbids(tmp_path, lists):
+    (tmp_path / "t.jsonl").write_text(json.dumps({"label": "A", "term": "bb", "binding": "never"}) + "\n")
+    (each,) = lists('[sources.drugs]\nterms = "t.jsonl"\n')
+    nlp = spacy.load(each.pipeline)
+    assert nlp.pipe_names == ["gazetteer_ruler", "binding_terms"] and not nlp("aa bb cc").ents
+    doc = make_doc(NLP, "aa bb cc", [(0, 1, "A"), (1, 2, "A")])
+    assert doc_entities(last_steps({each.source: each.pipeline})(doc)) == [(0, 1, "A")]
+
+
 def test_binding_terms_reach_the_package(tmp_path, lists):
     rows = [
         {"label": "A", "term": "aa", "binding": "must"},
