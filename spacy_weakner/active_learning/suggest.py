@@ -13,7 +13,7 @@ from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.gold import find_gold
 from ..corpus.language import corpus_language, record_language
 from ..corpus.overlaps import highest_ranked
-from ..corpus.weak import PREDICTED_PREFIX, SUGGESTED_GROUP, WEAK_PREFIX, doc_ids, set_group, set_id, set_meta
+from ..corpus.weak import PREDICTED_PREFIX, SUGGEST, SUGGESTED_GROUP, WEAK_PREFIX, doc_ids, set_group, set_id, set_meta
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
 from ..labeling.label import Label, LabelConfig
@@ -209,7 +209,8 @@ def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Lang
         scores = [score for _, score in entities]
         known = any(score is not None for score in scores)
         set_group(doc, SUGGESTED_GROUP, [entity for entity, _ in entities], scores if known else None, ids)
-        set_meta(doc, {"score": round(sentence.score, 4), **({"why": sentence.why} if sentence.why else {})})
+        why = {"why": sentence.why} if sentence.why else {}
+        set_meta(doc, {"score": round(sentence.score, 4), **why, "chosen_by": SUGGEST})
         yield doc
 
 

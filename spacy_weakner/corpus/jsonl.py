@@ -35,7 +35,7 @@ from ..files import parse_json, read_lines
 from . import weak
 from .counts import Place, RowCounts, RowError, at_line, show
 from .foreign import BARE, tool_of
-from .records import Mark, Range, Record, a_list, a_number, an_object, make_mark, record_of
+from .records import Mark, Range, Record, a_list, a_number, an_object, make_mark, read_meta, record_of
 
 Row = Dict[str, Any]
 MISALIGNED = ("drop", "error", "expand", "contract")
@@ -128,10 +128,8 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
             raise RowError(f"confidence must be between 0 and 1, got {show(row['confidence'])}")
     record.cats, meta = row.get("cats"), row.get("meta")
     unknown = row.keys() - KEYS
-    # Other tools put anything here. A value that is not an object, or cannot be shown, is not from this package.
-    if isinstance(meta, dict) and all(isinstance(item, (str, int, float, type(None))) for item in meta.values()):
-        record.meta = meta or None
-    elif meta:
+    record.meta = read_meta(row)
+    if meta and record.meta is None:
         counts.ignored["meta"] += 1
     counts.ignored.update(unknown)
     counts.lists.update(key for key in unknown if row[key] and isinstance(row[key], (list, dict)))

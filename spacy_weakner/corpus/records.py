@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, compress, repeat
-from typing import Any, Container, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Container, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -173,6 +173,13 @@ def read_identifier(value: Any) -> Optional[str]:
     if type(value) is int:
         return str(value)
     raise RowError(f"'id' must be a string, got {show(value)}")
+
+
+def read_meta(row: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
+    """Return what a row has for annotators under "meta", if it can be shown; other tools put anything there."""
+    meta = row.get("meta")
+    is_flat = isinstance(meta, dict) and all(isinstance(item, (str, int, float, type(None))) for item in meta.values())
+    return meta or None if is_flat else None
 
 
 def ids_of(marks: Iterable[Mark]) -> Dict[Entity, List[str]]:

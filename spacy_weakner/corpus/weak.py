@@ -37,6 +37,8 @@ MATCHED_GROUP = "matched"
 SUSPECT_GROUP = "suspect"
 WRONG_GROUP = "wrong"
 SUGGESTED_GROUP = "suggested"
+# What chose a sentence, in its "meta".
+SUGGEST = "suggest"
 
 _SCORED = (WEAK_PREFIX, PREDICTED_PREFIX)
 _OTHERS = (GOLD_GROUP, MATCHED_GROUP, SUSPECT_GROUP, WRONG_GROUP, SUGGESTED_GROUP)
@@ -366,6 +368,11 @@ def get_meta(doc: Doc) -> Optional[Dict[str, Any]]:
 
 def set_meta(doc: Doc, meta: Optional[Dict[str, Any]]) -> None:
     _set(doc, _META, None if meta is None else dict(meta))
+
+
+def is_chosen(doc: Doc) -> bool:
+    """Return True if `suggest` chose the sentence, so that it is not like the rest of the text."""
+    return (get_meta(doc) or {}).get("chosen_by") == SUGGEST
 
 
 def get_definitions(doc: Doc) -> List[Tuple[int, int, int, int]]:

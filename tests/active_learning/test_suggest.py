@@ -213,7 +213,11 @@ def test_the_least_sure_come_first_and_are_no_gold(uncertain, tmp_path):
     row, *others = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
     assert [found["tokens"][0] for found in (row, *others)] == NAMES[:3] and row["ents"] is None
     assert row["suggested"] == [[0, 1, "PER", 0.5]] and "weak_ents" not in row
-    assert row["meta"] == {"score": pytest.approx(0.5 / 5**0.75, abs=0.001), "why": "'Ann': PER 50 %"}
+    assert row["meta"] == {
+        "score": pytest.approx(0.5 / 5**0.75, abs=0.001),
+        "why": "'Ann': PER 50 %",
+        "chosen_by": "suggest",
+    }
 
 
 @pytest.mark.parametrize("to", ["prodigy", "label-studio", "jsonl"])
@@ -247,6 +251,7 @@ def test_a_page_offers_the_labels_of_the_model_and_its_answers_are_gold(tmp_path
     convert(tmp_path / "answers.jsonl", tmp_path / "more.jsonl")
     (row,) = map(json.loads, (tmp_path / "more.jsonl").read_text(encoding="utf-8").splitlines())
     row.pop("spaces", None)
+    assert row.pop("meta")["chosen_by"] == "suggest"
     assert row == {"id": "d1.1", "tokens": ["We", "left", "Oslo", "😊"], "ents": [[2, 3, "LOC"]]}
 
 

@@ -5,7 +5,15 @@ import spacy
 
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.gold import keep_gold
-from spacy_weakner.corpus.weak import GOLD_GROUP, doc_entities, group_entities, set_source, set_weak
+from spacy_weakner.corpus.weak import (
+    GOLD_GROUP,
+    SUGGEST,
+    doc_entities,
+    group_entities,
+    set_meta,
+    set_source,
+    set_weak,
+)
 from spacy_weakner.evaluation.terms.collected import Collected, find_collected
 from spacy_weakner.evaluation.terms.tuning import tune_terms
 from spacy_weakner.project.assembling import predict_docs
@@ -57,6 +65,16 @@ def test_gold_beside_weak_labels_counts_as_gold(tmp_path):
         set_weak(doc)
     write_docs(tmp_path / "g.spacy", [*docs, make_doc(NLP, "Anna", annotated=False)])
     assert not find_collected(tmp_path / "g.spacy", write(tmp_path / "t.spacy", 400, 100), ["list"])
+
+
+def test_sentences_that_were_chosen_say_nothing(tmp_path):
+    gold, text = write(tmp_path / "g.spacy", 200, 200), write(tmp_path / "t.spacy", 400, 100)
+    assert find_collected(gold, text, ["list"])
+    docs = list(read_docs(gold, NLP.vocab))
+    for doc in docs:
+        set_meta(doc, {"score": 0.5, "chosen_by": SUGGEST})
+    write_docs(gold, docs)
+    assert not find_collected(gold, text, ["list"])
 
 
 def test_texts_that_a_list_has_not_looked_at_say_nothing(tmp_path):

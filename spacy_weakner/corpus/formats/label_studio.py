@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from ...ty import Entity
 from ..counts import RowCounts, RowError, show
 from ..foreign import is_labels
-from ..records import EMPTY, Item, Mark, Record, a_list, a_probability, an_object, make_mark, record_of
+from ..records import EMPTY, Item, Mark, Record, a_list, a_probability, an_object, make_mark, read_meta, record_of
 from ..weak import SUGGESTED_GROUP
 from .names import UTF16
 from .offsets import Offsets
@@ -57,6 +57,7 @@ def read(rows: List[Any], counts: RowCounts) -> Record:
     data = {name: value for name, value in task.items() if name not in _ABOUT} if is_row else task["data"]
     identifier = task.get("id") if is_row else data.get("id", task.get("id"))
     record = Record(text=_text(data), id=identifier if type(identifier) in (int, str) else None)
+    record.meta = next(filter(None, map(read_meta, rows)), None)
     found: List[Dict[str, Any]] = []
     for row in rows:
         # In JSON_MIN, the name of a control is arbitrary.

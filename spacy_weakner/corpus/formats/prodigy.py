@@ -26,6 +26,7 @@ from ..records import (
     a_text,
     an_object,
     make_mark,
+    read_meta,
     record_of,
     triple_mark,
 )
@@ -84,6 +85,7 @@ def read(rows: List[Any], counts: RowCounts) -> Optional[Record]:
     tokens = (row["tokens"] for row in reversed(rows) if row.get("tokens"))
     record = answers.record(rows[-1]["text"], token_borders(next(tokens, None)))
     record.id = next((row["id"] for row in reversed(rows) if type(row.get("id")) in (int, str)), None)
+    record.meta = next(filter(None, map(read_meta, reversed(rows))), None)
     counts.note(MERGED, kept - 1)
     counts.note(CONFLICTS, answers.conflicts)
     counts.note(OTHER_VIEWS, answers.others)
