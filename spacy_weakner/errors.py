@@ -53,6 +53,7 @@ def _escaped(char: str) -> str:
 class Errors:
     # Settings
     WK005 = "[WK005] The setting '{setting}' = {value} is invalid: expected {expected}."
+    WK010 = "[WK010] '{setting}' is not set. Give {what}, in the config or on the command line (--{setting} PATH)."
     WK331 = "[WK331] '{setting}' works only {where}. Leave it out{instead}."
     WK364 = "[WK364] The config {config} has {reason}."
     WK369 = (
@@ -85,6 +86,10 @@ class Errors:
     WK109 = "[WK109] {path} is a folder, but a file is needed here. Give the path of a file."
     WK101 = "[WK101] No documents in {path}: the corpus is empty."
     WK103 = "[WK103] {path}, {place}: {reason}"
+    WK106 = (
+        '[WK106] {path} is not a .spacy file, which "spacy_weakner.Corpus.v1" reads. Convert it: spacy weakner convert '
+        '{file} {new}. (Or read rows of .jsonl with @readers = "spacy_weakner.JsonlCorpus.v1".)'
+    )
     WK104 = "[WK104] {path} {found} (line {line}, byte {position}: {reason}). {cure}"
     WK620 = (
         "[WK620] {path} contains zero bytes (line {line}, byte {position}), so it is not plain text or is damaged. "
@@ -180,6 +185,11 @@ class Errors:
     WK009 = (
         "[WK009] '{name}' listens to an encoder that has not run on a text. Keep the component with the encoder in the "
         "pipeline, before '{name}', and do not disable or exclude it."
+    )
+    WK011 = (
+        "[WK011] '{name}' {why}, so it cannot listen to the encoder of another component. Give it an encoder of its "
+        "own: replace the listener in [components.{name}.model.{section}] by the settings of that encoder (those in "
+        "[components.tok2vec.model])."
     )
     WK032 = (
         "[WK032] The question '{query}' leaves no room for text within {max_length} word pieces. Shorten the question, "

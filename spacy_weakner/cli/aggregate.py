@@ -48,6 +48,8 @@ def show(report: AggregateReport, given: Any) -> None:
         )
         return
     say("good", f"{report.docs} documents", given.output_path)
+    sources = ", ".join(f"{name} {n}" for name, n in report.answers.items())
+    say("info", f"Documents that each source has labeled: {sources}")
     say("info", f"Entities: {listing(report.entities)} from {report.candidates} candidates")
     say("info", f"Tokens without a known label (missing): {report.missing} of {report.tokens}")
     if report.source_accuracies:

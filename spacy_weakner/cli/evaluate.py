@@ -33,7 +33,7 @@ def evaluate(
     """Score pipelines and labels on one test set, in one table. With --html, write a report with plots and errors.
 
     test (Path): Gold corpus: a .spacy file or a folder of them.
-    candidates (Sequence[str]): NAME=PATH: a pipeline, or a .spacy corpus of the test sentences with labels.
+    candidates (Sequence[str]): NAME=PATH, or PATH: a pipeline, or a .spacy corpus of the test sentences with labels.
         NAME=PATH#SOURCE: the span group 'weak:SOURCE' of either, instead of its entities.
     optional (Sequence[str]): NAME=PATH: an additional candidate, left out if it does not exist; or 'test': with
         --selection, there may be no test set.

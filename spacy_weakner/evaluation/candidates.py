@@ -95,11 +95,11 @@ def split_source(value: str) -> Tuple[Path, Optional[str]]:
 
 
 def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
-    """Parse the NAME=PATH arguments of a command line."""
+    """Parse the NAME=PATH arguments of a command line; the name of a PATH alone is the path."""
     parsed: Dict[str, str] = {}
     for value in values:
-        name, separator, path = value.partition("=")
-        if not (name and separator and path):
+        name, _, path = value.partition("=") if "=" in value else (value, "", value)
+        if not (name and path):
             raise WeaknerError(Errors.WK401.format(reason=f"got '{value}'"))
         if name in parsed:
             raise WeaknerError(Errors.WK401.format(reason=f"two are named '{name}'"))

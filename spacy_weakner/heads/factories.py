@@ -4,13 +4,20 @@ import inspect
 from typing import Any, Callable, Dict, TypeVar
 
 from spacy.language import Language
+from spacy.util import walk_dict
 
+from ..about import __title__
 from ..configs import encoder_settings, make_config
 
 # Size of the encoder in default configs, which needs no download.
 SIZE = "cnn"
 ENTITIES = ["doc.ents", "token.ent_iob", "token.ent_type"]
 ENTITY_SCORES = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
+# The extras that architectures need wherever a pipeline runs.
+_EXTRAS = {
+    **dict.fromkeys(("TransformerEncoder", "QueryContextEncoder", "FrozenTransformer"), "transformers"),
+    **dict.fromkeys(("OnnxEncoder", "FrozenOnnx"), "onnx"),
+}
 FactoryT = TypeVar("FactoryT", bound=Callable[..., Any])
 
 
@@ -42,6 +49,16 @@ def recipe_blocks(head: str, *keys: str) -> Dict[str, Any]:
 def default_encoder() -> Dict[str, Any]:
     """RETURNS (Dict[str, Any]): The config block of a convolutional encoder."""
     return encoder_settings(SIZE)
+
+
+def require_extras(nlp: Language) -> None:
+    """Add the extras that the encoders of a pipeline need to the requirements in its meta.json, which `spacy package`
+    reads."""
+    names = {str(value) for path, value in walk_dict(nlp.config["components"]) if path[-1] == "@architectures"}
+    extras = {f"{__title__}[{extra}]" for name, extra in _EXTRAS.items() if f"{__title__}.{name}.v1" in names}
+    given = nlp.meta.get("requirements", [])
+    if not extras <= {*given}:
+        nlp.meta["requirements"] = sorted({*given, *extras})
 
 
 def takes_settings_of(component: Callable[..., Any]) -> Callable[[FactoryT], FactoryT]:

@@ -22,6 +22,7 @@ from ..errors import Errors, UnknownLabel, Warnings, WeaknerError, check_range
 from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
 from ..ty import Tick
+from .factories import require_extras
 from .layers import is_listener, lack_encoder, listens_to_tensors, to_host
 
 T = TypeVar("T")
@@ -218,6 +219,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         RAISES (WeaknerError): If there are no labels.
         """
         self.reset_training()
+        if nlp is not None:
+            require_extras(nlp)
         # Only a few, since the validation reads all of them.
         few = (lambda: list(islice(get_examples() or (), 10))) if callable(get_examples) else get_examples
         validate_get_examples(few, f"{type(self).__name__}.initialize")

@@ -11,7 +11,7 @@ from spacy.util import minibatch
 from thinc.api import Model
 
 from ..corpus.weak import is_bare
-from ..errors import WeaknerError
+from ..errors import Errors, WeaknerError
 from ..ty import Array, Tick
 from .head import OutputsT, PredictionT, TargetT, TrainableHead, TrainingBatch
 from .layers import is_listener
@@ -129,18 +129,17 @@ def _key(doc: Doc) -> Optional[bytes]:
     return blake2b(values.tobytes(), digest_size=16).digest()
 
 
-def require_own_encoder(name: str, model: Model) -> None:
+def require_own_encoder(name: str, model: Model, why: str, section: str = "tok2vec") -> None:
     """Check that a model does not listen to another component's encoder, which cannot be copied with it.
 
     name (str): Name of the component.
     model (Model): The component's model.
+    why (str): What the component does that needs its own encoder.
+    section (str): Section of the encoder in the model's config.
     RAISES (WeaknerError): If it is a listener.
     """
     if is_listener(model):
-        raise WeaknerError(
-            f"'{name}' learns from earlier states of its model or from augmented sentences, which is impossible "
-            "while it listens to the encoder of another component. Give it its own encoder in [model.tok2vec]."
-        )
+        raise WeaknerError(Errors.WK011.format(name=name, why=why, section=section))
 
 
 class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):

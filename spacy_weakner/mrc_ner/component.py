@@ -109,7 +109,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         if max_width is not None:
             check_range("max_width", max_width, 1, None)
         check_choice("pairing", pairing, PAIRINGS)
-        require_own_encoder(name, model)
+        require_own_encoder(name, model, "reads its questions with the encoder of the text", "encoder.tok2vec")
         self.threshold = threshold
         self.max_width = max_width
         self.pairing = pairing

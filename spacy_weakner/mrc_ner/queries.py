@@ -17,8 +17,10 @@ def make_queries(path: Optional[Path] = None, queries: Optional[Dict[str, str]] 
     RETURNS (Dict[str, str]): Questions by label, in the given order.
     RAISES (WeaknerError): If both or neither are given, the file is missing or malformed, or a question is empty.
     """
-    if (path is None) == (queries is None):
-        raise WeaknerError("Give Queries.v1 either a path or queries.")
+    if path is None and queries is None:
+        raise WeaknerError(Errors.WK010.format(setting="paths.queries", what="a JSON or TOML file with questions"))
+    if path is not None and queries is not None:
+        raise WeaknerError(Errors.WK331.format(setting="queries", where="without 'path'", instead=", or 'path'"))
     if path is not None:
         return check_queries(read_object(Path(path), _OBJECT), str(path))
     return check_queries(queries, "[initialize]")

@@ -18,6 +18,7 @@ from ..about import __title__, __version__
 from ..errors import Errors, WeaknerError
 from ..evaluation.compare import CandidateScores, ranked
 from ..files import atomic_path, existing, write_text
+from ..heads.factories import require_extras
 from ..own_code import own_code
 from ..pipelines import add_sentences, load_pipeline
 from ..runtime.hashes import hash_path, hash_settings
@@ -71,6 +72,7 @@ def package(
         model = Path(scratch) / "model"
         nlp = load_pipeline(pipeline)
         add_sentences(nlp, (), selection.sentences, selection.abbreviations)
+        require_extras(nlp)
         nlp.to_disk(model)
         meta = srsly.read_json(model / "meta.json")
         prefix = f"{meta['lang']}_"

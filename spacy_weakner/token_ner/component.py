@@ -76,7 +76,7 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         self.annotate_ents = annotate_ents
         self.tag_scheme = make_scheme(scheme, ()).name  # raises an error for an unknown scheme
         if objective.uses_teacher or objective.uses_augmented:
-            require_own_encoder(name, model)
+            require_own_encoder(name, model, "learns from earlier states of its model or from augmented sentences")
         self.objective = objective
         self.needs_clock = objective.uses_teacher
         self._teacher: Teacher = Teacher(objective.teacher_at_start)

@@ -1,6 +1,7 @@
 """Readers of training corpora: `.spacy` and JSONL files, and mixtures of gold and weakly labeled sentences."""
 
 import random
+import shlex
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Union
@@ -28,6 +29,10 @@ class DocBinCorpus(Corpus):
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """Stream the examples; raises an error if there are no files, or if a weakly labeled Doc would be split."""
+        path = Path(self.path)
+        if path.is_file() and path.suffix != SUFFIX:
+            names = {"file": shlex.quote(str(path)), "new": shlex.quote(str(path.with_suffix(SUFFIX)))}
+            raise WeaknerError(Errors.WK106.format(path=path, **names))
         if not any(file_.suffix == SUFFIX for file_ in corpus_files(self.path)):
             raise WeaknerError(Errors.WK101.format(path=self.path))
         return _with_sources(super().__call__(nlp), self.sources)

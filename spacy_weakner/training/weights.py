@@ -25,13 +25,15 @@ PARTS = {"encoder": "tok2vec", "head": "head"}
 class LoadWeights:
     """A callback for `[initialize.after_init]` that loads weights of an earlier pipeline.
 
-    path (Path): The earlier pipeline.
+    path (Optional[Path]): The earlier pipeline. None, as in a config that waits for it, is an error.
     components (Optional[Dict[str, List[str]]]): Parts to load by component: "encoder", "head", "base_encoder" (the
         encoder without an attention layer on top of it, also of a shared "tok2vec") or "all". None: all parts of every
         trainable component of this pipeline.
     """
 
-    def __init__(self, path: Path, components: Optional[Dict[str, List[str]]] = None) -> None:
+    def __init__(self, path: Optional[Path], components: Optional[Dict[str, List[str]]] = None) -> None:
+        if path is None:
+            raise WeaknerError(Errors.WK010.format(setting="paths.initial", what="the pipeline of the earlier stage"))
         self.path = path
         self.components = components
 

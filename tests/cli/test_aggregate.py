@@ -71,6 +71,8 @@ def test_fitted_on_other_text(corpus):
     args = ("--method", "label_model", "--fit-on", corpus / "text.spacy", "--report", corpus / "report.json")
     result = invoke(corpus, *args)
     assert result.exit_code == 0, result.output
+    (named,) = (line for line in result.output.splitlines() if "each source" in line)
+    assert "terms 20" in named and "llm 0" in named
     assert "Sources without answers for this corpus: llm (0 of 20 documents)" in " ".join(result.output.split())
     report = json.loads((corpus / "report.json").read_text())
     assert report["unanswered"] == ["llm"] and report["answers"]["terms"] == 20

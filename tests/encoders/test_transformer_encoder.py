@@ -283,6 +283,7 @@ def test_heads_listen_to_a_shared_one_and_are_parted(still, name):
     found = [[ent.text for ent in doc.ents] for doc in nlp.pipe(["Bob went to paris", "", "\n"])]
     assert found == [["Bob"], [], []]
     loaded = spacy.blank("xx").from_config(nlp.config).from_bytes(nlp.to_bytes())
+    assert loaded.meta["requirements"] == ["spacy_weakner[transformers]"]  # which `spacy package` reads
     loaded.replace_listeners("tok2vec", name, ["model.tok2vec"])
     loaded.remove_pipe("tok2vec")
     assert [ent.text for ent in loaded("Bob went to paris").ents] == ["Bob"]

@@ -6,6 +6,7 @@ from spacy.tokens import Doc, Span
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import doc_entities, set_source, set_weak
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.evaluation.candidates import parse_candidates
 from spacy_weakner.evaluation.compare import compare, label_remarks
 from spacy_weakner.evaluation.tables import comparison_table
 
@@ -210,6 +211,11 @@ def test_nothing_to_compare_and_bad_settings_are_refused(files):
             compare(files / "test.spacy", {"weak": files / "weak.spacy"}, bootstrap=bootstrap)
 
 
+def test_a_path_alone_is_its_own_name():
+    given = ["model/a", "x=b=c", "d.spacy#terms"]
+    assert parse_candidates(given) == {"model/a": "model/a", "x": "b=c", "d.spacy#terms": "d.spacy#terms"}
+
+
 def test_command_prints_a_table_and_writes_scores(files):
     candidate = f"term list={files / 'weak.spacy'}"
     result = invoke("evaluate", files / "test.spacy", candidate, "--output", files / "scores.json")
@@ -218,10 +224,10 @@ def test_command_prints_a_table_and_writes_scores(files):
     assert srsly.read_json(files / "scores.json")[0]["f1"] == 80.0
 
 
-@pytest.mark.parametrize("candidates", [["no-equals"], ["=path"], ["name="], ["x=a", "x=b"]])
+@pytest.mark.parametrize("candidates", [["alone", "alone"], ["=path"], ["name="], ["x=a", "x=b"]])
 def test_command_refuses_candidates_without_name_or_path_and_two_of_one_name(files, candidates):
     result = invoke("evaluate", files / "test.spacy", *candidates)
-    assert result.exit_code == 1 and ("NAME=PATH" in result.output or "'x'" in result.output)
+    assert result.exit_code == 1 and ("NAME=PATH" in result.output or "two are named" in result.output)
 
 
 def test_ids_are_scored_where_the_gold_has_them(files):

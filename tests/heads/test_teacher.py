@@ -9,6 +9,7 @@ from spacy.vocab import Vocab
 from thinc.api import Linear, chain
 
 from spacy_weakner.corpus.weak import set_weak
+from spacy_weakner.errors import WeaknerError
 from spacy_weakner.heads import teacher as module
 from spacy_weakner.heads.teacher import Teacher, require_own_encoder
 from spacy_weakner.ty import Tick
@@ -19,6 +20,7 @@ from ..util import (
     LISTENER,
     TEXTS,
     TOK2VEC,
+    head_config,
     head_pipeline,
     make_doc,
     make_examples,
@@ -109,15 +111,29 @@ def test_who_teaches_an_update():
 
 
 def test_models_that_listen_are_refused_until_the_listener_is_replaced_by_its_encoder():
-    require_own_encoder("x", linear(0))
+    require_own_encoder("x", linear(0), "reads")
     with pytest.raises(ValueError, match="'x'"):
-        require_own_encoder("x", registry.resolve({"it": LISTENER})["it"])
+        require_own_encoder("x", registry.resolve({"it": LISTENER})["it"], "reads")
     nlp = shared_pipeline(("crf_ner",))
     model = nlp.get_pipe("crf_ner").model
     with pytest.raises(ValueError, match="'x'"):
-        require_own_encoder("x", model)
+        require_own_encoder("x", model, "reads")
     nlp.replace_listeners("tok2vec", "crf_ner", ["model.tok2vec"])
     require_own_encoder("x", nlp.get_pipe("crf_ner").model)
+
+
+@pytest.mark.parametrize(
+    "name, settings, section",
+    [
+        ("mrc_ner", {}, "encoder.tok2vec"),
+        ("token_ner", {"objective": {"@misc": "spacy_weakner.SelfTraining.v1"}}, "tok2vec"),
+    ],
+)
+def test_a_head_that_cannot_listen_names_the_section_to_change(name, settings, section):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("tok2vec")
+    with pytest.raises(WeaknerError, match=rf"WK011.*\[components\.own\.model\.{section}\]"):
+        nlp.add_pipe(name, name="own", config=head_config(name, LISTENER, **settings))
 
 
 class Reader:

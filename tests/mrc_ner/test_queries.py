@@ -42,7 +42,7 @@ def test_inline():
 @pytest.mark.parametrize("both", [True, False])
 def test_exactly_one_of_both(tmp_path, both):
     given = {"path": write(tmp_path, "q.json", json.dumps(QUERIES)), "queries": QUERIES} if both else {}
-    with pytest.raises(ValueError, match="either a path or queries"):
+    with pytest.raises(ValueError, match="WK331" if both else "WK010.*paths.queries"):
         make_queries(**given)
 
 

@@ -141,8 +141,8 @@ def test_spacy_files_that_are_not_there(tmp_path):
         with pytest.raises(WeaknerError, match=rf"\[WK100\].*{name}"):
             list(DocBinCorpus(tmp_path / name)(NLP))
     (tmp_path / "a.jsonl").touch()
-    for path in (tmp_path, tmp_path / "a.jsonl"):
-        with pytest.raises(WeaknerError, match=r"\[WK101\]"):
+    for path, code in ((tmp_path, "WK101"), (tmp_path / "a.jsonl", "WK106.*JsonlCorpus")):
+        with pytest.raises(WeaknerError, match=code):
             list(DocBinCorpus(path)(NLP))
     with pytest.raises(ValueError, match="E913"):
         make_docbin_corpus(None)

@@ -115,6 +115,8 @@ def test_a_shared_encoder_is_loaded(tmp_path):
 
 
 def test_a_missing_pipeline(tmp_path):
+    with pytest.raises(WeaknerError, match=r"WK010.*paths\.initial"):
+        LoadWeights(None)
     with pytest.raises(WeaknerError, match=r"\[WK100\].*no.*earlier stage"):
         LoadWeights(tmp_path / "no")(fresh())
 

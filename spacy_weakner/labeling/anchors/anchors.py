@@ -14,9 +14,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from ...corpus import weak
+from ...corpus.counts import RowCounts
 from ...corpus.docbin import SUFFIX, write_docs
 from ...corpus.entities import set_entities
-from ...corpus.formats.reading import input_files
+from ...corpus.formats.reading import Reading, input_files, read_corpus
 from ...corpus.language import CorpusLanguage, record_language
 from ...corpus.sentences import SentenceSplitter, longest_run, sentence_key
 from ...errors import Errors, WeaknerError, check_range, require
@@ -27,7 +28,7 @@ from ...runtime.lock import holding
 from ...runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
 from ...runtime.pool import ProcessPool, processes
 from ...ty import Entity
-from .pages import NO_ARTICLE, REDIRECT, SUFFIXES, Page, Paragraph, page_format, read_pages
+from .pages import JSONL, NO_ARTICLE, REDIRECT, SUFFIXES, Page, Paragraph, is_corpus, page_format, read_pages
 
 SOURCE = "anchors"
 # Hostile pages can keep the parser busy for hours.
@@ -81,7 +82,8 @@ def anchors(
     first is written.
 
     inputs (Sequence[Path]): Files, or folders of files: XML exports of MediaWiki (`.xml`), wikitext (`.wiki`, `.txt`)
-        with one page per file, and `.jsonl` with "wikitext" in each row; all also as `.gz` or `.bz2`.
+        with one page per file, and `.jsonl` with "wikitext" in each row; all also as `.gz` or `.bz2`. Also `.jsonl`
+        corpora whose "ents" or "spans" are the anchors, with any labels.
     output_path (Path): A `.spacy` file, built in memory, or a folder (no suffix) for `.spacy` shards.
     format (Optional[str]): Format of the input: "dump", "wikitext", "jsonl". None: given by the suffixes.
     label (str): The label of all entities.
@@ -110,19 +112,23 @@ def anchors(
     files = {file_: None for path in paths for file_ in input_files(path, format, suffixes=SUFFIXES, tell=page_format)}
     check_output([*paths, *(path for path, _ in files)], [output])
     check_there(output, overwrite)
-    require("mwparserfromhell", extra="wiki")
+    corpora = [path for path, format_ in files if is_corpus(path, format_)]
+    if len(corpora) < len(files):
+        require("mwparserfromhell", extra="wiki")
     language = CorpusLanguage.make(lang, tokenizer)
-    pages = chain.from_iterable(read_pages(path, format_) for path, format_ in files)
+    pages = chain.from_iterable(read_pages(path, format_) for path, format_ in files if path not in corpora)
     report = AnchorsReport()
     sentences = _Sentences(language.blank(), label, min_anchors, max_length, report)
     # Raise an error before the writers end, so that no empty file is left.
-    docs: Iterable[Doc] = chain(islice(sentences.of_pages(pages), limit), _check_any(paths, report))
+    found = chain(sentences.of_pages(pages), sentences.of_corpora(corpora))
+    docs: Iterable[Doc] = chain(islice(found, limit), _check_any(paths, report))
     docs = iter(Progress(docs, desc=f"anchors {output.name}", unit="doc", enabled=progress))
     if is_folder(output):
         report.files = write_shards(docs, output, shard_size)
     else:
         write_docs(output, docs)
     record_language(output, language)
+    report.misaligned += sentences.counts.misaligned
     return report
 
 
@@ -176,12 +182,13 @@ class _Sentences:
     min_anchors: int
     max_length: int
     report: AnchorsReport
+    # Hashes of the sentences written: little more than 16 bytes each, as a wiki has millions of sentences.
+    seen: PreshMap = field(default_factory=PreshMap)
+    counts: RowCounts = field(default_factory=RowCounts)  # of corpora
 
     def of_pages(self, pages: Iterator[Page]) -> Iterator[Doc]:
         """Yield the Docs of pages. A Doc must not be used after the next one was requested."""
         self.splitter = SentenceSplitter(self.nlp)
-        # Hashes of the sentences written: little more than 16 bytes each, as a wiki has millions of sentences.
-        self.seen = PreshMap()
         with closing(_Parser()) as parser:
             for first in pages:
                 # Otherwise, the vocabulary would finally hold all words of a wiki.
@@ -191,10 +198,22 @@ class _Sentences:
                         for number, (doc, entities) in enumerate(wanted, start=1):
                             if page.identifier is not None:
                                 weak.set_id(doc, f"{page.identifier}.{number}")
-                            set_entities(doc, entities, [True] * len(doc))
-                            weak.set_source(doc, SOURCE, entities)
-                            weak.set_weak(doc)
-                            yield doc
+                            yield self._marked(doc, entities)
+
+    def of_corpora(self, paths: Sequence[Path]) -> Iterator[Doc]:
+        """Yield the Docs of corpora whose entities are anchors."""
+        reading = Reading(documents=True, misaligned="drop")
+        for path in paths:
+            for doc in read_corpus(path, self.nlp, reading, format=JSONL, counts=self.counts):
+                entities = [(start, end, self.label) for start, end, _ in weak.doc_entities(doc)]
+                if self._is_wanted(doc, entities):
+                    yield self._marked(doc, entities)
+
+    def _marked(self, doc: Doc, entities: List[Entity]) -> Doc:
+        set_entities(doc, entities, [True] * len(doc))
+        weak.set_source(doc, SOURCE, entities)
+        weak.set_weak(doc)
+        return doc
 
     def _of_page(self, page: Page, parser: _Parser) -> Iterator[Tuple[Doc, List[Entity]]]:
         """Yield the sentences of a page, with their anchors in tokens."""

@@ -1,5 +1,6 @@
 """Streams the pages of dumps and other files."""
 
+from itertools import islice
 from pathlib import Path
 from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 from xml.etree.ElementTree import Element, ParseError, iterparse
@@ -12,6 +13,8 @@ from ...files import open_packed, read_lines
 
 DUMP, WIKITEXT, JSONL = "dump", "wikitext", "jsonl"
 SUFFIXES = {".xml": DUMP, ".wiki": WIKITEXT, ".txt": WIKITEXT, ".jsonl": JSONL}
+# Keys of rows that hold entities; see `corpus.jsonl`.
+SPANS = ("ents", "spans")
 # Text in which each run of white space is one blank, and the start and end of its anchors in characters.
 Paragraph = Tuple[str, List[Tuple[int, int]]]
 # Markup of pages that are skipped because they are not articles.
@@ -33,6 +36,11 @@ def page_format(path: Path) -> Optional[str]:
     suffix = Path(path.name.lower().removesuffix(".gz").removesuffix(".bz2")).suffix
     # The parts of a large dump have suffixes like ".xml-p1p41242".
     return SUFFIXES.get(".xml" if suffix.startswith(".xml-p") else suffix)
+
+
+def is_corpus(path: Path, format: str) -> bool:
+    """Return True for rows whose entities are the anchors, by the first row."""
+    return format == JSONL and any(not row.keys().isdisjoint(SPANS) for _, row in islice(read_rows(path), 1))
 
 
 def read_pages(path: Path, format: str) -> Iterator[Page]:
@@ -85,7 +93,8 @@ def _read_rows(path: Path) -> Iterator[Page]:
         with at_line(path, number):
             text = row.get(WIKITEXT)
             if not isinstance(text, str):
-                raise RowError(f"'{WIKITEXT}' must be a string, got {show(text)}")
+                others = f"; or give rows with {' or '.join(map(repr, SPANS))}" if text is None else ""
+                raise RowError(f"'{WIKITEXT}' must be a string, got {show(text)}{others}")
             text.encode("utf-8")  # fails here, where the line number is available, for half of a surrogate pair
             page = Page(f"{path}, line {number}", WIKITEXT, text, identifier=read_identifier(row.get("id")))
         yield page
