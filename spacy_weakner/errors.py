@@ -208,13 +208,15 @@ class Errors:
     # Term lists
     WK200 = "[WK200] {path} contains no terms."
     WK202 = (
-        "[WK202] '{name}' has no terms to match. Give terms in [initialize.components.{name}.terms] (for example with "
-        '@readers = "spacy_weakner.TermList.v1"), or call add_terms().'
+        "[WK202] '{name}' has no terms to match. Give 'terms' or 'path' in its config, terms in "
+        '[initialize.components.{name}.terms] (for example with @readers = "spacy_weakner.TermList.v1"), or call '
+        "add_terms()."
     )
     WK203 = (
         "[WK203] '{name}' matches on LEMMA, but the tokens have no lemmas. Add a component that sets lemmas before "
         "'{name}'."
     )
+    WK012 = "[WK012] '{name}' has no terms with {what}. Its terms are in 'terms', its labels in 'labels'."
     WK204 = (
         "[WK204] '{name}' skipped all {count} terms (stop list: {stop}, shorter than 'min_length': {short}, "
         "without tokens: {empty}). Relax these settings, or check the terms."

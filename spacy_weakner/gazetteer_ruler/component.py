@@ -29,7 +29,7 @@ from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import SHORTER, annotate_entities
 from .forms import FORM, Forms
 from .table import AMBIGUITY, Found, Matches, TermTable
-from .terms import ACRONYM_LENGTH, NEVER, Term, TermSource, iter_terms, term_row
+from .terms import ACRONYM_LENGTH, NEVER, Term, TermSource, iter_terms, make_term_list, term_row
 from .tokenizing import PipelineReference, attr_values, raw_values, tokenize_terms
 from .trie import Ids, Index
 
@@ -47,8 +47,9 @@ class GazetteerRuler(BatchPipe):
 
     A term that is given as a token pattern of ORTH or TEXT matches in exact case only. Terms that are declared never to
     be entities (`"binding": "never"`) are not matched.
-    The `span.kb_id_` of a match is the first of the term's ids in the order of the whole list; the `attrs` of the group
-    have all ids of each match under "ids" (with `ambiguity` "first", only this one).
+    The `span.kb_id_` of a match, which is also its `span.ent_id_`, is the first of the term's ids in the order of the
+    whole list; the `attrs` of the group have all ids of each match under "ids" (with `ambiguity` "first", only this
+    one).
 
     Terms are tokenized like texts. White space is ignored in terms and texts, but a blank line ends a match. The rule
     for short acronyms applies to every attribute except ORTH, since lower forms, norms and (mostly) lemmas ignore case.
@@ -59,6 +60,10 @@ class GazetteerRuler(BatchPipe):
 
     vocab (Vocab): The shared vocabulary.
     name (str): Name of the component.
+    terms (Optional[TermSource]): Terms, as in `add_terms`. They are compiled when they are first needed, and not for a
+        stored pipeline, which has them.
+    path (Optional[Path]): Or a file of terms, as in `spacy_weakner.TermList.v1`.
+    label (Optional[str]): Label of those of these terms that have none.
     source (str): Name of the weak source; the span group is called `weak:<source>`.
     attr (str): The attribute to compare: "FORM" (lower case, with apostrophes, hyphens, ligatures and accents
         normalized, without soft hyphens and zero-width signs), or spaCy's "ORTH" (exact), "LOWER", "NORM" or "LEMMA".
@@ -86,6 +91,9 @@ class GazetteerRuler(BatchPipe):
         vocab: Vocab,
         name: str = "gazetteer_ruler",
         *,
+        terms: Optional[TermSource] = None,
+        path: Optional[Path] = None,
+        label: Optional[str] = None,
         source: str = "gazetteer",
         attr: str = FORM,
         acronym_length: int = ACRONYM_LENGTH,
@@ -99,6 +107,8 @@ class GazetteerRuler(BatchPipe):
         scorer: Optional[Callable] = None,
         nlp: Optional[Language] = None,
     ) -> None:
+        if terms is not None and path is not None:
+            raise WeaknerError(Errors.WK331.format(setting="path", where="without 'terms'", instead=", or 'terms'"))
         _check("source", source, bool(source), "a name")
         _check("attr", attr, attr in ATTRS, f"one of {', '.join(ATTRS)}")
         _check("acronym_length", acronym_length, acronym_length >= 0, "0 or more characters")
@@ -122,7 +132,28 @@ class GazetteerRuler(BatchPipe):
         self._forbids = False  # True if it was given terms that are never entities: there may be no others
         self._pipeline = PipelineReference(nlp)
         self._forms, self._cased = Forms(vocab.lang), Forms(vocab.lang, cased=True)
-        self._table = TermTable.build(ColumnBuilder().columns(), self._settings())
+        self._label = label
+        self._use(self._nothing())
+        self._given: Optional[TermSource] = terms if path is None else make_term_list(path, label)
+
+    @property
+    def _table(self) -> TermTable:
+        if self._given is not None:
+            self.initialize(terms=self._given, label=self._label)
+        return self._compiled_table
+
+    @property
+    def hide_labels(self) -> bool:
+        """RETURNS (bool): True until given terms are compiled: spaCy reads the labels of all components while it loads
+        a pipeline, before the stored terms, whose file may be gone."""
+        return self._given is not None
+
+    def _nothing(self) -> TermTable:
+        return TermTable.build(ColumnBuilder().columns(), self._settings())
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        _ = self._table  # compiled by the pipeline, which is not pickled
+        return super().__reduce_ex__(protocol)
 
     # Matching
 
@@ -199,7 +230,9 @@ class GazetteerRuler(BatchPipe):
         kb_ids = [hashes[first] for first in firsts] or [0] * len(labels)
         rows, ids = zip(found.starts, found.ends, labels, kb_ids, strict=True), iter(found.ids)
         for doc, n in zip(docs, found.counts, strict=True):
-            spans = [Span(doc, start, end, label, kb_id=kb_id) for start, end, label, kb_id in islice(rows, n)]
+            spans = [
+                Span(doc, start, end, label, kb_id=kb_id, span_id=kb_id) for start, end, label, kb_id in islice(rows, n)
+            ]
             listed = {"ids": list(islice(ids, n))} if self.has_ids else {}
             set_spans(doc, group, spans, {**attrs, **listed})
             if self.annotate_ents:
@@ -219,6 +252,23 @@ class GazetteerRuler(BatchPipe):
     def terms(self) -> List[Term]:
         """RETURNS (List[Term]): All terms in the order in which they were added, including excluded ones."""
         return list(self._table.columns.terms())
+
+    @property
+    def patterns(self) -> List[Dict[str, Any]]:
+        """RETURNS (List[Dict[str, Any]]): All terms as rows of spaCy's rulers: "label", "pattern", and "id" if any."""
+        rows = map(term_row, self._table.columns.terms())
+        return [{"pattern" if key == "term" else key: value for key, value in row.items()} for row in rows]
+
+    def __len__(self) -> int:
+        """RETURNS (int): The number of terms."""
+        return len(self._table.columns)
+
+    def __bool__(self) -> bool:
+        return True  # as a component, also without terms
+
+    def __contains__(self, label: object) -> bool:
+        """RETURNS (bool): True if a term has this label."""
+        return any(term.label == label for term in self._table.columns.terms())
 
     @property
     def divided_names(self) -> Iterator[str]:
@@ -252,6 +302,8 @@ class GazetteerRuler(BatchPipe):
         label (Optional[str]): Label of terms that have none.
         RAISES (WeaknerError): If there are no terms, one is malformed, or the settings exclude all of them.
         """
+        if terms is None and self._given is not None:
+            terms, label = self._given, self._label
         columns = self._table.columns if terms is None else self._tokenized(terms, label, nlp)
         if not len(columns) and not self._forbids:
             raise WeaknerError(Errors.WK202.format(name=self.name))
@@ -264,9 +316,9 @@ class GazetteerRuler(BatchPipe):
             ruler.add_terms(["aspirin", "ibuprofen", ("DISEASE", "asthma")], label="DRUG")
             ruler.add_terms({"DRUG": ["aspirin", "ibuprofen"], "DISEASE": ["asthma"]})
 
-        terms (TermSource): A list of strings, of pairs (label, term), with the label first as in `Term`, or of rows
-            `{"label", "term"}`, which may be mixed; a dictionary from labels to lists of terms (not from terms to
-            labels, since a term may have several); or a reader.
+        terms (TermSource): A list of strings, of pairs (label, term) or triples (label, term, id), with the label first
+            as in `Term`, or of rows `{"label", "term"}`, which may be mixed; a dictionary from labels to lists of terms
+            (not from terms to labels, since a term may have several); or a reader.
         nlp (Optional[Language]): The pipeline whose tokenizer tokenizes the terms; None: the one that the component was
             created in.
         label (Optional[str]): Label of terms that have none.
@@ -276,9 +328,30 @@ class GazetteerRuler(BatchPipe):
         self._check_selection(new)
         self._use(self._compiled(self._table.columns.plus(new)))
 
+    def add_patterns(self, patterns: Sequence[Dict[str, Any]]) -> None:
+        """Add rows of spaCy's rulers, whose patterns must be phrases; see `add_terms`."""
+        self.add_terms(patterns)
+
+    def remove(self, label: str) -> None:
+        """Remove all terms of a label, like spaCy's `SpanRuler`; raises an error if there are none."""
+        self._remove(lambda term: term.label == label, f"the label '{label}' (remove_by_id removes those of an id)")
+
+    def remove_by_id(self, id: str) -> None:
+        """Remove all terms of an id, like spaCy's `SpanRuler`; raises an error if there are none."""
+        self._remove(lambda term: term.id == id, f"the id '{id}'")
+
+    def _remove(self, is_removed: Callable[[Term], bool], what: str) -> None:
+        columns = self._table.columns
+        kept = [row for row, term in enumerate(columns.terms()) if not is_removed(term)]
+        if len(kept) == len(columns):
+            raise WeaknerError(Errors.WK012.format(name=self.name, what=what))
+        left = columns.take(numpy.asarray(kept, dtype="int64"))
+        self._use(self._compiled(left) if kept else self._nothing())
+
     def _use(self, table: TermTable) -> None:
         """Set the table. Its labels stay in the vocabulary even if they first occur as words in a memory zone."""
-        self._table = table
+        self._compiled_table = table
+        self._given = None
         strings: Any = self.vocab.strings
         for label in self.labels:
             strings.add(label, allow_transient=False)

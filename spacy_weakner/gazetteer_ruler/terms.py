@@ -72,9 +72,12 @@ class Term(NamedTuple):
     binding: str = ""  # "must" or "never": see the component `binding_terms`
 
 
-# Terms as a component takes them: a reader; strings, pairs (label, term) and rows; or lists of terms by label.
+# Terms as a component takes them: a reader; strings, pairs (label, term), triples (label, term, id) and rows; or lists
+# by label.
 TermSource = Union[
-    Callable[[], Iterable[Term]], Sequence[Union[str, Term, Dict[str, Any]]], Mapping[str, Sequence[str]]
+    Callable[[], Iterable[Term]],
+    Sequence[Union[str, Tuple[Any, ...], List[Any], Dict[str, Any]]],
+    Mapping[str, Sequence[str]],
 ]
 # The line of a row (for error messages), the reviewer's answer, the arguments of `make_terms`, and synonyms.
 _Row = Tuple[Any, ...]
@@ -326,6 +329,8 @@ def _terms(row: Any, label: Optional[str]) -> List[Term]:
     # The validation of a config turns a Term into a plain tuple.
     if isinstance(row, str):
         return make_terms(label, row)
+    if isinstance(row, (tuple, list)) and len(row) == 3 and not isinstance(row[2], bool):
+        row = (*row[:2], False, row[2])
     is_tuple = isinstance(row, (tuple, list)) and (len(row) == 2 or (2 < len(row) < 7 and isinstance(row[2], bool)))
     label_, text, *rest = row if is_tuple else term_fields(row)
     if label is not None and text == label != label_:

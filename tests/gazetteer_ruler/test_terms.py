@@ -411,7 +411,7 @@ def test_token_patterns_of_orth_are_exact(write, keys):
     assert list(iter_terms([term_row(terms[0])], "ruler")) == terms
 
 
-@pytest.mark.parametrize("row", [{"label": "A"}, {"label": "", "term": "x"}, ("A", " "), "A x", None, ("A", "x", "y")])
+@pytest.mark.parametrize("row", [{"label": "A"}, {"label": "", "term": "x"}, ("A", " "), "A x", None, ("A", "x", 1.5)])
 def test_entries_in_python(row):
     rows = [{"label": "A", "term": "x"}, {"label": "B", "pattern": [{"LOWER": "y"}]}]
     terms = [Term("A", "x"), Term("B", "y")]

@@ -119,7 +119,7 @@ def test_models_that_listen_are_refused_until_the_listener_is_replaced_by_its_en
     with pytest.raises(ValueError, match="'x'"):
         require_own_encoder("x", model, "reads")
     nlp.replace_listeners("tok2vec", "crf_ner", ["model.tok2vec"])
-    require_own_encoder("x", nlp.get_pipe("crf_ner").model)
+    require_own_encoder("x", nlp.get_pipe("crf_ner").model, "reads")
 
 
 @pytest.mark.parametrize(
