@@ -98,7 +98,7 @@ class Abbreviations(Pipe):
 
 @Language.factory(
     "abbreviations",
-    assigns=["doc.ents", "doc._.weakner_abbreviations"],
+    assigns=["doc.ents", "doc.spans", "doc._.weakner_abbreviations"],
     default_config=default_config(Abbreviations),
 )
 @takes_settings_of(Abbreviations)

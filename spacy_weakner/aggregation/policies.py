@@ -1,7 +1,7 @@
 """Selection among overlapping candidates of all sources."""
 
 from collections import Counter
-from typing import Dict, List, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Sequence, Set, Tuple
 
 from spacy.tokens import Doc, Span
 
@@ -64,6 +64,14 @@ def select_spans(candidates: Sequence[ProposedSpan], policy: str, priority: Sequ
             chosen.append(c.entity)
             taken.update(tokens)
     return sorted(chosen)
+
+
+def overlapping(candidates: Iterable[ProposedSpan]) -> List[Entity]:
+    """Select all spans, including overlapping ones, each with the label of its first candidate."""
+    labels: Dict[Tuple[int, int], str] = {}
+    for c in candidates:
+        labels.setdefault((c.start, c.end), c.label)
+    return sorted((*bounds, label) for bounds, label in labels.items())
 
 
 def contested(candidates: Sequence[ProposedSpan]) -> List[ProposedSpan]:

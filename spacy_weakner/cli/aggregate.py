@@ -7,7 +7,7 @@ import typer
 
 from ..corpus.docbin import corpus_files, receipt_path
 from ..corpus.language import record_language
-from ..labeling.aggregate import AggregateReport, aggregate
+from ..labeling.aggregate import SPANS_KEY, AggregateReport, aggregate
 from ..scores import as_json
 from ._command import command
 from ._util import check_json, listing, new_app, say, show_shards, show_table, write_json
@@ -51,6 +51,8 @@ def show(report: AggregateReport, given: Any) -> None:
     sources = ", ".join(f"{name} {n}" for name, n in report.answers.items())
     say("info", f"Documents that each source has labeled: {sources}")
     say("info", f"Entities: {listing(report.entities)} from {report.candidates} candidates")
+    if given.nested:
+        say("info", f"Spans in doc.spans['{SPANS_KEY}'], with overlapping ones: {report.nested}")
     say("info", f"Tokens without a known label (missing): {report.missing} of {report.tokens}")
     if report.source_accuracies:
         how = f"{report.iterations} iterations on" if report.iterations else "the gold of"

@@ -53,6 +53,7 @@ def evaluate(
     settings["progress"] = True
     if html is None:
         return compare(test, given, **settings)
+    settings.pop("spans_key", None)  # refused beside --html
     if selection is None:
         return report(html, test=test, candidates=given, labels=labels, title=title, **settings)
     settings.update(labels=labels, more=given, title=title)
@@ -60,7 +61,7 @@ def evaluate(
 
 
 def _check(given: Any) -> None:
-    only_with(given.ctx, {"html": ["selection", "labels", "title"], "": []})
+    only_with(given.ctx, {"html": ["selection", "labels", "title"], "spans_key": [], "": []})
     parse_names(given.map or ())
     optional = [candidate for candidate in given.optional or () if candidate != _TEST]
     candidates = parse_candidates([*optional, *(given.candidates or ())])
@@ -76,7 +77,7 @@ def _check(given: Any) -> None:
 @command(
     app,
     evaluate,
-    settings={compare: ("bootstrap", "baseline", "seed", "gpu_id")},
+    settings={compare: ("bootstrap", "baseline", "spans_key", "seed", "gpu_id")},
     before=_check,
     output=Annotated[Optional[Path], shared("output")],
 )

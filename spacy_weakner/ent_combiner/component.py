@@ -362,6 +362,7 @@ class EntCombiner(BatchPipe):
 @Language.factory(
     "ent_combiner",
     assigns=ENTITIES,
+    requires=["doc.spans"],
     default_config=default_config(EntCombiner),
     default_score_weights=ENTITY_SCORES,
 )

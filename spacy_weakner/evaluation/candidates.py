@@ -35,21 +35,27 @@ class Candidate(NamedTuple):
 
     name: str
     path: Path
-    source: Optional[str] = None  # the weak source whose span group is scored; None: `doc.ents`
+    source: Optional[str] = None  # the weak source whose span group is scored; None: `doc.ents`, or that of `spans_key`
+    spans_key: Optional[str] = None
     names: Mapping[str, str] = MappingProxyType({})  # labels of the candidate and their names in the test set
 
     @property
     def is_pipeline(self) -> bool:
         return (self.path / "config.cfg").is_file()
 
+    @property
+    def group(self) -> Optional[str]:
+        """The span group that is scored; None: `doc.ents`."""
+        return self.spans_key if self.source is None else weak_group(self.source)
+
     def entities(self, doc: Doc) -> List[Entity]:
         """Return the candidate's entities in one of its Docs."""
-        found = doc_entities(doc) if self.source is None else group_entities(doc, weak_group(self.source))
+        found = doc_entities(doc) if self.group is None else group_entities(doc, self.group)
         return list(map(self._renamed, found))
 
     def ids(self, doc: Doc) -> Dict[Entity, Tuple[str, ...]]:
         """Return the ids of concepts of those entities that have any."""
-        found = doc_ids(doc) if self.source is None else group_ids(doc, weak_group(self.source))
+        found = doc_ids(doc) if self.group is None else group_ids(doc, self.group)
         return {self._renamed(entity): ids for entity, ids in found.items()}
 
     def known(self, doc: Doc) -> Set[Entity]:
@@ -65,19 +71,21 @@ class Candidate(NamedTuple):
 
     def scores(self, doc: Doc) -> List[Optional[float]]:
         """Return the scores of the candidate's entities; None for entities without a score."""
-        if self.source is not None:
-            return group_scores(doc, weak_group(self.source))
+        if self.group is not None:
+            return group_scores(doc, self.group)
         return [ent._.weakner_score for ent in doc.ents]
 
 
 def make_candidates(
-    paths: Mapping[str, Union[Path, str]], names: Mapping[str, str] = MappingProxyType({})
+    paths: Mapping[str, Union[Path, str]],
+    names: Mapping[str, str] = MappingProxyType({}),
+    spans_key: Optional[str] = None,
 ) -> List[Candidate]:
     """Parse candidates, given by name as "PATH", or "PATH#SOURCE" for the span group of a weak source. A "#" in the
     name of an existing file or folder is part of the path."""
     if not paths:
         raise WeaknerError(Errors.WK401.format(reason="got none"))
-    candidates = [Candidate(name, *split_source(str(value)), names) for name, value in paths.items()]
+    candidates = [Candidate(name, *split_source(str(value)), spans_key, names) for name, value in paths.items()]
     for candidate in candidates:
         path = existing(candidate.path, "train it first, or correct the path")
         if path.is_dir() and not candidate.is_pipeline and not found_files(path):
@@ -134,6 +142,11 @@ class Predictions:
                 raise WeaknerError(
                     Errors.WK409.format(path=self.candidate.path, number=number, source=source, sources=there)
                 )
+            group = self.candidate.group
+            if group is not None and group not in doc.spans:
+                what = f"span group '{group}' in document {number} (there: {', '.join(doc.spans) or 'none'})"
+                cure = "Correct 'spans_key' (command line: --spans-key), or give one that writes this group"
+                raise WeaknerError(Errors.WK407.format(path=self.candidate.path, what=what, cure=cure))
             yield gold, doc
 
     def _predict(self) -> Iterator[Tuple[Doc, Doc]]:

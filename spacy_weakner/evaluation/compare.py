@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 from ..calibration.reliability import CalibrationCounter
 from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold, missing_tokens
-from ..corpus.weak import doc_entities, is_weak
+from ..corpus.weak import doc_entities, group_entities, is_weak
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing
 from ..progress import Progress
@@ -74,6 +74,7 @@ def compare(
     bootstrap: int = SAMPLES,
     baseline: Optional[str] = None,
     names: Mapping[str, str] = MappingProxyType({}),
+    spans_key: Optional[str] = None,
     seed: int = 0,
     observe: Optional[Observer] = None,
     gpu_id: int = -1,
@@ -88,6 +89,8 @@ def compare(
     bootstrap (int): Number of resampled test sets for confidence intervals of F1; 0: none.
     baseline (Optional[str]): Name of the candidate that the others are compared with; None: the one with the best F1.
     names (Mapping[str, str]): The names in the test set of labels that the candidates call otherwise.
+    spans_key (Optional[str]): Score this span group of test set and candidates, whose spans may overlap, instead of
+        their entities.
     seed (int): Seed of the resampling.
     observe (Optional[Observer]): Called with every candidate and sentence.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
@@ -98,13 +101,13 @@ def compare(
     """
     check_range("bootstrap", bootstrap, 0, MOST_SAMPLES)
     test = existing(test)
-    parsed = make_candidates(candidates, names)
+    parsed = make_candidates(candidates, names, spans_key)
     if baseline is not None:
         check_choice("baseline", baseline, candidates)
-    _check_gold(test)
+    _check_gold(test, spans_key)
     bar = Progress(parsed, desc="compare", unit="candidate", enabled=progress)
     with on_device(gpu_id):
-        rows, sentences = zip(*(_compare(candidate, test, observe) for candidate in bar), strict=True)
+        rows, sentences = zip(*(_compare(candidate, test, spans_key, observe) for candidate in bar), strict=True)
     if not bootstrap:
         return list(rows)
     resampled = Bootstrap(numpy.stack(sentences), bootstrap, seed)
@@ -147,13 +150,17 @@ def other_names(what: str, per_label: Mapping[str, Counts], gold: str) -> Tuple[
     ), (label, next(iter(get_close_matches(label, absent)), "NAME"))
 
 
-def _check_gold(test: Path) -> None:
+def _check_gold(test: Path, spans_key: Optional[str]) -> None:
     # Predictions on tokens without annotation would count as wrong.
     number = 0
     for number, doc in enumerate(read_docs(test, Vocab()), start=1):
         if is_weak(doc):
             raise WeaknerError(Errors.WK402.format(path=test, number=number, what="is weakly labeled"))
-        if missing_tokens(doc):
+        if spans_key is not None:
+            if spans_key not in doc.spans:
+                what = f"has no span group '{spans_key}' (groups there: {', '.join(doc.spans) or 'none'})"
+                raise WeaknerError(Errors.WK402.format(path=test, number=number, what=what))
+        elif missing_tokens(doc):
             what = "has tokens without annotation (as 'convert --misaligned drop' leaves, and 'expand' does not)"
             raise WeaknerError(Errors.WK402.format(path=test, number=number, what=what))
     if not number:
@@ -161,7 +168,7 @@ def _check_gold(test: Path) -> None:
 
 
 def _compare(
-    candidate: Candidate, test: Path, observe: Optional[Observer]
+    candidate: Candidate, test: Path, spans_key: Optional[str], observe: Optional[Observer]
 ) -> Tuple[CandidateScores, "NDArray[numpy.int64]"]:
     """Return the scores of a candidate, and tp, fp and fn of every sentence."""
     accuracy, calibration, links = Accuracy(), CalibrationCounter(), LinkCounts()
@@ -169,13 +176,14 @@ def _compare(
     per_label: Dict[str, Counts] = {}
     predictions = Predictions(candidate, test)
     for gold, doc in predictions:
-        wanted, found = doc_entities(gold), candidate.entities(doc)
+        wanted = doc_entities(gold) if spans_key is None else group_entities(gold, spans_key)
+        found = candidate.entities(doc)
         counts, labels = count_matches([(wanted, found)])
         sentences.extend(counts)
         for label, more in labels.items():
             per_label[label] = Counts(*map(sum, zip(per_label.get(label, Counts()), more, strict=True)))
-        accuracy = accuracy.with_sentence(wanted, found, len(gold))
-        ids = gold_ids(gold)
+        accuracy = accuracy.with_sentence(sorted(wanted), sorted(found), len(gold))
+        ids = gold_ids(gold) if spans_key is None else {}
         links = links.with_sentence(ids, candidate.ids(doc), found, candidate.known(doc) if ids else set())
         calibration.add(found, candidate.scores(doc), Gold(frozenset(wanted)))
         if observe is not None:

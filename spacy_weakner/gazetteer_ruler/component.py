@@ -493,7 +493,7 @@ def _check(setting: str, value: Any, is_fine: bool, expected: str) -> None:
 
 @Language.factory(
     "gazetteer_ruler",
-    assigns=["doc.spans"],
+    assigns=["doc.spans", "doc.ents", "token.ent_iob", "token.ent_type", "token.ent_kb_id", "token.ent_id"],
     default_config=default_config(GazetteerRuler, stop=[]),
 )
 @takes_settings_of(GazetteerRuler)

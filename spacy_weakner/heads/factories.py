@@ -11,7 +11,9 @@ from ..configs import encoder_settings, make_config
 
 # Size of the encoder in default configs, which needs no download.
 SIZE = "cnn"
-ENTITIES = ["doc.ents", "token.ent_iob", "token.ent_type"]
+# What components may write: with some settings (`annotate_ents`, `nested`, `spans_key`) only a part of it.
+ENTITIES = ["doc.ents", "token.ent_iob", "token.ent_type", "span._.weakner_score"]
+ENTITIES_AND_SPANS = [*ENTITIES, "doc.spans"]
 ENTITY_SCORES = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None}
 # The extras that architectures need wherever a pipeline runs.
 _EXTRAS = {

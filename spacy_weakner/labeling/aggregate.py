@@ -13,11 +13,11 @@ from spacy.vocab import Vocab
 from ..aggregation.fitting import MAX_DOCS, prepare_method
 from ..aggregation.methods import Method, combine_sources
 from ..aggregation.observations import SourceAccuracy
-from ..aggregation.policies import POLICIES, candidates_of, contested, select_spans
+from ..aggregation.policies import POLICIES, candidates_of, contested, overlapping, select_spans
 from ..corpus import weak
 from ..corpus.docbin import corpus_files, read_docs
 from ..corpus.entities import set_entities
-from ..corpus.gold import keep_gold, missing_tokens
+from ..corpus.gold import keep_gold, missing_tokens, set_gold
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing
 from ..runtime.executor import Executor, MakePart
@@ -31,6 +31,8 @@ UNION = "union"
 METHODS = (UNION, "majority", "weighted", "label_model")
 UNMATCHED = ("missing", "outside", "confident")
 MIN_PROBABILITY = 0.9
+# The span group of overlapping spans: the default `spans_key` of spaCy's `spancat`.
+SPANS_KEY = "sc"
 BATCH_SIZE = 256
 
 
@@ -43,6 +45,7 @@ class AggregateCounts(Report):
     candidates (int): Distinct candidates (the same span and label counts once).
     missing (int): Tokens without annotation.
     answers (Counter[str]): Docs that each source has labeled.
+    nested (int): Spans written to the group "sc".
     """
 
     unlabeled: int = 0
@@ -52,6 +55,7 @@ class AggregateCounts(Report):
     tokens: int = 0
     missing: int = 0
     answers: "Counter[str]" = field(default_factory=Counter)
+    nested: int = 0
 
 
 @dataclass
@@ -83,6 +87,7 @@ def aggregate(
     *,
     method: str = UNION,
     policy: Optional[str] = None,
+    nested: bool = False,
     sources: Optional[Sequence[str]] = None,
     unmatched: Optional[str] = None,
     min_probability: float = MIN_PROBABILITY,
@@ -114,6 +119,9 @@ def aggregate(
     method (str): "union": all proposed spans; "majority": votes; "weighted": votes weighted by the accuracy of each
         source; "label_model": learns the accuracy of each source from agreement alone.
     policy (Optional[str]): For the method "union": "longest" (the default), "priority", "agreement" or "drop".
+    nested (bool): For the method "union": also write all spans, including overlapping ones, to the span group "sc",
+        from which `span_ner` and `mrc_ner` learn with `spans_key = "sc"`. A span has one label: that of the most
+        trusted source. If the group is there already, it is gold, and moves to "gold".
     sources (Optional[Sequence[str]]): Sources to use, the most trusted first; None: all, by name.
     unmatched (Optional[str]): Annotation of tokens outside entities: "missing" (the default of "union"), "outside", or
         "confident" (the default of the other methods): "O" if its probability is at least `min_probability`, else
@@ -134,7 +142,7 @@ def aggregate(
     """
     input_path = Path(input_path)
     executor = Executor(workers, ray)
-    _check_method(method, policy=policy, soft=soft, unmatched=unmatched)
+    _check_method(method, policy=policy, soft=soft, unmatched=unmatched, nested=nested)
     for path in (gold, fit_on):  # some methods do not use them
         if path is not None:
             existing(Path(path))
@@ -145,6 +153,7 @@ def aggregate(
     stage: Aggregation
     if method == UNION:
         policy, unmatched = policy or "longest", unmatched or "missing"
+        settings.update({"nested": True} if nested else {})
         stage = Proposals({**settings, "policy": policy, "unmatched": unmatched})
     else:
         unmatched, soft = unmatched or "confident", method == "label_model" if soft is None else soft
@@ -200,6 +209,7 @@ def _check_method(method: str, **settings: Any) -> None:
     voting = METHODS[1:]
     belongs = {
         "policy": (UNION,),
+        "nested": (UNION,),
         "soft": voting,
         "unmatched": METHODS if settings["unmatched"] != "confident" else voting,
     }
@@ -272,6 +282,7 @@ class Proposals(Aggregation):
         for doc in docs:
             there = weak.weak_sources(doc)
             used = there if sources is None else [source for source in sources if source in there]
+            gold = None if weak.is_weak(doc) or SPANS_KEY not in doc.spans else weak.group_entities(doc, SPANS_KEY)
             self._begin(doc, used if sources is None else sources)
             candidates = [candidate for source in used for candidate in candidates_of(doc, source)]
             known = [bool(used) and self.settings["unmatched"] == "outside"] * len(doc)
@@ -279,6 +290,12 @@ class Proposals(Aggregation):
                 for c in contested(candidates):
                     known[c.start : c.end] = [False] * (c.end - c.start)
             self._write(doc, select_spans(candidates, policy, used), known, used)
+            if self.settings.get("nested") and used:
+                if gold is not None:
+                    set_gold(doc, gold)
+                spans = overlapping(candidates)
+                weak.set_group(doc, SPANS_KEY, spans, ids=weak.source_ids(doc, used))
+                self.stats.nested += len(spans)
             self.stats.unlabeled += not used
             self.stats.candidates += len({c.entity for c in candidates})
             yield doc

@@ -15,7 +15,7 @@ from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import is_text
 from ..heads.entities import EntityHead, Prediction
-from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
+from ..heads.factories import ENTITIES_AND_SPANS, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_host
 from ..heads.spans import merge_candidates, warn_of_spans
@@ -344,7 +344,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
 
 @Language.factory(
     "mrc_ner",
-    assigns=ENTITIES,
+    assigns=ENTITIES_AND_SPANS,
     default_config=default_config(MRCNer, **recipe_blocks("mrc_ner", "model")),
     default_score_weights=ENTITY_SCORES,
 )

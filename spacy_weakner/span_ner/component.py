@@ -16,7 +16,7 @@ from ..corpus.overlaps import without_overlaps
 from ..corpus.weak import is_weak
 from ..errors import Errors, WeaknerError
 from ..heads.entities import EntityHead, Prediction
-from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
+from ..heads.factories import ENTITIES_AND_SPANS, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows
 from ..heads.spans import merge_candidates, warn_of_spans
@@ -336,7 +336,7 @@ def _allowed(preset: BoolMask, max_width: Optional[int]) -> SpanArray:
 
 @Language.factory(
     "span_ner",
-    assigns=ENTITIES,
+    assigns=ENTITIES_AND_SPANS,
     default_config=default_config(SpanNer, **recipe_blocks("span_ner", "model", "sampler")),
     default_score_weights=ENTITY_SCORES,
 )

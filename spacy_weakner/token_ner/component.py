@@ -15,7 +15,7 @@ from ..corpus.tags import MISSING, make_scheme, same_tokens
 from ..corpus.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..heads.entities import Prediction, make_predictions
-from ..heads.factories import ENTITIES, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
+from ..heads.factories import ENTITIES_AND_SPANS, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows, to_host
 from ..heads.tagging import TaggingHead, TagScores
@@ -197,7 +197,7 @@ def _augmented_doc(example: Example) -> Doc:
 
 @Language.factory(
     "token_ner",
-    assigns=ENTITIES,
+    assigns=ENTITIES_AND_SPANS,
     default_config=default_config(TokenNer, **recipe_blocks("token_ner", "model", "objective")),
     default_score_weights=ENTITY_SCORES,
 )

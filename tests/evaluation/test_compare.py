@@ -4,7 +4,7 @@ import srsly
 from spacy.tokens import Doc, Span
 
 from spacy_weakner.corpus.docbin import read_docs, write_docs
-from spacy_weakner.corpus.weak import doc_entities, set_source, set_weak
+from spacy_weakner.corpus.weak import doc_entities, set_group, set_source, set_weak
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.candidates import parse_candidates
 from spacy_weakner.evaluation.compare import compare, label_remarks
@@ -209,6 +209,53 @@ def test_nothing_to_compare_and_bad_settings_are_refused(files):
     for bootstrap in (-1, 1_000_001, 2**31):
         with pytest.raises(WeaknerError, match=r"WK005.*bootstrap"):
             compare(files / "test.spacy", {"weak": files / "weak.spacy"}, bootstrap=bootstrap)
+
+
+GROUPS = {"gold": [(0, 2, "A"), (0, 1, "B"), (1, 2, "A")], "found": [(0, 1, "B"), (0, 2, "A"), (3, 4, "A")]}
+
+
+@pytest.fixture
+def nested(tmp_path):
+    vocab = spacy.blank("xx").vocab
+    for name, spans in GROUPS.items():
+        doc, empty = Doc(vocab, words=["a", "b", "c", "d"]), Doc(vocab, words=["e"])
+        for one, some in ((doc, spans), (empty, [])):
+            set_group(one, "sc", some, [0.5] * len(some))
+            set_source(one, "terms", some)
+        write_docs(tmp_path / f"{name}.spacy", [doc, empty])
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("span_ruler", config={"spans_key": "sc"}).add_patterns([{"label": "B", "pattern": "a"}])
+    nlp.to_disk(tmp_path / "ruler")
+    return tmp_path
+
+
+def test_groups_of_overlapping_spans(nested):
+    found = f"{nested / 'found.spacy'}"
+    candidates = {"found": found, "terms": f"{found}#terms", "gold": nested / "gold.spacy", "ruler": nested / "ruler"}
+    rows = compare(nested / "gold.spacy", candidates, bootstrap=0, spans_key="sc")
+    assert [row.counts for row in rows] == [(2, 1, 1), (2, 1, 1), (3, 0, 0), (1, 0, 2)]
+    assert rows[0].per_label["A"] == {"p": 50.0, "r": 50.0, "f1": 50.0, "tp": 1, "fp": 1, "fn": 1}
+    assert (rows[0].sentence_accuracy, rows[2].token_accuracy) == (50.0, 100.0)
+    assert rows[0].ece is not None and rows[1].ece is None
+
+
+@pytest.mark.parametrize("test, candidate, key, message", [
+    ("gold.spacy", "gold.spacy", "other", "WK402.*other.*sc"),
+    ("gold.spacy", "bare.spacy", "sc", "WK407.*sc.*document 1"),
+    ("gold.spacy", "gold.spacy#other", "sc", "WK409"),
+])  # fmt: skip
+def test_groups_that_are_not_there(nested, test, candidate, key, message):
+    vocab = spacy.blank("xx").vocab
+    write_docs(nested / "bare.spacy", [Doc(vocab, words=["a", "b", "c", "d"]), Doc(vocab, words=["e"])])
+    with pytest.raises(WeaknerError, match=message):
+        compare(nested / test, {"x": f"{nested / candidate}"}, spans_key=key)
+
+
+def test_groups_are_not_reported(nested):
+    args = ("evaluate", nested / "gold.spacy", nested / "found.spacy", "--spans-key", "sc")
+    assert invoke(*args).exit_code == 0
+    refused = invoke(*args, "--html", nested / "x.html")
+    assert "WK331" in refused.stderr and not (nested / "x.html").exists()
 
 
 def test_a_path_alone_is_its_own_name():

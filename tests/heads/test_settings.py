@@ -121,13 +121,22 @@ def test_config_round_trip(head):
 
 
 def test_what_it_assigns_and_which_scores_are_shown(nlp, head):
-    assigned, expected = ["doc.ents", "token.ent_iob", "token.ent_type"], {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0}
+    assigned = ["doc.ents", "token.ent_iob", "token.ent_type", "span._.weakner_score", "doc.spans"]
+    expected = {"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0}
     expected["ents_per_type"] = None
     if head == CATEGORY:
         spacy.blank("xx").add_pipe("textcat")
         assigned, expected = ["doc.cats"], spacy.Language.get_factory_meta("textcat").default_score_weights
     assert nlp.analyze_pipes()["summary"][head]["assigns"] == assigned
     assert nlp.get_pipe_meta(head).default_score_weights == expected
+
+
+def test_no_component_lacks_what_an_earlier_one_writes():
+    nlp = spacy.blank("xx")
+    for name in ("gazetteer_ruler", "term_linker", "ent_combiner", "binding_terms"):
+        nlp.add_pipe(name)
+    assert not any(nlp.analyze_pipes()["problems"].values())
+    assert spacy.blank("xx").get_factory_meta("ent_combiner").requires == ["doc.spans"]
 
 
 def test_without_a_scorer(head):

@@ -50,6 +50,38 @@ def test_missing_and_outside(tmp_path, settings, expected):
     assert {s: weak.group_entities(doc, f"weak:{s}") for s in "st"} == groups
 
 
+NESTED = {"s": [(0, 3, "A"), (1, 2, "B")], "t": [(1, 2, "C"), (1, 3, "C"), (5, 6, "C")]}
+
+
+@pytest.mark.parametrize(
+    "sources, expected",
+    [
+        (None, [(0, 3, "A"), (1, 2, "B"), (1, 3, "C"), (5, 6, "C")]),
+        (["t", "s"], [(0, 3, "A"), (1, 2, "C"), (1, 3, "C"), (5, 6, "C")]),
+        (["s"], [(0, 3, "A"), (1, 2, "B")]),
+    ],
+)
+def test_overlapping_spans_and_their_gold(tmp_path, sources, expected):
+    gold = [(0, 2, "A"), (0, 1, "B")]
+    docs = [make_doc(NESTED, gold=[(0, 2, "A")]), make_doc({"s": [], "t": []}), make_doc({})]
+    weak.set_group(docs[0], "sc", gold)
+    report, docs = run(tmp_path, docs, nested=True, sources=sources)
+    assert weak.group_entities(docs[0], "sc") == expected and report.nested == len(expected)
+    assert "sc" in docs[1].spans and "sc" not in docs[2].spans
+    assert sorted(weak.group_entities(docs[0], "gold")) == sorted(gold)
+    assert [weak.doc_entities(doc) for doc in docs[1:]] == [[], []]
+    # Once more: what is there now is no gold.
+    write_docs(tmp_path / "in.spacy", docs)
+    aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", nested=True)
+    again = next(read_docs(tmp_path / "out.spacy", NLP.vocab))
+    assert sorted(weak.group_entities(again, "gold")) == sorted(gold)
+
+
+def test_nested_is_for_the_union(tmp_path):
+    with pytest.raises(WeaknerError, match=r"WK331.*nested"):
+        run(tmp_path, [make_doc(NESTED)], nested=True, method="majority")
+
+
 def test_gold_moves_once(tmp_path):
     gold = [(0, 1, "G")]
     _, docs = run(tmp_path, [make_doc({"s": [(0, 2, "A")]}, gold=gold), make_doc({"s": []}, gold=[])])
