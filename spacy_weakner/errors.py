@@ -64,6 +64,7 @@ class Errors:
         "[WK370] {option} is not an option of this command: variables are those of a project. Change '{name}' in its "
         "project.yml, or give it to weasel: weasel run all . --vars.{name} VALUE"
     )
+    WK013 = "[WK013] Two packages have a recipe '{name}': {first} and {second}. Rename one of them."
     WK020 = (
         "[WK020] {what} with {there}, but the config has {here}. Change the config back to that value, or create the "
         "corpus or pipeline again with the new one."

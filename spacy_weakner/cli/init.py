@@ -71,8 +71,9 @@ def init_config_cli(
         has_several = recipe == "all" or "," in f"{recipe}{size}"
         if output != STDOUT and (has_several or not path.suffix):
             sizes = [wanted.strip() for wanted in (size or "").split(",")]
+            every = dict.fromkeys([*SIZES, *(name for known in recipes() for name in known.sizes)])
             for wanted in sizes if size else ():
-                check_choice("size", wanted, SIZES)
+                check_choice("size", wanted, every)
             # Nothing is written if a named recipe lacks its size.
             chosen = [
                 (wanted, find_recipe(name, None if recipe == "all" else wanted or None))

@@ -6,12 +6,18 @@ the encoder, and those that begin with `HEAD` and `ENCODER` are moved to the pla
 
 import re
 from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from confection import Config
 
+from ..files import existing
+
 FOLDER = Path(__file__).parent
+# Entry points of other packages, each with a folder of a package (`my_ner.configs`) that has recipes, parts and sizes.
+GROUP = "spacy_weakner_recipes"
 ONLY = "only"
 _HEADER = re.compile(r"\[([^\]]+)\]")
 _SETTING = re.compile(r"(\S+)\s*=\s*(.+)")
@@ -38,12 +44,28 @@ class Part(NamedTuple):
 
 
 @cache
+def folders() -> Tuple[Path, ...]:
+    """Return the folders of parts: that of this package first, then those of other packages, which are not imported:
+    they may need this one, which may be in the middle of its own import."""
+    found = [FOLDER]
+    for entry in sorted(entry_points(group=GROUP)):
+        package, *rest = entry.value.split(".")
+        spec = find_spec(package)
+        places = (spec and spec.submodule_search_locations) or [package]
+        found.append(existing(Path(places[0], *rest), f"the entry point '{entry.name}' of {GROUP} names it"))
+    return tuple(found)
+
+
+@cache
 def read_part(name: str) -> Part:
     """Read a part by its path in this folder, without the suffix."""
     title: Tuple[str, ...] = ()
     entries: List[Entry] = []
     comment: List[str] = []
-    for line in (FOLDER / f"{name}.cfg").read_text(encoding="utf-8").splitlines():
+    path = FOLDER / f"{name}.cfg"
+    if not path.is_file():
+        path = next((other for folder in folders() if (other := folder / f"{name}.cfg").is_file()), path)
+    for line in path.read_text(encoding="utf-8").splitlines():
         header, setting = _HEADER.fullmatch(line), _SETTING.fullmatch(line)
         if line.startswith("#"):
             comment.append(line)

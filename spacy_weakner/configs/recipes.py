@@ -1,10 +1,11 @@
 """The recipes and sizes of configs."""
 
 from functools import lru_cache
-from typing import List, NamedTuple, Optional, Tuple
+from pathlib import Path
+from typing import Dict, List, NamedTuple, Optional, Tuple
 
-from ..errors import check_choice
-from .reading import FOLDER, only_for, read_part, to_config
+from ..errors import Errors, WeaknerError, check_choice
+from .reading import FOLDER, folders, only_for, read_part, to_config
 
 SIZES = (
     *("cnn", "static", "bilstm", "transformer", "gpu", "spacy-transformers"),
@@ -23,18 +24,28 @@ class Recipe(NamedTuple):
 
 @lru_cache(maxsize=1)
 def recipes() -> Tuple[Recipe, ...]:
-    """Return all recipes, sorted by name."""
-    return tuple(_read(path.name[: -len(".cfg")]) for path in sorted((FOLDER / "recipes").glob("*.cfg")))
+    """Return all recipes, sorted by name: those of this package and of others."""
+    paths: Dict[str, Path] = {}
+    for folder in folders():
+        for name in _names(folder):
+            if (other := paths.setdefault(name, folder)) != folder:
+                raise WeaknerError(Errors.WK013.format(name=name, first=other, second=folder))
+    return tuple(map(_read, sorted(paths)))
 
 
 def find_recipe(name: str, size: Optional[str] = None) -> Recipe:
     """Look up a recipe; raises an error if it does not exist, or does not support the size."""
-    known = {recipe.name: recipe for recipe in recipes()}
-    check_choice("recipe", name, known)
-    recipe = known[name]
+    # Otherwise other packages need not be searched, as components read their recipes when they are imported.
+    if name not in _names(FOLDER):
+        check_choice("recipe", name, [recipe.name for recipe in recipes()])
+    recipe = _read(name)
     if size is not None:
         check_choice(f"size of {name}", size, recipe.sizes)
     return recipe
+
+
+def _names(folder: Path) -> List[str]:
+    return [path.name.removesuffix(".cfg") for path in (folder / "recipes").glob("*.cfg")]
 
 
 def sizes_of(size: str) -> List[str]:
