@@ -22,7 +22,7 @@ ROWS = [
         "corpus configs crf",
         "aggregation linear runtime sources",
         "encoders heads",
-        "training",
+        "testing training",
         "abbreviations crf_ner ent_combiner gazetteer_ruler mrc_ner sentence_category span_ner token_ner",
         "cofee joint needle roster term_linker",
         "conversion encoder_tools labeling runs",

@@ -47,6 +47,9 @@ from spacy_weakner.sentence_category.model import build_sentence_category
 from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.span_ner.model import build_span_classifier
 from spacy_weakner.span_ner.samplers import AllNegatives
+from spacy_weakner.testing.heads import GOLD as GOLD
+from spacy_weakner.testing.heads import SENTENCES
+from spacy_weakner.testing.heads import TEXTS as TEXTS
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.model import build_token_classifier
 from spacy_weakner.token_ner.objective import HardLabels
@@ -88,14 +91,6 @@ ENTITY_HEADS = [name for name in HEADS if name != "sentence_category"]
 LISTENING_HEADS = [name for name in HEADS if name != "mrc_ner"]
 # What mrc_ner asks for.
 QUERIES = {"LOC": "where to", "PER": "who is it"}
-SENTENCES: List[Tuple[str, List[Entity]]] = [
-    ("Anna went to New York", [(0, 1, "PER"), (3, 5, "LOC")]),
-    ("Paris likes Bob Smith", [(0, 1, "LOC"), (2, 4, "PER")]),
-    ("nothing here at all", []),
-    ("Bob", [(0, 1, "PER")]),
-]
-TEXTS = [text for text, _ in SENTENCES]
-GOLD = [entities for _, entities in SENTENCES]
 needs_spacy_transformers = [
     # Its package may be there without being registered: beside a version of transformers that it cannot do with.
     pytest.mark.skipif(

@@ -9,66 +9,13 @@ from spacy.training import Example
 from spacy_weakner.corpus.weak import doc_entities, group_entities, group_scores
 from spacy_weakner.heads import head as base
 
-from ..util import ENTITY_HEADS, GOLD, TEXTS, iob, make_doc, raw, train
+from ..util import ENTITY_HEADS, TEXTS, iob, raw, train
 from .util import CATEGORY, TALKATIVE, pipeline, stir
 
 entity_heads = pytest.mark.parametrize("head", ENTITY_HEADS)
 
 
 SMALL = [[], [""], ["", ""], ["", "Bob", ""], [" "], ["\n\n", "Bob"], ["Bob"], ["  \n "]]
-
-
-def scored(doc):
-    return [(ent.start, ent.end, ent.label_, ent._.weakner_score) for ent in doc.ents]
-
-
-# Entities that are there already
-
-
-@entity_heads
-def test_preset_entities_stay_and_predictions_fill_the_rest(trained):
-    doc = raw(trained, TEXTS[0])
-    doc.ents = [Span(doc, 4, 5, "ORG", kb_id="Q1")]
-    found = trained(doc)
-    assert (4, 5, "ORG") in doc_entities(found)
-    assert (0, 1, "PER") in doc_entities(found)
-    assert found.ents[-1].kb_id_ == "Q1"
-
-
-@entity_heads
-def test_overwrite_replaces_them(load):
-    nlp = load(overwrite=True)
-    assert doc_entities(nlp(make_doc(nlp, TEXTS[0], [(1, 5, "ORG")]))) == GOLD[0]
-
-
-@entity_heads
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_blocked_tokens_stay_and_get_no_entity_unless_overwritten(load, overwrite):
-    nlp = load(overwrite=overwrite)
-    doc = make_doc(nlp, TEXTS[0])
-    doc.set_ents([], blocked=[doc[:1]], default="missing")
-    doc = nlp(doc)
-    assert doc_entities(doc) == GOLD[0][0 if overwrite else 1 :]
-    assert (doc[0].ent_iob_, doc[0].ent_type_) == ("B", "PER" if overwrite else "")
-
-
-@entity_heads
-def test_preset_entities_everywhere_leave_nothing_to_predict(head):
-    nlp = pipeline(head, **TALKATIVE[head])
-    preset = [(0, 2, "X"), (2, 3, "Y")]
-    doc = nlp(make_doc(nlp, "a b c", preset))
-    assert doc_entities(doc) == preset
-    assert [ent._.weakner_score for ent in doc.ents] == [None, None]
-
-
-@entity_heads
-def test_annotating_twice_changes_nothing(load, head):
-    nlp = load(**TALKATIVE[head])
-    doc = nlp(raw(nlp, TEXTS[1]))
-    before = scored(doc)
-    nlp.get_pipe(head)(doc)
-    assert before
-    assert scored(doc) == before
 
 
 def test_predict_does_not_touch_the_docs(load, head):

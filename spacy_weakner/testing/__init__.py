@@ -1,0 +1,1 @@
+"""Checks for packages that add to this one."""
