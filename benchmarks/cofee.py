@@ -283,8 +283,9 @@ class Cofee(Experiment):
         everything = self.converted("train", self.corpus("all-train"), **how)
         write_docs(self.corpus("gold"), sample(everything, self.arguments.train, self.seed)[0])
         aggregate(self.corpus("gold"), self.corpus("weak"), unmatched="outside")
-        queries = json.dumps(QUERIES[self.arguments.dataset], ensure_ascii=False)
-        (self.folder / "queries.json").write_text(queries, encoding="utf-8")
+        own = self.data / "queries.json"
+        queries = json.loads(own.read_text(encoding="utf-8")) if own.exists() else QUERIES[self.arguments.dataset]
+        (self.folder / "queries.json").write_text(json.dumps(queries, ensure_ascii=False), encoding="utf-8")
 
 
 if __name__ == "__main__":

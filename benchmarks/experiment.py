@@ -18,6 +18,7 @@ from common import (
     find,
     gold_against_weak,
     sample,
+    table,
     train,
     write_page,
 )
@@ -49,6 +50,9 @@ def options(experiment: Type["Experiment"], description: Optional[str], **defaul
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--dataset")
+    parser.add_argument(
+        "--output", type=Path, default=EVIDENCE, help="folder for rows and page: needed for a data set of your own"
+    )
     parser.add_argument("--work", type=Path, default=ROOT / "corpus" / experiment.benchmark)
     parser.add_argument("--seeds", default="0")
     parser.add_argument("--methods")
@@ -292,10 +296,18 @@ def main(experiment: Type[Experiment], arguments: argparse.Namespace) -> None:
         raise SystemExit("--data says where the data sets are")
     if getattr(arguments, "precision", None) and arguments.encoder in NO_TRANSFORMERS:
         raise SystemExit("--precision is for Transformers")
-    evidence = Evidence(EVIDENCE / f"{experiment.benchmark}.jsonl", dev=arguments.dev)
+    evidence = Evidence(arguments.output / f"{experiment.benchmark}.jsonl", dev=arguments.dev)
+    if not arguments.dev and not arguments.render and arguments.output == EVIDENCE:
+        known = sorted({row["dataset"] for row in evidence.rows()})
+        if arguments.dataset not in known:
+            raise SystemExit(
+                f"no rows of '{arguments.dataset}' in docs/evidence ({', '.join(known)}): give --output DIR"
+            )
     if not arguments.render:
         for seed in map(int, arguments.seeds.split(",")):
             experiment(arguments, seed, evidence).run()
     if not arguments.dev:
-        page = experiment.page(evidence.rows())
-        (EVIDENCE / f"{experiment.benchmark}.md").write_text(page, encoding="utf-8")
+        rows, keys = evidence.rows(), (*experiment.tables, "method")
+        own = f"# {experiment.benchmark}\n\n{table(rows, keys, list(experiment.methods))}\n"
+        page = experiment.page(rows) if arguments.output == EVIDENCE else own
+        (arguments.output / f"{experiment.benchmark}.md").write_text(page, encoding="utf-8")

@@ -28,7 +28,7 @@ from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.labeling.aggregate import aggregate
 
 N_OTHERS = 1000
-CURVES = EVIDENCE / "negative-sampling-curves.jsonl"
+CURVES = "negative-sampling-curves.jsonl"
 
 
 class Method(NamedTuple):
@@ -116,7 +116,7 @@ class NegativeSampling(Experiment):
         corpus = self.corpus(f"train-{method.unmatched}")
         model, cost = self.fit(f"{method.component}{method.config}", run.method, corpus, settings)
         if self.seed == 0 and not self.arguments.dev:
-            keep_curve(run, dev_scores(model.parent))
+            keep_curve(run, dev_scores(model.parent), self.arguments.output / CURVES)
         return model, cost + before
 
     def biased(self, name: str) -> Tuple[Path, Cost]:
@@ -162,7 +162,7 @@ class NegativeSampling(Experiment):
         rates = EVIDENCE / f"{cls.benchmark}-rates.svg"
         line_chart("CoNLL-2003, cnn: F1 on test", "share of hidden entities", lines, rates)
         curves: Dict[str, Dict[str, List[Tuple[float, float]]]] = {}
-        for row in read_curves():
+        for row in read_curves(EVIDENCE / CURVES):
             name = f"{row['dataset'].replace(':', '-')}-{row['encoder']}-{row['preset']}"
             curves.setdefault(name, {})[row["method"]] = [(float(step), f1) for step, f1 in row["dev"]]
         for name, lines in curves.items():
@@ -170,18 +170,20 @@ class NegativeSampling(Experiment):
         return page.replace("{over-datasets}", text)
 
 
-def keep_curve(run: Run, points: List[Tuple[int, float]]) -> None:
+def keep_curve(run: Run, points: List[Tuple[int, float]], path: Path) -> None:
     """Keep how F1 on dev went over a training (Figure 3)."""
     row = {"dataset": run.dataset, "encoder": run.encoder, "preset": run.preset, "method": run.method, "dev": points}
     kept = [
-        own for own in read_curves() if any(own[key] != row[key] for key in ("dataset", "encoder", "preset", "method"))
+        own
+        for own in read_curves(path)
+        if any(own[key] != row[key] for key in ("dataset", "encoder", "preset", "method"))
     ]
-    CURVES.write_text("".join(json.dumps(own) + "\n" for own in [*kept, row]), encoding="utf-8")
+    path.write_text("".join(json.dumps(own) + "\n" for own in [*kept, row]), encoding="utf-8")
 
 
-def read_curves() -> List[Dict[str, Any]]:
+def read_curves(path: Path) -> List[Dict[str, Any]]:
     """The curves that are kept."""
-    return [json.loads(line) for line in CURVES.read_text(encoding="utf-8").splitlines()] if CURVES.exists() else []
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def over_datasets(rows: List[Dict[str, Any]]) -> Tuple[Dict[str, List[Tuple[float, float]]], str]:

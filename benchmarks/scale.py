@@ -156,7 +156,7 @@ def child(told: Dict[str, Any]) -> None:
 
 def make_pipeline(encoder: str, transformer: Optional[Path], folder: Path) -> None:
     """A pipeline with four labels that knows nothing."""
-    named = {"transformer": str(transformer)} if encoder == "transformer" else {}
+    named: Dict[str, Any] = {"transformer": str(transformer)} if encoder == "transformer" else {}
     paths = {"paths.train": str(folder / "few.spacy"), "paths.dev": str(folder / "few.spacy")}
     config = spacy.util.load_config_from_str(render_config("crf_ner", size=encoder, **named), paths, True)
     nlp = spacy.util.load_model_from_config(config, auto_fill=True)

@@ -82,7 +82,7 @@ def pipeline(name: str, size: str, transformer: str, train: Rows, **settings: An
 
 def ours(name: str, size: str, transformer: str, settings: Dict[str, Any], train: Rows, folder: str) -> Language:
     """A pipeline with the recipe of a component; `folder` holds its corpus, as some read it at the start."""
-    text = render_config(name, size=size, **({"transformer": transformer} if transformer else {}))
+    text = render_config(name, size, transformer=transformer or None)
     corpus, queries = Path(folder) / "train.spacy", Path(folder) / "queries.json"
     blank = spacy.blank("en")
     write_docs(corpus, [annotated(blank, words, gold) for words, gold in train])

@@ -396,6 +396,10 @@ class Errors:
         "[WK403] {path} is neither a pipeline (it has no config.cfg) nor a corpus (it contains no .spacy file). "
         "Correct the path."
     )
+    WK412 = (
+        "[WK412] {path} and {other} have scores of '{name}' with the same seed {seed}, variables and config. Give each "
+        "run once."
+    )
     WK407 = "[WK407] {path} has no {what}. {cure}."
     WK409 = (
         "[WK409] The source '{source}' has not labeled document {number} of {path} (sources there: {sources}). Correct "

@@ -188,6 +188,14 @@ def parse_json(text: Union[str, bytes], **hooks: Any) -> Any:
     return value
 
 
+def parse_value(text: str) -> Any:
+    """Parse a value of a command line: what is not JSON is text."""
+    try:
+        return parse_json(text)
+    except ValueError:
+        return text
+
+
 @lru_cache
 def _decoder(hooks: Tuple[Tuple[str, Any], ...]) -> json.JSONDecoder:
     return json.JSONDecoder(**dict(hooks))

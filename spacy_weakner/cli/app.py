@@ -41,6 +41,7 @@ COMMANDS = {
     "analyze": "Measure coverage, conflicts and errors of weak labels.",
     "suggest": "Write the sentences that are most useful to annotate next.",
     "evaluate": "Score pipelines and labels on one test set, in one table.",
+    "table": "Make a table of the scores of several runs, with mean and standard deviation over seeds.",
     "prepare": "",
 }
 

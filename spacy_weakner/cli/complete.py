@@ -19,7 +19,7 @@ from ._util import HELP, listing, new_app, say, show_shards
 app = new_app("relabel", "Change the labels of a corpus with models.")
 _CALIBRATION = ("score", "unit", "method", "n_bins", "min_per_bin")
 _COMPLETION = (
-    *("component", "rule", "broken", "soft", "bfloat16"),
+    *("component", "rule", "broken", "weak_accuracy", "cap", "soft", "bfloat16"),
     *("gpu_id", "workers", "ray"),
 )
 

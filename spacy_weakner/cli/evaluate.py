@@ -1,7 +1,7 @@
 """`spacy weakner evaluate`"""
 
 from pathlib import Path
-from typing import Annotated, Any, List, Optional, Sequence
+from typing import Annotated, Any, Dict, List, Optional, Sequence
 
 from ..errors import Errors, WeaknerError
 from ..evaluation.candidates import parse_candidates, split_source
@@ -10,6 +10,7 @@ from ..evaluation.report import report
 from ..evaluation.tables import comparison_table
 from ..project.selection import Selection
 from ..project.selection_report import evaluate_selection
+from ..runs.provenance import completion_rules, read_variables, with_provenance
 from ..scratch import resolved
 from ._command import command
 from ._util import check_json, new_app, only_with, parse_names, say, shared, show_remarks, show_table, write_json
@@ -28,6 +29,7 @@ def evaluate(
     labels: Optional[Path] = None,
     map: Sequence[str] = (),
     title: str = "Report",
+    variables: Optional[Path] = None,
     **settings: Any,
 ) -> List[CandidateScores]:
     """Score pipelines and labels on one test set, in one table. With --html, write a report with plots and errors.
@@ -42,6 +44,8 @@ def evaluate(
     labels (Optional[Path]): Corpus of weak labels to analyze in the report.
     map (Sequence[str]): LABEL=NAME: a label of the candidates, and its name in the test set.
     title (str): Title of the report.
+    variables (Optional[Path]): JSON file of the workflow's variables that differ from their defaults, to store with
+        --output.
     """
     settings["names"] = parse_names(map)
     may_miss = _TEST in optional and not Path(test).exists()
@@ -60,7 +64,14 @@ def evaluate(
     return evaluate_selection(Selection.load(selection), None if may_miss else test, html, **settings)
 
 
+def _paths(given: Any) -> Dict[str, Path]:
+    named = parse_candidates([*(x for x in given.optional or () if x != _TEST), *(given.candidates or ())])
+    selected = Selection.load(given.selection).candidates if given.selection else ()
+    return {**{one.name: Path(one.path) for one in selected}, **{n: split_source(p)[0] for n, p in named.items()}}
+
+
 def _check(given: Any) -> None:
+    read_variables(given.variables)
     only_with(given.ctx, {"html": ["selection", "labels", "title"], "spans_key": [], "": []})
     parse_names(given.map or ())
     optional = [candidate for candidate in given.optional or () if candidate != _TEST]
@@ -94,7 +105,11 @@ def show(rows: List[CandidateScores], given: Any) -> None:
         )
         say("info", f"{given.test} does not exist: the report shows the sentences that the selection is based on{only}")
     if output is not None:
-        write_json(output, [row.model_dump() for row in rows])
+        stored = [{**row.model_dump(), "sentences": row.sentences} for row in rows]
+        written = with_provenance(stored, _paths(given), test=given.test if rows else None, variables=given.variables)
+        write_json(output, written)
+        for remark in completion_rules(written):
+            say("info", remark)
         say("good", "Scores", output)
     if given.html is not None:
         say("good", "Report", given.html)

@@ -2,17 +2,19 @@
 
 import shlex
 import shutil
+from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Dict, List, Optional
+from typing import Annotated, Any, Dict, List, Optional, Sequence
 
 import typer
 
 from ..checks.check import check
 from ..configs import recipes, render_config
+from ..configs.compose import flatten, make_config
 from ..configs.recipes import SIZES, find_recipe, reads_transformer, trains_transformer
 from ..errors import Errors, WeaknerError, check_choice
-from ..files import write_text
+from ..files import parse_value, write_text
 from ..labeling.sources import TABLE_SETTINGS, TermSource
 from ..project.new import SOURCES, Project, init_project, usual_size
 from ..runtime.hashes import hash_file
@@ -57,6 +59,14 @@ def init_config_cli(
         Optional[str],
         typer.Option(help="Precision of a Transformer's matrix products: highest (default), high or medium"),
     ] = None,
+    set_: Annotated[
+        Optional[List[str]],
+        typer.Option(
+            "--set",
+            help="RECIPE:SETTING=VALUE, several with blanks: another value of a setting; RECIPE may be a pattern such "
+            "as 'span_ner*', for all recipes that have the setting",
+        ),
+    ] = None,
     overwrite: Annotated[bool, shared("overwrite", "--overwrite")] = False,
 ) -> None:
     """Write the config of a recipe, complete and with comments, for 'spacy train'."""
@@ -66,6 +76,7 @@ def init_config_cli(
             show_table(("Recipe", "Sizes", "For"), rows, 3)
             return
         path = Path(output)
+        values = _values(_names(recipe), size, set_ or ())
         how: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer}
         encoder: Dict[str, Any] = {"transformer": transformer, "precision": precision}
         has_several = recipe == "all" or "," in f"{recipe}{size}"
@@ -88,17 +99,40 @@ def init_config_cli(
                 given: Dict[str, Any] = {"transformer": transformer} if reads_transformer(usable) else {}
                 given.update({"precision": precision} if trains_transformer(usable) else {})
                 folder = path / wanted if len(sizes) > 1 else path
-                text = render_config(known.name, usable, **how, **given)
+                text = render_config(known.name, usable, **how, **given, overrides=values.get(known.name, {}))
                 if not _write(folder / f"{known.name}.cfg", text, overwrite):
                     changed = folder / f"{known.name}.cfg"
                     say("warning", f"Kept, since it was changed: {changed} (--overwrite writes it anew)")
         elif output != STDOUT:
-            text = render_config(recipe, size, **how, **encoder)
+            text = render_config(recipe, size, **how, **encoder, overrides=values.get(recipe, {}))
             write_text(_new(path, overwrite), text)
         else:
-            typer.echo(render_config(recipe, size, **how, **encoder), nl=False)
+            typer.echo(render_config(recipe, size, **how, **encoder, overrides=values.get(recipe, {})), nl=False)
             return
+        for name, settings in values.items():
+            say("info", f"{name}: {', '.join(f'{key} = {value}' for key, value in settings.items())}")
         say("good", "Config", path)
+
+
+def _values(written: List[str], size: Optional[str], given: Sequence[str]) -> Dict[str, Dict[str, Any]]:
+    """Parse RECIPE:SETTING=VALUE; return the values of settings by the name of a recipe that is written."""
+    values: Dict[str, Dict[str, Any]] = {}
+    for text in (text for several in given for text in shlex.split(several)):
+        setting, equals, value = text.partition("=")
+        pattern, colon, key = setting.partition(":")
+        if not (equals and colon):
+            raise WeaknerError(Errors.WK005.format(setting="--set", value=repr(text), expected="RECIPE:SETTING=VALUE"))
+        if not any(fnmatchcase(known.name, pattern) for known in recipes()):
+            find_recipe(pattern)
+        named = [name for name in written if fnmatchcase(name, pattern)]
+        if not named:
+            say("warning", f"Not set, since no such recipe is written here: {text}")
+        sizes = {name: size if size in find_recipe(name).sizes else None for name in named}
+        # The error is that of the first one, if none has the setting.
+        able = [name for name in named if key in flatten(make_config(name, sizes[name]))] or named[:1]
+        for name in able:
+            values.setdefault(name, {})[key] = parse_value(value)
+    return values
 
 
 def _write(path: Path, text: str, overwrite: bool) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Dict, Iterable, List, Optional, Union
 import typer
 
 from ..errors import Errors, WeaknerError
-from ..files import parse_json
+from ..files import parse_value
 from ..runs.config import CORPORA, corpus_path, train_corpus
 from ..runs.train import Fold, train, train_folds, train_grid, train_members
 from ..runs.training import BEST, LAST, Trained
@@ -120,7 +120,7 @@ def _train_grid(config: Path, output: Path, grid: Dict[str, Any], overrides: Dic
 def _parse(text: str) -> "tuple[str, List[Any]]":
     """Parse a setting and its values; values that are not JSON are text."""
     key, _, values = text.partition("=")
-    whole = _value(values)
+    whole = parse_value(values)
     if isinstance(whole, list):
         return key, whole
     # A comma may be part of a JSON object or string.
@@ -128,12 +128,4 @@ def _parse(text: str) -> "tuple[str, List[Any]]":
     parts = [values] if is_one else [part for part in values.split(",") if part]
     if not key or not parts:
         raise WeaknerError(Errors.WK005.format(setting="grid", value=repr(text), expected="SETTING=VALUE,VALUE,..."))
-    return key, [_value(part) for part in parts]
-
-
-def _value(text: str) -> Any:
-    try:
-        value: Dict[str, Any] = parse_json(text)
-    except ValueError:
-        return text
-    return value
+    return key, [parse_value(part) for part in parts]

@@ -1,6 +1,7 @@
 """Composes configs of parts: the common base, the size of the encoder, the head, the corpora, the recipe."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple
+from types import MappingProxyType
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from confection import Config
 
@@ -32,6 +33,7 @@ def make_config(
     tokenizer: Optional[str] = None,
     transformer: Optional[str] = None,
     precision: Optional[str] = None,
+    overrides: Mapping[str, Any] = MappingProxyType({}),
 ) -> Config:
     """Make the config of a recipe.
 
@@ -42,11 +44,27 @@ def make_config(
     transformer (Optional[str]): Name or folder of the Transformer, for a size with one; None or empty: the size's.
     precision (Optional[str]): Precision of torch's matrix products, for such a size; see `MatmulPrecision`. None or
         empty: full precision.
+    overrides (Mapping[str, Any]): Other values of settings of the config, by dotted name.
     RETURNS (Config): The config. Variables such as `${paths.train}` are not interpolated.
-    RAISES (WeaknerError): If there is no such recipe, size, language, tokenizer or precision, or the size has no
-        Transformer.
+    RAISES (WeaknerError): If there is no such recipe, size, language, tokenizer, precision or setting, the size has no
+        Transformer, or a number is overridden by something else.
     """
-    return compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer, precision=precision).config
+    settings: Any = {"transformer": transformer, "precision": precision, "overrides": overrides}
+    return compose(recipe, size, lang=lang, tokenizer=tokenizer, **settings).config
+
+
+def flatten(config: Mapping[str, Any]) -> Dict[str, Any]:
+    """Return the values of a config by dotted name; a section is an empty dictionary."""
+    flat: Dict[str, Any] = {}
+    pending: List[Tuple[str, Any]] = list(config.items())
+    while pending:
+        key, value = pending.pop()
+        if isinstance(value, dict):
+            flat[key] = {}
+            pending.extend((f"{key}.{name}", child) for name, child in value.items())
+        else:
+            flat[key] = value
+    return flat
 
 
 def encoder_settings(size: str) -> Dict[str, Any]:
@@ -65,6 +83,7 @@ def compose(
     tokenizer: Optional[str] = None,
     transformer: Optional[str] = None,
     precision: Optional[str] = None,
+    overrides: Mapping[str, Any] = MappingProxyType({}),
 ) -> Composition:
     """Make a config with its comments and layout. For the arguments see `make_config`."""
     found = find_recipe(recipe, size)
@@ -90,7 +109,23 @@ def compose(
 
         check_choice("precision", precision, PRECISIONS)
         made.config["initialize"]["before_init"]["precision"] = precision
+    for key, value in overrides.items():
+        _override(made, key, value)
     return made
+
+
+def _override(made: Composition, key: str, value: Any) -> None:
+    known = flatten(made.config)
+    check_choice(f"setting of {made.recipe.name}", key, sorted(known))
+    if isinstance(known[key], (int, float)) and isinstance(value, str) and not value.startswith("${"):
+        raise WeaknerError(
+            Errors.WK005.format(setting=key, value=repr(value), expected=f"a number, such as {known[key]}")
+        )
+    *sections, name = key.split(".")
+    section = made.config
+    for each in sections:
+        section = section[each]
+    section[name] = value
 
 
 def _compose(recipe: Recipe, size: str) -> Composition:

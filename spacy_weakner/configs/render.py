@@ -3,7 +3,8 @@
 import json
 import re
 import shlex
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from types import MappingProxyType
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from .compose import Composition, compose
 
@@ -20,14 +21,17 @@ def render_config(
     tokenizer: Optional[str] = None,
     transformer: Optional[str] = None,
     precision: Optional[str] = None,
+    overrides: Mapping[str, Any] = MappingProxyType({}),
 ) -> str:
     """Return the config of a recipe as text with comments, for `spacy train`. For the arguments see `make_config`."""
-    made = compose(recipe, size, lang=lang, tokenizer=tokenizer, transformer=transformer, precision=precision)
+    settings: Any = {"transformer": transformer, "precision": precision, "overrides": overrides}
+    made = compose(recipe, size, lang=lang, tokenizer=tokenizer, **settings)
     options = {
         "--lang": lang if lang != "en" else None,
         "--tokenizer": tokenizer,
         "--transformer": transformer,
         "--precision": precision,
+        "--set": " ".join(f"{recipe}:{key}={_value(value)}" for key, value in overrides.items()),
     }
     words = ["spacy weakner init config", recipe, "--size", made.size]
     words += [f"{key} {shlex.quote(value)}" for key, value in options.items() if value]

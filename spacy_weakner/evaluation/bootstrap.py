@@ -1,6 +1,6 @@
 """Confidence intervals of F1, and of differences in F1: paired bootstrap over sentences."""
 
-from typing import List, Tuple
+from typing import List, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -68,10 +68,13 @@ class Bootstrap:
         low, high = _percentiles(self.samples[:, candidate])
         return Interval(low=low, high=high)
 
-    def difference(self, candidate: int, baseline: int, name: str) -> Difference:
-        """Compare two candidates, given by their indices; `name` is that of the baseline."""
-        observed = float(self.observed[candidate] - self.observed[baseline])
-        resampled = self.samples[:, candidate] - self.samples[:, baseline]
+    def difference(
+        self, candidate: Union[int, Sequence[int]], baseline: Union[int, Sequence[int]], name: str
+    ) -> Difference:
+        """Compare two candidates, given by their indices, or the means of several; `name` is that of the baseline."""
+        one, other = numpy.atleast_1d(candidate), numpy.atleast_1d(baseline)
+        observed = float(self.observed[one].mean() - self.observed[other].mean())
+        resampled = self.samples[:, one].mean(axis=1) - self.samples[:, other].mean(axis=1)
         flipped = int((resampled * numpy.sign(observed) <= 0).sum())
         p = min(1.0, 2 * (flipped + 1) / (len(resampled) + 1))
         low, high = _percentiles(resampled)

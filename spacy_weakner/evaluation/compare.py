@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
+from pydantic import Field
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -50,11 +51,18 @@ class CandidateScores(Strict):
     difference: Optional[Difference] = None  # in F1 from the baseline; None without bootstrap, and for the baseline
     links: Optional[Dict[str, Optional[float]]] = None  # scores of concept ids, in [0, 100]; None without gold ids
     per_label: Dict[str, Any] = {}  # the same counts and scores per label
+    # "tp fp fn;tp fp fn;..." of all sentences of the test set; stored only in files of scores.
+    sentences: str = Field("", exclude=True, repr=False)
 
     @property
     def counts(self) -> Counts:
         """RETURNS (Counts): The counts of exact matches."""
         return Counts(self.tp, self.fp, self.fn)
+
+    @property
+    def counts_of_sentences(self) -> "NDArray[numpy.int64]":
+        """RETURNS (NDArray): tp, fp and fn of every sentence; shape (n_sentences, 3)."""
+        return numpy.array([list(map(int, counts.split())) for counts in self.sentences.split(";")], dtype="int64")
 
     @property
     def bounds(self) -> str:
@@ -199,5 +207,6 @@ def _compare(
         ece=as_json(reliability.error) if reliability is not None and reliability.spans else None,
         links={k: None if v is None else round(v, 2) for k, v in links.scores.items()} if links.gold else None,
         per_label=as_json(dict(sorted(per_label.items()))),
+        sentences=";".join(" ".join(map(str, counts)) for counts in table.tolist()),
     )
     return row, table

@@ -54,16 +54,18 @@ def score_per_word(path: PathScore, score: str) -> float:
     return (path.score if score == "viterbi" else path.log_probability) / len(path.tags)
 
 
-def confidence(n_matched: int, n_tokens: int, predicted: float) -> float:
+def confidence(n_matched: int, n_tokens: int, predicted: float, weak_accuracy: float = 1.0, cap: float = CAP) -> float:
     """Compute the confidence of a completed sentence (Appendix A):
 
-        P(Y^c = Y) = m/n + (1 - m/n) P(Y^p = Y),  and at most `CAP`
+        P(Y^c = Y) = a m/n + (1 - m/n) P(Y^p = Y),  and at most `cap`
 
-    with m of n tokens matched, whose weak labels are assumed to be right.
+    with m of n tokens matched, whose weak labels are right with the probability a.
 
     n_matched (int): Number of tokens that keep their weak label.
     n_tokens (int): Number of tokens, at least 1.
     predicted (float): The probability that the model's tags are right.
-    RETURNS (float): In [0, CAP].
+    weak_accuracy (float): a; the paper assumes that weak labels are right: 1.
+    cap (float): The largest confidence.
+    RETURNS (float): In [0, cap].
     """
-    return min(CAP, (n_matched + (n_tokens - n_matched) * predicted) / n_tokens)
+    return min(cap, (weak_accuracy * n_matched + (n_tokens - n_matched) * predicted) / n_tokens)

@@ -9,6 +9,7 @@ from pydantic import model_validator
 
 from ..errors import Errors, WeaknerError
 from ..evaluation.compare import CandidateScores, ranked
+from ..evaluation.score_table import read_scores as read_rows
 from ..files import existing, parse_json, reading_made, write_text
 from ..pipelines import RULE
 from ..scores import Strict
@@ -228,9 +229,7 @@ def read_scores(path: Optional[Path]) -> Dict[str, CandidateScores]:
     """Read the scores on test by candidate that `evaluate` has written; empty if there are none."""
     if path is None or not Path(path).exists():
         return {}
-    with reading_made(path, "evaluate"):
-        scores = [CandidateScores.model_validate(row) for row in parse_json(Path(path).read_bytes())]
-        return {row.name: row for row in scores}
+    return {row.name: row.scores for row in read_rows(path) if row.scores is not None}
 
 
 def choose(rows: Sequence[CandidateScores], combined: Optional[str] = None) -> str:

@@ -16,7 +16,7 @@ from ..corpus import weak
 from ..corpus.entities import set_entities, trim_whitespace
 from ..corpus.tags import IntTags, TagScheme
 from ..encoders.bfloat16 import use_bfloat16
-from ..errors import Errors, WeaknerError, check_choice
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, mix_labels
 from ..needle.confidence import CAP, Calibration, confidence
 from ..runtime.executor import Executor
@@ -26,7 +26,7 @@ from ..runtime.predictions import TagPredictor
 from ..runtime.stage import Report, Stage
 from ..ty import Entity, PathScore
 
-AUTO = "auto"
+AUTO, PAPER = "auto", "paper"
 BATCH_SIZE = 256
 
 
@@ -41,7 +41,12 @@ class CompleteReport(Report):
     entities: "Counter[str]" = field(default_factory=Counter)
     confident: int = 0  # Docs with a confidence
     total_confidence: float = 0.0
-    rule: str = ""
+    rules: "Counter[str]" = field(default_factory=Counter)  # Docs by the rule that completed them
+
+    @property
+    def rule(self) -> str:
+        """The rule; empty if there are no Docs."""
+        return ", ".join(self.rules)
 
     @property
     def confidence(self) -> Optional[float]:
@@ -59,6 +64,8 @@ def complete(
     rule: str = "unmatched",
     broken: str = "keep",
     calibration: Optional[Calibration] = None,
+    weak_accuracy: float = 1.0,
+    cap: float = CAP,
     soft: bool = False,
     bfloat16: bool = False,
     gpu_id: int = -1,
@@ -76,15 +83,17 @@ def complete(
     output_path (Path): A `.spacy` file, or a folder in which each shard keeps its name.
     model (Union[str, Path]): Pipeline that was trained on gold.
     component (Optional[str]): Name of its component; None: the last one that scores tag sequences.
-    rule (str): "unmatched": the model decides where the weak labels have no entity (Equation 2); "all": it decides
-        everywhere, as in self-training; "none": nowhere, so that the labels are kept, and missing tokens become "O";
-        "auto": "unmatched" or "none", whichever labels had the better F1 on the gold of the calibration. ("all" is
+    rule (str): "unmatched" or "paper": the model decides where the weak labels have no entity (Equation 2); "all": it
+        decides everywhere, as in self-training; "none": nowhere, so that the labels are kept, and missing tokens become
+        "O"; "auto": "unmatched" or "none", whichever labels had the better F1 on the gold of the calibration. ("all" is
         never chosen: a model learns nothing from its own labels alone.)
     broken (str): Handling of sentences whose tags, decided token by token, break the tag scheme: "keep" (the paper; the
         tags are stored beside the entities, and only a component with `constrain = "decoding"` can learn from them), or
         "repair" (read leniently: a tag that cannot continue the preceding entity begins a new one).
     calibration (Optional[Calibration]): From `calibrate_confidence`; without it, no confidence is set. If labels are
         kept unchanged, their confidence is the share of the gold on which such labels were right.
+    weak_accuracy (float): The probability that tokens with a weak label have the right one; 1 in the paper.
+    cap (float): Maximum confidence.
     soft (bool): Also write soft labels for `SoftLabelCRF`, with the model's probabilities instead of its decisions; a
         matched token keeps its weak label. Our variant.
     bfloat16 (bool): Compute the model's Transformer in bfloat16; see `encoders.bfloat16.use_bfloat16`.
@@ -94,8 +103,12 @@ def complete(
     RETURNS (CompleteReport): What was done.
     RAISES (WeaknerError): For missing input, a corpus that is not weakly labeled, and invalid settings.
     """
-    for setting, value, choices in (("rule", rule, (*RULES, AUTO)), ("broken", broken, BROKEN)):
+    for setting, value, choices in (("rule", rule, (*RULES, AUTO, PAPER)), ("broken", broken, BROKEN)):
         check_choice(setting, value, choices)
+    for setting, share in (("weak_accuracy", weak_accuracy), ("cap", cap)):
+        check_range(setting, share, 0.0, 1.0)
+    if rule == PAPER:
+        rule = UNMATCHED
     if rule == AUTO:
         rule = _best_rule(calibration)
     if rule == NONE and soft:
@@ -104,15 +117,14 @@ def complete(
     if rule == NONE and calibration is not None and calibration.given is None:
         raise WeaknerError(Errors.WK701.format(what=f"The rule '{rule}'", instead="another rule"))
     options = {"rule": rule, "broken": broken, "soft": soft, "bfloat16": bfloat16}
+    options.update(weak_accuracy=weak_accuracy, cap=cap)
     make = partial(Complete, str(model), component, calibration, Path(input_path), options)
-    report = Executor(workers, ray, gpu_id).run_on_corpus(make, input_path, output_path, progress=progress)
-    report.rule = rule
-    return report
+    return Executor(workers, ray, gpu_id).run_on_corpus(make, input_path, output_path, progress=progress)
 
 
 class Complete(Stage[CompleteReport]):
-    """The stage, with the options of `complete`: rule, broken, soft and bfloat16. `path` is that of the corpus, for
-    messages."""
+    """The stage, with the options of `complete`: rule, broken, weak_accuracy, cap, soft and bfloat16. `path` is that
+    of the corpus, for messages."""
 
     name = "complete"
     report = CompleteReport
@@ -164,6 +176,7 @@ class Complete(Stage[CompleteReport]):
         tags = numpy.maximum(decide(labeled, predicted, rule), 0)
         broken = is_broken(tags, scheme)
         self.stats.broken += broken
+        self.stats.rules[rule] += 1
         entities = scheme.decode(tags.tolist())
         weak.remove_group(doc, weak.SUSPECT_GROUP)
         weak.set_group(doc, weak.MATCHED_GROUP, given, ids=ids)
@@ -190,9 +203,12 @@ class Complete(Stage[CompleteReport]):
             weak.set_confidence(doc, None, None)
             return
         if self.settings["rule"] == NONE:
-            value = min(CAP, self.calibration.given or 0.0)
+            value = min(self.settings["cap"], self.calibration.given or 0.0)
+        elif len(doc):
+            predicted, how = self.calibration.predicted(path), (self.settings["weak_accuracy"], self.settings["cap"])
+            value = confidence(n_matched, len(doc), predicted, *how)
         else:
-            value = confidence(n_matched, len(doc), self.calibration.predicted(path)) if len(doc) else CAP
+            value = self.settings["cap"]
         weak.set_confidence(doc, value, self.calibration.unit)
         self.stats.confident += 1
         self.stats.total_confidence += value

@@ -2,12 +2,12 @@
 
 import math
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional
 
 from spacy.language import DEFAULT_CONFIG
 from spacy.util import load_config
-from thinc.api import Config
 
+from ..configs.compose import flatten
 from ..configs.recipes import sizes_of
 from ..corpus.docbin import stream_docs
 from ..errors import Errors, WeaknerError
@@ -39,25 +39,12 @@ def resolved_config(config: Path, overrides: Mapping[str, Any]) -> Dict[str, Any
 
 def _read(config: Path, overrides: Mapping[str, Any], interpolate: bool) -> Dict[str, Any]:
     try:
-        return _flat(load_config(existing(Path(config)), overrides=dict(overrides), interpolate=interpolate))
+        return flatten(load_config(existing(Path(config)), overrides=dict(overrides), interpolate=interpolate))
     except (WeaknerError, OSError):
         raise
     except Exception as error:  # of many kinds, if the config is damaged
         reason = " ".join(str(error).split())
         raise WeaknerError(Errors.WK108.format(what=f"the config {config}", reason=reason)) from error
-
-
-def _flat(config: Config) -> Dict[str, Any]:
-    flat: Dict[str, Any] = {}
-    pending: List[Tuple[str, Any]] = list(config.items())
-    while pending:
-        key, value = pending.pop()
-        if isinstance(value, dict):
-            flat[key] = {}
-            pending.extend((f"{key}.{name}", child) for name, child in value.items())
-        else:
-            flat[key] = value
-    return flat
 
 
 def train_corpus(config: Path, overrides: Mapping[str, Any]) -> Path:

@@ -16,6 +16,7 @@ from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
 from .config import CORPORA, check_passes, check_setting, flat_config, resolved_config, train_corpus, updates_of
 from .groups import ONE_LEARNABLE, learnable, split_folds, write_folds
+from .provenance import with_provenance
 from .training import BEST, LAST, Trained, Training, check_trainings, train_all
 
 FOLDS, MEMBERS, GRID = "folds.json", "members.json", "grid.json"
@@ -306,8 +307,12 @@ def train_grid(
     if not scored:
         raise WeaknerError(Errors.WK362.format(output=output))
     best = max(scored, key=lambda trial: trial.trained.score or 0.0)
-    rows = [{"settings": t.settings, "score": t.trained.score, "best": t is best} for t in trials]
-    write_text(output / GRID, json.dumps(rows, indent=2) + "\n")  # first, since it names the origin of the copy
+    rows = [
+        {"name": t.trained.output.name, "settings": t.settings, "score": t.trained.score, "best": t is best}
+        for t in trials
+    ]
+    written = with_provenance(rows, {t.trained.output.name: t.trained.output / BEST for t in trials})
+    write_text(output / GRID, json.dumps(written, indent=2) + "\n")  # first, since it names the origin of the copy
     with atomic_path(output / BEST) as temporary:
         shutil.copytree(best.trained.output / BEST, temporary)
     return GridReport(trials, best, output / BEST)

@@ -7,12 +7,13 @@ import os
 import re
 import shutil
 import sys
+import time
 import traceback
 import warnings
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, ContextManager, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, ContextManager, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 from uuid import uuid4
 
 from spacy.util import load_config
@@ -22,7 +23,7 @@ from ..errors import Errors, WeaknerError, check_range, require
 from ..files import parse_json
 from ..progress import Progress
 from ..runtime.cluster import connected
-from ..runtime.devices import on_device
+from ..runtime.devices import device_name, on_device
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.pool import ProcessPool, processes
@@ -99,8 +100,8 @@ def train_all(
             pool = stack.enter_context(_pool(min(processes, len(pending)), gpu_id, ray, pending[0].work.parent))
             run = partial(_run, gpu_id if ray is None else min(gpu_id, 0))
             names = [f"the training of {job.output}" for job in pending]
-            for i, made in pool.each(run, [job.training for job in pending], names, show_progress):
-                pending[i].finish(made)
+            for i, (made, cost) in pool.each(run, [job.training for job in pending], names, show_progress):
+                pending[i].finish(made, cost)
         show_progress()
     return [job.trained for job in jobs if job.trained is not None]
 
@@ -160,7 +161,7 @@ class _Job:
         steps: Any = self._steps
         return min(1.0, _steps_done(self.work / LOG) / steps) if isinstance(steps, int) and steps > 0 else 0.0
 
-    def finish(self, made: str) -> None:
+    def finish(self, made: str, cost: Dict[str, Any]) -> None:
         """Move the pipelines in the subfolder `made` of the work folder to the output, replacing an earlier result."""
         (self.output / RECEIPT).unlink(missing_ok=True)
         for name in (BEST, LAST):
@@ -172,7 +173,7 @@ class _Job:
         self._keep_log()
         score = _dev_score(self.output / BEST)
         messages = tuple(dict.fromkeys(_WARNING.findall(log.decode(errors="replace"))))
-        report = {"score": score, "warnings": messages}
+        report = {"score": score, "warnings": messages, **cost}
         Receipt({"made_from": self.made_from}, report=report).write(self.output / RECEIPT)
         self.trained = Trained(self.output, score, False, self.made_from, messages)
 
@@ -222,10 +223,11 @@ def _dev_score(model: Path) -> Optional[float]:
 # In the process that trains
 
 
-def _run(gpu_id: int, training: Training) -> str:
+def _run(gpu_id: int, training: Training) -> Tuple[str, Dict[str, Any]]:
     """Run `spacy train` in this process, with its output redirected to the log. Return the name of the subfolder with
-    the result: a lost machine may still write to another one."""
+    the result (a lost machine may still write to another one), and what the training took."""
     config, output, overrides = training
+    start = time.process_time()
     made, log = uuid4().hex, output / LOG
     try:
         with _printing_to(log):
@@ -238,7 +240,7 @@ def _run(gpu_id: int, training: Training) -> str:
         tail = " | ".join(log.read_text(encoding="utf-8", errors="replace").rstrip().splitlines()[-_TAIL:])
         shown = wanted(output)
         raise WeaknerError(Errors.WK360.format(output=shown, code=code, log=shown / LOG, tail=tail))
-    return made
+    return made, {"cpu_seconds": round(time.process_time() - start, 1), "device": device_name(gpu_id)}
 
 
 @contextmanager

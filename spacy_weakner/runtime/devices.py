@@ -9,6 +9,11 @@ from thinc.compat import cupy
 from ..errors import Errors, WeaknerError, check_range
 
 
+def device_name(gpu_id: int) -> str:
+    """Return the name of a GPU, or "cpu" for -1."""
+    return "cpu" if gpu_id < 0 else str(cupy.cuda.runtime.getDeviceProperties(gpu_id)["name"].decode())
+
+
 @contextmanager
 def on_device(gpu_id: int) -> Iterator[None]:
     """Load and run pipelines on a GPU, or on the CPU (-1, even if a GPU was required before), within the block. The

@@ -101,3 +101,45 @@ def test_the_list():
     result = invoke()
     assert result.exit_code == 0
     assert all(recipe.name in result.output and recipe.help in result.output for recipe in recipes())
+
+
+RATIO = "components.span_ner.sampler.ratio"
+
+
+def test_settings_of_recipes(tmp_path):
+    given = f"span_ner*:{RATIO}=0.1 crf_ner:training.optimizer.learn_rate=5e-5"
+    result = invoke("crf_ner,span_ner,span_ner.oracle", tmp_path, "--set", given, "--set", "")
+    assert result.exit_code == 0, result.output
+    for name, values in {
+        "crf_ner": {"training.optimizer.learn_rate": 5e-5},
+        "span_ner": {RATIO: 0.1},
+        "span_ner.oracle": {RATIO: 0.1},
+    }.items():
+        assert (tmp_path / f"{name}.cfg").read_text() == render_config(name, overrides=values)
+        assert load_config_from_str(render_config(name, overrides=values)) == make_config(name, overrides=values)
+    # Without them, a config that was not changed by hand is written anew.
+    assert invoke("crf_ner", tmp_path / "", "--size", "cnn").exit_code == 0
+    assert (tmp_path / "crf_ner.cfg").read_text() == render_config("crf_ner")
+
+
+@pytest.mark.parametrize(
+    "given, named",
+    [
+        ("crf_ner:training.optimizer.learn_rat=1", "one of: training.optimizer.learn_rate,"),
+        ("crf_nr:training.dropout=1", "one of: crf_ner,"),
+        ("crf_ner:training.dropout=much", "a number"),
+        ("training.dropout=0.1", "RECIPE:SETTING=VALUE"),
+        ("crf_ner:training.dropout", "RECIPE:SETTING=VALUE"),
+    ],
+)
+@pytest.mark.parametrize("output", ["-", "out.cfg", "folder"])
+def test_unknown_settings_are_refused(tmp_path, given, named, output):
+    output = output if output == "-" else tmp_path / output
+    result = invoke("crf_ner", output, "--set", given)
+    assert result.exit_code == 1 and "[WK005]" in result.output and named in result.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_of_other_recipes_are_said(tmp_path):
+    result = invoke("crf_ner", tmp_path, "--set", f"span_ner:{RATIO}=0.1")
+    assert result.exit_code == 0 and "Not set" in result.output

@@ -186,3 +186,11 @@ def test_matched_tokens_are_those_of_weak_entities():
 def test_broken_sequences(scheme, tags, broken):
     scheme = TagScheme(scheme, ["A", "B"])
     assert is_broken(ids(scheme, tags), scheme) == broken
+
+
+@pytest.mark.parametrize(
+    "weak_accuracy, cap, expected", [(1.0, 0.95, 0.8), (0.5, 0.95, 0.55), (1.0, 0.7, 0.7), (0.0, 1.0, 0.3), (1, 0, 0)]
+)
+def test_weak_labels_may_be_wrong(weak_accuracy, cap, expected):
+    # 5 of 10 tokens are matched, and the model's tags are right with a probability of 0.6.
+    assert confidence(5, 10, 0.6, weak_accuracy, cap) == pytest.approx(expected)

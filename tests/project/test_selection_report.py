@@ -142,7 +142,8 @@ def test_scores_come_back(tmp_path):
     path = tmp_path / "test.json"
     assert read_scores(path) == read_scores(None) == {}
     scores = make_trained("a", "x").scores
-    path.write_text(json.dumps([scores.model_dump()]))
+    row = {**scores.model_dump(), "training": {}}
+    path.write_text(json.dumps({"made": {"variables": {}}, "scores": [row]}))
     assert read_scores(path) == {"a": scores}
     for text in ("[{", "3", '[{"name": "a"}]'):
         path.write_text(text)

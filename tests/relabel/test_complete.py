@@ -208,6 +208,7 @@ def test_confidence(tmp_path, model):
 
     assert first() == pytest.approx(2 / 5 + 3 / 5 * 0.4)
     assert first(rule="all") == pytest.approx(0.4)
+    assert first(rule="paper") == first() and first(weak_accuracy=0.5) == pytest.approx(1 / 5 + 3 / 5 * 0.4)
 
 
 def test_a_completed_corpus_starts_from_its_weak_entities(tmp_path, model):
@@ -285,7 +286,7 @@ def test_a_shared_encoder_runs_first(tmp_path):
     assert weak.doc_entities(doc) == [(0, 1, "PER"), (3, 5, "LOC")]
 
 
-@pytest.mark.parametrize("settings", [{"rule": "x"}, {"broken": "x"}], ids=str)
+@pytest.mark.parametrize("settings", [{"rule": "x"}, {"broken": "x"}, {"cap": 1.5}, {"weak_accuracy": -0.1}], ids=str)
 def test_unusable_settings_of_complete(tmp_path, settings):
     with pytest.raises(WeaknerError, match=rf"WK005.*{next(iter(settings))}"):
         complete(tmp_path, tmp_path / "out", "none", **settings)

@@ -404,7 +404,7 @@ def test_the_best_of_all_combinations(tmp_path, gold, trainings):
     assert report.best.settings == {"training.max_steps": 30, "training.dropout": 0.1}
     assert report.model == tmp_path / "out" / "model-best"
     assert json.loads((report.model / "meta.json").read_text())["performance"]["ents_f"] == 0.3
-    rows = json.loads((tmp_path / "out" / "grid.json").read_text())
+    rows = json.loads((tmp_path / "out" / "grid.json").read_text())["scores"]
     assert [row["score"] for row in rows] == pytest.approx([0.1, 0.1, 0.3, 0.3, 0.2, 0.2])
     assert [row["best"] for row in rows].index(True) == 2
     assert not [path for path in (tmp_path / "out").iterdir() if path.name.startswith(".")]

@@ -1,0 +1,44 @@
+"""`spacy weakner table`"""
+
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from ..errors import check_choice
+from ..evaluation.score_table import FORMATS, format_table, score_table
+from ..evaluation.tables import Table
+from ..files import write_text
+from ._command import command
+from ._util import check_json, echo, new_app, only_with, say, show_table
+
+app = new_app()
+
+
+def _check(given: Any) -> None:
+    if given.format is not None:
+        check_choice("format", given.format, FORMATS)
+    only_with(given.ctx, {"format": ["output"], "": []})
+    check_json(given.output, given.scores)
+
+
+@command(
+    app,
+    score_table,
+    "table",
+    before=_check,
+    format=Annotated[Optional[str], typer.Option(help=f"Format: {', '.join(FORMATS)} (default: for the terminal)")],
+    output=Annotated[Optional[Path], typer.Option(help="Write the table to this file")],
+)
+def show(table: Table, given: Any) -> None:
+    if given.format is None:
+        show_table(table.header, table.rows, table.names)
+        say("info", table.note)
+        return
+    text = format_table(table, given.format)
+    if given.output is None:
+        typer.echo(text, nl=False)
+    else:
+        write_text(given.output, text)
+        say("good", "Table", given.output)
+        echo(f"  {table.note}")

@@ -1,0 +1,99 @@
+"""The record of what scores were made with, which all files of scores contain."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from ..code_version import code_version
+from ..corpus.docbin import corpus_files, found_files, read_bin, receipt_path
+from ..files import existing, parse_json, reading_made
+from ..runtime.hashes import hash_path, hash_settings
+from ..runtime.receipts import Receipt
+from .config import flat_config
+from .training import RECEIPT
+
+SEEDS = ("training.seed", "system.seed")
+_PACKAGES = ("spacy", "thinc", "numpy", "torch", "transformers", "cupy")
+
+
+def with_provenance(
+    rows: Sequence[Mapping[str, Any]],
+    candidates: Mapping[str, Path],
+    *,
+    test: Optional[Path] = None,
+    variables: Optional[Path] = None,
+) -> Dict[str, Any]:
+    """Return the contents of a file of scores: the rows, each with what its candidate was trained with, and what all of
+    them have in common.
+
+    rows (Sequence[Mapping[str, Any]]): Scores with the "name" of their candidate.
+    candidates (Mapping[str, Path]): Pipelines and corpora by name.
+    test (Optional[Path]): The test set.
+    variables (Optional[Path]): JSON file of the workflow's variables that differ from their defaults.
+    RETURNS (Dict[str, Any]): JSON-compatible.
+    """
+    known: Dict[Path, Dict[str, Any]] = {}
+    made: Dict[str, Any] = {
+        "code": code_version(),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "test": test and _contents(Path(test), known),
+        **read_variables(variables),
+    }
+    return {"made": made, "scores": [{**row, "training": _training(candidates[row["name"]], known)} for row in rows]}
+
+
+def read_variables(path: Optional[Path]) -> Dict[str, Any]:
+    """Read the record of a workflow's variables; without one, none is known to differ."""
+    if path is None:
+        return {"workflow": None, "variables": {}}
+    with reading_made(path, "evaluate"):
+        record = parse_json(existing(path).read_bytes())
+        return {"workflow": record["workflow"], "variables": dict(record["variables"])}
+
+
+def completion_rules(scores: Mapping[str, Any]) -> List[str]:
+    """Return remarks on the rules by which corpora that the candidates were trained on were completed."""
+    every = [corpus for row in scores["scores"] for corpus in row["training"]["corpora"].values()]
+    rules = {corpus["path"]: ", ".join(corpus["rules"]) for corpus in every if corpus.get("rules")}
+    return [f"{path} was completed with the rule: {rule}" for path, rule in rules.items()]
+
+
+def _training(path: Path, known: Dict[Path, Dict[str, Any]]) -> Dict[str, Any]:
+    if not (path / "config.cfg").is_file():
+        return {"seed": None, "config": None, "corpora": {"labels": _contents(path, known)}}
+    values = flat_config(path / "config.cfg", {})
+    receipt = Receipt.read(path.parent / RECEIPT) or Receipt({})
+    # Runs that differ only in their seed and in their files have the same hash.
+    settings = {k: repr(v) for k, v in values.items() if k not in SEEDS and not k.startswith("paths.")}
+    corpora = {k: Path(v) for k, v in values.items() if k.startswith("paths.") and isinstance(v, str) and v}
+    return {
+        "seed": next((values[key] for key in SEEDS if isinstance(values.get(key), int)), None),
+        "config": hash_settings(settings),
+        "corpora": {key: _contents(corpus, known) for key, corpus in corpora.items()},
+        "cpu_seconds": receipt.report.get("cpu_seconds"),
+        "device": receipt.report.get("device"),
+    }
+
+
+def _contents(path: Path, known: Dict[Path, Dict[str, Any]]) -> Dict[str, Any]:
+    """Return path and hash of an input; of a corpus also its size, and the rules by which it was completed. A hash of
+    None: it does not exist here, such as the name of a Transformer."""
+    if path not in known:
+        found: Dict[str, Any] = {"path": path.as_posix(), "sha256": hash_path(path) if path.exists() else None}
+        if path.suffix == ".spacy" or found_files(path):
+            files = corpus_files(path)
+            receipts = [Receipt.read(receipt_path(file_)) for file_ in files]
+            rules = sorted({rule for receipt in receipts if receipt for rule in receipt.report.get("rules", ())})
+            found.update(sentences=sum(len(read_bin(file_)) for file_ in files), **({"rules": rules} if rules else {}))
+        known[path] = found
+    return known[path]
+
+
+def _version(name: str) -> Optional[str]:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
