@@ -64,4 +64,4 @@ def train_here(config: Any, output: Any, overrides: Any, gpu_id: int) -> None:
 def trainings_by(run: Any, patch: Any) -> None:
     """Let trainings be what a function (config, output, overrides, gpu_id) does in this process, in the output."""
     patch.setattr("spacy_weakner.runs.training.processes", lambda n, **_: nullcontext(PoolHere()))
-    patch.setattr("spacy_weakner.runs.training._run", lambda gpu_id, training: run(*training, gpu_id) or "")
+    patch.setattr("spacy_weakner.runs.training._run", lambda gpu_id, training: (run(*training, gpu_id) or "", {}))

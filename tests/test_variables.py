@@ -92,6 +92,7 @@ def weasel(project, *words):
     return subprocess.run(program, cwd=project, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs the command line of the parent process")
 def test_seeds_are_runs_of_their_own(project):
     # `needle` has only the command `vars` here, so that it uses no other variable.

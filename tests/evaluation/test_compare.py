@@ -268,7 +268,7 @@ def test_command_prints_a_table_and_writes_scores(files):
     result = invoke("evaluate", files / "test.spacy", candidate, "--output", files / "scores.json")
     assert result.exit_code == 0, result.output
     assert "term list" in result.output and "80.0" in result.output
-    assert srsly.read_json(files / "scores.json")[0]["f1"] == 80.0
+    assert srsly.read_json(files / "scores.json")["scores"][0]["f1"] == 80.0
 
 
 @pytest.mark.parametrize("candidates", [["alone", "alone"], ["=path"], ["name="], ["x=a", "x=b"]])
