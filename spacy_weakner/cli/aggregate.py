@@ -4,9 +4,11 @@ from pathlib import Path
 from typing import Annotated, Any, List, Optional
 
 import typer
+from spacy.vocab import Vocab
 
-from ..corpus.docbin import corpus_files, receipt_path
+from ..corpus.docbin import corpus_files, read_docs, receipt_path
 from ..corpus.language import record_language
+from ..corpus.weak import weak_sources
 from ..labeling.aggregate import SPANS_KEY, AggregateReport, aggregate
 from ..scores import as_json
 from ._command import command
@@ -20,6 +22,20 @@ _ENOUGH_SOURCES = 3
 def _check(given: Any) -> None:
     paths = (given.input_path, given.output_path, given.gold, given.fit_on)
     check_json(given.report_output, [path for path in paths if path is not None])
+    if given.if_answered and not any(weak_sources(doc) for doc in read_docs(given.input_path, Vocab())):
+        _leave_out(given.output_path, "all")
+        raise typer.Exit
+
+
+def _leave_out(output: Path, names: str) -> None:
+    for path in corpus_files(output) if output.exists() else ():
+        path.unlink()
+        receipt_path(path).unlink(missing_ok=True)
+    record_language(output, None)
+    text = (
+        f"Sources without answers for this corpus: {names}. The combined labels would lack these sources, so they are"
+    )
+    say("warning", f"{text} not kept")
 
 
 @command(
@@ -37,15 +53,7 @@ def _check(given: Any) -> None:
 )
 def show(report: AggregateReport, given: Any) -> None:
     if given.if_answered and report.unanswered:
-        for path in corpus_files(given.output_path):  # what was just written
-            path.unlink()
-            receipt_path(path).unlink(missing_ok=True)
-        record_language(given.output_path, None)
-        say(
-            "warning",
-            f"Sources without answers for this corpus: {', '.join(report.unanswered)}. The combined labels would lack "
-            "these sources, so they are not kept",
-        )
+        _leave_out(given.output_path, ", ".join(report.unanswered))
         return
     say("good", f"{report.docs} documents", given.output_path)
     sources = ", ".join(f"{name} {n}" for name, n in report.answers.items())

@@ -11,7 +11,7 @@ from ..files import existing, parse_json, reading_made
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.receipts import Receipt
 from .config import flat_config
-from .training import RECEIPT
+from .training import RECEIPT, names_input
 
 SEEDS = ("training.seed", "system.seed")
 _PACKAGES = ("spacy", "thinc", "numpy", "torch", "transformers", "cupy")
@@ -82,8 +82,10 @@ def _contents(path: Path, known: Dict[Path, Dict[str, Any]]) -> Dict[str, Any]:
     """Return path and hash of an input; of a corpus also its size, and the rules by which it was completed. A hash of
     None: it does not exist here, such as the name of a Transformer."""
     if path not in known:
-        found: Dict[str, Any] = {"path": path.as_posix(), "sha256": hash_path(path) if path.exists() else None}
-        if path.suffix == ".spacy" or found_files(path):
+        found: Dict[str, Any] = {"path": path.as_posix(), "sha256": None}
+        if names_input("paths.", str(path)):
+            found["sha256"] = hash_path(path)
+        if found["sha256"] and (path.suffix == ".spacy" or found_files(path)):
             files = corpus_files(path)
             receipts = [Receipt.read(receipt_path(file_)) for file_ in files]
             rules = sorted({rule for receipt in receipts if receipt for rule in receipt.report.get("rules", ())})

@@ -196,12 +196,12 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
     values = flat_config(config, overrides)
     every = [*values.items(), *resolved_config(config, overrides).items()]
     single = [(key, item) for key, value in every for item in (value if isinstance(value, list) else [value])]
-    contents = {path: hash_path(Path(path)) for path in {value for key, value in single if _names_input(key, value)}}
+    contents = {path: hash_path(Path(path)) for path in {value for key, value in single if names_input(key, value)}}
     settings = {k: repr(v) for k, v in values.items()}
     return hash_settings({"values": settings, "contents": contents, "code": code_version()})
 
 
-def _names_input(key: str, value: object) -> bool:
+def names_input(key: str, value: object) -> bool:
     """Return True if a value is the path of a training input: anything in [paths] and of corpora; elsewhere files, and
     model folders. A value such as "/" does not walk the disk."""
     if not isinstance(value, str) or not value or not os.path.exists(value) or os.path.ismount(value):

@@ -80,3 +80,16 @@ def test_fitted_on_other_text(corpus):
     args = ("--method", "label_model", "--fit-on", corpus / "text.spacy", "--if-answered")
     result = invoke(corpus, *args)
     assert result.exit_code == 0 and "not kept" in result.output and not list(corpus.glob("out.*"))
+
+
+def test_a_corpus_without_any_answers(corpus):
+    """Labels that the text alone brings along, while test has none."""
+    assert invoke(corpus).exit_code == 0
+    docs = list(read_docs(corpus / "in.spacy", NLP.vocab))
+    for doc in docs:
+        doc.spans.clear()
+    write_docs(corpus / "in.spacy", docs)
+    assert "WK301" in invoke(corpus).stderr and (corpus / "out.spacy").exists()
+    for _ in range(2):
+        result = invoke(corpus, "--if-answered")
+        assert result.exit_code == 0 and "not kept" in result.output and not list(corpus.glob("out.*"))
