@@ -303,6 +303,7 @@ def main(experiment: Type[Experiment], arguments: argparse.Namespace) -> None:
             raise SystemExit(
                 f"no rows of '{arguments.dataset}' in docs/evidence ({', '.join(known)}): give --output DIR"
             )
+    arguments.output.mkdir(parents=True, exist_ok=True)
     if not arguments.render:
         for seed in map(int, arguments.seeds.split(",")):
             experiment(arguments, seed, evidence).run()
