@@ -58,5 +58,7 @@ def test_own_data_go_to_a_folder_of_their_own(tmp_path):
     before = page.read_bytes()
     done = run_roster("--render", "--output", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert "| mine | cnn | quick | full | 60.0 ± 0.0 | 40.0 ± 0.0 | 49.0 ± 1.4 |" in (tmp_path / "roster.md").read_text()
+    assert "| mine | cnn | quick | full | 60.0 ± 0.0 | 40.0 ± 0.0 | 49.0 ± 1.4 |" in (tmp_path / "roster.md").read_text(
+        encoding="utf-8"
+    )
     assert page.read_bytes() == before
