@@ -18,7 +18,7 @@ ROWS = [
     set(row.split())
     for row in (
         "_compat errors ty about code_version encodings files own_code progress scratch torch_io tokenizers pipelines "
-        "scores losses batching remembering shims",
+        "scores losses batching caching shims",
         "corpus configs crf",
         "aggregation linear runtime sources",
         "encoders heads",

@@ -49,7 +49,7 @@ class Sentence(NamedTuple):
         return f"'{_join(self.words[start:end], self.spaces[start:end])}': {self.span.why}"
 
 
-class Pool:
+class SentencePool:
     """A pool of the best sentences, overall and per label. The seed decides between equally good sentences."""
 
     def __init__(self, size: int, size_of_label: int, seed: int) -> None:
@@ -86,14 +86,14 @@ class Choice(NamedTuple):
     near: int
 
 
-def choose(sentences: Sequence[Sentence], n: int) -> Choice:
+def choose_sentences(sentences: Sequence[Sentence], n: int) -> Choice:
     """Choose sentences greedily. First, each label, starting with the rarest, is given its share; then the best
     remaining sentences follow. The score of a sentence is multiplied by its mean similarity to all sentences, since
     similar sentences benefit from its annotation, and reduced by its similarity to chosen sentences. Sentences that are
     nearly the same as a chosen one are skipped."""
     if not sentences:
         return Choice([], 0)
-    likeness = Likeness([sentence.words for sentence in sentences])
+    likeness = Similarity([sentence.words for sentence in sentences])
     scores = numpy.asarray([sentence.score for sentence in sentences], dtype="float64")
     typical = likeness.to_all()
     free = numpy.ones(len(sentences), dtype=bool)
@@ -133,7 +133,7 @@ def _shares(sentences: Sequence[Sentence], n: int) -> Dict[str, int]:
     return {label: max(1, int(SHARED * n / len(order))) for label in order}
 
 
-class Likeness:
+class Similarity:
     """The similarity of sentences to chosen ones: the cosine of their words, with higher weights for rare words. Case
     and digits are ignored."""
 

@@ -24,7 +24,7 @@ from ..runtime.lock import holding
 from ..runtime.output import check_there
 from ..runtime.stage import memory_zones
 from ..ty import Entity
-from .choosing import Pool, Sentence, choose
+from .choosing import Sentence, SentencePool, choose_sentences
 from .scoring import Model, Scorer
 from .terms import N_TERMS, TermReport, suggest_terms
 
@@ -141,12 +141,16 @@ def suggest(
     )
     counts: Counter[str] = Counter()
     with on_device(gpu_id):
-        stage, scorer, pool = Label(config, {}, nlp), Scorer([Model(name) for name in model]), Pool(POOL * n, n, seed)
+        stage, scorer, pool = (
+            Label(config, {}, nlp),
+            Scorer([Model(name) for name in model]),
+            SentencePool(POOL * n, n, seed),
+        )
         sentences = _score_corpus(stage, scorer, counts)
         for sentence in Progress(sentences, desc="suggest", unit="sentence", enabled=progress):
             pool.add(sentence)
         candidates = pool.sentences()
-        choice, excluded = choose(candidates, n), stage.stats.excluded
+        choice, excluded = choose_sentences(candidates, n), stage.stats.excluded
         if not choice.sentences:
             raise WeaknerError(Errors.WK776.format(path=input_path, read=counts["read"], excluded=excluded))
         labels = {label for model in scorer.models for label in model.labels}.union(*(s.by_label for s in candidates))

@@ -33,7 +33,7 @@ _POOL = 4
 # Tokens around a mention in its example.
 _CONTEXT = 8
 # Label and folded phrase.
-Key = Tuple[str, str]
+PhraseKey = Tuple[str, str]
 
 
 @dataclass
@@ -112,7 +112,7 @@ def suggest_terms(
         nlp = load_pipeline(model)
         rulers: List[GazetteerRuler] = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, GazetteerRuler)]
         groups = [weak_group(ruler.source) for ruler in rulers]
-        found, n_docs, rows_read = Found(), 0, RowCounts()
+        found, n_docs, rows_read = FoundPhrases(), 0, RowCounts()
         blocks = corpus_inputs(input_path, nlp, Reading(sentences=False))
         for block in Progress(blocks, desc="suggest", unit="block", enabled=progress):
             with nlp.memory_zone():
@@ -146,12 +146,12 @@ def suggest_terms(
     return TermReport(n_docs, len(found.phrases), len(known), len(refuted), rows_read.remarks, rows)
 
 
-def _keys(ruler: GazetteerRuler) -> Iterator[Key]:
+def _keys(ruler: GazetteerRuler) -> Iterator[PhraseKey]:
     names = ruler.label_names or {}
     return ((names.get(term.label, term.label), folded(term.text)) for term in ruler.terms)
 
 
-def _row(key: Key, phrase: Phrase, in_list: str, against: Sequence[str]) -> SuggestedTerm:
+def _row(key: PhraseKey, phrase: Phrase, in_list: str, against: Sequence[str]) -> SuggestedTerm:
     return SuggestedTerm(
         label=key[0],
         term=phrase.text,
@@ -164,13 +164,13 @@ def _row(key: Key, phrase: Phrase, in_list: str, against: Sequence[str]) -> Sugg
     )
 
 
-def _refuted(nlp: Language, phrases: Mapping[Key, str], docs: Iterable[Doc]) -> Set[Key]:
+def _refuted(nlp: Language, phrases: Mapping[PhraseKey, str], docs: Iterable[Doc]) -> Set[PhraseKey]:
     """Return the phrases (given as written) that are non-entities in gold at least as often as they have their label,
     where a term list would match them."""
     ruler: Any = nlp.create_pipe("gazetteer_ruler", config={"source": "suggested"})
     ruler.initialize(lambda: [], nlp=nlp, terms=[Term(key[0], text) for key, text in phrases.items()])
-    right: Counter[Key] = Counter()
-    wrong: Counter[Key] = Counter()
+    right: Counter[PhraseKey] = Counter()
+    wrong: Counter[PhraseKey] = Counter()
     for doc in docs:
         gold = find_gold(doc)
         if gold is None:
@@ -182,13 +182,13 @@ def _refuted(nlp: Language, phrases: Mapping[Key, str], docs: Iterable[Doc]) -> 
     return {key for key in wrong if wrong[key] >= right[key]}
 
 
-class Found:
+class FoundPhrases:
     """Phrases that a pipeline has found in Docs, and the matches of its term lists in their span groups."""
 
     def __init__(self) -> None:
-        self.phrases: Dict[Key, Phrase] = {}
-        self.listed: Dict[Key, Phrase] = {}  # overruled matches
-        self.matches: Counter[Key] = Counter()  # all matches
+        self.phrases: Dict[PhraseKey, Phrase] = {}
+        self.listed: Dict[PhraseKey, Phrase] = {}  # overruled matches
+        self.matches: Counter[PhraseKey] = Counter()  # all matches
         self.labels: Set[str] = set()  # labels of phrases
 
     def add(self, doc: Doc, groups: Sequence[str]) -> None:
@@ -211,16 +211,16 @@ class Found:
                 self.matches[_key(doc, entity)] += 1
                 _add(self.listed, doc, entity)
 
-    def ranked(self) -> List[Key]:
+    def ranked(self) -> List[PhraseKey]:
         """Return all phrases, by decreasing weight."""
         return sorted(self.phrases, key=lambda key: (-self.phrases[key].weight, key))
 
-    def most_overruled(self, n: int) -> List[Key]:
+    def most_overruled(self, n: int) -> List[PhraseKey]:
         """Return the list terms that are overruled more often than not."""
         net = {key: 2 * phrase.mentions - self.matches[key] for key, phrase in self.listed.items()}
         return sorted((key for key in net if net[key] > 0), key=lambda key: (-net[key], key))[:n]
 
-    def other_labels(self, key: Key) -> List[str]:
+    def other_labels(self, key: PhraseKey) -> List[str]:
         """Return how often a phrase was found with other labels."""
         others = {
             label: self.phrases[label, key[1]].mentions for label in self.labels if (label, key[1]) in self.phrases
@@ -242,12 +242,12 @@ def _is_inside(entity: Entity, others: Mapping[int, Entity]) -> bool:
     return end <= high and high - low > end - start
 
 
-def _key(doc: Doc, entity: Entity) -> Key:
+def _key(doc: Doc, entity: Entity) -> PhraseKey:
     start, end, label = entity
     return label, folded(doc[start:end].text)
 
 
-def _add(phrases: Dict[Key, Phrase], doc: Doc, entity: Entity) -> Phrase:
+def _add(phrases: Dict[PhraseKey, Phrase], doc: Doc, entity: Entity) -> Phrase:
     start, end, _ = entity
     key = _key(doc, entity)
     if key not in phrases:

@@ -66,7 +66,7 @@ def select_spans(candidates: Sequence[ProposedSpan], policy: str, priority: Sequ
     return sorted(chosen)
 
 
-def overlapping(candidates: Iterable[ProposedSpan]) -> List[Entity]:
+def all_spans(candidates: Iterable[ProposedSpan]) -> List[Entity]:
     """Select all spans, including overlapping ones, each with the label of its first candidate."""
     labels: Dict[Tuple[int, int], str] = {}
     for c in candidates:

@@ -22,9 +22,9 @@ from ..runtime.lock import holding
 from ..runtime.output import check_folder, made_folder
 from ..runtime.predictions import Predictor
 from ..ty import EntityThresholds
-from .fitting import Fitted, fit_bias, fit_temperature
+from .fitting import FittedNumber, fit_bias, fit_temperature
 from .seen import unseen
-from .thresholds import Scored, Threshold, convincing, fit_thresholds
+from .thresholds import ScoredEntity, Threshold, convincing, fit_thresholds
 
 TEMPERATURE, BIAS, THRESHOLD = "temperature", "bias", "threshold"
 FITS = (TEMPERATURE, BIAS, THRESHOLD)
@@ -54,8 +54,8 @@ class CalibrateReport(NamedTuple):
 
     component: str
     docs: int  # Docs with complete gold on which temperature and bias were fitted
-    temperature: Optional[Fitted]  # with the mean negative log-likelihood of the gold
-    bias: Optional[Fitted]  # with F1 in [0, 100] on the gold; slightly too high, as the bias was chosen on it
+    temperature: Optional[FittedNumber]  # with the mean negative log-likelihood of the gold
+    bias: Optional[FittedNumber]  # with F1 in [0, 100] on the gold; slightly too high, as the bias was chosen on it
     thresholds: Optional[ThresholdReport]
     seen: int = 0  # Docs that were left out, since the pipeline was trained or chosen on sentences of them
 
@@ -211,7 +211,7 @@ class ScoredEntities:
 
     def __init__(self) -> None:
         self.docs = self.left_out = self.unscored = 0
-        self.scored: Dict[str, List[Scored]] = {}
+        self.scored: Dict[str, List[ScoredEntity]] = {}
 
     def add(self, doc: Doc, predicted: Doc) -> None:
         """Add the entities predicted in a Doc with gold."""

@@ -81,7 +81,7 @@ def calibrate_confidence(
         check_range(setting, number, 1, None)
     if not folds:
         raise WeaknerError(Errors.WK005.format(setting="folds", value="()", expected="at least one MODEL=CORPUS"))
-    counts = _Counts(score, unit)
+    counts = _RuleCounts(score, unit)
     with on_device(gpu_id):
         for model, corpus in folds:
             predictor = TagPredictor(model, component)
@@ -97,7 +97,7 @@ def calibrate_confidence(
     return ConfidenceReport(calibration, len(scores), counts.left_out, float(numpy.mean(hits)))
 
 
-class _Counts:
+class _RuleCounts:
     """Scores of models on gold, and the results of models and rules."""
 
     def __init__(self, score: str, unit: str) -> None:

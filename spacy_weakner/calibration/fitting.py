@@ -17,7 +17,7 @@ WIDEST_BIAS, STEP, FINE_STEP = 8.0, 0.5, 0.1
 LOWEST, HIGHEST = 0.05, 20.0
 
 
-class Fitted(NamedTuple):
+class FittedNumber(NamedTuple):
     """A fitted number."""
 
     value: float
@@ -26,7 +26,7 @@ class Fitted(NamedTuple):
     at_bound: bool  # True if the value is at the end of the search range
 
 
-def fit_bias(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
+def fit_bias(pipe: EntityHead, examples: Sequence[Example]) -> FittedNumber:
     """Set the outside bias with the best F1."""
     docs = [example.predicted for example in examples]
     wanted = [doc_entities(example.reference) for example in examples]
@@ -44,7 +44,7 @@ def fit_bias(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
     fine = [0.0, pipe.bias, *(bias for bias in around if abs(bias) <= WIDEST_BIAS)]
     best, after = best_bias(fine, f1(fine))
     pipe.set_bias(best)
-    return Fitted(best, before, after, abs(best) >= WIDEST_BIAS)
+    return FittedNumber(best, before, after, abs(best) >= WIDEST_BIAS)
 
 
 def f1_under(wanted: Sequence[Sequence[Entity]], found: Sequence[Sequence[Sequence[Entity]]]) -> List[float]:
@@ -58,7 +58,7 @@ def best_bias(biases: Sequence[float], scores: Sequence[float]) -> Tuple[float, 
     return biases[best], scores[best]
 
 
-def fit_temperature(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
+def fit_temperature(pipe: EntityHead, examples: Sequence[Example]) -> FittedNumber:
     """Set the temperature that maximizes the likelihood of the gold.
 
     RAISES (WeaknerError): If the loss is not finite.
@@ -68,7 +68,7 @@ def fit_temperature(pipe: EntityHead, examples: Sequence[Example]) -> Fitted:
     pipe.check_loss(before)
     best = find_temperature(loss)
     pipe.set_temperature(best)
-    return Fitted(best, before, loss(best), best < LOWEST * 1.01 or best > HIGHEST / 1.01)
+    return FittedNumber(best, before, loss(best), best < LOWEST * 1.01 or best > HIGHEST / 1.01)
 
 
 def find_temperature(loss: Callable[[float], float]) -> float:

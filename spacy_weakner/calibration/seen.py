@@ -31,7 +31,7 @@ def remember(pipeline: Path, trained: Iterable[Doc], chosen: Iterable[Doc] = ())
     write_text(path, json.dumps(meta, indent=2, ensure_ascii=False) + "\n")
 
 
-def remembered(meta: Mapping[str, Any], *keys: str) -> Set[str]:
+def recorded(meta: Mapping[str, Any], *keys: str) -> Set[str]:
     """Return the hashes that are stored in the metadata of a pipeline."""
     stored = "".join(str((meta.get(__title__) or {}).get(key, "")) for key in keys)
     return {stored[i : i + _DIGITS] for i in range(0, len(stored), _DIGITS)}
@@ -40,7 +40,7 @@ def remembered(meta: Mapping[str, Any], *keys: str) -> Set[str]:
 def unseen(nlp: Language, docs: Sequence[Doc]) -> List[Doc]:
     """Return the Docs without sentences that a pipeline was trained or chosen on: those in its metadata, and in the
     corpora in its config, where they still exist. Short sentences do not count."""
-    known = remembered(nlp.meta, TRAINED_ON, CHOSEN_ON)
+    known = recorded(nlp.meta, TRAINED_ON, CHOSEN_ON)
     for value in (nlp.config["paths"].get(name) for name in _PATHS):
         if value and Path(value).suffix == SUFFIX and Path(value).is_file():
             known |= hashes(read_docs(Path(value), Vocab()))

@@ -44,7 +44,7 @@ FEWEST = 20
 # batch.
 MARGIN = 1e-6
 # An entity: its score, and whether it is right.
-Scored = Tuple[float, bool]
+ScoredEntity = Tuple[float, bool]
 
 
 class Threshold(NamedTuple):
@@ -82,7 +82,7 @@ class Thresholds(NamedTuple):
 
 
 def fit_thresholds(
-    scored: Mapping[str, Sequence[Scored]],
+    scored: Mapping[str, Sequence[ScoredEntity]],
     precision: float,
     delta: float,
     min_entities: int = 0,
@@ -103,7 +103,7 @@ def fit_thresholds(
     return Thresholds(found, others)
 
 
-def find_threshold(scored: Sequence[Scored], precision: float, delta: float, strict: bool = True) -> Threshold:
+def find_threshold(scored: Sequence[ScoredEntity], precision: float, delta: float, strict: bool = True) -> Threshold:
     """Return the threshold of some entities; see the top of this module."""
     ordered = sorted(scored, key=lambda entity: -entity[0])
     scores = [score for score, _ in ordered]

@@ -5,7 +5,7 @@ from typing import Callable, Dict, List, Sequence
 
 from ..corpus.sentences import SHORT, inner_starts, sentence_key
 from ..errors import shorten
-from .corpora import CheckedCorpus, Sentence
+from .corpora import CheckedCorpus, CheckedSentence
 from .findings import Findings, listed, percent, plural
 from .language import stop_words
 from .tokens import natural_text
@@ -30,7 +30,7 @@ def check_annotated(corpus: CheckedCorpus, lang: str, findings: Findings) -> Non
             findings.error(where, message if sentences else empty, _form(corpus))
         return
 
-    def report(add: Callable[[str, str, str], None], found: Sequence[Sentence], what: str, cure: str) -> None:
+    def report(add: Callable[[str, str, str], None], found: Sequence[CheckedSentence], what: str, cure: str) -> None:
         if found:
             count = f"{plural(len(found), 'sentence')} of {len(sentences):,}"
             add(where, f"{count} {what}: {listed([*dict.fromkeys(s.place for s in found)])}.", cure)
@@ -74,7 +74,7 @@ def check_annotated(corpus: CheckedCorpus, lang: str, findings: Findings) -> Non
         shown = listed([shorten(natural_text(words), _WIDTH) for words in dict.fromkeys(edges)], _EXAMPLES)
         message = f"{plural(len(edges), 'entity', 'entities')} with a comma, semicolon or colon at an end: {shown}."
         findings.warning(where, message, "Leave it out of these spans: an entity is right only if its bounds are.")
-    several: Dict[str, List[Sentence]] = {}
+    several: Dict[str, List[CheckedSentence]] = {}
     for s in (s for s in sentences if not s.missing):
         several.setdefault(sentence_key(s.text), []).append(s)
     unlike = [
@@ -123,7 +123,7 @@ def check_overlap(corpora: Sequence[CheckedCorpus], findings: Findings) -> None:
 
 
 def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) -> None:
-    there: Dict[str, Sentence] = {}
+    there: Dict[str, CheckedSentence] = {}
     for sentence in other.sentences:
         there.setdefault(sentence_key(sentence.text), sentence)
     common = [(s, there[key]) for s in corpus.sentences if (key := sentence_key(s.text)) in there]
@@ -150,7 +150,9 @@ def _compare(corpus: CheckedCorpus, other: CheckedCorpus, findings: Findings) ->
         findings.warning(where, f"{same}; scores will be too good.", "Give other sentences for one of the two.")
 
 
-def check_text(texts: Sequence[str], exact: bool, gold: Sequence[Sentence], where: str, findings: Findings) -> None:
+def check_text(
+    texts: Sequence[str], exact: bool, gold: Sequence[CheckedSentence], where: str, findings: Findings
+) -> None:
     """Check for gold sentences in the unlabeled text. `exact` is True if these are all of its texts."""
     keys: List[str] = [sentence_key(sentence.text) for sentence in gold]
     rows: Dict[str, str] = {}  # the key of each row of several sentences

@@ -20,7 +20,7 @@ from .corpora import CheckedCorpus, read_annotated
 from .findings import Finding, Findings
 from .labels import Column, check_labels
 from .language import check_language
-from .matching import Seen
+from .matching import MatchedTexts
 from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
 from .sources import check_sources
 from .terms import check_terms
@@ -124,7 +124,7 @@ def check(
     case = {c.where: [s.text for s in c.sentences] for c in annotated}
     check_case({**case, **({} if raw is None else {raw.where: raw.texts})}, findings)
     longest = max([raw.longest if raw else 0, *(len(s.words) for c in annotated for s in c.sentences)])
-    seen = Seen(nlp, longest, gold_sentences, [] if raw is None else raw.texts[:_TEXTS])
+    seen = MatchedTexts(nlp, longest, gold_sentences, [] if raw is None else raw.texts[:_TEXTS])
     if "terms" in there:
         where = f"--terms {there['terms']}"
         with findings.guard(where):

@@ -14,10 +14,10 @@ from ..corpus.gold import missing_tokens
 from ..corpus.sampling import LIMIT
 from ..corpus.weak import doc_entities, doc_ids, is_weak
 from ..ty import Entity
-from .findings import Collected, Findings
+from .findings import Findings, RowProblems
 
 
-class Sentence(NamedTuple):
+class CheckedSentence(NamedTuple):
     """A sentence of an annotated corpus: its place (line, and file in a folder), the number of missing tokens, whether
     its entities are weak labels, whether the spaces between its tokens are given, and the ids of its entities."""
 
@@ -49,7 +49,7 @@ class CheckedCorpus:
     where: str
     name: str
     path: Path
-    sentences: List[Sentence] = field(default_factory=list)
+    sentences: List[CheckedSentence] = field(default_factory=list)
     spans: int = 0
     misaligned: int = 0
     misaligned_spans: List[str] = field(default_factory=list)
@@ -98,9 +98,9 @@ def read_annotated(
 
 def collect(
     path: Path, format: str, nlp: Language, reading: Reading, where: str, findings: Findings, limit: int
-) -> Tuple[List[Tuple[str, Doc]], Collected]:
+) -> Tuple[List[Tuple[str, Doc]], RowProblems]:
     """Return the readable Docs of a file, with their places; errors in the others become findings."""
-    counts = Collected()
+    counts = RowProblems()
     docs = []
     with findings.guard(where):
         for doc in read_corpus(path, nlp, reading, format=format, counts=counts, limit=limit):
@@ -110,7 +110,7 @@ def collect(
 
 
 def _add_file(
-    corpus: CheckedCorpus, path: Path, found: Tuple[List[Tuple[str, Doc]], Collected], findings: Findings
+    corpus: CheckedCorpus, path: Path, found: Tuple[List[Tuple[str, Doc]], RowProblems], findings: Findings
 ) -> None:
     docs, counts = found
     file_ = "" if path == corpus.path else f"{path}, "
@@ -128,8 +128,8 @@ def _add_file(
         tell(corpus.where, f"{path}: {suspicion}.")
 
 
-def _sentence(doc: Doc, place: str) -> Sentence:
+def _sentence(doc: Doc, place: str) -> CheckedSentence:
     words = tuple(token.text for token in doc)
     missing = len(missing_tokens(doc))
     spaced = not doc.has_unknown_spaces
-    return Sentence(place, doc.text, words, doc_entities(doc), missing, is_weak(doc), spaced, doc_ids(doc))
+    return CheckedSentence(place, doc.text, words, doc_entities(doc), missing, is_weak(doc), spaced, doc_ids(doc))

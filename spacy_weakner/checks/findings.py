@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
-from ..corpus.counts import RowCounts, show
+from ..corpus.counts import RowCounts, show_value
 from ..errors import Errors, WeaknerError
 
 LEVELS = ("error", "warning", "info")
@@ -59,7 +59,7 @@ class Findings:
 
 
 @dataclass
-class Collected(RowCounts):
+class RowProblems(RowCounts):
     """Counts of a reader that continues after unreadable rows: the places of these rows by problem, the first message
     of each problem, and the first spans that do not end at token boundaries."""
 
@@ -74,7 +74,7 @@ class Collected(RowCounts):
 
     def note_misaligned(self, text: str, label: str, tokens: List[str]) -> None:
         if len(self.misaligned_spans) < FIRST:
-            self.misaligned_spans.append(f"{self.place}: '{text}' ({label}) in the tokens {show(tokens)}")
+            self.misaligned_spans.append(f"{self.place}: '{text}' ({label}) in the tokens {show_value(tokens)}")
 
     def report(self, where: str, findings: Findings) -> None:
         """Add an error for each problem."""

@@ -15,7 +15,7 @@ from ..gazetteer_ruler.forms import FORM, folded, normal_form
 from ..gazetteer_ruler.terms import Term
 from ..labeling.sources import TermSource
 from ..pipelines import WORD_TOKENIZER, blank_pipeline
-from .corpora import Sentence
+from .corpora import CheckedSentence
 from .findings import Findings, listed, plural
 
 SENTENCES = 1_000  # gold sentences that are checked, evenly spread
@@ -24,28 +24,28 @@ _MUCH = 0.05  # share of terms within tokens that is worth a warning
 _WORD = re.compile(r"\w+")
 
 
-class Seen(NamedTuple):
+class MatchedTexts(NamedTuple):
     """Texts to match with a term list: unannotated texts, gold, and the word count of the longest (0: unknown)."""
 
     nlp: Language
     longest: int = 0
-    gold: Sequence[Sentence] = ()
+    gold: Sequence[CheckedSentence] = ()
     texts: Sequence[str] = ()
 
-    def judges(self) -> List[Sentence]:
+    def judges(self) -> List[CheckedSentence]:
         """Return completely annotated sentences, evenly spread: only they show wrong matches."""
         whole = [sentence for sentence in self.gold if not sentence.missing and not sentence.weak]
         return whole[:: 1 + (len(whole) - 1) // SENTENCES] if whole else []
 
 
-class Counts(NamedTuple):
+class MatchCounts(NamedTuple):
     """Matches by the folded text of their terms: gold entities, and others."""
 
     right: "Counter[str]"
     wrong: "Counter[str]"
 
 
-def count_in_texts(terms: Sequence[Term], source: TermSource, seen: Seen) -> "Counter[str]":
+def count_in_texts(terms: Sequence[Term], source: TermSource, seen: MatchedTexts) -> "Counter[str]":
     """Count the matches of doubtful terms in texts without annotation."""
     docs = list(map(seen.nlp.tokenizer, seen.texts))
     ruler = _ruler(terms, source, seen)
@@ -56,11 +56,15 @@ def count_in_texts(terms: Sequence[Term], source: TermSource, seen: Seen) -> "Co
 
 
 def count_in_gold(
-    doubtful: Sequence[Term], terms: Sequence[Term], source: TermSource, gold: Sequence[Sentence], seen: Seen
-) -> Counts:
+    doubtful: Sequence[Term],
+    terms: Sequence[Term],
+    source: TermSource,
+    gold: Sequence[CheckedSentence],
+    seen: MatchedTexts,
+) -> MatchCounts:
     """Count the right and wrong matches of doubtful terms beside all other terms of the list, with the longest of
     overlapping matches. Matches with labels that the gold lacks are left out, since they cannot be judged."""
-    counts = Counts(Counter(), Counter())
+    counts = MatchCounts(Counter(), Counter())
     words: Set[str] = {word for sentence in gold for word in _words(sentence.text)}
     # Other terms cannot match: a list of a million terms need not be compiled for a thousand sentences.
     there = [term for term in terms if source.attr == "LEMMA" or words.issuperset(_words(term.text))]
@@ -87,7 +91,7 @@ def _words(text: str) -> List[str]:
     return _WORD.findall(normal_form(text))
 
 
-def _ruler(terms: Sequence[Term], source: TermSource, seen: Seen) -> Optional[GazetteerRuler]:
+def _ruler(terms: Sequence[Term], source: TermSource, seen: MatchedTexts) -> Optional[GazetteerRuler]:
     """Return a ruler for the terms with a visible character; None if there are none."""
     visible = [term for term in terms if normal_form(term.text).strip()]
     if not visible:
@@ -98,7 +102,7 @@ def _ruler(terms: Sequence[Term], source: TermSource, seen: Seen) -> Optional[Ga
     return ruler
 
 
-def check_glued(terms: Sequence[Term], source: TermSource, where: str, seen: Seen, findings: Findings) -> None:
+def check_glued(terms: Sequence[Term], source: TermSource, where: str, seen: MatchedTexts, findings: Findings) -> None:
     """Count the places where a term is only a part of a longer token, such as "asthma" of "asthma[1]"."""
     words = {word for text in seen.texts for word in _words(text)}
     there = [term for term in terms if len(term.text) > 2 and words.issuperset(_words(term.text))]

@@ -23,9 +23,9 @@ from ..labeling.sources import (
     declared_source,
     read_sections,
 )
-from .findings import Collected, Findings, listed
+from .findings import Findings, RowProblems, listed
 from .labels import Column, nearest
-from .matching import Seen
+from .matching import MatchedTexts
 from .terms import check_terms
 
 _UNITS = {TermSource: "term", PatternSource: "pattern"}
@@ -33,7 +33,9 @@ _UNITS = {TermSource: "term", PatternSource: "pattern"}
 _NO_ENTITIES = ("tagger", "morphologizer", "parser", "senter", "lemmatizer", "textcat", "textcat_multilabel")
 
 
-def check_sources(path: Path, lang: str, seen: Seen, findings: Findings, text: Optional[Path] = None) -> List[Column]:
+def check_sources(
+    path: Path, lang: str, seen: MatchedTexts, findings: Findings, text: Optional[Path] = None
+) -> List[Column]:
     """Check a sources file, and collect the labels of its sources."""
     columns = []
     place, sections, folder = read_sections(path)
@@ -49,7 +51,7 @@ def check_sources(path: Path, lang: str, seen: Seen, findings: Findings, text: O
 
 
 def _labels(
-    source: Source, where: str, lang: str, seen: Seen, findings: Findings, text: Optional[Path]
+    source: Source, where: str, lang: str, seen: MatchedTexts, findings: Findings, text: Optional[Path]
 ) -> Optional[Dict[str, Optional[int]]]:
     if isinstance(source, TermSource):
         return dict(check_terms(source, where, lang, seen, findings))
@@ -112,13 +114,13 @@ class _Counted(NamedTuple):
     labels: Dict[str, Optional[int]]
     rows: int  # rows that are not None
     sampled: str
-    rejected: Collected
+    rejected: RowProblems
 
 
 def _count(path: Path, labels_of: Callable[[Row], Optional[Iterable[str]]]) -> _Counted:
     """Count the labels in the rows of a file; None means that a row has no answer."""
     labels: Counter[str] = Counter()
-    n, counts, lines = 0, Collected(), SampledLines(path)
+    n, counts, lines = 0, RowProblems(), SampledLines(path)
     for place, row in read_rows(path, lines, counts):
         with at_line(path, place, counts):
             found = labels_of(row)
@@ -144,7 +146,7 @@ def _labels_in_file(source: Source, where: str, findings: Findings) -> Dict[str,
     labels_of: Callable[[Row], Optional[List[str]]] = _pattern_label
     if not are_patterns:
         with at_line(path, "weak_ents"):
-            rows = (row for _, row in read_rows(path, SampledLines(path), Collected()))
+            rows = (row for _, row in read_rows(path, SampledLines(path), RowProblems()))
             labels_of = partial(_mentioned, weak_name=find_weak_name(rows, source.name))
     counted = _count(path, labels_of)
     counted.rejected.report(where, findings)

@@ -28,14 +28,14 @@ from ..gazetteer_ruler.terms import (
     format_suffix,
     id_title,
     parse_columns,
-    read_table,
+    read_term_rows,
     rename,
 )
 from ..labeling.sources import TermSource
-from .corpora import Sentence
+from .corpora import CheckedSentence
 from .findings import Findings, listed, plural
 from .language import DOUBLED, stop_words
-from .matching import Counts, Seen, check_glued, check_variants, count_in_gold, count_in_texts
+from .matching import MatchCounts, MatchedTexts, check_glued, check_variants, count_in_gold, count_in_texts
 from .text import MARKUP
 
 LIMIT = 100_000  # terms that are checked one by one; labels are counted for all terms
@@ -84,7 +84,7 @@ _SEPARATORS = (SEPARATOR, ";", ",")  # of synonyms in a cell
 _ROWS = 1000  # of a table that are looked at
 
 
-def check_terms(source: TermSource, where: str, lang: str, seen: Seen, findings: Findings) -> Dict[str, int]:
+def check_terms(source: TermSource, where: str, lang: str, seen: MatchedTexts, findings: Findings) -> Dict[str, int]:
     labels: Counter[str] = Counter()
     terms: List[Term] = []
     ids: Set[str] = set()
@@ -135,7 +135,7 @@ def _number(term: Term) -> int:
 def _check_columns(path: Path, source: TermSource, where: str, findings: Findings) -> None:
     """Name the columns and sheets of a table that are not read, and another separator of its synonyms."""
     columns = parse_columns(source.term_columns)
-    table = read_table(path, columns=columns) if format_suffix(path) in TABLES else iter(())
+    table = read_term_rows(path, columns=columns) if format_suffix(path) in TABLES else iter(())
     header = next(table, (0, []))[1]
     names = [cell.strip().lower() for cell in header]
     titles = rename(names, columns)
@@ -212,7 +212,7 @@ def _check_cells(terms: Sequence[Term], where: str, findings: Findings) -> None:
 
 
 def _check_kinds(
-    terms: Sequence[Term], where: str, source: TermSource, lang: str, seen: Seen, findings: Findings
+    terms: Sequence[Term], where: str, source: TermSource, lang: str, seen: MatchedTexts, findings: Findings
 ) -> None:
     kinds: Dict[str, List[Term]] = {}
     stops = {folded(word) for word in stop_words(lang)}
@@ -240,7 +240,7 @@ def _check_kinds(
             report(findings, where, found, what.format(lang=lang))
 
 
-def _report_by_gold(counts: Counts, findings: Findings, where: str, found: Sequence[str], what: str) -> None:
+def _report_by_gold(counts: MatchCounts, findings: Findings, where: str, found: Sequence[str], what: str) -> None:
     """Report terms with more wrong than right matches; terms with few matches are judged by the whole kind."""
     spellings: Dict[str, str] = {}  # of several spellings with the same matches, the first
     for text in found:
@@ -318,7 +318,7 @@ def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings:
 
 
 def _check_gold_ids(
-    ids: AbstractSet[str], labels: AbstractSet[str], gold: Sequence[Sentence], where: str, findings: Findings
+    ids: AbstractSet[str], labels: AbstractSet[str], gold: Sequence[CheckedSentence], where: str, findings: Findings
 ) -> None:
     """Count the gold entities, with labels of the list, whose ids the list lacks."""
     n, lacking = 0, Counter[str]()
@@ -357,7 +357,7 @@ def _guess_columns(path: Path, term_label: Optional[str]) -> str:
     delimiters = (DELIMITERS.get(format_suffix(path), ""), *OTHER_DELIMITERS)
     for other in delimiters if format_suffix(path) in TABLES else ():
         with suppress(WeaknerError, OSError):
-            tables[other] = [row for _, row in islice(read_table(path, other), _ROWS)]
+            tables[other] = [row for _, row in islice(read_term_rows(path, other), _ROWS)]
     if not tables:
         return ""
 

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from ..corpus.sentences import longest_run
 from ..pipelines import WORD_TOKENIZER
 from ..tokenizers import create_word_tokenizer
-from .corpora import CheckedCorpus, Sentence
+from .corpora import CheckedCorpus, CheckedSentence
 from .findings import FIRST, Findings, listed, percent, plural
 
 LIMIT = 1000  # sentences that are tokenized again
@@ -79,7 +79,7 @@ def check_tokens(corpus: CheckedCorpus, nlp: Language, findings: Findings) -> No
     add(corpus.where, message, cure)
 
 
-def _compare(pairs: Sequence[Tuple[Sentence, str]], tokenizer: Callable[[str], Doc]) -> _Comparison:
+def _compare(pairs: Sequence[Tuple[CheckedSentence, str]], tokenizer: Callable[[str], Doc]) -> _Comparison:
     other = entities = cut = 0
     shown: List[str] = []
     for sentence, text in pairs:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from ..calibration.calibrate import CalibrateReport, calibrate, format_thresholds
-from ..evaluation.tables import shorten
+from ..evaluation.tables import shorten_line
 from ._command import command
 from ._util import new_app, say, show_table
 
@@ -35,17 +35,19 @@ def show(report: CalibrateReport, given: Any) -> None:
     found = report.thresholds
     say("info", f"Thresholds for a precision of {100 * given.precision:g} %, from {found.docs} documents")
     header, cells = format_thresholds(found)
-    show_table(header, [(shorten(line[0]), *line[1:]) for line in cells])
+    show_table(header, [(shorten_line(line[0]), *line[1:]) for line in cells])
     pooled = [label for label, threshold in found.labels.items() if threshold.pooled]
     if pooled:
         say(
             "info",
-            f"Labels with too few entities, which share a threshold ('all others'): {', '.join(map(shorten, pooled))}",
+            "Labels with too few entities, which share a threshold ('all others'): "
+            f"{', '.join(map(shorten_line, pooled))}",
         )
     unsure = found.unsure
     if unsure:
         say(
-            "warning", f"Labels for which no threshold is certain to be this precise: {', '.join(map(shorten, unsure))}"
+            "warning",
+            f"Labels for which no threshold is certain to be this precise: {', '.join(map(shorten_line, unsure))}",
         )
         kept = (
             "only certain entities are kept" if given.strict else "they keep the best threshold there is (or --strict)"

@@ -8,7 +8,7 @@ import typer
 from ..evaluation.candidates import parse_candidates
 from ..files import existing
 from ..project.packaging import package, usage
-from ..project.selection import Selection, read_scores
+from ..project.selection import Selection, read_test_scores
 from ._util import echo, new_app, reporting, say
 
 app = new_app()
@@ -32,7 +32,7 @@ def package_cli(
     with reporting():
         if scores is not None:
             existing(scores, "or create it with 'spacy weakner evaluate --output'")
-        selected, test = Selection.load(selection), read_scores(scores)
+        selected, test = Selection.load(selection), read_test_scores(scores)
         made = package(selected, output, name=name, version=version, test=test, data=parse_candidates(data or ()))
         if made.version != version:
             say("info", f"Version {made.version}: the packages of other pipelines stay")

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from ..evaluation.tables import shorten
+from ..evaluation.tables import shorten_line
 from ..relabel.augment import AugmentReport, augment
 from ..relabel.clean import CleanReport, clean
 from ..relabel.pick import PickReport, pick
@@ -23,7 +23,7 @@ def show_clean(report: CleanReport, given: Any) -> None:
         for name, counts in sorted(found.items()):
             share = f"{100 * counts.suspect / max(1, counts.units):.1f} %"
             threshold = "-" if counts.threshold is None else f"{counts.threshold:.3f}"
-            rows.append((shorten(kind + name), f"{counts.units:,}", f"{counts.suspect:,}", share, threshold))
+            rows.append((shorten_line(kind + name), f"{counts.units:,}", f"{counts.suspect:,}", share, threshold))
     show_table(("", "entities", "suspect", "", "threshold"), rows)
     say("info", f"Tokens made missing: {report.missing} of {report.tokens}")
     if report.gold:

@@ -9,7 +9,7 @@ import typer
 from ..active_learning.suggest import N_SENTENCES, SuggestReport, suggest
 from ..active_learning.terms import TermReport
 from ..corpus.formats.names import FORMATS
-from ..evaluation.tables import shorten
+from ..evaluation.tables import shorten_line
 from ..scores import as_json
 from ._command import command
 from ._util import check_json, listing, new_app, say, show_remarks, show_table, write_json
@@ -46,7 +46,10 @@ def _show_terms(report: TermReport, given: Any) -> None:
     new = [term for term in report.terms if term.in_list == "no"]
     say("good", f"{len(new)} terms to add, and {len(report.terms) - len(new)} in the lists to check", given.output_path)
     say("info", f"Left out: {report.known} already in the lists, {report.refuted} that are not entities in gold")
-    rows = [(found.label, shorten(found.term), str(found.mentions), shorten(found.against)) for found in new[:_SHOWN]]
+    rows = [
+        (found.label, shorten_line(found.term), str(found.mentions), shorten_line(found.against))
+        for found in new[:_SHOWN]
+    ]
     show_table(("label", "term", "mentions", "against"), rows, 4)
     say("info", "Write yes or no into the column 'accept', and give the file as an additional --terms.")
 
@@ -66,7 +69,7 @@ def _show_sentences(report: SuggestReport, given: Any) -> None:
     say("info", f"Left out: {listing({what: number for what, number in left_out.items() if number})}")
     say("info", f"Sentences by uncertain label: {', '.join(f'{k} {v}' for k, v in report.labels.items()) or 'none'}")
     rows = [
-        (f"{sentence.score:.2f}", shorten(sentence.why), shorten(sentence.text))
+        (f"{sentence.score:.2f}", shorten_line(sentence.why), shorten_line(sentence.text))
         for sentence in report.sentences[:_SHOWN]
     ]
     show_table(("score", "uncertain", "sentence"), rows, 3)

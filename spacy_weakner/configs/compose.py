@@ -50,7 +50,7 @@ def make_config(
         Transformer, or a number is overridden by something else.
     """
     settings: Any = {"transformer": transformer, "precision": precision, "overrides": overrides}
-    return compose(recipe, size, lang=lang, tokenizer=tokenizer, **settings).config
+    return compose_config(recipe, size, lang=lang, tokenizer=tokenizer, **settings).config
 
 
 def flatten(config: Mapping[str, Any]) -> Dict[str, Any]:
@@ -75,7 +75,7 @@ def encoder_settings(size: str) -> Dict[str, Any]:
     return dict(config["ENCODER"])
 
 
-def compose(
+def compose_config(
     recipe: str,
     size: Optional[str] = None,
     *,

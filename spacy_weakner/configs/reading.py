@@ -36,7 +36,7 @@ class Entry(NamedTuple):
         return f"{self.section}.{self.key}" if self.key else self.section
 
 
-class Part(NamedTuple):
+class ConfigPart(NamedTuple):
     """The contents of a part's file."""
 
     title: Tuple[str, ...]
@@ -57,7 +57,7 @@ def folders() -> Tuple[Path, ...]:
 
 
 @cache
-def read_part(name: str) -> Part:
+def read_part(name: str) -> ConfigPart:
     """Read a part by its path in this folder, without the suffix."""
     title: Tuple[str, ...] = ()
     entries: List[Entry] = []
@@ -77,7 +77,7 @@ def read_part(name: str) -> Part:
         elif not entries and comment:
             title = tuple(comment)
         comment = []
-    return Part(title, tuple(entries))
+    return ConfigPart(title, tuple(entries))
 
 
 def only_for(entries: Iterable[Entry], size: Optional[str]) -> List[Entry]:

@@ -6,7 +6,7 @@ import shlex
 from types import MappingProxyType
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from .compose import Composition, compose
+from .compose import Composition, compose_config
 
 # Sections in the order of spaCy's own configs.
 SECTIONS = ("paths", "system", "nlp", "components", "corpora", "pretraining", "training", "initialize")
@@ -25,7 +25,7 @@ def render_config(
 ) -> str:
     """Return the config of a recipe as text with comments, for `spacy train`. For the arguments see `make_config`."""
     settings: Any = {"transformer": transformer, "precision": precision, "overrides": overrides}
-    made = compose(recipe, size, lang=lang, tokenizer=tokenizer, **settings)
+    made = compose_config(recipe, size, lang=lang, tokenizer=tokenizer, **settings)
     options = {
         "--lang": lang if lang != "en" else None,
         "--tokenizer": tokenizer,

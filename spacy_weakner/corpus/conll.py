@@ -18,7 +18,7 @@ from spacy.tokens import Doc
 from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from ..ty import Entity
-from .counts import RowCounts, RowError, at_line, show
+from .counts import RowCounts, RowError, at_line, show_value
 from .entities import known_tokens, set_entities
 from .overlaps import drop_overlaps
 from .records import BLANK_TOKENS, Record, is_blank, record_of
@@ -208,7 +208,9 @@ def conll_lines(path: Path, doc: Doc) -> Iterator[str]:
             and (tag in MISSING_TAGS or is_readable(tag))
         )
         if not ok:
-            raise WeaknerError(Errors.WK746.format(path=path, token=show(token), tag=show(tag), text=show(doc.text)))
+            raise WeaknerError(
+                Errors.WK746.format(path=path, token=show_value(token), tag=show_value(tag), text=show_value(doc.text))
+            )
         yield text
     yield ""
 

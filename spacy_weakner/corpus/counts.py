@@ -112,7 +112,7 @@ def at_line(path: Path, place: Place, counts: Optional[RowCounts] = None) -> Ite
         counts.refuse(path, counts.place, f"half of a surrogate pair in a string ({error.reason})", error)
 
 
-def show(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Return a value as JSON (or else as its repr), shortened for messages."""
     try:
         text = json.dumps(value, ensure_ascii=False)

@@ -7,7 +7,7 @@ from spacy.attrs import ENT_IOB
 from spacy.tokens import Doc
 
 from ..ty import Entities, Entity
-from .weak import GOLD_GROUP, Ids, doc_entities, doc_ids, group_entities, is_weak, set_group
+from .weak import GOLD_GROUP, EntityIds, doc_entities, doc_ids, group_entities, is_weak, set_group
 
 
 class Gold(NamedTuple):
@@ -31,7 +31,9 @@ def keep_gold(doc: Doc) -> bool:
     return True
 
 
-def set_gold(doc: Doc, entities: Sequence[Entity], missing: Sequence[int] = (), ids: Optional[Ids] = None) -> None:
+def set_gold(
+    doc: Doc, entities: Sequence[Entity], missing: Sequence[int] = (), ids: Optional[EntityIds] = None
+) -> None:
     """Write gold to the span group "gold", beside weak labels."""
     group = set_group(doc, GOLD_GROUP, entities, ids=ids)
     if missing:

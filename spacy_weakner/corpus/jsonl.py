@@ -33,7 +33,7 @@ from spacy.tokens import Doc
 from ..errors import shorten
 from ..files import parse_json, read_lines
 from . import weak
-from .counts import Place, RowCounts, RowError, at_line, show
+from .counts import Place, RowCounts, RowError, at_line, show_value
 from .foreign import BARE, tool_of
 from .records import Mark, Range, Record, a_list, a_number, an_object, make_mark, read_meta, record_of
 
@@ -67,13 +67,13 @@ def read_rows(
 
 
 def parse_row(line: str) -> Row:
-    row = parse_value(line)
+    row = parse_line(line)
     if not isinstance(row, dict):
-        raise RowError(f"expected a JSON object, got {show(row)}")
+        raise RowError(f"expected a JSON object, got {show_value(row)}")
     return row
 
 
-def parse_value(text: str) -> Any:
+def parse_line(text: str) -> Any:
     try:
         return parse_json(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -125,7 +125,7 @@ def read_row(row: Row, counts: RowCounts, source: str = DEFAULT_SOURCE) -> Recor
     if row.get("confidence") is not None:
         record.confidence = a_number(row["confidence"], "confidence")
         if not 0.0 <= record.confidence <= 1.0:
-            raise RowError(f"confidence must be between 0 and 1, got {show(row['confidence'])}")
+            raise RowError(f"confidence must be between 0 and 1, got {show_value(row['confidence'])}")
     record.cats, meta = row.get("cats"), row.get("meta")
     unknown = row.keys() - KEYS
     record.meta = read_meta(row)
@@ -143,7 +143,10 @@ def _check_texts(record: Record) -> None:
         if mark.text is not None and isinstance(record.text, str):
             covered = record.text[mark.start : mark.end]
             if _folded(covered) != _folded(mark.text):
-                raise RowError(f"{show(mark[:3])} covers {show(covered)}, not {show(mark.text)}: correct the offsets")
+                raise RowError(
+                    f"{show_value(mark[:3])} covers {show_value(covered)}, not {show_value(mark.text)}: correct the "
+                    "offsets"
+                )
 
 
 def _folded(text: str) -> str:
@@ -177,9 +180,9 @@ def _mark(item: Any, scored: bool, unlabeled: bool) -> Mark:
         identifier = rest.pop() if rest and isinstance(rest[-1], str) else None
         score = rest.pop() if rest else None
         if rest or (score is not None and not scored):
-            raise RowError(f"expected [start, end, label], optionally with an id, got {show(item)}")
+            raise RowError(f"expected [start, end, label], optionally with an id, got {show_value(item)}")
     else:
-        raise RowError(f"expected [start, end, label{', score' if scored else ''}], got {show(item)}")
+        raise RowError(f"expected [start, end, label{', score' if scored else ''}], got {show_value(item)}")
     score = None if score is None else a_number(score, "the score")
     text = item.get("text") if isinstance(item, dict) else None
     return make_mark(start, end, label, item, score=score, text=text, id=identifier, unlabeled=unlabeled)
@@ -189,14 +192,14 @@ def _row_ranges(row: Row, key: str) -> List[Range]:
     items = a_list(row.get(key), key)
     for item in items:
         if not isinstance(item, list) or [type(offset) for offset in item] != [int, int]:
-            raise RowError(f"{key}: expected [start, end], got {show(item)}")
+            raise RowError(f"{key}: expected [start, end], got {show_value(item)}")
     return [(start, end) for start, end in items]
 
 
 def _flag(row: Row, key: str, default: bool = False) -> bool:
     value = default if row.get(key) is None else row[key]
     if not isinstance(value, bool):
-        raise RowError(f"'{key}' must be true or false, got {show(value)}")
+        raise RowError(f"'{key}' must be true or false, got {show_value(value)}")
     return value
 
 
@@ -205,7 +208,7 @@ def row_from_doc(doc: Doc) -> Row:
     white space, so that rows and CoNLL files hold the same tokens.
 
     Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout."""
-    record = record_of(doc, in_tokens=not weak.is_text(doc))
+    record = record_of(doc, in_tokens=not weak.is_annotated_text(doc))
     row: Row = {} if record.id is None else {"id": record.id}
     row.update({"tokens": record.tokens} if record.text is None else {"text": record.text})
     if not all(record.spaces or ()):

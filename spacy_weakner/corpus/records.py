@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 
 from ..ty import Entity
 from . import weak
-from .counts import Place, RowCounts, RowError, show
+from .counts import Place, RowCounts, RowError, show_value
 from .entities import known_tokens, set_entities
 from .gold import find_gold, set_gold
 
@@ -100,28 +100,30 @@ def make_mark(
     RAISES (RowError): If it is malformed.
     """
     if type(start) is not int or type(end) is not int:
-        raise RowError(f"the offsets of a span must be whole numbers, got {show(item)}")
+        raise RowError(f"the offsets of a span must be whole numbers, got {show_value(item)}")
     if not isinstance(label, str) or not (label.strip() or (unlabeled and not label)):
-        raise RowError(f"the label of a span must be a string that is not empty, got {show(item)}")
+        raise RowError(f"the label of a span must be a string that is not empty, got {show_value(item)}")
     if not 0 <= start < end + last:
-        raise RowError(f"a span is empty, or begins before the text: {show(item)}")
+        raise RowError(f"a span is empty, or begins before the text: {show_value(item)}")
     identifier = "" if id is None else str(id)
     if isinstance(id, bool) or not isinstance(id, (str, int, type(None))) or len(identifier) > MAX_ID_LENGTH:
-        raise RowError(f"the id of a span must be a string of at most {MAX_ID_LENGTH} characters, got {show(item)}")
+        raise RowError(
+            f"the id of a span must be a string of at most {MAX_ID_LENGTH} characters, got {show_value(item)}"
+        )
     return Mark(start, end + last, label.strip(), score, text if isinstance(text, str) else None, identifier)
 
 
 def triple_mark(item: Any, *, last: bool = False) -> Mark:
     """Make a span from `[start, end, label]`; see `make_mark`."""
     if not isinstance(item, list) or len(item) != 3:
-        raise RowError(f"expected [start, {'last' if last else 'end'}, label], got {show(item)}")
+        raise RowError(f"expected [start, {'last' if last else 'end'}, label], got {show_value(item)}")
     start, end, label = item
     return make_mark(start, end, label, item, last=last)
 
 
 def an_object(value: Any, what: str) -> Dict[str, Any]:
     if not isinstance(value, dict):
-        raise RowError(f"{what} must be an object, got {show(value)}")
+        raise RowError(f"{what} must be an object, got {show_value(value)}")
     return value
 
 
@@ -129,13 +131,13 @@ def a_text(row: Dict[str, Any], *keys: str) -> str:
     """Return the text of a row: the first string among the values of some keys."""
     text = next((row[key] for key in keys if isinstance(row.get(key), str)), None)
     if text is None:
-        raise RowError(f"no text: expected a string under '{keys[0]}', got {show(row)}")
+        raise RowError(f"no text: expected a string under '{keys[0]}', got {show_value(row)}")
     return str(text)
 
 
 def a_phrase(text: Any) -> str:
     if not isinstance(text, str) or not text.strip():
-        raise RowError(f"'text' must be a string that is not empty, got {show(text)}")
+        raise RowError(f"'text' must be a string that is not empty, got {show_value(text)}")
     return text
 
 
@@ -149,20 +151,20 @@ def a_list(value: Any, what: str) -> List[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise RowError(f"'{what}' must be a list, got {show(value)}")
+        raise RowError(f"'{what}' must be a list, got {show_value(value)}")
     return value
 
 
 def a_number(value: Any, what: str) -> float:
     """Return a number that must fit into a float. Categories are often given as true and false."""
     if not isinstance(value, (int, float)):
-        raise RowError(f"{what} must be a number, got {show(value)}")
+        raise RowError(f"{what} must be a number, got {show_value(value)}")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):  # JSON can represent numbers that are too large, like 1e999
-        raise RowError(f"{what} is too large, got {show(value)}")
+        raise RowError(f"{what} is too large, got {show_value(value)}")
     return number
 
 
@@ -172,7 +174,7 @@ def read_identifier(value: Any) -> Optional[str]:
         return value
     if type(value) is int:
         return str(value)
-    raise RowError(f"'id' must be a string, got {show(value)}")
+    raise RowError(f"'id' must be a string, got {show_value(value)}")
 
 
 def read_meta(row: Mapping[str, Any]) -> Optional[Dict[str, Any]]:
@@ -216,7 +218,7 @@ def make_doc(record: Record, nlp: Language, misaligned: str, counts: RowCounts) 
         _annotate(doc, record, _Aligner(doc, borders, misaligned, counts))
     if record.cats is not None:
         if not isinstance(record.cats, dict):
-            raise RowError(f"'cats' must be an object of numbers, got {show(record.cats)}")
+            raise RowError(f"'cats' must be an object of numbers, got {show_value(record.cats)}")
         doc.cats = {name: a_number(value, f"cats: {name}") for name, value in record.cats.items()}
     set_notes(doc, record)
     return doc
@@ -258,7 +260,7 @@ def _tokens_doc(record: Record, nlp: Language, counts: RowCounts) -> Tuple[Doc, 
         raise RowError("'tokens' is empty")
     for i, word in enumerate(words):
         if not isinstance(word, str):
-            raise RowError(f"token {i} must be a string, got {show(word)}")
+            raise RowError(f"token {i} must be a string, got {show_value(word)}")
     if spaces is not None and ([type(space) for space in a_list(spaces, "spaces")] != [bool] * len(words)):
         raise RowError("'spaces' must contain true or false for every token")
     borders = [0, *accumulate(int(not is_blank(word)) for word in words)]
@@ -333,13 +335,15 @@ class _Aligner:
                 self.counts.moved -= 1
                 self._dropped.extend((i, i + 1) for i in tokens if i not in kept)
             else:
-                raise RowError(f"{what} overlap (in tokens): {show(other[:3])} and {show(mark[:3])}; keep one of them")
+                raise RowError(
+                    f"{what} overlap (in tokens): {show_value(other[:3])} and {show_value(mark[:3])}; keep one of them"
+                )
         return [mark for i, mark in sorted(kept.items()) if i == mark.start]
 
     def _tokens(self, start: int, end: int, item: Any, label: str = "", expand: bool = False) -> Optional[Range]:
         if not 0 <= start < end <= self.length:
             unit = "characters" if self.borders is None else "tokens"
-            raise RowError(f"{show(item)} is empty or not within the {self.length} {unit}{self._units}")
+            raise RowError(f"{show_value(item)} is empty or not within the {self.length} {unit}{self._units}")
         if self.borders is not None:
             first, last = self.borders[start], self.borders[end]
             self.counts.note(BLANK, first == last and not expand)
@@ -349,7 +353,7 @@ class _Aligner:
             return None if touched is None else (touched.start, touched.end)
         covered = self.text[start:end]
         if not covered.strip():
-            raise RowError(f"{show(item)} covers only white space")
+            raise RowError(f"{show_value(item)} covers only white space")
         start += len(covered) - len(covered.lstrip())
         end -= len(covered) - len(covered.rstrip())
         span = self.doc.char_span(start, end, alignment_mode="strict")
@@ -358,7 +362,7 @@ class _Aligner:
         covered = self.text[start:end]
         if self.misaligned == "error":
             raise RowError(
-                f"{show(item)} ('{covered}') does not begin and end at token boundaries of the language "
+                f"{show_value(item)} ('{covered}') does not begin and end at token boundaries of the language "
                 f"'{self.doc.vocab.lang}'. Give the language of the texts (--lang) or another tokenizer (--tokenizer), "
                 "or drop such spans first (or expand or contract them): "
                 f"spacy weakner convert ... --misaligned drop{self._units}"
@@ -384,7 +388,7 @@ def record_of(doc: Doc, in_tokens: bool = False) -> Record:
         starts, ends = list(accumulate(visible[:-1], initial=0)), list(accumulate(map(int, visible)))
 
     def marks(
-        entities: Iterable[Entity], ids: weak.Ids, scores: Iterable[Optional[float]] = repeat(None)
+        entities: Iterable[Entity], ids: weak.EntityIds, scores: Iterable[Optional[float]] = repeat(None)
     ) -> List[Mark]:
         found = (
             Mark(starts[start], ends[end - 1], label, score, id="|".join(ids.get((start, end, label), ())))

@@ -51,14 +51,14 @@ _TEXT = "weakner.text"
 # Values in `attrs` of a group that it has for each of its spans.
 PER_SPAN = ("scores", "ids")
 # Concept ids by entity, the best first.
-Ids = Mapping[Entity, Sequence[str]]
+EntityIds = Mapping[Entity, Sequence[str]]
 
 for _extension in ("weakner_score", "weakner_ids"):
     if not Span.has_extension(_extension):
         Span.set_extension(_extension, default=None)
 
 
-class SoftLabels(NamedTuple):
+class TagDistributions(NamedTuple):
     """A distribution over tags per token: shape (n_tokens, n_labels); rows sum to 1, or to 0 for missing tokens. The
     labels are tags of the scheme, including "O"."""
 
@@ -75,7 +75,7 @@ def set_group(
     name: str,
     entities: Sequence[Entity],
     scores: Optional[Sequence[Optional[float]]] = None,
-    ids: Optional[Ids] = None,
+    ids: Optional[EntityIds] = None,
     attrs: Optional[Mapping[str, Any]] = None,
 ) -> SpanGroup:
     """Write a span group, replacing any group of that name. The best of the ids becomes the span's `kb_id_`. `attrs`
@@ -189,7 +189,7 @@ def set_source(
     entities: Sequence[Entity],
     scores: Optional[Sequence[Optional[float]]] = None,
     *,
-    ids: Optional[Ids] = None,
+    ids: Optional[EntityIds] = None,
     reliability: Optional[float] = None,
     complete: bool = False,
     terms: Optional[str] = None,
@@ -272,7 +272,7 @@ def source_ids(doc: Doc, sources: Optional[Sequence[str]] = None) -> Dict[Entity
     return ids
 
 
-def give_ids(doc: Doc, ids: Ids) -> None:
+def give_ids(doc: Doc, ids: EntityIds) -> None:
     """Give each entity without an id the first of its ids."""
     for ent in doc.ents if ids else ():
         listed = ids.get((ent.start, ent.end, ent.label_))
@@ -297,7 +297,7 @@ def set_id(doc: Doc, identifier: Optional[str]) -> None:
     _set(doc, _ID, identifier)
 
 
-def is_text(doc: Doc) -> bool:
+def is_annotated_text(doc: Doc) -> bool:
     """Return True if the Doc was read from an annotated text, whose offsets do not depend on tokens. Not stored in
     `.spacy` files."""
     return bool(doc.user_data.get(_TEXT, False))
@@ -344,11 +344,11 @@ def set_tags(doc: Doc, tags: Optional[Sequence[Optional[str]]]) -> None:
     _set(doc, _TAGS, None if tags is None else list(tags))
 
 
-def get_soft_labels(doc: Doc) -> Optional[SoftLabels]:
-    return _get(doc, _SOFT, lambda soft: SoftLabels(tuple(soft["labels"]), soft["scheme"], soft["probabilities"]))
+def get_soft_labels(doc: Doc) -> Optional[TagDistributions]:
+    return _get(doc, _SOFT, lambda soft: TagDistributions(tuple(soft["labels"]), soft["scheme"], soft["probabilities"]))
 
 
-def set_soft_labels(doc: Doc, soft: Optional[SoftLabels]) -> None:
+def set_soft_labels(doc: Doc, soft: Optional[TagDistributions]) -> None:
     _set(doc, _SOFT, None if soft is None else {**soft._asdict(), "labels": list(soft.labels)})
 
 

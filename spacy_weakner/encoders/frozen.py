@@ -9,10 +9,10 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..caching import read_once
 from ..corpus.parts import Parts
 from ..errors import check_choice, check_range
 from ..linear.indicators import no_gradient
-from ..remembering import read_once
 from .onnx_encoder import build_onnx_encoder
 from .transformer_encoder import build_lower_layers
 

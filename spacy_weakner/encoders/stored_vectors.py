@@ -15,11 +15,11 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..caching import read_once
 from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..linear.indicators import no_gradient
 from ..progress import Progress
-from ..remembering import read_once
 
 VECTORS, KEYS, ENDS = "vectors.npy", "keys.npy", "ends.npy"
 # Number of sentences that are encoded at a time.

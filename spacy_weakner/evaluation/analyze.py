@@ -22,7 +22,7 @@ from .evaluate import NONE, SAME, TYPE, Evaluation, GoldScores, LengthRecall, Sp
 ENTS = "ents"
 
 
-class LabelReport(NamedTuple):
+class SpanCounts(NamedTuple):
     """Counts of a source's spans with one label, or with any; of distinct phrases; of Docs and tokens with a span."""
 
     spans: int
@@ -31,14 +31,14 @@ class LabelReport(NamedTuple):
     tokens: int
 
 
-class SourceReport(NamedTuple):
+class SourceAnalysis(NamedTuple):
     """The report on one weak source, over the Docs that it has labeled. "ents" are the `doc.ents` of weak Docs."""
 
     name: str
     docs: int
     tokens: int
-    total: LabelReport  # a span with two labels is two spans
-    per_label: Dict[str, LabelReport]
+    total: SpanCounts  # a span with two labels is two spans
+    per_label: Dict[str, SpanCounts]
     overlapping: int  # spans that overlap another span of this source with different bounds
     ambiguous: int  # bounds in a Doc with several labels
     alone: int  # spans that overlap no span of any other source
@@ -83,7 +83,7 @@ class Analysis(NamedTuple):
     tokens: int
     unlabeled: int  # Docs that no source has labeled
     gold: Optional[GoldReport]
-    sources: List[SourceReport]  # sorted by name, "ents" last
+    sources: List[SourceAnalysis]  # sorted by name, "ents" last
     overlaps: List[Overlap]
     # Of sources and candidates of components ("pred:<pipe>") that have scores; empty without gold.
     calibration: Dict[str, Reliability]
@@ -219,18 +219,18 @@ class _SourceCounter:
         if gold is not None:
             self._evaluation.add(doc, list(index.entities), gold)
 
-    def result(self, top: int) -> SourceReport:
+    def result(self, top: int) -> SourceAnalysis:
         spans: Counter[str] = Counter()
         for (_, label), n in self._phrases.items():
             spans[label] += n
         phrases = Counter(label for _, label in self._phrases)
         docs, tokens, texts = self._covered_docs, self._covered, {text for text, _ in self._phrases}
-        return SourceReport(
+        return SourceAnalysis(
             name=self.name,
             docs=self.docs,
             tokens=self.tokens,
-            total=LabelReport(self._phrases.total(), len(texts), docs[None], tokens[None]),
-            per_label={x: LabelReport(spans[x], phrases[x], docs[x], tokens[x]) for x in sorted(spans)},
+            total=SpanCounts(self._phrases.total(), len(texts), docs[None], tokens[None]),
+            per_label={x: SpanCounts(spans[x], phrases[x], docs[x], tokens[x]) for x in sorted(spans)},
             overlapping=self.overlapping,
             ambiguous=self.ambiguous,
             alone=self.alone,

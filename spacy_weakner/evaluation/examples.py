@@ -6,7 +6,7 @@ from typing import Dict, Iterable, List, Mapping, NamedTuple, Sequence, Set, Tup
 from spacy.tokens import Doc
 
 from ..ty import Entities, Entity
-from .tables import mask, shorten
+from .tables import mask, shorten_line
 
 # displaCy's own templates do not escape labels; values for this one are escaped.
 _ENTITY = (
@@ -76,7 +76,7 @@ def label_colors(labels: Iterable[str]) -> Dict[str, str]:
     }
 
 
-def render(example: Example, colors: Dict[str, str]) -> Tuple[str, str]:
+def render_example(example: Example, colors: Dict[str, str]) -> Tuple[str, str]:
     """Render the gold and the prediction of a sentence as HTML with displaCy. False and missed entities get a cross.
     Spans that overlap others are rendered below. Labels have colors."""
     right = set(example.gold) & set(example.predicted)
@@ -99,8 +99,8 @@ def _render(
             first, last = example.offsets[entity[0]][0] - start, example.offsets[entity[1] - 1][1] - start
             # In `params`, since displaCy looks colors up by the label in upper case, which may be a different label.
             params = {"bg": colors[entity[2]], "status": "right" if entity in right else "wrong"}
-            label = escape(shorten(entity[2])) + ("" if entity in right else _WRONG)
-            label += f" {escape(shorten(ids[entity]))}" if ids.get(entity) else ""
+            label = escape(shorten_line(entity[2])) + ("" if entity in right else _WRONG)
+            label += f" {escape(shorten_line(ids[entity]))}" if ids.get(entity) else ""
             spans.append({"start": first, "end": last, "label": label, "params": params})
         return renderer.render([{"text": mask(example.text[start:end]), "ents": spans, "title": None}]).strip()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, NamedTuple, Seq
 
 from ..calibration.reliability import Reliability
 from .compare import CandidateScores
-from .tables import shorten
+from .tables import shorten_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,13 +55,14 @@ def f1_plot(rows: Sequence[CandidateScores]) -> Plot:
                 axes.plot([row.interval.low, row.interval.high], [i, i], color=colors[row.name], linewidth=2.5)
             axes.plot([row.f1], [i], marker="o", markersize=7, color=colors[row.name])
             # Names are above the rows: at the side, long names would leave no room for the plot.
-            name = shorten(row.name, _NAME_WIDTH)
+            name = shorten_line(row.name, _NAME_WIDTH)
             axes.text(0.015, i - 0.27, name, transform=axes.get_yaxis_transform(), va="bottom")
         axes.set_yticks([])
         axes.set_ylim(len(rows) - 0.5, -0.75)
         axes.set_xlabel("F1 (%)")
         description = "; ".join(
-            f"{shorten(row.name)} {row.f1:.1f}" + (f" ({row.interval.text()})" if row.interval else "") for row in rows
+            f"{shorten_line(row.name)} {row.f1:.1f}" + (f" ({row.interval.text()})" if row.interval else "")
+            for row in rows
         )
         title = "F1 with 95 % intervals" if any(row.interval for row in rows) else "F1"
         return _finish(figure, title, description)
@@ -86,7 +87,7 @@ def reliability_plot(calibration: Dict[str, Reliability]) -> Plot:
         for i, (name, result) in enumerate(calibration.items()):
             points = [(group.score, group.right) for group in result.bins if group.spans]
             if points:
-                axes.plot(*zip(*points, strict=True), label=shorten(name, _LEGEND_WIDTH), **_line(i, colors[name]))
+                axes.plot(*zip(*points, strict=True), label=shorten_line(name, _LEGEND_WIDTH), **_line(i, colors[name]))
         axes.set_xlim(-0.03, 1.03)
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel("mean score (0 to 1)")
@@ -95,7 +96,7 @@ def reliability_plot(calibration: Dict[str, Reliability]) -> Plot:
         if lines := axes.lines[1:]:
             figure.legend(lines, [str(line.get_label()) for line in lines], loc="outside lower left")
         description = "; ".join(
-            f"{shorten(name)}: expected calibration error {group.error:.3f} over {group.spans} spans"
+            f"{shorten_line(name)}: expected calibration error {group.error:.3f} over {group.spans} spans"
             for name, group in calibration.items()
         )
         return _finish(figure, "Reliability of scores", description)

@@ -21,7 +21,7 @@ from .analyze import Analysis, analyze
 from .candidates import Candidate, Predictions, make_candidates
 from .compare import SAMPLES, CandidateScores, compare, label_remarks, ranked
 from .evaluate import Evaluation
-from .examples import Example, FirstSentences, WorstSentences, label_colors, render
+from .examples import Example, FirstSentences, WorstSentences, label_colors, render_example
 from .links import WrongLink, WrongLinks, preferred_names
 from .plots import Plot, f1_plot, reliability_plot
 from .tables import (
@@ -33,7 +33,7 @@ from .tables import (
     link_tables,
     name_tables,
     printable,
-    shorten,
+    shorten_line,
 )
 from .tradeoff import Tradeoff, tradeoff_table
 
@@ -185,7 +185,7 @@ def _selected_sections(
     """Return the sections of one candidate: example sentences, scores and errors."""
     observer = observers[row.name]
     found = observer.tradeoff.rows()
-    tables = [tradeoff_table(shorten(row.name), found)] if found else []
+    tables = [tradeoff_table(shorten_line(row.name), found)] if found else []
     tables = [*_tables({row.name: observer}, top), *tables, *_case_tables(test, candidate, row)]
     tables += _name_tables(candidate, [link for each in observers.values() for link in each.links.most_frequent(top)])
     # The name is in the title.
@@ -280,4 +280,6 @@ def _render(title: str, page: ReportPage) -> str:
         keep_trailing_newline=True,
     )
     template = environment.get_template(TEMPLATE)
-    return template.render(title=title, page=page, colors=colors, draw=render, shorten=shorten, markup=Markup)
+    return template.render(
+        title=title, page=page, colors=colors, draw=render_example, shorten_line=shorten_line, markup=Markup
+    )

@@ -230,13 +230,15 @@ def _number(value: Optional[float], decimals: int) -> str:
 def _tables(*tables: Table) -> List[Table]:
     """Return the tables that have rows; long cells are cut, and control characters replaced."""
     return [
-        table._replace(header=list(map(shorten, table.header)), rows=[list(map(shorten, row)) for row in table.rows])
+        table._replace(
+            header=list(map(shorten_line, table.header)), rows=[list(map(shorten_line, row)) for row in table.rows]
+        )
         for table in tables
         if table.rows
     ]
 
 
-def shorten(text: str, width: int = WIDTH) -> str:
+def shorten_line(text: str, width: int = WIDTH) -> str:
     """Return the text on one line of at most `width` characters, without control characters."""
     text = printable(text)
     return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -16,7 +16,7 @@ from ..training.batches import BatchPipe
 from ..ty import Entity
 from .component import GazetteerRuler
 from .forms import FORM
-from .terms import ACRONYM_LENGTH, MUST, NEVER, Term, TermSource, iter_terms
+from .terms import ACRONYM_LENGTH, MUST, NEVER, Term, TermInput, iter_terms
 
 
 class BindingTerms(BatchPipe):
@@ -51,27 +51,27 @@ class BindingTerms(BatchPipe):
         get_examples: Optional[Callable[[], Iterable[Example]]] = None,
         *,
         nlp: Optional[Language] = None,
-        terms: TermSource = (),
+        terms: TermInput = (),
     ) -> None:
         """Read the terms, replacing earlier ones.
 
         get_examples (Optional[Callable[[], Iterable[Example]]]): Not used.
         nlp (Optional[Language]): The pipeline whose tokenizer tokenizes the terms.
-        terms (TermSource): The terms, as for `gazetteer_ruler`; rows may have the key "binding".
+        terms (TermInput): The terms, as for `gazetteer_ruler`; rows may have the key "binding".
         RAISES (WeaknerError): If a term is malformed, or none is binding.
         """
         self._ruler.initialize(nlp=nlp, terms=self._binding(terms))
 
-    def add_terms(self, terms: TermSource, nlp: Optional[Language] = None) -> None:
+    def add_terms(self, terms: TermInput, nlp: Optional[Language] = None) -> None:
         """Add terms: rows `{"label", "term", "binding"}`, or a reader.
 
-        terms (TermSource): The terms.
+        terms (TermInput): The terms.
         nlp (Optional[Language]): See `initialize`.
         RAISES (WeaknerError): If a term is malformed.
         """
         self._ruler.add_terms(self._binding(terms), nlp)
 
-    def _binding(self, terms: TermSource) -> List[Term]:
+    def _binding(self, terms: TermInput) -> List[Term]:
         found = (term for term in iter_terms(terms, self.name) if term.binding)
         return [term._replace(label=f"{term.binding} {term.label}", binding="") for term in found]
 

@@ -11,9 +11,9 @@ import numpy
 from .array_file import ArrayFile, Arrays
 from .concepts import Concepts
 from .forms import folded
-from .ragged import Ragged, Rows
+from .ragged import Ragged, RaggedRows
 from .terms import Term
-from .trie import Ids, Index
+from .trie import Index, TokenHashes
 
 # The columns of a file, and the types of their values.
 _FLAT = {"concept_of": "<u4", "characters": "<u4", "cased": "<u1", "variant_of": "<u4", "variant_cased": "<u1"}
@@ -29,7 +29,7 @@ class TableSettings(NamedTuple):
     ambiguity: str
 
 
-class Selection(NamedTuple):
+class GroupedRows(NamedTuple):
     """Rows grouped by how they are matched, or why they are not."""
 
     plain: Index  # matched on the component's attribute
@@ -48,18 +48,18 @@ class TermColumns:
     """Terms with their tokens, stored so that no term is tokenized twice."""
 
     concepts: Concepts
-    concept_of: Rows  # shape (n_terms,): number of each term's concept
+    concept_of: RaggedRows  # shape (n_terms,): number of each term's concept
     text: Ragged  # original texts of the terms, in UTF-8
-    characters: Rows  # shape (n_terms,): lengths of the texts in characters
-    cased: Rows  # shape (n_terms,): 1 for terms that are declared to match in exact case only
+    characters: RaggedRows  # shape (n_terms,): lengths of the texts in characters
+    cased: RaggedRows  # shape (n_terms,): 1 for terms that are declared to match in exact case only
     ids: Ragged  # values of the matched attribute, without white space tokens
     # Values of ORTH for terms that may match in exact case only: those that are declared so, and those with an
     # upper-case letter after the first character, to which the rule for short acronyms may apply. Empty for other
     # terms, and if ORTH is the matched attribute.
     exact: Ragged
     variants: Ragged  # values of other spellings, which tokenizers split differently, as in `ids` or as in `exact`
-    variant_of: Rows  # shape (n_variants,): the row of the term that each variant belongs to, ascending
-    variant_cased: Rows  # shape (n_variants,): 1 for values as in `exact`
+    variant_of: RaggedRows  # shape (n_variants,): the row of the term that each variant belongs to, ascending
+    variant_cased: RaggedRows  # shape (n_variants,): 1 for values as in `exact`
     preferred: Ragged  # preferred name of each concept, in UTF-8; empty if the list has none
 
     def __len__(self) -> int:
@@ -148,7 +148,7 @@ class TermColumns:
             self.preferred,
         )
 
-    def select(self, settings: TableSettings) -> Selection:
+    def select(self, settings: TableSettings) -> GroupedRows:
         """Assign each row to the kind that the settings determine."""
         short = self.characters < settings.min_length
         stopped = numpy.zeros(len(self), dtype=bool)
@@ -163,7 +163,7 @@ class TermColumns:
         for kind, mask in (("short", short), ("stop", stopped), ("empty", empty), ("exact", exact), ("plain", left)):
             kinds[kind] = numpy.flatnonzero(left & mask)
             left = left & ~mask
-        return Selection(**kinds)
+        return GroupedRows(**kinds)
 
     # Storage
 
@@ -199,7 +199,12 @@ class ColumnBuilder:
         self._variants, self._variants_lengths = array("Q"), array("I")
 
     def add(
-        self, term: Term, ids: Ids, orths: Optional[Ids], others: Sequence[Ids] = (), exact_others: Sequence[Ids] = ()
+        self,
+        term: Term,
+        ids: TokenHashes,
+        orths: Optional[TokenHashes],
+        others: Sequence[TokenHashes] = (),
+        exact_others: Sequence[TokenHashes] = (),
     ) -> None:
         """Add a term: its tokens as values (not 0) of the matched attribute, and of ORTH if it may match in exact case
         only (see `TermColumns`); and its other spellings as values of either."""

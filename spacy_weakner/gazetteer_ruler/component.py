@@ -28,10 +28,10 @@ from .array_file import ArrayFile, open_arrays
 from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import SHORTER, annotate_entities
 from .forms import FORM, Forms
-from .table import AMBIGUITY, Found, Matches, TermTable
-from .terms import ACRONYM_LENGTH, NEVER, Term, TermSource, iter_terms, make_term_list, term_row
+from .table import AMBIGUITY, MatchTable, TermTable, UniqueMatches
+from .terms import ACRONYM_LENGTH, NEVER, Term, TermInput, iter_terms, make_term_list, term_row
 from .tokenizing import PipelineReference, attr_values, raw_values, tokenize_terms
-from .trie import Ids, Index
+from .trie import Index, TokenHashes
 
 ATTRS = (FORM, "ORTH", "LOWER", "NORM", "LEMMA")
 TABLE_FILE = "terms.safetensors"
@@ -60,7 +60,7 @@ class GazetteerRuler(BatchPipe):
 
     vocab (Vocab): The shared vocabulary.
     name (str): Name of the component.
-    terms (Optional[TermSource]): Terms, as in `add_terms`. They are compiled when they are first needed, and not for a
+    terms (Optional[TermInput]): Terms, as in `add_terms`. They are compiled when they are first needed, and not for a
         stored pipeline, which has them.
     path (Optional[Path]): Or a file of terms, as in `spacy_weakner.TermList.v1`.
     label (Optional[str]): Label of those of these terms that have none.
@@ -91,7 +91,7 @@ class GazetteerRuler(BatchPipe):
         vocab: Vocab,
         name: str = "gazetteer_ruler",
         *,
-        terms: Optional[TermSource] = None,
+        terms: Optional[TermInput] = None,
         path: Optional[Path] = None,
         label: Optional[str] = None,
         source: str = "gazetteer",
@@ -134,7 +134,7 @@ class GazetteerRuler(BatchPipe):
         self._forms, self._cased = Forms(vocab.lang), Forms(vocab.lang, cased=True)
         self._label = label
         self._use(self._nothing())
-        self._given: Optional[TermSource] = terms if path is None else make_term_list(path, label)
+        self._given: Optional[TermInput] = terms if path is None else make_term_list(path, label)
 
     @property
     def _table(self) -> TermTable:
@@ -179,10 +179,10 @@ class GazetteerRuler(BatchPipe):
         rows = zip(zip(found.starts, found.ends, found.labels, strict=True), ids, strict=True)
         return (dict(islice(rows, n)) for n in found.counts)
 
-    def _found(self, docs: Sequence[Doc]) -> Found:
+    def _found(self, docs: Sequence[Doc]) -> UniqueMatches:
         return self._table.described(self.match_batch(docs), len(docs), self.label_names)
 
-    def match_batch(self, docs: Sequence[Doc]) -> Matches:
+    def match_batch(self, docs: Sequence[Doc]) -> MatchTable:
         """Find all matches as arrays, before `label_names` is applied. Raises an error for Docs whose vocabulary lacks
         the compared attribute."""
         if self._table.is_empty and not self._forbids:
@@ -210,7 +210,7 @@ class GazetteerRuler(BatchPipe):
         starts, ends = kept[first + found.starts] - begin, kept[first + found.ends - 1] + 1 - begin
         return found._replace(starts=starts, ends=ends)
 
-    def _values(self, doc: Doc) -> Ids:
+    def _values(self, doc: Doc) -> TokenHashes:
         if self.attr == "LEMMA":
             lemmas = attr_values(doc, self.attr, self.name, self._forms)
             return numpy.column_stack([lemmas, raw_values(doc, ["ORTH", "IS_SPACE"])])
@@ -289,7 +289,7 @@ class GazetteerRuler(BatchPipe):
         get_examples: Optional[Callable[[], Iterable[Example]]] = None,
         *,
         nlp: Optional[Language] = None,
-        terms: Optional[TermSource] = None,
+        terms: Optional[TermInput] = None,
         label: Optional[str] = None,
     ) -> None:
         """Read the terms, replacing earlier ones. Without `terms`, terms that were added before are kept.
@@ -297,7 +297,7 @@ class GazetteerRuler(BatchPipe):
         get_examples (Optional[Callable[[], Iterable[Example]]]): Not used.
         nlp (Optional[Language]): The pipeline whose tokenizer tokenizes the terms; None: the one that the component was
             created in.
-        terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or terms in a form that
+        terms (Optional[TermInput]): The terms: a reader such as `spacy_weakner.TermList.v1`, or terms in a form that
             `add_terms` accepts.
         label (Optional[str]): Label of terms that have none.
         RAISES (WeaknerError): If there are no terms, one is malformed, or the settings exclude all of them.
@@ -309,14 +309,14 @@ class GazetteerRuler(BatchPipe):
             raise WeaknerError(Errors.WK202.format(name=self.name))
         self._use(self._compiled(columns))
 
-    def add_terms(self, terms: TermSource, nlp: Optional[Language] = None, *, label: Optional[str] = None) -> None:
+    def add_terms(self, terms: TermInput, nlp: Optional[Language] = None, *, label: Optional[str] = None) -> None:
         """Add terms, and compile the table again.
 
             ruler = nlp.add_pipe("gazetteer_ruler")
             ruler.add_terms(["aspirin", "ibuprofen", ("DISEASE", "asthma")], label="DRUG")
             ruler.add_terms({"DRUG": ["aspirin", "ibuprofen"], "DISEASE": ["asthma"]})
 
-        terms (TermSource): A list of strings, of pairs (label, term) or triples (label, term, id), with the label first
+        terms (TermInput): A list of strings, of pairs (label, term) or triples (label, term, id), with the label first
             as in `Term`, or of rows `{"label", "term"}`, which may be mixed; a dictionary from labels to lists of terms
             (not from terms to labels, since a term may have several); or a reader.
         nlp (Optional[Language]): The pipeline whose tokenizer tokenizes the terms; None: the one that the component was
@@ -379,7 +379,7 @@ class GazetteerRuler(BatchPipe):
     def _settings(self) -> TableSettings:
         return TableSettings(self.acronym_length, list(self.stop), self.min_length, self.ambiguity)
 
-    def _tokenized(self, terms: TermSource, label: Optional[str], nlp: Optional[Language]) -> TermColumns:
+    def _tokenized(self, terms: TermInput, label: Optional[str], nlp: Optional[Language]) -> TermColumns:
         self._pipeline = self._pipeline if nlp is None else PipelineReference(nlp)
         pipeline = self._pipeline()
         if pipeline is None:
@@ -476,7 +476,7 @@ class GazetteerRuler(BatchPipe):
             self._check_selection(self._table.columns)
 
 
-def _compared_tokens(docs: Sequence[Doc], begins: Index, values: Ids) -> Index:
+def _compared_tokens(docs: Sequence[Doc], begins: Index, values: TokenHashes) -> Index:
     """Return the tokens to compare: the visible ones, and blank lines, which are in no term and so end a match."""
     is_space = values[:, 2] != 0
     dropped = is_space | (values[:, 0] == 0)

@@ -7,7 +7,7 @@ from typing import Dict, Iterable, Iterator, List, Tuple
 import numpy
 
 from .array_file import ArrayFile, Arrays
-from .ragged import Ragged, Rows
+from .ragged import Ragged, RaggedRows
 from .trie import Index
 
 
@@ -16,7 +16,7 @@ class Concepts:
     """Unique pairs of a label and an id, sorted by label, then in the order of the list."""
 
     names: List[str]
-    labels: Rows  # shape (n_concepts,): number of each pair's label
+    labels: RaggedRows  # shape (n_concepts,): number of each pair's label
     ids: Ragged  # id of each pair, in UTF-8; empty for terms without an id
 
     @classmethod

@@ -8,17 +8,17 @@ import numpy
 from numpy.typing import NDArray
 
 from .array_file import ArrayFile, Arrays
-from .trie import Ids, Index
+from .trie import Index, TokenHashes
 
-Rows = NDArray[Any]
+RaggedRows = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
     """Rows of different length."""
 
-    values: Rows  # the concatenated rows
-    offsets: Ids  # shape (n_rows + 1,): start of each row in `values`
+    values: RaggedRows  # the concatenated rows
+    offsets: TokenHashes  # shape (n_rows + 1,): start of each row in `values`
 
     @classmethod
     def of(cls, values: Any, lengths: Any, dtype: str) -> "Ragged":
@@ -32,7 +32,7 @@ class Ragged:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, row: int) -> Rows:
+    def __getitem__(self, row: int) -> RaggedRows:
         return self.values[int(self.offsets[row]) : int(self.offsets[row + 1])]
 
     def text(self, row: int) -> str:

@@ -11,12 +11,12 @@ from .array_file import ArrayFile, Arrays, dump_arrays, write_arrays
 from .columns import TableSettings, TermColumns
 from .concepts import Concepts
 from .ragged import Ragged
-from .trie import Hits, Ids, Index, Trie
+from .trie import Hits, Index, TokenHashes, Trie
 
 AMBIGUITY = ("all", "first", "drop")
 
 
-class Matches(NamedTuple):
+class MatchTable(NamedTuple):
     """Matches in a batch of sequences, sorted by sequence, start, end and label: a row for each label and id, with ids
     in the order of the list. A concept is the number of a label and id in the table's `concepts`."""
 
@@ -26,7 +26,7 @@ class Matches(NamedTuple):
     concepts: Index
 
 
-class Found(NamedTuple):
+class UniqueMatches(NamedTuple):
     """Unique matches with their labels and ids, as lists."""
 
     counts: List[int]  # number of matches in each sequence
@@ -86,7 +86,7 @@ class TermTable:
         """Labels of the phrases that are looked up, sorted."""
         return self.concepts.used_names(numpy.concatenate([self.plain.used_labels(), self.exact.used_labels()]))
 
-    def find(self, sequences: Sequence[Ids]) -> Matches:
+    def find(self, sequences: Sequence[TokenHashes]) -> MatchTable:
         """Find all terms, including overlapping ones.
 
         A sequence has the values of the matched attribute, shape (n_tokens,); if the table `has_exact` terms, these
@@ -94,7 +94,7 @@ class TermTable:
         """
         if not len(sequences):
             nothing = numpy.zeros(0, dtype="int64")
-            return Matches(nothing, nothing, nothing, nothing)
+            return MatchTable(nothing, nothing, nothing, nothing)
         # A 0 follows every sequence; it is in no term.
         lengths = numpy.fromiter(map(len, sequences), dtype="int64", count=len(sequences))
         begins = numpy.cumsum(lengths + 1) - lengths - 1
@@ -107,9 +107,11 @@ class TermTable:
             hits = _unambiguous(hits, self.concepts.labels)
         numbers = numpy.searchsorted(begins, hits.places, side="right") - 1
         starts = hits.places - begins[numbers]
-        return Matches(numbers, starts, starts + hits.lengths, hits.labels)
+        return MatchTable(numbers, starts, starts + hits.lengths, hits.labels)
 
-    def described(self, matches: Matches, n_sequences: int, label_names: Optional[Dict[str, str]] = None) -> Found:
+    def described(
+        self, matches: MatchTable, n_sequences: int, label_names: Optional[Dict[str, str]] = None
+    ) -> UniqueMatches:
         """Look up labels and ids of matches. `label_names`, if given, selects labels and renames them."""
         names = self.concepts.names
         labels = self.concepts.labels[matches.concepts].astype("int64")
@@ -122,12 +124,12 @@ class TermTable:
                 keys.insert(0, self.columns.first_rows[matches.concepts])
             order = numpy.lexsort(keys)
             order = order[labels[order] >= 0]
-            matches, labels = Matches(*(column[order] for column in matches)), labels[order]
+            matches, labels = MatchTable(*(column[order] for column in matches)), labels[order]
         rows = numpy.stack([matches.sequences, matches.starts, matches.ends, labels])
         is_first = numpy.ones(len(labels), dtype=bool)
         is_first[1:] = (rows[:, 1:] != rows[:, :-1]).any(axis=0)
         sequences, starts, ends, labels = rows[:, is_first]
-        return Found(
+        return UniqueMatches(
             numpy.bincount(sequences, minlength=n_sequences).tolist(),
             starts.tolist(),
             ends.tolist(),
@@ -143,7 +145,7 @@ class TermTable:
         ids = map(list(self.concepts.ids.take(used).texts()).__getitem__, places.tolist())
         return [list(dict.fromkeys(islice(ids, n))) for n in counts.tolist()]
 
-    def _find_both(self, flat: Ids) -> Hits:
+    def _find_both(self, flat: TokenHashes) -> Hits:
         plain = self.plain.find(numpy.ascontiguousarray(flat[:, 0]))
         exact = self.exact.find(numpy.ascontiguousarray(flat[:, 1]))
         if self.settings.ambiguity == "first":

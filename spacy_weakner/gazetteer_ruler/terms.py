@@ -74,7 +74,7 @@ class Term(NamedTuple):
 
 # Terms as a component takes them: a reader; strings, pairs (label, term), triples (label, term, id) and rows; or lists
 # by label.
-TermSource = Union[
+TermInput = Union[
     Callable[[], Iterable[Term]],
     Sequence[Union[str, Tuple[Any, ...], List[Any], Dict[str, Any]]],
     Mapping[str, Sequence[str]],
@@ -301,7 +301,7 @@ def term_fields(row: Any) -> Tuple[Any, ...]:
     return (row.get("label"), text, exact, *more)
 
 
-def iter_terms(source: TermSource, name: str, label: Optional[str] = None) -> Iterator[Term]:
+def iter_terms(source: TermInput, name: str, label: Optional[str] = None) -> Iterator[Term]:
     """Yield terms from a reader; from strings, pairs (label, term) or rows (as in JSONL); or from lists by label."""
     rows: Any = source() if callable(source) else source
     if isinstance(rows, Mapping):
@@ -354,7 +354,7 @@ def find_delimiter(path: Path, columns: Mapping[str, str] = MappingProxyType({})
     return next((d for d, titles in headers if "term" in titles), usual)
 
 
-def read_table(
+def read_term_rows(
     path: Path, delimiter: Optional[str] = None, columns: Mapping[str, str] = MappingProxyType({})
 ) -> Iterator[Tuple[int, List[str]]]:
     """Stream the rows of a table. Blank rows are skipped, and no field contains a line break. Between tabs, quotes are
@@ -398,7 +398,7 @@ def _lines(path: Path) -> Iterator[Tuple[int, str]]:
 def _table_rows(path: Path, label: Optional[str], columns: Mapping[str, str]) -> Iterator[_Row]:
     found: Optional[Tuple[int, Optional[int]]] = None
     width, places = 0, []
-    for line, row in read_table(path, columns=columns):
+    for line, row in read_term_rows(path, columns=columns):
         if found is None:
             width = len(row)
             titles = [_title(cell) for cell in row]

@@ -14,7 +14,7 @@ from ..ty import BoolMask
 from .columns import ColumnBuilder, TermColumns
 from .forms import FORM, Forms, exact_variants, has_inner_capital, normal_form, variants
 from .terms import Term
-from .trie import Ids
+from .trie import TokenHashes
 
 # Number of terms that are tokenized together.
 _BATCH = 20_000
@@ -22,14 +22,14 @@ _BATCH = 20_000
 CASELESS = (FORM, "LOWER", "NORM")
 
 
-def raw_values(doc: Doc, attr: Any) -> Ids:
+def raw_values(doc: Doc, attr: Any) -> TokenHashes:
     """Return the values of an attribute in a Doc, or of several attributes as columns."""
     values: Any = doc.to_array(attr)
-    ids: Ids = values.astype("uint64", copy=False)
+    ids: TokenHashes = values.astype("uint64", copy=False)
     return ids
 
 
-def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> Ids:
+def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> TokenHashes:
     """Return the value of the compared attribute for each token."""
     if attr == FORM:
         return forms(raw_values(doc, "ORTH"), doc.vocab.strings)
@@ -42,7 +42,7 @@ def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> Ids:
     return ids
 
 
-def exact_values(doc: Doc, attr: str, cased: Forms) -> Ids:
+def exact_values(doc: Doc, attr: str, cased: Forms) -> TokenHashes:
     """Return the value for comparison in exact case for each token; `attr` is the attribute compared otherwise."""
     orths = raw_values(doc, "ORTH")
     return cased(orths, doc.vocab.strings) if attr == FORM else orths
@@ -62,8 +62,8 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
                 visible = _are_visible(doc, ids)
                 may_be_exact = attr != "ORTH" and (term.exact or has_inner_capital(term.text))
                 orths = exact_values(doc, attr, cased)[visible] if may_be_exact else None
-                others: List[Ids] = []
-                exact_others: List[Ids] = []
+                others: List[TokenHashes] = []
+                exact_others: List[TokenHashes] = []
                 if attr in CASELESS and not term.exact:
                     spellings = {*variants(term.text, lang, exceptions)} - {term.text}
                     others = _spelled(spellings, nlp, lambda other: attr_values(other, attr, name, forms))
@@ -74,7 +74,7 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
     return builder.columns()
 
 
-def _spelled(spellings: Iterable[str], nlp: Language, values_of: Callable[[Doc], Ids]) -> List[Ids]:
+def _spelled(spellings: Iterable[str], nlp: Language, values_of: Callable[[Doc], TokenHashes]) -> List[TokenHashes]:
     """Return the values of the visible tokens of each spelling."""
     found = []
     for doc in map(nlp.make_doc, sorted(spellings)):
@@ -83,7 +83,7 @@ def _spelled(spellings: Iterable[str], nlp: Language, values_of: Callable[[Doc],
     return found
 
 
-def _are_visible(doc: Doc, ids: Ids) -> BoolMask:
+def _are_visible(doc: Doc, ids: TokenHashes) -> BoolMask:
     """Return a mask of the visible tokens, which are not white space and have a value other than 0."""
     return (raw_values(doc, "IS_SPACE") == 0) & (ids != 0)
 

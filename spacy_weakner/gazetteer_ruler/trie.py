@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from .array_file import ArrayFile, Arrays
 
-Ids = NDArray[numpy.uint64]
-Ints = NDArray[numpy.uint32]
+TokenHashes = NDArray[numpy.uint64]
+NodeArray = NDArray[numpy.uint32]
 Index = NDArray[numpy.int64]
 # Odd, near 2**64 / golden ratio: spreads keys that are close together (Knuth, The Art of Computer Programming 3, 6.4).
 _SPREAD = numpy.uint64(0x9E3779B97F4A7C15)
@@ -35,11 +35,11 @@ class HashTable:
     taken, the slots 1, 1 + 2, 1 + 2 + 3, ... after it are tried; since the number of slots is a power of two, this
     reaches all of them. A key of 0 marks an empty slot, so no key is 0."""
 
-    keys: Ids
-    numbers: Ints
+    keys: TokenHashes
+    numbers: NodeArray
 
     @classmethod
-    def build(cls, keys: Ids, first: int = 1) -> "HashTable":
+    def build(cls, keys: TokenHashes, first: int = 1) -> "HashTable":
         """Number unique keys from `first` on. At least half of the slots stay empty, so that few slots are tried."""
         n_slots = 1 << max(3, (2 * len(keys) - 1).bit_length())
         table = cls(numpy.zeros(n_slots, dtype="uint64"), numpy.zeros(n_slots, dtype="uint32"))
@@ -57,7 +57,7 @@ class HashTable:
             slots[pending] = (slots[pending] + step) & (n_slots - 1)
         return table
 
-    def find(self, keys: Ids) -> Ints:
+    def find(self, keys: TokenHashes) -> NodeArray:
         """Return the numbers of keys; 0 for keys that are not in the table."""
         slots = self._slots(keys)
         occupants = self.keys[slots]
@@ -76,7 +76,7 @@ class HashTable:
             rows, slots = rows[continued], slots[continued]
         return found
 
-    def _slots(self, keys: Ids) -> NDArray[numpy.int64]:
+    def _slots(self, keys: TokenHashes) -> NDArray[numpy.int64]:
         spread = (keys * _SPREAD) >> _HALF
         slots: NDArray[numpy.int64] = ((spread * numpy.uint64(len(self.keys))) >> _HALF).astype("int64")
         return slots
@@ -88,18 +88,18 @@ class Trie:
 
     tokens: HashTable  # from each id to the node of phrases that begin with it, whose number is also the token's number
     edges: HashTable  # from (node << 32 | token number) to the next node
-    offsets: Ints  # shape (n_nodes + 2,): start in `labels` of the labels of the phrase that ends in a node
-    labels: Ints
+    offsets: NodeArray  # shape (n_nodes + 2,): start in `labels` of the labels of the phrase that ends in a node
+    labels: NodeArray
 
     @classmethod
-    def build(cls, ids: Ids, offsets: Index, labels: Index, *, only_first: bool = False) -> "Trie":
+    def build(cls, ids: TokenHashes, offsets: Index, labels: Index, *, only_first: bool = False) -> "Trie":
         """Build a trie, one level at a time. The order of phrases makes no difference, unless phrases keep only the
         first of several labels. No id of a token may be 0, and no phrase from offset to offset may be empty."""
         vocabulary, places = numpy.unique(ids, return_inverse=True)
         tokens = places.astype("uint64") + numpy.uint64(1)
         begins, lengths = offsets[:-1], numpy.diff(offsets)
         last = tokens[begins]  # the node reached by each phrase
-        keys: List[Ids] = [numpy.zeros(0, dtype="uint64")]
+        keys: List[TokenHashes] = [numpy.zeros(0, dtype="uint64")]
         rows, n_nodes, depth = numpy.arange(len(lengths)), len(vocabulary), 1
         while len(rows := rows[lengths[rows] > depth]):
             level, nodes = numpy.unique((last[rows] << _HALF) | tokens[begins[rows] + depth], return_inverse=True)
@@ -123,7 +123,7 @@ class Trie:
         """Return the numbers of the labels of all phrases."""
         return numpy.unique(self.labels).astype("int64")
 
-    def find(self, ids: Ids) -> Hits:
+    def find(self, ids: TokenHashes) -> Hits:
         """Find all phrases, including overlapping ones. A 0 must follow each sequence, so that no phrase crosses it."""
         tokens = self.tokens.find(ids)
         at = numpy.flatnonzero(tokens)

@@ -13,7 +13,7 @@ from spacy.vocab import Vocab
 from ..aggregation.fitting import MAX_DOCS, prepare_method
 from ..aggregation.methods import Method, combine_sources
 from ..aggregation.observations import SourceAccuracy
-from ..aggregation.policies import POLICIES, candidates_of, contested, overlapping, select_spans
+from ..aggregation.policies import POLICIES, all_spans, candidates_of, contested, select_spans
 from ..corpus import weak
 from ..corpus.docbin import corpus_files, read_docs
 from ..corpus.entities import set_entities
@@ -258,7 +258,7 @@ class Aggregation(Stage[AggregateCounts]):
         entities: Sequence[Entity],
         known: Sequence[bool],
         sources: Sequence[str],
-        soft: Optional[weak.SoftLabels] = None,
+        soft: Optional[weak.TagDistributions] = None,
     ) -> None:
         set_entities(doc, entities, known)
         weak.add_ids(doc, sources)
@@ -293,7 +293,7 @@ class Proposals(Aggregation):
             if self.settings.get("nested") and used:
                 if gold is not None:
                     set_gold(doc, gold)
-                spans = overlapping(candidates)
+                spans = all_spans(candidates)
                 weak.set_group(doc, SPANS_KEY, spans, ids=weak.source_ids(doc, used))
                 self.stats.nested += len(spans)
             self.stats.unlabeled += not used
@@ -325,7 +325,7 @@ class Distributions(Aggregation):
                 else:
                     probabilities: Any = combined.probabilities
                     rows = probabilities.astype("float32")
-                    soft = weak.SoftLabels(scheme.tags, scheme.name, rows) if self.settings["soft"] else None
+                    soft = weak.TagDistributions(scheme.tags, scheme.name, rows) if self.settings["soft"] else None
                     known = [self.settings["unmatched"] == "outside"] * len(doc)
                     if self.settings["unmatched"] == "confident":
                         known = (probabilities[:, 0] >= self.settings["min_probability"]).tolist()

@@ -10,7 +10,7 @@ from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence,
 
 from spacy.tokens import Doc, Span
 
-from ..corpus.counts import RowError, show
+from ..corpus.counts import RowError, show_value
 from ..corpus.jsonl import Row
 from ..corpus.sentences import sentence_key
 from ..ty import Entity
@@ -56,7 +56,7 @@ def row_text(row: Row) -> Optional[str]:
     if isinstance(text, str):
         return sentence_key(text)
     expected = "'tokens' must be a list of strings" if text is None else "'text' must be a string"
-    raise RowError(f"{expected}, got {show(tokens if text is None else text)}")
+    raise RowError(f"{expected}, got {show_value(tokens if text is None else text)}")
 
 
 def find_weak_name(rows: Iterable[Row], source: str) -> Optional[str]:
@@ -85,21 +85,21 @@ def read_mentions(row: Row, weak_name: Optional[str] = None) -> Optional[List[Me
     if items is None:
         return None
     if not isinstance(items, list):
-        raise RowError(f"'{what}' must be a list, got {show(items)}")
+        raise RowError(f"'{what}' must be a list, got {show_value(items)}")
     borders: List[int] = []
     mentions = []
     for item in items:
         start, end, phrase, label, score = _parts(item, what)
         if not isinstance(label, str) or not label.strip():
-            raise RowError(f"{what}: the label must be a string that is not empty, got {show(item)}")
+            raise RowError(f"{what}: the label must be a string that is not empty, got {show_value(item)}")
         if score is not None and not _is_number(score):
-            raise RowError(f"{what}: the score must be a number that is not too large, got {show(item)}")
+            raise RowError(f"{what}: the score must be a number that is not too large, got {show_value(item)}")
         first = last = 0
         if phrase is None:
             borders = borders or _row_borders(row, what)
             first, last = _letters_between(borders, start, end, item, what)
         elif not isinstance(phrase, str) or not sentence_key(phrase):
-            raise RowError(f"{what}: the phrase must be a string that is not empty, got {show(item)}")
+            raise RowError(f"{what}: the phrase must be a string that is not empty, got {show_value(item)}")
         mentions.append(Mention(label, None if score is None else float(score), phrase, first, last, item))
     return mentions
 
@@ -124,8 +124,8 @@ def align_mentions(doc: Union[Doc, Span], mentions: Sequence[Mention], misaligne
             place = align(letters, mention.start, mention.end, misaligned)
             if place is None and misaligned == "error":
                 raise RowError(
-                    f"{show(mention.item)} does not begin and end at token boundaries of the document. Choose another "
-                    "tokenizer for the corpus, or drop, expand or contract such spans (misaligned)"
+                    f"{show_value(mention.item)} does not begin and end at token boundaries of the document. Choose "
+                    "another tokenizer for the corpus, or drop, expand or contract such spans (misaligned)"
                 )
             places = [] if place is None else [place]
             lost += place is None
@@ -210,7 +210,7 @@ def _parts(item: Any, what: str) -> Tuple[Any, Any, Any, Any, Any]:
         phrase = next((item[key] for key in _PHRASES if key in item), None)
         if phrase is not None:
             return None, None, phrase, label, score
-    raise RowError(f"{what}: expected [start, end, label, score] or {{'text', 'label'}}, got {show(item)}")
+    raise RowError(f"{what}: expected [start, end, label, score] or {{'text', 'label'}}, got {show_value(item)}")
 
 
 def _is_number(value: Any) -> bool:
@@ -229,9 +229,9 @@ def _row_borders(row: Row, what: str) -> List[int]:
 
 def _letters_between(borders: Sequence[int], start: Any, end: Any, item: Any, what: str) -> Tuple[int, int]:
     if type(start) is not int or type(end) is not int:
-        raise RowError(f"{what}: offsets must be whole numbers, got {show(item)}")
+        raise RowError(f"{what}: offsets must be whole numbers, got {show_value(item)}")
     if not 0 <= start < end < len(borders):
-        raise RowError(f"{what}: {show(item)} is empty or not within the {len(borders) - 1} characters or tokens")
+        raise RowError(f"{what}: {show_value(item)} is empty or not within the {len(borders) - 1} characters or tokens")
     if borders[start] == borders[end]:
-        raise RowError(f"{what}: {show(item)} covers only white space")
+        raise RowError(f"{what}: {show_value(item)} covers only white space")
     return borders[start], borders[end]

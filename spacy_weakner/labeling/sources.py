@@ -37,7 +37,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from spacy.util import is_package
 from thinc.api import Config
 
-from ..corpus.counts import show
+from ..corpus.counts import show_value
 from ..errors import Errors, WeaknerError
 from ..files import existing, expand_home, read_lines
 from ..gazetteer_ruler.terms import NEVER, SEPARATOR, Term, parse_columns, read_binding, read_lists
@@ -318,7 +318,7 @@ def declared_source(place: str, name: str, settings: Any, folder: Path) -> Sourc
             raise SettingError(name, settings, f"a section [{_TOP}.<name>] around it")
         return make_source(name, settings, folder)
     except SettingError as error:
-        value = show(error.value)
+        value = show_value(error.value)
         message = Errors.WK308.format(place=place, name=name, key=error.key, value=value, expected=error.expected)
         raise WeaknerError(message) from None
 

@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Ints2d
 
+from ..caching import read_once
 from ..errors import check_range
-from ..remembering import read_once
 from ..ty import Hashes
 from .sparse import ROWS
 from .word_clusters import MOST, NO_CLUSTERS, WordClusters, cluster_vectors

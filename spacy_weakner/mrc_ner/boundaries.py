@@ -114,7 +114,7 @@ def as_rows(xp: Any, vectors: List[Any]) -> Any:
     return xp.concatenate([rows.reshape(-1, rows.shape[2]) for rows in vectors])
 
 
-def split_rows(rows: Any, shapes: Shapes) -> List[Any]:
+def split_table(rows: Any, shapes: Shapes) -> List[Any]:
     """Split such a table by Doc: (n_tokens, n_labels, width of the table) for each Doc."""
     borders = numpy.cumsum([0, *(n_tokens * n_labels for n_tokens, n_labels, _ in shapes)]).tolist()
     parts = [rows[low:high] for low, high in pairwise(borders)]
@@ -124,7 +124,7 @@ def split_rows(rows: Any, shapes: Shapes) -> List[Any]:
 def score_boundaries(head: Model, vectors: List[Any]) -> List[Array]:
     """Score tokens as starts and ends: log-odds for each Doc, shape (n_tokens, n_labels, 2), on the host."""
     output = head.ops.to_numpy(head.predict(as_rows(head.ops.xp, vectors)))
-    return split_rows(output, [rows.shape for rows in vectors])
+    return split_table(output, [rows.shape for rows in vectors])
 
 
 def boundaries_loss(
@@ -142,10 +142,10 @@ def boundaries_loss(
     ops: Any = head.ops
     shapes: Shapes = [rows.shape for rows in vectors]
     output, backprop = head.begin_update(as_rows(ops.xp, vectors))
-    scores = split_rows(ops.to_numpy(output), shapes)
+    scores = split_table(ops.to_numpy(output), shapes)
     results = [boundary_loss(rows, to, positive_weight) for rows, to in zip(scores, targets, strict=True)]
     gradient = numpy.concatenate([rows.reshape(-1, 2) for _, rows in results]).astype("float32")
-    return sum(loss for loss, _ in results), lambda: split_rows(backprop(ops.asarray2f(gradient)), shapes)
+    return sum(loss for loss, _ in results), lambda: split_table(backprop(ops.asarray2f(gradient)), shapes)
 
 
 @runtime_checkable

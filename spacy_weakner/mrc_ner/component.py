@@ -22,12 +22,12 @@ from ..heads.spans import merge_candidates, warn_of_spans
 from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
 from ..ty import NEAREST, PAIRINGS, PROBABLE, Array, BoolMask, Entity, SpanArray
 from .boundaries import Boundaries, Relabeler, boundaries_loss, probabilities, read_boundaries, score_boundaries
-from .decoding import ends_to_try, find_entities, most_probable, pair_boundaries, resolve
+from .decoding import ends_to_try, find_entities, most_probable, pair_boundaries, select_answers
 from .entity_types import EntityTyping, Mentions, mention_spans, pool, restart, types_loss
 from .queries import check_queries
 
 
-class Target(NamedTuple):
+class MRCTarget(NamedTuple):
     """The target of one sentence.
 
     boundaries (Boundaries): Where entities start and end.
@@ -42,7 +42,7 @@ class Target(NamedTuple):
 _LEAST = 0.1
 
 
-class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Floats3d], Target]):
+class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[Floats3d], MRCTarget]):
     """A component that represents every label by a question, predicts where answers begin and end, and writes them to
     `doc.ents` (Li et al. 2020).
 
@@ -218,12 +218,12 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
 
     # Training
 
-    def encode_target(self, example: Example) -> Target:
+    def encode_target(self, example: Example) -> MRCTarget:
         """Return where the annotated entities of an example start and end."""
         label_ids = {label: i for i, label in enumerate(self.labels)}
-        return Target(read_boundaries(example, label_ids, spans_key=self.spans_key, max_width=self.max_width))
+        return MRCTarget(read_boundaries(example, label_ids, spans_key=self.spans_key, max_width=self.max_width))
 
-    def forward_loss(self, batch: TrainingBatch[Target]) -> Loss:
+    def forward_loss(self, batch: TrainingBatch[MRCTarget]) -> Loss:
         """Compute the loss of all questions and of the types."""
         targets = self.taught(batch)
         outputs, backprop = self.begin_update(batch)
@@ -243,7 +243,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
 
     # The teacher
 
-    def add_predictions(self, teacher: Model, docs: List[Doc], targets: List[Target]) -> List[Target]:
+    def add_predictions(self, teacher: Model, docs: List[Doc], targets: List[MRCTarget]) -> List[MRCTarget]:
         if self.relabel is not None and (self._relabels_at_start or self._teacher.step):
             nothing = numpy.zeros((0, len(self.labels), 2))
 
@@ -252,7 +252,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
 
             predicted = self.map_outputs(docs, read, nothing, model=teacher)
             targets = [
-                Target(self.relabel(to.boundaries, prediction))
+                MRCTarget(self.relabel(to.boundaries, prediction))
                 for to, prediction in zip(targets, predicted, strict=True)
             ]
         if self.typing is not None:
@@ -260,7 +260,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
             targets = [to._replace(mentions=mentions) for to, mentions in zip(targets, found, strict=True)]
         return targets
 
-    def _mentions(self, docs: List[Doc], targets: List[Target]) -> List[Mentions]:
+    def _mentions(self, docs: List[Doc], targets: List[MRCTarget]) -> List[Mentions]:
         """Return the entities of some sentences, with the teacher's vectors."""
         spans = [mention_spans(to.boundaries, self.max_width) for to in targets]
         ops, width = self.model.ops, self.model.get_ref("typing").get_dim("nI")
@@ -272,11 +272,11 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 0), dtype="float32"))
         return self.map_outputs(docs, read, nothing, spans, model=self._teacher.model)
 
-    def observe(self, batches: Iterator[TrainingBatch[Target]]) -> None:
+    def observe(self, batches: Iterator[TrainingBatch[MRCTarget]]) -> None:
         if self.typing is not None and self.typing.renew(self._entity_vectors(batches)):
             restart(self.model.get_ref("typing"))
 
-    def _entity_vectors(self, batches: Iterator[TrainingBatch[Target]]) -> Iterator[Array]:
+    def _entity_vectors(self, batches: Iterator[TrainingBatch[MRCTarget]]) -> Iterator[Array]:
         for batch in batches:
             found = self._mentions(batch.texts.docs, batch.targets)
             yield from (mentions.vectors for mentions in found if len(mentions.spans))
@@ -303,7 +303,7 @@ class MRCNer(TaughtHead[List[Floats3d], Target, Prediction], EntityHead[List[Flo
         """Pair starts and ends, and resolve overlaps."""
         found = self._find(outputs, self.threshold, [self.preset_tokens(doc) for doc in docs], bias)
         return [
-            resolve(entities, len(doc), self.nested, self.pairing == PROBABLE)
+            select_answers(entities, len(doc), self.nested, self.pairing == PROBABLE)
             for doc, entities in zip(docs, found, strict=True)
         ]
 

@@ -98,7 +98,7 @@ def find_entities(
     return found
 
 
-def resolve(
+def select_answers(
     found: Dict[Entity, Tuple[float, float]], n_tokens: int, nested: bool, best_sum: bool = False
 ) -> Prediction:
     """Choose among overlapping entities: one after the other, the most probable first.

@@ -9,7 +9,7 @@ from ..encoders.queried import Queried
 from ..errors import check_range
 from ..heads.layers import check_outputs
 
-Vectors = List[Floats3d]
+ConditionedVectors = List[Floats3d]
 
 
 def build_mrc_extractor(
@@ -62,5 +62,7 @@ def _init(model: Model, X: Optional[Queried] = None, Y: Any = None) -> None:
         model.get_ref("typing").initialize(X=vectors[:1, 0, :width])
 
 
-def _forward(model: Model, asked: Queried, is_train: bool) -> Tuple[Vectors, Callable[[Vectors], Any]]:
+def _forward(
+    model: Model, asked: Queried, is_train: bool
+) -> Tuple[ConditionedVectors, Callable[[ConditionedVectors], Any]]:
     return model.get_ref("tok2vec")(asked, is_train)

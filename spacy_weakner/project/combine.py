@@ -45,7 +45,7 @@ class Predicted(NamedTuple):
     copied: Sequence[Doc] = ()  # predictions on these copies
 
 
-class Head(NamedTuple):
+class TrainedHead(NamedTuple):
     """A trained head."""
 
     name: str  # name of the component
@@ -69,8 +69,8 @@ class Head(NamedTuple):
 
 
 def plan_head(
-    context: TrainingContext, head: Head, gold: Path, dev: Optional[Path], folds: Sequence[FoldFiles]
-) -> Tuple[Head, List[Training]]:
+    context: TrainingContext, head: TrainedHead, gold: Path, dev: Optional[Path], folds: Sequence[FoldFiles]
+) -> Tuple[TrainedHead, List[Training]]:
     """Plan the trainings of a head, and set its paths: one training without each fold, and one on all gold, in which
     dev chooses the checkpoint. A held-out fold must not choose one."""
     how: Any = {"size": head.size, "with_lists": head.reads_lists}
@@ -83,15 +83,15 @@ def plan_head(
 
 
 def save_alone(
-    head: Head, lists: Mapping[str, Path], held_out: Iterable[Predicted], output: Path, language: CorpusLanguage
+    head: TrainedHead, lists: Mapping[str, Path], held_out: Iterable[Predicted], output: Path, language: CorpusLanguage
 ) -> Path:
     """Write a pipeline with one calibrated head and the lists that it reads."""
     nlp = assemble(lists if head.reads_lists else {}, {head.name: head.whole}, WRITES, language)
-    calibrate(nlp, head.name, held_out)
+    calibrate_head(nlp, head.name, held_out)
     return save(nlp, output, lists if head.reads_lists else {}, lists)
 
 
-def calibrate(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
+def calibrate_head(nlp: Language, name: str, held_out: Iterable[Predicted]) -> None:
     """Set the temperature of a head that makes held-out gold most likely (Guo et al. 2017), with a log-normal prior
     around 1. Its entities do not change. Each part of the gold has a pipeline that was not trained on it."""
     parts = []
@@ -136,7 +136,7 @@ class Combination:
     def __init__(
         self,
         lists: Mapping[str, Path],
-        heads: Sequence[Head],
+        heads: Sequence[TrainedHead],
         folds: Sequence[CombinedFold],
         language: CorpusLanguage,
     ) -> None:
@@ -207,7 +207,7 @@ class Combination:
         return combiner
 
 
-def with_candidates(heads: Sequence[Head], predicted: Sequence[Predicted]) -> CombinedFold:
+def with_candidates(heads: Sequence[TrainedHead], predicted: Sequence[Predicted]) -> CombinedFold:
     """Return gold with the candidates of all heads as span groups."""
     fold = CombinedFold(predicted[0].gold, list(predicted[0].copies))
     for head, part in zip(heads, predicted, strict=True):

@@ -15,7 +15,7 @@ from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..runs.groups import FoldFiles
 from .assembling import last_steps
-from .combine import Combination, CombinedFold, Head, Predicted, save_alone, with_candidates
+from .combine import Combination, CombinedFold, Predicted, TrainedHead, save_alone, with_candidates
 from .context import TrainingContext
 from .folds import all_folds
 from .precision import Pairs, Precision, fit_precision, measure_tradeoff
@@ -58,7 +58,7 @@ class Comparison:
         found = (doc for _, doc in Predictions(Candidate(name, pipeline), self.corpus)) if docs is None else docs
         write_docs(self.predicted[name], found)
 
-    def add_head(self, head: Head) -> None:
+    def add_head(self, head: TrainedHead) -> None:
         """Predict the folds and dev with a head, each once, and add it as a candidate."""
         paths = zip(head.folds, self.folds, strict=False)
         cases = self.context.cases if head.is_combined else None
@@ -72,7 +72,7 @@ class Comparison:
         self._on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
         self.scored[head.name] = [part._replace(nlp=None) for part in scored]
 
-    def combine(self, heads: Sequence[Head], name: str = COMBINED) -> Combination:
+    def combine(self, heads: Sequence[TrainedHead], name: str = COMBINED) -> Combination:
         """Combine lists and heads that were added, and add the combination. The folds must exist."""
         folds = [
             with_candidates(heads, [self._on_folds[head.name][n] for head in heads]) for n in range(len(self.folds))

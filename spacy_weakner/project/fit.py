@@ -14,7 +14,7 @@ from ..corpus.docbin import corpus_files, read_bin, read_docs
 from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..evaluation.compare import SAMPLES, CandidateScores, compare
-from ..evaluation.terms.collected import Collected, Key, find_collected
+from ..evaluation.terms.collected import LeakedLabel, SourceLabel, find_collected
 from ..files import existing, parse_json, reading_made
 from ..progress import Progress
 from ..runs.groups import FoldFiles
@@ -24,7 +24,7 @@ from ..runtime.lock import holding
 from ..scores import Strict
 from ..training.augmenting import CaseCopies
 from .assembling import ON_PUBLIC_DATA, STUDENT_WITHOUT_GOLD, list_and_head
-from .combine import DECIDED, Head, plan_head
+from .combine import DECIDED, TrainedHead, plan_head
 from .comparing import Comparison
 from .context import ALONE, TrainingContext, pipeline_of, used_recipes
 from .encoding import Encoded, encode, read_stored
@@ -71,7 +71,7 @@ from .selection import (
     Cost,
     Selection,
     TrainedCandidate,
-    choose,
+    choose_best,
     choose_fast,
     cost_of_speed,
 )
@@ -173,7 +173,7 @@ def fit(
     declared = term_sources(terms, sources)
     facts = find_facts(folders, prepared, analysis, len(declared), size)
     gold = folders.gold_labeled if has_docs(folders.gold_labeled) else folders.gold
-    collected: Dict[Key, Collected] = {}
+    collected: Dict[SourceLabel, LeakedLabel] = {}
     if facts.gold and facts.weak:
         collected = find_collected(gold, folders.weak, [source.name for source in declared])
     if collected:
@@ -301,16 +301,16 @@ def _with_gold(
 
     # Train all heads, without each fold and on all gold, and on parts of the gold for the learning curve.
     size = gold_size(facts.size)
-    wanted = [Head("gold", GOLD_ALONE, size, reads_lists=False, is_combined=combines_gold_alone(facts))]
+    wanted = [TrainedHead("gold", GOLD_ALONE, size, reads_lists=False, is_combined=combines_gold_alone(facts))]
     if facts.lists:
-        wanted.append(Head(size, head_with_lists(facts.size), size))
+        wanted.append(TrainedHead(size, head_with_lists(facts.size), size))
     heads, trainings = [], []
     for head in wanted:
         planned, more = plan_head(context, head, gold, dev, folds if head.is_combined or dev is None else [])
         heads.append(planned)
         trainings += more
     if weak is not None:
-        heads.append(Head(WEAK, WEAK_ALONE, weak_size(facts.size), weak, [weak] * len(folds), reads_lists=False))
+        heads.append(TrainedHead(WEAK, WEAK_ALONE, weak_size(facts.size), weak, [weak] * len(folds), reads_lists=False))
     draws = folds if dev is None else [FoldFiles(dev, context.corpora.gold)] * DRAWS
     parts = plan_curve(context, draws, dev)
     context.train([*trainings, *(training for part in parts for training in part.trainings)])
@@ -355,7 +355,7 @@ def _with_gold(
     if prefer == SPEED:
         best = choose_fast(rows, {head.title for head in heads if head.size not in LINEARS})
     else:
-        best = choose(rows, COMBINED) if context.precision is None else COMBINED
+        best = choose_best(rows, COMBINED) if context.precision is None else COMBINED
     if best != COMBINED:
         rows = compared.score(best)
     if previous is not None:
@@ -487,8 +487,8 @@ def _without_gold(
         rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=context.seed, gpu_id=context.gpu_id)
         new = [row for row in rows if row.name != PREVIOUS]
         slow = {WEAK_ALONE} if facts.size in TRAINED else set()
-        best = choose_fast(new, slow) if prefer == SPEED else choose(new)
-        if choose(rows) != best:
+        best = choose_fast(new, slow) if prefer == SPEED else choose_best(new)
+        if choose_best(rows) != best:
             rows = compare(dev, pipelines, bootstrap=SAMPLES, baseline=best, seed=context.seed, gpu_id=context.gpu_id)
         return _Result(pipelines, best, rows, rules=rules, corpus=dev)
     # Without scores, take the one that was best on public data.

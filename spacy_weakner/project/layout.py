@@ -49,7 +49,7 @@ def has_vectors(path: Path) -> bool:
         return int(parse_json(meta.read_bytes())["vectors"]["vectors"]) > 0
 
 
-def render(template: str, values: Mapping[str, Any]) -> str:
+def render_template(template: str, values: Mapping[str, Any]) -> str:
     """Render the template of a file in a project or package."""
     import jinja2
 

@@ -19,7 +19,7 @@ from ..corpus.weak import (
     set_group,
     weak_group,
 )
-from ..evaluation.terms.collected import Collected, Key
+from ..evaluation.terms.collected import LeakedLabel, SourceLabel
 from ..files import atomic_path, existing
 from ..gazetteer_ruler.entities import annotate_entities
 from ..labeling.label import TERMS_SOURCE
@@ -108,7 +108,7 @@ def label_with(lists: List[TermList], corpus: Path, output: Path) -> Path:
     return output
 
 
-def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 0) -> Path:
+def hide(gold: Path, output: Path, collected: Dict[SourceLabel, LeakedLabel], seed: int = 0) -> Path:
     """Write the gold without some of the right matches of lists that were collected from it. A model that is trained
     with such a list trusts it far too much, so right matches are hidden at random until the list matches as often in
     the gold as in the text."""
@@ -131,7 +131,7 @@ def hide(gold: Path, output: Path, collected: Dict[Key, Collected], seed: int = 
     return output
 
 
-def hidden_note(key: Key, found: Collected) -> str:
+def hidden_note(key: SourceLabel, found: LeakedLabel) -> str:
     """Return a note on hidden matches."""
     source, label = key
     return (

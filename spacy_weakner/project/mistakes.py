@@ -31,7 +31,7 @@ from ..corpus.weak import (
     set_id,
     set_meta,
 )
-from ..evaluation.tables import Table, shorten
+from ..evaluation.tables import Table, shorten_line
 from ..scores import Strict
 from ..ty import Entity
 
@@ -135,7 +135,7 @@ def mistakes_table(mistakes: Sequence[Mistake]) -> Table:
         "gold: the last annotation of a sentence counts."
     )
     title = "Probable mistakes in the gold"
-    return Table(title, ["Gold", "Probably", "Sentence"], [list(map(shorten, row)) for row in rows], note, names=3)
+    return Table(title, ["Gold", "Probably", "Sentence"], [list(map(shorten_line, row)) for row in rows], note, names=3)
 
 
 def _known(gold_doc: Doc, doc: Doc, group: str) -> Tuple[List[Entity], List[Tuple[Entity, float]]]:

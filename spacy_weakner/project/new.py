@@ -20,7 +20,7 @@ from ..labeling.sources import CorpusSource, Source, read_sources
 from ..pipelines import blank_pipeline, is_pipeline, tokenizer_name
 from ..scratch import resolved
 from .context import ALONE, config_name, used_recipes
-from .layout import IMPORTABLE, render
+from .layout import IMPORTABLE, render_template
 from .rules import FROZEN, FROZEN_TOK2VEC, LINEAR, LINEAR_STATIC, LINEARS, SIZES, TRAINED
 
 ANSWERS_SOURCE = "answers"
@@ -182,11 +182,11 @@ def init_project(
         if value is not None and (_QUOTES & set(value) or one_line(value) != value):
             raise WeaknerError(Errors.WK689.format(name=f"The {what} {value}"))
     if declared:
-        texts[SOURCES] = render("sources.cfg.jinja", values)
+        texts[SOURCES] = render_template("sources.cfg.jinja", values)
     texts[".gitignore"] = "/corpus/\n/training/\n/metrics/\n/packages/\nproject.lock\n"
-    texts["README.md"] = render("README.md.jinja", values)
+    texts["README.md"] = render_template("README.md.jinja", values)
     # Write project.yml last: without it, the folder is not a project.
-    texts["project.yml"] = render("project.yml.jinja", values)
+    texts["project.yml"] = render_template("project.yml.jinja", values)
     for path, content in texts.items():
         write_text(folder / path, content)
     return Project(folder, files, [source.name for source in found], lang, tokenizer)

@@ -7,11 +7,11 @@ from typing import List, Sequence
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..active_learning.terms import Found
+from ..active_learning.terms import FoundPhrases
 from ..corpus.docbin import bare_copy, read_docs
 from ..corpus.gold import missing_tokens
 from ..corpus.weak import weak_group, weak_sources
-from ..evaluation.tables import Table, shorten
+from ..evaluation.tables import Table, shorten_line
 from ..evaluation.terms.proposal import FEW
 from ..pipelines import TOKENIZER, load_pipeline
 from ..scores import Strict
@@ -48,7 +48,7 @@ def find_overruled(pipeline: Path, gold: Path, text: Path) -> List[Overruled]:
     matches first. The gold has the matches of the same lists."""
     nlp = load_pipeline(pipeline, TOKENIZER)
     matched = (doc for doc in read_docs(text, nlp.vocab) if any(doc.spans.get(group) for group in _groups(doc)))
-    in_text, in_gold = Found(), Found()
+    in_text, in_gold = FoundPhrases(), FoundPhrases()
     for doc in nlp.pipe(bare_copy(doc) for doc in islice(matched, TEXTS)):
         in_text.add(doc, _groups(doc))
     for doc in read_docs(gold, Vocab()):
@@ -80,7 +80,7 @@ def overruled_table(terms: Sequence[Overruled]) -> Table:
         f"{len(terms)} terms of the lists are nearly always rejected. If one is right, correct the gold, or write "
         "'must' into the column 'binding' of the list."
     )
-    return Table("Overruled terms", header, [list(map(shorten, row)) for row in rows], note, names=5)
+    return Table("Overruled terms", header, [list(map(shorten_line, row)) for row in rows], note, names=5)
 
 
 def _groups(doc: Doc) -> List[str]:

@@ -23,9 +23,9 @@ from ..own_code import own_code
 from ..pipelines import add_sentences, load_pipeline
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import holding
-from .layout import IMPORTABLE, render
+from .layout import IMPORTABLE, render_template
 from .lists import LINKER
-from .selection import Scores, Selection
+from .selection import ScoresByName, Selection
 
 
 class Package(NamedTuple):
@@ -44,7 +44,7 @@ def package(
     *,
     name: str,
     version: str = "0.1.0",
-    test: Optional[Scores] = None,
+    test: Optional[ScoresByName] = None,
     data: Optional[Dict[str, str]] = None,
 ) -> Package:
     """Package the best candidate of a selection.
@@ -54,7 +54,7 @@ def package(
     name (str): Name of the package, without the language: letters, digits and underscores.
     version (str): The lowest version of the package. If there is one with this version or a higher one that was made
         of another pipeline, the version is the next one.
-    test (Optional[Scores]): Scores on test by candidate.
+    test (Optional[ScoresByName]): Scores on test by candidate.
     data (Optional[Dict[str, str]]): Paths of the data that the pipeline was made from, by their role.
     RETURNS (Package): The package.
     RAISES (WeaknerError): If the name or version is invalid, the pipeline is missing, or the wheel cannot be built.
@@ -99,7 +99,7 @@ def package(
             "test": ranked([*test.values()], selection.best),
             "data": data,
         }
-        write_text(model / "README.md", render("package.md.jinja", values))
+        write_text(model / "README.md", render_template("package.md.jinja", values))
         built = Path(scratch) / "built"
         built.mkdir()
         with unlisted_names():

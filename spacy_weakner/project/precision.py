@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 from ..calibration.calibrate import DELTA, ScoredEntities, ThresholdReport, format_thresholds
 from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities
-from ..evaluation.tables import Table, shorten
+from ..evaluation.tables import Table, shorten_line
 from ..evaluation.tradeoff import Tradeoff
 from ..scores import Strict, count_matches
 
@@ -36,14 +36,14 @@ class Precision(Strict):
             f"On sentences that they were not fitted on: precision {precision:.1f} %, recall {recall:.1f} %.",
         ]
         if self.unsure:
-            labels = ", ".join(map(shorten, self.unsure))
+            labels = ", ".join(map(shorten_line, self.unsure))
             found.append(f"It is not certain for these labels, which keep the best threshold there is: {labels}.")
         return found
 
     def table(self) -> Table:
         """Return the thresholds as a table."""
         title = f"Thresholds for a precision of {100 * self.wanted:g} %, on the sentences that they were fitted on"
-        return Table(title, ["Label", *self.header[1:]], [[shorten(row[0]), *row[1:]] for row in self.rows])
+        return Table(title, ["Label", *self.header[1:]], [[shorten_line(row[0]), *row[1:]] for row in self.rows])
 
 
 def fit_precision(combiner: Any, parts: Sequence[Pairs], wanted: float, decide: Decide) -> Tuple[Precision, Pairs]:

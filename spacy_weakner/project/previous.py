@@ -7,7 +7,7 @@ from typing import List, Optional, Set
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..calibration.seen import TRAINED_ON, hashes, remembered
+from ..calibration.seen import TRAINED_ON, hashes, recorded
 from ..corpus.docbin import read_docs
 from ..corpus.sentences import sentence_key
 from ..corpus.tags import same_tokens
@@ -65,4 +65,4 @@ def has_seen(previous: Path, corpus: Path, new: Optional[Path] = None) -> bool:
 
 
 def _seen_by(pipeline: Path) -> Set[str]:
-    return remembered(parse_json((pipeline / "meta.json").read_bytes()), TRAINED_ON)
+    return recorded(parse_json((pipeline / "meta.json").read_bytes()), TRAINED_ON)

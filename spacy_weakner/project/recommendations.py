@@ -16,7 +16,7 @@ from ..runs.groups import FoldFiles, group_docs
 from ..runs.training import Training
 from ..scores import count_matches
 from ..ty import Ints
-from .combine import Head, Predicted
+from .combine import Predicted, TrainedHead
 from .context import TrainingContext, pipeline_of
 from .rules import LINEAR, Facts, gold_size
 from .selection import Point
@@ -38,7 +38,7 @@ FIRST_GOLD, LITTLE_GOLD, FIRST_LABELS = 20.0, 5.0, 4.0
 Recommendation = Tuple[float, str]
 
 
-class Part(NamedTuple):
+class CurvePart(NamedTuple):
     """Trainings on parts of the gold of one size."""
 
     sentences: float  # average over the draws
@@ -54,7 +54,7 @@ class Curve(NamedTuple):
     high: float = 0.0
 
 
-def plan_curve(context: TrainingContext, draws: Sequence[FoldFiles], dev: Optional[Path]) -> List[Part]:
+def plan_curve(context: TrainingContext, draws: Sequence[FoldFiles], dev: Optional[Path]) -> List[CurvePart]:
     """Plan trainings on a quarter and on half of the gold, several draws each, from the rest of a fold. In each draw,
     the larger part contains the smaller one; dev chooses the checkpoint. Parts that would be too small, or have no
     entities, are left out."""
@@ -69,7 +69,7 @@ def plan_curve(context: TrainingContext, draws: Sequence[FoldFiles], dev: Option
             is_near = abs(len(part) - share * len(docs)) <= ROUGH * len(docs)
             if len(part) >= MIN_PART and is_near and any(doc.ents for doc in part):
                 drawn.setdefault(share, []).append(part)
-    parts: List[Part] = []
+    parts: List[CurvePart] = []
     for share, found in drawn.items():
         sentences = float(numpy.mean([len(docs) for docs in found]))
         if len(found) < len(draws) or (parts and sentences <= parts[-1].sentences):
@@ -80,7 +80,7 @@ def plan_curve(context: TrainingContext, draws: Sequence[FoldFiles], dev: Option
             corpus = folder.with_suffix(".spacy")
             write_docs(corpus, docs)
             trainings.append(context.on_gold(corpus, folder, dev, size=gold_size(context.size)))
-        parts.append(Part(sentences, trainings))
+        parts.append(CurvePart(sentences, trainings))
     return parts
 
 
@@ -92,7 +92,7 @@ def _first(groups: Sequence[List[Doc]], n: int) -> List[Doc]:
 
 
 def measure_curve(
-    parts: Sequence[Part],
+    parts: Sequence[CurvePart],
     whole: Sequence[Predicted],
     sentences: float,
     draws: Sequence[FoldFiles],
@@ -102,10 +102,10 @@ def measure_curve(
     counts = []
     for n, draw in enumerate(draws):
         predicted = [
-            Head("part", "part").predict(pipeline_of(part.trainings[n]), draw.held_out, context.language)
+            TrainedHead("part", "part").predict(pipeline_of(part.trainings[n]), draw.held_out, context.language)
             for part in parts
         ]
-        rows = [count_sentences(zip(each.gold, each.docs, strict=True)) for each in (*predicted, whole[n])]
+        rows = [count_by_sentence(zip(each.gold, each.docs, strict=True)) for each in (*predicted, whole[n])]
         counts.append(numpy.stack(rows))
     # Draws are evaluated on different folds, or all on dev.
     is_split = len({draw.held_out for draw in draws}) > 1
@@ -130,7 +130,7 @@ def make_curve(sizes: Sequence[float], counts: Ints, seed: int = 0) -> Curve:
     return Curve(points, max(0.0, gain), low, high)
 
 
-def count_sentences(pairs: Any) -> Ints:
+def count_by_sentence(pairs: Any) -> Ints:
     """Count tp, fp and fn of pairs of gold and predicted Docs: shape (n_sentences, 3)."""
     counts = [count_matches([(doc_entities(gold), doc_entities(doc))])[0] for gold, doc in pairs]
     return numpy.asarray(counts, dtype="int64").reshape(-1, 3)

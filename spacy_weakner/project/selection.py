@@ -9,7 +9,7 @@ from pydantic import model_validator
 
 from ..errors import Errors, WeaknerError
 from ..evaluation.compare import CandidateScores, ranked
-from ..evaluation.score_table import read_scores as read_rows
+from ..evaluation.score_table import read_scores
 from ..files import existing, parse_json, reading_made, write_text
 from ..pipelines import RULE
 from ..scores import Strict
@@ -22,8 +22,8 @@ from .rules import COMBINED, LIST_AND_HEAD, ChosenBy, Facts, Rule, Settings
 CLEARLY = 3.0
 SELECTION = "selection.json"
 PREVIOUS = "previous package"
-Scores = Mapping[str, CandidateScores]
-NO_SCORES: Scores = MappingProxyType({})
+ScoresByName = Mapping[str, CandidateScores]
+NO_SCORES: ScoresByName = MappingProxyType({})
 Point = Dict[str, float]
 # What is said of a package with a Transformer, if there may be a student.
 FASTER = (
@@ -135,7 +135,7 @@ class Selection(Strict):
         ]
         return self.model_copy(update={"candidates": candidates, "corpus": self.corpus and place(self.corpus)})
 
-    def headline(self, test: Scores = NO_SCORES) -> str:
+    def headline(self, test: ScoresByName = NO_SCORES) -> str:
         """Return one or two sentences with the scores of the best candidate, on test if there are any."""
         if (on_test := test.get(self.best)) is not None:
             found = f"{on_test.text()} on test ({on_test.tp + on_test.fn:,} entities)"
@@ -187,7 +187,7 @@ class Selection(Strict):
         """Return the whole selection as sentences."""
         return [self.headline(), *self._others(self.ranked()), *self.remarks()]
 
-    def answer(self, test: Scores = NO_SCORES) -> List[Tuple[str, str]]:
+    def answer(self, test: ScoresByName = NO_SCORES) -> List[Tuple[str, str]]:
         """Return the scores of the best candidate, how far the next best is away from it, and what to do next, each
         with a heading."""
         others = self._others(test or self.ranked())
@@ -202,7 +202,7 @@ class Selection(Strict):
         found += [("Compared with the last run", text) for text in progress]
         return found + [("Next step", text) for text in self.recommendations[:1]]
 
-    def _progress(self, scores: Scores) -> List[str]:
+    def _progress(self, scores: ScoresByName) -> List[str]:
         """Return a sentence that compares the package with the previous one, if there is one."""
         row = scores.get(PREVIOUS)
         if row is None or row.difference is None or row.difference.baseline != self.best:
@@ -215,7 +215,7 @@ class Selection(Strict):
         limits = f" {limits[0].upper()}{limits[1:]}." if limits else ""
         return [f"The previous package has F1 {row.f1:.1f} on {corpus}; the new one {how}.{limits}"]
 
-    def _others(self, scores: Scores) -> List[str]:
+    def _others(self, scores: ScoresByName) -> List[str]:
         found = []
         for row in ranked([row for row in scores.values() if row.name != PREVIOUS], self.best)[1:]:
             text = f"'{row.name}': {row.text()}"
@@ -225,14 +225,14 @@ class Selection(Strict):
         return found
 
 
-def read_scores(path: Optional[Path]) -> Dict[str, CandidateScores]:
+def read_test_scores(path: Optional[Path]) -> Dict[str, CandidateScores]:
     """Read the scores on test by candidate that `evaluate` has written; empty if there are none."""
     if path is None or not Path(path).exists():
         return {}
-    return {row.name: row.scores for row in read_rows(path) if row.scores is not None}
+    return {row.name: row.scores for row in read_scores(path) if row.scores is not None}
 
 
-def choose(rows: Sequence[CandidateScores], combined: Optional[str] = None) -> str:
+def choose_best(rows: Sequence[CandidateScores], combined: Optional[str] = None) -> str:
     """Select a candidate: the combination, unless another one is significantly better and by more than `CLEARLY`,
     since a few hundred sentences are too few to choose by F1 alone. Without a combination, select the candidate with
     the best F1, the first one of equals."""
@@ -246,7 +246,7 @@ def choose_fast(rows: Sequence[CandidateScores], slow: Set[str]) -> str:
     """Select the candidate with the best F1 without a Transformer, if there is one; `slow` are those with one."""
     single = [row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD, PREVIOUS)]
     fast = [row for row in single if row.name not in slow] or single
-    return choose(fast)
+    return choose_best(fast)
 
 
 def cost_of_speed(rows: Sequence[CandidateScores], best: str) -> str:

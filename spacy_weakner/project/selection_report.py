@@ -48,7 +48,7 @@ def evaluate_selection(
     rows = report(
         Path(output),
         labels=labels,
-        compose=lambda parts: compose(selection, parts, has_test=test is not None),
+        compose=lambda parts: compose_report(selection, parts, has_test=test is not None),
         selected=selection.best,
         baseline=baseline or (selection.best if scored else None),
         **scored,
@@ -57,7 +57,7 @@ def evaluate_selection(
     return [] if test is None else rows
 
 
-def compose(selection: Selection, parts: ReportParts, *, has_test: bool) -> ReportPage:
+def compose_report(selection: Selection, parts: ReportParts, *, has_test: bool) -> ReportPage:
     """Compose the report of a project: the answer, and the sections in their order."""
     answer = selection.answer({row.name: row for row in parts.rows} if has_test else {})
     selected = [("Packaged", text) if heading == "Selected" else (heading, text) for heading, text in answer]

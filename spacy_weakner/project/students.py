@@ -27,7 +27,7 @@ from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.receipts import Receipt
 from ..training.augmenting import CaseCopies
 from .assembling import PROPOSES, assemble, predict_docs
-from .combine import Combination, Head
+from .combine import Combination, TrainedHead
 from .context import TEXT_COPIES, TrainingContext, pipeline_of
 from .encoding import Encoded, reusing
 from .layout import has_docs
@@ -40,7 +40,7 @@ _VECTORS = "text-vectors"
 
 def train_student(
     context: TrainingContext, teacher: Combination, text: Path, gold: Path, folds: Sequence[FoldFiles]
-) -> Head:
+) -> TrainedHead:
     """Train a student on all gold and the text, and one without each fold. The heads that teach it have not seen the
     fold either.
 
@@ -49,7 +49,7 @@ def train_student(
     text (Path): The text, which may have matches of the lists. Sentences of gold, dev and test are left out.
     gold (Path): The gold.
     folds (Sequence[FoldFiles]): The folds of the teacher; none if dev scores the student.
-    RETURNS (Head): The student.
+    RETURNS (TrainedHead): The student.
     """
     outputs = {context.models / STUDENT: gold}
     for n, fold in enumerate(folds, start=1):
@@ -69,7 +69,7 @@ def train_student(
     trainings = [context.of_student(path, output) for path, output in zip(corpora, outputs, strict=True)]
     context.train(trainings, desc="fit: train students")
     whole, *parts = map(pipeline_of, trainings)
-    return Head(STUDENT, STUDENT, LINEAR, whole, parts, reads_lists=bool(context.lists))
+    return TrainedHead(STUDENT, STUDENT, LINEAR, whole, parts, reads_lists=bool(context.lists))
 
 
 def train_student_without_gold(context: TrainingContext, teacher: Path, text: Path) -> Path:

@@ -10,10 +10,10 @@ from ..corpus.gold import Gold, find_gold
 from ..corpus.weak import keep_entities, weak_group
 from ..evaluation.bootstrap import Bootstrap, Difference
 from ..evaluation.compare import SAMPLES
-from ..evaluation.terms.matches import Sentence, read_sentence
-from ..evaluation.terms.proposal import MAX_P, Proposal, TermSettings, choose
+from ..evaluation.terms.matches import MatchedSentence, read_sentence
+from ..evaluation.terms.proposal import MAX_P, Proposal, TermSettings, choose_term_settings
 from .combine import Combination, CombinedFold
-from .recommendations import Recommendation, count_sentences
+from .recommendations import Recommendation, count_by_sentence
 from .rules import COMBINED
 
 _POLICY = "longest"
@@ -47,15 +47,17 @@ def _gain(combination: Combination, sources: Sequence[str], seed: int) -> Differ
     folds, counts = combination.folds, []
     for n, fold in enumerate(folds):
         others = [doc for other in folds if other is not fold for doc in other.docs]
-        chosen = {source: choose([_sentence(doc, source) for doc in others], _POLICY) for source in sources}
+        chosen = {
+            source: choose_term_settings([_sentence(doc, source) for doc in others], _POLICY) for source in sources
+        }
         changed = [CombinedFold(*([_apply(doc, chosen) for doc in docs] for docs in each)) for each in folds]
         compared = (combination, Combination(combination.lists, combination.heads, changed, combination.language))
         decided = [each.decide_fold(n) for each in compared]
-        counts.append(numpy.stack([count_sentences(zip(fold.docs, docs, strict=True)) for docs in decided]))
+        counts.append(numpy.stack([count_by_sentence(zip(fold.docs, docs, strict=True)) for docs in decided]))
     return Bootstrap(numpy.concatenate(counts, axis=1), SAMPLES, seed).difference(1, 0, COMBINED)
 
 
-def _sentence(doc: Doc, source: str) -> Sentence:
+def _sentence(doc: Doc, source: str) -> MatchedSentence:
     return read_sentence(doc, find_gold(doc) or Gold(frozenset()), source)
 
 

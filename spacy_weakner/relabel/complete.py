@@ -189,7 +189,7 @@ class Complete(Stage[CompleteReport]):
         soft = None
         if probabilities is not None:
             mixed: Any = mix_labels(labeled, probabilities).astype("float32")
-            soft = weak.SoftLabels(scheme.tags, scheme.name, mixed)
+            soft = weak.TagDistributions(scheme.tags, scheme.name, mixed)
         weak.set_soft_labels(doc, soft)
         n_matched = int(matched(labeled).sum())
         self._set_confidence(doc, n_matched, path)

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..corpus.weak import SoftLabels, set_soft_labels, set_weak
+from ..corpus.weak import TagDistributions, set_soft_labels, set_weak
 from ..errors import Errors, WeaknerError
 from ..runs.train import find_members
 from ..runtime.devices import on_device
@@ -107,7 +107,7 @@ class Soft(Stage[SoftReport]):
                 stacked = numpy.stack(rows)
                 self._count(stacked, labels.index("O"))
                 mean: Any = stacked.mean(axis=0).astype("float32")
-                set_soft_labels(doc, SoftLabels(labels, scheme, mean))
+                set_soft_labels(doc, TagDistributions(labels, scheme, mean))
                 if not doc.has_annotation("ENT_IOB"):
                     set_weak(doc)
                 yield doc

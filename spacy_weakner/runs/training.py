@@ -89,7 +89,7 @@ def train_all(
     trainings = [t._replace(overrides=json.loads(json.dumps(dict(t.overrides), default=str))) for t in trainings]
     with ExitStack() as stack:
         # Held in this process, since locks and temporary folders of a lost process or machine would remain.
-        jobs = [_Job(training, stack) for training in trainings]
+        jobs = [_LockedTraining(training, stack) for training in trainings]
         pending = [job for job in jobs if job.trained is None]
         bar = stack.enter_context(Progress[None](total=len(jobs), desc=desc, unit="training", enabled=progress))
 
@@ -125,7 +125,7 @@ def _pool(n: int, gpu_id: int, ray: Optional[str], folder: Path) -> ContextManag
     return processes(n, threads=max(1, (os.cpu_count() or 1) // n) if n > 1 else None)
 
 
-class _Job:
+class _LockedTraining:
     """A training whose folder is locked until the stack is closed. If a receipt shows that it was trained from the same
     inputs, it has its result; else it has a folder to write to until it has ended."""
 

@@ -48,7 +48,7 @@ class ShardShare(NamedTuple):
 WHOLE = ShardShare(0, 1)
 
 
-class _Job(NamedTuple):
+class _ShardJob(NamedTuple):
     inputs: Sequence[ShardInput]
     output: Path
     shard: Optional[str]  # its name within the output folder; None: the output is a single file
@@ -80,9 +80,9 @@ class Shards:
             raise WeaknerError(Errors.WK312.format(path=output_path))
         inputs = spacy_inputs(self.input_path) if inputs is None else inputs
         if self.is_file:
-            self._jobs = [_Job(inputs, self.output_path, None)]
+            self._jobs = [_ShardJob(inputs, self.output_path, None)]
         else:
-            jobs = [_Job([input_], self.output_path / input_.name, input_.name) for input_ in inputs]
+            jobs = [_ShardJob([input_], self.output_path / input_.name, input_.name) for input_ in inputs]
             self._jobs = jobs[part.first :: part.of]
         self._replaced: Set[Path] = set()
         read = {input_.path for input_ in inputs}
@@ -136,7 +136,7 @@ class Shards:
         total.replaced = len(self._replaced)
         return total
 
-    def _make(self, job: _Job, stage: Stage[Any], progress: bool) -> None:
+    def _make(self, job: _ShardJob, stage: Stage[Any], progress: bool) -> None:
         stage.stats = stats = stage.report()
         made_from = self._made_from(job, stage)
 
@@ -179,11 +179,11 @@ class Shards:
             return set()
         return set(found_files(self.output_path)) - {job.output for job in self._jobs}
 
-    def _made_from(self, job: _Job, stage: Stage[Any]) -> Dict[str, Any]:
+    def _made_from(self, job: _ShardJob, stage: Stage[Any]) -> Dict[str, Any]:
         found = {"stage": self.stage, "code": code_version(), "settings": hash_settings(stage.settings)}
         return {**found, "shard": job.shard, "input": job.key()}
 
-    def _finished(self, job: _Job, stage: Stage[Any]) -> Optional[Receipt]:
+    def _finished(self, job: _ShardJob, stage: Stage[Any]) -> Optional[Receipt]:
         """Return the receipt of a shard that need not be made again. A shard that an earlier run made differently is
         counted as replaced."""
         receipt = Receipt.read(receipt_path(job.output))

@@ -28,9 +28,9 @@ from spacy.training import Example
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..caching import read_once
 from ..corpus.weak import is_weak, set_weak
 from ..errors import Errors, WeaknerError, check_range
-from ..remembering import read_once
 from ..ty import Array, BoolMask, Ints
 from .matches import UNKNOWN, Matches, read_matches
 

@@ -26,7 +26,7 @@ from .candidates import enumerate_spans, span_index, touches, widest, without
 from .losses import cross_entropy, unlikelihood
 from .oracle import Oracle
 from .samplers import START, NegativeSampler
-from .targets import Labels, SpanTarget, read_target
+from .targets import LabelIds, SpanTarget, read_target
 
 # Minimum probability of spans that `score_candidates` returns.
 _LEAST = 0.05
@@ -311,9 +311,9 @@ class _Drawn(NamedTuple):
     """The spans of one update, as offsets into the concatenated tokens."""
 
     spans: SpanArray
-    labels: Labels
+    labels: LabelIds
     wrong_spans: SpanArray
-    wrong_labels: Labels
+    wrong_labels: LabelIds
 
 
 def _split(rows: Any, spans: List[SpanArray]) -> List[Any]:
@@ -321,7 +321,7 @@ def _split(rows: Any, spans: List[SpanArray]) -> List[Any]:
     return numpy.split(rows, numpy.cumsum([len(candidates) for candidates in spans])[:-1])
 
 
-def _labels(target: SpanTarget, n_spans: int, max_width: Optional[int]) -> Labels:
+def _labels(target: SpanTarget, n_spans: int, max_width: Optional[int]) -> LabelIds:
     """Return the label of every span of a complete annotation, in the order of `enumerate_spans`."""
     labels = numpy.zeros(n_spans, dtype="int64")
     labels[span_index(target.spans.tolist(), target.n_tokens, max_width)] = target.labels

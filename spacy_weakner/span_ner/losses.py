@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from ..losses import log_softmax
 from ..ty import Floats
-from .targets import Labels
+from .targets import LabelIds
 
 
-def cross_entropy(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
+def cross_entropy(scores: NDArray, labels: LabelIds) -> Tuple[float, Floats]:
     """Compute -log P of the labels (the paper on weighted sampling, Equation 1).
 
     scores (NDArray): Shape (n, n_labels).
-    labels (Labels): Shape (n,).
+    labels (LabelIds): Shape (n,).
     RETURNS (Tuple[float, Floats]): Sum over spans, and its gradient, shape (n, n_labels).
     """
     log_probabilities = log_softmax(scores)
@@ -24,12 +24,12 @@ def cross_entropy(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
     return -float(log_probabilities[rows, labels].sum()), gradient
 
 
-def unlikelihood(scores: NDArray, labels: Labels) -> Tuple[float, Floats]:
+def unlikelihood(scores: NDArray, labels: LabelIds) -> Tuple[float, Floats]:
     """Compute -log(1 - P) of wrong labels. For label 0, which marks a span as not an entity, it is the cross-entropy of
     "O".
 
     scores (NDArray): Shape (n, n_labels).
-    labels (Labels): Shape (n,).
+    labels (LabelIds): Shape (n,).
     RETURNS (Tuple[float, Floats]): Sum over spans, and its gradient, shape (n, n_labels).
     """
     outside = labels == 0

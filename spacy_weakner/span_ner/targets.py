@@ -12,7 +12,7 @@ from ..corpus.alignment import project, reference_spans, span_group, unclear_tok
 from ..errors import Errors, UnknownLabel, WeaknerError
 from ..ty import SpanArray
 
-Labels = NDArray[numpy.int64]
+LabelIds = NDArray[numpy.int64]
 
 
 class SpanTarget(NamedTuple):
@@ -21,20 +21,20 @@ class SpanTarget(NamedTuple):
     n_tokens (int): Length of the sentence.
     annotated (bool): True if entities are annotated; if not, only wrong spans are used.
     spans (SpanArray): Shape (n, 2): annotated entities.
-    labels (Labels): Shape (n,): their labels.
+    labels (LabelIds): Shape (n,): their labels.
     wrong_spans (SpanArray): Shape (m, 2): spans that are known not to have a label.
-    wrong_labels (Labels): Shape (m,): this label; 0: the span is not an entity.
-    unclear (Labels): Tokens of entities that cannot be aligned to the predicted Doc; spans with them are not sampled.
+    wrong_labels (LabelIds): Shape (m,): this label; 0: the span is not an entity.
+    unclear (LabelIds): Tokens of entities that cannot be aligned to the predicted Doc; spans with them are not sampled.
     doc (Doc): The predicted Doc, for the oracle.
     """
 
     n_tokens: int
     annotated: bool
     spans: SpanArray
-    labels: Labels
+    labels: LabelIds
     wrong_spans: SpanArray
-    wrong_labels: Labels
-    unclear: Labels
+    wrong_labels: LabelIds
+    unclear: LabelIds
     doc: Doc
 
 

@@ -14,7 +14,7 @@ from ..abbreviations.definitions import Definition, find_definitions, short_form
 from ..corpus.weak import get_definitions, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing, reading_stored
-from ..gazetteer_ruler.terms import TermSource, iter_terms
+from ..gazetteer_ruler.terms import TermInput, iter_terms
 from ..training.batches import BatchPipe
 from .index import IdCandidate, TermIndex, compared_form
 
@@ -88,14 +88,14 @@ class TermLinker(BatchPipe):
         get_examples: Optional[Callable[[], Iterable[Example]]] = None,
         *,
         nlp: Optional[Language] = None,
-        terms: Optional[TermSource] = None,
+        terms: Optional[TermInput] = None,
         label: Optional[str] = None,
     ) -> None:
         """Read the terms, replacing earlier ones, and fit the threshold if it is None.
 
         get_examples (Optional[Callable[[], Iterable[Example]]]): Examples; reference entities with ids are used.
         nlp (Optional[Language]): The pipeline; its language determines how case is ignored.
-        terms (Optional[TermSource]): The terms: a reader such as `spacy_weakner.TermList.v1`, or terms in a form that
+        terms (Optional[TermInput]): The terms: a reader such as `spacy_weakner.TermList.v1`, or terms in a form that
             the `gazetteer_ruler` accepts. Terms without an id are ignored.
         label (Optional[str]): Label of terms that have none.
         RAISES (WeaknerError): If no term has an id.

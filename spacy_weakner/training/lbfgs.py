@@ -16,12 +16,12 @@ from spacy.util import logger
 from thinc.api import set_dropout_rate
 
 from ..batching import group_by_length
+from ..caching import caching_outputs
 from ..errors import Errors, WeaknerError, check_range
 from ..heads.head import TrainableHead, TrainingBatch
 from ..heads.layers import is_listener
 from ..linear.sparse import indicator_rows
 from ..progress import Progress
-from ..remembering import remembered
 from ..sources.features import weak_marked
 from ..ty import CorpusReader
 from .annotating import annotated
@@ -92,7 +92,7 @@ class LBFGS:
         groups = group_by_length([len(eg.predicted) for eg in examples], PADDED_TOKENS)
         batches = [pipe.read_batch([examples[i] for i in group]) for group in groups]
         started = time.monotonic()
-        with remembered(pipe.model), weak_marked(examples):
+        with caching_outputs(pipe.model), weak_marked(examples):
             set_dropout_rate(pipe.model, 0.0)
             objective = PenalizedLoss(pipe, batches, self.l2)
             first, last, iterations = minimize(objective, self.max_iterations, self.tolerance)

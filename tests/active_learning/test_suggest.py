@@ -7,7 +7,7 @@ import spacy
 from spacy.tokens import Doc, Span
 from spacy.vocab import Vocab
 
-from spacy_weakner.active_learning.choosing import Pool, Sentence, choose
+from spacy_weakner.active_learning.choosing import Sentence, SentencePool, choose_sentences
 from spacy_weakner.active_learning.scoring import Model
 from spacy_weakner.active_learning.suggest import suggest
 from spacy_weakner.active_learning.uncertainty import Vote, spans_of_candidates, spans_of_tokens, spans_of_votes
@@ -125,7 +125,7 @@ def sentence(text, score, *labels):
 
 
 def test_near_duplicates_are_left_out():
-    found = choose(
+    found = choose_sentences(
         [
             sentence("Ann scored 21 of the 34 points in Oslo", 0.9, "X"),
             sentence("ann scored 25 of the 68 points in Oslo", 0.8, "X"),
@@ -140,7 +140,7 @@ def test_near_duplicates_are_left_out():
 def test_every_label_has_a_share():
     common = [sentence(f"{a}x {a}y", 1.0 - i / 100, "COMMON") for i, a in enumerate(NAMES)]
     rare = [sentence(text, 0.01, "RARE") for text in ("seldom seen", "hardly ever")]
-    chosen = choose([*common, *rare], 8).sentences
+    chosen = choose_sentences([*common, *rare], 8).sentences
     assert sum("RARE" in s.by_label for s in chosen) == 2
     assert sum("COMMON" in s.by_label for s in chosen) == 6
 
@@ -148,13 +148,13 @@ def test_every_label_has_a_share():
 def test_typical_sentences_come_before_strange_ones():
     strange = sentence("zq vx qj", 0.5, "X")
     typical = [sentence(f"the patient was given {name}", 0.5, "X") for name in NAMES]
-    assert choose([strange, *typical], 1).sentences == [typical[0]]
+    assert choose_sentences([strange, *typical], 1).sentences == [typical[0]]
 
 
 @pytest.mark.parametrize("least", [4, 1000])
 def test_a_pool_keeps_the_best_of_all_and_of_labels(monkeypatch, least):
     monkeypatch.setattr("spacy_weakner.active_learning.choosing._LEAST", least)
-    pool = Pool(3, 1, seed=0)
+    pool = SentencePool(3, 1, seed=0)
     for i in range(50):
         pool.add(sentence(f"w{i}", i / 100, "COMMON"))
     pool.add(sentence("rare", 0.0, "RARE"))

@@ -3,7 +3,7 @@ import re
 import pytest
 
 from spacy_weakner.checks.annotated import check_text
-from spacy_weakner.checks.corpora import Sentence
+from spacy_weakner.checks.corpora import CheckedSentence
 
 from .conftest import GOLD, found
 
@@ -66,7 +66,9 @@ def test_short_sentences_may_occur_twice(check):
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_other_text_may_follow_a_sample(findings, exact):
-    check_text(["Anna slept"], exact, [Sentence("line 1", "anna slept", ("anna", "slept"), [])], "--text", findings)
+    check_text(
+        ["Anna slept"], exact, [CheckedSentence("line 1", "anna slept", ("anna", "slept"), [])], "--text", findings
+    )
     assert ("no other text is left" in " ".join(found(findings, "error"))) == exact
 
 

@@ -5,12 +5,12 @@ import pytest
 import spacy
 
 from spacy_weakner.checks.sources import check_sources
-from spacy_weakner.checks.terms import Seen
+from spacy_weakner.checks.terms import MatchedTexts
 from spacy_weakner.corpus.sampling import SampledLines
 
 from .conftest import GOLD, found
 
-SEEN = Seen(spacy.blank("xx"), 20)
+SEEN = MatchedTexts(spacy.blank("xx"), 20)
 ANSWERS = [{"tokens": ["Anna"], "ents": [[0, 1, "PERSON"]]}, {"text": "x", "ents": [["x", "DRUGS"], ["x", "MISC"]]}]
 
 

@@ -3,8 +3,8 @@ import re
 import pytest
 import spacy
 
-from spacy_weakner.checks.corpora import Sentence
-from spacy_weakner.checks.matching import Seen
+from spacy_weakner.checks.corpora import CheckedSentence
+from spacy_weakner.checks.matching import MatchedTexts
 from spacy_weakner.checks.terms import check_terms
 from spacy_weakner.labeling.label import label
 from spacy_weakner.labeling.sources import TermSource
@@ -13,7 +13,7 @@ from spacy_weakner.pipelines import WORD_TOKENIZER, blank_pipeline
 from .conftest import found
 
 NLP = spacy.blank("xx")
-UNSEEN = Seen(NLP, 20)
+UNSEEN = MatchedTexts(NLP, 20)
 NAMES = ["aspirin", "insulin", "ibuprofen", "warfarin", "heparin", "codeine", "morphine", "caffeine", "nicotine"]
 
 
@@ -118,7 +118,7 @@ GLUED = ["asthma[1]", "Heart failure(HF)", "asthma+fever", "asthma;treated", "(a
     ],
 )
 def test_terms_glued_to_signs(check, findings, texts, tokenizer, level, message):
-    check(TERMS, Seen(blank_pipeline("en", tokenizer), 20, (), texts))
+    check(TERMS, MatchedTexts(blank_pipeline("en", tokenizer), 20, (), texts))
     told = [finding for finding in findings.sorted() if "longer tokens" in finding.message]
     assert [finding.level for finding in told] == ([level] if level else [])
     assert all(message in finding.message and WORD_TOKENIZER in finding.cure for finding in told)
@@ -144,7 +144,9 @@ GOLD = [
 
 
 def seen_gold(gold=GOLD):
-    return Seen(NLP, 20, [Sentence(str(n), text, tuple(text.split()), ents) for n, (text, ents) in enumerate(gold)])
+    return MatchedTexts(
+        NLP, 20, [CheckedSentence(str(n), text, tuple(text.split()), ents) for n, (text, ents) in enumerate(gold)]
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,21 +184,23 @@ def test_which_matches_in_gold_count(check, findings):
 
 def test_only_complete_sentences_judge(check, findings):
     seen = seen_gold()
-    partly = [Sentence("9", "WAS 12", ("WAS", "12"), [], missing) for missing in (1, 2) * 20]
+    partly = [CheckedSentence("9", "WAS 12", ("WAS", "12"), [], missing) for missing in (1, 2) * 20]
     check(["N,WAS", "Y,12"], seen._replace(gold=[*partly, *seen.gold]))
     (message,) = found(findings, "info")
     assert "WAS. Right matches in gold: 2 of 2." in message
     assert "12 (0 right, 5 wrong)" in found(findings, "warning")[0]
 
 
-@pytest.mark.parametrize("more", [(), (20, [Sentence("1", "in Paris", ("in", "Paris"), [])]), (20, (), ["in Rome"])])
+@pytest.mark.parametrize(
+    "more", [(), (20, [CheckedSentence("1", "in Paris", ("in", "Paris"), [])]), (20, (), ["in Rome"])]
+)
 def test_terms_without_anything_visible_are_passed_over(check, findings, more):
-    check(["N,\u200b", "N,\ufe0f", "N,\u00ad", "N,Paris"], Seen(NLP, *more))
+    check(["N,\u200b", "N,\ufe0f", "N,\u00ad", "N,Paris"], MatchedTexts(NLP, *more))
     assert not found(findings, "error")
 
 
 def test_without_gold_their_matches_are_counted(check, findings):
-    check(["N,the"], Seen(NLP, 20, (), ["the one", "The other", "of"]))
+    check(["N,the"], MatchedTexts(NLP, 20, (), ["the one", "The other", "of"]))
     (warning,) = found(findings, "warning")
     assert "the (2 matches in the text)" in warning and "They may be right" in warning and "Remove" not in warning
 
@@ -302,7 +306,7 @@ def test_large_lists(check, findings, monkeypatch):
 )
 @pytest.mark.parametrize("attr, level", [("FORM", "info"), ("ORTH", "warning")])
 def test_terms_that_only_a_variant_finds(check, findings, term, texts, is_counted, attr, level):
-    check([f"D,{term}"], Seen(NLP, texts=texts), attr=attr)
+    check([f"D,{term}"], MatchedTexts(NLP, texts=texts), attr=attr)
     messages = [message for message in found(findings, level) if "variant characters" in message]
     assert len(messages) == is_counted
 
@@ -327,11 +331,11 @@ def test_ids_with_several_labels_and_terms_with_several_ids(check, findings):
 )
 def test_gold_ids_that_the_list_lacks(check, findings, ids, level, expected):
     gold = [
-        Sentence("", word or "a", (word or "a",), [(0, 1, "D")], ids={(0, 1, "D"): (each,)} if each else {})
+        CheckedSentence("", word or "a", (word or "a",), [(0, 1, "D")], ids={(0, 1, "D"): (each,)} if each else {})
         for each, word in ids.items()
     ]
-    gold.append(Sentence("", "b", ("b",), [(0, 1, "X")], ids={(0, 1, "X"): ("7",)}))
-    check(["D,cold,1", "D,frost,2"], Seen(NLP, 20, gold), header="label,term,id")
+    gold.append(CheckedSentence("", "b", ("b",), [(0, 1, "X")], ids={(0, 1, "X"): ("7",)}))
+    check(["D,cold,1", "D,frost,2"], MatchedTexts(NLP, 20, gold), header="label,term,id")
     (finding,) = [each for each in found(findings, level) if "not in the list" in each]
     assert re.search(expected, finding)
 

@@ -14,7 +14,7 @@ from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.project.packaging import Package
 from spacy_weakner.project.rules import SIZES
-from spacy_weakner.project.selection import read_scores
+from spacy_weakner.project.selection import read_test_scores
 
 from ..project.util import PEOPLE, gold_rows, make_selection, write_gold, write_rows, write_ruler
 from .util import invoke
@@ -156,8 +156,8 @@ def test_scores_on_test_of_the_candidates_of_a_selection(tmp_path, monkeypatch):
     assert result.exit_code == 1 and "[WK100]" in result.output and "nope.spacy" in result.output
     result = invoke(*command, "--optional", "test")
     assert result.exit_code == 0 and "test.spacy does not exist" in result.output
-    assert read_scores(Path("scores.json")) == {}
+    assert read_test_scores(Path("scores.json")) == {}
     assert "How it was selected" in Path("r.html").read_text()
     write_gold(Path("test.spacy"), 6, 500)
     result = invoke(*command, "--bootstrap", "20")
-    assert result.exit_code == 0 and selection.best in result.output and [*read_scores(Path("scores.json"))]
+    assert result.exit_code == 0 and selection.best in result.output and [*read_test_scores(Path("scores.json"))]

@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import HASHES, bare_copy, corpus_files, read_docs, write_docs
-from spacy_weakner.corpus.weak import SoftLabels
+from spacy_weakner.corpus.weak import TagDistributions
 from spacy_weakner.errors import WeaknerError
 
 from ..util import make_doc
@@ -49,7 +49,7 @@ def test_our_user_data_is_kept(tmp_path):
     weak.set_confidence(doc, 0.5)
     weak.set_tags(doc, ["B-X", None])
     weak.set_augmented(doc, ["x", "y"])
-    weak.set_soft_labels(doc, SoftLabels(("O", "I-X"), "IO", numpy.full((2, 2), 0.5, dtype="float32")))
+    weak.set_soft_labels(doc, TagDistributions(("O", "I-X"), "IO", numpy.full((2, 2), 0.5, dtype="float32")))
     found = write_and_read(tmp_path / "a.spacy", doc)
     assert found.cats == doc.cats
     (read_by_spacy,) = Corpus(tmp_path / "a.spacy")(NLP)

@@ -9,7 +9,7 @@ from spacy.training import Example
 from spacy_weakner.corpus.gold import find_gold, set_gold
 from spacy_weakner.corpus.parts import Parts, split_doc, split_examples
 from spacy_weakner.corpus.weak import (
-    SoftLabels,
+    TagDistributions,
     doc_entities,
     get_augmented,
     get_soft_labels,
@@ -125,7 +125,7 @@ def test_what_is_known_of_a_sentence_goes_with_its_tokens():
     set_weak(doc)
     set_tags(doc, ["B-X", "I-X", "I-X", None])
     set_augmented(doc, ["A", "|", "B", "C"])
-    set_soft_labels(doc, SoftLabels(("O", "I-X"), "IO", rows))
+    set_soft_labels(doc, TagDistributions(("O", "I-X"), "IO", rows))
     set_gold(doc, [(0, 3, "X")], missing=[1, 3])
     first, second = (part.doc for part in split_doc(doc))
     assert is_weak(first) and is_weak(second)

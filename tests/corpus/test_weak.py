@@ -7,13 +7,13 @@ from spacy.tokens import Span
 
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
-from spacy_weakner.corpus.weak import SoftLabels
+from spacy_weakner.corpus.weak import TagDistributions
 from spacy_weakner.errors import WeaknerError
 
 from ..util import make_doc
 
 NLP = spacy.blank("xx")
-SOFT = SoftLabels(("O", "B-X", "I-X"), "BIO", numpy.full((3, 3), 1 / 3, dtype="float32"))
+SOFT = TagDistributions(("O", "B-X", "I-X"), "BIO", numpy.full((3, 3), 1 / 3, dtype="float32"))
 
 
 @pytest.fixture

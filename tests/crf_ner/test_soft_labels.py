@@ -7,7 +7,7 @@ import pytest
 import spacy
 
 from spacy_weakner.corpus.tags import TagScheme
-from spacy_weakner.corpus.weak import SoftLabels, set_soft_labels
+from spacy_weakner.corpus.weak import TagDistributions, set_soft_labels
 from spacy_weakner.crf.kernel import CRFParameters, pad_emissions
 from spacy_weakner.crf.scaled import partition
 from spacy_weakner.crf_ner.losses import SoftLabelCRF
@@ -105,7 +105,7 @@ def test_beliefs_without_a_legal_sequence():
 
 def soft_example(nlp, text, probabilities, labels=("O", "B-LOC", "I-LOC"), scheme="BIO"):
     example = make_example(nlp, text)
-    set_soft_labels(example.reference, SoftLabels(labels, scheme, numpy.asarray(probabilities, dtype="float32")))
+    set_soft_labels(example.reference, TagDistributions(labels, scheme, numpy.asarray(probabilities, dtype="float32")))
     return example
 
 

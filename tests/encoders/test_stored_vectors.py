@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
+from spacy_weakner.caching import caching_outputs
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.encoders.frozen import freeze
 from spacy_weakner.encoders.stored_vectors import (
@@ -21,7 +22,6 @@ from spacy_weakner.encoders.stored_vectors import (
     write_vectors,
 )
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.remembering import remembered
 from spacy_weakner.training.lbfgs import LBFGS
 
 from ..util import make_example
@@ -191,7 +191,7 @@ def test_they_are_read_again_after_they_have_been_written_again(tmp_path):
 
 def test_a_training_reads_each_batch_once(tmp_path):
     model, docs = stored(tmp_path), docs_of()
-    with remembered(model):
+    with caching_outputs(model):
         first, second = model.predict(docs), model.predict(docs)
     assert all(a is b for a, b in zip(first, second, strict=True))
     assert not any(a is b for a, b in zip(first, model.predict(docs), strict=True))

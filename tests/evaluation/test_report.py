@@ -10,7 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities, set_group, set_source
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.evaluation.examples import Example, WorstSentences, label_colors, render
+from spacy_weakner.evaluation.examples import Example, WorstSentences, label_colors, render_example
 from spacy_weakner.evaluation.report import ReportPage, Section, report
 
 from ..util import make_doc
@@ -290,14 +290,14 @@ def test_labels_that_differ_in_case_differ_in_color():
     colors = label_colors(["per", "PER", "per"])
     assert len(set(colors.values())) == len(colors) == 2
     example = Example(1, 1, "a b", ((0, 1), (2, 3)), ((0, 1, "per"), (1, 2, "PER")), ())
-    gold, predicted = render(example, colors)
+    gold, predicted = render_example(example, colors)
     assert all(color in gold for color in colors.values())
     assert "mark" not in predicted
 
 
 def test_spans_that_overlap_stand_below():
     example = Example(1, 2, "a b c", ((0, 1), (2, 3), (4, 5)), ((0, 1, "A"),), ((0, 1, "A"), (0, 2, "A"), (2, 3, "B")))
-    _, predicted = render(example, label_colors("AB"))
+    _, predicted = render_example(example, label_colors("AB"))
     sentence, below = predicted.split("</div>")[:2]
     assert sentence.count("<mark") == 2 and below.count("<mark") == 1
     assert "right" in below and "✗" not in below

@@ -8,7 +8,7 @@ from spacy.tokens import Span
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.terms import Term, read_binding, read_lists, read_terms
-from spacy_weakner.labeling.sources import TermSource
+from spacy_weakner.labeling.sources import TermInput
 
 ROWS = [
     {"label": "DRUG", "term": "aspirin", "binding": "must"},
@@ -168,7 +168,7 @@ def test_no_contradiction(tmp_path, must, never):
 
 def test_must_and_stop_contradict(tmp_path):
     path = write(tmp_path / "terms.csv", [ROWS[2], ROWS[0]])
-    source = TermSource(name="drugs", path=str(path), stop=("ibuprofen",))
+    source = TermInput(name="drugs", path=str(path), stop=("ibuprofen",))
     assert [term.text for term in source.read()] == ["ibuprofen", "aspirin"]
     with pytest.raises(WeaknerError, match=rf"WK103.*{path}, line 3.*'must'.*'stop'"):
         list(source.model_copy(update={"stop": ("Aspirin ",)}).read())

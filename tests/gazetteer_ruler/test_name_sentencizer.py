@@ -15,7 +15,7 @@ from spacy_weakner.corpus.weak import group_entities, set_spans
 from spacy_weakner.labeling.label import label
 from spacy_weakner.pipelines import add_sentences, blank_pipeline
 from spacy_weakner.project.assembling import assemble, list_and_head, save
-from spacy_weakner.project.combine import Head
+from spacy_weakner.project.combine import TrainedHead
 from spacy_weakner.project.lists import make_lists, term_sources
 from spacy_weakner.project.prepare import prepare
 
@@ -245,7 +245,7 @@ def test_packaged_pipelines(tmp_path, write):
     doc = head.make_doc("At Guess? Europe and Yahoo! Inc. now.")
     set_spans(doc, "weak:gazetteer", [Span(doc, 5, 8, "ORG")], {})
     write_docs(tmp_path / "gold.spacy", [doc])
-    predicted = Head("gold", "gold alone").predict(heads["gold"], tmp_path / "gold.spacy", language)
+    predicted = TrainedHead("gold", "gold alone").predict(heads["gold"], tmp_path / "gold.spacy", language)
     assert [len(list(doc.sents)) for doc in predicted.docs] == [1]
     packaged = spacy.load(made.pipeline)
     add_sentences(packaged)

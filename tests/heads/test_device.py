@@ -9,7 +9,14 @@ from spacy.util import load_model_from_config
 from thinc.api import Adam
 
 from spacy_weakner.corpus.tags import make_scheme
-from spacy_weakner.corpus.weak import SoftLabels, set_augmented, set_confidence, set_soft_labels, set_source, set_weak
+from spacy_weakner.corpus.weak import (
+    TagDistributions,
+    set_augmented,
+    set_confidence,
+    set_soft_labels,
+    set_source,
+    set_weak,
+)
 from spacy_weakner.heads.head import PADDED_GPU
 from spacy_weakner.pipelines import run_before
 from spacy_weakner.training.clock import TrainingClock
@@ -86,7 +93,7 @@ def rich_examples(nlp, scheme="BIO"):
         made = example(nlp, text, entities)
         tags = make_scheme(scheme, ("LOC", "PER"))
         soft = 0.2 / len(tags) + 0.8 * (tags.from_example(made)[:, None] == numpy.arange(len(tags)))
-        set_soft_labels(made.reference, SoftLabels(tags.tags, scheme, soft.astype("float32")))
+        set_soft_labels(made.reference, TagDistributions(tags.tags, scheme, soft.astype("float32")))
         set_augmented(made.reference, [word[::-1] for word in text.split()])
         for source in ("terms", "other"):
             set_source(made.predicted, source, said)

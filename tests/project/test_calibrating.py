@@ -6,7 +6,7 @@ import numpy
 import pytest
 import spacy
 
-from spacy_weakner.project.combine import Predicted, calibrate
+from spacy_weakner.project.combine import Predicted, calibrate_head
 
 from ..util import make_doc
 
@@ -36,7 +36,7 @@ def temperature(margins, *, known=True):
     pipelines = [SimpleNamespace(get_pipe=lambda name, head=head: head) for head in heads]
     whole = Head([])
     parts = [Predicted(nlp, own, own) for nlp, own in zip(pipelines, (docs[:3], docs[3:]), strict=True)]
-    calibrate(SimpleNamespace(get_pipe=lambda name: whole), "crf_ner", parts)
+    calibrate_head(SimpleNamespace(get_pipe=lambda name: whole), "crf_ner", parts)
     return whole.temperature
 
 

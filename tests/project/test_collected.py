@@ -14,7 +14,7 @@ from spacy_weakner.corpus.weak import (
     set_source,
     set_weak,
 )
-from spacy_weakner.evaluation.terms.collected import Collected, find_collected
+from spacy_weakner.evaluation.terms.collected import LeakedLabel, find_collected
 from spacy_weakner.evaluation.terms.tuning import tune_terms
 from spacy_weakner.project.assembling import predict_docs
 from spacy_weakner.project.lists import TermList, hidden_note, hide, matched_docs
@@ -111,7 +111,7 @@ def test_tuning_warns_of_them(tmp_path):
 def test_all_or_nothing_is_hidden_and_other_labels_and_sources_stay(tmp_path):
     gold = write(tmp_path / "g.spacy", 20, 20)
     for collected, n in (({KEY: 0.0}, 0), ({KEY: 1.0}, 20), ({("other", "PER"): 0.0, ("list", "LOC"): 0.0}, 20)):
-        output = hide(gold, tmp_path / "h.spacy", {key: Collected(2.0, kept) for key, kept in collected.items()})
+        output = hide(gold, tmp_path / "h.spacy", {key: LeakedLabel(2.0, kept) for key, kept in collected.items()})
         assert sum(len(doc.spans["weak:list"]) for doc in read_docs(output, NLP.vocab)) == n
 
 

@@ -16,7 +16,7 @@ from spacy_weakner.pipelines import load_pipeline
 from spacy_weakner.project import combine, comparing
 from spacy_weakner.project import fit as module
 from spacy_weakner.project.assembling import ON_PUBLIC_DATA
-from spacy_weakner.project.combine import Head, Predicted
+from spacy_weakner.project.combine import Predicted, TrainedHead
 from spacy_weakner.project.fit import SELECTION, fit
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.rules import (
@@ -116,7 +116,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
 
     def train_student(context, teacher, text, gold, folds):
         made.taught = text, gold
-        return Head(STUDENT, STUDENT, "linear", project_of(folds), [*map(project_of, folds)])
+        return TrainedHead(STUDENT, STUDENT, "linear", project_of(folds), [*map(project_of, folds)])
 
     def train_student_without_gold(context, teacher, text):
         made.taught = teacher, text
@@ -131,7 +131,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
     monkeypatch.setattr(module, "train_student_without_gold", train_student_without_gold)
     monkeypatch.setattr(module, "encode", encode)
     monkeypatch.setattr(module, "read_stored", read_stored)
-    monkeypatch.setattr(combine.Head, "predict", predict)
+    monkeypatch.setattr(combine.TrainedHead, "predict", predict)
     monkeypatch.setattr(
         comparing, "save_alone", lambda head, lists, held_out, output, language: made.pipeline(head.title)
     )

@@ -15,7 +15,7 @@ from spacy_weakner.corpus.language import CorpusLanguage
 from spacy_weakner.corpus.weak import get_id, group_entities, set_group
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.files import write_text
-from spacy_weakner.project.combine import Head, Predicted, with_candidates
+from spacy_weakner.project.combine import Predicted, TrainedHead, with_candidates
 from spacy_weakner.project.context import TrainingContext
 from spacy_weakner.project.folds import all_folds, make_folds
 from spacy_weakner.project.layout import Corpora
@@ -112,7 +112,7 @@ def test_copies_of_gold_have_candidates(tmp_path):
     for doc in (predicted, other):
         set_group(doc, "pred:linear", [(0, 1, "PER")], [0.5])
     fold = with_candidates(
-        [Head("linear", "", "linear", tmp_path, [])], [Predicted(None, [gold], [predicted], [copy], [other])]
+        [TrainedHead("linear", "", "linear", tmp_path, [])], [Predicted(None, [gold], [predicted], [copy], [other])]
     )
     assert fold == ([gold], [copy])
     assert all(group_entities(doc, "pred:linear") == [(0, 1, "PER")] for doc in (gold, copy))

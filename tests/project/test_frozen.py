@@ -24,7 +24,7 @@ from spacy_weakner.pipelines import TOKENIZER, load_pipeline
 from spacy_weakner.project import comparing
 from spacy_weakner.project import fit as module
 from spacy_weakner.project.assembling import assemble, predict_docs
-from spacy_weakner.project.combine import PROPOSES, WRITES, Head
+from spacy_weakner.project.combine import PROPOSES, WRITES, TrainedHead
 from spacy_weakner.project.context import ALONE, WITH_LISTS, config_name
 from spacy_weakner.project.fit import fit
 from spacy_weakner.project.rules import (
@@ -185,7 +185,7 @@ def test_folds_are_predicted_from_stored_vectors(tmp_path, project, size):
     assert [each.name for each in selection.candidates] == TITLES and selection.chosen_by == "cross-validation"
     assert all(each.scores.tp + each.scores.fn == 40 for each in selection.candidates)
     for name, path in (("gold", "folds/gold-1/model-last"), ("frozen", "folds/frozen-1/model-last")):
-        head = Head(name, name)
+        head = TrainedHead(name, name)
         predicted = head.predict(output / path, output / "folds" / "fold-1.spacy", LANGUAGE, cases)
         nlp = assemble({}, {name: output / path}, {**PROPOSES, **WRITES, "annotate_ents": True}, LANGUAGE)
         assert nlp.pipe_names == ["sentencizer", "tok2vec", name]
@@ -348,7 +348,7 @@ def test_names_with_the_end_of_a_sentence_stay_whole_in_folds(tmp_path, project)
     for n in range(1, 6):
         folds, cases = tmp_path / "training/folds", CaseCopies(0.5, 0.25, [tmp_path / "training/lists/list-1"])
         path = folds / f"frozen-{n}" / "model-last"
-        predicted = Head("frozen", "").predict(path, folds / f"fold-{n}.spacy", LANGUAGE, cases)
+        predicted = TrainedHead("frozen", "").predict(path, folds / f"fold-{n}.spacy", LANGUAGE, cases)
         packaged = predict_docs(
             assemble({}, {"frozen": path}, PROPOSES, LANGUAGE), [*predicted.gold, *predicted.copies]
         )

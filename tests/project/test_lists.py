@@ -11,7 +11,7 @@ from spacy.vocab import Vocab
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.corpus.language import CorpusLanguage
 from spacy_weakner.corpus.weak import doc_entities, group_entities, group_ids, set_id, set_source, weak_group
-from spacy_weakner.evaluation.terms.collected import Collected
+from spacy_weakner.evaluation.terms.collected import LeakedLabel
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 from spacy_weakner.project.assembling import assemble, last_steps, save
@@ -171,7 +171,7 @@ def test_hidden_matches_take_their_ids_along(tmp_path):
     for doc in docs:
         set_source(doc, "g", [(0, 1, "A"), (1, 2, "A")], ids={(0, 1, "A"): ["1"], (1, 2, "A"): ["2"]})
     write_docs(tmp_path / "gold.spacy", docs)
-    hide(tmp_path / "gold.spacy", tmp_path / "out.spacy", {("g", "A"): Collected(2.0, 0.5)})
+    hide(tmp_path / "gold.spacy", tmp_path / "out.spacy", {("g", "A"): LeakedLabel(2.0, 0.5)})
     found = [group_ids(doc, weak_group("g")) for doc in read_docs(tmp_path / "out.spacy", Vocab())]
     both = {(0, 1, "A"): ("1",), (1, 2, "A"): ("2",)}
     assert {len(ids) for ids in found} == {1, 2}

@@ -9,7 +9,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.bootstrap import Difference
 from spacy_weakner.evaluation.compare import CandidateScores
 from spacy_weakner.project.rules import COMBINED, Rule
-from spacy_weakner.project.selection import Selection, choose, choose_fast, cost_of_speed
+from spacy_weakner.project.selection import Selection, choose_best, choose_fast, cost_of_speed
 from spacy_weakner.scores import Counts, as_json
 
 from .util import SCORES, make_facts, make_selection, make_trained
@@ -36,7 +36,7 @@ def differ(f1, low, high=9.0):
 )
 def test_the_best_wins_and_of_equals_the_first(rows, best):
     rows = [row(*values) for values in rows]
-    assert choose(rows) == choose(rows, "a combination that there is not") == best
+    assert choose_best(rows) == choose_best(rows, "a combination that there is not") == best
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_the_combination_is_selected_unless_a_part_is_clearly_better(parts, best
     rows = [
         row(name, 600 + round(10 * f1), 0, 400 - round(10 * f1), differ(f1, low)) for name, (f1, low) in parts.items()
     ]
-    assert choose([*rows, row("combined", 600, 0, 400)], "combined") == best
+    assert choose_best([*rows, row("combined", 600, 0, 400)], "combined") == best
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project.mistakes import Mistake
 from spacy_weakner.project.rules import Rule
-from spacy_weakner.project.selection import read_scores
+from spacy_weakner.project.selection import read_test_scores
 from spacy_weakner.project.selection_report import evaluate_selection, selection_section, training_section
 
 from .util import ALL_TERMS, PEOPLE, SCORES, make_corpora, make_selection, make_trained, write_gold, write_ruler
@@ -140,12 +140,12 @@ def test_a_candidate_that_is_gone(tmp_path, project):
 
 def test_scores_come_back(tmp_path):
     path = tmp_path / "test.json"
-    assert read_scores(path) == read_scores(None) == {}
+    assert read_test_scores(path) == read_test_scores(None) == {}
     scores = make_trained("a", "x").scores
     row = {**scores.model_dump(), "training": {}}
     path.write_text(json.dumps({"made": {"variables": {}}, "scores": [row]}))
-    assert read_scores(path) == {"a": scores}
+    assert read_test_scores(path) == {"a": scores}
     for text in ("[{", "3", '[{"name": "a"}]'):
         path.write_text(text)
         with pytest.raises(WeaknerError, match="WK206"):
-            read_scores(path)
+            read_test_scores(path)

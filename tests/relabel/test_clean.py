@@ -254,7 +254,7 @@ def test_what_else_is_learned_from_is_missing_too(tmp_path, model):
     docs = corpus_docs()
     weak.set_tags(docs[1], ["B-LOC", "O", "I-PER"])
     rows = numpy.eye(5, dtype="float32")[[1, 0, 3]]
-    weak.set_soft_labels(docs[1], weak.SoftLabels(tuple(TAGS), "BIO", rows))
+    weak.set_soft_labels(docs[1], weak.TagDistributions(tuple(TAGS), "BIO", rows))
     _, found = run(tmp_path, docs, model)
     assert weak.get_tags(found[1]) == [None, "O", None]
     assert weak.get_soft_labels(found[1]).probabilities.sum(axis=1).tolist() == [0.0, 1.0, 0.0]

@@ -7,7 +7,7 @@ import pytest
 import spacy
 
 from spacy_weakner.corpus.tags import TagScheme
-from spacy_weakner.corpus.weak import SoftLabels, set_soft_labels
+from spacy_weakner.corpus.weak import TagDistributions, set_soft_labels
 from spacy_weakner.roster.self_training import SelfTraining, sharpen
 from spacy_weakner.token_ner.objective import Augmented, TokenBatch
 
@@ -177,7 +177,7 @@ def encode(example):
 def test_the_probability_of_an_entity_is_read_off_soft_labels():
     example = make_example(NLP, "Anna went home", [(0, 1, "ORG")])
     rows = numpy.asarray([[0.2, 0.5, 0.3], [0, 0, 0], [1, 0, 0]], dtype="float32")
-    set_soft_labels(example.reference, SoftLabels(("O", "I-PER", "I-LOC"), "IO", rows))
+    set_soft_labels(example.reference, TagDistributions(("O", "I-PER", "I-LOC"), "IO", rows))
     numpy.testing.assert_allclose(encode(example), [0.8, numpy.nan, 0.0], atol=1e-6)
     assert SelfTraining().labels(example.reference) == {"LOC", "PER"}
 

@@ -191,7 +191,7 @@ def test_docs_stay_as_they_are(tmp_path, trainings):
     weak.set_weak(doc)
     weak.set_id(doc, "x")
     weak.set_confidence(doc, 0.5, "token")
-    weak.set_soft_labels(doc, weak.SoftLabels(("O",), "IO", numpy.ones((5, 1), dtype="float32")))
+    weak.set_soft_labels(doc, weak.TagDistributions(("O",), "IO", numpy.ones((5, 1), dtype="float32")))
     doc[0].tag_ = "NNP"
     write_docs(tmp_path / "in.spacy", [doc, make_doc(NLP, ""), make_doc(NLP, doc.text, annotated=False)])
     _, _, (found, empty, bare) = run(tmp_path)

@@ -7,7 +7,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_weakner.corpus.weak import SoftLabels, doc_entities, set_soft_labels
+from spacy_weakner.corpus.weak import TagDistributions, doc_entities, set_soft_labels
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.token_ner.distribution import token_scores
 
@@ -62,7 +62,7 @@ def test_soft_labels_are_learned_and_name_the_labels():
     ner = nlp.add_pipe("token_ner", config=head_config("token_ner", objective=SOFT))
     example, hard = make_example(nlp, "Bob runs", [(0, 1, "OTHER")]), make_example(nlp, "Paris", [(0, 1, "LOC")])
     rows = numpy.asarray([[0.3, 0.7], [0.9, 0.1]], dtype="float32")
-    set_soft_labels(example.reference, SoftLabels(("O", "I-PER"), "IO", rows))
+    set_soft_labels(example.reference, TagDistributions(("O", "I-PER"), "IO", rows))
     nlp.initialize(lambda: [example, hard])
     assert ner.labels == ("LOC", "PER")
     train(nlp, [example, hard], steps=100)
@@ -76,7 +76,7 @@ def test_soft_labels_of_another_scheme_or_label(nlp):
         nlp = token_pipeline(SOFT)
         example = make_example(nlp, "Bob", [(0, 1, "PER")])
         rows = numpy.full((1, len(labels)), 1 / len(labels), dtype="float32")
-        set_soft_labels(example.reference, SoftLabels(labels, scheme, rows))
+        set_soft_labels(example.reference, TagDistributions(labels, scheme, rows))
         with pytest.raises(WeaknerError, match=message):
             nlp.update([example], sgd=False)
 

@@ -7,7 +7,7 @@ import pytest
 import spacy
 
 from spacy_weakner.corpus.tags import TagScheme
-from spacy_weakner.corpus.weak import SoftLabels as StoredLabels
+from spacy_weakner.corpus.weak import TagDistributions as StoredLabels
 from spacy_weakner.corpus.weak import set_soft_labels
 from spacy_weakner.errors import UnknownLabel, WeaknerError
 from spacy_weakner.losses import CategoricalCrossentropy, MeanSquaredError

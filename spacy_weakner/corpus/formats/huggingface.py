@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from ...errors import Errors, WeaknerError, require
 from ...files import existing, parse_json
 from ..conll import bio_tags, check_tag, decode_tags, is_readable
-from ..counts import RowCounts, RowError, show
+from ..counts import RowCounts, RowError, show_value
 from ..foreign import TAGS, find_tags
 from ..records import BLANK_TOKENS, Mark, Record, a_list, an_object, is_blank, record_of
 from ..tags import OUTSIDE, TAG, UNTYPED
@@ -40,7 +40,7 @@ def read(row: Any, counts: RowCounts, labels: Tuple[str, ...] = (), column: Opti
     if tokens is None and isinstance(row.get("text"), str) and not has_lists:
         return Record(text=row["text"], id=identifier)
     if not isinstance(tokens, list):
-        raise RowError(f"no tokens: expected a list under 'tokens' (or only a 'text'), got {show(row)}")
+        raise RowError(f"no tokens: expected a list under 'tokens' (or only a 'text'), got {show_value(row)}")
     key = column if column in row else find_tags(row) or next((key for key in TAGS if key in row), None)
     record = Record(tokens=tokens, id=identifier)
     counts.note(PIECES, any(isinstance(token, str) and _PIECE.match(token) for token in tokens))
@@ -82,7 +82,7 @@ def _tag(value: Any, names: Tuple[str, ...]) -> Optional[str]:
             raise RowError(f"the tag {value} has no name: there are {len(names)} names, from 0 to {len(names) - 1}")
         return check_tag(names[value])
     if not isinstance(value, str):
-        raise RowError(f"a tag must be a whole number (1, not 1.0) or a string, got {show(value)}")
+        raise RowError(f"a tag must be a whole number (1, not 1.0) or a string, got {show_value(value)}")
     return check_tag(value, names)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Iterable, Iterator, List, Optional
 from ...files import LONGEST_LINE, open_packed, read_lines
 from ..counts import RowCounts, at_line
 from ..foreign import tool_of, wrapped
-from ..jsonl import parse_value
+from ..jsonl import parse_line
 from ..records import Item
 from .huggingface import PARQUET, read_rows
 
@@ -34,7 +34,7 @@ def _values(path: Path, counts: Optional[RowCounts]) -> Iterator[Item]:
         for number, line in enumerate(read_lines(path), start=1):
             if line.strip():
                 with at_line(path, number, counts):
-                    yield number, parse_value(line)
+                    yield number, parse_line(line)
 
 
 def _numbered(what: str, values: Iterable[Any]) -> Iterator[Item]:
@@ -74,5 +74,5 @@ def _parse(path: Path, counts: Optional[RowCounts]) -> List[Any]:
     """Return the records of a JSON file with values over several lines."""
     value: Any = []
     with at_line(path, "its JSON", counts):
-        value = parse_value("\n".join(read_lines(path)))
+        value = parse_line("\n".join(read_lines(path)))
     return value if isinstance(value, list) else [value]

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 from spacy.tokens import Doc
 
 from ...ty import Entity
-from ..counts import RowCounts, RowError, show
+from ..counts import RowCounts, RowError, show_value
 from ..foreign import is_labels
 from ..records import EMPTY, Item, Mark, Record, a_list, a_probability, an_object, make_mark, read_meta, record_of
 from ..weak import SUGGESTED_GROUP
@@ -166,7 +166,7 @@ def _text(data: Dict[str, Any]) -> str:
         return str(data["text"])
     texts = [value for key, value in data.items() if isinstance(value, str) and key != "id"]
     if len(texts) != 1:
-        raise RowError(f"the text cannot be found: name its field 'text': {show(data)}")
+        raise RowError(f"the text cannot be found: name its field 'text': {show_value(data)}")
     return texts[0]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Dict, Iterable, List, Optional, Sequence, Tuple
 
 from ...errors import Errors, WeaknerError
-from ..counts import Place, RowCounts, show
+from ..counts import Place, RowCounts, show_value
 from ..overlaps import drop_overlaps
 from ..records import BLANK, Mark, Range, Record, ids_of
 from .names import BYTES, CODE_POINTS, UTF16
@@ -93,9 +93,9 @@ def find_unit(path: Path, records: Iterable[Tuple[Place, Record]], usual: str, s
             Errors.WK742.format(
                 path=path,
                 place=place if isinstance(place, str) else f"line {place}",
-                span=show([mark.start, mark.end, mark.label]),
-                expected="a part of the text" if mark.text is None else show(mark.text),
-                found=show(found),
+                span=show_value([mark.start, mark.end, mark.label]),
+                expected="a part of the text" if mark.text is None else show_value(mark.text),
+                found=show_value(found),
                 n=n,
                 misfits=", ".join(f"{unit} {bad[unit]}" for unit in sorted(units, key=bad.__getitem__)),
                 file=shlex.quote(str(path)),

@@ -6,7 +6,7 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
 
 from spacy.tokens import Doc
 
-from ..counts import RowCounts, RowError, show
+from ..counts import RowCounts, RowError, show_value
 from ..foreign import SPANS, find_spans, tool_of
 from ..records import EMPTY, Item, Mark, Record, a_list, a_text, an_object, make_mark, record_of, triple_mark
 from . import brat, huggingface, label_studio, page, prodigy
@@ -57,7 +57,7 @@ def read_gliner(row: Any, counts: RowCounts) -> Record:
     """Read `{"tokenized_text": ["New", "York"], "ner": [[0, 1, "city"]]}`; the end is the last token of the span."""
     row = an_object(row, "a row")
     if "tokenized_text" not in row:
-        raise RowError(f"no 'tokenized_text': {show(row)}")
+        raise RowError(f"no 'tokenized_text': {show_value(row)}")
     counts.note_unknown(row, _GLINER)
     ents = None
     if row.get("ner") is not None:
@@ -78,7 +78,7 @@ def read_spacy_json(row: Any, counts: RowCounts, key: Optional[str] = None) -> O
         counts.note(NULLS)
         return None
     if tool_of(row) != "spacy-json":
-        raise RowError(f'expected [text, {{"entities": ...}}], or the result of Doc.to_json, got {show(row)}')
+        raise RowError(f'expected [text, {{"entities": ...}}], or the result of Doc.to_json, got {show_value(row)}')
     if isinstance(row, dict):
         counts.note_unknown(row, _DOC)
         ents = _of_spacy(row, "ents", key, counts)

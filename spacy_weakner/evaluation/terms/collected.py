@@ -22,21 +22,21 @@ KNOWN, MIN_RIGHT = 0.85, 10
 _LOOKED_AT = 20_000  # maximum number of Docs
 _WIDTH = 1.96  # standard errors; counts are assumed to be Poisson distributed
 # A source and a label.
-Key = Tuple[str, str]
+SourceLabel = Tuple[str, str]
 
 
-class Collected(NamedTuple):
+class LeakedLabel(NamedTuple):
     """A label of a list that matches in the gold more often than in the text."""
 
     ratio: float  # of the frequency of matches in the gold to that in the text
     kept: float  # share of the right matches to keep so that the label matches as often in the gold as in the text
 
 
-def find_collected(gold: Path, text: Path, sources: Sequence[str]) -> Dict[Key, Collected]:
+def find_collected(gold: Path, text: Path, sources: Sequence[str]) -> Dict[SourceLabel, LeakedLabel]:
     """Find lists and labels that fit the gold better than the text: the matches include nearly all gold entities of the
     label, and are far more frequent than in the text."""
     here, there = _count(gold, sources, is_gold=True), _count(text, sources, is_gold=False)
-    found: Dict[Key, Collected] = {}
+    found: Dict[SourceLabel, LeakedLabel] = {}
     for key, right in here.right.items():
         source, label = key
         if right < max(MIN_RIGHT, KNOWN * here.entities[source, label]) or not there.tokens[source]:
@@ -46,21 +46,21 @@ def find_collected(gold: Path, text: Path, sources: Sequence[str]) -> Dict[Key, 
         error = math.sqrt(1 / matches + 1 / elsewhere)
         if matches / expected * math.exp(-_WIDTH * error) > CLEARLY_ABOVE:
             kept = (expected - (matches - right)) / right
-            found[key] = Collected(matches / expected, min(1.0, max(0.0, kept)))
+            found[key] = LeakedLabel(matches / expected, min(1.0, max(0.0, kept)))
     return found
 
 
-class _Counts(NamedTuple):
+class _MatchCounts(NamedTuple):
     """Counts in the Docs that a source has labeled: matches, right matches and gold entities by label; tokens."""
 
-    matches: "Counter[Key]"
-    right: "Counter[Key]"
-    entities: "Counter[Key]"
+    matches: "Counter[SourceLabel]"
+    right: "Counter[SourceLabel]"
+    entities: "Counter[SourceLabel]"
     tokens: "Counter[str]"
 
 
-def _count(corpus: Path, sources: Sequence[str], is_gold: bool) -> _Counts:
-    counts = _Counts(Counter(), Counter(), Counter(), Counter())
+def _count(corpus: Path, sources: Sequence[str], is_gold: bool) -> _MatchCounts:
+    counts = _MatchCounts(Counter(), Counter(), Counter(), Counter())
     for doc in islice(read_docs(corpus, Vocab()), _LOOKED_AT):
         gold = find_gold(doc)
         # Sentences that `suggest` chose are richer in entities than the text, whatever the list.

@@ -16,7 +16,7 @@ from ...ty import Entities
 
 FOLDS = 5
 # Per Doc; None if no source has labeled it.
-Labels = List[Optional[Entities]]
+SourceLabels = List[Optional[Entities]]
 
 
 def combined_labels(
@@ -27,7 +27,7 @@ def combined_labels(
     policy: str,
     fit_on: Optional[Path] = None,
     seed: int = 0,
-) -> Labels:
+) -> SourceLabels:
     """Combine the labels of sources on gold sentences, the most trusted source first. The method "weighted" fits its
     weights on the folds without the sentence. For the settings see `labeling.aggregate.aggregate`."""
     seen = [[source for source in sources if weak.weak_group(source) in doc.spans] for doc in docs]
@@ -41,7 +41,7 @@ def combined_labels(
         place = Path() if fit_on is None else fit_on
         fitted = learn(corpus, method, sources, (), MAX_DOCS, seed, place=place, labels=labels)
         return _distributions(docs, fitted)
-    result: Labels = [None] * len(docs)
+    result: SourceLabels = [None] * len(docs)
     fold_of = numpy.random.default_rng(seed).permutation(len(docs)) % FOLDS
     for fold in range(FOLDS):
         others = [docs[i] for i in numpy.flatnonzero(fold_of != fold).tolist()]
@@ -59,6 +59,6 @@ def _union(doc: Doc, used: Sequence[str], policy: str) -> Entities:
     return select_spans([candidate for source in used for candidate in candidates_of(doc, source)], policy, used)
 
 
-def _distributions(docs: Sequence[Doc], method: Method) -> Labels:
+def _distributions(docs: Sequence[Doc], method: Method) -> SourceLabels:
     found = combine_sources(method, docs)
     return [None if combined is None else combined.entities for combined in found]

@@ -4,7 +4,7 @@ from difflib import get_close_matches
 from typing import Dict, Iterator, List, NamedTuple
 
 from ...scores import Counts
-from .collected import Collected, Key
+from .collected import LeakedLabel, SourceLabel
 
 # Sources of these numbers: docs/evidence (weak-labels.md, foundation.md, needle.md and roster.md).
 # Models gained from labels with P 90.0, 82.4 and 78.7, or came near gold. Models of labels with P 42.7 (UniNER on
@@ -43,7 +43,7 @@ def find_warnings(
     better: Dict[str, float],
     unanswered: Dict[str, int],
     found: Dict[str, float],
-    collected: Dict[Key, Collected],
+    collected: Dict[SourceLabel, LeakedLabel],
     docs: int,
     unlabeled: int,
 ) -> List[LabelWarning]:
@@ -56,7 +56,7 @@ def find_warnings(
     better (Dict[str, float]): Sources that alone are significantly better, and by how many points of F1.
     unanswered (Dict[str, int]): Number of gold Docs that a source has not labeled, for sources with such Docs.
     found (Dict[str, float]): Per term list: percentage of the gold entities that are among its matches.
-    collected (Dict[Key, Collected]): Lists and labels that match in the gold more often than in the text.
+    collected (Dict[SourceLabel, LeakedLabel]): Lists and labels that match in the gold more often than in the text.
     docs, unlabeled (int): Number of Docs with gold, and of those that no source has labeled.
     """
     warnings = [LabelWarning("unanswered", _unanswered(source, n, docs)) for source, n in unanswered.items()]
@@ -95,7 +95,9 @@ def _unanswered(source: str, n: int, docs: int) -> str:
     )
 
 
-def _known(per_source: Dict[str, Counts], found: Dict[str, float], collected: Dict[Key, Collected]) -> Iterator[str]:
+def _known(
+    per_source: Dict[str, Counts], found: Dict[str, float], collected: Dict[SourceLabel, LeakedLabel]
+) -> Iterator[str]:
     for (source, label), matches in collected.items():
         yield (
             f"With the label {label}, '{source}' matches {matches.ratio:.1f} times as often in the gold as in the "

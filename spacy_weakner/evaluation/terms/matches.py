@@ -25,21 +25,21 @@ class Match(NamedTuple):
     length: int  # its number of characters for the setting `min_length`
 
 
-class Sentence(NamedTuple):
+class MatchedSentence(NamedTuple):
     """A gold sentence and the matches of a source."""
 
     gold: Gold
     matches: Tuple[Match, ...]
 
 
-def read_sentence(doc: Doc, gold: Gold, source: str) -> Sentence:
+def read_sentence(doc: Doc, gold: Gold, source: str) -> MatchedSentence:
     """Read the matches of a source in a Doc, without those that touch tokens without gold."""
     attr = weak.terms_attr(doc, source) or "ORTH"
     matches = []
     for span in doc.spans[weak.weak_group(source)]:
         if gold.scorable([(span.start, span.end, span.label_)]):
             matches.append(Match(ProposedSpan.of(span, source), _text(span, attr), folded(span.text), _length(span)))
-    return Sentence(gold, tuple(matches))
+    return MatchedSentence(gold, tuple(matches))
 
 
 def choose_matches(matches: Sequence[Match], policy: str) -> List[Match]:

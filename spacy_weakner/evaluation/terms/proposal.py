@@ -21,7 +21,7 @@ from ...progress import Progress
 from ...scores import Counts, count_matches
 from ..bootstrap import Bootstrap, Difference
 from .combining import FOLDS
-from .matches import Match, Sentence, ambiguous, choose_matches, commonest
+from .matches import Match, MatchedSentence, ambiguous, choose_matches, commonest
 
 # Fewer sentences are too few to choose settings and to measure them.
 MIN_SENTENCES = 10
@@ -103,7 +103,7 @@ class _Tried(NamedTuple):
 
 def propose(
     source: str,
-    sentences: Sequence[Sentence],
+    sentences: Sequence[MatchedSentence],
     policy: str,
     *,
     samples: int,
@@ -115,13 +115,13 @@ def propose(
     the number of resampled test sets, `folds` the number of parts that the sentences are split into."""
     if len(sentences) < MIN_SENTENCES:
         return None
-    settings = choose(sentences, policy)
+    settings = choose_term_settings(sentences, policy)
     if settings == TermSettings():
         return None
     fold_of = numpy.random.default_rng(seed).permutation(len(sentences)) % folds
     counts = numpy.zeros((2, len(sentences), 3), dtype="int64")
     for fold in Progress(range(folds), desc=f"analyze: tune {source}", unit="fold", enabled=progress):
-        chosen = choose([sentences[i] for i in numpy.flatnonzero(fold_of != fold).tolist()], policy)
+        chosen = choose_term_settings([sentences[i] for i in numpy.flatnonzero(fold_of != fold).tolist()], policy)
         for i in numpy.flatnonzero(fold_of == fold).tolist():
             counts[0, i] = _count(sentences[i], TermSettings(), policy)
             counts[1, i] = _count(sentences[i], chosen, policy)
@@ -143,7 +143,7 @@ def propose(
     )
 
 
-def choose(sentences: Sequence[Sentence], policy: str) -> TermSettings:
+def choose_term_settings(sentences: Sequence[MatchedSentence], policy: str) -> TermSettings:
     """Choose settings on gold sentences; return the default ones if there is no gain on these sentences."""
     settings = TermSettings()
     tried = before = _try(sentences, settings, policy)
@@ -188,7 +188,7 @@ def prior_strength(terms: Iterable[Tuple[int, int, float]]) -> float:
     return max(STRENGTHS, key=lambda strength: (log_likelihood(strength), strength))
 
 
-def _try(sentences: Sequence[Sentence], settings: TermSettings, policy: str) -> _Tried:
+def _try(sentences: Sequence[MatchedSentence], settings: TermSettings, policy: str) -> _Tried:
     matches = []
     for gold, proposed in sentences:
         unclear = ambiguous(proposed)
@@ -232,12 +232,12 @@ def _bad_terms(tried: _Tried) -> FrozenSet[str]:
     )
 
 
-def _count(sentence: Sentence, settings: TermSettings, policy: str) -> Counts:
+def _count(sentence: MatchedSentence, settings: TermSettings, policy: str) -> Counts:
     found = [match.candidate.entity for match in choose_matches(settings.apply(sentence.matches), policy)]
     return count_matches([(sentence.gold.entities, found)])[0]
 
 
-def _names(sentences: Sequence[Sentence], keys: FrozenSet[str]) -> Dict[str, Tuple[int, int]]:
+def _names(sentences: Sequence[MatchedSentence], keys: FrozenSet[str]) -> Dict[str, Tuple[int, int]]:
     """Return stopped terms in their most frequent spelling, the most often wrong first, with their numbers of wrong and
     right matches."""
     texts: Dict[str, Counter[str]] = {}

@@ -21,18 +21,18 @@ from ...scores import Counts, as_json, count_matches
 from ..bootstrap import Bootstrap, Interval
 from ..compare import MOST_SAMPLES, SAMPLES
 from .collected import find_collected
-from .combining import Labels, combined_labels
+from .combining import SourceLabels, combined_labels
 from .label_warnings import LabelWarning, find_warnings
-from .matches import Sentence, choose_matches, read_sentence
+from .matches import MatchedSentence, choose_matches, read_sentence
 from .proposal import Proposal, propose
 
 TOP = 20
 # Number of examples of a wrong term, and of tokens around its match.
 _EXAMPLES, _CONTEXT = 2, 8
-Matches = Mapping[str, Sequence[Optional[Sentence]]]
+SentencesBySource = Mapping[str, Sequence[Optional[MatchedSentence]]]
 
 
-class Scores(NamedTuple):
+class IntervalScores(NamedTuple):
     """Scores with a confidence interval."""
 
     counts: Counts
@@ -63,9 +63,9 @@ class Tuning(NamedTuple):
     unlabeled: int  # Docs with gold that no source has labeled; they are not scored
     tokens: int
     entities: int
-    scores: Scores  # the labels as `aggregate` would write them
-    per_label: Dict[str, Scores]
-    per_source: Dict[str, Scores]  # each source alone, on the documents that it has labeled
+    scores: IntervalScores  # the labels as `aggregate` would write them
+    per_label: Dict[str, IntervalScores]
+    per_source: Dict[str, IntervalScores]  # each source alone, on the documents that it has labeled
     per_source_label: Dict[str, Dict[str, Counts]]  # the same per label
     unanswered: Tuple[str, ...]  # sources without any answer on this gold
     worst_terms: List[WorstTerm]
@@ -123,7 +123,7 @@ def tune_terms(
     trusted = sorted(used) if sources is None else [name for name in sources if name in used]
     labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fitted_on, seed=seed)
     matches = {name: _matches(docs, golds, name) for name in names}
-    alone: Dict[str, Labels] = {
+    alone: Dict[str, SourceLabels] = {
         name: [s and [m.candidate.entity for m in choose_matches(s.matches, policy)] for s in sentences]
         for name, sentences in matches.items()
     }
@@ -176,7 +176,7 @@ def tune_terms(
     )
 
 
-def _worst_terms(docs: Sequence[Doc], matches: Matches, policy: str, top: int) -> List[WorstTerm]:
+def _worst_terms(docs: Sequence[Doc], matches: SentencesBySource, policy: str, top: int) -> List[WorstTerm]:
     """Return the phrases with the largest difference of wrong and right matches; ties are sorted alphabetically."""
     right: Counter[Tuple[str, str, str]] = Counter()
     examples: Dict[Tuple[str, str, str], List[str]] = {}
@@ -194,7 +194,7 @@ def _worst_terms(docs: Sequence[Doc], matches: Matches, policy: str, top: int) -
     return [WorstTerm(*key, wrong[key], right[key], tuple(examples[key][:_EXAMPLES])) for key in ranked]
 
 
-def _share_found(sentences: Sequence[Sentence]) -> float:
+def _share_found(sentences: Sequence[MatchedSentence]) -> float:
     """Return the percentage of gold entities that are among the matches of a source, including overlapping matches."""
     pairs = [(s.gold.entities, {m.candidate.entity for m in s.matches}) for s in sentences]
     right = sum(len(gold & found) for gold, found in pairs)
@@ -234,18 +234,18 @@ def _find_sources(
     return [name for name in order if name in here], [name for name in order if name not in here]
 
 
-def _matches(docs: Sequence[Doc], golds: Sequence[Gold], source: str) -> List[Optional[Sentence]]:
+def _matches(docs: Sequence[Doc], golds: Sequence[Gold], source: str) -> List[Optional[MatchedSentence]]:
     group = weak.weak_group(source)
     pairs = zip(docs, golds, strict=True)
     return [read_sentence(doc, gold, source) if group in doc.spans else None for doc, gold in pairs]
 
 
-def _labeled(labels: Labels) -> int:
+def _labeled(labels: SourceLabels) -> int:
     return sum(entities is not None for entities in labels)
 
 
 def _count(
-    golds: Sequence[Gold], labels: Labels, alone: Dict[str, Labels]
+    golds: Sequence[Gold], labels: SourceLabels, alone: Dict[str, SourceLabels]
 ) -> Dict[Tuple[str, str], "NDArray[numpy.int64]"]:
     """Count tp, fp and fn of every sentence: in total, per label and per source; 0 for unlabeled sentences."""
     all_labels = {label for gold in golds for _, _, label in gold.entities}
@@ -262,12 +262,12 @@ def _count(
     return rows
 
 
-def _count_labels(golds: Sequence[Gold], labels: Labels) -> Dict[str, Counts]:
+def _count_labels(golds: Sequence[Gold], labels: SourceLabels) -> Dict[str, Counts]:
     """Count matches per label, on the documents that are labeled."""
     pairs = zip(golds, labels, strict=True)
     scored = [(gold.entities, gold.scorable(entities)) for gold, entities in pairs if entities is not None]
     return dict(sorted(count_matches(scored)[1].items()))
 
 
-def _scores(sums: Bootstrap, number: int, row: "NDArray[numpy.int64]") -> Scores:
-    return Scores(Counts(*map(int, row.sum(0))), sums.interval(number), int(row.any(1).sum()))
+def _scores(sums: Bootstrap, number: int, row: "NDArray[numpy.int64]") -> IntervalScores:
+    return IntervalScores(Counts(*map(int, row.sum(0))), sums.interval(number), int(row.any(1).sum()))

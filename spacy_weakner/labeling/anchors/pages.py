@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 from xml.etree.ElementTree import Element, ParseError, iterparse
 
-from ...corpus.counts import RowError, at_line, show
+from ...corpus.counts import RowError, at_line, show_value
 from ...corpus.jsonl import read_rows
 from ...corpus.records import read_identifier
 from ...errors import Errors, WeaknerError
@@ -94,7 +94,7 @@ def _read_rows(path: Path) -> Iterator[Page]:
             text = row.get(WIKITEXT)
             if not isinstance(text, str):
                 others = f"; or give rows with {' or '.join(map(repr, SPANS))}" if text is None else ""
-                raise RowError(f"'{WIKITEXT}' must be a string, got {show(text)}{others}")
+                raise RowError(f"'{WIKITEXT}' must be a string, got {show_value(text)}{others}")
             text.encode("utf-8")  # fails here, where the line number is available, for half of a surrogate pair
             page = Page(f"{path}, line {number}", WIKITEXT, text, identifier=read_identifier(row.get("id")))
         yield page

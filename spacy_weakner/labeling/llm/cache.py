@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Dict, List, Optional, Set
 
 from ...corpus.answers import ASKED, KEY, is_answer, is_torn
-from ...corpus.counts import RowError, at_line, show
+from ...corpus.counts import RowError, at_line, show_value
 from ...corpus.jsonl import parse_row
 from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError
@@ -118,7 +118,7 @@ class Cache:
         mentions = read_mentions({"text": row.get("text"), "ents": row.get("ents")})
         others = row.get("others") or []
         if not isinstance(others, list) or not all(map(_is_pair, others)):
-            raise RowError(f"'others' must be a list of pairs, got {show(others)}")
+            raise RowError(f"'others' must be a list of pairs, got {show_value(others)}")
         counts.unparsed += mentions is None
         counts.others.update(label for _, label in others)
         text = sentence_key(str(row.get("text")))

@@ -8,7 +8,7 @@ from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Uni
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from ...corpus.jsonl import parse_value
+from ...corpus.jsonl import parse_line
 from ...corpus.sentences import sentence_key
 from ...errors import Errors, WeaknerError
 from ...files import existing, read_lines, read_object
@@ -136,7 +136,7 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
     def _read_extra(cls, extra: Union[str, Mapping[str, Any], None]) -> Dict[str, Any]:
         try:
             # A mapping is also serialized, since JSON has no NaN.
-            found = parse_value(extra if isinstance(extra, str) else json.dumps({} if extra is None else dict(extra)))
+            found = parse_line(extra if isinstance(extra, str) else json.dumps({} if extra is None else dict(extra)))
         except (TypeError, ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or any(name in found for name in _FIXED):

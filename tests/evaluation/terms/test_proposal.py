@@ -6,8 +6,8 @@ import pytest
 
 from spacy_weakner.aggregation.policies import ProposedSpan
 from spacy_weakner.corpus.gold import Gold
-from spacy_weakner.evaluation.terms.matches import Match, Sentence
-from spacy_weakner.evaluation.terms.proposal import TermSettings, choose, prior_strength, propose
+from spacy_weakner.evaluation.terms.matches import Match, MatchedSentence
+from spacy_weakner.evaluation.terms.proposal import TermSettings, choose_term_settings, prior_strength, propose
 
 
 def make_match(term, label="A", at=0, width=1):
@@ -21,7 +21,7 @@ def draw(rng, precision_of, n=200, missed=0.3, per_sentence=2):
         matches = [make_match(rng.choice(terms), at=3 * i) for i in range(per_sentence)]
         gold = [m.candidate.entity for m in matches if rng.random() < precision_of[m.term]]
         gold += [(100 + i, 101 + i, "A") for i in range(per_sentence) if rng.random() < missed]
-        sentences.append(Sentence(Gold(frozenset(gold)), tuple(matches)))
+        sentences.append(MatchedSentence(Gold(frozenset(gold)), tuple(matches)))
     return sentences
 
 
@@ -54,7 +54,7 @@ def test_bad_terms_are_stopped_and_the_gain_holds_on_new_sentences():
         proposal.difference.f1 == pytest.approx(proposal.after.f1 - proposal.before.f1) and proposal.difference.f1 > 3
     )
     # Out of fold, as on sentences that nobody has seen.
-    settings = choose(sentences, "longest")
+    settings = choose_term_settings(sentences, "longest")
 
     def f1(settings):
         kept = [(s.gold, {m.candidate.entity for m in settings.apply(s.matches)}) for s in others]
@@ -79,7 +79,7 @@ def test_short_terms_are_ruled_out_together():
     for i in range(120):
         matches = [make_match(f"{i:03d}", at=0), make_match(f"longer{i}", at=2)]
         gold = [(2, 3, "A")] if rng.random() < 0.9 else []
-        sentences.append(Sentence(Gold(frozenset(gold)), tuple(matches)))
+        sentences.append(MatchedSentence(Gold(frozenset(gold)), tuple(matches)))
     proposal = run(sentences)
     assert proposal.min_length > 3 and proposal.after.fp < 20 and proposal.after.tp == proposal.before.tp
 
@@ -89,7 +89,7 @@ def test_labels_and_ambiguous_phrases_are_ruled_out_together():
     for i in range(60):
         names = [make_match(f"name{i}", "PER", 0), make_match(f"place{i}", "LOC", 2)]
         both = [make_match(f"both{i}", "LOC", 4), make_match(f"both{i}", "ORG", 4)]
-        sentences.append(Sentence(Gold(frozenset({(2, 3, "LOC"), (8, 9, "ORG")})), (*names, *both)))
+        sentences.append(MatchedSentence(Gold(frozenset({(2, 3, "LOC"), (8, 9, "ORG")})), (*names, *both)))
     proposal = run(sentences)
     assert proposal.without == ("PER",) and proposal.ambiguity == "drop" and not proposal.stop
     assert proposal.after == (60, 0, 60)
@@ -101,25 +101,25 @@ def test_labels_and_ambiguous_phrases_are_ruled_out_together():
 
 def test_stopping_a_term_uncovers_shorter_ones():
     matches = (make_match("new york", at=0, width=2), make_match("york", at=1))
-    other = Sentence(Gold(frozenset({(0, 1, "A")})), (make_match("oslo"),))
-    sentences = [Sentence(Gold(frozenset({(1, 2, "A")})), matches), other] * 20
+    other = MatchedSentence(Gold(frozenset({(0, 1, "A")})), (make_match("oslo"),))
+    sentences = [MatchedSentence(Gold(frozenset({(1, 2, "A")})), matches), other] * 20
     proposal = run(sentences)
     assert proposal.stop == ("new york",) and proposal.after == (40, 0, 0)
 
 
 @pytest.mark.parametrize("n, unsure", [(1, True), (2, True), (3, False)])
 def test_a_term_that_is_wrong_once_or_twice_may_be_right(n, unsure):
-    good = Sentence(Gold(frozenset({(0, 1, "A")})), (make_match("good"),))
-    bad = Sentence(Gold(frozenset({(5, 6, "A")})), (make_match("bad"),))
-    rare = Sentence(Gold(frozenset()), (make_match("rare"),))
+    good = MatchedSentence(Gold(frozenset({(0, 1, "A")})), (make_match("good"),))
+    bad = MatchedSentence(Gold(frozenset({(5, 6, "A")})), (make_match("bad"),))
+    rare = MatchedSentence(Gold(frozenset()), (make_match("rare"),))
     proposal = run([good, bad] * 20 + [rare] * n)
     assert {*proposal.stop} == {"bad", "rare"} and proposal.unsure == (("rare",) if unsure else ())
     assert bool(proposal.doubts()) == unsure and ("'rare'" in proposal.doubts()) == unsure
 
 
 def test_too_few_sentences_and_sources_without_matches_give_no_proposal():
-    bad = Sentence(Gold(frozenset({(5, 6, "A")})), (make_match("bad"),))
-    good = Sentence(Gold(frozenset({(0, 1, "A")})), (make_match("good"),))
+    bad = MatchedSentence(Gold(frozenset({(5, 6, "A")})), (make_match("bad"),))
+    good = MatchedSentence(Gold(frozenset({(0, 1, "A")})), (make_match("good"),))
     assert run([bad, good] * 4) is None
     assert run([bad, good] * 20).stop == ("bad",)
-    assert run([Sentence(Gold(frozenset()), ())] * 20) is None
+    assert run([MatchedSentence(Gold(frozenset()), ())] * 20) is None

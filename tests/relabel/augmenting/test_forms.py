@@ -43,7 +43,7 @@ def test_everything_else_stays(tmp_path, to_here):
     weak.set_id(doc, "a1")
     weak.set_confidence(doc, 0.5, "token")
     weak.set_tags(doc, ["B-PER", "O", "O", None])
-    weak.set_soft_labels(doc, weak.SoftLabels(("O", "B-PER"), "BIO", numpy.full((4, 2), 0.5, dtype="float32")))
+    weak.set_soft_labels(doc, weak.TagDistributions(("O", "B-PER"), "BIO", numpy.full((4, 2), 0.5, dtype="float32")))
     doc.cats = {"travel": 1.0}
     _, (found,) = run(tmp_path, [doc], to_here)
     assert weak.get_augmented(found) == ["Here", "here", "here", "Here"]

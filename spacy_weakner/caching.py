@@ -14,7 +14,7 @@ _MEMORY = "memory"
 
 
 @contextmanager
-def remembered(model: Model) -> Iterator[None]:
+def caching_outputs(model: Model) -> Iterator[None]:
     """Make all layers that read by `read_once` cache the results. These must be deterministic and must not change."""
     layers = list(model.walk())
     for layer in layers:
