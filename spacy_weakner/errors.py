@@ -380,7 +380,7 @@ class Errors:
     )
     WK728 = (
         "[WK728] {n} of the {of} documents of {path} have sentences that the pipeline was trained or chosen on, on "
-        "which its scores are too high. Of the others, {left} are too few. Give other gold. A project needs none: set "
+        "which its scores are too high. Too few are left: {left}. Give other gold. A project needs none: set "
         "'precision' in its project.yml."
     )
     # Evaluation

@@ -15,7 +15,7 @@ BoolMask = NDArray[numpy.bool_]
 Floats = NDArray[numpy.float64]
 Ints = NDArray[numpy.int64]
 Hashes = NDArray[numpy.uint64]
-SpanArray = NDArray[numpy.int64]  # (n_spans, 2): start and end of each
+SpanArray = NDArray[numpy.int64]  # (n_spans, 2) or (n_spans, 3): start, end and, with several labels, label
 # The vectors of the tokens of each Doc, (n_tokens, width).
 Vectors = List[Floats2d]
 # Reads the examples of a corpus.

@@ -28,7 +28,7 @@ class PieceTable(NamedTuple):
     """A tokenizer, and a vector for each of its pieces.
 
     tokenizer (str): JSON of Hugging Face's `tokenizers`.
-    vectors (PieceTable): Shape (n_pieces, width).
+    vectors (HalfRows): Shape (n_pieces, width).
     """
 
     tokenizer: str

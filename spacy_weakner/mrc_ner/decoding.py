@@ -10,7 +10,6 @@ from ..heads.entities import Prediction
 from ..ty import NEAREST, Array, BoolMask, Entity, SpanArray
 from .boundaries import ENDS, STARTS, probabilities
 
-# Shape (n, 2) or (n, 3): start, end and, with several labels, label.
 # Number of nearest ends that are tried with a start if entities may have any width.
 N_ENDS_PROBABLE = 64
 # Maximum number of (most probable) pairs in a Doc that are processed, which bounds the cost of a low threshold.

@@ -379,7 +379,9 @@ def _with_gold(
     described = write_mistakes(models / MISTAKES, compared.judged, mistakes) if mistakes else []
     known, chosen = ([] if path is None else list(read_docs(path, Vocab())) for path in (gold, dev))
     for name, path in compared.pipelines.items():
-        if name not in (*titles, PREVIOUS):
+        if name in (WEAK_ALONE, LIST_AND_HEAD):  # compared, but not trained on gold
+            remember(path, (), [*known, *chosen])
+        elif name not in (*titles, PREVIOUS):
             remember(path, known, chosen)
     tradeoff = compared.tradeoff if best == COMBINED else ()
     return _Result(
@@ -478,8 +480,8 @@ def _without_gold(
                 pipelines[STUDENT_AND_LIST] = list_and_head(sources, pipelines[STUDENT], output, context.language)
                 rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="as 'list and head', with the student"))
     if dev is not None:
-        if LIST_AND_HEAD in pipelines:
-            remember(pipelines[LIST_AND_HEAD], (), read_docs(dev, Vocab()))
+        for name in {STUDENT, STUDENT_AND_LIST, LIST_AND_HEAD} & {*pipelines}:  # others have dev in their config
+            remember(pipelines[name], (), read_docs(dev, Vocab()))
         if previous is not None and has_seen(Path(previous.selected.path), dev):
             context.say("the previous package is not compared: it was trained on sentences of dev")
         elif previous is not None:

@@ -115,7 +115,7 @@ def measure_curve(
 
 def make_curve(sizes: Sequence[float], counts: Ints, seed: int = 0) -> Curve:
     """Make a learning curve, and estimate the gain of twice as much gold as a share of the slope over the doublings so
-    far, at most what is left to an F1 of 100. Ints have the shape (n_sizes, n_sentences, 3): tp, fp and fn of every
+    far, at most what is left to an F1 of 100. `counts` has the shape (n_sizes, n_sentences, 3): tp, fp and fn of every
     sentence."""
     bootstrap = Bootstrap(counts, SAMPLES, seed)
     f1 = bootstrap.observed

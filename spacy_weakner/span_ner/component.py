@@ -295,7 +295,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         """Compute the log-probabilities of some spans.
 
         docs (Iterable[Doc]): The Docs, which are not split; not changed.
-        spans (Sequence[SpanArray]): SpanArray of each Doc, shape (n_spans, 2).
+        spans (Sequence[SpanArray]): Spans of each Doc, shape (n_spans, 2).
         RETURNS (List[Any]): Log-probabilities for each Doc, shape (n_spans, n_labels), "O" first.
         """
         nothing: Any = numpy.zeros((0, self.n_outputs))

@@ -49,7 +49,7 @@ class Oracle:
         """Compute the log-probabilities of some spans.
 
         docs (Sequence[Doc]): The Docs; only their words are used.
-        spans (Sequence[SpanArray]): SpanArray of each Doc, shape (n_spans, 2).
+        spans (Sequence[SpanArray]): Spans of each Doc, shape (n_spans, 2).
         RETURNS (List[Floats]): Log-probabilities for each Doc, shape (n_spans, n_labels), "O" first.
         """
         copies = [copy_with_groups(doc, [], self.nlp.vocab) for doc in docs]
