@@ -61,7 +61,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
             given = {"configs": configs, "terms": tmp_path / "terms.jsonl", "size": "transformer"}
             self.heads, self.predicted, self.encoded = {}, [], []
             selection = fit(self.corpora.folder, self.output, say=self.said.append, **{**given, **settings})
-            assert Selection.load(self.output / SELECTION) == selection
+            assert Selection.load(self.output / SELECTION).model_dump() == selection.model_dump()
             assert len({*self.predicted}) == len(self.predicted)
             return selection
 
