@@ -4,11 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any, List, Optional
 
 import typer
-from spacy.vocab import Vocab
 
-from ..corpus.docbin import corpus_files, read_docs, receipt_path
-from ..corpus.language import record_language
-from ..corpus.weak import weak_sources
 from ..labeling.aggregate import SPANS_KEY, AggregateReport, aggregate
 from ..scores import as_json
 from ._command import command
@@ -22,20 +18,6 @@ _ENOUGH_SOURCES = 3
 def _check(given: Any) -> None:
     paths = (given.input_path, given.output_path, given.gold, given.fit_on)
     check_json(given.report_output, [path for path in paths if path is not None])
-    if given.if_answered and not any(weak_sources(doc) for doc in read_docs(given.input_path, Vocab())):
-        _leave_out(given.output_path, "all")
-        raise typer.Exit
-
-
-def _leave_out(output: Path, names: str) -> None:
-    for path in corpus_files(output) if output.exists() else ():
-        path.unlink()
-        receipt_path(path).unlink(missing_ok=True)
-    record_language(output, None)
-    text = (
-        f"Sources without answers for this corpus: {names}. The combined labels would lack these sources, so they are"
-    )
-    say("warning", f"{text} not kept")
 
 
 @command(
@@ -47,13 +29,12 @@ def _leave_out(output: Path, names: str) -> None:
         Optional[Path],
         typer.Option("--report", help="Write a report of the sources and their answers to this JSON file"),
     ],
-    if_answered=Annotated[
-        bool, typer.Option("--if-answered", help="If a source has no answers, write nothing and remove earlier output")
-    ],
 )
 def show(report: AggregateReport, given: Any) -> None:
-    if given.if_answered and report.unanswered:
-        _leave_out(given.output_path, ", ".join(report.unanswered))
+    if not report.docs:
+        names = f"Sources without answers for this corpus: {', '.join(report.unanswered)}"
+        what = names if report.unanswered else "No source has answers for this corpus"
+        say("warning", f"{what}. So the combined labels are not kept")
         return
     say("good", f"{report.docs} documents", given.output_path)
     sources = ", ".join(f"{name} {n}" for name, n in report.answers.items())

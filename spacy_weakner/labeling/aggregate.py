@@ -96,6 +96,7 @@ def aggregate(
     fit_on: Optional[Path] = None,
     max_docs: int = MAX_DOCS,
     seed: int = 0,
+    if_answered: bool = False,
     workers: int = 1,
     ray: Optional[str] = None,
     progress: bool = False,
@@ -135,6 +136,7 @@ def aggregate(
         the input: see `AggregateReport.answers`.
     max_docs (int): Maximum number of Docs to fit on, drawn by a hash of their contents. All Docs are labeled.
     seed (int): Seed of that draw.
+    if_answered (bool): If a source has no answers, write nothing and remove earlier output; the report then has 0 Docs.
     workers, ray: See `runtime.executor.Executor`. The method itself is fitted in this process.
     progress (bool): Show progress.
     RETURNS (AggregateReport): The counts, and the results of the fit.
@@ -148,6 +150,10 @@ def aggregate(
             existing(Path(path))
     check_range("min_probability", min_probability, 0.0, 1.0)
     check_range("max_docs", max_docs, 1, None)
+    shards = Shards(Aggregation.name, input_path, output_path)
+    if if_answered and not any(map(weak.weak_sources, read_docs(input_path, Vocab()))):
+        shards.remove()
+        return AggregateReport()
     _check_sources(input_path if fit_on is None or method != "label_model" else Path(fit_on), sources)
     settings: Dict[str, Any] = {"method": method, "sources": None if sources is None else list(sources)}
     stage: Aggregation
@@ -168,18 +174,15 @@ def aggregate(
         stage = Distributions(
             settings, partial(prepare_method, input_path, method, sources, gold, max_docs, seed, fit_on)
         )
-    shards = Shards(stage.name, input_path, output_path)
     counts = executor.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
-    fitted = stage.method
-    if fitted is None:
-        return AggregateReport(**vars(counts))
-    return AggregateReport(
-        **vars(counts),
-        source_accuracies=fitted.source_accuracies,
-        fitted_docs=fitted.docs,
-        iterations=fitted.iterations,
-        converged=fitted.converged,
-    )
+    report, fitted = AggregateReport(**vars(counts)), stage.method
+    if if_answered and report.unanswered:
+        shards.remove()
+        report.docs = 0
+    if fitted is not None:
+        report.source_accuracies, report.fitted_docs = fitted.source_accuracies, fitted.docs
+        report.iterations, report.converged = fitted.iterations, fitted.converged
+    return report
 
 
 def _make_part(

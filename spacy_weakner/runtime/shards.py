@@ -136,6 +136,14 @@ class Shards:
         total.replaced = len(self._replaced)
         return total
 
+    def remove(self) -> None:
+        """Remove the shards of earlier runs."""
+        for path in {*self._stale(), *(job.output for job in self._jobs if job.output.exists())}:
+            path.unlink()
+            receipt_path(path).unlink()
+        (self.output_path / UNFINISHED).unlink(missing_ok=True)
+        record_language(self.output_path, None)
+
     def _make(self, job: _ShardJob, stage: Stage[Any], progress: bool) -> None:
         stage.stats = stats = stage.report()
         made_from = self._made_from(job, stage)

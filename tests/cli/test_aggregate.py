@@ -93,3 +93,29 @@ def test_a_corpus_without_any_answers(corpus):
     for _ in range(2):
         result = invoke(corpus, "--if-answered")
         assert result.exit_code == 0 and "not kept" in result.output and not list(corpus.glob("out.*"))
+
+
+@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize("output, message", [("in.spacy", "WK304"), ("other", "WK300"), ("gold.spacy", "WK300")])
+def test_only_its_own_files_are_removed(corpus, output, message, labels):
+    bare = [make_doc("New York is big", {"llm": []}) for _ in range(20)]
+    write_docs(corpus / "text.spacy", read_docs(corpus / "in.spacy", NLP.vocab))
+    (corpus / "other").mkdir()
+    for doc in bare:
+        if not labels:
+            doc.spans.clear()
+    for name in ("in.spacy", "gold.spacy", "other/precious.spacy"):
+        write_docs(corpus / name, bare)
+    before = {path: path.read_bytes() for path in corpus.rglob("*.spacy")}
+    args = ("aggregate", corpus / "in.spacy", corpus / output, "--if-answered", "--method", "label_model")
+    result = CliRunner().invoke(app, [str(arg) for arg in (*args, "--fit-on", corpus / "text.spacy")])
+    assert message in result.stderr
+    assert {path: path.read_bytes() for path in corpus.rglob("*.spacy")} == before
+
+
+def test_an_output_folder_is_emptied(corpus):
+    args = ["aggregate", str(corpus / "in.spacy"), str(corpus / "out"), "--if-answered"]
+    assert CliRunner().invoke(app, args).exit_code == 0 and [*read_docs(corpus / "out", NLP.vocab)]
+    (corpus / "out" / ".unfinished").touch()
+    write_docs(corpus / "in.spacy", [make_doc("New York is big", {})])
+    assert CliRunner().invoke(app, args).exit_code == 0 and not [*(corpus / "out").iterdir()]
