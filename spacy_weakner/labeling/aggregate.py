@@ -17,7 +17,7 @@ from ..aggregation.policies import POLICIES, all_spans, candidates_of, contested
 from ..corpus import weak
 from ..corpus.docbin import corpus_files, read_docs
 from ..corpus.entities import set_entities
-from ..corpus.gold import keep_gold, missing_tokens, set_gold
+from ..corpus.gold import keep_gold, missing_tokens
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing
 from ..runtime.executor import Executor, MakePart
@@ -250,8 +250,15 @@ class Aggregation(Stage[AggregateCounts]):
         self.method: Optional[Method] = None
 
     def _begin(self, doc: Doc, sources: Iterable[str]) -> None:
-        """Move gold aside, and count which sources have labeled a Doc."""
-        self.stats.gold += keep_gold(doc)
+        """Move gold aside, remove overlapping spans of an earlier run, and count which sources have labeled a Doc."""
+        moved = keep_gold(doc)
+        if SPANS_KEY in doc.spans and doc.spans[SPANS_KEY].attrs.get("weak"):
+            weak.remove_group(doc, SPANS_KEY)
+        elif SPANS_KEY in doc.spans and self.settings.get("nested"):
+            weak.copy_group(doc, doc, SPANS_KEY, weak.GOLD_GROUP)
+            weak.remove_group(doc, SPANS_KEY)
+            moved = True
+        self.stats.gold += moved
         for source in sources:
             self.stats.answers[source] += weak.weak_group(source) in doc.spans
 
@@ -285,7 +292,6 @@ class Proposals(Aggregation):
         for doc in docs:
             there = weak.weak_sources(doc)
             used = there if sources is None else [source for source in sources if source in there]
-            gold = None if weak.is_weak(doc) or SPANS_KEY not in doc.spans else weak.group_entities(doc, SPANS_KEY)
             self._begin(doc, used if sources is None else sources)
             candidates = [candidate for source in used for candidate in candidates_of(doc, source)]
             known = [bool(used) and self.settings["unmatched"] == "outside"] * len(doc)
@@ -294,10 +300,9 @@ class Proposals(Aggregation):
                     known[c.start : c.end] = [False] * (c.end - c.start)
             self._write(doc, select_spans(candidates, policy, used), known, used)
             if self.settings.get("nested") and used:
-                if gold is not None:
-                    set_gold(doc, gold)
                 spans = all_spans(candidates)
-                weak.set_group(doc, SPANS_KEY, spans, ids=weak.source_ids(doc, used))
+                # The mark distinguishes it from gold in a later run.
+                weak.set_group(doc, SPANS_KEY, spans, ids=weak.source_ids(doc, used), attrs={"weak": True})
                 self.stats.nested += len(spans)
             self.stats.unlabeled += not used
             self.stats.candidates += len({c.entity for c in candidates})

@@ -77,6 +77,33 @@ def test_overlapping_spans_and_their_gold(tmp_path, sources, expected):
     assert sorted(weak.group_entities(again, "gold")) == sorted(gold)
 
 
+def test_gold_of_docs_that_no_source_has_labeled(tmp_path):
+    docs = [make_doc({"s": []}), make_doc({})]
+    for doc in docs:
+        weak.set_group(doc, "sc", [(0, 2, "A"), (0, 1, "B")], ids={(0, 1, "B"): ["1"]})
+    report, docs = run(tmp_path, docs, nested=True)
+    assert report.gold == 2 and "sc" not in docs[1].spans
+    for doc in docs:
+        assert sorted(weak.group_entities(doc, "gold")) == [(0, 1, "B"), (0, 2, "A")]
+        assert weak.group_ids(doc, "gold") == {(0, 1, "B"): ("1",)}
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "majority"}])
+def test_overlapping_spans_of_an_earlier_run(tmp_path, settings):
+    docs = [make_doc(NESTED), make_doc(NESTED)]
+    weak.set_group(docs[1], "sc", [(0, 2, "A")])
+    # Gold stays where it is, however often: it is moved to make room only.
+    _, docs = run(tmp_path, run(tmp_path, docs, **settings)[1], **settings)
+    assert "sc" not in docs[0].spans and weak.group_entities(docs[1], "sc") == [(0, 2, "A")]
+    for _ in range(2):
+        _, docs = run(tmp_path, docs, nested=True)
+        assert weak.group_entities(docs[1], "gold") == [(0, 2, "A")]
+        assert all(weak.group_entities(doc, "sc") for doc in docs)
+    _, docs = run(tmp_path, docs, **settings)
+    assert ["sc" in doc.spans for doc in docs] == [False, False]
+    assert weak.group_entities(docs[1], "gold") == [(0, 2, "A")]
+
+
 def test_nested_is_for_the_union(tmp_path):
     with pytest.raises(WeaknerError, match=r"WK331.*nested"):
         run(tmp_path, [make_doc(NESTED)], nested=True, method="majority")
