@@ -3,9 +3,10 @@
 import json
 import warnings
 import zlib
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 import numpy
 import srsly
@@ -29,7 +30,18 @@ from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import SHORTER, annotate_entities
 from .forms import FORM, Forms
 from .table import AMBIGUITY, MatchTable, TermTable, UniqueMatches
-from .terms import ACRONYM_LENGTH, NEVER, Term, TermInput, iter_terms, make_term_list, term_row
+from .terms import (
+    ACRONYM_LENGTH,
+    NEVER,
+    Term,
+    TermInput,
+    TermKey,
+    iter_terms,
+    make_term_list,
+    rejected_keys,
+    term_key,
+    term_row,
+)
 from .tokenizing import PipelineReference, attr_values, raw_values, tokenize_terms
 from .trie import Index, TokenHashes
 
@@ -46,7 +58,8 @@ class GazetteerRuler(BatchPipe):
     conflicts, and decide whether the other tokens are "O" or missing.
 
     A term that is given as a token pattern of ORTH or TEXT matches in exact case only. Terms that are declared never to
-    be entities (`"binding": "never"`) are not matched.
+    be entities (`"binding": "never"`) are not matched, and neither are equal ones with their label, whichever is added
+    first.
     The `span.kb_id_` of a match, which is also its `span.ent_id_`, is the first of the term's ids in the order of the
     whole list; the `attrs` of the group have all ids of each match under "ids" (with `ambiguity` "first", only this
     one).
@@ -129,27 +142,26 @@ class GazetteerRuler(BatchPipe):
         self.annotate_ents = annotate_ents
         self.overwrite = overwrite
         self.scorer = scorer if annotate_ents else None
-        self._forbids = False  # True if it was given terms that are never entities: there may be no others
+        self._never: Set[TermKey] = set()  # keys of terms that are never entities: there may be no others
         self._pipeline = PipelineReference(nlp)
         self._forms, self._cased = Forms(vocab.lang), Forms(vocab.lang, cased=True)
-        self._label = label
-        self._use(self._nothing())
-        self._given: Optional[TermInput] = terms if path is None else make_term_list(path, label)
+        self._use(TermTable.build(ColumnBuilder().columns(), self._settings()))
+        self._given: Optional[TermInput] = None if path is None else make_term_list(path, label)
+        if terms is not None:
+            reader = partial(iter_terms, terms, name, label)
+            self._given = reader if callable(terms) else list(reader())
 
     @property
     def _table(self) -> TermTable:
         if self._given is not None:
-            self.initialize(terms=self._given, label=self._label)
+            self.initialize()
         return self._compiled_table
 
     @property
     def hide_labels(self) -> bool:
-        """RETURNS (bool): True until given terms are compiled: spaCy reads the labels of all components while it loads
-        a pipeline, before the stored terms, whose file may be gone."""
-        return self._given is not None
-
-    def _nothing(self) -> TermTable:
-        return TermTable.build(ColumnBuilder().columns(), self._settings())
+        """RETURNS (bool): True until a given file is read: spaCy reads the labels of all components while it loads a
+        pipeline, before the stored terms, and the file may be gone."""
+        return callable(self._given)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         _ = self._table  # compiled by the pipeline, which is not pickled
@@ -185,7 +197,7 @@ class GazetteerRuler(BatchPipe):
     def match_batch(self, docs: Sequence[Doc]) -> MatchTable:
         """Find all matches as arrays, before `label_names` is applied. Raises an error for Docs whose vocabulary lacks
         the compared attribute."""
-        if self._table.is_empty and not self._forbids:
+        if self._table.is_empty and not self._never:
             raise WeaknerError(Errors.WK202.format(name=self.name))
         begins = numpy.cumsum([0, *map(len, docs)])
         # shape: (n_tokens, 3): the compared value, its value in exact case, and whether the token is white space.
@@ -243,7 +255,10 @@ class GazetteerRuler(BatchPipe):
     @property
     def labels(self) -> Tuple[str, ...]:
         """RETURNS (Tuple[str, ...]): The labels of all terms that the settings do not exclude, sorted."""
-        labels = self._table.labels
+        if isinstance(self._given, list):  # not compiled: spaCy asks before it loads the tokenizer
+            labels = [term.label for term in self._given if term.binding != NEVER]
+        else:
+            labels = self._table.labels
         if self.label_names is not None:
             labels = [self.label_names[label] for label in labels if label in self.label_names]
         return tuple(sorted({*labels}))
@@ -303,11 +318,11 @@ class GazetteerRuler(BatchPipe):
         RAISES (WeaknerError): If there are no terms, one is malformed, or the settings exclude all of them.
         """
         if terms is None and self._given is not None:
-            terms, label = self._given, self._label
-        columns = self._table.columns if terms is None else self._tokenized(terms, label, nlp)
-        if not len(columns) and not self._forbids:
+            terms = self._given
+        columns, never = (self._table.columns, self._never) if terms is None else self._tokenized(terms, label, nlp)
+        if not len(columns) and not never:
             raise WeaknerError(Errors.WK202.format(name=self.name))
-        self._use(self._compiled(columns))
+        self._compile(columns, never)
 
     def add_terms(self, terms: TermInput, nlp: Optional[Language] = None, *, label: Optional[str] = None) -> None:
         """Add terms, and compile the table again.
@@ -324,9 +339,9 @@ class GazetteerRuler(BatchPipe):
         label (Optional[str]): Label of terms that have none.
         RAISES (WeaknerError): If a term is malformed or has no label, or the settings exclude all of them.
         """
-        new = self._tokenized(terms, label, nlp)
+        new, never = self._tokenized(terms, label, nlp)
         self._check_selection(new)
-        self._use(self._compiled(self._table.columns.plus(new)))
+        self._compile(self._table.columns.plus(new), self._never | never)
 
     def add_patterns(self, patterns: Sequence[Dict[str, Any]]) -> None:
         """Add rows of spaCy's rulers, whose patterns must be phrases; see `add_terms`."""
@@ -341,12 +356,10 @@ class GazetteerRuler(BatchPipe):
         self._remove(lambda term: term.id == id, f"the id '{id}'")
 
     def _remove(self, is_removed: Callable[[Term], bool], what: str) -> None:
-        columns = self._table.columns
-        kept = [row for row, term in enumerate(columns.terms()) if not is_removed(term)]
-        if len(kept) == len(columns):
+        left = _without(self._table.columns, is_removed)
+        if len(left) == len(self):
             raise WeaknerError(Errors.WK012.format(name=self.name, what=what))
-        left = columns.take(numpy.asarray(kept, dtype="int64"))
-        self._use(self._compiled(left) if kept else self._nothing())
+        self._compile(left, self._never)
 
     def _use(self, table: TermTable) -> None:
         """Set the table. Its labels stay in the vocabulary even if they first occur as words in a memory zone."""
@@ -356,9 +369,12 @@ class GazetteerRuler(BatchPipe):
         for label in self.labels:
             strings.add(label, allow_transient=False)
 
-    def _compiled(self, columns: TermColumns) -> TermTable:
+    def _compile(self, columns: TermColumns, never: Set[TermKey]) -> None:
+        if never:
+            columns = _without(columns, lambda term: term_key(term) in never)
         self._check_selection(columns)
-        return TermTable.build(columns, self._settings())
+        self._use(TermTable.build(columns, self._settings()))
+        self._never = never
 
     def _check_selection(self, columns: TermColumns) -> None:
         sizes = columns.select(self._settings()).sizes()
@@ -379,7 +395,10 @@ class GazetteerRuler(BatchPipe):
     def _settings(self) -> TableSettings:
         return TableSettings(self.acronym_length, list(self.stop), self.min_length, self.ambiguity)
 
-    def _tokenized(self, terms: TermInput, label: Optional[str], nlp: Optional[Language]) -> TermColumns:
+    def _tokenized(
+        self, terms: TermInput, label: Optional[str], nlp: Optional[Language]
+    ) -> Tuple[TermColumns, Set[TermKey]]:
+        """Return the terms, and the keys of those that are never entities."""
         self._pipeline = self._pipeline if nlp is None else PipelineReference(nlp)
         pipeline = self._pipeline()
         if pipeline is None:
@@ -390,15 +409,17 @@ class GazetteerRuler(BatchPipe):
         # Lemmas come from the components before this one or, if it is in no pipeline, from all components.
         names = [name for name, _ in pipeline.pipeline]
         position = next((i for i, (_, pipe) in enumerate(pipeline.pipeline) if pipe is self), len(names))
-        read = Progress(self._allowed(iter_terms(terms, self.name, label)), desc=self.source, unit="term")
-        return tokenize_terms(read, pipeline, self.attr, names[position:], self.name)
+        never: Set[TermKey] = set()
 
-    def _allowed(self, terms: Iterable[Term]) -> Iterator[Term]:
-        for term in terms:
-            if term.binding == NEVER:
-                self._forbids = True
-            else:
-                yield term
+        def allowed() -> Iterator[Term]:
+            for term in iter_terms(terms, self.name, label):
+                if term.binding == NEVER:
+                    never.update(rejected_keys(term))
+                else:
+                    yield term
+
+        read = Progress(allowed(), desc=self.source, unit="term")
+        return tokenize_terms(read, pipeline, self.attr, names[position:], self.name), never
 
     # Serialization. Settings are not stored here: they belong to the config, which may be overridden at load time.
 
@@ -459,13 +480,14 @@ class GazetteerRuler(BatchPipe):
         return table
 
     def _cfg(self) -> Dict[str, Any]:
+        _ = self._table  # given terms are compiled
         # The stored tokens are valid for this attribute only.
-        return {"attr": self.attr, **({"forbids": True} if self._forbids else {})}
+        return {"attr": self.attr, **({"never": sorted(self._never)} if self._never else {})}
 
     def _check_cfg(self, data: bytes) -> None:
         with reading_stored(self.name):
             stored = parse_json(data)
-            attr, self._forbids = stored["attr"], stored.get("forbids", False)
+            attr, self._never = stored["attr"], {(label, text) for label, text in stored.get("never", ())}
         if attr != self.attr:
             what, there = f"The terms of '{self.name}' were tokenized", f"attr = {attr}"
             raise WeaknerError(Errors.WK020.format(what=what, there=there, here=f"attr = {self.attr}"))
@@ -474,6 +496,11 @@ class GazetteerRuler(BatchPipe):
         self._use(TermTable.from_file(table, self._settings()))
         if self._table.is_empty:
             self._check_selection(self._table.columns)
+
+
+def _without(columns: TermColumns, is_removed: Callable[[Term], bool]) -> TermColumns:
+    kept = [row for row, term in enumerate(columns.terms()) if not is_removed(term)]
+    return columns.take(numpy.asarray(kept, dtype="int64"))
 
 
 def _compared_tokens(docs: Sequence[Doc], begins: Index, values: TokenHashes) -> Index:

@@ -84,6 +84,10 @@ _Row = Tuple[Any, ...]
 _RowReader = Callable[[Path, Optional[str], Mapping[str, str]], Iterator[_Row]]
 
 
+# A label, and the text as written or in any case.
+TermKey = Tuple[str, str]
+
+
 class BadTerm(ValueError):
     """An error for a row that is not a term; readers add the place to the message."""
 
@@ -107,7 +111,7 @@ def make_term_list(
     normalize_labels (bool): Write labels in capitals, with "_" in place of other signs than letters and digits.
     RETURNS (Callable[[], Iterator[Term]]): The reader.
     """
-    return partial(read_terms, Path(path), label, columns, synonyms_separator, normalize_labels)
+    return partial(read_lists, [Path(path)], label, columns, synonyms_separator, normalize_labels, every=True)
 
 
 def read_terms(path: Path, *settings: Any, **more: Any) -> Iterator[Term]:
@@ -121,28 +125,40 @@ def read_binding(paths: Sequence[Path], *settings: Any, **more: Any) -> Iterator
     return (term for _, answer, term in every if term.binding == NEVER or (term.binding and answer))
 
 
-def read_lists(paths: Sequence[Path], *settings: Any, stop: Iterable[str] = (), **more: Any) -> Iterator[Term]:
+def rejected_keys(term: Term) -> List[TermKey]:
+    """Return the keys of the terms that a term with "never" rejects: as it is written, and in any case."""
+    return [(term.label, form(term.text)) for form in (str, folded)]
+
+
+def term_key(term: Term) -> TermKey:
+    """Return the key by which a term is rejected: "no" for "aids" does not reject "AIDS", which matches in exact
+    case."""
+    is_acronym = len(term.text) <= ACRONYM_LENGTH and has_inner_capital(term.text)
+    return term.label, term.text if is_acronym else folded(term.text)
+
+
+def read_lists(
+    paths: Sequence[Path], *settings: Any, stop: Iterable[str] = (), every: bool = False, **more: Any
+) -> Iterator[Term]:
     """Stream the terms of several files, including duplicates and binding ones, without those that a row rejects for
     the same label: in a column `accept`, the answer "yes" adds a term, "no" rejects it, and without an answer the row
-    is ignored; in a column `binding`, "never" rejects it. Raises an error if a term with "must" is rejected, or is one
-    of `stop`."""
-    refused: Dict[Tuple[str, str], str] = {}
+    is ignored; in a column `binding`, "never" rejects it. With `every`, terms with "never" are yielded too. Raises an
+    error if a term with "must" is rejected, or is one of `stop`."""
+    refused: Dict[TermKey, str] = {}
     for path in paths:
         for line, answer, term in _read_answered(path, *settings, **more):
             if answer is False:
                 how = f"'{NEVER}'" if term.binding == NEVER else f"not accepted ('{ANSWER_KEY}')"
-                for form in (str, folded):
-                    refused.setdefault((term.label, form(term.text)), f"{how} in line {line} of {path}")
+                for key in rejected_keys(term):
+                    refused.setdefault(key, f"{how} in line {line} of {path}")
     stopped = dict.fromkeys(map(folded, stop), "a term of the setting 'stop' of its source")
     for path in paths:
         for line, answer, term in _read_answered(path, *settings, **more):
-            # "no" for "aids" does not reject "AIDS", which matches in exact case.
-            is_acronym = len(term.text) <= ACRONYM_LENGTH and has_inner_capital(term.text)
-            why = refused.get((term.label, term.text if is_acronym else folded(term.text))) if refused else None
+            why = refused.get(term_key(term)) if refused else None
             if answer and term.binding == MUST and (against := why or stopped.get(folded(term.text))):
                 reason = f"'{term.text}' ({term.label}) is '{MUST}' here, but {against}. Decide for one."
                 raise _line_error(path, line, reason)
-            if answer and why is None:
+            if (answer and why is None) or (every and term.binding == NEVER):
                 yield term
 
 

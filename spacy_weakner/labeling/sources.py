@@ -15,7 +15,6 @@ Paths are relative to the file's folder. Nothing in such a file is resolved or e
 import configparser
 import re
 from difflib import get_close_matches
-from itertools import chain
 from pathlib import Path
 from typing import (
     Annotated,
@@ -40,7 +39,7 @@ from thinc.api import Config
 from ..corpus.counts import show_value
 from ..errors import Errors, WeaknerError
 from ..files import existing, expand_home, read_lines
-from ..gazetteer_ruler.terms import NEVER, SEPARATOR, Term, parse_columns, read_binding, read_lists
+from ..gazetteer_ruler.terms import SEPARATOR, Term, parse_columns, read_binding, read_lists
 from ..pipelines import asks_language_model
 from ..runtime.hashes import hash_model
 
@@ -183,8 +182,8 @@ class TermSource(Source):
         return list(read_binding(self.files, *self._reading))
 
     def every(self) -> Iterator[Term]:
-        """Yield the terms, then those that are never entities."""
-        return chain(self.read(), (term for term in self.binding() if term.binding == NEVER))
+        """Yield the terms, including those that are never entities."""
+        return read_lists(self.files, *self._reading, stop=self.stop, every=True)
 
     @property
     def _reading(self) -> Tuple[Any, ...]:

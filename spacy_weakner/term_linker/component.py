@@ -14,7 +14,7 @@ from ..abbreviations.definitions import Definition, find_definitions, short_form
 from ..corpus.weak import get_definitions, is_weak
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing, reading_stored
-from ..gazetteer_ruler.terms import TermInput, iter_terms
+from ..gazetteer_ruler.terms import NEVER, TermInput, iter_terms
 from ..training.batches import BatchPipe
 from .index import IdCandidate, TermIndex, compared_form
 
@@ -107,7 +107,7 @@ class TermLinker(BatchPipe):
             given: Dict[str, str] = {}
             first: Dict[str, str] = {}
             for term in iter_terms(terms, self.name, label):
-                if term.id:
+                if term.id and term.binding != NEVER:
                     rows.setdefault(term.label, []).append((term.text, term.id))
                     first.setdefault(term.id, term.text)
                     if term.name:

@@ -1,11 +1,13 @@
 """What users of spaCy's rulers know: terms in the config, patterns, ids, removal."""
 
+import json
 import pickle
 
 import pytest
 import spacy
 
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.gazetteer_ruler.component import GazetteerRuler
 from spacy_weakner.gazetteer_ruler.terms import Term
 
 PATTERNS = [
@@ -39,6 +41,19 @@ def test_terms_in_the_config():
     nlp, ruler = pipeline(terms=TERMS, label="DRUG")
     assert found(nlp) == FOUND and ruler.labels == ("DRUG", "ORG") and ruler.patterns == PATTERNS
     assert spacy.blank("xx").from_config(nlp.config).get_pipe("gazetteer_ruler").patterns == PATTERNS
+
+
+def test_labels_before_the_first_use(tmp_path):
+    nlp, ruler = pipeline(terms=[*TERMS, {"label": "X", "term": "x", "binding": "never"}], label="DRUG")
+    # spaCy reads them before it loads the tokenizer of a stored pipeline.
+    tokenizer, nlp.tokenizer = nlp.tokenizer, lambda text: pytest.fail("not loaded yet")
+    assert nlp.meta["labels"] == {"gazetteer_ruler": ["DRUG", "ORG"]} and ruler.labels == ("DRUG", "ORG")
+    nlp.tokenizer = tokenizer
+    nlp.to_disk(tmp_path)
+    assert json.loads((tmp_path / "meta.json").read_text())["labels"] == {"gazetteer_ruler": ["DRUG", "ORG"]}
+    assert found(spacy.load(tmp_path)) == FOUND
+    alone = GazetteerRuler(nlp.vocab, terms=iter(TERMS), label="DRUG", label_names={"ORG": "O"}, nlp=nlp)
+    assert alone.labels == ("O",) and alone.patterns == PATTERNS and alone.labels == ("O",)
 
 
 @pytest.mark.parametrize("labels", [False, True])

@@ -7,8 +7,10 @@ import spacy
 from spacy.tokens import Span
 
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.gazetteer_ruler.terms import Term, read_binding, read_lists, read_terms
-from spacy_weakner.labeling.sources import TermInput
+from spacy_weakner.gazetteer_ruler.terms import Term, make_term_list, read_binding, read_lists, read_terms
+from spacy_weakner.labeling.sources import TermSource
+
+from .util import matched
 
 ROWS = [
     {"label": "DRUG", "term": "aspirin", "binding": "must"},
@@ -168,7 +170,7 @@ def test_no_contradiction(tmp_path, must, never):
 
 def test_must_and_stop_contradict(tmp_path):
     path = write(tmp_path / "terms.csv", [ROWS[2], ROWS[0]])
-    source = TermInput(name="drugs", path=str(path), stop=("ibuprofen",))
+    source = TermSource(name="drugs", path=str(path), stop=("ibuprofen",))
     assert [term.text for term in source.read()] == ["ibuprofen", "aspirin"]
     with pytest.raises(WeaknerError, match=rf"WK103.*{path}, line 3.*'must'.*'stop'"):
         list(source.model_copy(update={"stop": ("Aspirin ",)}).read())
@@ -185,6 +187,62 @@ def test_never_rejects_rows_of_its_own_file(tmp_path):
         ("DRUG", "IV"),
         *[("COLOR", term) for term in ("Light", "light", "LIGHTS", "IV")],
     ]
+
+
+ASPIRIN = {"label": "DRUG", "term": "Aspirin"}
+NO_ASPIRIN = {"label": "DRUG", "term": "aspirin", "binding": "never"}
+
+
+def ruler_by(way, rows, tmp_path):
+    nlp = spacy.blank("en")
+    write(tmp_path / "terms.jsonl", rows)
+    given = {"terms": {"terms": rows}, "path": {"path": str(tmp_path / "terms.jsonl")}}.get(way, {})
+    ruler = nlp.add_pipe("gazetteer_ruler", config=given)
+    if way == "reader":
+        ruler.initialize(nlp=nlp, terms=make_term_list(tmp_path / "terms.jsonl"))
+    elif not given:
+        ruler.initialize(nlp=nlp, terms=rows)
+    return nlp
+
+
+@pytest.mark.parametrize("kept", ["to_disk", "to_bytes", None])
+@pytest.mark.parametrize("way", ["terms", "path", "reader", "initialize"])
+@pytest.mark.parametrize("rows", [[NO_ASPIRIN], [ASPIRIN, NO_ASPIRIN]])
+def test_never_rejects_whichever_way_terms_are_given(tmp_path, way, rows, kept):
+    nlp = ruler_by(way, rows, tmp_path)
+    if kept == "to_disk":
+        nlp.to_disk(tmp_path / "stored")
+        nlp = spacy.load(tmp_path / "stored")
+    elif kept == "to_bytes":
+        nlp = spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())
+    ruler = nlp.get_pipe("gazetteer_ruler")
+    text = "aspirin, light, Aspirin"
+    assert matched(nlp, text) == [] and ruler.terms == []
+    ruler.add_terms([ASPIRIN, ("DRUG", "light"), ("X", "aspirin")])
+    assert ruler.terms == [Term("DRUG", "light"), Term("X", "aspirin")]
+    assert matched(nlp, text) == [("aspirin", "X"), ("light", "DRUG"), ("Aspirin", "X")]
+    ruler.add_terms([{**ASPIRIN, "term": "light", "binding": "never"}])
+    assert ruler.terms == [Term("X", "aspirin")]
+    # Other terms replace all of them.
+    ruler.initialize(terms=[ASPIRIN])
+    assert matched(nlp, text) == [("aspirin", "DRUG"), ("Aspirin", "DRUG")]
+    ruler.remove("DRUG")
+    with pytest.raises(WeaknerError, match="WK202"):
+        nlp(text)
+
+
+def test_a_failure_rejects_nothing(tmp_path):
+    nlp = ruler_by("terms", [ASPIRIN], tmp_path)
+    with pytest.raises(WeaknerError, match=r"WK103.*entry 2"):
+        nlp.get_pipe("gazetteer_ruler").add_terms([NO_ASPIRIN, 3])
+    assert matched(nlp, "aspirin") == [("aspirin", "DRUG")]
+
+
+def test_a_reader_of_binding_terms(tmp_path):
+    nlp = spacy.blank("en")
+    rules = nlp.add_pipe("binding_terms")
+    rules.initialize(nlp=nlp, terms=make_term_list(write(tmp_path / "terms.jsonl", ROWS)))
+    assert enforce(nlp, "take Aspirin or light beer", [(3, 4, "DRUG")]) == [(1, 2, "DRUG")]
 
 
 @pytest.mark.parametrize("stored", [True, False])

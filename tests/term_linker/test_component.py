@@ -144,7 +144,12 @@ def test_damaged_files_are_one_error(tmp_path):
 
 @pytest.mark.parametrize(
     "settings, terms, message",
-    [({"threshold": 1.5}, TERMS, "WK"), ({"n_candidates": 0}, TERMS, "WK"), ({}, [Term("A", "x")], "WK810")],
+    [
+        ({"threshold": 1.5}, TERMS, "WK"),
+        ({"n_candidates": 0}, TERMS, "WK"),
+        ({}, [Term("A", "x")], "WK810"),
+        ({}, [Term("A", "x", id="1", binding="never")], "WK810"),
+    ],
 )
 def test_unusable_settings_and_terms(settings, terms, message):
     with pytest.raises(WeaknerError, match=message):
