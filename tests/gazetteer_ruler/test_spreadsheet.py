@@ -9,7 +9,7 @@ from spacy_weakner.checks.findings import Findings
 from spacy_weakner.checks.terms import _check_columns
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.gazetteer_ruler.terms import Term, read_terms
-from spacy_weakner.labeling.sources import TermInput
+from spacy_weakner.labeling.sources import TermSource
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_files_that_are_no_workbooks(tmp_path, data):
 
 def test_other_sheets_are_named(write):
     findings = Findings()
-    source = TermInput(name="t", path=str(write([["term", "note"], ["a"]], sheets=[("More", ["b"]), ("Empty", [])])))
+    source = TermSource(name="t", path=str(write([["term", "note"], ["a"]], sheets=[("More", ["b"]), ("Empty", [])])))
     _check_columns(source.files[0], source, "t", findings)
     columns, sheets = [finding.message for finding in findings.sorted()]
     assert "note" in columns and "More" in sheets and "Empty" not in sheets
