@@ -341,11 +341,12 @@ def _with_gold(
         with on_device(context.gpu_id):
             compared.add_head(student)
             if lists:
-                compared.combine([student], STUDENT_AND_LIST)
+                others = [head for head in heads if head.is_combined and head.size in LINEARS]
+                compared.combine([student, *others], STUDENT_AND_LIST)
         why = f"a linear CRF, trained on the gold, and on the text as '{COMBINED}' labels it"
         rules.append(Rule(name=STUDENT, trained=True, why=why))
         if lists:
-            rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="decides between the student and the lists"))
+            rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="decides between the lists and linear CRFs"))
     # Number of gold sentences that each compared candidate was trained on.
     n_gold = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = compared.scored[heads[0].name] * (DRAWS if dev else 1)

@@ -96,10 +96,12 @@ def project(tmp_path, configs, trainings, monkeypatch):
     class Combination:
         def __init__(self, lists, heads, folds, language):
             titles = [head.title for head in heads]
-            self.name = STUDENT_AND_LIST if titles == [STUDENT] else COMBINED
+            self.name = STUDENT_AND_LIST if STUDENT in titles else COMBINED
             self.nlp, self.folds = made.nlp(self.name), folds
             if self.name == COMBINED:
                 made.combined = [*lists], titles
+            else:
+                made.fast = titles
 
         def decide(self, docs):
             return list(self.nlp.pipe(bare_copy(doc, self.nlp.vocab) for doc in docs))
@@ -197,6 +199,7 @@ def test_speed_prefers_what_has_no_transformer(project, trainings, size, dev):
     selection = project.fit(prefer="speed", size=size)
     assert names(selection) == [TERM_LIST, *HEADS, WEAK_ALONE, LIST_AND_HEAD, COMBINED, STUDENT, STUDENT_AND_LIST]
     assert selection.best == STUDENT and all(each.scores and each.why for each in selection.candidates)
+    assert project.fast == [STUDENT, *([WEAK_ALONE] if size == "frozen" else [])]  # what has no Transformer
     # It learns the text with the matches of the lists.
     assert project.taught == (project.corpora.weak, project.corpora.gold_labeled)
     (combined,) = [each.scores for each in selection.candidates if each.name == COMBINED]
