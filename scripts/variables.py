@@ -1,4 +1,4 @@
-"""Check the variables of a run, record those that were changed, and run the workflow with further seeds.
+"""Check and record the variables of a run, and run the workflow with further seeds.
 
 weasel ignores variables that it does not know, and passes none of them on that a command does not name. So this script
 reads the command line of weasel, which has started it.
@@ -25,6 +25,8 @@ _PREFIX = "vars."
 _FLAGS = ("--force", "-F", "--dry", "-D")
 # They name and repeat a run, but do not change it.
 _NOT_RECORDED = ("run", "seeds", "processes")
+# What `train --passes` sets.
+_OF_PASSES = ("training.max_steps", "training.max_epochs", "training.eval_frequency", "training.patience")
 
 
 class Run(NamedTuple):
@@ -32,18 +34,21 @@ class Run(NamedTuple):
 
     workflow: str
     given: Dict[str, Any]  # values of variables on the command line and in the environment
+    flags: List[str]
 
 
 def find_run(words: List[str]) -> Optional[Run]:
     """Parse the command line of `weasel run` or `spacy project run`; None for another one."""
     if not any(Path(word).stem == "weasel" or word == "project" for word in words) or "run" not in words:
         return None
-    rest = [word for word in words[words.index("run") + 1 :] if word not in _FLAGS]
+    words = words[words.index("run") + 1 :]
+    rest = [word for word in words if word not in _FLAGS]
     positional = [word for word in rest[:2] if not word.startswith("--")]
     if not positional:
         return None
     given = parse_config_overrides(rest[len(positional) :])
-    return Run(positional[0], {key[len(_PREFIX) :]: value for key, value in given.items() if key.startswith(_PREFIX)})
+    variables = {key[len(_PREFIX) :]: value for key, value in given.items() if key.startswith(_PREFIX)}
+    return Run(positional[0], variables, [word for word in words if word in _FLAGS])
 
 
 def parent_words() -> List[str]:
@@ -86,28 +91,51 @@ def check_names(run: Run, project: Dict[str, Any], used: Set[str]) -> List[str]:
     return found
 
 
-def check_settings(text: str, workflow: str, scripts: Dict[str, str]) -> List[str]:
-    """Find values of `set` for recipes that the workflow does not have, and for settings that its commands set."""
+def check_settings(values: Dict[str, Any], workflow: str, scripts: Dict[str, str]) -> List[str]:
+    """Find values of `set` for recipes or settings that the workflow does not have, or that its commands set."""
     found = []
     recipes = {name: set(_RECIPE.findall(script)) for name, script in scripts.items()}
-    for item in shlex.split(text):
+    every = sorted(set().union(*recipes.values()))
+    try:
+        items = shlex.split(str(values["set"]))
+    except ValueError as error:
+        return [f"set: {error} in: {values['set']}"]
+    for item in items:
         pattern, _, setting = item.partition("=")[0].partition(":")
-        able = [name for name, some in recipes.items() if any(fnmatchcase(recipe, pattern) for recipe in some)]
-        if not able:
-            known = ", ".join(sorted(set().union(*recipes.values()))) or "none"
+        named = {name: settings_of(name, values["encoder"]) for name in every if fnmatchcase(name, pattern)}
+        able = {name for name, settings in named.items() if setting in settings}
+        if not named:
+            known = ", ".join(every) or "none"
             found.append(f"set: the workflow '{workflow}' has no recipe '{pattern}'. Its recipes: {known}.")
-        for name in able:
+        elif not able:
+            near = get_close_matches(setting, sorted(set().union(*named.values())), n=3, cutoff=0.5)
+            hint = f" Did you mean: {', '.join(near)}?" if near else ""
+            found.append(f"set: {', '.join(named)}: no setting '{setting}'.{hint}")
+        for name in (name for name, some in recipes.items() if some & able):
             given = re.search(rf"--{re.escape(setting)} ([^\s\"]+)", scripts[name])
-            if setting and given:
+            if given is None and setting in _OF_PASSES:
+                given = re.search(r"--passes \$\{vars\.(\w+)\}", scripts[name])
+                given = given if given and values[given[1]] != "auto" else None
+            if given:
                 found.append(f"set: the command '{name}' overrides {setting} by {given[1]}. Leave out {item}.")
     return found
+
+
+def settings_of(recipe: str, encoder: str) -> Set[str]:
+    """Return the names of the settings of a recipe's config."""
+    # Imported here, since it takes seconds and is rarely needed.
+    from spacy_weakner.configs.compose import flatten, make_config
+    from spacy_weakner.configs.recipes import find_recipe
+
+    size = encoder if encoder in find_recipe(recipe).sizes else None
+    return set(flatten(make_config(recipe, size)))
 
 
 def run_seeds(run: Run, seeds: List[str], name: str) -> None:
     """Run the workflow with each of these seeds, as a run of its own."""
     for seed in seeds:
         given = {**run.given, "seeds": "", "seed": seed, "run": f"{name}-seed{seed}"}
-        words = [sys.executable, "-m", "weasel", "run", run.workflow, "."]
+        words = [sys.executable, "-m", "weasel", "run", run.workflow, ".", *run.flags]
         for key, value in given.items():
             words += [f"--{_PREFIX}{key}", value if isinstance(value, str) else json.dumps(value)]
         environment = {key: value for key, value in os.environ.items() if key != ENV_VARS.CONFIG_OVERRIDES}
@@ -122,24 +150,33 @@ def main(output: Path, values: Dict[str, str]) -> None:
     run = find_run(parent_words())
     named = values["seeds"].split()
     others = [seed for seed in named if seed != values["seed"]]
-    variables = {}
+    variables = None
+    changed = []
     if run is not None:
         scripts = scripts_of(project, run.workflow)
         used = {name for script in scripts.values() for name in _VARIABLE.findall(script)}
-        problems = check_names(run, project, used) + check_settings(values["set"], run.workflow, scripts)
+        every = {**project["vars"], **run.given}
+        problems = check_names(run, project, used) or check_settings(every, run.workflow, scripts)
         if named and len(others) == len(named):
             problems.append(f"'seeds' lacks the seed of this run, {values['seed']}: give also --vars.seed {named[0]}.")
         if problems:
             sys.exit("\n".join(problems))
         run_seeds(run, others, values["run"])
-        defaults = project["vars"]
-        variables = {k: v for k, v in sorted(run.given.items()) if k not in _NOT_RECORDED and v != defaults[k]}
+        # Variables that consist of others are not recorded either.
+        recorded = sorted(name for name in used.difference(_NOT_RECORDED) if not _VARIABLE.search(str(every[name])))
+        variables = {name: every[name] for name in recorded}
+        changed = [name for name in recorded if every[name] != project["vars"][name]]
+        shown = ", ".join(f"{name} = {every[name]}" for name in changed) or "as in project.yml"
+        sys.stdout.write(f"Variables: {shown}\n")
     elif others:
         sys.exit("'seeds' needs the command line of weasel, which cannot be read here: pip install psutil.")
-    changed = ", ".join(f"{key} = {value}" for key, value in variables.items()) or "as in project.yml"
-    sys.stdout.write(f"Variables: {changed}\n")
+    else:
+        sys.stdout.write(
+            "Variables are neither checked nor recorded, since the command line of weasel cannot be read "
+            "here: pip install psutil.\n"
+        )
     output.parent.mkdir(parents=True, exist_ok=True)
-    srsly.write_json(output, {"workflow": run and run.workflow, "variables": variables})
+    srsly.write_json(output, {"workflow": run and run.workflow, "variables": variables, "changed": changed})
 
 
 if __name__ == "__main__":

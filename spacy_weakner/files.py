@@ -217,6 +217,8 @@ def reading_made(path: Path, command: str) -> Iterator[None]:
     """Name the file, and the command that makes it, if its JSON has an unexpected form."""
     try:
         yield
+    except WeaknerError:
+        raise
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         cure = f"Run 'spacy weakner {command}' again"
         raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error

@@ -44,8 +44,7 @@ def evaluate(
     labels (Optional[Path]): Corpus of weak labels to analyze in the report.
     map (Sequence[str]): LABEL=NAME: a label of the candidates, and its name in the test set.
     title (str): Title of the report.
-    variables (Optional[Path]): JSON file of the workflow's variables that differ from their defaults, to store with
-        --output.
+    variables (Optional[Path]): JSON file of the workflow's variables, to store with --output.
     """
     settings["names"] = parse_names(map)
     may_miss = _TEST in optional and not Path(test).exists()

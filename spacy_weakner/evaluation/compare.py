@@ -52,7 +52,7 @@ class CandidateScores(Strict):
     links: Optional[Dict[str, Optional[float]]] = None  # scores of concept ids, in [0, 100]; None without gold ids
     per_label: Dict[str, Any] = {}  # the same counts and scores per label
     # "tp fp fn;tp fp fn;..." of all sentences of the test set; stored only in files of scores.
-    sentences: str = Field("", exclude=True, repr=False)
+    sentences: str = Field("", exclude=True, repr=False, pattern=r"^(\d+ \d+ \d+(;\d+ \d+ \d+)*)?$")
 
     @property
     def counts(self) -> Counts:

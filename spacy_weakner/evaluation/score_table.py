@@ -6,13 +6,16 @@ import json
 import re
 import statistics
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
+from pydantic import ConfigDict
 
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing, parse_json, reading_made
+from ..runs.provenance import SEEDS
+from ..scores import Strict
 from .bootstrap import Bootstrap
 from .compare import MOST_SAMPLES, SAMPLES, CandidateScores
 from .tables import UNKNOWN, Table
@@ -25,6 +28,36 @@ _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textas
 _SPECIAL.update({char: rf"\{char}" for char in "&%$#_{}"})
 
 
+class _Read(Strict):
+    model_config = ConfigDict(extra="ignore")  # files of scores say more than a table shows
+
+
+class _Test(_Read):
+    path: str
+    sha256: Optional[str]
+
+
+class _Made(_Read):
+    test: Optional[_Test]
+    variables: Optional[Dict[str, Any]]  # None: unknown
+    changed: Optional[List[str]] = None  # names of variables without their default value; None: all
+
+
+class _Training(_Read):
+    seed: Optional[int]
+    config: Optional[str]  # None: no pipeline, but labels
+
+
+class _Scores(CandidateScores):
+    training: _Training
+
+
+class _GridRow(_Read):
+    settings: Dict[str, Any]
+    score: Optional[float]  # on dev, in [0, 1]
+    training: _Training
+
+
 class Scored(NamedTuple):
     """One row of a file of scores, and what it was made with."""
 
@@ -32,26 +65,43 @@ class Scored(NamedTuple):
     name: str
     scores: Optional[CandidateScores]  # on test
     dev: Optional[float]  # in [0, 1], of `train --grid`
-    made: Dict[str, Any]
-    training: Dict[str, Any]
+    test: Optional[_Test]
+    config: Optional[str]
+    seed: Optional[str]
     variables: Dict[str, str]
+    changed: FrozenSet[str]
 
 
 def read_scores(path: Path) -> List[Scored]:
     """Read a file of scores that `evaluate` or `train --grid` has written."""
+    path = Path(path)
     with reading_made(path, "evaluate"):
         data = parse_json(existing(path).read_bytes())
-        found = []
-        for row in data["scores"]:
-            training, settings = row.pop("training"), row.pop("settings", None)
-            every = {**data["made"]["variables"], **(settings or {})}
-            variables = {name: value if isinstance(value, str) else json.dumps(value) for name, value in every.items()}
-            variables.pop("seed", None)
-            dev = row["score"] if settings is not None else None
-            scores = CandidateScores.model_validate(row) if settings is None else None
-            name = Path(path).parent.name if settings is not None else row["name"]
-            found.append(Scored(Path(path), name, scores, dev, data["made"], training, variables))
-        return found
+        made = _Made.model_validate(data["made"])
+        rows = [(_GridRow if "settings" in row else _Scores).model_validate(row) for row in data["scores"]]
+        if not rows:
+            raise ValueError("no scores")
+    return [_scored(path, made, row) for row in rows]
+
+
+def _scored(path: Path, made: _Made, row: Union[_Scores, _GridRow]) -> Scored:
+    settings = row.settings if isinstance(row, _GridRow) else {}
+    every = {**({"variables": "unknown"} if made.variables is None else made.variables), **settings}
+    variables = {name: value if isinstance(value, str) else json.dumps(value) for name, value in every.items()}
+    # The run's seed comes first: pipelines that are not trained have the default seed in their config.
+    seeds = [variables.pop(name) for name in ("seed", *SEEDS) if name in variables]
+    seed = " ".join(seeds) or row.training.seed
+    return Scored(
+        path,
+        path.parent.name if isinstance(row, _GridRow) else row.name,
+        None if isinstance(row, _GridRow) else row,
+        row.score if isinstance(row, _GridRow) else None,
+        made.test,
+        row.training.config,
+        None if seed is None or row.training.config is None else str(seed),
+        variables,
+        frozenset(variables if made.changed is None else (*made.changed, *settings)),
+    )
 
 
 def score_table(
@@ -67,32 +117,43 @@ def score_table(
 
     scores (Sequence[Path]): Files that 'evaluate' (also in workflows) and 'train --grid' have written.
     per_label (bool): Also show the scores of each label.
-    baseline (Optional[str]): Name of the system that the others are compared with: its first row.
+    baseline (Optional[str]): Name of the system that the others are compared with. If variables differ between its
+        rows, it is the row with their defaults; another one is "NAME [VARIABLE=VALUE]", as the error lists them.
     bootstrap (int): Number of resampled test sets for the differences from the baseline.
     seed (int): Seed of the resampling.
     RETURNS (Table): The table.
     RAISES (WeaknerError): For a missing or damaged file, a run that is given twice, or an unknown baseline.
     """
     check_range("bootstrap", bootstrap, 1, MOST_SAMPLES)
+    check_range("number of files", len(scores), 1, None)
     rows = [row for path in scores for row in read_scores(path)]
-    differing = _differing([row.variables for row in rows])
+    differing = _differing(rows)
     several_tests = len({_test(row) for row in rows}) > 1
     groups: Dict[Tuple[str, ...], List[Scored]] = {}
     for row in rows:
-        values = [row.variables.get(name, _DEFAULT) for name in differing]
-        groups.setdefault((row.name, *values, _test(row), str(row.training["config"])), []).append(row)
+        values = [row.variables.get(name, _DEFAULT) or UNKNOWN for name in differing]
+        groups.setdefault((row.name, *values, _test(row), str(row.config)), []).append(row)
     for group in groups.values():
         _check_once(group)
     # The config is shown only where it alone differs, as after an edit by hand.
     edited = len({key[:-1] for key in groups}) < len(groups)
-    differences = _differences(groups, baseline, bootstrap, seed)
-    header = ["System", *differing, *["test"] * several_tests, *["config"] * edited, *["label"] * per_label, "runs"]
+    shown_names = {
+        key: [
+            *key[:-2],
+            *[group[0].test.path if group[0].test else UNKNOWN] * several_tests,
+            *[key[-1][:8]] * edited,
+        ]
+        for key, group in groups.items()
+    }
+    columns = ["System", *differing, *["test"] * several_tests, *["config"] * edited]
+    first = None if baseline is None else _find_baseline(groups, baseline, columns, shown_names)
+    differences = {} if first is None else _differences(groups, first, bootstrap, seed)
+    header = [*columns, *["label"] * per_label, "runs"]
     shown = [_SCORES[name] for name in _SCORES if any(row.scores for row in rows)]
     has_dev = any(row.dev is not None for row in rows)
     header += [*shown, *["dev"] * has_dev, *([f"vs {baseline}", "p"] if baseline else [])]
     lines = []
     for key, group in groups.items():
-        names = [*key[:-2], *([_name_of_test(group[0])] * several_tests), *([key[-1][:8]] * edited)]
         for label in [None, *(sorted({x for row in group if row.scores for x in row.scores.per_label}))]:
             if label is not None and not per_label:
                 break
@@ -102,10 +163,16 @@ def score_table(
                 cells.append(_mean([100 * row.dev for row in group if row.dev is not None]))
             if baseline:
                 cells += differences.get(key, [UNKNOWN, UNKNOWN]) if label is None else [UNKNOWN, UNKNOWN]
-            lines.append([*names, *([label or "all"] * per_label), str(len(group)), *cells])
+            runs = str(len(group) if label is None else sum(map(bool, found)))
+            lines.append([*shown_names[key], *([label or "all"] * per_label), runs, *cells])
     note = "±: standard deviation over runs with different seeds."
-    if baseline:
-        note += f" vs {baseline}: difference of the mean F1, with its 95 % interval and p over resampled test sets."
+    if first is not None:
+        note += (
+            f" vs {baseline}: difference from the mean F1 of {_title(columns, shown_names[first])}, with its 95 % "
+            "interval and p over resampled test sets."
+        )
+        if len(differences) < len(groups) - 1:
+            note += f" {UNKNOWN}: not compared, on another test set or without counts of sentences."
     return Table("Scores", header, lines, note, names=header.index("runs"))
 
 
@@ -137,27 +204,50 @@ def _latex(cell: str) -> str:
     return re.sub(r"[\\~^±&%$#_{}]", lambda found: _SPECIAL[found[0]], cell)
 
 
-def _differing(variables: Sequence[Dict[str, str]]) -> List[str]:
-    names = sorted({name for one in variables for name in one})
-    return [name for name in names if len({one.get(name, _DEFAULT) for one in variables}) > 1]
+def _differing(rows: Sequence[Scored]) -> List[str]:
+    """Return the variables that differ. A run without a variable has its default, which a workflow's record tells."""
+    changed = {name for row in rows for name in row.changed}
+    found = []
+    for name in sorted({name for row in rows for name in row.variables}):
+        values = {row.variables.get(name) for row in rows}
+        if len(values if name in changed else values - {None}) > 1:
+            found.append(name)
+    return found
 
 
 def _test(row: Scored) -> str:
-    return str((row.made["test"] or {}).get("sha256"))
+    return str(row.test and row.test.sha256)
 
 
-def _name_of_test(row: Scored) -> str:
-    return str((row.made["test"] or {}).get("path", UNKNOWN))
+def _title(columns: Sequence[str], cells: Sequence[str]) -> str:
+    values = ", ".join(f"{name}={cell}" for name, cell in zip(columns[1:], cells[1:], strict=True))
+    return f"{cells[0]} [{values}]" if values else cells[0]
+
+
+def _find_baseline(
+    groups: Dict[Tuple[str, ...], List[Scored]],
+    baseline: str,
+    columns: Sequence[str],
+    names: Dict[Tuple[str, ...], List[str]],
+) -> Tuple[str, ...]:
+    """Return the group of this title; or that of this name, if it is the only one, or the only unchanged one."""
+    titles = {_title(columns, cells): key for key, cells in names.items()}
+    named = [key for key in groups if key[0] == baseline]
+    unchanged = [key for key in named if not any(row.changed.intersection(columns[1:]) for row in groups[key])]
+    for found in (named, unchanged):
+        if len(found) == 1 and baseline not in titles:
+            return found[0]
+    check_choice("baseline", baseline, [title for title, key in titles.items() if not named or key in named])
+    return titles[baseline]
 
 
 def _check_once(group: Sequence[Scored]) -> None:
-    seen: Dict[int, Path] = {}
+    seen: Dict[str, Path] = {}
     for row in group:
-        seed = row.training["seed"]
-        if seed in seen:
-            raise WeaknerError(Errors.WK412.format(path=row.path, other=seen[seed], name=row.name, seed=seed))
-        if seed is not None:
-            seen[seed] = row.path
+        if row.seed in seen:
+            raise WeaknerError(Errors.WK412.format(path=row.path, other=seen[row.seed], name=row.name, seed=row.seed))
+        if row.seed is not None:
+            seen[row.seed] = row.path
 
 
 def _values(row: Scored, label: Optional[str]) -> Dict[str, float]:
@@ -175,26 +265,28 @@ def _mean(values: Sequence[float]) -> str:
 
 
 def _differences(
-    groups: Dict[Tuple[str, ...], List[Scored]], baseline: Optional[str], samples: int, seed: int
+    groups: Dict[Tuple[str, ...], List[Scored]], first: Tuple[str, ...], samples: int, seed: int
 ) -> Dict[Tuple[str, ...], List[str]]:
-    """Return the differences from the first group of the baseline, on the same test set."""
-    if baseline is None:
-        return {}
-    check_choice("baseline", baseline, dict.fromkeys(key[0] for key in groups))
-    first = next(key for key in groups if key[0] == baseline)
+    """Return the differences from the first group, on the same test set."""
     counts: List[NDArray[numpy.int64]] = []
     places: Dict[Tuple[str, ...], List[int]] = {}
+    start = groups[first][0]
     for key, group in groups.items():
         for row in group:
-            if _test(row) == _test(groups[first][0]) and row.scores is not None and row.scores.sentences:
+            if _test(row) == _test(start) and row.scores is not None and row.scores.sentences:
                 places.setdefault(key, []).append(len(counts))
                 counts.append(row.scores.counts_of_sentences)
+                if len(counts[-1]) != len(counts[0]):
+                    with reading_made(row.path, "evaluate"):
+                        raise ValueError(
+                            f"{len(counts[-1])} sentences, but other files {len(counts[0])} of this test set"
+                        )
     if first not in places:
         return {}
     resampled = Bootstrap(numpy.stack(counts), samples, seed)
     found = {}
     for key, place in places.items():
         if key != first:
-            d = resampled.difference(place, places[first], baseline)
+            d = resampled.difference(place, places[first], first[0])
             found[key] = [f"{d.f1:+.1f} ({d.low:+.1f} to {d.high:+.1f})", f"{d.p:.3f}"]
     return found

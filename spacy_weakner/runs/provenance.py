@@ -30,7 +30,7 @@ def with_provenance(
     rows (Sequence[Mapping[str, Any]]): Scores with the "name" of their candidate.
     candidates (Mapping[str, Path]): Pipelines and corpora by name.
     test (Optional[Path]): The test set.
-    variables (Optional[Path]): JSON file of the workflow's variables that differ from their defaults.
+    variables (Optional[Path]): JSON file of the workflow's variables.
     RETURNS (Dict[str, Any]): JSON-compatible.
     """
     known: Dict[Path, Dict[str, Any]] = {}
@@ -46,12 +46,14 @@ def with_provenance(
 
 
 def read_variables(path: Optional[Path]) -> Dict[str, Any]:
-    """Read the record of a workflow's variables; without one, none is known to differ."""
+    """Read the record of a workflow's variables, which are None where they are unknown; without one, there are none."""
     if path is None:
-        return {"workflow": None, "variables": {}}
+        return {"workflow": None, "variables": {}, "changed": []}
     with reading_made(path, "evaluate"):
         record = parse_json(existing(path).read_bytes())
-        return {"workflow": record["workflow"], "variables": dict(record["variables"])}
+        variables = record["variables"]
+        known = None if variables is None else dict(variables)
+        return {"workflow": record["workflow"], "variables": known, "changed": list(record["changed"])}
 
 
 def completion_rules(scores: Mapping[str, Any]) -> List[str]:

@@ -36,4 +36,4 @@ def test_a_changed_setting_ends_in_a_table(scratch):
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     assert len(list(scratch.glob("metrics/*-spans.json"))) == 2
     table = (scratch / "table.tex").read_text(encoding="utf-8")
-    assert "& default & 1 &" in table and "sampler.ratio=0.2 & 1 &" in table
+    assert "& - & 1 &" in table and "sampler.ratio=0.2 & 1 &" in table

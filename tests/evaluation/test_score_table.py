@@ -14,7 +14,7 @@ from ..cli.util import invoke
 GOOD, BAD = [(9, 1, 0), (0, 0, 2)], [(4, 6, 5), (0, 0, 2)]
 
 
-def write(path, seed, systems, variables=None, test="t1", config="c1"):
+def write(path, seed, systems, variables=None, test="t1", config="c1", **made):
     rows = []
     for name, counts in systems.items():
         total = Counts(*map(sum, zip(*counts, strict=True)))
@@ -22,7 +22,8 @@ def write(path, seed, systems, variables=None, test="t1", config="c1"):
         training = {"seed": seed, "config": config, "corpora": {}}
         row = {"name": name, **as_json(total), "per_label": {"PER": as_json(total)}}
         rows.append({**row, "sentences": sentences, "training": training})
-    made = {"test": {"path": f"{test}.spacy", "sha256": test}, "variables": {"seed": seed, **(variables or {})}}
+    made = {"variables": {"seed": seed, **(variables or {})}, **made}
+    made = {"test": {"path": f"{test}.spacy", "sha256": test}, **made}
     path.write_text(json.dumps({"made": made, "scores": rows}))
     return path
 
@@ -75,6 +76,56 @@ def test_differences_from_a_baseline(tmp_path, runs):
         score_table(runs, baseline="C")
 
 
+def test_the_baseline_has_its_default_variables(tmp_path):
+    # Its file comes last, as `mine-spans.json` after `mine-ratio-spans.json`.
+    def one(name, counts, ratio, changed=("set",)):
+        return write(tmp_path / name, 0, {"A": counts}, {"set": ratio, "lang": "en"}, changed=list(changed))
+
+    files = [one("a.json", GOOD, "s=1"), one("b.json", BAD, "", [])]
+    table = score_table(files, baseline="A", bootstrap=10)
+    assert [row[-2][:5] for row in table.rows] == ["+47.6", "-"] and "A [set=-]," in table.note
+    table = score_table(files, baseline="A [set=s=1]", bootstrap=10)
+    assert [row[-2][:5] for row in table.rows] == ["-", "-47.6"]
+    # Without such a row, or with several, the error asks which.
+    for several in ([files[0], one("c.json", BAD, "s=2")], [files[1], one("d.json", BAD, "s=2", [])]):
+        with pytest.raises(WeaknerError, match=r"WK005.*A \[set=.*A \[set="):
+            score_table(several, baseline="A")
+
+
+def test_a_variable_of_some_workflows_is_no_difference(tmp_path, runs):
+    other = write(tmp_path / "2.json", 0, {"C": BAD}, {"folds": 3}, changed=[])
+    assert score_table([*runs, other]).header[:2] == ["System", "runs"]
+    other = write(tmp_path / "2.json", 0, {"C": BAD}, {"folds": 5}, changed=["folds"])
+    assert score_table([*runs, other]).header[:2] == ["System", "folds"]
+
+
+def test_unknown_variables_are_not_averaged_with_known_ones(tmp_path, runs):
+    other = write(tmp_path / "2.json", 2, {"A": BAD})
+    data = json.loads(other.read_text())
+    data["made"]["variables"] = None
+    other.write_text(json.dumps(data))
+    rows = score_table([*runs, other]).rows
+    assert [row[:3] for row in rows] == [["A", "default", "2"], ["B", "default", "2"], ["A", "unknown", "1"]]
+
+
+def test_the_seed_is_that_of_the_run(tmp_path):
+    files = [write(tmp_path / f"{seed}.json", 0, {"A": GOOD}, {"seed": seed}) for seed in (0, 1)]
+    assert score_table(files).rows[0][:2] == ["A", "2"]
+
+
+def test_what_cannot_be_compared_is_said(tmp_path, runs):
+    assert "not compared" not in score_table(runs, baseline="B", bootstrap=10).note
+    other = write(tmp_path / "2.json", 2, {"A": BAD}, test="t2")
+    assert "not compared" in score_table([*runs, other], baseline="B", bootstrap=10).note
+
+
+def test_runs_of_a_label(tmp_path, runs):
+    data = json.loads(runs[1].read_text())
+    data["scores"][0]["per_label"] = {}
+    runs[1].write_text(json.dumps(data))
+    assert [row[:3] for row in score_table(runs, per_label=True).rows[:2]] == [["A", "all", "2"], ["A", "PER", "1"]]
+
+
 def test_labels(runs):
     rows = score_table(runs, per_label=True, baseline="B", bootstrap=10).rows
     assert [row[:2] for row in rows] == [["A", "all"], ["A", "PER"], ["B", "all"], ["B", "PER"]]
@@ -84,6 +135,34 @@ def test_labels(runs):
 def test_a_run_counts_once(tmp_path, runs):
     with pytest.raises(WeaknerError, match="WK412"):
         score_table([*runs, runs[0]])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data["made"].pop("test"),
+        lambda data: data["made"].pop("variables"),
+        lambda data: data["scores"].clear(),
+        lambda data: data["scores"].append(3),
+        lambda data: data["scores"][0].pop("training"),
+        lambda data: data["scores"][0]["training"].pop("config"),
+        lambda data: data["scores"][0].update(sentences="x y"),
+        lambda data: data["scores"][0].update(sentences="1 0 0"),
+    ],
+)
+def test_files_by_hand_are_checked(runs, change):
+    data = json.loads(runs[1].read_text())
+    change(data)
+    runs[1].write_text(json.dumps(data))
+    with pytest.raises(WeaknerError, match=r"WK206.*1\.json"):
+        score_table(runs, baseline="B", bootstrap=10)
+
+
+def test_missing_files(tmp_path):
+    with pytest.raises(WeaknerError, match="WK100"):
+        score_table([tmp_path / "missing.json"])
+    with pytest.raises(WeaknerError, match="WK005"):
+        score_table([])
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"scores": [{"name": "A"}]}'])
@@ -103,6 +182,14 @@ def test_grids(tmp_path):
     table = score_table([path])
     assert table.header == ["System", "training.dropout", "runs", "dev"]
     assert [row[1:] for row in table.rows] == [["0.1", "1", "50.0"], ["0.2", "1", "-"]]
+
+
+def test_seeds_of_grids_are_no_variables(tmp_path):
+    row = {"name": "x", "score": 0.5, "training": {"seed": 0, "config": "c"}}
+    rows = [{**row, "settings": {"system.seed": seed, "training.dropout": 0.1}} for seed in (0, 1)]
+    path = tmp_path / "grid.json"
+    path.write_text(json.dumps({"made": {"test": None, "variables": {}}, "scores": rows}))
+    assert score_table([path]).rows == [[tmp_path.name, "2", "50.0 ± 0.0"]]
 
 
 def test_formats(tmp_path, runs):

@@ -13,6 +13,8 @@ from spacy_weakner.runtime.hashes import hash_file
 
 from ..cli.util import invoke
 
+RECORD = {"workflow": "needle", "variables": {"folds": 2, "set": ""}, "changed": ["folds"]}
+
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
@@ -42,7 +44,7 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "a" / "trained.json").write_text(
         json.dumps({"files": {}, "report": {"cpu_seconds": 1.5, "device": "cpu"}})
     )
-    (tmp_path / "variables.json").write_text(json.dumps({"workflow": "needle", "variables": {"folds": 2}}))
+    (tmp_path / "variables.json").write_text(json.dumps(RECORD))
     return tmp_path
 
 
@@ -52,7 +54,7 @@ def test_what_each_candidate_was_trained_with(files):
     written = with_provenance(rows, candidates, test=files / "test.spacy", variables=files / "variables.json")
     assert json.loads(json.dumps(written)) == written
     made, scores = written["made"], {row["name"]: row["training"] for row in written["scores"]}
-    assert made["workflow"] == "needle" and made["variables"] == {"folds": 2} and made["packages"]["spacy"]
+    assert made["workflow"] == "needle" and made["variables"] == RECORD["variables"] and made["packages"]["spacy"]
     assert made["test"]["sentences"] == 3 and made["test"]["sha256"] == hash_file(files / "test.spacy")
     a, b, c = (scores[name] for name in "abc")
     assert (a["seed"], b["seed"], c["seed"], scores["labels"]["seed"]) == (0, 1, 1, None)
@@ -77,7 +79,7 @@ def test_evaluate_writes_them(files):
     written = json.loads((files / "scores.json").read_text())
     (row,) = written["scores"]
     assert row["training"]["seed"] == 0 and row["sentences"] == "0 0 0;0 0 0;0 0 0"
-    assert written["made"]["variables"] == {"folds": 2}
+    assert written["made"]["changed"] == ["folds"]
     assert "a" in invoke("table", "scores.json").output
 
 
@@ -88,3 +90,11 @@ def test_damaged_variables_are_named(tmp_path, text):
     with pytest.raises(WeaknerError, match=r"variables\.json"):
         read_variables(path)
     assert read_variables(None)["variables"] == {}
+
+
+def test_unknown_variables_stay_unknown(tmp_path):
+    path = tmp_path / "variables.json"
+    with pytest.raises(WeaknerError, match="WK100"):
+        read_variables(path)
+    path.write_text('{"workflow": null, "variables": null, "changed": []}')
+    assert read_variables(path)["variables"] is None
