@@ -5,7 +5,7 @@ import shutil
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Dict, List, Optional, Sequence
+from typing import Annotated, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import typer
 
@@ -76,78 +76,110 @@ def init_config_cli(
             show_table(("Recipe", "Sizes", "For"), rows, 3)
             return
         path = Path(output)
-        values = _values(_names(recipe), size, set_ or ())
-        how: Dict[str, Any] = {"lang": lang, "tokenizer": tokenizer}
-        encoder: Dict[str, Any] = {"transformer": transformer, "precision": precision}
-        has_several = recipe == "all" or "," in f"{recipe}{size}"
-        if output != STDOUT and (has_several or not path.suffix):
-            sizes = [wanted.strip() for wanted in (size or "").split(",")]
-            every = dict.fromkeys([*SIZES, *(name for known in recipes() for name in known.sizes)])
-            for wanted in sizes if size else ():
-                check_choice("size", wanted, every)
-            # Nothing is written if a named recipe lacks its size.
-            chosen = [
-                (wanted, find_recipe(name, None if recipe == "all" else wanted or None))
-                for wanted, name in product(dict.fromkeys(sizes), _names(recipe))
-            ]
-            for wanted, known in chosen:
-                usable = wanted or known.sizes[0]
-                if usable not in known.sizes:
-                    say("warning", f"Not written, since it has no size '{wanted}': {known.name}")
-                    continue
-                # Only sizes with a Transformer take its settings.
-                given: Dict[str, Any] = {"transformer": transformer} if reads_transformer(usable) else {}
-                given.update({"precision": precision} if trains_transformer(usable) else {})
-                folder = path / wanted if len(sizes) > 1 else path
-                text = render_config(known.name, usable, **how, **given, overrides=values.get(known.name, {}))
-                if not _write(folder / f"{known.name}.cfg", text, overwrite):
-                    changed = folder / f"{known.name}.cfg"
-                    say("warning", f"Kept, since it was changed: {changed} (--overwrite writes it anew)")
-        elif output != STDOUT:
-            text = render_config(recipe, size, **how, **encoder, overrides=values.get(recipe, {}))
-            write_text(_new(path, overwrite), text)
+        is_folder = output != STDOUT and (recipe == "all" or "," in f"{recipe}{size}" or not path.suffix)
+        chosen = _chosen(recipe, size) if is_folder else [(recipe, size)]
+        values = _values(chosen, set_ or ())
+        texts: Dict[Path, str] = {}
+        for name, wanted in chosen:
+            usable = wanted or find_recipe(name).sizes[0]
+            # In a folder, only sizes with a Transformer take its settings.
+            how: Dict[str, Any] = {
+                "transformer": transformer if reads_transformer(usable) or not is_folder else None,
+                "precision": precision if trains_transformer(usable) or not is_folder else None,
+                "overrides": values.get((name, wanted), {}),
+            }
+            text = render_config(name, wanted, lang=lang, tokenizer=tokenizer, **how)
+            file_ = path / (wanted if wanted and "," in str(size) else "") / f"{name}.cfg" if is_folder else path
+            if output == STDOUT:
+                typer.echo(text, nl=False)
+                return
+            if not (is_folder and _is_kept(file_, overwrite, how["overrides"])):
+                texts[file_] = text
+        # Nothing is written after an error.
+        if is_folder:
+            _write(texts)
         else:
-            typer.echo(render_config(recipe, size, **how, **encoder, overrides=values.get(recipe, {})), nl=False)
-            return
-        for name, settings in values.items():
-            say("info", f"{name}: {', '.join(f'{key} = {value}' for key, value in settings.items())}")
+            write_text(_new(path, overwrite), text)
+        for (name, wanted), settings in values.items():
+            place = f"{wanted}/{name}" if wanted and "," in str(size) else name
+            say("info", f"{place}: {', '.join(f'{key} = {value}' for key, value in settings.items())}")
         say("good", "Config", path)
 
 
-def _values(written: List[str], size: Optional[str], given: Sequence[str]) -> Dict[str, Dict[str, Any]]:
-    """Parse RECIPE:SETTING=VALUE; return the values of settings by the name of a recipe that is written."""
-    values: Dict[str, Dict[str, Any]] = {}
-    for text in (text for several in given for text in shlex.split(several)):
+def _chosen(recipe: str, size: Optional[str]) -> List[Tuple[str, Optional[str]]]:
+    """Return the recipes to write to a folder, each with its size; a named recipe without its size is an error."""
+    sizes = [wanted.strip() for wanted in (size or "").split(",")]
+    every = dict.fromkeys([*SIZES, *(name for known in recipes() for name in known.sizes)])
+    for wanted in sizes if size else ():
+        check_choice("size", wanted, every)
+    chosen: List[Tuple[str, Optional[str]]] = []
+    for wanted, name in product(dict.fromkeys(sizes), dict.fromkeys(_names(recipe))):
+        known = find_recipe(name, None if recipe == "all" else wanted or None)
+        if wanted and wanted not in known.sizes:
+            say("warning", f"Not written, since it has no size '{wanted}': {name}")
+        else:
+            chosen.append((name, wanted or None))
+    return chosen
+
+
+def _values(
+    chosen: Sequence[Tuple[str, Optional[str]]], given: Sequence[str]
+) -> Dict[Tuple[str, Optional[str]], Dict[str, Any]]:
+    """Parse RECIPE:SETTING=VALUE; return the values of settings by recipe and size."""
+    values: Dict[Tuple[str, Optional[str]], Dict[str, Any]] = {}
+    for text in (text for several in given for text in _split(several)):
         setting, equals, value = text.partition("=")
         pattern, colon, key = setting.partition(":")
         if not (equals and colon):
-            raise WeaknerError(Errors.WK005.format(setting="--set", value=repr(text), expected="RECIPE:SETTING=VALUE"))
+            raise _invalid(text)
         if not any(fnmatchcase(known.name, pattern) for known in recipes()):
             find_recipe(pattern)
-        named = [name for name in written if fnmatchcase(name, pattern)]
+        named = [pair for pair in chosen if fnmatchcase(pair[0], pattern)]
         if not named:
             say("warning", f"Not set, since no such recipe is written here: {text}")
-        sizes = {name: size if size in find_recipe(name).sizes else None for name in named}
         # The error is that of the first one, if none has the setting.
-        able = [name for name in named if key in flatten(make_config(name, sizes[name]))] or named[:1]
-        for name in able:
-            values.setdefault(name, {})[key] = parse_value(value)
+        able = [pair for pair in named if key in flatten(make_config(*pair))] or named[:1]
+        for pair in able:
+            values.setdefault(pair, {})[key] = parse_value(value)
     return values
 
 
-def _write(path: Path, text: str, overwrite: bool) -> bool:
-    """Write a config of a folder, which records what was written; return False if it was changed since."""
-    record = path.with_name(_RECORD)
-    receipt = Receipt.read(record)
-    written = {} if receipt is None else receipt.files
-    if path.is_file() and not overwrite and path.name in written:
-        if hash_file(path) != written[path.name]:
-            return False
-    else:
+def _split(text: str) -> List[str]:
+    try:
+        return shlex.split(text)
+    except ValueError as error:  # a quote that is not closed
+        raise _invalid(text) from error
+
+
+def _invalid(text: str) -> WeaknerError:
+    expected = "RECIPE:SETTING=VALUE, and every quote closed"
+    return WeaknerError(Errors.WK005.format(setting="--set", value=repr(text), expected=expected))
+
+
+def _is_kept(path: Path, overwrite: bool, values: Mapping[str, Any]) -> bool:
+    """Return True for a config of a folder that was changed since it was written, for which there may be no values."""
+    receipt = Receipt.read(path.with_name(_RECORD))
+    written = None if receipt is None else receipt.files.get(path.name)
+    if overwrite or written is None or not path.is_file():
         _new(path, overwrite)
-    write_text(path, text)
-    Receipt({"stage": "init config"}, {**written, path.name: hash_file(path)}).write(record)
-    return True
+    elif hash_file(path) != written:
+        if values:
+            where = f"for configs that were not changed by hand, and {path} was"
+            instead = ", remove this file, or write it anew (--overwrite)"
+            raise WeaknerError(Errors.WK331.format(setting="--set", where=where, instead=instead))
+        say("warning", f"Kept, since it was changed: {path} (--overwrite writes it anew)")
+        return True
+    return False
+
+
+def _write(texts: Mapping[Path, str]) -> None:
+    """Write configs to folders, with a record of what was written."""
+    for path, text in texts.items():
+        record = path.with_name(_RECORD)
+        receipt = Receipt.read(record)
+        write_text(path, text)
+        files = {} if receipt is None else receipt.files
+        Receipt({"stage": "init config"}, {**files, path.name: hash_file(path)}).write(record)
 
 
 def _names(recipe: str) -> List[str]:

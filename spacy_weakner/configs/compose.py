@@ -1,5 +1,6 @@
 """Composes configs of parts: the common base, the size of the encoder, the head, the corpora, the recipe."""
 
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
@@ -11,6 +12,14 @@ from .recipes import Recipe, find_recipe, reads_transformer, sizes_of, trains_tr
 
 # Sections that control the composition, and are not part of the result.
 _PRIVATE = ("recipe", "size", "places")
+# Types by which values of these types can be overridden; other ones by any.
+_KINDS: Dict[type, Tuple[type, ...]] = {
+    bool: (bool,),
+    int: (int,),
+    float: (int, float),
+    list: (list,),
+    dict: (dict,),
+}
 
 
 class Composition(NamedTuple):
@@ -47,7 +56,7 @@ def make_config(
     overrides (Mapping[str, Any]): Other values of settings of the config, by dotted name.
     RETURNS (Config): The config. Variables such as `${paths.train}` are not interpolated.
     RAISES (WeaknerError): If there is no such recipe, size, language, tokenizer, precision or setting, the size has no
-        Transformer, or a number is overridden by something else.
+        Transformer, or a value is overridden by one of another type.
     """
     settings: Any = {"transformer": transformer, "precision": precision, "overrides": overrides}
     return compose_config(recipe, size, lang=lang, tokenizer=tokenizer, **settings).config
@@ -116,11 +125,15 @@ def compose_config(
 
 def _override(made: Composition, key: str, value: Any) -> None:
     known = flatten(made.config)
-    check_choice(f"setting of {made.recipe.name}", key, sorted(known))
-    if isinstance(known[key], (int, float)) and isinstance(value, str) and not value.startswith("${"):
-        raise WeaknerError(
-            Errors.WK005.format(setting=key, value=repr(value), expected=f"a number, such as {known[key]}")
-        )
+    if key not in known:
+        near = get_close_matches(key, known, n=5, cutoff=0.5)
+        check_choice(f"setting of {made.recipe.name}", key, near or sorted(known))
+    there = known[key]
+    kinds = next((kinds for kind, kinds in _KINDS.items() if isinstance(there, kind)), None)
+    is_variable = isinstance(value, str) and value.startswith("${")
+    if kinds is not None and type(value) not in kinds and not is_variable:
+        what = "a section, as JSON in quotes" if isinstance(there, dict) else f"a value such as {there}"
+        raise WeaknerError(Errors.WK005.format(setting=key, value=repr(value), expected=what))
     *sections, name = key.split(".")
     section = made.config
     for each in sections:

@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from spacy.util import load_config_from_str
+from spacy.util import load_config, load_config_from_str
 from typer.testing import CliRunner
 
 from spacy_weakner.cli.app import app
@@ -127,7 +127,14 @@ def test_settings_of_recipes(tmp_path):
     [
         ("crf_ner:training.optimizer.learn_rat=1", "one of: training.optimizer.learn_rate,"),
         ("crf_nr:training.dropout=1", "one of: crf_ner,"),
-        ("crf_ner:training.dropout=much", "a number"),
+        ("crf_ner:training.dropout=much", "such as 0.2"),
+        ("crf_ner:training.dropout=true", "such as 0.2"),
+        ("crf_ner:training.dropout=null", "such as 0.2"),
+        ("crf_ner:training.max_steps=1.5", "such as"),
+        ("crf_ner:training.max_steps=true", "such as"),
+        ("crf_ner:training=3", "a section"),
+        ('crf_ner:training.batcher={"@batchers":"x"}', "a section"),
+        ("crf_ner:training.dropout='0.1", "quote"),
         ("training.dropout=0.1", "RECIPE:SETTING=VALUE"),
         ("crf_ner:training.dropout", "RECIPE:SETTING=VALUE"),
     ],
@@ -138,6 +145,42 @@ def test_unknown_settings_are_refused(tmp_path, given, named, output):
     result = invoke("crf_ner", output, "--set", given)
     assert result.exit_code == 1 and "[WK005]" in result.output and named in result.output
     assert not list(tmp_path.iterdir())
+    assert len(result.output) < 600
+
+
+def test_values_of_sections_and_variables(tmp_path):
+    section = '{"@misc":"spacy_weakner.UniformNegativeSampler.v1","ratio":0.1}'
+    given = f"'span_ner:{RATIO.rpartition('.')[0]}={section}' span_ner:training.max_steps=${{training.patience}}"
+    result = invoke("span_ner", tmp_path / "out.cfg", "--set", given)
+    assert result.exit_code == 0, result.output
+    assert load_config(tmp_path / "out.cfg")["components"]["span_ner"]["sampler"]["ratio"] == 0.1
+
+
+def test_a_config_changed_by_hand_takes_no_values(tmp_path):
+    assert invoke("crf_ner,span_ner", tmp_path).exit_code == 0
+    path, other = tmp_path / "crf_ner.cfg", tmp_path / "span_ner.cfg"
+    path.write_text(path.read_text() + "# by hand\n")
+    before = other.read_text()
+    result = invoke("span_ner,crf_ner", tmp_path, "--set", "*:training.dropout=0.3")
+    assert result.exit_code == 1 and "[WK331]" in result.output and "crf_ner.cfg" in result.output
+    assert other.read_text() == before and path.read_text().endswith("# by hand\n")
+    # Values for other recipes are no matter.
+    assert invoke("span_ner,crf_ner", tmp_path, "--set", "span_ner:training.dropout=0.3").exit_code == 0
+    assert other.read_text() != before and path.read_text().endswith("# by hand\n")
+
+
+def test_settings_of_one_of_several_sizes(tmp_path):
+    setting = "components.crf_ner.model.tok2vec.embed_size"
+    result = invoke("crf_ner", tmp_path, "--size", "linear,cnn", "--set", f"crf_ner:{setting}=500")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "cnn/crf_ner.cfg").read_text() == render_config("crf_ner", "cnn", overrides={setting: 500})
+    assert (tmp_path / "linear/crf_ner.cfg").read_text() == render_config("crf_ner", "linear")
+
+
+def test_nothing_is_written_after_an_error(tmp_path):
+    (tmp_path / "span_ner.cfg").write_text("x")
+    assert invoke("crf_ner,span_ner", tmp_path).exit_code == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["span_ner.cfg"]
 
 
 def test_settings_of_other_recipes_are_said(tmp_path):
