@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from ..code_version import code_version
-from ..corpus.docbin import corpus_files, found_files, read_bin, receipt_path
 from ..files import existing, parse_json, reading_made
-from ..runtime.hashes import hash_path, hash_settings
+from ..runtime.hashes import hash_settings
 from ..runtime.receipts import Receipt
 from .config import flat_config
-from .training import RECEIPT, names_input
+from .inputs import contents_of_paths, input_contents
+from .training import RECEIPT
 
 SEEDS = ("training.seed", "system.seed")
 _PACKAGES = ("spacy", "thinc", "numpy", "torch", "transformers", "cupy")
@@ -39,7 +39,7 @@ def with_provenance(
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
-        "test": test and _contents(Path(test), known),
+        "test": test and input_contents(Path(test), known),
         **read_variables(variables),
     }
     return {"made": made, "scores": [{**row, "training": _training(candidates[row["name"]], known)} for row in rows]}
@@ -65,35 +65,20 @@ def completion_rules(scores: Mapping[str, Any]) -> List[str]:
 
 def _training(path: Path, known: Dict[Path, Dict[str, Any]]) -> Dict[str, Any]:
     if not (path / "config.cfg").is_file():
-        return {"seed": None, "config": None, "corpora": {"labels": _contents(path, known)}}
+        return {"seed": None, "config": None, "corpora": {"labels": input_contents(path, known)}}
     values = flat_config(path / "config.cfg", {})
     receipt = Receipt.read(path.parent / RECEIPT) or Receipt({})
     # Runs that differ only in their seed and in their files have the same hash.
     settings = {k: repr(v) for k, v in values.items() if k not in SEEDS and not k.startswith("paths.")}
-    corpora = {k: Path(v) for k, v in values.items() if k.startswith("paths.") and isinstance(v, str) and v}
+    # As they were when it was trained, if that is known.
+    corpora = receipt.report.get("corpora") or contents_of_paths(values, known)
     return {
         "seed": next((values[key] for key in SEEDS if isinstance(values.get(key), int)), None),
         "config": hash_settings(settings),
-        "corpora": {key: _contents(corpus, known) for key, corpus in corpora.items()},
+        "corpora": corpora,
         "cpu_seconds": receipt.report.get("cpu_seconds"),
         "device": receipt.report.get("device"),
     }
-
-
-def _contents(path: Path, known: Dict[Path, Dict[str, Any]]) -> Dict[str, Any]:
-    """Return path and hash of an input; of a corpus also its size, and the rules by which it was completed. A hash of
-    None: it does not exist here, such as the name of a Transformer."""
-    if path not in known:
-        found: Dict[str, Any] = {"path": path.as_posix(), "sha256": None}
-        if names_input("paths.", str(path)):
-            found["sha256"] = hash_path(path)
-        if found["sha256"] and (path.suffix == ".spacy" or found_files(path)):
-            files = corpus_files(path)
-            receipts = [Receipt.read(receipt_path(file_)) for file_ in files]
-            rules = sorted({rule for receipt in receipts if receipt for rule in receipt.report.get("rules", ())})
-            found.update(sentences=sum(len(read_bin(file_)) for file_ in files), **({"rules": rules} if rules else {}))
-        known[path] = found
-    return known[path]
 
 
 def _version(name: str) -> Optional[str]:

@@ -30,6 +30,7 @@ from ..runtime.pool import ProcessPool, processes
 from ..runtime.receipts import Receipt
 from ..scratch import DISK_ERRORS, disk_error, resolved, scratch_folder, wanted
 from .config import check_overrides, flat_config, resolved_config
+from .inputs import contents_of_paths, names_input
 
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
@@ -89,7 +90,8 @@ def train_all(
     trainings = [t._replace(overrides=json.loads(json.dumps(dict(t.overrides), default=str))) for t in trainings]
     with ExitStack() as stack:
         # Held in this process, since locks and temporary folders of a lost process or machine would remain.
-        jobs = [_LockedTraining(training, stack) for training in trainings]
+        known: Dict[Path, Dict[str, Any]] = {}
+        jobs = [_LockedTraining(training, stack, known) for training in trainings]
         pending = [job for job in jobs if job.trained is None]
         bar = stack.enter_context(Progress[None](total=len(jobs), desc=desc, unit="training", enabled=progress))
 
@@ -131,12 +133,13 @@ class _LockedTraining:
 
     trained: Optional[Trained] = None
 
-    def __init__(self, training: Training, stack: ExitStack) -> None:
+    def __init__(self, training: Training, stack: ExitStack, known: Dict[Path, Dict[str, Any]]) -> None:
         config, output, overrides = training
         self.output = output = Path(output)
         stack.enter_context(locked(output))
         self.made_from = _made_from(config, overrides)
-        self._steps = flat_config(config, overrides).get("training.max_steps")
+        values = flat_config(config, overrides)
+        self._steps = values.get("training.max_steps")
         receipt = Receipt.read(output / RECEIPT)
         if receipt is not None and not receipt.differences({"made_from": self.made_from}) and (output / LAST).exists():
             messages = tuple(receipt.report.get("warnings", ()))
@@ -144,6 +147,7 @@ class _LockedTraining:
             return
         if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
             raise WeaknerError(Errors.WK300.format(path=output))
+        self._corpora = contents_of_paths(values, known)
         output.mkdir(parents=True, exist_ok=True)
         # A training of a killed run may still be writing, but not to this folder.
         self.work = stack.enter_context(scratch_folder(output)) / resolved(output).name
@@ -173,7 +177,7 @@ class _LockedTraining:
         self._keep_log()
         score = _dev_score(self.output / BEST)
         messages = tuple(dict.fromkeys(_WARNING.findall(log.decode(errors="replace"))))
-        report = {"score": score, "warnings": messages, **cost}
+        report = {"score": score, "warnings": messages, "corpora": self._corpora, **cost}
         Receipt({"made_from": self.made_from}, report=report).write(self.output / RECEIPT)
         self.trained = Trained(self.output, score, False, self.made_from, messages)
 
@@ -199,16 +203,6 @@ def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
     contents = {path: hash_path(Path(path)) for path in {value for key, value in single if names_input(key, value)}}
     settings = {k: repr(v) for k, v in values.items()}
     return hash_settings({"values": settings, "contents": contents, "code": code_version()})
-
-
-def names_input(key: str, value: object) -> bool:
-    """Return True if a value is the path of a training input: anything in [paths] and of corpora; elsewhere files, and
-    model folders. A value such as "/" does not walk the disk."""
-    if not isinstance(value, str) or not value or not os.path.exists(value) or os.path.ismount(value):
-        return False
-    if key.startswith("paths.") or key.endswith(".path") or os.path.isfile(value):
-        return True
-    return any(os.path.isfile(os.path.join(value, name)) for name in ("config.json", "config.cfg"))
 
 
 def _dev_score(model: Path) -> Optional[float]:

@@ -72,6 +72,14 @@ def test_rules_of_completion(files):
     assert completion_rules(written) == ["train.spacy was completed with the rule: none"]
 
 
+def test_corpora_are_those_of_the_training(files):
+    corpora = {"paths.train": {"path": "train.spacy", "sha256": "before", "sentences": 9, "rules": ["paper"]}}
+    (files / "a" / "trained.json").write_text(json.dumps({"files": {}, "report": {"corpora": corpora}}))
+    written = with_provenance([{"name": "a"}], {"a": files / "a" / "model-best"})
+    assert written["scores"][0]["training"]["corpora"] == corpora
+    assert completion_rules(written) == ["train.spacy was completed with the rule: paper"]
+
+
 def test_evaluate_writes_them(files):
     options = ["--output", "scores.json", "--variables", "variables.json", "--bootstrap", "0"]
     result = invoke("evaluate", "test.spacy", "a=a/model-best", *options)

@@ -80,6 +80,8 @@ def test_a_finished_training_is_skipped(tmp_path, gold, trainings):
     assert len(trainings) == 1
     assert (first.skipped, again.skipped) == (False, True)
     assert first.score == again.score == pytest.approx(0.3)
+    report = json.loads((tmp_path / "a" / "trained.json").read_text())["report"]
+    assert report["corpora"]["paths.train"]["sentences"] == 5 * len(SENTENCES)
 
 
 def test_whatever_it_is_made_from_makes_it_anew(tmp_path, gold, trainings):
