@@ -156,7 +156,7 @@ def main(output: Path, values: Dict[str, str]) -> None:
         scripts = scripts_of(project, run.workflow)
         used = {name for script in scripts.values() for name in _VARIABLE.findall(script)}
         every = {**project["vars"], **run.given}
-        problems = check_names(run, project, used) or check_settings(every, run.workflow, scripts)
+        problems = check_names(run, project, used) + check_settings(every, run.workflow, scripts)
         if named and len(others) == len(named):
             problems.append(f"'seeds' lacks the seed of this run, {values['seed']}: give also --vars.seed {named[0]}.")
         if problems:

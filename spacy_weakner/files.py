@@ -213,14 +213,14 @@ def reading_stored(name: str) -> Iterator[None]:
 
 
 @contextmanager
-def reading_made(path: Path, command: str) -> Iterator[None]:
+def reading_made(path: Path, command: str, program: str = "spacy weakner") -> Iterator[None]:
     """Name the file, and the command that makes it, if its JSON has an unexpected form."""
     try:
         yield
     except WeaknerError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        cure = f"Run 'spacy weakner {command}' again"
+        cure = f"Run '{program} {command}' again"
         raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error
 
 

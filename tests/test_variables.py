@@ -45,7 +45,7 @@ def problems(workflow, given, text=""):
     scripts = variables.scripts_of(PROJECT, workflow)
     used = {name for script in scripts.values() for name in variables._VARIABLE.findall(script)}
     found = variables.check_names(variables.Run(workflow, given, []), PROJECT, used)
-    return found or variables.check_settings({**PROJECT["vars"], "set": text, **given}, workflow, scripts)
+    return found + variables.check_settings({**PROJECT["vars"], "set": text, **given}, workflow, scripts)
 
 
 @pytest.mark.parametrize("workflow", PROJECT["workflows"])

@@ -49,7 +49,7 @@ def read_variables(path: Optional[Path]) -> Dict[str, Any]:
     """Read the record of a workflow's variables, which are None where they are unknown; without one, there are none."""
     if path is None:
         return {"workflow": None, "variables": {}, "changed": []}
-    with reading_made(path, "evaluate"):
+    with reading_made(path, "run", "weasel"):
         record = parse_json(existing(path).read_bytes())
         variables = record["variables"]
         known = None if variables is None else dict(variables)

@@ -95,7 +95,7 @@ def test_evaluate_writes_them(files):
 def test_damaged_variables_are_named(tmp_path, text):
     path = tmp_path / "variables.json"
     path.write_text(text)
-    with pytest.raises(WeaknerError, match=r"variables\.json"):
+    with pytest.raises(WeaknerError, match=r"variables\.json.*weasel run"):
         read_variables(path)
     assert read_variables(None)["variables"] == {}
 
