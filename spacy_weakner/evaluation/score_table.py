@@ -73,14 +73,12 @@ class Scored(NamedTuple):
 
 
 def read_scores(path: Path) -> List[Scored]:
-    """Read a file of scores that `evaluate` or `train --grid` has written."""
+    """Read a file of scores that `evaluate` or `train --grid` has written; there are none without a test set."""
     path = Path(path)
     with reading_made(path, "evaluate"):
         data = parse_json(existing(path).read_bytes())
         made = _Made.model_validate(data["made"])
         rows = [(_GridRow if "settings" in row else _Scores).model_validate(row) for row in data["scores"]]
-        if not rows:
-            raise ValueError("no scores")
     return [_scored(path, made, row) for row in rows]
 
 
@@ -126,7 +124,13 @@ def score_table(
     """
     check_range("bootstrap", bootstrap, 1, MOST_SAMPLES)
     check_range("number of files", len(scores), 1, None)
-    rows = [row for path in scores for row in read_scores(path)]
+    rows: List[Scored] = []
+    for path in scores:
+        its = read_scores(path)
+        with reading_made(path, "evaluate"):
+            if not its:
+                raise ValueError("no scores")
+        rows += its
     differing = _differing(rows)
     several_tests = len({_test(row) for row in rows}) > 1
     groups: Dict[Tuple[str, ...], List[Scored]] = {}

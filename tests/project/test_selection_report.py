@@ -146,6 +146,9 @@ def test_scores_come_back(tmp_path):
     path.write_text(json.dumps({"made": {"test": None, "variables": {}}, "scores": [row]}))
     (found,) = read_test_scores(path).values()
     assert found.model_dump(exclude={"training"}) == scores.model_dump()
+    # Without a test set, there are no scores.
+    path.write_text(json.dumps({"made": {"test": None, "variables": {}}, "scores": []}))
+    assert read_test_scores(path) == {}
     for text in ("[{", "3", '[{"name": "a"}]'):
         path.write_text(text)
         with pytest.raises(WeaknerError, match="WK206"):
