@@ -84,8 +84,8 @@ def init_config_cli(
             usable = wanted or find_recipe(name).sizes[0]
             # In a folder, only sizes with a Transformer take its settings.
             how: Dict[str, Any] = {
-                "transformer": transformer if reads_transformer(usable) or not is_folder else None,
-                "precision": precision if trains_transformer(usable) or not is_folder else None,
+                "transformer": transformer if not is_folder or reads_transformer(usable) else None,
+                "precision": precision if not is_folder or trains_transformer(usable) else None,
                 "overrides": values.get((name, wanted), {}),
             }
             text = render_config(name, wanted, lang=lang, tokenizer=tokenizer, **how)

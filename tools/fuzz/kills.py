@@ -21,7 +21,7 @@ from collections import Counter
 from contextlib import nullcontext, redirect_stderr, redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from typer.main import get_command
 
@@ -144,9 +144,9 @@ def run(stage: Stage) -> int:
     return 0
 
 
-def _train(trainer: Any, gpu_id: int, job: Any) -> str:
+def _train(trainer: Any, gpu_id: int, job: Any) -> Tuple[str, Dict[str, Any]]:
     trainer(*job, gpu_id)
-    return ""
+    return "", {}
 
 
 class _Trainer:
