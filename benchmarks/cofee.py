@@ -283,8 +283,8 @@ class Cofee(Experiment):
         everything = self.converted("train", self.corpus("all-train"), **how)
         write_docs(self.corpus("gold"), sample(everything, self.arguments.train, self.seed)[0])
         aggregate(self.corpus("gold"), self.corpus("weak"), unmatched="outside")
-        own = self.data / "queries.json"
-        queries = json.loads(own.read_text(encoding="utf-8")) if own.exists() else QUERIES[self.arguments.dataset]
+        path = self.data / "queries.json"
+        queries = json.loads(path.read_text(encoding="utf-8")) if path.exists() else QUERIES[self.arguments.dataset]
         (self.folder / "queries.json").write_text(json.dumps(queries, ensure_ascii=False), encoding="utf-8")
 
 

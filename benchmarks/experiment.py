@@ -309,6 +309,6 @@ def main(experiment: Type[Experiment], arguments: argparse.Namespace) -> None:
             experiment(arguments, seed, evidence).run()
     if not arguments.dev:
         rows, keys = evidence.rows(), (*experiment.tables, "method")
-        own = f"# {experiment.benchmark}\n\n{table(rows, keys, list(experiment.methods))}\n"
-        page = experiment.page(rows) if arguments.output == EVIDENCE else own
+        plain_page = f"# {experiment.benchmark}\n\n{table(rows, keys, list(experiment.methods))}\n"
+        page = experiment.page(rows) if arguments.output == EVIDENCE else plain_page
         (arguments.output / f"{experiment.benchmark}.md").write_text(page, encoding="utf-8")

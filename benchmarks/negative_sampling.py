@@ -174,11 +174,11 @@ def keep_curve(run: Run, points: List[Tuple[int, float]], path: Path) -> None:
     """Keep how F1 on dev went over a training (Figure 3)."""
     row = {"dataset": run.dataset, "encoder": run.encoder, "preset": run.preset, "method": run.method, "dev": points}
     kept = [
-        own
-        for own in read_curves(path)
-        if any(own[key] != row[key] for key in ("dataset", "encoder", "preset", "method"))
+        curve
+        for curve in read_curves(path)
+        if any(curve[key] != row[key] for key in ("dataset", "encoder", "preset", "method"))
     ]
-    path.write_text("".join(json.dumps(own) + "\n" for own in [*kept, row]), encoding="utf-8")
+    path.write_text("".join(json.dumps(curve) + "\n" for curve in [*kept, row]), encoding="utf-8")
 
 
 def read_curves(path: Path) -> List[Dict[str, Any]]:

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, Dict, List, NamedTuple, Optional, Set
 
@@ -78,6 +79,11 @@ def scripts_of(project: Dict[str, Any], workflow: str) -> Dict[str, str]:
     return {name: resolved(commands[name]) for name in project["workflows"].get(workflow, [workflow])}
 
 
+def used_names(scripts: Dict[str, str]) -> Set[str]:
+    """Return the names of the variables in commands."""
+    return {name for script in scripts.values() for name in _VARIABLE.findall(script)}
+
+
 def check_names(run: Run, project: Dict[str, Any], used: Set[str]) -> List[str]:
     """Find variables that do not exist, or that no command of the workflow uses."""
     found = []
@@ -121,6 +127,7 @@ def check_settings(values: Dict[str, Any], workflow: str, scripts: Dict[str, str
     return found
 
 
+@cache
 def settings_of(recipe: str, encoder: str) -> Set[str]:
     """Return the names of the settings of a recipe's config."""
     # Imported here, since it takes seconds and is rarely needed.
@@ -154,7 +161,7 @@ def main(output: Path, values: Dict[str, str]) -> None:
     changed = []
     if run is not None:
         scripts = scripts_of(project, run.workflow)
-        used = {name for script in scripts.values() for name in _VARIABLE.findall(script)}
+        used = used_names(scripts)
         every = {**project["vars"], **run.given}
         problems = check_names(run, project, used) + check_settings(every, run.workflow, scripts)
         if named and len(others) == len(named):

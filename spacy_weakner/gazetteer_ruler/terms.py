@@ -82,8 +82,6 @@ TermInput = Union[
 # The line of a row (for error messages), the reviewer's answer, the arguments of `make_terms`, and synonyms.
 _Row = Tuple[Any, ...]
 _RowReader = Callable[[Path, Optional[str], Mapping[str, str]], Iterator[_Row]]
-
-
 # A label, and the text as written or in any case.
 TermKey = Tuple[str, str]
 

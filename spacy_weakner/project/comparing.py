@@ -88,7 +88,7 @@ class Comparison:
             if self.context.precision is not None:
                 pairs = self._fit_precision(combination, pairs, self.context.precision)
             self.judged, self.tradeoff = judged, measure_tradeoff(pairs)
-        self.add(name, combination.save(self.context.models / name.replace(" ", "-")), [doc for _, doc in pairs])
+        self.add(name, combination.save(self.context.folder_of(name)), [doc for _, doc in pairs])
         return combination
 
     def _fit_precision(self, combination: Combination, pairs: Pairs, wanted: float) -> List[Tuple[Doc, Doc]]:

@@ -59,6 +59,10 @@ class TrainingContext:
     encoded: Optional[Encoded] = None  # the frozen Transformer of heads on gold, and its vectors of the gold
     say: Callable[[str], None] = lambda text: None
 
+    def folder_of(self, candidate: str) -> Path:
+        """Return the folder of a candidate that is made of other pipelines."""
+        return self.models / candidate.replace(" ", "-")
+
     def config(self, recipe: str, size: str) -> Path:
         """Return the path of a recipe's config, after checking its language, tokenizer and size."""
         path = self.configs / config_name(recipe, size)

@@ -327,7 +327,9 @@ def _with_gold(
             compared.add_head(head)
         if lists and weak is not None:
             # The candidate that is selected in projects without gold.
-            compared.add(LIST_AND_HEAD, list_and_head(sources, weak, models / "list-and-head", context.language))
+            compared.add(
+                LIST_AND_HEAD, list_and_head(sources, weak, context.folder_of(LIST_AND_HEAD), context.language)
+            )
         if folds:
             combination = compared.combine(combined)
             why = f"decides between {', '.join(head.title for head in combined)}"
@@ -469,7 +471,7 @@ def _without_gold(
         teacher = pipelines[WEAK_ALONE] = pipeline_of(training)
         sources = {term_list.source: term_list.pipeline for term_list in lists}
         if lists and not (prefer == SPEED and facts.size in LINEARS):
-            output = context.models / "list-and-head"
+            output = context.folder_of(LIST_AND_HEAD)
             teacher = pipelines[LIST_AND_HEAD] = list_and_head(sources, teacher, output, context.language)
         if prefer == SPEED and has_student(facts):
             pipelines[STUDENT] = train_student_without_gold(context, teacher, context.corpora.weak)
@@ -477,7 +479,7 @@ def _without_gold(
                 Rule(name=STUDENT, trained=True, why="a linear CRF, trained on the text as the head labels it")
             )
             if lists:
-                output = context.models / STUDENT_AND_LIST.replace(" ", "-")
+                output = context.folder_of(STUDENT_AND_LIST)
                 pipelines[STUDENT_AND_LIST] = list_and_head(sources, pipelines[STUDENT], output, context.language)
                 rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="as 'list and head', with the student"))
     if dev is not None:

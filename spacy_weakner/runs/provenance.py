@@ -10,7 +10,7 @@ from ..files import existing, parse_json, reading_made
 from ..runtime.hashes import hash_settings
 from ..runtime.receipts import Receipt
 from .config import flat_config
-from .inputs import contents_of_paths, input_contents
+from .inputs import Inputs
 from .training import RECEIPT
 
 SEEDS = ("training.seed", "system.seed")
@@ -33,16 +33,16 @@ def with_provenance(
     variables (Optional[Path]): JSON file of the workflow's variables.
     RETURNS (Dict[str, Any]): JSON-compatible.
     """
-    known: Dict[Path, Dict[str, Any]] = {}
+    inputs = Inputs()
     made: Dict[str, Any] = {
         "code": code_version(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {name: found for name in _PACKAGES if (found := _version(name))},
-        "test": test and input_contents(Path(test), known),
+        "test": test and inputs.contents(Path(test)),
         **read_variables(variables),
     }
-    return {"made": made, "scores": [{**row, "training": _training(candidates[row["name"]], known)} for row in rows]}
+    return {"made": made, "scores": [{**row, "training": _training(candidates[row["name"]], inputs)} for row in rows]}
 
 
 def read_variables(path: Optional[Path]) -> Dict[str, Any]:
@@ -63,15 +63,15 @@ def completion_rules(scores: Mapping[str, Any]) -> List[str]:
     return [f"{path} was completed with the rule: {rule}" for path, rule in rules.items()]
 
 
-def _training(path: Path, known: Dict[Path, Dict[str, Any]]) -> Dict[str, Any]:
+def _training(path: Path, inputs: Inputs) -> Dict[str, Any]:
     if not (path / "config.cfg").is_file():
-        return {"seed": None, "config": None, "corpora": {"labels": input_contents(path, known)}}
+        return {"seed": None, "config": None, "corpora": {"labels": inputs.contents(path)}}
     values = flat_config(path / "config.cfg", {})
     receipt = Receipt.read(path.parent / RECEIPT) or Receipt({})
     # Runs that differ only in their seed and in their files have the same hash.
     settings = {k: repr(v) for k, v in values.items() if k not in SEEDS and not k.startswith("paths.")}
     # As they were when it was trained, if that is known.
-    corpora = receipt.report.get("corpora") or contents_of_paths(values, known)
+    corpora = receipt.report.get("corpora") or inputs.of_paths(values)
     return {
         "seed": next((values[key] for key in SEEDS if isinstance(values.get(key), int)), None),
         "config": hash_settings(settings),

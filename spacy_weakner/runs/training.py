@@ -24,13 +24,13 @@ from ..files import parse_json
 from ..progress import Progress
 from ..runtime.cluster import connected
 from ..runtime.devices import device_name, on_device
-from ..runtime.hashes import hash_path, hash_settings
+from ..runtime.hashes import hash_settings
 from ..runtime.lock import locked
 from ..runtime.pool import ProcessPool, processes
 from ..runtime.receipts import Receipt
 from ..scratch import DISK_ERRORS, disk_error, resolved, scratch_folder, wanted
 from .config import check_overrides, flat_config, resolved_config
-from .inputs import contents_of_paths, names_input
+from .inputs import Inputs, names_input
 
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
@@ -90,8 +90,8 @@ def train_all(
     trainings = [t._replace(overrides=json.loads(json.dumps(dict(t.overrides), default=str))) for t in trainings]
     with ExitStack() as stack:
         # Held in this process, since locks and temporary folders of a lost process or machine would remain.
-        known: Dict[Path, Dict[str, Any]] = {}
-        jobs = [_LockedTraining(training, stack, known) for training in trainings]
+        inputs = Inputs()
+        jobs = [_LockedTraining(training, stack, inputs) for training in trainings]
         pending = [job for job in jobs if job.trained is None]
         bar = stack.enter_context(Progress[None](total=len(jobs), desc=desc, unit="training", enabled=progress))
 
@@ -133,12 +133,12 @@ class _LockedTraining:
 
     trained: Optional[Trained] = None
 
-    def __init__(self, training: Training, stack: ExitStack, known: Dict[Path, Dict[str, Any]]) -> None:
+    def __init__(self, training: Training, stack: ExitStack, inputs: Inputs) -> None:
         config, output, overrides = training
         self.output = output = Path(output)
         stack.enter_context(locked(output))
-        self.made_from = _made_from(config, overrides)
         values = flat_config(config, overrides)
+        self.made_from = _made_from(values, resolved_config(config, overrides), inputs)
         self._steps = values.get("training.max_steps")
         receipt = Receipt.read(output / RECEIPT)
         if receipt is not None and not receipt.differences({"made_from": self.made_from}) and (output / LAST).exists():
@@ -147,7 +147,7 @@ class _LockedTraining:
             return
         if output.exists() and any(output.iterdir()) and not (output / LOG).exists():
             raise WeaknerError(Errors.WK300.format(path=output))
-        self._corpora = contents_of_paths(values, known)
+        self._corpora = inputs.of_paths(values)
         output.mkdir(parents=True, exist_ok=True)
         # A training of a killed run may still be writing, but not to this folder.
         self.work = stack.enter_context(scratch_folder(output)) / resolved(output).name
@@ -194,13 +194,12 @@ def _steps_done(log: Path) -> int:
     return int(rows[-1]) if rows else 0
 
 
-def _made_from(config: Path, overrides: Mapping[str, Any]) -> str:
-    """Return a hash of the config with its overrides, and of the contents of the files in it. Names of Transformers
-    that are not folders are hashed as names."""
-    values = flat_config(config, overrides)
-    every = [*values.items(), *resolved_config(config, overrides).items()]
+def _made_from(values: Mapping[str, Any], resolved_values: Mapping[str, Any], inputs: Inputs) -> str:
+    """Return a hash of a config with its overrides, and of the contents of the files in it. Names of Transformers that
+    are not folders are hashed as names."""
+    every = [*values.items(), *resolved_values.items()]
     single = [(key, item) for key, value in every for item in (value if isinstance(value, list) else [value])]
-    contents = {path: hash_path(Path(path)) for path in {value for key, value in single if names_input(key, value)}}
+    contents = {path: inputs.hash(Path(path)) for path in {value for key, value in single if names_input(key, value)}}
     settings = {k: repr(v) for k, v in values.items()}
     return hash_settings({"values": settings, "contents": contents, "code": code_version()})
 

@@ -20,8 +20,8 @@ from spacy_weakner.calibration.confidence import calibrate_confidence
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.runs import inputs, training
 from spacy_weakner.runs import train as module
-from spacy_weakner.runs import training
 from spacy_weakner.runs.train import read_folds, train_folds, train_grid
 from spacy_weakner.runs.training import Trained, Training, train_all
 from spacy_weakner.scratch import wanted
@@ -633,13 +633,15 @@ def test_gold_that_the_config_reads_by_itself_is_not_held_out(tmp_path, gold, tr
 
 def test_a_value_of_the_config_does_not_walk_the_disk(tmp_path, gold, trainings, monkeypatch):
     seen = []
-    monkeypatch.setattr(training, "hash_path", lambda path: seen.append(str(path)) or "x")
+    monkeypatch.setattr(inputs, "hash_path", lambda path: seen.append(str(path)) or "x")
     model = tmp_path / "bert"
     model.mkdir()
     (model / "config.json").write_text("{}")
     others: dict = {"nlp.tokenizer.sign": "/", "paths.root": "/"}
     others |= {"initialize.vectors": str(model), "initialize.init_tok2vec": str(tmp_path)}
-    training._made_from(CONFIG, {**paths(gold), **others})
+    overrides = {**paths(gold), **others}
+    values, resolved = (read(CONFIG, overrides) for read in (training.flat_config, training.resolved_config))
+    training._made_from(values, resolved, inputs.Inputs())
     assert sorted(seen) == sorted([str(gold), str(model)])
 
 
