@@ -138,8 +138,8 @@ def fit(
     terms (Optional[Path]): The term list that labeled the corpora.
     sources (Optional[Union[Path, str]]): File that declares the sources, instead of a term list.
     size (str): Encoder: "linear", "linear-static", "frozen", "transformer" or "gpu".
-    prefer (str): "f1": the combination, which nearly always has the best F1; "speed": the best of lists and single
-        heads without a Transformer, among them a student of the combination on one.
+    prefer (str): "f1": the combination, which nearly always has the best F1; "speed": in a project with a Transformer,
+        a combination of the lists with a student of that combination, a linear CRF; else the best list or single head.
     precision (Optional[float]): The wanted precision of the package, in (0, 1): for each label, a threshold is fitted
         on gold that the combination, which is then selected, was not trained on; see `calibrate`. It needs gold. None:
         the thresholds with the best F1.
@@ -354,12 +354,13 @@ def _with_gold(
     whole = compared.scored[heads[0].name] * (DRAWS if dev else 1)
     curve = measure_curve(parts, whole, n_gold, draws, context)
 
-    rows = compared.score(COMBINED if folds else None)
+    usual = next((name for name in (STUDENT_AND_LIST, COMBINED) if name in compared.pipelines), None)
+    rows = compared.score(usual)
     if prefer == SPEED:
         best = choose_fast(rows, {head.title for head in heads if head.size not in LINEARS})
     else:
         best = choose_best(rows, COMBINED) if context.precision is None else COMBINED
-    if best != COMBINED:
+    if best != usual:
         rows = compared.score(best)
     if previous is not None:
         old, why = _compare_previous(compared, previous, best)
@@ -489,11 +490,12 @@ def _without_gold(
             context.say("the previous package is not compared: it was trained on sentences of dev")
         elif previous is not None:
             pipelines[PREVIOUS] = Path(previous.selected.path)
-        rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=context.seed, gpu_id=context.gpu_id)
+        usual = STUDENT_AND_LIST if STUDENT_AND_LIST in pipelines else None
+        rows = compare(dev, pipelines, bootstrap=SAMPLES, baseline=usual, seed=context.seed, gpu_id=context.gpu_id)
         new = [row for row in rows if row.name != PREVIOUS]
         slow = {WEAK_ALONE} if facts.size in TRAINED else set()
         best = choose_fast(new, slow) if prefer == SPEED else choose_best(new)
-        if choose_best(rows) != best:
+        if (usual or choose_best(rows)) != best:
             rows = compare(dev, pipelines, bootstrap=SAMPLES, baseline=best, seed=context.seed, gpu_id=context.gpu_id)
         return _Result(pipelines, best, rows, rules=rules, corpus=dev)
     # Without scores, take the one that was best on public data.

@@ -16,7 +16,7 @@ from ..scores import Strict
 from .mistakes import Mistake
 from .overruled import Overruled
 from .precision import Precision
-from .rules import COMBINED, LIST_AND_HEAD, ChosenBy, Facts, Rule, Settings
+from .rules import COMBINED, LIST_AND_HEAD, STUDENT_AND_LIST, ChosenBy, Facts, Rule, Settings
 
 # Points of F1 by which a candidate must be better than the combination, and significantly so (best.md).
 CLEARLY = 3.0
@@ -243,10 +243,11 @@ def choose_best(rows: Sequence[CandidateScores], combined: Optional[str] = None)
 
 
 def choose_fast(rows: Sequence[CandidateScores], slow: Set[str]) -> str:
-    """Select the candidate with the best F1 without a Transformer, if there is one; `slow` are those with one."""
+    """Select a candidate without a Transformer, if there is one: the combination with a student, by the rule of
+    `choose_best`, or that with the best F1. `slow` are those with a Transformer."""
     single = [row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD, PREVIOUS)]
     fast = [row for row in single if row.name not in slow] or single
-    return choose_best(fast)
+    return choose_best(fast, STUDENT_AND_LIST)
 
 
 def cost_of_speed(rows: Sequence[CandidateScores], best: str) -> str:

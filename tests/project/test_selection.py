@@ -66,9 +66,10 @@ def test_the_combination_is_selected_unless_a_part_is_clearly_better(parts, best
 @pytest.mark.parametrize(
     "scores, best",
     [
-        ({"student": 600, "student and list": 600}, "student"),
-        ({"student": 600, "term list": 590, "student and list": 601}, "student and list"),
-        ({"student": 600, "term list": 610, "student and list": 601}, "term list"),
+        # The combination with a student, unless another one is clearly and significantly better.
+        ({"student": 610, "student and list": 600}, "student and list"),
+        ({"student": 600, "term list": 610, "student and list": 600}, "student and list"),
+        ({"student": 640, "term list": 650, "student and list": 600}, "term list"),
         # Combinations on a Transformer, the last package and heads on a Transformer are not fast.
         (
             {"combined": 900, "list and head": 900, "previous package": 900, "gold alone": 900, "student": 600},
@@ -78,7 +79,8 @@ def test_the_combination_is_selected_unless_a_part_is_clearly_better(parts, best
     ],
 )
 def test_speed_is_the_best_without_a_transformer(scores, best):
-    rows = [row(name, tp, 0, 2 * (1000 - tp)) for name, tp in scores.items()]
+    usual = scores.get("student and list", 0)
+    rows = [row(name, tp, 0, 2 * (1000 - tp), differ((tp - usual) / 10, 1.0)) for name, tp in scores.items()]
     assert choose_fast(rows, {"gold alone"}) == best
 
 
