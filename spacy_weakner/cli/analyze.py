@@ -10,7 +10,7 @@ import typer
 from ..evaluation import analyze as audit
 from ..evaluation.analyze import Analysis
 from ..evaluation.compare import other_names
-from ..evaluation.tables import Table, analysis_tables, proposal_table, tuning_tables
+from ..evaluation.tables import Table, analysis_tables, tuning_tables
 from ..evaluation.terms import tuning
 from ..evaluation.terms.tuning import Tuning
 from ..labeling.aggregate import aggregate
@@ -24,15 +24,14 @@ _TUNING = ("method", "policy", "fit_on", "bootstrap", "seed")
 
 def analyze(corpus: Path, *, tune_terms: bool = False, **settings: Any) -> Union[Analysis, Tuning]:
     """Analyze weak labels: coverage, conflicts between sources and, where there is gold, errors. With --tune-terms,
-    score the combined sources on gold and tune term lists.
+    score the combined sources on gold, and list the worst terms.
 
     corpus (Path): Labeled corpus: a .spacy file or a folder of them.
-    tune_terms (bool): Score the combined sources on the gold in CORPUS, list the worst terms, and propose better
-        settings for term lists.
+    tune_terms (bool): Score the combined sources on the gold in CORPUS, and list the worst terms.
     """
     unused = ("gold",) if tune_terms else _TUNING
     settings = {name: value for name, value in settings.items() if name not in unused}
-    return (tuning.tune_terms if tune_terms else audit.analyze)(corpus, progress=True, **settings)
+    return tuning.tune_terms(corpus, **settings) if tune_terms else audit.analyze(corpus, progress=True, **settings)
 
 
 def _check(given: Any) -> None:
@@ -106,13 +105,6 @@ def _show_tuning(result: Tuning) -> None:
     _print(scores)
     for table in others:
         _print(table)
-    for proposal in result.proposals:
-        _print(proposal_table(proposal))
-        say("info", f"Settings of '{proposal.source}' for better labels ('fit' proposes them if the package gains):")
-        for line in (*proposal.lines(), ""):
-            echo(line)
-        if doubts := proposal.doubts():
-            say("warning", doubts)
     for warning in result.warnings:
         say("warning", warning.text)
     if not result.warnings:

@@ -8,7 +8,6 @@ from .analyze import Analysis
 from .compare import CandidateScores, ranked
 from .evaluate import GoldScores, LengthRecall
 from .links import WrongLink
-from .terms.proposal import Proposal
 from .terms.tuning import Tuning
 
 ALL = "all"
@@ -133,14 +132,6 @@ def tuning_tables(tuning: Tuning) -> List[Table]:
             names=3,
         ),
     )
-
-
-def proposal_table(proposal: Proposal) -> Table:
-    """Return a table of a term list's scores before and after, with the confidence interval of the gain."""
-    counted = {"before": proposal.before, "after": proposal.after}
-    rows = [[name, *_scores(counts), *map(_n, counts)] for name, counts in counted.items()]
-    gain = f"{proposal.difference.text()}, on sentences that were not used to choose the settings."
-    return _tables(Table(f"Proposal for '{proposal.source}'", ["", *_SCORES, *_COUNTS], rows, gain))[0]
 
 
 def evaluation_tables(what: str, scored: Mapping[str, GoldScores], gold: Sequence[LengthRecall]) -> List[Table]:

@@ -4,7 +4,7 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from spacy.vocab import Vocab
 
@@ -36,7 +36,7 @@ from .overruled import Overruled, find_overruled
 from .precision import Precision
 from .prepare import DEV, Preparation, read_preparation
 from .previous import LEAST, has_seen, keep_previous, predict_held_out
-from .recommendations import DRAWS, Curve, Recommendation, measure_curve, plan_curve, recommend
+from .recommendations import DRAWS, Curve, measure_curve, plan_curve, recommend
 from .rules import (
     COMBINED,
     F1,
@@ -76,7 +76,6 @@ from .selection import (
     cost_of_speed,
 )
 from .students import train_student, train_student_without_gold
-from .term_settings import propose_settings
 
 WEAK = "weak"
 
@@ -89,7 +88,6 @@ class LabelAnalysis(Strict):
     f1: Optional[float]
     sources: int
     warnings: List[str]  # why the scores of a list may be too high
-    proposals: List[Dict[str, Any]] = []  # other settings of the lists, which improve their labels
 
 
 class _Result(NamedTuple):
@@ -102,8 +100,6 @@ class _Result(NamedTuple):
     costs: Mapping[str, Cost] = MappingProxyType({})
     corpus: Optional[Path] = None
     predicted: Mapping[str, Path] = MappingProxyType({})
-    recommended: Sequence[Recommendation] = ()
-    notes: Sequence[str] = ()
     mistakes: Sequence[Mistake] = ()
     overruled: Sequence[Overruled] = ()
     precision: Optional[Precision] = None
@@ -222,8 +218,7 @@ def fit(
     copies = CaseCopies(lower_case, upper_case, [] if collected else [term_list.pipeline for term_list in lists])
     context = replace(context, lists=tuple(term_list.source for term_list in lists), cases=copies)
     if facts.gold:
-        proposals = analysis.proposals if analysis else []
-        result = _with_gold(context, gold, facts, lists, learns_weak, prefer, previous, proposals)
+        result = _with_gold(context, gold, facts, lists, learns_weak, prefer, previous)
     else:
         result = _without_gold(context, facts, lists, learns_weak, prefer, previous)
 
@@ -249,7 +244,7 @@ def fit(
         facts=facts,
         settings=settings,
         warnings=analysis.warnings if analysis and result.best in titles else [],
-        notes=[*notes, *result.notes],
+        notes=notes,
         curve=result.curve.points,
         recommendations=recommend(
             facts,
@@ -257,7 +252,6 @@ def fit(
             {name: row.f1 for name, row in scores.items() if name in titles},
             {name: row.f1 for name, row in scores.items() if name not in (*titles, PREVIOUS)},
             _suggest_command(folders, facts, result.pipelines[result.best], result.best in titles),
-            result.recommended,
         ),
         mistakes=list(result.mistakes),
         overruled=list(result.overruled),
@@ -282,7 +276,6 @@ def _with_gold(
     learns_weak: bool,
     prefer: str,
     previous: Optional[Selection],
-    proposals: Sequence[Dict[str, Any]],
 ) -> _Result:
     models, by_dev = context.models, facts.chosen_by == DEV
     folds = make_folds(gold, models / "folds", FOLDS, seed=context.seed, needed=not by_dev)
@@ -333,9 +326,6 @@ def _with_gold(
         if folds:
             combination = compared.combine(combined)
             why = f"decides between {', '.join(head.title for head in combined)}"
-        recommended, notes = propose_settings(combination, proposals, context.seed) if folds else ([], [])
-    for note in notes:
-        context.say(note)
     rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
     if folds and prefer == SPEED and has_student(facts):
         text = context.corpora.weak if facts.weak else context.corpora.text
@@ -398,8 +388,6 @@ def _with_gold(
         costs=costs,
         corpus=compared.corpus,
         predicted=compared.predicted,
-        recommended=recommended,
-        notes=notes,
         mistakes=described,
         overruled=overruled,
         precision=compared.precision,
@@ -545,7 +533,6 @@ def read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
             f1=scores["f1"] if known else None,
             sources=len(found.get("per_source", {})),
             warnings=[warning["text"] for warning in found.get("warnings", []) if warning["kind"] == "known"],
-            proposals=found.get("proposals", []),
         )
 
 

@@ -105,7 +105,7 @@ def measure_curve(
             TrainedHead("part", "part").predict(pipeline_of(part.trainings[n]), draw.held_out, context.language)
             for part in parts
         ]
-        rows = [count_by_sentence(zip(each.gold, each.docs, strict=True)) for each in (*predicted, whole[n])]
+        rows = [_count_by_sentence(zip(each.gold, each.docs, strict=True)) for each in (*predicted, whole[n])]
         counts.append(numpy.stack(rows))
     # Draws are evaluated on different folds, or all on dev.
     is_split = len({draw.held_out for draw in draws}) > 1
@@ -130,7 +130,7 @@ def make_curve(sizes: Sequence[float], counts: Ints, seed: int = 0) -> Curve:
     return Curve(points, max(0.0, gain), low, high)
 
 
-def count_by_sentence(pairs: Any) -> Ints:
+def _count_by_sentence(pairs: Any) -> Ints:
     """Count tp, fp and fn of pairs of gold and predicted Docs: shape (n_sentences, 3)."""
     counts = [count_matches([(doc_entities(gold), doc_entities(doc))])[0] for gold, doc in pairs]
     return numpy.asarray(counts, dtype="int64").reshape(-1, 3)
@@ -142,14 +142,13 @@ def recommend(
     lists: Mapping[str, float],
     trained: Mapping[str, float],
     suggest: str = "",
-    more: Sequence[Recommendation] = (),
 ) -> List[str]:
-    """Recommend what to do next, the most helpful first. `lists` and `trained` are the F1 of candidates, `suggest` is
-    the command that suggests sentences to annotate (empty without text), `more` are further recommendations."""
+    """Recommend what to do next, the most helpful first. `lists` and `trained` are the F1 of candidates, and
+    `suggest` is the command that suggests sentences to annotate (empty without text)."""
     # Better models improve the best candidate only by the points by which they exceed the list.
     ahead = max(trained.values(), default=0.0)
     behind = max(0.0, max(lists.values(), default=0.0) - ahead)
-    found = [_more_gold(facts, curve, ahead, behind, suggest), *_better_labels(facts), *more]
+    found = [_more_gold(facts, curve, ahead, behind, suggest), *_better_labels(facts)]
     if facts.size == LINEAR:
         text = (
             "A frozen Transformer (--transformer NAME, for example sentence-transformers/all-MiniLM-L6-v2): with "

@@ -1,5 +1,4 @@
-"""Measures weak labels on gold before models are trained on them, and finds the worst terms and better settings of term
-lists."""
+"""Measures weak labels on gold before models are trained on them, and finds the worst terms."""
 
 from collections import Counter
 from pathlib import Path
@@ -24,7 +23,6 @@ from .collected import find_collected
 from .combining import SourceLabels, combined_labels
 from .label_warnings import LabelWarning, find_warnings
 from .matches import MatchedSentence, choose_matches, read_sentence
-from .proposal import Proposal, propose
 
 TOP = 20
 # Number of examples of a wrong term, and of tokens around its match.
@@ -55,7 +53,7 @@ class WorstTerm(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """The scores of weak labels, and better settings of term lists."""
+    """The scores of weak labels, and the terms that are most often wrong."""
 
     method: str
     policy: Optional[str]  # of the method "union"
@@ -69,7 +67,6 @@ class Tuning(NamedTuple):
     per_source_label: Dict[str, Dict[str, Counts]]  # the same per label
     unanswered: Tuple[str, ...]  # sources without any answer on this gold
     worst_terms: List[WorstTerm]
-    proposals: List[Proposal]  # the largest gain first; each is measured on the labels of its list alone
     warnings: List[LabelWarning]
 
     def to_json(self) -> Dict[str, Any]:
@@ -90,9 +87,8 @@ def tune_terms(
     bootstrap: int = SAMPLES,
     top: int = TOP,
     seed: int = 0,
-    progress: bool = False,
 ) -> Tuning:
-    """Measure weak labels on gold, and search for better settings of term lists.
+    """Measure weak labels on gold.
 
     labeled (Path): Gold corpus that sources have labeled: complete gold in `doc.ents` (or in the span group "gold", to
         which `aggregate` moves it), and span groups `weak:<source>`. Documents without gold are skipped.
@@ -102,8 +98,7 @@ def tune_terms(
     bootstrap (int): Number of resampled test sets for intervals.
     top (int): Number of worst terms.
     seed (int): Seed of folds and samples.
-    progress (bool): Show a progress bar if the output is a terminal.
-    RETURNS (Tuning): The scores and settings.
+    RETURNS (Tuning): The scores and the worst terms.
     RAISES (WeaknerError): If the corpus is empty, or has no gold or no weak labels, or a setting is invalid.
     """
     labeled = Path(labeled)
@@ -139,10 +134,6 @@ def tune_terms(
         for name in names
         if any(weak.terms_attr(doc, name) for doc in docs if weak.weak_group(name) in doc.spans)
     }
-    proposals = [
-        propose(name, sentences, policy, samples=bootstrap, seed=seed, progress=progress)
-        for name, sentences in of_lists.items()
-    ]
     better = {name: sums.difference(keys.index(("source", name)), 0, "") for name in names} if len(names) > 1 else {}
     unanswered = {name: len(docs) - _labeled(alone[name]) for name in names} | {name: len(docs) for name in absent}
     warnings = find_warnings(
@@ -171,7 +162,6 @@ def tune_terms(
         per_source_label=per_source_label,
         unanswered=tuple(name for name, n in unanswered.items() if n == len(docs)),
         worst_terms=_worst_terms(docs, matches, policy, top),
-        proposals=sorted(filter(None, proposals), key=lambda proposal: -proposal.difference.f1),
         warnings=warnings,
     )
 
