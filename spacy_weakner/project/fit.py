@@ -71,6 +71,7 @@ from .selection import (
     Cost,
     Selection,
     TrainedCandidate,
+    better_student,
     choose_best,
     choose_fast,
     cost_of_speed,
@@ -135,7 +136,7 @@ def fit(
     sources (Optional[Union[Path, str]]): File that declares the sources, instead of a term list.
     size (str): Encoder: "linear", "linear-static", "frozen", "transformer" or "gpu".
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": in a project with a Transformer,
-        a combination of the lists with a student of that combination, a linear CRF; else the best list or single head.
+        a linear CRF that learns from it, perhaps combined with the lists; else the best list or single head.
     precision (Optional[float]): The wanted precision of the package, in (0, 1): for each label, a threshold is fitted
         on gold that the combination, which is then selected, was not trained on; see `calibrate`. It needs gold. None:
         the thresholds with the best F1.
@@ -329,12 +330,12 @@ def _with_gold(
     rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
     if folds and prefer == SPEED and has_student(facts):
         text = context.corpora.weak if facts.weak else context.corpora.text
-        student = train_student(context, combination, text, gold, folds if lists or dev is None else [])
+        taught = train_student(context, combination, text, gold, folds if lists or dev is None else [])
         with on_device(context.gpu_id):
-            compared.add_head(student)
+            compared.add_head(taught)
             if lists:
                 others = [head for head in heads if head.is_combined and head.size in LINEARS]
-                compared.combine([student, *others], STUDENT_AND_LIST)
+                compared.combine([taught, *others], STUDENT_AND_LIST)
         why = f"a linear CRF, trained on the gold, and on the text as '{COMBINED}' labels it"
         rules.append(Rule(name=STUDENT, trained=True, why=why))
         if lists:
@@ -344,10 +345,12 @@ def _with_gold(
     whole = compared.scored[heads[0].name] * (DRAWS if dev else 1)
     curve = measure_curve(parts, whole, n_gold, draws, context)
 
-    usual = next((name for name in (STUDENT_AND_LIST, COMBINED) if name in compared.pipelines), None)
+    usual = COMBINED if folds else None
     rows = compared.score(usual)
     if prefer == SPEED:
-        best = choose_fast(rows, {head.title for head in heads if head.size not in LINEARS})
+        if student := better_student(rows):
+            usual, rows = student, compared.score(student)
+        best = choose_fast(rows, {head.title for head in heads if head.size not in LINEARS}, usual)
     else:
         best = choose_best(rows, COMBINED) if context.precision is None else COMBINED
     if best != usual:
@@ -478,12 +481,11 @@ def _without_gold(
             context.say("the previous package is not compared: it was trained on sentences of dev")
         elif previous is not None:
             pipelines[PREVIOUS] = Path(previous.selected.path)
-        usual = STUDENT_AND_LIST if STUDENT_AND_LIST in pipelines else None
-        rows = compare(dev, pipelines, bootstrap=SAMPLES, baseline=usual, seed=context.seed, gpu_id=context.gpu_id)
+        rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=context.seed, gpu_id=context.gpu_id)
         new = [row for row in rows if row.name != PREVIOUS]
         slow = {WEAK_ALONE} if facts.size in TRAINED else set()
         best = choose_fast(new, slow) if prefer == SPEED else choose_best(new)
-        if (usual or choose_best(rows)) != best:
+        if choose_best(rows) != best:
             rows = compare(dev, pipelines, bootstrap=SAMPLES, baseline=best, seed=context.seed, gpu_id=context.gpu_id)
         return _Result(pipelines, best, rows, rules=rules, corpus=dev)
     # Without scores, take the one that was best on public data.

@@ -16,7 +16,7 @@ from ..scores import Strict
 from .mistakes import Mistake
 from .overruled import Overruled
 from .precision import Precision
-from .rules import COMBINED, LIST_AND_HEAD, STUDENT_AND_LIST, ChosenBy, Facts, Rule, Settings
+from .rules import COMBINED, LIST_AND_HEAD, STUDENT, STUDENT_AND_LIST, ChosenBy, Facts, Rule, Settings
 
 # Points of F1 by which a candidate must be better than the combination, and significantly so (best.md).
 CLEARLY = 3.0
@@ -242,12 +242,18 @@ def choose_best(rows: Sequence[CandidateScores], combined: Optional[str] = None)
     return max(better, key=lambda row: row.f1).name if better else combined
 
 
-def choose_fast(rows: Sequence[CandidateScores], slow: Set[str]) -> str:
-    """Select a candidate without a Transformer, if there is one: the combination with a student, by the rule of
-    `choose_best`, or that with the best F1. `slow` are those with a Transformer."""
+def choose_fast(rows: Sequence[CandidateScores], slow: Set[str], usual: Optional[str] = None) -> str:
+    """Select a candidate without a Transformer, if there is one: `usual`, by the rule of `choose_best`, or that with
+    the best F1. `slow` are those with a Transformer."""
     single = [row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD, PREVIOUS)]
     fast = [row for row in single if row.name not in slow] or single
-    return choose_best(fast, STUDENT_AND_LIST)
+    return choose_best(fast, usual)
+
+
+def better_student(rows: Sequence[CandidateScores]) -> Optional[str]:
+    """Return the student, alone or combined with lists, that has the better F1; None if there is none."""
+    students = [row for row in rows if row.name in (STUDENT, STUDENT_AND_LIST)]
+    return choose_best(students) if students else None
 
 
 def cost_of_speed(rows: Sequence[CandidateScores], best: str) -> str:
