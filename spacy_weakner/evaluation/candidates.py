@@ -4,8 +4,9 @@ import time
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union, cast
 
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
@@ -28,19 +29,25 @@ from ..ty import Entity
 
 # Maximum number of Docs of the test set in memory.
 _CHUNK = 2000
+# Docs in memory, or the path of a corpus.
+Corpus = Union[Path, Sequence[Doc]]
 
 
 class Candidate(NamedTuple):
-    """A pipeline (a folder), or a corpus of the test sentences with labels (a `.spacy` file or a folder of them)."""
+    """A pipeline (a folder), or a corpus of the test sentences with labels (a `.spacy` file or a folder of them); or
+    either in memory."""
 
     name: str
-    path: Path
+    path: Path  # in memory: the name, for messages
     source: Optional[str] = None  # the weak source whose span group is scored; None: `doc.ents`, or that of `spans_key`
     spans_key: Optional[str] = None
     names: Mapping[str, str] = MappingProxyType({})  # labels of the candidate and their names in the test set
+    in_memory: Union[Language, Sequence[Doc], None] = None
 
     @property
     def is_pipeline(self) -> bool:
+        if self.in_memory is not None:
+            return isinstance(self.in_memory, Language)
         return (self.path / "config.cfg").is_file()
 
     @property
@@ -77,16 +84,21 @@ class Candidate(NamedTuple):
 
 
 def make_candidates(
-    paths: Mapping[str, Union[Path, str]],
+    given: Mapping[str, Union[Path, str, Language, Sequence[Doc]]],
     names: Mapping[str, str] = MappingProxyType({}),
     spans_key: Optional[str] = None,
 ) -> List[Candidate]:
-    """Parse candidates, given by name as "PATH", or "PATH#SOURCE" for the span group of a weak source. A "#" in the
-    name of an existing file or folder is part of the path."""
-    if not paths:
+    """Parse candidates, given by name: in memory, or as "PATH", or "PATH#SOURCE" for the span group of a weak source. A
+    "#" in the name of an existing file or folder is part of the path."""
+    if not given:
         raise WeaknerError(Errors.WK401.format(reason="got none"))
-    candidates = [Candidate(name, *split_source(str(value)), spans_key, names) for name, value in paths.items()]
-    for candidate in candidates:
+    candidates = [
+        Candidate(name, *split_source(str(value)), spans_key, names)
+        if isinstance(value, (str, Path))
+        else Candidate(name, Path(name), None, spans_key, names, value)
+        for name, value in given.items()
+    ]
+    for candidate in (each for each in candidates if each.in_memory is None):
         path = existing(candidate.path, "train it first, or correct the path")
         if path.is_dir() and not candidate.is_pipeline and not found_files(path):
             raise WeaknerError(Errors.WK403.format(path=path))
@@ -119,7 +131,7 @@ class Predictions:
     """A stream of the test set's Docs with the predictions or labels of a candidate. A pipeline may read them in a
     different case, "lower" or "upper"."""
 
-    def __init__(self, candidate: Candidate, test: Path, case: Optional[str] = None) -> None:
+    def __init__(self, candidate: Candidate, test: Corpus, case: Optional[str] = None) -> None:
         self.candidate = candidate
         self.test = test
         self.case = case
@@ -150,10 +162,11 @@ class Predictions:
             yield gold, doc
 
     def _predict(self) -> Iterator[Tuple[Doc, Doc]]:
-        nlp = load_pipeline(self.candidate.path, TOKENIZER)
-        docs = read_docs(self.test, nlp.vocab)
+        given: Any = self.candidate.in_memory
+        nlp = load_pipeline(self.candidate.path, TOKENIZER) if given is None else given
+        docs = stream(self.test, nlp.vocab)
         while chunk := list(islice(docs, _CHUNK)):
-            bare = [bare_copy(change_case(doc, self.case) if self.case else doc) for doc in chunk]
+            bare = [bare_copy(change_case(doc, self.case) if self.case else doc, nlp.vocab) for doc in chunk]
             started = time.perf_counter()
             predicted = list(nlp.pipe(bare))
             self._seconds += time.perf_counter() - started
@@ -161,12 +174,23 @@ class Predictions:
             yield from zip(chunk, predicted, strict=True)
 
     def _read(self) -> Iterator[Tuple[Doc, Doc]]:
-        vocab = Vocab()
-        docs, number = read_docs(self.candidate.path, vocab), 0
-        for number, gold in enumerate(read_docs(self.test, vocab), start=1):
+        vocab, given = Vocab(), self.candidate.in_memory
+        docs, number = stream(self.candidate.path if given is None else cast(Sequence[Doc], given), vocab), 0
+        place = {"path": self.candidate.path, "other": corpus_name(self.test)}
+        for number, gold in enumerate(stream(self.test, vocab), start=1):
             doc = next(docs, None)
             if doc is None or not same_tokens(gold, doc):
-                raise WeaknerError(Errors.WK400.format(path=self.candidate.path, other=self.test, number=number))
+                raise WeaknerError(Errors.WK400.format(**place, number=number))
             yield gold, doc
         if next(docs, None) is not None:
-            raise WeaknerError(Errors.WK400.format(path=self.candidate.path, other=self.test, number=number + 1))
+            raise WeaknerError(Errors.WK400.format(**place, number=number + 1))
+
+
+def stream(corpus: Corpus, vocab: Vocab) -> Iterator[Doc]:
+    """Stream the Docs of a corpus, with one file at a time in memory, or those in memory."""
+    return read_docs(corpus, vocab) if isinstance(corpus, Path) else iter(corpus)
+
+
+def corpus_name(corpus: Corpus) -> str:
+    """Return what messages call a corpus."""
+    return str(corpus) if isinstance(corpus, Path) else "the test set"

@@ -10,11 +10,11 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 import numpy
 from numpy.typing import NDArray
 from pydantic import Field
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..calibration.reliability import CalibrationCounter
-from ..corpus.docbin import read_docs
 from ..corpus.gold import Gold, missing_tokens
 from ..corpus.weak import doc_entities, group_entities, is_weak
 from ..errors import Errors, WeaknerError, check_choice, check_range
@@ -23,7 +23,7 @@ from ..progress import Progress
 from ..runtime.devices import on_device
 from ..scores import Accuracy, Counts, Strict, as_json, count_matches
 from .bootstrap import Bootstrap, Difference, Interval
-from .candidates import Candidate, Predictions, make_candidates
+from .candidates import Candidate, Corpus, Predictions, corpus_name, make_candidates, stream
 from .links import LinkCounts, gold_ids
 
 SAMPLES, MOST_SAMPLES = 1000, 1_000_000
@@ -76,8 +76,8 @@ class CandidateScores(Strict):
 
 
 def compare(
-    test: Path,
-    candidates: Mapping[str, Union[Path, str]],
+    test: Union[Path, str, Sequence[Doc]],
+    candidates: Mapping[str, Union[Path, str, Language, Sequence[Doc]]],
     *,
     bootstrap: int = SAMPLES,
     baseline: Optional[str] = None,
@@ -90,10 +90,11 @@ def compare(
 ) -> List[CandidateScores]:
     """Score candidates on one test set.
 
-    test (Path): Corpus with complete gold in `doc.ents`.
-    candidates (Mapping[str, Union[Path, str]]): By name: the folder of a pipeline, or a `.spacy` corpus (file or
-        folder) of the test sentences, with labels in `doc.ents` and perhaps the gold in the span group "gold", as
-        `aggregate` writes it. "PATH#SOURCE" scores the span group `weak:<source>` instead of `doc.ents`.
+    test (Union[Path, str, Sequence[Doc]]): Corpus with complete gold in `doc.ents`, or its Docs.
+    candidates (Mapping[str, Union[Path, str, Language, Sequence[Doc]]]): By name: a pipeline or its folder, or the test
+        sentences with labels in `doc.ents`, as Docs or as a `.spacy` corpus (file or folder), perhaps with the gold in
+        the span group "gold", as `aggregate` writes it. "PATH#SOURCE" scores the span group `weak:<source>` instead of
+        `doc.ents`.
     bootstrap (int): Number of resampled test sets for confidence intervals of F1; 0: none.
     baseline (Optional[str]): Name of the candidate that the others are compared with; None: the one with the best F1.
     names (Mapping[str, str]): The names in the test set of labels that the candidates call otherwise.
@@ -108,7 +109,7 @@ def compare(
         nor a corpus, a label set does not have the test set's sentences, or a setting is invalid.
     """
     check_range("bootstrap", bootstrap, 0, MOST_SAMPLES)
-    test = existing(test)
+    test = existing(Path(test)) if isinstance(test, (str, Path)) else test
     parsed = make_candidates(candidates, names, spans_key)
     if baseline is not None:
         check_choice("baseline", baseline, candidates)
@@ -158,25 +159,25 @@ def other_names(what: str, per_label: Mapping[str, Counts], gold: str) -> Tuple[
     ), (label, next(iter(get_close_matches(label, absent)), "NAME"))
 
 
-def _check_gold(test: Path, spans_key: Optional[str]) -> None:
+def _check_gold(test: Corpus, spans_key: Optional[str]) -> None:
     # Predictions on tokens without annotation would count as wrong.
-    number = 0
-    for number, doc in enumerate(read_docs(test, Vocab()), start=1):
+    number, path = 0, corpus_name(test)
+    for number, doc in enumerate(stream(test, Vocab()), start=1):
         if is_weak(doc):
-            raise WeaknerError(Errors.WK402.format(path=test, number=number, what="is weakly labeled"))
+            raise WeaknerError(Errors.WK402.format(path=path, number=number, what="is weakly labeled"))
         if spans_key is not None:
             if spans_key not in doc.spans:
                 what = f"has no span group '{spans_key}' (groups there: {', '.join(doc.spans) or 'none'})"
-                raise WeaknerError(Errors.WK402.format(path=test, number=number, what=what))
+                raise WeaknerError(Errors.WK402.format(path=path, number=number, what=what))
         elif missing_tokens(doc):
             what = "has tokens without annotation (as 'convert --misaligned drop' leaves, and 'expand' does not)"
-            raise WeaknerError(Errors.WK402.format(path=test, number=number, what=what))
+            raise WeaknerError(Errors.WK402.format(path=path, number=number, what=what))
     if not number:
-        raise WeaknerError(Errors.WK101.format(path=test))
+        raise WeaknerError(Errors.WK101.format(path=path))
 
 
 def _compare(
-    candidate: Candidate, test: Path, spans_key: Optional[str], observe: Optional[Observer]
+    candidate: Candidate, test: Corpus, spans_key: Optional[str], observe: Optional[Observer]
 ) -> Tuple[CandidateScores, "NDArray[numpy.int64]"]:
     """Return the scores of a candidate, and tp, fp and fn of every sentence."""
     accuracy, calibration, links = Accuracy(), CalibrationCounter(), LinkCounts()

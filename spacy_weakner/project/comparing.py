@@ -116,16 +116,14 @@ class Comparison:
     def score_previous(self, pipeline: Path, docs: Sequence[Optional[Doc]], best: str) -> List[CandidateScores]:
         """Add the previous package with its predictions; None: a sentence is left out. Score it, and its difference
         from the best candidate on the same sentences."""
-        self.pipelines[PREVIOUS] = pipeline
-        kept, folder = [doc is not None for doc in docs], self.context.models / "folds"
-        paths = {name: folder / f"unseen-{name}.spacy" for name in ("gold", "new", "previous")}
-        for name, corpus in (("gold", self.corpus), ("new", self.predicted[best])):
-            write_docs(paths[name], compress(read_docs(corpus, Vocab()), kept))
-        write_docs(paths["previous"], [doc for doc in docs if doc is not None])
+        vocab, known = Vocab(), [doc for doc in docs if doc is not None]
+        kept = [doc is not None for doc in docs]
         if all(kept):
-            self.predicted[PREVIOUS] = paths["previous"]
-        found = {best: paths["new"], PREVIOUS: paths["previous"]}
-        rows = compare(paths["gold"], found, bootstrap=SAMPLES, baseline=best, seed=self.context.seed)
+            self.add(PREVIOUS, pipeline, known)
+        self.pipelines[PREVIOUS] = pipeline
+        gold, new = (list(compress(read_docs(path, vocab), kept)) for path in (self.corpus, self.predicted[best]))
+        found = {best: new, PREVIOUS: known}
+        rows = compare(gold, found, bootstrap=SAMPLES, baseline=best, seed=self.context.seed)
         return [row for row in rows if row.name == PREVIOUS]
 
     def cost(self, name: str) -> Cost:

@@ -13,7 +13,7 @@ from ..code_version import code_version
 from ..corpus.docbin import corpus_files, read_bin, read_docs
 from ..corpus.language import corpus_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..evaluation.compare import SAMPLES, CandidateScores, compare
+from ..evaluation.compare import CandidateScores
 from ..evaluation.terms.collected import LeakedLabel, SourceLabel, find_collected
 from ..files import existing, parse_json, reading_made
 from ..progress import Progress
@@ -35,7 +35,7 @@ from .mistakes import MISTAKES, Mistake, find_mistakes, write_mistakes
 from .overruled import Overruled, find_overruled
 from .precision import Precision
 from .prepare import DEV, Preparation, read_preparation
-from .previous import LEAST, has_seen, keep_previous, predict_held_out
+from .previous import compare_previous, keep_previous
 from .recommendations import DRAWS, Curve, measure_curve, plan_curve, recommend
 from .rules import (
     COMBINED,
@@ -355,12 +355,8 @@ def _with_gold(
         best = choose_best(rows, COMBINED) if context.precision is None else COMBINED
     if best != usual:
         rows = compared.score(best)
-    if previous is not None:
-        old, why = _compare_previous(compared, previous, best)
-        if why:
-            context.say(f"the previous package: {why}")
-        rows += old
-        rules += [Rule(name=PREVIOUS, trained=True, why=why) for _ in old]
+    old, whys = compare_previous(compared, previous, best)
+    rows, rules = [*rows, *old], [*rules, *whys]
     reason = FASTER if best == COMBINED and has_student(facts) else ""
     reason = cost_of_speed(rows, best) if prefer == SPEED else reason
     if context.precision is not None:
@@ -396,27 +392,6 @@ def _with_gold(
         precision=compared.precision,
         tradeoff=tradeoff,
     )
-
-
-def _compare_previous(compared: Comparison, previous: Selection, best: str) -> Tuple[List[CandidateScores], str]:
-    """Score the previous package; return also what limits the comparison, or why there is none."""
-    try:
-        with on_device(compared.context.gpu_id):
-            docs = predict_held_out(previous, compared.corpus)
-    except WeaknerError as error:  # of another version of this package
-        return [], f"it is not compared: {error}"
-    n, known = len(docs), docs.count(None)
-    where = f"{known} of the {n} sentences are left out, since it was trained on them or splits them into other tokens"
-    if n - known < min(n, LEAST):
-        return [], f"it is not compared: {where}, and the others are too few"
-    limits = [where] if known else []
-    if compared.dev is None and n > previous.facts.gold:
-        new = n - previous.facts.gold
-        limits.append(
-            f"{new} of the {n} sentences are new; if 'suggest' chose them, they are harder for it than others"
-        )
-    rows = compared.score_previous(Path(previous.selected.path), docs, best)
-    return rows, "; ".join(limits)
 
 
 def _encode(
@@ -477,17 +452,24 @@ def _without_gold(
     if dev is not None:
         for name in {STUDENT, STUDENT_AND_LIST, LIST_AND_HEAD} & {*pipelines}:  # others have dev in their config
             remember(pipelines[name], (), read_docs(dev, Vocab()))
-        if previous is not None and has_seen(Path(previous.selected.path), dev):
-            context.say("the previous package is not compared: it was trained on sentences of dev")
-        elif previous is not None:
-            pipelines[PREVIOUS] = Path(previous.selected.path)
-        rows = compare(dev, pipelines, bootstrap=SAMPLES, seed=context.seed, gpu_id=context.gpu_id)
-        new = [row for row in rows if row.name != PREVIOUS]
+        compared = Comparison(context, {}, [], dev)
+        with on_device(context.gpu_id):
+            for name, path in pipelines.items():
+                compared.add(name, path)
+        rows = compared.score(None)
         slow = {WEAK_ALONE} if facts.size in TRAINED else set()
-        best = choose_fast(new, slow) if prefer == SPEED else choose_best(new)
+        best = choose_fast(rows, slow) if prefer == SPEED else choose_best(rows)
         if choose_best(rows) != best:
-            rows = compare(dev, pipelines, bootstrap=SAMPLES, baseline=best, seed=context.seed, gpu_id=context.gpu_id)
-        return _Result(pipelines, best, rows, rules=rules, corpus=dev)
+            rows = compared.score(best)
+        old, whys = compare_previous(compared, previous, best)
+        return _Result(
+            compared.pipelines,
+            best,
+            [*rows, *old],
+            rules=[*rules, *whys],
+            corpus=dev,
+            predicted=compared.predicted,
+        )
     # Without scores, take the one that was best on public data.
     for_speed = "It was selected for speed (--prefer speed)."
     if STUDENT in pipelines:

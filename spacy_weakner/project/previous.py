@@ -2,7 +2,7 @@
 
 import shutil
 from pathlib import Path
-from typing import List, Optional, Set
+from typing import List, Optional, Set, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -13,7 +13,11 @@ from ..corpus.sentences import sentence_key
 from ..corpus.tags import same_tokens
 from ..errors import WeaknerError
 from ..evaluation.candidates import Candidate, Predictions
+from ..evaluation.compare import CandidateScores
 from ..files import atomic_path, parse_json
+from ..runtime.devices import on_device
+from .comparing import Comparison
+from .rules import Rule
 from .selection import PREVIOUS, SELECTION, Selection
 
 _FOLDER = "previous"
@@ -55,6 +59,37 @@ def predict_held_out(previous: Selection, corpus: Path) -> List[Optional[Doc]]:
         known = held_out.get(sentence_key(gold.text), None if seen & hashes([gold]) else doc)
         docs.append(known if known is not None and same_tokens(known, gold) else None)
     return docs
+
+
+def compare_previous(
+    compared: Comparison, previous: Optional[Selection], best: str
+) -> Tuple[List[CandidateScores], List[Rule]]:
+    """Score the previous package, if there is one, beside the best candidate; return also what limits the
+    comparison."""
+    if previous is None:
+        return [], []
+    rows: List[CandidateScores] = []
+    try:
+        with on_device(compared.context.gpu_id):
+            docs = predict_held_out(previous, compared.corpus)
+    except WeaknerError as error:  # of another version of this package
+        limits = [f"it is not compared: {error}"]
+    else:
+        n, known = len(docs), docs.count(None)
+        limits = [
+            f"{known} of the {n} sentences are left out, since it was trained on them or splits them into other tokens"
+        ]
+        if n - known < min(n, LEAST):
+            limits = [f"it is not compared: {limits[0]}, and the others are too few"]
+        else:
+            rows = compared.score_previous(Path(previous.selected.path), docs, best)
+            new = n - previous.facts.gold if compared.dev is None else 0
+            text = f"{new} of the {n} sentences are new; if 'suggest' chose them, they are harder for it than others"
+            limits = [*(limits if known else ()), *([text] if new > 0 else ())]
+    why = "; ".join(limits)
+    if why:
+        compared.context.say(f"the previous package: {why}")
+    return rows, [Rule(name=PREVIOUS, trained=True, why=why) for _ in rows]
 
 
 def has_seen(previous: Path, corpus: Path, new: Optional[Path] = None) -> bool:

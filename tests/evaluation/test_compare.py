@@ -50,6 +50,20 @@ def test_scores_label_sets_and_pipelines(files):
     assert weak.p == round(weak.counts.precision, 2)
 
 
+def test_scores_what_is_in_memory(files):
+    nlp = spacy.load(files / "pipeline")
+    weak = make_docs(nlp.vocab, lambda entity: entity[2] == "LOC")
+    in_memory = compare(make_docs(spacy.blank("xx").vocab), {"weak": weak, "ruler": nlp}, bootstrap=20)
+    on_disk = compare(files / "test.spacy", {"weak": files / "weak.spacy", "ruler": files / "pipeline"}, bootstrap=20)
+    speed = {"words_per_second": None}
+    assert [row.model_copy(update=speed) for row in in_memory] == [row.model_copy(update=speed) for row in on_disk]
+    for labels in (weak[:-1], [*weak, weak[0]], weak[::-1]):
+        with pytest.raises(WeaknerError, match=r"WK400.*weak.*the test set"):
+            compare(make_docs(nlp.vocab), {"weak": labels})
+    with pytest.raises(WeaknerError, match=r"WK101.*the test set"):
+        compare([], {"weak": []})
+
+
 OTHER = {"PER": "PERSON", "LOC": "PLACE"}
 
 

@@ -13,7 +13,7 @@ from spacy_weakner.calibration.seen import unseen
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.pipelines import load_pipeline
-from spacy_weakner.project import combine, comparing
+from spacy_weakner.project import combine, comparing, previous
 from spacy_weakner.project import fit as module
 from spacy_weakner.project.assembling import ON_PUBLIC_DATA
 from spacy_weakner.project.combine import Predicted, TrainedHead
@@ -479,9 +479,9 @@ def test_the_last_package_is_compared_on_what_it_does_not_know(project, training
     make_corpora(project.corpora.folder, dev=0, scores=GOOD)
     project.finds = {COMBINED: {"PER": [*PEOPLE]}}
     project.fit()
-    predict = module.predict_held_out
+    predict = previous.predict_held_out
     monkeypatch.setattr(
-        module, "predict_held_out", lambda *args: [doc if i < new else None for i, doc in enumerate(predict(*args))]
+        previous, "predict_held_out", lambda *args: [doc if i < new else None for i, doc in enumerate(predict(*args))]
     )
     project.finds = {COMBINED: ALL_TERMS}
     second = project.fit()
