@@ -139,8 +139,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
     )
     monkeypatch.setattr(comparing, "Combination", Combination)
     monkeypatch.setattr(module, "list_and_head", list_and_head)
-    for each in (module, comparing):
-        monkeypatch.setattr(each, "SAMPLES", 20)
+    monkeypatch.setattr(comparing, "SAMPLES", 20)
     return made
 
 
