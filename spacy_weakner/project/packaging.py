@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 import spacy
 import srsly
@@ -15,12 +15,12 @@ from spacy.cli.package import package as spacy_package
 
 from .._compat import unlisted_names
 from ..about import __title__, __version__
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_choice
 from ..evaluation.compare import CandidateScores, ranked
 from ..files import atomic_path, existing, write_text
 from ..heads.factories import require_extras
 from ..own_code import own_code
-from ..pipelines import add_sentences, load_pipeline
+from ..pipelines import RULE, add_sentences, load_pipeline
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import holding
 from .layout import IMPORTABLE, render_template
@@ -39,25 +39,31 @@ class Package(NamedTuple):
 
 @holding("output")
 def package(
-    selection: Selection,
+    selected: Union[Selection, Path],
     output: Path,
     *,
     name: str,
     version: str = "0.1.0",
+    sentences: Optional[str] = None,
+    abbreviations: Optional[str] = None,
     test: Optional[ScoresByName] = None,
     data: Optional[Dict[str, str]] = None,
 ) -> Package:
-    """Package the best candidate of a selection.
+    """Package the best candidate of a selection, or any pipeline.
 
-    selection (Selection): The selection.
+    selected (Union[Selection, Path]): The selection, or the folder of a pipeline.
     output (Path): Folder for the package, beside those of earlier versions.
     name (str): Name of the package, without the language: letters, digits and underscores.
     version (str): The lowest version of the package. If there is one with this version or a higher one that was made
         of another pipeline, the version is the next one.
-    test (Optional[ScoresByName]): Scores on test by candidate.
+    sentences, abbreviations: How a pipeline splits texts, as its corpora were split, unless it has a component for
+        that; see `pipelines.add_sentences`. Those of a selection are known.
+    test (Optional[ScoresByName]): Scores on test by candidate; of a pipeline, named by its folder unless they are the
+        only ones.
     data (Optional[Dict[str, str]]): Paths of the data that the pipeline was made from, by their role.
     RETURNS (Package): The package.
-    RAISES (WeaknerError): If the name or version is invalid, the pipeline is missing, or the wheel cannot be built.
+    RAISES (WeaknerError): If the name, version or another setting is invalid, the pipeline is missing, or the wheel
+        cannot be built.
     """
     if not name.isidentifier() or not name.isascii():
         raise WeaknerError(Errors.WK005.format(setting="name", value=repr(name), expected=IMPORTABLE))
@@ -66,29 +72,43 @@ def package(
     except InvalidVersion as error:
         expected = "a version like 0.1.0"
         raise WeaknerError(Errors.WK005.format(setting="version", value=repr(version), expected=expected)) from error
-    pipeline = existing(Path(selection.selected.path), "or create it with 'spacy weakner fit'")
     output, test, data = Path(output), test or {}, data or {}
+    if isinstance(selected, Selection):
+        for setting, value in {"sentences": sentences, "abbreviations": abbreviations}.items():
+            if value is not None:
+                raise WeaknerError(
+                    Errors.WK331.format(setting=setting, where="with the folder of a pipeline", instead="")
+                )
+        selection, best, folder = selected, selected.best, selected.selected.path
+        splits = (selected.sentences, selected.abbreviations)
+    else:
+        selection, best, folder = None, str(selected), str(selected)
+        splits = (sentences or RULE, abbreviations or "")
+        if len(test) == 1:
+            best = next(iter(test))
+        elif test:
+            check_choice("candidate", best, test)
+    pipeline, measured = existing(Path(folder), "or create it with 'spacy weakner fit'"), test.get(best)
     with tempfile.TemporaryDirectory() as scratch:
         model = Path(scratch) / "model"
         nlp = load_pipeline(pipeline)
-        add_sentences(nlp, (), selection.sentences, selection.abbreviations)
+        add_sentences(nlp, (), *splits)
         require_extras(nlp)
         nlp.to_disk(model)
         meta = srsly.read_json(model / "meta.json")
         prefix = f"{meta['lang']}_"
         full = name if name.startswith(prefix) else prefix + name  # as spaCy does
         known = meta.get(__title__, {})  # see `calibration.seen`
-        meta.update(_describe(selection, test.get(selection.best), data))
+        meta.update(_describe(selection, measured, data))
         meta[__title__] = {**known, **meta[__title__]}
         code = own_code()
         contents = [pipeline, *([] if code is None else [code])]
-        made_of = {"contents": [*map(hash_path, contents)], "sentences": [selection.sentences, selection.abbreviations]}
+        made_of = {"contents": [*map(hash_path, contents)], "sentences": [*splits]}
         meta[__title__]["pipeline"] = hash_settings(made_of)
         version = _next_version(output, full, lowest, meta[__title__]["pipeline"])
         meta.update(name=name, version=version)
         srsly.write_json(model / "meta.json", meta)
         has_ids = any(pipe.startswith(LINKER) for pipe in meta["pipeline"])
-        measured = test.get(selection.best)
         values = {
             "full": full,
             "meta": meta,
@@ -96,7 +116,7 @@ def package(
             "ece": measured.ece if measured else None,
             "labels": sorted({label for labels in meta["labels"].values() for label in labels}),
             "selection": selection,
-            "test": ranked([*test.values()], selection.best),
+            "test": ranked([*test.values()], best),
             "data": data,
         }
         write_text(model / "README.md", render_template("package.md.jinja", values))
@@ -131,8 +151,16 @@ def _next_version(output: Path, full: str, lowest: Version, pipeline: str) -> st
     return last.base_version if last.is_prerelease else ".".join(map(str, (*others, micro + 1)))
 
 
-def _describe(selection: Selection, test: Optional[CandidateScores], data: Dict[str, str]) -> Dict[str, Any]:
+def _describe(selection: Optional[Selection], test: Optional[CandidateScores], data: Dict[str, str]) -> Dict[str, Any]:
     """Describe in meta.json's format what the pipeline was made from, and how good it is."""
+    about = {
+        "test": test and test.model_dump(),
+        "data": data,
+        "versions": {"spacy": spacy.__version__, __title__: __version__},
+    }
+    if selection is None:
+        measured = f"{test.text()} on test" if test else "without scores"
+        return {"description": f"Named entities; a pipeline of {__title__}: {measured}.", __title__: about}
     best = selection.selected
     if test is not None:
         measured = f"{test.text()} on test"
@@ -147,12 +175,10 @@ def _describe(selection: Selection, test: Optional[CandidateScores], data: Dict[
             "candidate": best.name,
             "chosen_by": selection.chosen_by,
             "scores": best.scores and best.scores.model_dump(),
-            "test": test and test.model_dump(),
-            "data": data,
+            **about,
             "facts": selection.facts.model_dump(),
             "settings": selection.settings.model_dump(),
             "code": selection.code,
-            "versions": {"spacy": spacy.__version__, __title__: __version__},
         },
     }
 

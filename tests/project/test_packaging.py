@@ -107,6 +107,41 @@ def test_texts_are_split_as_the_corpora(tmp_path, selection, builder, settings, 
     assert ([sent.text for sent in doc.sents] if doc.has_annotation("SENT_START") else []) == expected
 
 
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({}, ["Anna kam wg.", "Ott."]),
+        ({"abbreviations": "wg."}, ["Anna kam wg. Ott."]),
+        ({"sentences": "none"}, []),
+    ],
+)
+def test_any_pipeline_is_packaged(tmp_path, builder, settings, expected):
+    path = write_ruler(tmp_path / "model-best", {"PER": ["Anna"]}, lang="de")
+    test = {str(path): scores(f1=77.0), "other": scores(f1=11.0)}
+    made = package(path, tmp_path / "out", name="ner", test=test, data={"gold": "gold.jsonl"}, **settings)
+    assert made == Package("de_ner", tmp_path / "out" / "de_ner-0.1.0" / "dist" / "made.whl", version="0.1.0")
+    nlp = spacy.load(tmp_path / "out" / "de_ner-0.1.0" / "de_ner" / "de_ner-0.1.0")
+    assert "F1 77.0" in nlp.meta["description"] and nlp.meta["spacy_weakner"]["data"] == {"gold": "gold.jsonl"}
+    doc = nlp("Anna kam wg. Ott.")
+    assert ([sent.text for sent in doc.sents] if doc.has_annotation("SENT_START") else []) == expected
+    readme = (tmp_path / "out" / "de_ner-0.1.0" / "README.md").read_text(encoding="utf-8")
+    assert "Labels: PER" in readme and "was selected" not in readme and "None" not in readme.replace("or None", "")
+
+
+def test_what_only_a_pipeline_has(tmp_path, selection, builder):
+    path = Path(selection.selected.path)
+    only = {"any name": scores(f1=77.0)}  # the only scores are those of the pipeline
+    made = package(path, tmp_path / "out", name="ner", test=only)
+    assert "F1 77.0" in json.loads((made.wheel.parent.parent / "meta.json").read_text(encoding="utf-8"))["description"]
+    with pytest.raises(WeaknerError, match=r"candidate.*a, b"):
+        package(path, tmp_path / "out", name="ner", test={"a": scores(), "b": scores()})
+    for settings in ({"sentences": "none"}, {"abbreviations": ""}):
+        with pytest.raises(WeaknerError, match="WK331"):
+            package(selection, tmp_path / "out", name="ner", **settings)
+    with pytest.raises(WeaknerError):
+        package(tmp_path, tmp_path / "out", name="ner")
+
+
 def test_names_do_not_break_the_readme(tmp_path, selection, builder):
     other, best = scores(name="other", f1=90.0), scores(name=selection.best, ece=0.0245)
     package(selection, tmp_path / "out", name="ner", test={"other": other, selection.best: best})
