@@ -29,9 +29,10 @@ from .comparing import Comparison
 from .context import ALONE, TrainingContext, pipeline_of, used_recipes
 from .encoding import Encoded, encode, read_stored
 from .folds import make_folds
+from .inputs import hash_inputs
 from .layout import Corpora, has_docs, has_vectors
 from .lists import TermList, hidden_note, hide, label_with, make_lists, matched_docs, term_sources
-from .mistakes import MISTAKES, Mistake, find_mistakes, write_mistakes
+from .mistakes import MISTAKES, Mistake, find_mistakes, set_aside, write_mistakes
 from .overruled import Overruled, find_overruled
 from .precision import Precision
 from .prepare import DEV, Preparation, read_preparation
@@ -206,12 +207,14 @@ def fit(
         context.config(recipe, its_size)
 
     # Train, compare, select. This replaces pipelines of an earlier selection.
-    previous = keep_previous(output)
+    shares = {"lower_case": lower_case, "upper_case": upper_case}
+    inputs = hash_inputs(
+        folders, context.configs, declared, size=size, prefer=prefer, precision=precision, seed=seed, **shares
+    )
+    previous = keep_previous(output, inputs)
     if previous is not None:
         say(f"the package of the last run stays in {Path(previous.selected.path).parent}")
     (output / SELECTION).unlink(missing_ok=True)
-    if (output / MISTAKES).exists():  # somebody may have answered in it
-        (output / MISTAKES).replace(output / f"previous-{MISTAKES}")
     lists = make_lists(declared, output / "lists", language)
     if collected:
         gold = hide(gold, output / "gold-hidden.spacy", collected, seed)
@@ -222,6 +225,8 @@ def fit(
         result = _with_gold(context, gold, facts, lists, learns_weak, prefer, previous)
     else:
         result = _without_gold(context, facts, lists, learns_weak, prefer, previous)
+    if not result.mistakes:
+        set_aside(output / MISTAKES)
 
     rules += result.rules
     whys = {rule.name: rule.why for rule in rules}
@@ -259,6 +264,7 @@ def fit(
         precision=result.precision,
         tradeoff=list(result.tradeoff),
         code=code_version(),
+        inputs=inputs,
         contents=hash_settings({name: hash_path(path) for name, path in result.pipelines.items()}),
         reason=result.reason,
         sentences=language.sentences,

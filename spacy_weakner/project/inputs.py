@@ -1,11 +1,13 @@
-"""Inputs of a project that its workflow does not name."""
+"""Hashes of the inputs of a project, by which a repeated run is recognized."""
 
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional, Sequence
 
+from ..code_version import code_version
 from ..files import write_text
-from ..labeling.sources import read_sources
-from ..runtime.hashes import hash_model
+from ..labeling.sources import TermSource, read_sources
+from ..runtime.hashes import hash_model, hash_path, hash_settings
+from .layout import Corpora
 
 
 def stamp_inputs(path: Path, sources: Optional[Path], transformer: Optional[str]) -> None:
@@ -17,3 +19,12 @@ def stamp_inputs(path: Path, sources: Optional[Path], transformer: Optional[str]
     if transformer and Path(transformer).exists():  # others are names on Hugging Face
         named.add(transformer)
     write_text(path, "".join(f"{hash_model(name)} {name}\n" for name in sorted(named)))
+
+
+def hash_inputs(corpora: Corpora, configs: Path, lists: Sequence[TermSource], **settings: Any) -> str:
+    """Return a hash of everything that the result of `fit` depends on."""
+    parts = (corpora.gold, corpora.dev, corpora.text, corpora.splits, corpora.labels, corpora.gold_labeled)
+    paths = (*parts, corpora.weak, corpora.vectors, corpora.pieces, configs)
+    contents = [hash_path(path) if path.exists() else None for path in paths]
+    declared = [term_list.settings() for term_list in lists]
+    return hash_settings({"contents": contents, "lists": declared, "code": code_version(), **settings})

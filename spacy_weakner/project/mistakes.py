@@ -32,6 +32,7 @@ from ..corpus.weak import (
     set_meta,
 )
 from ..evaluation.tables import Table, shorten_line
+from ..files import atomic_path
 from ..scores import Strict
 from ..ty import Entity
 
@@ -115,8 +116,17 @@ def write_mistakes(path: Path, judged: Sequence[Judged], found: Sequence[Mistake
         set_group(doc, SUGGESTED_GROUP, sorted({*doc_entities(gold)} - wrong | probable))
         set_meta(doc, {"score": mistakes[here[0]].score, "why": "; ".join(mistakes[i].why for i in here)})
         docs.append(doc)
-    write_corpus(path, docs)
+    with atomic_path(path) as new:
+        write_corpus(new, docs)
+        if path.exists() and path.read_bytes() != new.read_bytes():
+            set_aside(path)
     return mistakes
+
+
+def set_aside(path: Path) -> None:
+    """Rename a file of an earlier run, since somebody may have answered in it."""
+    if path.exists():
+        path.replace(path.with_name(f"previous-{path.name}"))
 
 
 def _describe(doc: Doc, found: MistakeCandidate) -> Mistake:

@@ -25,15 +25,16 @@ _FOLDER = "previous"
 LEAST = 20
 
 
-def keep_previous(output: Path) -> Optional[Selection]:
+def keep_previous(output: Path, inputs: str) -> Optional[Selection]:
     """Copy the pipeline that `fit` has selected, and its predictions on held-out gold, to a folder in `output`. Return
-    its selection, or that of an earlier run if there is only one of these."""
+    its selection, or that of an earlier run if there is only one of these. A run with the same `inputs` is repeated, so
+    what was the previous package for it still is."""
     folder = output / _FOLDER
     try:
         earlier = Selection.load(output / SELECTION)
     except WeaknerError:  # a first run, or one after a run that was interrupted
         earlier = None
-    if earlier is not None and Path(earlier.selected.path).is_dir():
+    if earlier is not None and earlier.inputs != inputs and Path(earlier.selected.path).is_dir():
         with atomic_path(folder) as temporary:
             temporary.mkdir()
             pipeline = temporary / "pipeline"

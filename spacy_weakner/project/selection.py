@@ -68,6 +68,7 @@ class Selection(Strict):
     tradeoff: List[List[str]] = []  # precision and recall of the combination by threshold
     overruled: List[Overruled] = []  # terms that the best candidate rejects, those with the most matches first
     code: str = ""  # see `code_version`
+    inputs: str = ""  # see `inputs.hash_inputs`
     contents: str = ""  # hash of the pipelines, so that this file changes whenever they change
     sentences: str = RULE  # how the pipeline splits texts, as the corpora were split; see `add_sentences`
     abbreviations: str = ""

@@ -96,6 +96,14 @@ def test_they_are_reviewed_and_read_again(tmp_path):
     (row,) = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     # As of `suggest`: nobody has decided yet, so the rows change nothing.
     assert row.get("ents") is None and all(m.why in row["meta"]["why"] for m in mistakes)
+    # Only answers are set aside.
+    write_mistakes(path, judged, find_mistakes(judged, GROUP))
+    assert [file_.name for file_ in tmp_path.glob("*mistakes*")] == [path.name]
+    answered = {**row, "ents": [[4, 12, "PER"]]}
+    write_rows(path, [answered])
+    write_mistakes(path, judged, find_mistakes(judged, GROUP))
+    assert json.loads((tmp_path / f"previous-{path.name}").read_text(encoding="utf-8")) == answered
+    assert json.loads(path.read_text(encoding="utf-8")) == row
     before = gold.read_text(encoding="utf-8")
     gold.write_text(before + path.read_text(encoding="utf-8"), encoding="utf-8")
     corpora = Corpora(tmp_path / "corpus")

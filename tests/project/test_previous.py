@@ -8,11 +8,13 @@ from spacy_weakner.calibration.seen import remember
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.project.previous import has_seen, keep_previous, predict_held_out
-from spacy_weakner.project.selection import PREVIOUS, SELECTION
+from spacy_weakner.project.selection import PREVIOUS, SELECTION, Selection
 from spacy_weakner.project.selection_report import evaluate_selection
 
 from ..util import contents, make_doc
 from .util import ALL_TERMS, NLP, PEOPLE, SCORES, make_selection, make_trained, sentences, write_gold, write_ruler
+
+CHANGED = "other inputs"
 
 
 @pytest.fixture
@@ -32,16 +34,24 @@ def output(tmp_path):
 
 def test_it_stays_as_it_was(output):
     before = contents(output / "combined")
-    previous = keep_previous(output)
+    previous = keep_previous(output, CHANGED)
     assert previous.best == "combined" and [other.name for other in previous.candidates] == ["combined"]
     assert previous.selected.scores.f1 == SCORES["f1"] and contents(output / "previous" / "pipeline") == before
     # A run that is interrupted leaves no selection; the next one still has the package from before.
     (output / SELECTION).unlink()
     shutil.rmtree(output / "combined")
-    assert keep_previous(output) == previous
+    assert keep_previous(output, CHANGED) == previous
     # Moved with its folder.
     output.rename(output.with_name("moved"))
-    assert keep_previous(output.with_name("moved")).selected.path.endswith("moved/previous/pipeline")
+    assert keep_previous(output.with_name("moved"), CHANGED).selected.path.endswith("moved/previous/pipeline")
+
+
+def test_a_repeated_run_keeps_nothing(output):
+    repeated = Selection.load(output / SELECTION).inputs
+    assert keep_previous(output, repeated) is None and not (output / "previous").exists()
+    previous = keep_previous(output, CHANGED)
+    before = contents(output)
+    assert keep_previous(output, repeated) == previous and contents(output) == before
 
 
 @pytest.mark.parametrize("text", [None, "{}", "[", "3"])
@@ -49,16 +59,16 @@ def test_nothing_to_keep(output, text):
     (output / SELECTION).unlink()
     if text is not None:
         (output / SELECTION).write_text(text)
-    assert keep_previous(output) is None and not (output / "previous").exists()
+    assert keep_previous(output, CHANGED) is None and not (output / "previous").exists()
 
 
 def test_a_pipeline_that_is_gone(output):
     shutil.rmtree(output / "combined")
-    assert keep_previous(output) is None
+    assert keep_previous(output, CHANGED) is None
 
 
 def test_sentences_that_it_was_trained_on_are_those_of_its_cross_validation(tmp_path, output):
-    previous = keep_previous(output)
+    previous = keep_previous(output, CHANGED)
     # In another order, with new ones.
     docs = [make_doc(NLP, text, entities) for text, entities in [*sentences(3, 200), *sentences(10)[::-1]]]
     write_docs(tmp_path / "gold.spacy", docs)
@@ -71,7 +81,7 @@ def test_sentences_that_it_was_trained_on_are_those_of_its_cross_validation(tmp_
 def test_sentences_that_it_knows_are_left_out(tmp_path, output):
     # Scored on dev: there are no held-out predictions of the gold.
     write_docs(output / "predicted.spacy", [make_doc(NLP, text, []) for text, _ in sentences(4, 100)])
-    previous = keep_previous(output)
+    previous = keep_previous(output, CHANGED)
     for start, known in ((8, [True, True, False, False, False]), (50, [False] * 5)):
         write_gold(tmp_path / "dev.spacy", 5, start)
         assert [doc is None for doc in predict_held_out(previous, tmp_path / "dev.spacy")] == known
@@ -88,7 +98,7 @@ def test_sentences_that_it_knows_are_left_out(tmp_path, output):
 @pytest.mark.parametrize("start, by_both", [(9, False), (9, True), (50, False)])
 def test_on_test_too(tmp_path, output, start, by_both):
     pytest.importorskip("matplotlib")
-    previous = keep_previous(output)
+    previous = keep_previous(output, CHANGED)
     new = make_selection(write_ruler(output / "new", ALL_TERMS), "combined")
     remember(tmp_path / "training" / "new", [make_doc(NLP, text, []) for text, _ in sentences(10 * by_both)])
     difference = {"baseline": "combined", "f1": -2.0, "low": -5.0, "high": 1.0, "p": 0.2}
