@@ -37,7 +37,7 @@ COMMANDS = {
     "relabel": "Change the labels of a corpus with models.",
     "calibrate": "Fit settings of a component on held-out gold.",
     "fit": "Train candidates, compare them with the term list, and select the best.",
-    "package": "Package the selected pipeline as a wheel, and show how to use it.",
+    "package": "Package the selected pipeline, or another one, as a wheel, and show how to use it.",
     "analyze": "Measure coverage, conflicts and errors of weak labels.",
     "suggest": "Write the sentences that are most useful to annotate next.",
     "evaluate": "Score pipelines and labels on one test set, in one table.",

@@ -1,13 +1,14 @@
 """Thresholds of the combination for a wanted precision, fitted on gold that it was not trained on."""
 
 from itertools import chain
-from typing import Any, Callable, List, Mapping, Sequence, Tuple
+from typing import Any, Callable, List, Mapping, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
 from ..calibration.calibrate import DELTA, ScoredEntities, ThresholdReport, format_thresholds
 from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities
+from ..errors import Errors, WeaknerError
 from ..evaluation.tables import Table, shorten_line
 from ..evaluation.tradeoff import Tradeoff
 from ..scores import Strict, count_matches
@@ -67,6 +68,13 @@ def _set_thresholds(combiner: Any, parts: Sequence[Pairs], wanted: float) -> Thr
     for gold, doc in chain.from_iterable(parts):
         scores.add(gold, doc)
     return scores.set_thresholds(combiner, wanted)
+
+
+def require_folds(precision: Optional[float], has_folds: bool) -> None:
+    """Refuse a wanted precision if there is too little gold for folds."""
+    if precision is not None and not has_folds:
+        expected = "none, since there is too little gold to train a combination and to fit its thresholds"
+        raise WeaknerError(Errors.WK005.format(setting="precision", value=precision, expected=expected))
 
 
 def measure_tradeoff(pairs: Pairs) -> List[List[str]]:

@@ -8,6 +8,8 @@ from ..scores import Strict
 
 TERM_LIST, GOLD_ALONE, WEAK_ALONE, LIST_AND_HEAD = "term list", "gold alone", "weak alone", "list and head"
 COMBINED = "combined"
+# Name of the head on weak labels.
+WEAK = "weak"
 # A linear CRF that learns from the text as the combination on a Transformer labels it.
 STUDENT = "student"
 # A combination of it and the lists.

@@ -13,7 +13,7 @@ from spacy_weakner.calibration.seen import unseen
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.pipelines import load_pipeline
-from spacy_weakner.project import combine, comparing, previous
+from spacy_weakner.project import combine, comparing, previous, with_gold, without_gold
 from spacy_weakner.project import fit as module
 from spacy_weakner.project.assembling import ON_PUBLIC_DATA
 from spacy_weakner.project.combine import Predicted, TrainedHead
@@ -75,7 +75,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
             return loaded[key]
 
     made, loaded = Project(), {}
-    plan_head = module.plan_head
+    plan_head = with_gold.plan_head
 
     def plan(context, head, gold, dev, folds):
         made.heads[head.title] = head, gold, dev
@@ -128,17 +128,18 @@ def project(tmp_path, configs, trainings, monkeypatch):
         return made.output / "student"
 
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
-    monkeypatch.setattr(module, "plan_head", plan)
-    monkeypatch.setattr(module, "train_student", train_student)
-    monkeypatch.setattr(module, "train_student_without_gold", train_student_without_gold)
-    monkeypatch.setattr(module, "encode", encode)
-    monkeypatch.setattr(module, "read_stored", read_stored)
+    monkeypatch.setattr(with_gold, "plan_head", plan)
+    monkeypatch.setattr(with_gold, "train_student", train_student)
+    monkeypatch.setattr(without_gold, "train_student_without_gold", train_student_without_gold)
+    monkeypatch.setattr(with_gold, "encode", encode)
+    monkeypatch.setattr(with_gold, "read_stored", read_stored)
     monkeypatch.setattr(combine.TrainedHead, "predict", predict)
     monkeypatch.setattr(
         comparing, "save_alone", lambda head, lists, held_out, output, language: made.pipeline(head.title)
     )
     monkeypatch.setattr(comparing, "Combination", Combination)
-    monkeypatch.setattr(module, "list_and_head", list_and_head)
+    for each in (with_gold, without_gold):
+        monkeypatch.setattr(each, "list_and_head", list_and_head)
     monkeypatch.setattr(comparing, "SAMPLES", 20)
     return made
 

@@ -22,7 +22,6 @@ from spacy_weakner.encoders.stored_vectors import ENDS, KEYS, VECTORS, VectorSto
 from spacy_weakner.files import write_text
 from spacy_weakner.pipelines import TOKENIZER, load_pipeline
 from spacy_weakner.project import comparing
-from spacy_weakner.project import fit as module
 from spacy_weakner.project.assembling import assemble, predict_docs
 from spacy_weakner.project.combine import PROPOSES, WRITES, TrainedHead
 from spacy_weakner.project.context import ALONE, WITH_LISTS, config_name
@@ -78,8 +77,7 @@ def project(tmp_path, tiny_bert, trained_here, monkeypatch):
     _write_config(tmp_path, WITH_LISTS, "transformer", bert)
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
     monkeypatch.setitem(TRAINED, "transformer", STEPS)
-    for each in (module, comparing):
-        monkeypatch.setattr(each, "SAMPLES", 10)
+    monkeypatch.setattr(comparing, "SAMPLES", 10)
     given = {"configs": tmp_path / "configs", "terms": tmp_path / "terms.jsonl"}
     return partial(fit, tmp_path / "corpus", tmp_path / "training", **given)
 
