@@ -42,6 +42,7 @@ COMMANDS = {
     "suggest": "Write the sentences that are most useful to annotate next.",
     "evaluate": "Score pipelines and labels on one test set, in one table.",
     "table": "Make a table of the scores of several runs, with mean and standard deviation over seeds.",
+    "curves": "Plot the F1 on dev during trainings.",
     "prepare": "",
 }
 

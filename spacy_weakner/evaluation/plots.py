@@ -4,7 +4,7 @@ import base64
 import io
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, NamedTuple, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, Mapping, NamedTuple, Sequence, Tuple
 
 from ..calibration.reliability import Reliability
 from .compare import CandidateScores
@@ -13,6 +13,7 @@ from .tables import shorten_line
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 WIDTH = 4.5
 # Colors of lines, in order: the contrast is at least 3:1 on light and on dark pages, and the first ones are
@@ -79,6 +80,19 @@ def curve_plot(points: Sequence[Tuple[float, float]]) -> Plot:
         return _finish(figure, "F1 of gold alone, by number of gold sentences", description)
 
 
+def training_plot(curves: Mapping[str, Sequence[Tuple[int, float]]], measure: str) -> Plot:
+    """Plot a score on dev during trainings, as points (step, percent)."""
+    colors = _colors(curves)
+    with _figure(3.0 + _LEGEND_LINE * len(curves)) as (figure, axes):
+        for i, (name, points) in enumerate(curves.items()):
+            axes.plot(*zip(*points, strict=True), label=shorten_line(name, _LEGEND_WIDTH), **_line(i, colors[name]))
+        axes.set_xlabel("step")
+        axes.set_ylabel(f"{measure} on dev (%)")
+        _legend(figure, axes.lines)
+        description = "; ".join(f"{shorten_line(name)}: {points[-1][1]:.1f}" for name, points in curves.items())
+        return _finish(figure, f"{measure} on dev during training".capitalize(), description)
+
+
 def reliability_plot(calibration: Dict[str, Reliability]) -> Plot:
     """Plot the share of right spans against their mean score; on the diagonal they are equal."""
     colors = _colors(calibration)
@@ -92,9 +106,7 @@ def reliability_plot(calibration: Dict[str, Reliability]) -> Plot:
         axes.set_ylim(-0.03, 1.03)
         axes.set_xlabel("mean score (0 to 1)")
         axes.set_ylabel("share of right spans (0 to 1)")
-        # Not get_legend_handles_labels(), which leaves out names that begin with "_".
-        if lines := axes.lines[1:]:
-            figure.legend(lines, [str(line.get_label()) for line in lines], loc="outside lower left")
+        _legend(figure, axes.lines[1:])
         description = "; ".join(
             f"{shorten_line(name)}: expected calibration error {group.error:.3f} over {group.spans} spans"
             for name, group in calibration.items()
@@ -116,6 +128,12 @@ def _figure(height: float) -> Iterator[Tuple["Figure", "Axes"]]:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         yield figure, figure.add_subplot()
+
+
+def _legend(figure: "Figure", lines: Sequence["Line2D"]) -> None:
+    # Not get_legend_handles_labels(), which leaves out names that begin with "_".
+    if lines:
+        figure.legend(lines, [str(line.get_label()) for line in lines], loc="outside lower left")
 
 
 def _colors(names: Iterable[str]) -> Dict[str, str]:

@@ -23,7 +23,7 @@ def test_a_changed_setting_ends_in_a_table(scratch):
     shutil.copy(ROOT / "project.yml", scratch)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     blocks = [block.text for block in read_blocks(PAGE) if "needs" in block.marks]
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for text in blocks:
         words = shlex.split(text.replace("\\\n", " ").replace('--vars.seeds "0 1 2"', ""))
         if words[0] == "weasel":
@@ -34,6 +34,7 @@ def test_a_changed_setting_ends_in_a_table(scratch):
         ]
         done = subprocess.run([sys.executable, "-m", *words], env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    assert "mine-ratio" in (scratch / "curves.svg").read_text(encoding="utf-8")
     assert len(list(scratch.glob("metrics/*-spans.json"))) == 2
     table = (scratch / "table.tex").read_text(encoding="utf-8")
     assert "& - & 1 &" in table and "sampler.ratio=0.2 & 1 &" in table
