@@ -216,6 +216,7 @@ def show_project(made: Project, given: Any) -> None:
             test=given.test,
             lang=made.lang,
             tokenizer=made.tokenizer,
+            abbreviations=given.abbreviations,
             size=given.size or usual_size(given.transformer, has_gold=given.gold is not None),
             transformer=given.transformer,
             spans_key=given.spans_key,

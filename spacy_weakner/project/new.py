@@ -74,6 +74,7 @@ def init_project(
     name: Optional[str] = None,
     lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
+    abbreviations: str = "",
     size: Optional[str] = None,
     transformer: Optional[str] = None,
     columns: Tuple[int, int] = COLUMNS,
@@ -93,7 +94,7 @@ def init_project(
     gold, dev, test (Optional[Path]): Complete annotations. If dev or test is not given, it is split off the gold.
     spans_key (Optional[str]): See `prepare`.
     name (Optional[str]): Name of the package; None: that of the folder.
-    lang, tokenizer: See `convert`.
+    lang, tokenizer, abbreviations: See `convert`.
     size (Optional[str]): Size of the encoder: linear, linear-static, frozen, transformer or gpu; None: linear or,
         if a Transformer is given, frozen (without gold, transformer).
     transformer (Optional[str]): Name or folder of a Transformer: frozen uses a layer of it, linear-static its subword
@@ -159,6 +160,7 @@ def init_project(
         "columns": "" if columns == COLUMNS else " ".join(map(str, columns)),
         "lang": lang,
         "tokenizer": tokenizer_name(lang, tokenizer),
+        "abbreviations": abbreviations,
         "size": size,
         "transformer": transformer,
         "baseline": baseline,
@@ -177,7 +179,7 @@ def init_project(
         )
     if baseline is not None:
         texts["configs/ner.cfg"] = _ner_config(lang, tokenizer)
-    named = {"spans_key": spans_key, "transformer": transformer}
+    named = {"spans_key": spans_key, "transformer": transformer, "abbreviations": abbreviations}
     for what, value in (*(("path", path) for path in (*files.values(), *source_paths)), *named.items()):
         if value is not None and (_QUOTES & set(value) or one_line(value) != value):
             raise WeaknerError(Errors.WK689.format(name=f"The {what} {value}"))

@@ -10,6 +10,7 @@ from spacy.vocab import Vocab
 from ..conversion.convert import convert
 from ..corpus.conll import COLUMNS
 from ..corpus.docbin import found_files, read_docs, receipt_path, write_docs
+from ..corpus.documents import LONGEST, document_of, group_documents
 from ..corpus.formats.reading import has_span_groups, input_files
 from ..corpus.gold import missing_tokens
 from ..corpus.jsonl import MISALIGNED
@@ -128,7 +129,9 @@ def prepare(
                     cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
                     raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
             if name == "gold":
-                docs = _last(list(read_docs(whole, language.blank().vocab)), notes)
+                docs = list(read_docs(whole, language.blank().vocab))
+                _note_divided(docs, notes)
+                docs = _last(docs, notes)
                 whole.unlink()
                 record_language(whole, None)
                 names += [ent.text for doc in docs for ent in doc.ents if is_divided_name(ent)]
@@ -195,6 +198,25 @@ def _last(docs: List[Doc], notes: List[str]) -> List[Doc]:
             f"gold: sentences that are annotated again later, with other entities, left out: {len(docs) - len(kept)}"
         )
     return kept[::-1]
+
+
+def _note_divided(docs: List[Doc], notes: List[str]) -> None:
+    """Note how many sentences are annotated again, but are now parts of longer ones of their document."""
+    earlier: Dict[str, List[str]] = {}
+    n = 0
+    for group in group_documents(docs):
+        if (name := document_of(get_id(group[0]))) is None:
+            continue
+        known, keys = earlier.setdefault(name, []), [sentence_key(doc.text) for doc in group]
+        if 0 < len(known) <= LONGEST:
+            again = [key for key, doc in zip(keys, group, strict=True) if len(doc) > SHORT and not missing_tokens(doc)]
+            n += sum(key not in known and any(key in other for other in known) for key in again)
+        known += keys
+    if n:
+        notes.append(
+            "gold: sentences that are annotated again, but are now parts of longer ones, so both annotations count "
+            f"(were 'sentences' or 'abbreviations' changed?): {n}"
+        )
 
 
 def _annotated(docs: List[Doc], path: Path, compared: bool, notes: List[str]) -> List[Doc]:

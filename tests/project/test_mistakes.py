@@ -146,6 +146,30 @@ def test_the_last_annotation_counts(tmp_path, first, second, kept):
     assert any("annotated again" in note for note in prepared.notes) == (kept == 1)
 
 
+WHOLE = "Anna had wg. fever in Paris . Bob went to Rome with her . Clara saw Oslo again ."
+
+
+@pytest.mark.parametrize(
+    "abbreviations, rows, n",
+    [
+        # Sentences of the text, as they were before "wg." was an abbreviation, and as they are.
+        ("", [("a.2", "fever in Paris .", []), ("a.3", "Bob went to Rome with her .", [])], 0),
+        ("wg.", [("a.2", "fever in Paris .", []), ("a.3", "Bob went to Rome with her .", [])], 1),
+        ("wg.", [("a.1", "Anna had wg.", []), ("a.2", "fever in Paris .", [])], 2),
+        # Without an answer, of another document, short, and new.
+        ("wg.", [("a.2", "fever in Paris .", None), ("b.2", "fever in Paris .", [])], 0),
+        ("wg.", [(None, "fever in Paris .", []), ("a.2", "in Paris .", []), ("a.4", "He saw it in Paris .", [])], 0),
+    ],
+)
+def test_annotations_of_sentences_that_are_parts_of_others_now(tmp_path, abbreviations, rows, n):
+    first = {"id": "a", "text": WHOLE, "ents": [[0, 4, "PER"]]}
+    again = [{"id": name, "text": text, "ents": entities} for name, text, entities in rows]
+    path = write_rows(tmp_path / "gold.jsonl", [first, *again])
+    prepared = prepare(tmp_path / "corpus", gold=path, lang="en", abbreviations=abbreviations)
+    notes = [note for note in prepared.notes if "parts of longer ones" in note]
+    assert len(notes) == bool(n) and all(note.endswith(f": {n}") for note in notes)
+
+
 def test_the_first_ones_are_shown(tmp_path):
     judged = judge(*SURE, *[([ANNA, ROME], {ANNA: 0.9, BOB: 0.9, ROME: 0.9})] * 8)
     mistakes = write_mistakes(tmp_path / "mistakes.jsonl", judged, find_mistakes(judged, GROUP))

@@ -537,6 +537,13 @@ def test_what_is_wrong_with_a_text_is_said(tmp_path, files, quick):
     assert init_project(tmp_path / "two", **given(files, "text", "gold")).sources == []
 
 
+def test_abbreviations_that_end_no_sentence(tmp_path, files, quick):
+    everything = given(files, *EVERYTHING)
+    refuses(tmp_path, r"WK689.*wg\.'", **everything, abbreviations="wg.'")
+    init_project(tmp_path / "p", **everything, abbreviations="wg., z. B.")
+    assert load_project_config(tmp_path / "p", interpolate=False)["vars"]["abbreviations"] == "wg., z. B."
+
+
 @pytest.mark.parametrize("text, found", [("Heart failure (HF) was seen.", True), ("Anna was here (in HF).", False)])
 def test_short_forms_are_looked_for_where_texts_define_abbreviations(tmp_path, files, quick, text, found):
     files["text"].write_text(f"{text}\n")
