@@ -154,10 +154,13 @@ def read_lists(
         for line, answer, term in _read_answered(path, *settings, **more):
             why = refused.get(term_key(term)) if refused else None
             if answer and term.binding == MUST and (against := why or stopped.get(folded(term.text))):
-                reason = f"'{term.text}' ({term.label}) is '{MUST}' here, but {against}. Decide for one."
-                raise _line_error(path, line, reason)
+                raise _line_error(path, line, _contradiction(term, against))
             if (answer and why is None) or (every and term.binding == NEVER):
                 yield term
+
+
+def _contradiction(term: Term, against: str) -> str:
+    return f"'{term.text}' ({term.label}) is '{MUST}' here, but {against}. Decide for one."
 
 
 def _read_answered(
@@ -316,18 +319,27 @@ def term_fields(row: Any) -> Tuple[Any, ...]:
 
 
 def iter_terms(source: TermInput, name: str, label: Optional[str] = None) -> Iterator[Term]:
-    """Yield terms from a reader; from strings, pairs (label, term) or rows (as in JSONL); or from lists by label."""
+    """Yield terms from a reader; from strings, pairs (label, term) or rows (as in JSONL); or from lists by label. Raise
+    an error, after the last one, if a term is declared both "must" and "never"."""
     rows: Any = source() if callable(source) else source
     if isinstance(rows, Mapping):
         rows = _by_label(rows, name)
     elif isinstance(rows, (str, bytes)) or not isinstance(rows, Iterable):
         raise WeaknerError(Errors.WK671.format(name=name, reason=f"{rows!r} is none of these"))
+    where, must = f"The terms of '{name}'", []
+    never: Dict[TermKey, int] = {}
     for i, row in enumerate(rows, start=1):
         try:
-            yield from _terms(row, label)
+            terms = _terms(row, label)
         except BadTerm as error:
-            where = f"The terms of '{name}'"
             raise WeaknerError(Errors.WK103.format(path=where, place=f"entry {i}", reason=error)) from error
+        must += [(i, term) for term in terms if term.binding == MUST]
+        never.update((key, i) for term in terms if term.binding == NEVER for key in rejected_keys(term))
+        yield from terms
+    for i, term in must:
+        if (against := never.get(term_key(term))) is not None:
+            reason = _contradiction(term, f"'{NEVER}' in entry {against}")
+            raise WeaknerError(Errors.WK103.format(path=where, place=f"entry {i}", reason=reason))
 
 
 def _by_label(terms: Mapping[Any, Any], name: str) -> Iterator[Tuple[Any, Any]]:

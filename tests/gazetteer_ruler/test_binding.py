@@ -162,10 +162,25 @@ def test_must_and_never_contradict(tmp_path, must, never, in_one_file):
         list(read_lists(paths))
 
 
+@pytest.mark.parametrize("factory", ["gazetteer_ruler", "binding_terms"])
+@pytest.mark.parametrize("must, never", [("aspirin", "Aspirin"), ("AIDS", "AIDS")])
+def test_must_and_never_contradict_in_rows_without_a_file(factory, must, never):
+    rows = [ROWS[2], {"label": "DRUG", "term": never, "binding": "never"}, {"label": "X", "term": must}]
+    rows.append({"label": "DRUG", "term": "more", "synonyms": [must], "binding": "must"})
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe(factory)
+    for given in (rows, rows[::-1]):
+        entries = (given.index(rows[3]) + 1, given.index(rows[1]) + 1)
+        with pytest.raises(WeaknerError, match=rf"WK103.*entry {entries[0]}: '{must}'.*'never' in entry {entries[1]}"):
+            pipe.add_terms(given)
+    pipe.add_terms([row for row in rows if row != rows[1]])
+
+
 @pytest.mark.parametrize("must, never", [("AIDS", "aids"), ("aspirin", "aspirins")])
 def test_no_contradiction(tmp_path, must, never):
     rows = [{"label": "A", "term": must, "binding": "must"}, {"label": "A", "term": never, "binding": "never"}]
     assert [term.text for term in read_lists([write(tmp_path / "a.csv", rows)])] == [must]
+    make(rows)
 
 
 def test_must_and_stop_contradict(tmp_path):
