@@ -361,7 +361,7 @@ def loss_with(ner: TrainableHead, examples: Sequence[Example], outputs: Any) -> 
     """Loss of a batch, and the gradient of the outputs, for given outputs of the model."""
     found: List[Any] = []
     with patch.object(ner.model, "_func", lambda model, inputs, is_train: (outputs, found.append)):
-        loss, backprop = ner.get_loss(examples)
+        loss, backprop = ner.batch_loss(list(examples))
         backprop()
     return loss, found[0]
 

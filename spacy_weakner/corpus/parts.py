@@ -4,6 +4,7 @@ White space is layout: "high blood pressure" is one phrase regardless of line br
 A Doc that is one sentence of visible tokens, as in training corpora, is itself its only part.
 """
 
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from thinc.types import Ragged
 
 from ..ty import BoolMask, Entity
 from .docbin import COPIED, doc_of_words
@@ -70,12 +72,19 @@ class Parts:
         """All parts, text by text."""
         return [part.doc for parts in self._parts for part in parts]
 
-    def share_tensors(self) -> None:
-        """Give each part its rows of `Doc.tensor` of its text."""
+    def share_encoding(self) -> None:
+        """Give each part its rows of what a shared encoder has written for its text: `Doc.tensor` or, by
+        spacy-transformers, `Doc._.trf_data`."""
+        has_data = Doc.has_extension("trf_data")
         for text, parts in zip(self.texts, self._parts, strict=True):
-            for part in parts:
-                if part.doc is not text:
+            data = text._.trf_data if has_data else None
+            for part in parts if not _is_whole(text, parts) else ():
+                if len(text.tensor) == len(text):
                     part.doc.tensor = text.tensor[part.rows]
+                if data is not None:
+                    pieces = numpy.repeat(numpy.isin(numpy.arange(len(text)), part.tokens), data.align.lengths)
+                    align = Ragged(data.align.dataXd[pieces], data.align.lengths[part.tokens])
+                    part.doc._.trf_data = replace(data, align=align)
 
     def select(self, rows: Sequence[Any]) -> List[Any]:
         """Return the rows of each part; they may be views."""

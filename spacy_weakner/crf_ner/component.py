@@ -177,8 +177,8 @@ class CRFNer(TaggingHead[CRFTarget]):
         return result.loss, learn
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        used, outputs = self.annotated(examples)
-        emissions = self._biased(self.token_outputs([eg.predicted for eg in used], outputs=outputs))
+        used = self.annotated(examples)
+        emissions = self._biased(self.token_outputs(eg.predicted for eg in used))
         tags = [self.scheme.from_example(eg) for eg in used]
         parameters = self._parameters()
 
@@ -191,12 +191,9 @@ class CRFNer(TaggingHead[CRFTarget]):
 
     # Prediction
 
-    def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
+    def decode(self, docs: List[Doc], outputs: List[Floats2d]) -> List[Prediction]:
         """Find the best sequences, and the probabilities of entities if the settings need them."""
-        parameters, batch = (
-            self._parameters(),
-            self._restrict_to_free_tokens(docs, pad_emissions(self._biased(outputs, bias))),
-        )
+        parameters, batch = self._parameters(), self._restrict_to_free_tokens(docs, self._padded(outputs))
         best = self.scheme.decode_all([path.tags for path in viterbi(parameters, batch)])
         wanted = self.scores or not self.annotate_ents
         if not (wanted or self.threshold or self.nested):
@@ -229,8 +226,8 @@ class CRFNer(TaggingHead[CRFTarget]):
         """
         return self.map_sentences(docs, self._score_tags, self.no_tags, self.merge_tags)
 
-    def _score_tags(self, docs: List[Doc], emissions: List[Array]) -> List[TagScores]:
-        parameters, batch = self._parameters(), pad_emissions(self._biased(emissions))
+    def _score_tags(self, docs: List[Doc], outputs: List[Floats2d]) -> List[TagScores]:
+        parameters, batch = self._parameters(), self._padded(outputs)
         lattice = self._lattice(parameters, batch)
         rows = [rows.astype("float32") for rows in batch.unpad(lattice.token_marginals())]
         tags, log_z, paths = self.scheme.tags, lattice.log_z[numpy.argsort(batch.order)], []
@@ -243,10 +240,12 @@ class CRFNer(TaggingHead[CRFTarget]):
         parameters = crf_parameters(self.model)
         return parameters.constrained(*self.scheme.allowed_transitions()) if self.constrain else parameters
 
-    def _biased(self, emissions: Sequence[Any], bias: Optional[float] = None) -> Sequence[Any]:
-        bias = self.bias if bias is None else bias
-        towards_outside: Any = bias * (numpy.arange(self.n_outputs) == 0)
-        return [scores + towards_outside for scores in emissions] if bias else emissions
+    def _padded(self, outputs: List[Floats2d]) -> PaddedBatch:
+        return pad_emissions(self._biased(to_host(self.model.ops, outputs)))
+
+    def _biased(self, emissions: Sequence[Any]) -> Sequence[Any]:
+        towards_outside: Any = self.bias * (numpy.arange(self.n_outputs) == 0)
+        return [scores + towards_outside for scores in emissions] if self.bias else emissions
 
     def _lattice(self, parameters: CRFParameters, batch: PaddedBatch) -> Lattice:
         cooled = PaddedBatch(batch.emissions / self.temperature, batch.lengths, batch.order)

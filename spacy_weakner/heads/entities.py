@@ -2,8 +2,9 @@
 
 import math
 from abc import abstractmethod
+from copy import copy
 from itertools import pairwise
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence
 
 import numpy
 from numpy.typing import NDArray
@@ -191,9 +192,12 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         biases (Sequence[float]): The biases.
         RETURNS (List[List[List[Entity]]]): The entities of each Doc under each bias.
         """
+        heads = [copy(self) for _ in biases]
+        for head, bias in zip(heads, biases, strict=True):
+            head.cfg = {**self.cfg, "bias": bias}
 
         def read(docs: List[Doc], outputs: OutputsT) -> List[List[List[Entity]]]:
-            found = [[prediction.entities for prediction in self.decode(docs, outputs, bias)] for bias in biases]
+            found = [[prediction.entities for prediction in head.decode(docs, outputs)] for head in heads]
             return [list(by_bias) for by_bias in zip(*found, strict=True)]
 
         def merge(_: Doc, parts: List[Part], found: List[List[List[Entity]]]) -> List[List[Entity]]:
@@ -220,20 +224,18 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         RAISES (WeaknerError): If none of the examples is annotated.
         """
 
-    def annotated(self, examples: Iterable[Example]) -> Tuple[List[Example], Optional[List[Any]]]:
+    def annotated(self, examples: Iterable[Example]) -> List[Example]:
         """Select the annotated examples.
 
         examples (Iterable[Example]): The examples.
-        RETURNS (Tuple[List[Example], Optional[List[Any]]]): Those that have tokens and are annotated, split into
-            sentences as in prediction; and their `known_outputs`.
+        RETURNS (List[Example]): Those that have tokens and are annotated, split into sentences as in prediction.
         RAISES (WeaknerError): If no example is annotated.
         """
-        parts, given = self.split_examples(list(examples))
-        outputs = self.known_outputs(parts)
-        used = [i for i, eg in enumerate(given) if len(eg.predicted) and self.is_annotated(eg)]
+        _, split = self.split_examples(list(examples))
+        used = [eg for eg in split if len(eg.predicted) and self.is_annotated(eg)]
         if not used:
             raise WeaknerError(Errors.WK025.format(name=self.name))
-        return [given[i] for i in used], None if outputs is None else [outputs[i] for i in used]
+        return used
 
     # Training
 
@@ -295,16 +297,6 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
         """RETURNS (Prediction): The prediction for a Doc without tokens."""
         return Prediction([], [], [] if self.nested else None)
 
-    @abstractmethod
-    def decode(self, docs: List[Doc], outputs: Any, bias: Optional[float] = None) -> List[Prediction]:
-        """Turn the model's outputs into predictions.
-
-        docs (List[Doc]): Docs of similar length, none of them empty.
-        outputs (Any): The model's outputs, one item per Doc; see `outputs_on_host`.
-        bias (Optional[float]): Overrides the property `bias`, if given.
-        RETURNS (List[Prediction]): One prediction per Doc.
-        """
-
     def merge(self, doc: Doc, parts: List[Part], predictions: List[Prediction]) -> Prediction:
         listed = [found.candidates or [] for found in predictions]
         return Prediction(
@@ -314,25 +306,19 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
             [score for found in predictions for score in found.candidate_scores],
         )
 
-    def token_outputs(
-        self,
-        docs: Iterable[Doc],
-        model: Optional[Model[Any, OutputsT]] = None,
-        outputs: Optional[Sequence[Any]] = None,
-    ) -> List[Array]:
+    def token_outputs(self, docs: Iterable[Doc], model: Optional[Model[Any, OutputsT]] = None) -> List[Array]:
         """Run a model that returns one row per token.
 
         docs (Iterable[Doc]): The Docs.
         model (Optional[Model]): The model; None: the component's current model.
-        outputs (Optional[Sequence[Any]]): As in `map_outputs`.
         RETURNS (List[Array]): The outputs of each Doc, on the host; (0, n_outputs) for Docs without tokens.
         """
         nothing: Array = numpy.zeros((0, self.n_outputs), dtype="float32")
 
         def read(_: List[Doc], outputs: Any) -> List[Array]:
-            return outputs if self.outputs_on_host else to_host(self.model.ops, outputs)
+            return to_host(self.model.ops, outputs)
 
-        return self.map_outputs(docs, read, nothing, model=model, outputs=outputs)
+        return self.map_outputs(docs, read, nothing, model=model)
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Prediction]) -> None:
         """Write `doc.ents` and `ent._.weakner_score` if `annotate_ents` is set; the span group `pred:<name>` if

@@ -23,7 +23,7 @@ from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
 from ..ty import Tick
 from .factories import require_extras
-from .layers import is_listener, lack_encoder, listens_to_tensors, to_host
+from .layers import is_listener, lack_encoder, needs_whole_docs
 
 T = TypeVar("T")
 # Types of the model's outputs for a batch, of the target of one example, and of the prediction for one Doc.
@@ -85,8 +85,6 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     needs_clock = False
     # False if labels have no weights of their own.
     labels_have_weights = True
-    # True if the function given to `map_outputs` needs the model's outputs on the host.
-    outputs_on_host = True
     # True if each sentence of a Doc is processed separately.
     by_sentence = True
     # The kind of labels, for messages; and the warning for examples without annotation.
@@ -301,36 +299,13 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         more (Sequence[Doc]): Further Docs for the model to read after these; not for a head on a shared encoder.
         RETURNS (Tuple[OutputsT, Callable]): The model's outputs, and a callback that takes their gradient.
         """
-        texts = batch.texts
-        if listens_to_tensors(self.model):
-            texts.share_tensors()
-            return self.model.begin_update(self.model_inputs(texts.docs))
-        if texts.are_whole or not is_listener(self.model):
-            return self.model.begin_update(self.model_inputs([*texts.docs, *more]))
-        # A shared encoder must be called with the same Docs that it has read.
-        whole, backprop = self.model.begin_update(self.model_inputs(texts.texts))
-        rows: Any = whole
-        selected: Any = texts.select(rows)
-
-        def backprop_rows(gradient: Any) -> Any:
-            by_text: Any = texts.spread(gradient, rows)
-            return backprop(by_text)
-
-        return selected, backprop_rows
-
-    def get_loss(self, examples: Iterable[Example], scores: Any = None) -> Loss:
-        """Compute the loss of a batch without the dropout of thinc's layers. Unlike spaCy's components, this method
-        runs the model and returns a callback instead of a gradient: weights get gradients only when it is called.
-
-        examples (Iterable[Example]): The batch.
-        scores (Any): Not used.
-        RETURNS (Loss): See `forward_loss`.
-        RAISES (WeaknerError): If a label is unknown, or the loss is not finite.
-        """
-        examples = list(examples)
-        validate_examples(examples, f"{type(self).__name__}.get_loss")
-        set_dropout_rate(self.model, 0.0)
-        return self.batch_loss(examples)
+        texts, model = batch.texts, self.model
+        if texts.are_whole or not needs_whole_docs(model):
+            return model.begin_update(self.model_inputs([*texts.docs, *more]))
+        whole: Any
+        whole, backprop = model.begin_update(self.model_inputs(texts.texts))
+        rows: Any = texts.select(whole)
+        return rows, lambda gradient: backprop(texts.spread(gradient, whole))  # type: ignore[arg-type]
 
     def batch_loss(self, examples: List[Example]) -> Loss:
         """Read a batch and compute its loss; see `forward_loss`.
@@ -420,7 +395,10 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """
         if self._reads_whole():
             return self.split_docs(eg.predicted for eg in examples), examples
-        return split_examples(examples, self.by_sentence)
+        parts, split = split_examples(examples, self.by_sentence)
+        if is_listener(self.model):
+            parts.share_encoding()
+        return parts, split
 
     def split_docs(self, docs: Iterable[Doc]) -> Parts:
         """Split Docs into the parts that the head processes separately.
@@ -431,7 +409,10 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         docs = list(docs)
         if self._reads_whole():
             return Parts(docs, [[Part(doc, numpy.arange(len(doc)))] for doc in docs])
-        return Parts.of(docs, self.by_sentence)
+        parts = Parts.of(docs, self.by_sentence)
+        if is_listener(self.model):
+            parts.share_encoding()
+        return parts
 
     def _reads_whole(self) -> bool:
         # The output for a whole text has no rows for its parts to select.
@@ -444,7 +425,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """Turn the model's outputs into predictions.
 
         docs (List[Doc]): Docs of similar length, none of them empty.
-        outputs (Any): The model's outputs, one item per Doc; see `outputs_on_host`.
+        outputs (Any): The model's outputs, one item per Doc, on its device.
         RETURNS (List[PredictionT]): One prediction per Doc.
         """
 
@@ -483,22 +464,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         RAISES (WeaknerError): If the component is not initialized.
         """
         parts = self.split_docs(docs)
-        return parts.merge(self.map_outputs(parts.docs, function, nothing, outputs=self.known_outputs(parts)), merge)
-
-    def known_outputs(self, parts: Parts) -> Optional[List[Any]]:
-        """Return the model's outputs for parts of texts that a shared encoder has read as a whole.
-
-        parts (Parts): The parts.
-        RETURNS (Optional[List[Any]]): One output per part; None if the model reads the parts themselves.
-        """
-        if parts.are_whole or not is_listener(self.model) or not self.is_initialized:
-            return None
-        if not lack_encoder(self.model, parts.texts) and listens_to_tensors(self.model, is_train=False):
-            # So that the other layers read sentences, as in training.
-            parts.share_tensors()
-            return None
-        rows: Any = self._run(self.model, parts.texts)
-        return parts.select(rows)
+        return parts.merge(self.map_outputs(parts.docs, function, nothing), merge)
 
     def map_outputs(
         self,
@@ -507,18 +473,16 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         nothing: T,
         *others: Sequence[Any],
         model: Optional[Model[Any, OutputsT]] = None,
-        outputs: Optional[Sequence[Any]] = None,
     ) -> List[T]:
         """Run the model and apply a function in batches of Docs of similar length, since the time and memory of a batch
         are proportional to the length of its longest Doc times its number of Docs.
 
         docs (Iterable[Doc]): The Docs, which are not split; not changed.
-        function (Callable[..., Sequence[T]]): Maps a list of Docs, the model's outputs (see `outputs_on_host`) and
-            lists of the others to one result per Doc.
+        function (Callable[..., Sequence[T]]): Maps a list of Docs, the model's outputs, on its device, and lists of
+            the others to one result per Doc.
         nothing (T): The result for Docs without tokens.
         *others (Sequence[Any]): Further arguments of the function, one item per Doc.
         model (Optional[Model]): The model; None: the component's current model.
-        outputs (Optional[Sequence[Any]]): The model's outputs, if known: one item per Doc.
         RETURNS (List[T]): One result per Doc.
         RAISES (WeaknerError): If the component is not initialized.
         """
@@ -529,10 +493,9 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         results = [nothing for _ in docs]
         for group in group_by_length([len(doc) for doc in docs], self._padded_tokens(model, docs)):
             some, *more = ([items[i] for i in group] for items in (docs, *others))
-            rows: Any = self._run(model, some) if outputs is None else [outputs[i] for i in group]
-            if self.outputs_on_host:
-                rows = to_host(self.model.ops, rows)
-            found = function(some, rows, *more)
+            if lack_encoder(model, some):
+                raise WeaknerError(Errors.WK009.format(name=self.name))
+            found = function(some, model.predict(self.model_inputs(some)), *more)
             if len(found) != len(some):
                 raise ValueError(
                     f"'{self.name}' made {len(found)} results for {len(some)} Docs: 'decode' must make one each."
@@ -540,11 +503,6 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
             for i, result in zip(group, found, strict=True):
                 results[i] = result
         return results
-
-    def _run(self, model: Model[Any, OutputsT], docs: List[Doc]) -> OutputsT:
-        if lack_encoder(model, docs):
-            raise WeaknerError(Errors.WK009.format(name=self.name))
-        return model.predict(self.model_inputs(docs))
 
     @property
     def outputs_per_token(self) -> int:

@@ -66,13 +66,10 @@ def _listeners(model: Model) -> List[Any]:
     return [node for node in model.walk() if hasattr(node, "upstream_name")]
 
 
-def listens_to_tensors(model: Model, is_train: bool = True) -> bool:
-    """Return True if all listeners of a model read `Doc.tensor`: spaCy's do in prediction and, in training, if the
-    encoder is frozen."""
-    listeners = _listeners(model)
-    return bool(listeners) and all(
-        isinstance(node, Tok2VecListener) and not (is_train and node._batch_id is not None) for node in listeners
-    )
+def needs_whole_docs(model: Model) -> bool:
+    """Return True if a model must be trained on the same Docs that a shared encoder has read: spaCy's listeners need
+    not if the encoder is frozen, since they then read `Doc.tensor`."""
+    return not all(isinstance(node, Tok2VecListener) and node._batch_id is None for node in _listeners(model))
 
 
 def lack_encoder(model: Model, docs: Sequence[Doc]) -> bool:

@@ -81,7 +81,6 @@ class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[
     """
 
     labels_have_weights = False
-    outputs_on_host = False
 
     def __init__(
         self,
@@ -282,26 +281,25 @@ class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[
             yield from (mentions.vectors for mentions in found if len(mentions.spans))
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        used, outputs = self.annotated(examples)
+        used = self.annotated(examples)
         golds = [self.encode_target(eg).boundaries for eg in used]
 
         def read(_: List[Doc], vectors: Any, wanted: List[Boundaries]) -> List[Array]:
-            scores = self._judged(vectors)
+            scores = self._biased_scores(vectors)
             return [
                 numpy.where(to.wanted, -values, values)[to.known] for values, to in zip(scores, wanted, strict=True)
             ]
 
-        docs = [eg.predicted for eg in used]
-        every = numpy.concatenate(self.map_outputs(docs, read, numpy.zeros(0), golds, outputs=outputs))
+        every = numpy.concatenate(self.map_outputs((eg.predicted for eg in used), read, numpy.zeros(0), golds))
         if not len(every):  # the annotation cannot be aligned
             raise WeaknerError(Errors.WK025.format(name=self.name))
         return lambda temperature: float(numpy.logaddexp(0.0, every / temperature).mean())
 
     # Prediction
 
-    def decode(self, docs: List[Doc], outputs: List[Floats3d], bias: Optional[float] = None) -> List[Prediction]:
+    def decode(self, docs: List[Doc], outputs: List[Floats3d]) -> List[Prediction]:
         """Pair starts and ends, and resolve overlaps."""
-        found = self._find(outputs, self.threshold, [self.preset_tokens(doc) for doc in docs], bias)
+        found = self._find(outputs, self.threshold, [self.preset_tokens(doc) for doc in docs])
         return [
             select_answers(entities, len(doc), self.nested, self.pairing == PROBABLE)
             for doc, entities in zip(docs, found, strict=True)
@@ -323,10 +321,10 @@ class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[
         return self.map_sentences(docs, read, [], merge_candidates)
 
     def _find(
-        self, outputs: List[Floats3d], threshold: float, preset: List[BoolMask], bias: Optional[float] = None
+        self, outputs: List[Floats3d], threshold: float, preset: List[BoolMask]
     ) -> List[Dict[Entity, Tuple[float, float]]]:
         """Find entities, which may overlap; see `find_entities`."""
-        boundaries, n_ends = self._judged(outputs, bias), ends_to_try(self.pairing, self.max_width)
+        boundaries, n_ends = self._biased_scores(outputs), ends_to_try(self.pairing, self.max_width)
         spans = [pair_boundaries(probabilities(scores) > threshold, self.max_width, n_ends) for scores in boundaries]
         spans = list(map(most_probable, spans, boundaries))
         read = partial(find_entities, labels=self.labels, temperature=self.temperature)
@@ -336,10 +334,9 @@ class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[
         """Compute log-odds of boundaries, (n_tokens, n_labels, 2) for each Doc, on the host."""
         return score_boundaries((self.model if model is None else model).get_ref("head"), list(vectors))
 
-    def _judged(self, vectors: Any, bias: Optional[float] = None) -> List[Array]:
+    def _biased_scores(self, vectors: Any) -> List[Array]:
         """Return these log-odds minus the bias, which favors "O"."""
-        bias = self.bias if bias is None else bias
-        return [odds - bias for odds in self._scores(vectors)]
+        return [odds - self.bias for odds in self._scores(vectors)]
 
 
 @Language.factory(

@@ -167,9 +167,9 @@ class SentenceCategory(TrainableHead[Floats2d, Floats, Floats]):
     def nothing(self) -> Floats:
         return numpy.zeros(self.n_outputs)
 
-    def decode(self, docs: List[Doc], outputs: List[Floats]) -> List[Floats]:
+    def decode(self, docs: List[Doc], outputs: Floats2d) -> List[Floats]:
         """Return probabilities of the categories, shape (n_categories,) for each Doc."""
-        scores = numpy.stack(outputs)
+        scores: Any = self.model.ops.to_numpy(outputs)
         rows = numpy.exp(log_softmax(scores)) if self.exclusive_classes else sigmoid(scores)
         rows[[doc.text.isspace() for doc in docs]] = 0.0  # with a shared encoder, Docs have white space
         return list(rows)

@@ -62,8 +62,6 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     RAISES (WeaknerError): If the maximum width is below 1.
     """
 
-    outputs_on_host = False
-
     def __init__(
         self,
         vocab: Vocab,
@@ -223,37 +221,36 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         inputs = (ops.flatten(vectors), ops.asarray2i(every.astype("int32")))
         return ops.to_numpy(self.model.get_ref("head").predict(inputs))
 
-    def _judge(self, vectors: List[Floats2d], spans: List[SpanArray], bias: Optional[float] = None) -> Any:
+    def _biased_scores(self, vectors: List[Floats2d], spans: List[SpanArray]) -> Any:
         """Return these scores with the bias, as in prediction."""
-        scores = self._score(vectors, spans)
-        bias = self.bias if bias is None else bias
-        return scores + numpy.asarray(bias * (numpy.arange(self.n_outputs) == 0), dtype="float32")
+        towards_outside: Any = self.bias * (numpy.arange(self.n_outputs) == 0)
+        return self._score(vectors, spans) + towards_outside.astype("float32")
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        used, outputs = self.annotated(examples)
+        used = self.annotated(examples)
         targets = [self.encode_target(eg) for eg in used]
 
         def score(docs: List[Doc], vectors: List[Floats2d], targets: List[SpanTarget]) -> List[Any]:
             spans = [enumerate_spans(len(doc), self.max_width) for doc in docs]
-            parts = _split(self._judge(vectors, spans), spans)
+            parts = _split(self._biased_scores(vectors, spans), spans)
             labels = [_labels(target, len(some), self.max_width) for target, some in zip(targets, spans, strict=True)]
             return list(zip(parts, labels, strict=True))
 
         nothing: Any = None
-        pairs = self.map_outputs([eg.predicted for eg in used], score, nothing, targets, outputs=outputs)
+        pairs = self.map_outputs([eg.predicted for eg in used], score, nothing, targets)
         scores = numpy.concatenate([scores for scores, _ in pairs]).astype("float64")
         labels = numpy.concatenate([labels for _, labels in pairs])
         return lambda temperature: cross_entropy(scores / temperature, labels)[0] / len(labels)
 
     # Prediction
 
-    def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
+    def decode(self, docs: List[Doc], outputs: List[Floats2d]) -> List[Prediction]:
         """Classify the spans of some Docs. Entities are kept in the order of their probability, unless they overlap one
         that is kept (Li et al. 2021, Section 3.3)."""
         spans = [_allowed(self.preset_tokens(doc), self.max_width) for doc in docs]
         if not any(map(len, spans)):
             return [self.nothing for _ in docs]
-        scores = self._judge(outputs, spans, bias)
+        scores = self._biased_scores(outputs, spans)
         labels = scores.argmax(axis=1)
         rows = numpy.flatnonzero(labels)
         index, best = numpy.arange(len(rows)), labels[rows]
@@ -304,7 +301,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     def _log_probabilities(self, docs: List[Doc], vectors: List[Floats2d], spans: List[SpanArray]) -> List[Any]:
         if not any(map(len, spans)):
             return [numpy.zeros((0, self.n_outputs)) for _ in docs]
-        return _split(log_softmax(self._judge(vectors, spans), self.temperature), spans)
+        return _split(log_softmax(self._biased_scores(vectors, spans), self.temperature), spans)
 
 
 class _Drawn(NamedTuple):

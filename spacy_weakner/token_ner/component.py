@@ -115,8 +115,8 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         return result.loss / batch.n_sentences, lambda: backprop(split_rows(ops.asarray2f(gradient), scores))
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
-        used, known = self.annotated(examples)
-        outputs = numpy.concatenate(self.token_outputs([eg.predicted for eg in used], outputs=known))
+        used = self.annotated(examples)
+        outputs = numpy.concatenate(self.token_outputs(eg.predicted for eg in used))
         tags = numpy.concatenate([self.scheme.from_example(eg) for eg in used])
         rows = numpy.flatnonzero(tags != MISSING)
         if not len(rows):  # the annotation cannot be aligned
@@ -148,16 +148,15 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
 
     # Prediction
 
-    def decode(self, docs: List[Doc], outputs: List[Floats2d], bias: Optional[float] = None) -> List[Prediction]:
+    def decode(self, docs: List[Doc], outputs: List[Floats2d]) -> List[Prediction]:
         """Find the best tag of every token, the entities, and their probabilities."""
-        bias = self.bias if bias is None else bias
-        scores: Any = numpy.concatenate(outputs)  # type: ignore[arg-type]
-        joint = token_scores(scores, bias=bias).joint()
+        scores = numpy.concatenate(to_host(self.model.ops, outputs))
+        joint = token_scores(scores, bias=self.bias).joint()
         joint[numpy.concatenate(list(map(self.preset_tokens, docs))), 1:] = -numpy.inf
         tags = joint.argmax(axis=1)
         begins = numpy.cumsum([0, *map(len, docs)])
         spans = self.scheme.decode_all(numpy.split(tags, begins[1:-1]))
-        cooled = token_scores(scores, self.temperature, bias).joint()[numpy.arange(len(tags)), tags]
+        cooled = token_scores(scores, self.temperature, self.bias).joint()[numpy.arange(len(tags)), tags]
         places = spans[:, 1:3] + begins[spans[:, 0], None]
         # Every second sum is that of an entity, from its start to its end.
         sums = numpy.add.reduceat(numpy.append(cooled, 0.0), places.reshape(-1))[::2]
@@ -170,9 +169,11 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         docs (Iterable[Doc]): The Docs; not changed.
         RETURNS (List[TagScores]): One pair per Doc; the empty Doc has score 0 and log-probability 0.
         """
-        return self.map_sentences(
-            docs, lambda _, outputs: list(map(self._score_tags, outputs)), self.no_tags, self.merge_tags
-        )
+
+        def read(_: List[Doc], outputs: List[Floats2d]) -> List[TagScores]:
+            return list(map(self._score_tags, to_host(self.model.ops, outputs)))
+
+        return self.map_sentences(docs, read, self.no_tags, self.merge_tags)
 
     def _score_tags(self, outputs: Array) -> TagScores:
         names, joint = self.scheme.tags, token_scores(outputs, bias=self.bias).joint()

@@ -1,10 +1,13 @@
 """Sentences of visible tokens."""
 
+from dataclasses import dataclass
+
 import numpy
 import pytest
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+from thinc.types import Ragged
 
 from spacy_weakner.corpus.gold import find_gold, set_gold
 from spacy_weakner.corpus.parts import Parts, split_doc, split_examples
@@ -145,6 +148,34 @@ def test_selecting_and_spreading_rows():
     assert [rows.tolist() for rows in spread] == [[[0, 1], [0, 0], [4, 5], [6, 7]], [[0, 0]], [[0, 1], [2, 3]]]
     # Only a part with white space within it needs an index per row.
     assert [isinstance(part.rows, slice) for part in split_doc(docs[0])] == [False, True]
+
+
+@dataclass
+class Data:
+    """Like what spacy-transformers leaves in `doc._.trf_data`: the numbers of each token's pieces."""
+
+    align: Ragged
+
+
+@pytest.mark.parametrize("lengths", [[1, 1, 1, 1], [2, 0, 1, 3], [0, 1, 2, 0], [0, 0, 0, 0]])
+def test_sharing_what_an_encoder_has_written(lengths):
+    before = {name: Doc.get_extension(name) for name in ["trf_data"] if Doc.has_extension(name)}
+    doc, pieces = doc_of("a | b c", (0, 3)), numpy.split(numpy.arange(sum(lengths)) + 10, numpy.cumsum(lengths)[:-1])
+    doc.tensor = numpy.arange(8.0).reshape(-1, 2)
+    Doc.set_extension("trf_data", default=None, force=True)
+    try:
+        doc._.trf_data = Data(Ragged(numpy.concatenate(pieces), numpy.array(lengths)))
+        parts = Parts.of([doc, doc_of("_"), doc_of("x | y")])  # the others have no encoding
+        parts.share_encoding()
+        found = [part._.trf_data for part in parts.docs]
+    finally:
+        Doc.remove_extension("trf_data")
+        for name, (default, method, getter, setter) in before.items():
+            Doc.set_extension(name, default=default, method=method, getter=getter, setter=setter)
+    assert [part.tensor.tolist() for part in parts.docs] == [[[0, 1], [4, 5]], [[6, 7]], []]
+    assert [data.align.lengths.tolist() for data in found[:2]] == [[lengths[0], lengths[2]], [lengths[3]]]
+    assert [data.align.dataXd.tolist() for data in found[:2]] == [[*pieces[0], *pieces[2]], [*pieces[3]]]
+    assert found[2:] == [None]
 
 
 def test_rows_of_an_empty_doc_may_have_no_width():
