@@ -81,9 +81,9 @@ def learns_the_sentences(head: Head) -> None:
 
 def finds_nothing_in_nothing(head: Head) -> None:
     nlp = head.trained()
-    for texts in ([], [""], ["", ""], [" "], ["  \n "]):
-        assert not any(doc.ents for doc in nlp.pipe(texts))
-    assert [len(doc.ents) for doc in nlp.pipe(["", "Bob", ""])] == [0, 1, 0]
+    for texts in ([], [""], ["", ""], [" "], ["  \n "], ["", "Bob", ""], ["\n\n", "Bob"]):
+        found = [(doc_entities(doc), doc.cats) for doc in nlp.pipe(texts)]
+        assert found == [([(0, 1, "PER")] if text == "Bob" else [], {}) for text in texts]
 
 
 def must_be_initialized(head: Head) -> None:
@@ -114,10 +114,13 @@ def predicts_without_changing_docs(head: Head) -> None:
     nlp = head.trained()
     pipe: Any = nlp.get_pipe(head.factory)
     docs = [_doc(nlp, text) for text in TEXTS]
+    for doc in docs:
+        doc.cats = {"mine": 0.5}
     predictions = pipe.predict(iter(docs))
     assert not any(doc.has_annotation("ENT_IOB") or doc.spans for doc in docs)
     pipe.set_annotations(docs, predictions)
     assert list(map(doc_entities, docs)) == GOLD
+    assert all(doc.cats == {"mine": 0.5} for doc in docs)
 
 
 def keeps_entities_that_are_there(head: Head) -> None:
@@ -167,8 +170,7 @@ def writes_candidates_instead_of_entities(head: Head) -> None:
         doc, written = nlp(text), writer(text)
         expected = group_entities(written, group) if group in written.spans else doc_entities(written)
         assert group_entities(doc, group) == expected and not doc.has_annotation("ENT_IOB")
-        scores = group_scores(doc, group)
-        assert all(score is None or 0.0 <= score <= 1.0 for score in scores)
+        assert all(0.0 <= score <= 1.0 for score in group_scores(doc, group))
         # What stands in the Doc already suppresses no candidate: nothing is written over it.
         preset = nlp.make_doc(text)
         preset.set_ents([Span(preset, 0, 1, "OTHER")])

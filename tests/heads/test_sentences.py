@@ -73,20 +73,6 @@ def test_white_space_makes_no_difference(load, head):
             assert found(other, group=group) == found(plain, shift, group)
 
 
-def test_a_blank_line_ends_a_sentence(load, head):
-    if head == CATEGORY:
-        pytest.skip("classifies Docs")
-    nlp = load()
-    for first, second in itertools.product(TEXTS, repeat=2):
-        doc = nlp(Doc(nlp.vocab, words=[*first.split(), "\n\n", *second.split()]))
-        other = len(first.split()) + 1
-        expected = doc_entities(nlp(Doc(nlp.vocab, words=first.split())))
-        expected += [
-            (s + other, e + other, label) for s, e, label in doc_entities(nlp(Doc(nlp.vocab, words=second.split())))
-        ]
-        assert doc_entities(doc) == expected
-
-
 @pytest.fixture(params=ENTITY_HEADS)
 def talkative(request, paths):
     name = request.param
