@@ -1,13 +1,15 @@
 """Learning of fine-grained types in addition to the labels (Xue et al. 2020, Section 4.3)."""
 
 from dataclasses import dataclass, field
-from typing import Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional, Tuple
 
 import numpy
+from thinc.api import Model, get_array_module, glorot_uniform_init
 
 from ..errors import check_range
 from ..losses import CategoricalCrossentropy, log_softmax, log_softmax_gradient
-from ..ty import Array
+from ..mrc_ner.entity_types import Mentions
+from ..ty import Array, SpanArray
 from .clusters import Clusters, find_clusters, match_clusters
 
 
@@ -49,11 +51,17 @@ class FineTyping:
         """Remove the clusters."""
         self._clusters = None
 
-    def renew(self, batches: Iterator[Array]) -> bool:
+    def pool(self, vectors: Any, spans: SpanArray) -> Any:
+        """Sum the vectors of each entity's tokens, for the question of its label: e_i. See `EntityTyping`."""
+        if not len(spans):
+            return vectors[:0, 0]
+        return get_array_module(vectors).stack([vectors[start:end, k].sum(axis=0) for start, end, k in spans.tolist()])
+
+    def renew(self, layer: Model, batches: Iterator[Array]) -> None:
         """Find clusters.
 
+        layer (Model): The linear layer; initialized again if the numbers of the clusters have a new meaning.
         batches (Iterator[Array]): The teacher's vectors of entities, shape (n, width), batch by batch.
-        RETURNS (bool): True if the numbers of the clusters have a new meaning.
         RAISES (WeaknerError): If there are fewer entities than clusters.
         """
         vectors = self._draw(batches)
@@ -61,7 +69,31 @@ class FineTyping:
         if self.realign and self._clusters is not None:
             new = new.ordered(match_clusters(self._clusters, new))
         self._clusters = new
-        return not self.realign
+        if not self.realign:
+            shape = layer.get_param("W").shape
+            layer.set_param("W", glorot_uniform_init(layer.ops, shape))
+            layer.set_param("b", layer.ops.alloc1f(shape[0]))
+
+    def loss(
+        self, layer: Model, vectors: List[Any], mentions: List[Optional[Mentions]]
+    ) -> Tuple[float, Callable[[List[Any]], None]]:
+        """Compute the loss of the types: the mean over the entities of each sentence. See `EntityTyping`."""
+        used = [(i, mention) for i, mention in enumerate(mentions) if mention is not None and len(mention.spans)]
+        if not used:
+            return 0.0, lambda gradients: None
+        ops, width = layer.ops, layer.get_dim("nI")
+        pooled = ops.xp.concatenate([self.pool(vectors[i][..., :width], mention.spans) for i, mention in used])
+        scores, backprop = layer.begin_update(pooled)
+        values, slope = self(ops.to_numpy(scores), numpy.concatenate([mention.vectors for _, mention in used]))
+        shares = numpy.concatenate([numpy.full(len(mention.spans), 1.0 / len(mention.spans)) for _, mention in used])
+
+        def learn(gradients: List[Any]) -> None:
+            rows = iter(backprop(ops.asarray2f((slope * shares[:, None]).astype("float32"))))
+            for i, mention in used:
+                for start, end, k in mention.spans.tolist():
+                    gradients[i][start:end, k, :width] += next(rows)
+
+        return float((values * shares).sum()), learn
 
     def __call__(self, scores: Array, vectors: Array) -> Tuple[Array, Array]:
         """Compute the loss of some entities.

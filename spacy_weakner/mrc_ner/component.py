@@ -23,7 +23,7 @@ from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
 from ..ty import NEAREST, PAIRINGS, PROBABLE, Array, BoolMask, Entity, SpanArray
 from .boundaries import Boundaries, Relabeler, boundaries_loss, probabilities, read_boundaries, score_boundaries
 from .decoding import ends_to_try, find_entities, most_probable, pair_boundaries, select_answers
-from .entity_types import EntityTyping, Mentions, mention_spans, pool, restart, types_loss
+from .entity_types import EntityTyping, Mentions, mention_spans
 from .queries import check_queries
 
 
@@ -229,9 +229,9 @@ class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[
         vectors: List[Any] = list(outputs)
         wanted = [target.boundaries for target in targets]
         loss, learn_boundaries = boundaries_loss(self.model.get_ref("head"), vectors, wanted, self.positive_weight)
-        more, learn_types = types_loss(
-            self.typing, self.model.maybe_get_ref("typing"), vectors, [target.mentions for target in targets]
-        )
+        if self.typing is None:
+            return loss / batch.n_sentences, lambda: backprop(learn_boundaries())
+        more, learn_types = self.typing.loss(self.model.get_ref("typing"), vectors, [to.mentions for to in targets])
 
         def learn() -> None:
             gradients = learn_boundaries()
@@ -255,30 +255,28 @@ class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[
                 for to, prediction in zip(targets, predicted, strict=True)
             ]
         if self.typing is not None:
-            found = self._mentions(docs, targets)
+            found = self._mentions(self.typing, docs, targets)
             targets = [to._replace(mentions=mentions) for to, mentions in zip(targets, found, strict=True)]
         return targets
 
-    def _mentions(self, docs: List[Doc], targets: List[MRCTarget]) -> List[Mentions]:
+    def _mentions(self, typing: EntityTyping, docs: List[Doc], targets: List[MRCTarget]) -> List[Mentions]:
         """Return the entities of some sentences, with the teacher's vectors."""
         spans = [mention_spans(to.boundaries, self.max_width) for to in targets]
         ops, width = self.model.ops, self.model.get_ref("typing").get_dim("nI")
 
         def read(_: List[Doc], vectors: Any, spans: List[SpanArray]) -> List[Mentions]:
-            pooled = [pool(ops.xp, values[..., :width], some) for values, some in zip(vectors, spans, strict=True)]
+            pooled = [typing.pool(values[..., :width], some) for values, some in zip(vectors, spans, strict=True)]
             return list(map(Mentions, spans, to_host(ops, pooled)))
 
         nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 0), dtype="float32"))
         return self.map_outputs(docs, read, nothing, spans, model=self._teacher.model)
 
     def observe(self, batches: Iterator[TrainingBatch[MRCTarget]]) -> None:
-        if self.typing is not None and self.typing.renew(self._entity_vectors(batches)):
-            restart(self.model.get_ref("typing"))
-
-    def _entity_vectors(self, batches: Iterator[TrainingBatch[MRCTarget]]) -> Iterator[Array]:
-        for batch in batches:
-            found = self._mentions(batch.texts.docs, batch.targets)
-            yield from (mentions.vectors for mentions in found if len(mentions.spans))
+        typing = self.typing
+        if typing is not None:
+            found = (self._mentions(typing, batch.texts.docs, batch.targets) for batch in batches)
+            vectors = (mentions.vectors for some in found for mentions in some if len(mentions.spans))
+            typing.renew(self.model.get_ref("typing"), vectors)
 
     def held_out_loss(self, examples: Iterable[Example]) -> Callable[[float], float]:
         used = self.annotated(examples)

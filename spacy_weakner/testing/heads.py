@@ -170,7 +170,7 @@ def writes_candidates_instead_of_entities(head: Head) -> None:
         doc, written = nlp(text), writer(text)
         expected = group_entities(written, group) if group in written.spans else doc_entities(written)
         assert group_entities(doc, group) == expected and not doc.has_annotation("ENT_IOB")
-        assert all(0.0 <= score <= 1.0 for score in group_scores(doc, group))
+        assert all(score is not None and 0.0 <= score <= 1.0 for score in group_scores(doc, group))
         # What stands in the Doc already suppresses no candidate: nothing is written over it.
         preset = nlp.make_doc(text)
         preset.set_ents([Span(preset, 0, 1, "OTHER")])

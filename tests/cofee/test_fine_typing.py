@@ -10,7 +10,7 @@ from spacy_weakner.cofee.clusters import Clusters, cluster_weights, find_cluster
 from spacy_weakner.cofee.fine_typing import FineTyping
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
-from spacy_weakner.mrc_ner.entity_types import EntityTyping, Mentions, mention_spans, pool, restart, types_loss
+from spacy_weakner.mrc_ner.entity_types import EntityTyping, Mentions, mention_spans
 from spacy_weakner.ty import Tick
 
 from ..mrc_ner.util import mrc_pipeline
@@ -25,6 +25,15 @@ def with_clusters(weights, gamma=1.0):
     typing = FineTyping(len(weights), gamma)
     typing._clusters = Clusters(numpy.eye(len(weights)), numpy.ones(len(weights)), numpy.asarray(weights))
     return typing
+
+
+def linear():
+    """A layer that is recognized by its weights."""
+    layer = Linear(3, 2)
+    layer.initialize()
+    layer.set_param("W", numpy.arange(6, dtype="f").reshape(3, 2))
+    layer.set_param("b", numpy.ones(3, dtype="f"))
+    return layer
 
 
 def test_loss_by_hand():
@@ -51,17 +60,19 @@ def test_nothing_is_learned_before_there_are_types():
 def test_renewal_keeps_the_numbers_of_types():
     random = numpy.random.RandomState(0)
     vectors = numpy.concatenate([random.normal(size=(30, 2)) * 0.1 + center for center in ([0, 0], [9, 0], [0, 9])])
-    typing = FineTyping(3)
-    assert not typing.renew(iter([vectors[:10], vectors[10:]]))
+    typing, layer = FineTyping(3), linear()
+    typing.renew(layer, iter([vectors[:10], vectors[10:]]))
     before = typing._clusters
     numbers = before.assign(vectors)
     for seed in range(1, 6):
         typing.seed = seed
-        assert not typing.renew(iter([vectors[::-1] + 0.01]))
+        typing.renew(layer, iter([vectors[::-1] + 0.01]))
         numpy.testing.assert_allclose(typing._clusters.centers, before.centers, atol=0.1)
         numpy.testing.assert_allclose(typing._clusters.spreads, before.spreads, rtol=1e-3)
         assert (typing._clusters.assign(vectors) == numbers).all()
-    assert FineTyping(3, realign=False).renew(iter([vectors]))
+    assert layer.get_param("W").max() == 5.0
+    FineTyping(3, realign=False).renew(layer, iter([vectors]))
+    assert numpy.abs(layer.get_param("W")).max() < 1.2 and not layer.get_param("b").any()
     typing.reset()
     assert typing._clusters is None
 
@@ -83,9 +94,9 @@ def test_entities_of_a_target():
     target = Boundaries(mark([(0, 2, "A"), (1, 2, "B"), (3, 4, "A")], 4, {"A": 0, "B": 1}), None)
     assert mention_spans(target, None).tolist() == [[0, 2, 0], [3, 4, 0], [1, 2, 1]]
     vectors = numpy.arange(4 * 2 * 3, dtype="f").reshape(4, 2, 3)
-    found = pool(numpy, vectors, mention_spans(target, None))
+    found = FineTyping(2).pool(vectors, mention_spans(target, None))
     numpy.testing.assert_allclose(found, [vectors[0, 0] + vectors[1, 0], vectors[3, 0], vectors[1, 1]])
-    assert pool(numpy, vectors, numpy.zeros((0, 3), dtype="int64")).shape == (0, 3)
+    assert FineTyping(2).pool(vectors, numpy.zeros((0, 3), dtype="int64")).shape == (0, 3)
 
 
 def test_learning_by_brute_force():
@@ -112,7 +123,7 @@ def test_learning_by_brute_force():
         return total
 
     gradients = [numpy.ones_like(own) for own in vectors]
-    loss, learn = types_loss(typing, layer, vectors, mentions)
+    loss, learn = typing.loss(layer, vectors, mentions)
     assert loss == pytest.approx(value(vectors), rel=1e-5) and not layer.has_grad("W")
     learn(gradients)
     for i, gradient in enumerate(gradients):
@@ -127,7 +138,7 @@ def test_no_entities():
     vectors = [numpy.zeros((2, 1, 4), dtype="f")]
     nothing = Mentions(numpy.zeros((0, 3), dtype="int64"), numpy.zeros((0, 4)))
     for mentions in (nothing, None):
-        assert types_loss(with_clusters([1.0, 1.0]), Linear(2, 4), vectors, [mentions])[0] == 0.0
+        assert with_clusters([1.0, 1.0]).loss(Linear(2, 4), vectors, [mentions])[0] == 0.0
 
 
 # In the component
@@ -153,7 +164,7 @@ def test_the_component_learns_both():
     assert entities_of(nlp, TEXTS)[0] == [(0, 1, "PER"), (3, 5, "LOC")]
     docs = [eg.predicted for eg in make_examples(nlp)]
     targets = ner.taught(ner.read_batch(make_examples(nlp)))
-    mentions = ner._mentions(docs, targets)
+    mentions = ner._mentions(ner.typing, docs, targets)
     kinds = [ner.typing._clusters.assign(own.vectors).tolist() for own in mentions if len(own.spans)]
     assert {kind for own in kinds for kind in own} == {0, 1}
 
@@ -166,10 +177,10 @@ def test_types_are_those_of_the_text_not_of_the_question():
     ner.renew(make_examples(nlp))
     docs = [eg.predicted for eg in make_examples(nlp)]
     targets = ner.taught(ner.read_batch(make_examples(nlp)))
-    before = ner._mentions(docs, targets)
+    before = ner._mentions(ner.typing, docs, targets)
     for label in ner.labels:
         ner.ask(label, "something else?")
-    for own, other in zip(before, ner._mentions(docs, targets), strict=True):
+    for own, other in zip(before, ner._mentions(ner.typing, docs, targets), strict=True):
         numpy.testing.assert_allclose(own.vectors, other.vectors, rtol=1e-5)
 
 
@@ -194,14 +205,6 @@ def test_there_must_be_a_layer_and_a_clock():
     nlp.get_pipe("mrc_ner").tick(Tick(0, 0, 0.0, 10))
     with pytest.raises(ValueError, match=r"'mrc_ner'.*interval"):
         nlp.update(make_examples(nlp), sgd=False)
-
-
-def test_a_layer_restarts():
-    layer = Linear(3, 2)
-    layer.initialize()
-    layer.set_param("W", numpy.arange(6, dtype="f").reshape(3, 2))
-    restart(layer)
-    assert numpy.abs(layer.get_param("W")).max() < 1.2 and not layer.get_param("b").any()
 
 
 def test_the_loss_is_that_of_both():
