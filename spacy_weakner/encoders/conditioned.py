@@ -2,6 +2,7 @@
 
 from typing import Any, Callable, List, Tuple
 
+import numpy
 from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d, Floats3d
@@ -37,32 +38,25 @@ def _init(model: Model, X: Any = None, Y: Any = None) -> None:
 
 
 def _forward(model: Model, asked: Queried, is_train: bool) -> Tuple[List[Floats3d], Callable[[List[Floats3d]], Any]]:
-    xp = model.ops.xp
-    docs, n = asked.docs, len(asked.docs)
+    ops: Any = model.ops
+    xp, docs, n = ops.xp, asked.docs, len(asked.docs)
     questions = [Doc(docs[0].vocab, words=WORDS.findall(query)) for query in asked.queries]
     vectors, backprop_vectors = model.get_ref("tok2vec")([*docs, *questions], is_train)
+    lengths = numpy.asarray([len(rows) for rows in vectors[:n]])
     # shape: (n_queries, width)
     queries = xp.stack([rows.mean(axis=0) for rows in vectors[n:]])
-    shape = queries.shape
-    # Some encoders return (0, 0) arrays for Docs without tokens.
-    tokens = [rows.reshape(len(doc), shape[1]) for rows, doc in zip(vectors[:n], docs, strict=True)]
-    outputs = [_combine(xp, rows, queries) for rows in tokens]
+    # Some encoders return (0, 0) arrays for Docs without tokens. shape: (n_tokens of all Docs, 1, width)
+    tokens = xp.concatenate([rows.reshape(len(rows), 1, queries.shape[1]) for rows in vectors[:n]])
+    shape = (len(tokens), *queries.shape)
+    parts = [xp.broadcast_to(tokens, shape), xp.broadcast_to(queries, shape), tokens * queries]
 
     def backprop(gradient: List[Floats3d]) -> Any:
-        d_queries = xp.zeros(shape, dtype="float32")
-        back: List[Any] = []
-        for given, rows, d_output in zip(vectors, tokens, gradient, strict=False):
-            d_token, d_query, d_product = xp.split(d_output, 3, axis=2)
-            back.append((d_token + d_product * queries).sum(axis=1).reshape(given.shape))
-            d_queries += (d_query + d_product * rows[:, None]).sum(axis=0)
-        for given, d_query in zip(vectors[n:], d_queries, strict=True):
-            back.append(xp.repeat(d_query[None] / len(given), len(given), axis=0))
+        d_token, d_query, d_product = xp.split(xp.concatenate(gradient), 3, axis=2)
+        d_tokens = ops.unflatten((d_token + d_product * queries).sum(axis=1), lengths)
+        back = [d_rows.reshape(rows.shape) for d_rows, rows in zip(d_tokens, vectors, strict=False)]
+        d_queries = (d_query + d_product * tokens).sum(axis=0)
+        for rows, d_query in zip(vectors[n:], d_queries, strict=True):
+            back.append(xp.repeat(d_query[None] / len(rows), len(rows), axis=0))
         return backprop_vectors(back)
 
-    return outputs, backprop
-
-
-def _combine(xp: Any, tokens: Any, queries: Any) -> Any:
-    shape = (len(tokens), *queries.shape)
-    repeated = xp.broadcast_to(tokens[:, None], shape)
-    return xp.concatenate([repeated, xp.broadcast_to(queries, shape), repeated * queries], axis=2)
+    return ops.unflatten(xp.concatenate(parts, axis=2), lengths), backprop

@@ -123,7 +123,8 @@ def _forward(
     transformer = model.shims[0]._model
     limits = window_settings(max_length, stride, transformer.max_pieces)
     outputs: List[Any] = [numpy.zeros((len(doc), model.get_dim("nO")), dtype="float32") for doc in docs]
-    for output, windows in zip(outputs, read_windows(transformer.tokenizer, docs, "", limits), strict=True):
+    (by_doc,) = read_windows(transformer.tokenizer, docs, [""], limits)
+    for output, windows in zip(outputs, by_doc, strict=True):
         for window in windows:
             pieces = transformer.read(window.ids)
             output[window.words] = pieces[window.first] if pooling == "first" else _mean(pieces, window)

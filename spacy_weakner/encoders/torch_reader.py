@@ -117,8 +117,9 @@ def _mean(pieces: Tensor, first: Tensor, last: Tensor) -> Tensor:
     counts = last - first + 1
     starts = counts.cumsum(0) - counts
     owners = torch.arange(int(counts.sum()), device=pieces.device)
-    rows = pieces[torch.repeat_interleave(first - starts, counts) + owners]
-    return torch.segment_reduce(rows, "mean", lengths=counts)
+    # Both functions would check the counts, and so wait for a GPU.
+    rows = pieces[torch.repeat_interleave(first - starts, counts, output_size=len(owners)) + owners]
+    return torch.segment_reduce(rows, "mean", lengths=counts, unsafe=True)
 
 
 def _layers_of(transformer: Any, cure: str) -> nn.ModuleList:

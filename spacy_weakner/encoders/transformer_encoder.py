@@ -246,8 +246,8 @@ def _forward(
     vectors: Any = ops.alloc2f(int(offsets[-1]) * n_queries, width)
     windows: List[Window] = []
     rows = []
-    for q, query in enumerate(asked.queries):
-        for offset, found in zip(offsets, read_windows(module.tokenizer, asked.docs, query, limits), strict=False):
+    for q, by_doc in enumerate(read_windows(module.tokenizer, asked.docs, asked.queries, limits)):
+        for offset, found in zip(offsets, by_doc, strict=False):
             windows += found
             rows += [(offset + window.words) * n_queries + q for window in found]
     padded = batch_pieces or (CPU_PIECES if ops.device_type == "cpu" else GPU_PIECES)

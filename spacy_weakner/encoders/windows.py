@@ -1,7 +1,7 @@
 """Splits Docs into the subword pieces that a Transformer reads, in one window or several overlapping ones."""
 
 import json
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -115,35 +115,36 @@ class Window(NamedTuple):
 
 
 def read_windows(
-    tokenizer: WindowTokenizer, docs: List[Doc], query: str, settings: WindowSettings
-) -> List[List[Window]]:
+    tokenizer: WindowTokenizer, docs: List[Doc], queries: Sequence[str], settings: WindowSettings
+) -> Iterator[List[List[Window]]]:
     """Split Docs into windows. Every token with pieces is assigned to one window: that with most of its pieces or, of
     several, that in which it is farthest from an edge.
 
     tokenizer (WindowTokenizer): The tokenizer.
     docs (List[Doc]): The Docs.
-    query (str): A question, which precedes each text; empty: the text alone.
+    queries (Sequence[str]): Questions, each of which precedes each text; empty: the text alone.
     settings (WindowSettings): Length and overlap of the windows.
-    RETURNS (List[List[Window]]): The windows of each Doc; none if it has no pieces.
-    RAISES (WeaknerError): If the question leaves no room for text.
+    YIELDS (List[List[Window]]): For each question, the windows of each Doc; none if it has no pieces.
+    RAISES (WeaknerError): If a question leaves no room for text.
     """
-    question = [f"{tokenizer.blank}{word}" for word in query.split()]
-    used = tokenizer.whole.num_special_tokens_to_add(bool(query))
-    if query:
-        used += len(tokenizer.whole.encode(question, is_pretokenized=True, add_special_tokens=False).ids)
-    room = settings.max_length - used
-    if room < MIN_ROOM:
-        raise WeaknerError(Errors.WK032.format(query=query[:50], max_length=settings.max_length))
     # White space has no pieces.
     tokens = [numpy.asarray([token.i for token in doc if not token.is_space], dtype="int64") for doc in docs]
     words = [[spaced(doc, i, tokenizer.blank) for i in kept.tolist()] for doc, kept in zip(docs, tokens, strict=True)]
-    cutting = tokenizer.cutting(settings.max_length, min(settings.stride, room // 2), bool(query))
-    inputs = [(question, text) for text in words] if query else words
-    encodings = cutting.encode_batch(inputs, is_pretokenized=True)
-    return [
-        _windows([encoding, *encoding.overflowing], kept, int(bool(query)))
-        for encoding, kept in zip(encodings, tokens, strict=True)
-    ]
+    for query in queries:
+        question = [f"{tokenizer.blank}{word}" for word in query.split()]
+        used = tokenizer.whole.num_special_tokens_to_add(bool(query))
+        if query:
+            used += len(tokenizer.whole.encode(question, is_pretokenized=True, add_special_tokens=False).ids)
+        room = settings.max_length - used
+        if room < MIN_ROOM:
+            raise WeaknerError(Errors.WK032.format(query=query[:50], max_length=settings.max_length))
+        cutting = tokenizer.cutting(settings.max_length, min(settings.stride, room // 2), bool(query))
+        inputs = [(question, text) for text in words] if query else words
+        encodings = cutting.encode_batch(inputs, is_pretokenized=True)
+        yield [
+            _windows([encoding, *encoding.overflowing], kept, int(bool(query)))
+            for encoding, kept in zip(encodings, tokens, strict=True)
+        ]
 
 
 def _windows(encodings: List[Any], tokens: NDArray[numpy.int64], sequence: int) -> List[Window]:

@@ -104,7 +104,7 @@ def templates(window: int, affixes: int, clusters: Sequence[int] = ()) -> List[T
 
 def indicators(
     docs: Sequence[Doc], words: WordFeatures, templates: Sequence[Template], window: int, rows: int
-) -> List[NDArray[numpy.int32]]:
+) -> NDArray[numpy.int32]:
     """Compute the rows of the features of some Docs.
 
     docs (Sequence[Doc]): The Docs.
@@ -112,11 +112,11 @@ def indicators(
     templates (Sequence[Template]): The features of a token.
     window (int): The largest distance in the templates.
     rows (int): Rows of the table.
-    RETURNS (List[NDArray[numpy.int32]]): Rows of each Doc, shape (n_tokens, n_features).
+    RETURNS (NDArray[numpy.int32]): Shape (n_tokens of all Docs, n_features).
     """
     lengths = [len(doc) for doc in docs]
     if not sum(lengths):
-        return [numpy.zeros((0, len(templates)), dtype="int32") for _ in docs]
+        return numpy.zeros((0, len(templates)), dtype="int32")
     orths = numpy.concatenate([doc.to_array(ORTH) for doc in docs])
     unique, inverse = numpy.unique(orths, return_inverse=True)
     known = words(unique, docs[0].vocab.strings)
@@ -134,8 +134,7 @@ def indicators(
     for column, template in zip(hashes, templates, strict=True):
         column[:] = combine_hashes([columns[name][places + offset] for name, offset in template])
     hashes = mix_bits(hashes ^ salts(templates)[:, None])
-    ids = numpy.ascontiguousarray((hashes % numpy.uint64(rows)).T.astype("int32"))
-    return numpy.split(ids, numpy.cumsum(lengths)[:-1])
+    return numpy.ascontiguousarray((hashes % numpy.uint64(rows)).T.astype("int32"))
 
 
 def case_modes(letters: Hashes, lengths: Sequence[int]) -> Hashes:
@@ -184,7 +183,7 @@ class FeatureReader:
         self.levels = levels
         self._last = self._prepare(NO_CLUSTERS)
 
-    def __call__(self, docs: Sequence[Doc], clusters: WordClusters, rows: int) -> List[NDArray[numpy.int32]]:
+    def __call__(self, docs: Sequence[Doc], clusters: WordClusters, rows: int) -> NDArray[numpy.int32]:
         """Compute features of some Docs; see `indicators`."""
         last = self._last
         if not clusters.equals(last[0]):  # new clusters were made or loaded
@@ -202,8 +201,10 @@ def _forward(
 ) -> Tuple[List[Ints2d], Callable[[Any], List[Doc]]]:
     def read() -> List[Ints2d]:
         clusters = WordClusters(model.attrs[_KEYS], model.attrs[_IDS])
+        ops: Any = model.ops
         ids: Any = reader(docs, clusters, model.attrs[ROWS])
-        return [model.ops.asarray2i(rows_of_doc) for rows_of_doc in ids]
+        lengths: List[int] = [len(doc) for doc in docs]
+        return list(ops.unflatten(ops.asarray2i(ids), numpy.asarray(lengths, dtype="int64")))
 
     return read_once(model, docs, read), no_gradient
 

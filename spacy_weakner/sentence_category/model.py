@@ -6,7 +6,7 @@ from spacy.tokens import Doc
 from thinc.api import Dropout, Linear, Model, chain
 from thinc.types import Floats2d
 
-from ..heads.layers import encoder_and_head
+from ..heads.layers import encoder_and_head, split_rows
 from ..ty import Vectors
 
 
@@ -29,19 +29,17 @@ def build_sentence_category(
 
 
 def _forward(model: Model, vectors: Vectors, is_train: bool) -> Tuple[Floats2d, Callable[[Floats2d], Vectors]]:
-    xp = model.ops.xp
+    ops: Any = model.ops
     # Docs without tokens get zeros, and no gradient.
     used = [i for i, rows in enumerate(vectors) if len(rows)]
-    features = xp.arange(max(rows.shape[1] for rows in vectors))
-    pooled = model.ops.alloc2f(len(vectors), len(features))
-    largest = {i: vectors[i].argmax(axis=0) for i in used}
-    for i in used:
-        pooled[i] = vectors[i][largest[i], features]
+    lengths = ops.asarray1i([len(vectors[i]) for i in used])
+    pooled = ops.alloc2f(len(vectors), max(rows.shape[1] for rows in vectors))
+    if used:
+        pooled[used], largest = ops.reduce_max(ops.flatten(vectors), lengths)
 
     def backprop(gradient: Floats2d) -> Vectors:
-        back = [xp.zeros_like(rows) for rows in vectors]
-        for i in used:
-            back[i][largest[i], features] = gradient[i]
-        return back
+        if not used:
+            return vectors
+        return split_rows(ops.backprop_reduce_max(gradient[used], largest, lengths), vectors)
 
     return pooled, backprop

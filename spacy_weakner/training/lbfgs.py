@@ -129,7 +129,7 @@ class PenalizedLoss:
         self.l2 = l2
         self.weights = FlatWeights(pipe.model, _used_rows(pipe, batches))
         self.start = self.weights.read()
-        self._states = numpy.random.get_state(), torch.get_rng_state()
+        self._states = numpy.random.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()
 
     def __call__(self, values: Vector) -> Tuple[float, Vector]:
         """Compute the objective at some weights, and its gradient."""
@@ -141,6 +141,7 @@ class PenalizedLoss:
         # Losses and layers use global random generators. Reset them, so that this is a function of the weights.
         numpy.random.set_state(self._states[0])
         torch.set_rng_state(self._states[1])
+        torch.cuda.set_rng_state_all(self._states[2])
         for batch in self.batches:
             loss, backprop = pipe.forward_loss(batch)
             pipe.check_loss(loss)

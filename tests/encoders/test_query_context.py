@@ -86,7 +86,7 @@ def test_a_word_is_its_first_and_its_last_piece(still_bert, words, expected):
     model = make(still_bert)
     doc = Doc(NLP.vocab, words=words, spaces=[False] * len(words))
     (found,) = model.predict(Queried([doc], ["who"]))
-    (parts,) = read_windows(module_of(model).tokenizer, [doc], "who", WindowSettings(32, 4))
+    ((parts,),) = read_windows(module_of(model).tokenizer, [doc], ["who"], WindowSettings(32, 4))
     places = {}
     for part in parts:
         rows = zip(part.words.tolist(), part.first.tolist(), part.last.tolist(), strict=True)

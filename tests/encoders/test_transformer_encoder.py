@@ -162,7 +162,7 @@ def test_a_second_initialization_begins_anew(still, tmp_path):
 
 
 def pieces_of(tokenizer, words, spaces, query=""):
-    windows = read_windows(tokenizer, [doc_of(words, spaces)], query, WindowSettings(32, 8))
+    (windows,) = read_windows(tokenizer, [doc_of(words, spaces)], [query], WindowSettings(32, 8))
     return [tokenizer.whole.id_to_token(i) for i in windows[0][0].ids]
 
 
