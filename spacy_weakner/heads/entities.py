@@ -91,9 +91,8 @@ def write_entities(doc: Doc, prediction: Prediction, overwrite: bool) -> None:
     overwrite (bool): Replace existing entities; otherwise these, and blocked tokens, are kept, and predicted entities
         with any of their tokens are left out. (Heads read no white space, which may have annotation, too.)
     """
-    ents = [] if overwrite else list(doc.ents)
-    blocked = [] if overwrite else blocked_tokens(doc)
     kept = numpy.zeros(len(doc), dtype=bool) if overwrite else preset_tokens(doc)
+    ents, blocked = (list(doc.ents), blocked_tokens(doc)) if kept.any() else ([], [])
     for (start, end, label), score in zip(prediction.entities, prediction.scores, strict=True):
         if kept[start:end].any():
             continue

@@ -41,12 +41,43 @@ _ATTRS = [
 ]
 
 
-class Teacher:
-    """A copy of a model, on the same device, at the last renewal by the training clock. It is not stored with the
-    component.
+class PredictionCache:
+    """Predictions of a model that does not change, one array for each sentence, within a memory limit. (Attributes of
+    words must not change either: the keys are the ids of words.)"""
 
-    Its predictions for sentences are cached until the next renewal, within a memory limit, so that no sentence is read
-    twice. (Attributes of words must not change in between: the keys of the cache are the ids of words.)
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Remove all predictions."""
+        self._kept: Dict[Optional[bytes], Array] = {}  # None is never among the keys
+        self._room = KEPT
+
+    def predict(self, docs: List[Doc], read: Callable[[List[Doc]], List[Array]]) -> List[Array]:
+        """Return the predictions for Docs; no Doc is read twice.
+
+        docs (List[Doc]): The Docs.
+        read (Callable[[List[Doc]], List[Array]]): Runs the model on Docs, and returns an array per Doc.
+        RETURNS (List[Array]): One array per Doc.
+        """
+        keys = [_key(doc) for doc in docs]
+        unread = [n for n, key in enumerate(keys) if key not in self._kept]
+        new = dict(zip(unread, read([docs[n] for n in unread]) if unread else [], strict=True))
+        result = [new[n] if n in new else self._kept[key] for n, key in enumerate(keys)]
+        for n, prediction in new.items():
+            self._keep(keys[n], prediction)
+        return result
+
+    def _keep(self, key: Optional[bytes], prediction: Array) -> None:
+        size = prediction.nbytes + _OVERHEAD
+        if key is not None and key not in self._kept and size <= self._room:
+            self._kept[key] = prediction.copy()  # not a view, which would keep its whole batch in memory
+            self._room -= size
+
+
+class Teacher(PredictionCache):
+    """A copy of a model, on the same device, at the last renewal by the training clock, and its predictions since then.
+    It is not stored with the component.
 
     at_start (bool): True if the initial model is the first teacher; otherwise the first teacher is the model at the
         first renewal after the start.
@@ -60,11 +91,7 @@ class Teacher:
         """Remove the teacher, for a new training."""
         self.model: Optional[Model] = None
         self.step = 0
-        self._forget()
-
-    def _forget(self) -> None:
-        self._kept: Dict[Optional[bytes], Array] = {}  # None is never among the keys
-        self._room = KEPT
+        self.forget()
 
     def is_due(self, tick: Optional[Tick]) -> bool:
         """Return True if a renewal creates a teacher: after the first update, or from the start if `at_start`.
@@ -95,30 +122,9 @@ class Teacher:
         tick (Optional[Tick]): The last tick of the training clock; its step is stored, 0 without one.
         """
         self.step = 0 if tick is None else tick.step
-        self._forget()
+        self.forget()
         self.model = None  # frees memory, so that there are never three models
         self.model = deepcopy(model)
-
-    def predict(self, docs: List[Doc], read: Callable[[List[Doc]], List[Array]]) -> List[Array]:
-        """Return the teacher's predictions for Docs.
-
-        docs (List[Doc]): The Docs.
-        read (Callable[[List[Doc]], List[Array]]): Runs the teacher on Docs, and returns an array per Doc.
-        RETURNS (List[Array]): One array per Doc.
-        """
-        keys = [_key(doc) for doc in docs]
-        unread = [n for n, key in enumerate(keys) if key not in self._kept]
-        new = dict(zip(unread, read([docs[n] for n in unread]) if unread else [], strict=True))
-        result = [new[n] if n in new else self._kept[key] for n, key in enumerate(keys)]
-        for n, prediction in new.items():
-            self._keep(keys[n], prediction)
-        return result
-
-    def _keep(self, key: Optional[bytes], prediction: Array) -> None:
-        size = prediction.nbytes + _OVERHEAD
-        if key is not None and key not in self._kept and size <= self._room:
-            self._kept[key] = prediction.copy()  # not a view, which would keep its whole batch in memory
-            self._room -= size
 
 
 def _key(doc: Doc) -> Optional[bytes]:

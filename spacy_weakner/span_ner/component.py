@@ -122,7 +122,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
             it.
         """
         super().initialize(get_examples, nlp=nlp, labels=labels)
-        self._oracle = None if oracle is None else Oracle(oracle, self.name, self.labels)
+        self._oracle = None if oracle is None else Oracle(oracle, self.name, self.labels, self.max_width)
         self._check_oracle()
         warn_of_spans(self.name, get_examples, self.spans_key, self.max_width)
 

@@ -10,6 +10,7 @@ import spacy
 from spacy_weakner.corpus.weak import doc_entities
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.losses import log_softmax
+from spacy_weakner.span_ner.candidates import enumerate_spans
 from spacy_weakner.span_ner.oracle import Oracle
 from spacy_weakner.span_ner.samplers import START, AllNegatives, UniformNegativeSampler, WeightedNegativeSampler
 from spacy_weakner.training.clock import TrainingClock
@@ -244,9 +245,22 @@ def test_the_sampler_is_told_what_the_oracle_thinks(path):
 
 
 def test_labels_may_be_in_another_order(path):
-    ours, theirs = (Oracle(path, "span_ner", labels) for labels in (["LOC", "PER"], ["PER", "LOC"]))
+    ours, theirs = (Oracle(path, "span_ner", labels, None) for labels in (["LOC", "PER"], ["PER", "LOC"]))
     doc, spans = make_doc(spacy.blank("xx"), TEXTS[0]), numpy.asarray(all_spans(len(TEXTS[0].split())))
     numpy.testing.assert_array_equal(ours([doc], [spans])[0][:, [0, 2, 1]], theirs([doc], [spans])[0])
+
+
+def test_an_oracle_reads_no_sentence_twice_whatever_it_is_asked(path):
+    oracle = Oracle(path, "span_ner", ["LOC", "PER"], 3)
+    docs = [make_doc(spacy.blank("xx"), text) for text in ["", *TEXTS, TEXTS[0]]]
+    spans = [enumerate_spans(len(doc), 3) for doc in docs]
+    with patch.object(oracle, "_read", wraps=oracle._read) as read:
+        first = oracle(docs, spans)
+        some = oracle(docs[::-1], [own[1::2] for own in spans[::-1]])[::-1]
+    ((once,),) = [call.args for call in read.call_args_list]
+    assert len(once) == len(docs)
+    for whole, part in zip(first, some, strict=True):
+        numpy.testing.assert_array_equal(whole[1::2], part)
 
 
 def negatives_of(ner, example):
