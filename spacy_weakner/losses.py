@@ -137,8 +137,8 @@ class GeneralizedCrossEntropy:
 
 def log_softmax(scores: Array, temperature: float = 1.0) -> Array:
     """Return the log-probabilities of each row of scores, divided by the temperature; float64."""
-    cooled = numpy.asarray(scores, dtype="float64") / temperature
-    shifted = cooled - cooled.max(-1, keepdims=True)
+    scaled = numpy.asarray(scores, dtype="float64") / temperature
+    shifted = scaled - scaled.max(-1, keepdims=True)
     return shifted - numpy.log(numpy.exp(shifted).sum(-1, keepdims=True))
 
 

@@ -29,7 +29,7 @@ NEAREST, PROBABLE = PAIRINGS = ("nearest", "probable")
 PRECISIONS = ("highest", "high", "medium")
 
 
-class Tick(NamedTuple):
+class TrainingProgress(NamedTuple):
     """The state of the training clock at a step.
 
     step (int): Steps done so far.

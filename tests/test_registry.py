@@ -27,7 +27,7 @@ from spacy_weakner.span_ner.component import SpanNer
 from spacy_weakner.term_linker.component import TermLinker
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.objective import Objective
-from spacy_weakner.ty import Tick
+from spacy_weakner.ty import TrainingProgress
 
 from .util import TOK2VEC, make_doc
 
@@ -198,7 +198,7 @@ WEIGHTED = {"ratio": 1.0, "exponent": 4.0, "n_epochs": 10.0, "include_outside": 
 )
 def test_samplers(name, arguments, size):
     sampler = make("misc", f"spacy_weakner.{name}.v1", **arguments)
-    drawn = sampler(15, 5, numpy.log(numpy.full((15, 2), 0.5)), Tick(0, 0, 0.5))
+    drawn = sampler(15, 5, numpy.log(numpy.full((15, 2), 0.5)), TrainingProgress(0, 0, 0.5))
     assert len({*drawn.tolist()}) == size
     assert {key: getattr(sampler, key) for key in arguments} == arguments
 

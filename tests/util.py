@@ -53,7 +53,7 @@ from spacy_weakner.testing.heads import TEXTS as TEXTS
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.model import build_token_classifier
 from spacy_weakner.token_ner.objective import HardLabels
-from spacy_weakner.ty import Entity, Tick
+from spacy_weakner.ty import Entity, TrainingProgress
 
 # More threads only if they are asked for: most of what is computed here is too small for them.
 torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
@@ -434,13 +434,13 @@ class ClockRecorder:
     """A component that writes down its ticks and renewals."""
 
     def __init__(self) -> None:
-        self.ticks: List[Tick] = []
+        self.ticks: List[TrainingProgress] = []
         self.renewals: List[Tuple[int, List[str]]] = []
 
     def __call__(self, doc: Doc) -> Doc:
         return doc
 
-    def tick(self, tick: Tick) -> None:
+    def tick(self, tick: TrainingProgress) -> None:
         self.ticks.append(tick)
 
     def renew(self, examples: Iterable[Example]) -> None:

@@ -19,7 +19,7 @@ from ..corpus.tags import IntTags
 from ..corpus.weak import group_entities, weak_group, weak_sources
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..needle.binning import histogram, isotonic
-from ..needle.completion import RULES, decide
+from ..needle.completion import RULES, apply_rule
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
 from ..progress import Progress
 from ..runtime.devices import on_device
@@ -136,7 +136,7 @@ class _RuleCounts:
                 given: IntTags = scheme.encode(together, numpy.ones(len(doc), dtype=bool))
                 self._given.append(self._share(given == tags))
                 for rule, made in self._pairs.items():
-                    found = trim_whitespace(doc, scheme.decode(decide(given, predicted, rule).tolist()))
+                    found = trim_whitespace(doc, scheme.decode(apply_rule(given, predicted, rule).tolist()))
                     made.append((sorted(gold.entities), found))
             self.scores.append(value)
             self.hits.append(self._share(predicted == tags))

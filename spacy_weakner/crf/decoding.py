@@ -76,10 +76,10 @@ def probable_spans(lattice: Lattice, tags: Array, least: float) -> Array:
     """
     batch, transitions = lattice.batch, lattice.parameters.transitions
     first, inside, _ = tags.T
-    sure = lattice.token_marginals()[:, :, tags] >= least
-    starts, rows, labels = numpy.nonzero(sure[..., 0] | sure[..., 2])
+    probable = lattice.token_marginals()[:, :, tags] >= least
+    starts, rows, labels = numpy.nonzero(probable[..., 0] | probable[..., 2])
     found = [numpy.stack([rows, starts, starts + 1, labels], axis=1)]
-    starts, rows, labels = numpy.nonzero(sure[..., 0])
+    starts, rows, labels = numpy.nonzero(probable[..., 0])
     # Log-probability of the prefixes: log-sum of their paths minus log Z.
     begun, last = lattice.alpha[starts, rows, first[labels]] - lattice.log_z[rows], first[labels]
     for width in range(2, len(batch.emissions) + 1):

@@ -183,8 +183,8 @@ class CRFNer(TaggingHead[CRFTarget]):
         parameters = self._parameters()
 
         def loss(temperature: float) -> float:
-            cooled = [scores / temperature for scores in emissions]
-            losses, _ = sentence_losses(parameters.scaled(1 / temperature), cooled, tags)
+            calibrated = [scores / temperature for scores in emissions]
+            losses, _ = sentence_losses(parameters.scaled(1 / temperature), calibrated, tags)
             return float(losses.mean())
 
         return loss
@@ -248,8 +248,8 @@ class CRFNer(TaggingHead[CRFTarget]):
         return [scores + towards_outside for scores in emissions] if self.bias else emissions
 
     def _lattice(self, parameters: CRFParameters, batch: PaddedBatch) -> Lattice:
-        cooled = PaddedBatch(batch.emissions / self.temperature, batch.lengths, batch.order)
-        return forward_backward(parameters.scaled(1 / self.temperature), cooled)
+        calibrated = PaddedBatch(batch.emissions / self.temperature, batch.lengths, batch.order)
+        return forward_backward(parameters.scaled(1 / self.temperature), calibrated)
 
     def _probabilities(self, lattice: Lattice, spans: NDArray[numpy.int64]) -> Array:
         """Compute the probabilities of spans, given as number of the Doc, start, end and number of the label."""

@@ -285,14 +285,14 @@ class EntityHead(TrainableHead[OutputsT, TargetT, Prediction]):
             return self.spans_key in example.reference.spans
         return bool(example.reference.has_annotation("ENT_IOB"))
 
-    def teaches(self, example: Example) -> bool:
+    def has_targets(self, example: Example) -> bool:
         """Return True if an example can be used for training: it has annotated entities or soft labels."""
         return self.is_annotated(example) or get_soft_labels(example.reference) is not None
 
     # Prediction
 
     @property
-    def nothing(self) -> Prediction:
+    def empty_prediction(self) -> Prediction:
         """RETURNS (Prediction): The prediction for a Doc without tokens."""
         return Prediction([], [], [] if self.nested else None)
 

@@ -21,7 +21,7 @@ from ..corpus.parts import Merge, Part, Parts, split_examples
 from ..errors import Errors, UnknownLabel, Warnings, WeaknerError, check_range
 from ..files import is_text, reading_stored
 from ..linear.sparse import check_readable
-from ..ty import Tick
+from ..ty import TrainingProgress
 from .factories import require_extras
 from .layers import is_listener, lack_encoder, needs_whole_docs
 
@@ -108,7 +108,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         self.head_learn_rate = head_learn_rate
         self.scorer = scorer
         self.cfg: Dict[str, Any] = {"labels": []}
-        self._tick: Optional[Tick] = None
+        self._tick: Optional[TrainingProgress] = None
         self._hook: Optional[Callable[[Optimizer], None]] = None
 
     # Serialization
@@ -196,7 +196,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
     def is_annotated(self, example: Example) -> bool:
         """Return True if an example has the annotation that the component predicts."""
 
-    def teaches(self, example: Example) -> bool:
+    def has_targets(self, example: Example) -> bool:
         """Return True if an example can be used for training; by default, if it is annotated."""
         return self.is_annotated(example)
 
@@ -231,7 +231,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         self.check_labels()
         # nlp.initialize() without examples creates a single artificial one.
         given = len(list(islice(get_examples(), 2))) > 1
-        if given and not any(self.teaches(eg) for eg in get_examples()):
+        if given and not any(self.has_targets(eg) for eg in get_examples()):
             warnings.warn(self.nothing_to_learn.format(name=self.name), stacklevel=2)
         docs = [eg.reference for eg in islice(get_examples(), 10) if len(eg.reference)]
         docs = docs or [Doc(self.vocab, words=["x"])]
@@ -381,7 +381,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """
         self._hook = hook
 
-    def tick(self, tick: Tick) -> None:
+    def tick(self, tick: TrainingProgress) -> None:
         """Note the progress of training; the training clock calls this method at every step."""
         self._tick = tick
 
@@ -431,7 +431,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
 
     @property
     @abstractmethod
-    def nothing(self) -> PredictionT:
+    def empty_prediction(self) -> PredictionT:
         """RETURNS (PredictionT): The prediction for a Doc without tokens."""
 
     @abstractmethod
@@ -450,7 +450,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         docs (Iterable[Doc]): The Docs.
         RETURNS (List[PredictionT]): One prediction per Doc.
         """
-        return self.map_sentences(docs, self.decode, self.nothing, self.merge)
+        return self.map_sentences(docs, self.decode, self.empty_prediction, self.merge)
 
     def map_sentences(
         self, docs: Iterable[Doc], function: Callable[..., Sequence[T]], nothing: T, merge: Merge[T]

@@ -51,7 +51,7 @@ def check_outputs(head: Model, wanted: int) -> None:
         raise WeaknerError(Errors.WK005.format(setting="nO", value=head.get_dim("nO"), expected=expected))
 
 
-def as_given(gradient: Vectors, vectors: Vectors) -> Vectors:
+def with_shapes_of(gradient: Vectors, vectors: Vectors) -> Vectors:
     """Return a gradient with the shapes of the vectors: some encoders return (0, 0) arrays for Docs without tokens, and
     require gradients of the same shapes."""
     return [g if g.shape == v.shape else v for g, v in zip(gradient, vectors, strict=True)]
@@ -135,7 +135,7 @@ def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Ca
     def backprop(gradient: Vectors) -> Any:
         for backprop_layer in backprop_added:
             backprop_layer(gradient)
-        return backprop_vectors(as_given(backprop_head(gradient), vectors))
+        return backprop_vectors(with_shapes_of(backprop_head(gradient), vectors))
 
     return scores, backprop
 

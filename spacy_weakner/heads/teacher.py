@@ -12,7 +12,7 @@ from thinc.api import Model
 
 from ..corpus.weak import is_bare
 from ..errors import Errors, WeaknerError
-from ..ty import Array, Tick
+from ..ty import Array, TrainingProgress
 from .head import OutputsT, PredictionT, TargetT, TrainableHead, TrainingBatch
 from .layers import is_listener
 
@@ -93,17 +93,17 @@ class Teacher(PredictionCache):
         self.step = 0
         self.forget()
 
-    def is_due(self, tick: Optional[Tick]) -> bool:
+    def is_due(self, tick: Optional[TrainingProgress]) -> bool:
         """Return True if a renewal creates a teacher: after the first update, or from the start if `at_start`.
 
-        tick (Optional[Tick]): The last tick of the training clock.
+        tick (Optional[TrainingProgress]): The last tick of the training clock.
         """
         return self.at_start or (tick is not None and tick.step > 0)
 
-    def of_update(self, tick: Optional[Tick], name: str) -> Optional[Model]:
+    def of_update(self, tick: Optional[TrainingProgress], name: str) -> Optional[Model]:
         """Return the teacher for an update.
 
-        tick (Optional[Tick]): The last tick of the training clock.
+        tick (Optional[TrainingProgress]): The last tick of the training clock.
         name (str): Name of the component.
         RETURNS (Optional[Model]): The model; None before the first renewal.
         RAISES (WeaknerError): If there should be a teacher, or the training clock never renews it.
@@ -115,11 +115,11 @@ class Teacher(PredictionCache):
             )
         return self.model
 
-    def renew(self, model: Model, tick: Optional[Tick] = None) -> None:
+    def renew(self, model: Model, tick: Optional[TrainingProgress] = None) -> None:
         """Copy a model, which becomes the teacher.
 
         model (Model): The model; later changes of the model do not affect the teacher, and vice versa.
-        tick (Optional[Tick]): The last tick of the training clock; its step is stored, 0 without one.
+        tick (Optional[TrainingProgress]): The last tick of the training clock; its step is stored, 0 without one.
         """
         self.step = 0 if tick is None else tick.step
         self.forget()
@@ -148,7 +148,7 @@ def require_own_encoder(name: str, model: Model, why: str, section: str = "tok2v
         raise WeaknerError(Errors.WK011.format(name=name, why=why, section=section))
 
 
-class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
+class HeadWithTeacher(TrainableHead[OutputsT, TargetT, PredictionT]):
     """Mixin for heads that can learn from a teacher: if `needs_clock` is True, the training clock renews it."""
 
     _teacher: Teacher
@@ -175,7 +175,7 @@ class TaughtHead(TrainableHead[OutputsT, TargetT, PredictionT]):
         super().reset_training()
         self._teacher.reset()
 
-    def taught(self, batch: TrainingBatch[TargetT]) -> List[TargetT]:
+    def targets_with_teacher(self, batch: TrainingBatch[TargetT]) -> List[TargetT]:
         """Return the targets of a batch; if there is a teacher, changed by its predictions.
 
         RAISES (WeaknerError): If a teacher is needed, and the training clock never renews it.

@@ -13,7 +13,7 @@ from thinc.api import Optimizer
 from ..errors import check_range
 
 # Scores below this are chance: an untrained model also makes some right predictions.
-_BEGUN = 0.01
+_MIN_SCORE = 0.01
 
 
 class ReduceOnPlateau:
@@ -41,7 +41,7 @@ class ReduceOnPlateau:
         self.factor = factor
         self.patience = patience
         self.min_rate = min_rate
-        self.best, self.waited = -math.inf, 0
+        self.best, self.n_without_gain = -math.inf, 0
         self.optimizer: Optional[Optimizer] = None
         self._seen: Any = None
         self._epoch = -1  # of the last score that counts
@@ -55,10 +55,10 @@ class ReduceOnPlateau:
         """
         performance = nlp.meta.get("performance")
         if args["step"] == 0:
-            self.best, self.waited, self.optimizer, self._epoch = -math.inf, 0, None, -1
+            self.best, self.n_without_gain, self.optimizer, self._epoch = -math.inf, 0, None, -1
             for _, pipe in nlp.pipeline:
                 if hasattr(pipe, "on_next_update"):
-                    pipe.on_next_update(self._meet)
+                    pipe.on_next_update(self._keep_optimizer)
         elif performance is not self._seen:  # spaCy makes a new one at each evaluation
             score = self._read(performance)
             if args["epoch"] != self._epoch or nlp.config["training"]["max_epochs"] < 0:
@@ -78,16 +78,16 @@ class ReduceOnPlateau:
                 "spacy_weakner is trained."
             )
         if score > self.best:
-            self.best, self.waited = score, 0
-        elif self.best >= _BEGUN:  # before that, there is no plateau
-            self.waited += 1
-        if self.waited > self.patience:
-            self.waited = 0
+            self.best, self.n_without_gain = score, 0
+        elif self.best >= _MIN_SCORE:  # before that, there is no plateau
+            self.n_without_gain += 1
+        if self.n_without_gain > self.patience:
+            self.n_without_gain = 0
             self.optimizer.learn_rate *= self.factor
             if self.optimizer.learn_rate < self.min_rate:
                 self.optimizer.learn_rate = 0.0
 
-    def _meet(self, optimizer: Optimizer) -> None:
+    def _keep_optimizer(self, optimizer: Optimizer) -> None:
         if "learn_rate" in optimizer.schedules:
             reason = "it follows a schedule. Set 'learn_rate' in [training.optimizer] to a number"
             raise ValueError(

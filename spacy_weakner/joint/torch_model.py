@@ -55,7 +55,7 @@ class SoftAttention(nn.Module):
         evidence = self.evidence(torch.tanh(self.hidden(H))).squeeze(-1)
         # Dividing by the sum equals the softmax of the logarithms, in which small sigmoids do not underflow.
         a = logsigmoid(evidence).masked_fill(~mask, -torch.inf).softmax(-1)
-        return unpad(H * a.unsqueeze(-1), lengths)
+        return without_padding(H * a.unsqueeze(-1), lengths)
 
 
 class SelfAttention(nn.Module):
@@ -97,7 +97,7 @@ class SelfAttention(nn.Module):
         weights = scores.masked_fill(~mask[:, None, None, :], -torch.inf).softmax(-1)
         # shape: (n_sentences, length, d_h)
         heads = (self.dropout(weights) @ V).transpose(1, 2).flatten(2)
-        return self.output(unpad(heads, lengths))
+        return self.output(without_padding(heads, lengths))
 
     def _split(self, vectors: Tensor) -> Tensor:
         # shape: (n_sentences, n, length, d_h / n)
@@ -123,7 +123,7 @@ def pad_vectors(vectors: Tensor, lengths: List[int]) -> Tuple[Tensor, Tensor]:
     return padded, places < torch.tensor(lengths, device=padded.device)[:, None]
 
 
-def unpad(padded: Tensor, lengths: List[int]) -> Tensor:
+def without_padding(padded: Tensor, lengths: List[int]) -> Tensor:
     """Return the rows of all sequences: the inverse of `pad_vectors`. (A mask would wait for a GPU.)"""
     return torch.cat([rows[:n] for rows, n in zip(padded, lengths, strict=True)])
 

@@ -19,7 +19,7 @@ from ..heads.factories import ENTITIES_AND_SPANS, ENTITY_SCORES, default_config,
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_host
 from ..heads.spans import merge_candidates, warn_of_spans
-from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
+from ..heads.teacher import HeadWithTeacher, Teacher, require_own_encoder
 from ..ty import NEAREST, PAIRINGS, PROBABLE, Array, BoolMask, Entity, SpanArray
 from .boundaries import Boundaries, Relabeler, boundaries_loss, probabilities, read_boundaries, score_boundaries
 from .decoding import ends_to_try, find_entities, most_probable, pair_boundaries, select_answers
@@ -42,13 +42,13 @@ class MRCTarget(NamedTuple):
 _LEAST = 0.1
 
 
-class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[Floats3d], MRCTarget]):
+class MRCNer(HeadWithTeacher[List[Floats3d], MRCTarget, Prediction], EntityHead[List[Floats3d], MRCTarget]):
     """A component that represents every label by a question, predicts where answers begin and end, and writes them to
     `doc.ents` (Li et al. 2020).
 
     Every start is paired with the nearest end, or with all possible ends, of which those with the largest sum of
     probabilities over the Doc are kept (`pairing`). In `doc.ents`, the most probable of overlapping entities is kept.
-    Labels have no weights of their own, so questions of a trained component can be changed (`ask`).
+    Labels have no weights of their own, so questions of a trained component can be changed (`set_question`).
     `ent._.weakner_score` is the product of the probabilities of the entity's start and end.
 
     vocab (Vocab): The shared vocabulary.
@@ -144,7 +144,7 @@ class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[
             reason = "its questions in 'cfg' are not strings by label"
             raise WeaknerError(Errors.WK800.format(name=self.name, reason=reason))
 
-    def ask(self, label: str, query: str) -> None:
+    def set_question(self, label: str, query: str) -> None:
         """Add a label with its question, or change the question of a label. Also possible after training.
 
         label (str): The label.
@@ -184,7 +184,7 @@ class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[
             self.cfg["labels"], self.cfg["queries"] = [], {}
         for label in given if labels is None else labels:
             if label in given:
-                self.ask(label, given[label])
+                self.set_question(label, given[label])
         missing = [label for label in (*self.labels, *(labels or ())) if label not in self.cfg["queries"]]
         if missing or not self.cfg["queries"]:
             raise self._no_question(missing)
@@ -224,7 +224,7 @@ class MRCNer(TaughtHead[List[Floats3d], MRCTarget, Prediction], EntityHead[List[
 
     def forward_loss(self, batch: TrainingBatch[MRCTarget]) -> Loss:
         """Compute the loss of all questions and of the types."""
-        targets = self.taught(batch)
+        targets = self.targets_with_teacher(batch)
         outputs, backprop = self.begin_update(batch)
         vectors: List[Any] = list(outputs)
         wanted = [target.boundaries for target in targets]

@@ -69,8 +69,8 @@ def most_probable(spans: SpanArray, boundaries: Array) -> SpanArray:
     """Remove the least probable pairs if there are more than `MOST_PAIRS`."""
     if len(spans) <= MOST_PAIRS:
         return spans
-    sure, (starts, ends, labels) = probabilities(boundaries), spans.T
-    products = sure[starts, labels, STARTS] * sure[ends - 1, labels, ENDS]
+    probability, (starts, ends, labels) = probabilities(boundaries), spans.T
+    products = probability[starts, labels, STARTS] * probability[ends - 1, labels, ENDS]
     kept = numpy.argsort(-products, kind="stable")[:MOST_PAIRS]
     return spans[numpy.sort(kept)]
 
@@ -92,8 +92,8 @@ def find_entities(
     found: Dict[Entity, Tuple[float, float]] = {}
     for first, after, k in spans.tolist():
         if not preset[first:after].any():
-            sure, cooled = (float(sides[first, k, STARTS] * sides[after - 1, k, ENDS]) for sides in both)
-            found[first, after, labels[k]] = (sure, cooled)
+            probability, calibrated = (float(sides[first, k, STARTS] * sides[after - 1, k, ENDS]) for sides in both)
+            found[first, after, labels[k]] = (probability, calibrated)
     return found
 
 

@@ -27,7 +27,7 @@ def complete_labels(weak: IntTags, predicted: IntTags) -> IntTags:
     return numpy.where(matched(weak), weak, predicted)
 
 
-def decide(weak: IntTags, predicted: IntTags, rule: str) -> IntTags:
+def apply_rule(weak: IntTags, predicted: IntTags, rule: str) -> IntTags:
     """Return the labels of a sentence by a rule.
 
     weak (IntTags): Shape (n_tokens,): as in `complete`.

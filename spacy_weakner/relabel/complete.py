@@ -17,7 +17,7 @@ from ..corpus.entities import set_entities, trim_whitespace
 from ..corpus.tags import IntTags, TagScheme
 from ..encoders.bfloat16 import use_bfloat16
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, decide, is_broken, matched, mix_labels
+from ..needle.completion import ALL, BROKEN, NONE, RULES, UNMATCHED, apply_rule, is_broken, matched, mix_labels
 from ..needle.confidence import CAP, Calibration, confidence
 from ..runtime.executor import Executor
 from ..runtime.hashes import hash_model, hash_settings
@@ -173,7 +173,7 @@ class Complete(Stage[CompleteReport]):
         kept = given if rule != ALL else []
         labeled: IntTags = scheme.encode(kept, numpy.zeros(len(doc), dtype=bool))
         predicted = scheme.tag_ids(path.tags)
-        tags = numpy.maximum(decide(labeled, predicted, rule), 0)
+        tags = numpy.maximum(apply_rule(labeled, predicted, rule), 0)
         broken = is_broken(tags, scheme)
         self.stats.broken += broken
         self.stats.rules[rule] += 1

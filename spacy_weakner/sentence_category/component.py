@@ -164,7 +164,7 @@ class SentenceCategory(TrainableHead[Floats2d, Floats, Floats]):
     # Prediction
 
     @property
-    def nothing(self) -> Floats:
+    def empty_prediction(self) -> Floats:
         return numpy.zeros(self.n_outputs)
 
     def decode(self, docs: List[Doc], outputs: Floats2d) -> List[Floats]:
@@ -175,7 +175,7 @@ class SentenceCategory(TrainableHead[Floats2d, Floats, Floats]):
         return list(rows)
 
     def merge(self, doc: Doc, parts: List[Part], predictions: List[Floats]) -> Floats:
-        return predictions[0] if predictions else self.nothing
+        return predictions[0] if predictions else self.empty_prediction
 
     def set_annotations(self, docs: Iterable[Doc], predictions: List[Floats]) -> None:
         """Write `doc.cats`; other categories in it are kept.

@@ -249,7 +249,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         that is kept (Li et al. 2021, Section 3.3)."""
         spans = [_allowed(self.preset_tokens(doc), self.max_width) for doc in docs]
         if not any(map(len, spans)):
-            return [self.nothing for _ in docs]
+            return [self.empty_prediction for _ in docs]
         scores = self._biased_scores(outputs, spans)
         labels = scores.argmax(axis=1)
         rows = numpy.flatnonzero(labels)

@@ -7,7 +7,7 @@ from thinc.api import Dropout, Model, glorot_uniform_init, zero_init
 from thinc.types import Floats2d, Ints2d
 
 from ..errors import check_range
-from ..heads.layers import as_given, check_outputs
+from ..heads.layers import check_outputs, with_shapes_of
 from ..ty import Vectors
 
 # Token vectors of all sentences of a batch, and (start, end) of their spans; ends are exclusive.
@@ -56,7 +56,7 @@ def _forward(model: Model, docs: List[Doc], is_train: bool) -> Tuple[Vectors, Ca
     vectors, backprop_vectors = model.get_ref("tok2vec")(docs, is_train)
 
     def backprop(gradient: Vectors) -> Any:
-        return backprop_vectors(as_given(gradient, vectors))
+        return backprop_vectors(with_shapes_of(gradient, vectors))
 
     return vectors, backprop
 

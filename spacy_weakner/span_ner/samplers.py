@@ -14,10 +14,10 @@ import numpy
 from numpy.typing import NDArray
 
 from ..errors import check_range
-from ..ty import Floats, Tick
+from ..ty import Floats, TrainingProgress
 
 Indices = NDArray[numpy.int64]
-START = Tick(0, 0, 0.0)
+START = TrainingProgress(0, 0, 0.0)
 _NO_PROBABILITIES = "A sampler that weights or excludes candidates needs their probabilities."
 
 
@@ -37,15 +37,15 @@ class NegativeSampler(Protocol):
     def exclude(self) -> float: ...
 
     def __call__(
-        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
+        self, n_candidates: int, n_tokens: int, log_p: Optional[Floats] = None, tick: TrainingProgress = START
     ) -> Indices:
         """Sample negatives for one sentence with numpy's global generator (which spaCy seeds with [training] seed).
 
         n_candidates (int): Number of spans that are not annotated.
         n_tokens (int): Length of the sentence.
-        log_probabilities (Optional[Floats]): Shape (n_candidates, n_labels): by the oracle, if there is one, else, if
+        log_p (Optional[Floats]): Shape (n_candidates, n_labels): by the oracle, if there is one, else, if
             `weighted`, by the model; label 0 is "O".
-        tick (Tick): The progress of training.
+        tick (TrainingProgress): The progress of training.
         RETURNS (Indices): Unique indices of the sampled candidates.
         """
 
@@ -70,7 +70,7 @@ class AllNegatives:
     exclude = 0.0
 
     def __call__(
-        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
+        self, n_candidates: int, n_tokens: int, log_p: Optional[Floats] = None, tick: TrainingProgress = START
     ) -> Indices:
         return numpy.arange(n_candidates)
 
@@ -93,10 +93,10 @@ class UniformNegativeSampler:
         _check(self.ratio, self.exclude)
 
     def __call__(
-        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
+        self, n_candidates: int, n_tokens: int, log_p: Optional[Floats] = None, tick: TrainingProgress = START
     ) -> Indices:
         size = number_of_negatives(n_tokens, n_candidates, self.ratio)
-        candidates = allowed(n_candidates, log_probabilities, self.exclude)
+        candidates = allowed(n_candidates, log_p, self.exclude)
         return numpy.random.permutation(candidates)[:size]
 
 
@@ -142,34 +142,34 @@ class WeightedNegativeSampler:
             check_range("n_epochs", self.n_epochs, 1.0, None)
 
     def __call__(
-        self, n_candidates: int, n_tokens: int, log_probabilities: Optional[Floats] = None, tick: Tick = START
+        self, n_candidates: int, n_tokens: int, log_p: Optional[Floats] = None, tick: TrainingProgress = START
     ) -> Indices:
         size = number_of_negatives(n_tokens, n_candidates, self.ratio)
-        if log_probabilities is None:
+        if log_p is None:
             raise ValueError(_NO_PROBABILITIES)
-        candidates = allowed(n_candidates, log_probabilities, self.exclude)
+        candidates = allowed(n_candidates, log_p, self.exclude)
         if not size or not len(candidates):
             return numpy.zeros(0, dtype="int64")
-        weights = self.log_weights(log_probabilities[candidates], tick)
+        weights = self.log_weights(log_p[candidates], tick)
         return candidates[sample_without_replacement(weights, size)]
 
-    def temperature(self, tick: Tick) -> float:
+    def temperature(self, tick: TrainingProgress) -> float:
         """Compute the temperature T.
 
-        tick (Tick): The progress of training.
+        tick (TrainingProgress): The progress of training.
         RETURNS (float): T, at least 1.
         """
         n_epochs = max(1.0, tick.n_epochs) if self.n_epochs is None else self.n_epochs
         return max(1.0, math.sqrt(n_epochs * (1.0 - tick.progress)))
 
-    def log_weights(self, log_probabilities: Floats, tick: Tick) -> Floats:
+    def log_weights(self, log_p: Floats, tick: TrainingProgress) -> Floats:
         """Compute r / T, the logarithm of e up to a constant.
 
-        log_probabilities (Floats): Shape (n_candidates, n_labels); label 0 is "O".
-        tick (Tick): The progress of training.
+        log_p (Floats): Shape (n_candidates, n_labels); label 0 is "O".
+        tick (TrainingProgress): The progress of training.
         RETURNS (Floats): Shape (n_candidates,).
         """
-        log_z = numpy.asarray(log_probabilities, dtype="float64")
+        log_z = numpy.asarray(log_p, dtype="float64")
         z = numpy.exp(log_z)
         others = z if self.include_outside else z[:, 1:]
         difference = z[:, 0] - others.max(axis=1)
@@ -177,20 +177,20 @@ class WeightedNegativeSampler:
         return result
 
 
-def allowed(n_candidates: int, log_probabilities: Optional[Floats], exclude: float) -> Indices:
+def allowed(n_candidates: int, log_p: Optional[Floats], exclude: float) -> Indices:
     """Return the candidates that may be sampled, ascending: those to which the oracle assigns at least the probability
-    `exclude` of "O" or, without an oracle, all. log_probabilities: shape (n_candidates, n_labels), "O" first."""
+    `exclude` of "O" or, without an oracle, all. log_p: shape (n_candidates, n_labels), "O" first."""
     if not exclude:
         return numpy.arange(n_candidates)
-    if log_probabilities is None:
+    if log_p is None:
         raise ValueError(_NO_PROBABILITIES)
-    return numpy.flatnonzero(log_probabilities[:, 0] >= math.log(exclude))
+    return numpy.flatnonzero(log_p[:, 0] >= math.log(exclude))
 
 
-def entropy(log_probabilities: Floats) -> Floats:
+def entropy(log_p: Floats) -> Floats:
     """Compute the entropy, in nats, of each row of log-probabilities, shape (n, n_labels), which may be -inf."""
-    z = numpy.exp(log_probabilities)
-    result: Floats = -(z * numpy.where(z > 0.0, log_probabilities, 0.0)).sum(axis=1)
+    z = numpy.exp(log_p)
+    result: Floats = -(z * numpy.where(z > 0.0, log_p, 0.0)).sum(axis=1)
     return result
 
 

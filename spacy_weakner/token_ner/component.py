@@ -19,7 +19,7 @@ from ..heads.factories import ENTITIES_AND_SPANS, ENTITY_SCORES, default_config,
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows, to_host
 from ..heads.tagging import TaggingHead, TagScores
-from ..heads.teacher import TaughtHead, Teacher, require_own_encoder
+from ..heads.teacher import HeadWithTeacher, Teacher, require_own_encoder
 from ..ty import Array, PathScore
 from .distribution import token_scores
 from .objective import Augmented, Objective, TokenBatch
@@ -38,7 +38,7 @@ class TokenTarget(NamedTuple):
     teacher: Optional[Array] = None
 
 
-class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[TokenTarget]):
+class TokenNer(HeadWithTeacher[List[Floats2d], TokenTarget, Prediction], TaggingHead[TokenTarget]):
     """A component that classifies tokens with two heads (whether a token belongs to an entity, and which tag it has if
     so), and writes the entities to `doc.ents`.
 
@@ -98,7 +98,7 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
 
     def forward_loss(self, batch: TrainingBatch[TokenTarget]) -> Loss:
         """Compute the objective on all tokens of the batch and of augmented sentences."""
-        targets, used = self.taught(batch), [target.augmented for target in batch.targets]
+        targets, used = self.targets_with_teacher(batch), [target.augmented for target in batch.targets]
         outputs, backprop = self.begin_update(batch, [_augmented_doc(eg) for eg in compress(batch.examples, used)])
         ops: Any = self.model.ops
         scores = [rows.reshape(-1, self.n_outputs) for rows in to_host(ops, outputs)]
@@ -142,7 +142,7 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
 
     def _observe(self, batches: Iterator[TrainingBatch[TokenTarget]], counts: List[int]) -> Iterator[Tuple[Array, Any]]:
         for batch in batches:
-            rows, predicted = _concatenate(self.taught(batch))
+            rows, predicted = _concatenate(self.targets_with_teacher(batch))
             counts.append(len(rows))
             yield rows, predicted
 
@@ -156,10 +156,10 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
         tags = joint.argmax(axis=1)
         begins = numpy.cumsum([0, *map(len, docs)])
         spans = self.scheme.decode_all(numpy.split(tags, begins[1:-1]))
-        cooled = token_scores(scores, self.temperature, self.bias).joint()[numpy.arange(len(tags)), tags]
+        calibrated = token_scores(scores, self.temperature, self.bias).joint()[numpy.arange(len(tags)), tags]
         places = spans[:, 1:3] + begins[spans[:, 0], None]
         # Every second sum is that of an entity, from its start to its end.
-        sums = numpy.add.reduceat(numpy.append(cooled, 0.0), places.reshape(-1))[::2]
+        sums = numpy.add.reduceat(numpy.append(calibrated, 0.0), places.reshape(-1))[::2]
         return make_predictions(len(docs), spans, self.labels, numpy.exp(sums))
 
     def score_tags(self, docs: Iterable[Doc]) -> List[TagScores]:
@@ -177,10 +177,12 @@ class TokenNer(TaughtHead[List[Floats2d], TokenTarget, Prediction], TaggingHead[
 
     def _score_tags(self, outputs: Array) -> TagScores:
         names, joint = self.scheme.tags, token_scores(outputs, bias=self.bias).joint()
-        cooled = token_scores(outputs, self.temperature, self.bias).joint()
+        calibrated = token_scores(outputs, self.temperature, self.bias).joint()
         tags, rows = joint.argmax(axis=1), numpy.arange(len(joint))
-        path = PathScore([names[tag] for tag in tags], float(joint[rows, tags].sum()), float(cooled[rows, tags].sum()))
-        return path, numpy.exp(cooled).astype("float32")
+        path = PathScore(
+            [names[tag] for tag in tags], float(joint[rows, tags].sum()), float(calibrated[rows, tags].sum())
+        )
+        return path, numpy.exp(calibrated).astype("float32")
 
 
 def _concatenate(targets: List[TokenTarget]) -> Tuple[Array, Optional[Array]]:

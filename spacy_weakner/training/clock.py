@@ -10,13 +10,13 @@ from typing import Any, Dict, Optional
 from spacy.language import Language
 
 from ..errors import Warnings, check_range
-from ..ty import CorpusReader, Tick
+from ..ty import CorpusReader, TrainingProgress
 from .annotating import annotated
 
 
 class TrainingClock:
     """A callback for `[training.before_update]` that calls the method `tick` of components, if they have one, with a
-    `Tick`, and at each interval their method `renew` with the corpus, unless they are frozen.
+    `TrainingProgress`, and at each interval their method `renew` with the corpus, unless they are frozen.
 
     corpus (Optional[CorpusReader]): The corpus for renewals.
     total_steps (Optional[int]): Length of the training in steps; 0 or None if it is given in epochs.
@@ -56,7 +56,7 @@ class TrainingClock:
         """Call `tick` and `renew` of the components; spaCy calls this method before every update."""
         step, epoch = int(args["step"]), int(args["epoch"])
         done = step / self.total_steps if self.total_steps else epoch / (self.total_epochs or 1)
-        tick = Tick(step, epoch, min(1.0, done), self.interval, self._n_epochs(step, epoch))
+        tick = TrainingProgress(step, epoch, min(1.0, done), self.interval, self._n_epochs(step, epoch))
         for _, pipe in nlp.pipeline:
             if hasattr(pipe, "tick"):
                 pipe.tick(tick)

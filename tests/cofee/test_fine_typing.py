@@ -11,7 +11,7 @@ from spacy_weakner.cofee.fine_typing import FineTyping
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
 from spacy_weakner.mrc_ner.entity_types import EntityTyping, Mentions, mention_spans
-from spacy_weakner.ty import Tick
+from spacy_weakner.ty import TrainingProgress
 
 from ..mrc_ner.util import mrc_pipeline
 from ..util import TEXTS, entities_of, make_examples, numeric_gradient
@@ -156,14 +156,14 @@ def test_the_component_learns_both():
     optimizer.learn_rate = 0.02
     losses = []
     for step in range(40):
-        ner.tick(Tick(step, 0, step / 40, 10))
+        ner.tick(TrainingProgress(step, 0, step / 40, 10))
         if step % 10 == 0:
             ner.renew(make_examples(nlp))
         losses.append(nlp.update(make_examples(nlp), sgd=optimizer, losses={})["mrc_ner"])
     assert losses[-1] < 0.1 * losses[0]
     assert entities_of(nlp, TEXTS)[0] == [(0, 1, "PER"), (3, 5, "LOC")]
     docs = [eg.predicted for eg in make_examples(nlp)]
-    targets = ner.taught(ner.read_batch(make_examples(nlp)))
+    targets = ner.targets_with_teacher(ner.read_batch(make_examples(nlp)))
     mentions = ner._mentions(ner.typing, docs, targets)
     kinds = [ner.typing._clusters.assign(own.vectors).tolist() for own in mentions if len(own.spans)]
     assert {kind for own in kinds for kind in own} == {0, 1}
@@ -173,13 +173,13 @@ def test_types_are_those_of_the_text_not_of_the_question():
     """The vectors that are grouped do not change with the question."""
     nlp = typed_pipeline()
     ner = nlp.get_pipe("mrc_ner")
-    ner.tick(Tick(0, 0, 0.0, 10))
+    ner.tick(TrainingProgress(0, 0, 0.0, 10))
     ner.renew(make_examples(nlp))
     docs = [eg.predicted for eg in make_examples(nlp)]
-    targets = ner.taught(ner.read_batch(make_examples(nlp)))
+    targets = ner.targets_with_teacher(ner.read_batch(make_examples(nlp)))
     before = ner._mentions(ner.typing, docs, targets)
     for label in ner.labels:
-        ner.ask(label, "something else?")
+        ner.set_question(label, "something else?")
     for own, other in zip(before, ner._mentions(ner.typing, docs, targets), strict=True):
         numpy.testing.assert_allclose(own.vectors, other.vectors, rtol=1e-5)
 
@@ -187,7 +187,7 @@ def test_types_are_those_of_the_text_not_of_the_question():
 def test_another_training_forgets_the_types():
     nlp = typed_pipeline()
     ner = nlp.get_pipe("mrc_ner")
-    ner.tick(Tick(0, 0, 0.0, 10))
+    ner.tick(TrainingProgress(0, 0, 0.0, 10))
     ner.renew(make_examples(nlp))
     assert ner.typing._clusters is not None
     nlp.initialize(lambda: make_examples(nlp))
@@ -202,7 +202,7 @@ def test_there_must_be_a_layer_and_a_clock():
     nlp = typed_pipeline()
     with pytest.raises(WeaknerError, match="WK004"):
         nlp.update(make_examples(nlp), sgd=False)
-    nlp.get_pipe("mrc_ner").tick(Tick(0, 0, 0.0, 10))
+    nlp.get_pipe("mrc_ner").tick(TrainingProgress(0, 0, 0.0, 10))
     with pytest.raises(ValueError, match=r"'mrc_ner'.*interval"):
         nlp.update(make_examples(nlp), sgd=False)
 
@@ -212,7 +212,7 @@ def test_the_loss_is_that_of_both():
     ner = nlp.get_pipe("mrc_ner")
     plain.get_pipe("mrc_ner").model.get_ref("tok2vec").from_bytes(ner.model.get_ref("tok2vec").to_bytes())
     plain.get_pipe("mrc_ner").model.get_ref("head").from_bytes(ner.model.get_ref("head").to_bytes())
-    ner.tick(Tick(0, 0, 0.0, 10))
+    ner.tick(TrainingProgress(0, 0, 0.0, 10))
     ner.renew(make_examples(nlp))
     both = nlp.update(make_examples(nlp), sgd=False, losses={})["mrc_ner"]
     alone = plain.update(make_examples(plain), sgd=False, losses={})["mrc_ner"]

@@ -222,7 +222,7 @@ def test_the_model_that_training_begins_with_picks():
     before = weights(ner.model)
     run(nlp, make_examples(nlp), steps=1)
     assert same(weights(teacher_of(nlp)), before)
-    (target, *_) = ner.taught(ner.read_batch(make_examples(nlp)))
+    (target, *_) = ner.targets_with_teacher(ner.read_batch(make_examples(nlp)))
     teacher = ner._teacher.model
     (doc, *_) = [eg.predicted for eg in make_examples(nlp)]
     (found, *_) = ner.map_outputs([doc], lambda _, vectors: ner._scores(vectors, teacher), None, model=teacher)
@@ -266,7 +266,9 @@ def silent_examples(nlp):
 
 def test_targets_are_the_picks(expert):
     ner = expert.get_pipe("mrc_ner")
-    for (_, gold), (target, _) in zip(SENTENCES, ner.taught(ner.read_batch(silent_examples(expert))), strict=True):
+    for (_, gold), (target, _) in zip(
+        SENTENCES, ner.targets_with_teacher(ner.read_batch(silent_examples(expert))), strict=True
+    ):
         assert (target.wanted == mark(gold, len(target.wanted), IDS)).all() and target.known.all()
 
 
@@ -278,7 +280,7 @@ def test_targets_of_all_kinds_of_docs(expert):
         make_example(expert, TEXTS[0], annotated=False),
         make_example(expert, "Bob"),
     ]
-    targets = [to.boundaries for to in ner.taught(ner.read_batch(examples))]
+    targets = [to.boundaries for to in ner.targets_with_teacher(ner.read_batch(examples))]
     assert [target.wanted.shape[0] for target in targets] == [0, 5, 5, 1]
     # What is missing stays so.
     assert not targets[1].known[0].any() and targets[1].known[1:].all() and not targets[2].known.any()
@@ -291,7 +293,7 @@ def test_given_labels_are_replaced_or_joined(expert):
     example = make_example(expert, TEXTS[0], [(1, 3, "PER")])
     for union, more in ((False, []), (True, [(1, 3, "PER")])):
         ner.relabel = SelfPicking(0.5, union)
-        ((target, _),) = ner.taught(ner.read_batch([example]))
+        ((target, _),) = ner.targets_with_teacher(ner.read_batch([example]))
         assert (target.wanted == mark([*GOLD[0], *more], 5, IDS)).all()
 
 
@@ -316,8 +318,8 @@ def test_gradients_are_those_of_the_picked_labels(expert):
 
 def test_a_question_that_is_asked_after_the_renewal(expert):
     ner = expert.get_pipe("mrc_ner")
-    ner.ask("PLACE", QUERIES["LOC"])
-    ((target, _),) = ner.taught(ner.read_batch(silent_examples(expert)[:1]))
+    ner.set_question("PLACE", QUERIES["LOC"])
+    ((target, _),) = ner.targets_with_teacher(ner.read_batch(silent_examples(expert)[:1]))
     ids = {**IDS, "PLACE": 2}
     assert (target.wanted == mark([*GOLD[0], (3, 5, "PLACE")], 5, ids)).all()
 

@@ -165,6 +165,9 @@ def test_a_shared_encoder_that_has_not_run(head):
             run(docs)
     with nlp.select_pipes(disable="tok2vec"), pytest.raises(WeaknerError, match="WK009"):
         nlp("Anna went to Paris")
+    if head != CATEGORY:
+        with pytest.raises(WeaknerError, match="WK009"):
+            nlp.get_pipe(head).held_out_loss(examples(nlp))
     assert nlp.get_pipe(head).predict(docs[1:])
     # The vectors of another encoder do not count.
     docs[0].tensor = numpy.zeros((len(docs[0]), 7), dtype="float32")

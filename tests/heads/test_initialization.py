@@ -231,6 +231,6 @@ def test_another_error_in_a_target_is_not_an_unknown_label(nlp, ner, monkeypatch
 
 @pytest.mark.parametrize("n", [0, 1, 3])
 def test_a_head_that_decodes_too_few_or_too_many_is_named(head, nlp, ner, monkeypatch, n):
-    monkeypatch.setattr(type(ner), "decode", lambda self, docs, outputs: [self.nothing] * n)
+    monkeypatch.setattr(type(ner), "decode", lambda self, docs, outputs: [self.empty_prediction] * n)
     with pytest.raises(ValueError, match=rf"'{head}'.* {n} results for 2 Docs.*'decode'"):
         ner.predict([make_doc(nlp, "a b"), make_doc(nlp, "c d")])

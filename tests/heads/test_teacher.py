@@ -12,7 +12,7 @@ from spacy_weakner.corpus.weak import set_weak
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.heads import teacher as module
 from spacy_weakner.heads.teacher import Teacher, require_own_encoder
-from spacy_weakner.ty import Tick
+from spacy_weakner.ty import TrainingProgress
 
 from ..crf_ner.test_transformer import encoder
 from ..joint.test_bilstm import CONFIG as BILSTM
@@ -90,7 +90,7 @@ def test_the_model_does_not_change_with_the_teacher(pipeline):
 
 @pytest.mark.parametrize(
     "tick, due",
-    [(None, False), (Tick(0, 0, 0.0, 10), False), (Tick(10, 0, 0.5, 10), True)],
+    [(None, False), (TrainingProgress(0, 0, 0.0, 10), False), (TrainingProgress(10, 0, 0.5, 10), True)],
     ids=["no clock", "before the first update", "later"],
 )
 @pytest.mark.parametrize("at_start", [False, True])
@@ -99,7 +99,7 @@ def test_a_renewal_before_the_first_update_makes_a_teacher_where_one_is_needed(t
 
 
 def test_who_teaches_an_update():
-    teacher, tick, model = Teacher(), Tick(3, 0, 0.1, 10), linear(0)
+    teacher, tick, model = Teacher(), TrainingProgress(3, 0, 0.1, 10), linear(0)
     assert teacher.of_update(tick, "x") is None
     for own, told in ((Teacher(at_start=True), tick), (teacher, None), (teacher, tick._replace(interval=0))):
         with pytest.raises(ValueError, match=r"'x'"):

@@ -75,14 +75,14 @@ def test_no_questions_at_all():
 @pytest.mark.parametrize("label, query", [("X", ""), ("X", "  "), ("X", None)])
 def test_an_empty_question(trained, label, query):
     with pytest.raises(WeaknerError, match=r"\[WK036\] mrc_ner: .* X\."):
-        trained.get_pipe("mrc_ner").ask(label, query)
+        trained.get_pipe("mrc_ner").set_question(label, query)
     assert trained.get_pipe("mrc_ner").labels == ("PER", "LOC")
 
 
 def test_questions_asked_before_initialization_come_first():
     nlp = spacy.blank("xx")
     ner = empty_pipe(nlp)
-    ner.ask("ORG", "which company")
+    ner.set_question("ORG", "which company")
     ner.initialize(lambda: make_examples(nlp), nlp=nlp, queries=QUERIES)
     assert ner.labels == ("ORG", "PER", "LOC")
     assert ner.model_inputs([]).queries == ["which company", *QUERIES.values()]
@@ -104,7 +104,7 @@ def test_a_new_training_forgets_the_questions_of_the_last(labels):
 def test_a_new_label_with_a_known_question_is_found_where_the_known_one_is(trained):
     ner = trained.get_pipe("mrc_ner")
     ner.nested = True
-    ner.ask("PLACE", QUERIES["LOC"])
+    ner.set_question("PLACE", QUERIES["LOC"])
     assert ner.labels == ("PER", "LOC", "PLACE") and "PLACE" in trained.vocab.strings
     for text, gold in SENTENCES:
         expected = sorted([*gold, *((start, end, "PLACE") for start, end, label in gold if label == "LOC")])
@@ -113,8 +113,8 @@ def test_a_new_label_with_a_known_question_is_found_where_the_known_one_is(train
 
 def test_another_question_changes_the_answers(trained):
     ner = trained.get_pipe("mrc_ner")
-    ner.ask("LOC", QUERIES["PER"])
-    ner.ask("PER", QUERIES["LOC"])
+    ner.set_question("LOC", QUERIES["PER"])
+    ner.set_question("PER", QUERIES["LOC"])
     other = {"PER": "LOC", "LOC": "PER"}
     assert ner.labels == ("PER", "LOC")
     expected = [[(start, end, other[label]) for start, end, label in entities] for entities in GOLD]
@@ -122,7 +122,7 @@ def test_another_question_changes_the_answers(trained):
 
 
 def test_questions_do_not_disturb_each_other(trained):
-    trained.get_pipe("mrc_ner").ask("X", "some thing else")
+    trained.get_pipe("mrc_ner").set_question("X", "some thing else")
     trained.get_pipe("mrc_ner").nested = True
     for text, gold in SENTENCES:
         candidates = group_entities(trained(raw(trained, text)), "pred:mrc_ner")
@@ -130,7 +130,7 @@ def test_questions_do_not_disturb_each_other(trained):
 
 
 def test_a_new_label_is_learned_and_stored(trained, tmp_path):
-    trained.get_pipe("mrc_ner").ask("VERB", "who does what")
+    trained.get_pipe("mrc_ner").set_question("VERB", "who does what")
     examples = [make_example(trained, text, gold) for text, gold in SENTENCES]
     examples[0] = make_example(trained, TEXTS[0], [*GOLD[0][:1], (1, 2, "VERB"), *GOLD[0][1:]])
     train(trained, examples)

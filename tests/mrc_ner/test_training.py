@@ -90,8 +90,8 @@ def test_missing_tokens_have_exactly_no_gradient(nlp, ner, missing):
 
 def test_questions_that_are_asked_later_are_read(nlp):
     ner, recorder = recorded_ner(nlp)
-    ner.ask("ORG", "which company")
-    ner.ask("PER", "who")
+    ner.set_question("ORG", "which company")
+    ner.set_question("PER", "who")
     ner.update(make_examples(nlp))
     assert [doc.text.strip() for doc in recorder.docs[0][4:]] == ["who", "where to", "which company"]
 

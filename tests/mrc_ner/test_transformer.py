@@ -63,7 +63,7 @@ def test_batches_give_what_single_docs_give_and_other_questions_other_answers(pa
     batch = ner.predict(docs[::-1])[::-1]
     assert [p.candidates for p in batch] == [p.candidates for p in alone]
     assert sum(len(p.candidates) for p in alone) > 5
-    ner.ask("LOC", QUERIES["PER"])
+    ner.set_question("LOC", QUERIES["PER"])
     assert entities_of(nlp, TEXTS) != GOLD
 
 

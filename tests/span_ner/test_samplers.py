@@ -15,12 +15,12 @@ from spacy_weakner.span_ner.samplers import (
     number_of_negatives,
     sample_without_replacement,
 )
-from spacy_weakner.ty import Tick
+from spacy_weakner.ty import TrainingProgress
 
 from ..util import fix_seed
 
 DRAWS = 10000
-BEGIN, END = Tick(0, 0, 0.0, n_epochs=40.0), Tick(1, 40, 1.0, n_epochs=40.0)
+BEGIN, END = TrainingProgress(0, 0, 0.0, n_epochs=40.0), TrainingProgress(1, 40, 1.0, n_epochs=40.0)
 # Probabilities of "O" and two labels, of five spans.
 Z = numpy.asarray(
     [(0.98, 0.01, 0.01), (0.8, 0.15, 0.05), (0.5, 0.4, 0.1), (0.34, 0.33, 0.33), (0.05, 0.9, 0.05)], dtype="float64"
@@ -179,13 +179,17 @@ def test_a_draw_without_replacement_is_one_after_the_other():
     [(40, 0.0, sqrt(40)), (40, 0.5, sqrt(20)), (40, 0.975, 1.0), (40, 1.0, 1.0), (1, 0.5, 1.0), (10, 0.2, sqrt(8))],
 )
 def test_temperature(n_epochs, progress, expected):
-    assert WeightedNegativeSampler(n_epochs=n_epochs).temperature(Tick(0, 0, progress)) == pytest.approx(expected)
-    assert WeightedNegativeSampler().temperature(Tick(0, 0, progress, n_epochs=n_epochs)) == pytest.approx(expected)
+    assert WeightedNegativeSampler(n_epochs=n_epochs).temperature(TrainingProgress(0, 0, progress)) == pytest.approx(
+        expected
+    )
+    assert WeightedNegativeSampler().temperature(TrainingProgress(0, 0, progress, n_epochs=n_epochs)) == pytest.approx(
+        expected
+    )
 
 
 def test_without_a_number_of_epochs_it_is_that_of_the_training():
-    assert WeightedNegativeSampler().temperature(Tick(0, 0, 0.0, n_epochs=0.25)) == 1.0
-    assert WeightedNegativeSampler(n_epochs=9.0).temperature(Tick(0, 0, 0.0, n_epochs=100.0)) == 3.0
+    assert WeightedNegativeSampler().temperature(TrainingProgress(0, 0, 0.0, n_epochs=0.25)) == 1.0
+    assert WeightedNegativeSampler(n_epochs=9.0).temperature(TrainingProgress(0, 0, 0.0, n_epochs=100.0)) == 3.0
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS[1:])

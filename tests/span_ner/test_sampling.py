@@ -14,7 +14,7 @@ from spacy_weakner.span_ner.candidates import enumerate_spans
 from spacy_weakner.span_ner.oracle import Oracle
 from spacy_weakner.span_ner.samplers import START, AllNegatives, UniformNegativeSampler, WeightedNegativeSampler
 from spacy_weakner.training.clock import TrainingClock
-from spacy_weakner.ty import Tick
+from spacy_weakner.ty import TrainingProgress
 
 from ..util import (
     GOLD,
@@ -98,7 +98,7 @@ def test_weighing_does_not_run_the_encoder_again(nlp):
     calls = []
     forward = recorder.model._func
     recorder.model._func = lambda *args, **named: calls.append(args) or forward(*args, **named)
-    ner.tick(Tick(0, 0, 0.0))
+    ner.tick(TrainingProgress(0, 0, 0.0))
     ner.update(make_examples(nlp))
     assert len(calls) == len(recorder.docs) == 1
 

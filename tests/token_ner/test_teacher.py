@@ -7,7 +7,7 @@ from spacy_weakner.corpus.weak import set_weak
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.heads import teacher
 from spacy_weakner.training.clock import TrainingClock
-from spacy_weakner.ty import Tick
+from spacy_weakner.ty import TrainingProgress
 
 from ..util import GOLD, TEXTS, distributions, entities_of, make_example, make_examples, raw, reload_bytes, train
 from .util import HARD, ROBUST, SELF, SOFT, loss_of, spied, ticked, token_pipeline
@@ -164,11 +164,11 @@ def test_the_teacher_is_not_stored(tmp_path):
 def test_a_new_training_has_no_teacher_yet():
     nlp = token_pipeline({**ROBUST, "threshold": 1.0, "minority": 1.0})
     ner = nlp.get_pipe("token_ner")
-    ner.tick(Tick(10, 0, 0.5, 10))
+    ner.tick(TrainingProgress(10, 0, 0.5, 10))
     ner.renew(make_examples(nlp))
     assert nlp.update(make_examples(nlp), sgd=False, losses={})["token_ner"] == 0.0
     nlp.initialize(lambda: make_examples(nlp))
-    ner.tick(Tick(0, 0, 0.0, 10))
+    ner.tick(TrainingProgress(0, 0, 0.0, 10))
     assert nlp.update(make_examples(nlp), sgd=False, losses={})["token_ner"] > 0.0
 
 
@@ -176,6 +176,6 @@ def test_a_new_training_has_no_teacher_yet():
 def test_a_teacher_that_sees_nothing(texts):
     nlp = token_pipeline(SELF)
     ner = nlp.get_pipe("token_ner")
-    ner.tick(Tick(0, 0, 0.0, 10))
+    ner.tick(TrainingProgress(0, 0, 0.0, 10))
     with pytest.raises(ValueError, match=r"'token_ner'.*predict"):
         ner.renew([make_example(nlp, text) for text in texts])

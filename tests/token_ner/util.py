@@ -11,7 +11,7 @@ from spacy.language import Language
 from spacy_weakner.token_ner.component import TokenNer
 from spacy_weakner.token_ner.model import build_token_classifier
 from spacy_weakner.token_ner.objective import NoTeacher, TokenGradient
-from spacy_weakner.ty import Tick
+from spacy_weakner.ty import TrainingProgress
 
 from ..util import TOK2VEC, head_pipeline, make_examples
 
@@ -51,7 +51,7 @@ def joint(row: Sequence[float]) -> List[float]:
 def ticked(nlp, step=0, interval=10):
     """The component, after a tick of the clock."""
     ner = nlp.get_pipe("token_ner")
-    ner.tick(Tick(step, 0, 0.0, interval))
+    ner.tick(TrainingProgress(step, 0, 0.0, interval))
     return ner
 
 
@@ -92,5 +92,5 @@ def spied(nlp, encoder=None, **settings):
     encoder = encoder or spacy.registry.resolve({"it": TOK2VEC})["it"]
     ner = TokenNer(nlp.vocab, build_token_classifier(encoder), objective=spy, **settings)
     ner.initialize(lambda: make_examples(nlp))
-    ner.tick(Tick(0, 0, 0.0, 10))
+    ner.tick(TrainingProgress(0, 0, 0.0, 10))
     return ner, spy
