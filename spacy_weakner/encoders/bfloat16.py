@@ -4,7 +4,7 @@ torch is imported in the functions, since it is slow to import and not needed to
 """
 
 import sys
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Iterator, Set
 
 from spacy.language import Language
@@ -40,8 +40,8 @@ def use_bfloat16(nlp: Language) -> int:
             )
     limit_shape_caches()
     for module in found:
-        if not isinstance(module.forward, _Forward):
-            module.forward = _Forward(module.forward)
+        if getattr(module.forward, "func", None) is not _forward:
+            module.forward = partial(_forward, module.forward)
     return len(found)
 
 
@@ -54,22 +54,14 @@ def cpu_has_bfloat16() -> bool:
     return any(getattr(torch.cpu, name, bool)() for name in checks)
 
 
-class _Forward:
-    """The forward method of a Transformer, in bfloat16 for prediction.
+def _forward(forward: Any, *args: Any, **kwargs: Any) -> Any:
+    """Call the forward method of a Transformer; in bfloat16 for prediction. (Thinc's `mixed_precision` is for GPUs.)"""
+    import torch
 
-    forward (Any): The original forward method.
-    """
-
-    def __init__(self, forward: Any) -> None:
-        self.forward = forward
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        import torch
-
-        if self.forward.__self__.training:
-            return self.forward(*args, **kwargs)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            return _in_float32(self.forward(*args, **kwargs))
+    if forward.__self__.training:
+        return forward(*args, **kwargs)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return _in_float32(forward(*args, **kwargs))
 
 
 def _in_float32(output: Any) -> Any:

@@ -108,8 +108,8 @@ def test_copies_predict_with_their_own_weights(tiny_bert):
     use_bfloat16(nlp)
     module = encoder_of(nlp)
     other = copy.deepcopy(module)
-    assert other.forward.forward.__self__ is other
-    assert type(other.forward) is type(module.forward)
+    assert other.forward.args[0].__self__ is other
+    assert other.forward.func is module.forward.func
 
 
 def test_a_pipeline_without_transformer():
