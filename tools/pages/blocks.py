@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple
 
 ROOT = Path(__file__).parents[2]
-# Pages of notebooks are made of notebooks, which are run as such.
+# Pages of notebooks are made of notebooks, which are run as such; those of commands, of the application.
 PAGES = sorted(
     path
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
-    if not path.name.endswith(".template.md") and not {"_build", "notebooks"} & {*path.parts}
+    if not path.name.endswith(".template.md") and not {"_build", "notebooks", "commands"} & {*path.parts}
 )
 MARKS = {"needs", "add", "file", "output", "exit", "onto", "part"}
 LANGUAGES = {"python": "python", "py": "python", "bash": "shell", "sh": "shell", "console": "shell", "ini": "ini"}

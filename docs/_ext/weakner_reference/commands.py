@@ -8,6 +8,7 @@ from typer.main import get_command
 
 from spacy_weakner.cli.app import app
 
+from .docstrings import parse
 from .markup import code, document, escape, fence, prose, table, target, value
 from .signatures import type_name
 
@@ -31,8 +32,14 @@ def options(command: Any) -> List[Any]:
 
 
 def render() -> str:
-    """RETURNS (str): The reference of the command line, in Markdown."""
-    return document(_render_common(), *(render_command(name, own) for name, own in commands().items()))
+    """RETURNS (str): All commands with a line each, and the options of the application, in Markdown."""
+    rows = [[f"[`{name}`](#{_place(name)})", escape(_summary(own))] for name, own in commands().items()]
+    return document(table(["command", "what it does"], rows), _render_common())
+
+
+def pages() -> Dict[str, str]:
+    """RETURNS (Dict[str, str]): The page of each command in Markdown, by the name of its file ("init-config")."""
+    return {name.replace(" ", "-"): render_command(name, own) + "\n" for name, own in commands().items()}
 
 
 def render_command(name: str, command: Any) -> str:
@@ -48,8 +55,8 @@ def render_command(name: str, command: Any) -> str:
     if command.context_settings.get("allow_extra_args"):
         usage += " [--SECTION.SETTING VALUE ...]"
     return document(
-        target(f"command-{name.replace(' ', '-')}"),
-        f"## {name}",
+        target(_place(name)),
+        f"# {name}",
         fence("text", usage),
         prose(inspect.cleandoc(command.help or "")),
         _table(command, given),
@@ -59,6 +66,14 @@ def render_command(name: str, command: Any) -> str:
 def _render_common() -> str:
     command = get_command(app)
     return document("Before the name of the command:", _table(command, options(command)))
+
+
+def _place(name: str) -> str:
+    return f"command-{name.replace(' ', '-')}"
+
+
+def _summary(command: Any) -> str:
+    return parse(inspect.cleandoc(command.help or "")).summary
 
 
 def _walk(group: Any, before: str = "") -> Iterator[Tuple[str, Any]]:
