@@ -12,7 +12,7 @@ author = "the authors of spacy_weakner"
 project_copyright = author
 version = release = __version__
 
-extensions = ["myst_parser", "sphinx_design", "mathml", "weakner_reference", "generated_pages"]
+extensions = ["myst_parser", "sphinx_design", "mathml", "weakner_reference", "generated_pages", "keywords"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_ext", "**/*.template.md", "**/*.jsonl"]
 # What is typed is what is shown: "--option" is no dash.

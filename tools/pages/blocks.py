@@ -8,6 +8,7 @@ A comment on the lines before a block, which readers do not see, marks it:
     <!-- output -->                  the block is what the block before it prints; `...` stands for anything
     <!-- exit: 1 -->                 the last command ends with this code
     <!-- onto: crf_ner cnn -->       an ini block belongs into the config of this recipe and size
+    <!-- keywords: excel, csv -->    not about a block: words that lead a search to this place (docs/_ext/keywords.py)
     <!-- part -->                    an ini block shows settings of which others are left out; it is only parsed
 """
 
@@ -22,7 +23,7 @@ PAGES = sorted(
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     if not path.name.endswith(".template.md") and not {"_build", "notebooks", "commands"} & {*path.parts}
 )
-MARKS = {"needs", "add", "file", "output", "exit", "onto", "part"}
+MARKS = {"needs", "add", "file", "output", "exit", "onto", "part", "keywords"}
 LANGUAGES = {"python": "python", "py": "python", "bash": "shell", "sh": "shell", "console": "shell", "ini": "ini"}
 LANGUAGES |= {"cfg": "ini", "json": "json", "jsonl": "json", "yaml": "yaml", "yml": "yaml", "toml": "toml"}
 _FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|:{3,})(?P<info>[^`\n]*)$")
