@@ -19,7 +19,7 @@ SAME_GOLD = {"bc5cdr-half": "bc5cdr", "bc5cdr-independent": "bc5cdr"}
 FEW, MANY = 100, 1000
 STUDENTS = ("frozen-speed", "frozen-mpnet-speed")
 CURVE, CURVES = "linear", ("bc5cdr-half", "conll03")
-# F1 of students on dev, by how much text they learn from (best.template.md, "How much text").
+# F1 of students on dev, by how much text they learn from (best-details.template.md, "Students: how much text").
 STUDENTS_BY_TEXT: Dict[str, List[Tuple[float, float]]] = {
     "conll03": [(0, 74.9), (1000, 80.3), (4000, 81.3), (13700, 81.4)],
     "conll03, WikiNEuRal": [(0, 74.9), (4000, 77.8), (11500, 77.3)],
@@ -41,7 +41,8 @@ def write(rows: Rows, terms: Mapping[str, str]) -> None:
     first = EVIDENCE / "README.md"
     before, _, rest = first.read_text(encoding="utf-8").partition(BEGIN)
     write_text(first, before + BEGIN + fewer(rows, [*terms]) + "\n" + END + rest.partition(END)[2])
-    write_text(EVIDENCE / "best.md", page(rows, terms))
+    for name in ("best", "best-details"):
+        write_text(EVIDENCE / f"{name}.md", page(name, rows, terms))
 
 
 def draw(rows: Rows, columns: Sequence[str]) -> None:
@@ -94,9 +95,9 @@ def fewer(rows: Rows, columns: Sequence[str]) -> str:
     return "\n".join(lines)
 
 
-def page(rows: Rows, terms: Mapping[str, str]) -> str:
-    """Fill the page."""
-    text = (EVIDENCE / "best.template.md").read_text(encoding="utf-8")
+def page(name: str, rows: Rows, terms: Mapping[str, str]) -> str:
+    """Fill a page."""
+    text = (EVIDENCE / f"{name}.template.md").read_text(encoding="utf-8")
     columns = [name for name in terms if any(row["dataset"] == name for row in rows)]
     text = re.sub(r"\{([a-z-]+)-(\d+)\}", lambda found: scores(rows, found[1], int(found[2]), columns), text)
     text = text.replace("{choosing}", choosing.table(Evidence(EVIDENCE / "choosing.jsonl").rows()))
@@ -137,8 +138,9 @@ def made(rows: Rows) -> str:
     if not old:
         return ""
     return (
-        f'{old} of the rows below come from earlier projects ("{OLDER}" in the last table). Their candidates are the '
-        "same except for the students; the candidate that would be packaged now was chosen again from their scores."
+        f'{old} of the rows of this page come from earlier projects ("{OLDER}" in the last table). Their '
+        "candidates are the same except for the students; the candidate that would be packaged now was chosen again "
+        "from their scores."
     )
 
 

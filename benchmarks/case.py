@@ -146,6 +146,9 @@ def _line(row: Dict[str, Any]) -> str:
 
 PAGE = """# Text without case
 
+With copies of training sentences in lower case and in capitals, a pipeline keeps 85 to 99 % of its F1 on text without
+case. Without copies, it is 19 % at worst. On the text as it is, the copies cost at most 1.2 points.
+
     nice -n 10 python benchmarks/case.py --data DIR
 
 F1 on the test text as it is, in lower case and in capitals (in brackets: in percent of F1 on the text as it is), for

@@ -172,6 +172,9 @@ def read(folder: Path, name: str) -> Rows:
 
 PAGE = """# Abbreviations and ids
 
+The abbreviations that texts define add 2 to 3 points to a medical list, and nothing to other lists. With its default
+threshold, `term_linker` gives ids to four in five mentions, and 84 % of them are right.
+
     python benchmarks/best.py --data DIR --size linear --columns bc5cdr-half --gold 250 --seeds 0
     python benchmarks/ids.py --data DIR --project FOLDER
 

@@ -41,6 +41,9 @@ FEW = [("Drug", "aspirin"), ("Place", "London"), ("Color", "black")]
 INPUTS = ("tokens", "text", "text, split", "rows of text, split")
 PAGE = """# Speed of `label`
 
+`label` reads, matches and writes 70,000 to 200,000 words per CPU second. That is 40 to 95 % of the speed of tokenizing
+and writing alone.
+
 `OMP_NUM_THREADS=1 python benchmarks/labeling.py --data DIR --write`. Words per CPU second of one process, {n} sentences
 of each corpus. Floor: spaCy's tokenizer, and writing a `DocBin`. `label` also reads the input and looks up terms, and
 writes span groups, shards and receipts. In brackets: its share of the floor (target: 0.75). Inputs: JSONL with tokens;

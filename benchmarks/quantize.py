@@ -33,6 +33,9 @@ COLUMNS = ("gold", "seed", "pipeline", "MB", "words/CPU s", "times float32", "F1
 FORMS = ("MiniLM, float32", "MiniLM, bfloat16", "MiniLM, int8", "linear CRF")
 PAGE = """# A Transformer in int8
 
+In int8, MiniLM keeps its F1, needs a quarter of the space and predicts 2.3 times as fast. In bfloat16, it predicts 1.4
+times as fast, on CPUs that multiply in it.
+
 `OMP_NUM_THREADS=1 python benchmarks/quantize.py --data DIR --transformer MINILM_FOLDER --gold 250,2000`.
 
 A CRF (recipe `crf_ner`, sizes `transformer` and `linear`), trained on sentences of BC5CDR that are drawn with the seed;

@@ -139,6 +139,9 @@ def page(rows: List[Dict[str, Any]]) -> str:
 
 PAGE = """# Terms to add
 
+Reviewing suggested terms improves the list by up to 7 points, and the packaged pipeline hardly: it found most of them
+before. Annotating 200 sentences improves the pipeline by more than 4 points.
+
     nice -n 10 python benchmarks/terms.py --data DIR
 
 F1 on test of the term list alone and of the packaged pipeline of a project (linear, 250 gold sentences, one sample). In

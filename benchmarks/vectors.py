@@ -156,6 +156,9 @@ def table(rows: List[Dict[str, Any]]) -> str:
 
 PAGE = """# Word vectors of text
 
+Clusters of word vectors of the project's own text raise the F1 of a linear CRF, the more the less gold there is. With
+50 gold sentences alone, they add 5 and 7 points. Subword vectors of a Transformer, or vectors of more text, add more.
+
     python benchmarks/vectors.py --data DIR --transformer MINILM_FOLDER
 
 A linear CRF (size `linear`) without vectors, and with clusters of vectors that `encoder vectors` makes from text. Own
