@@ -1,6 +1,7 @@
 """The command line, from the application itself."""
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any, Dict, Iterator, List, Tuple, Union, get_args, get_origin, get_type_hints
 
@@ -73,7 +74,8 @@ def _place(name: str) -> str:
 
 
 def _summary(command: Any) -> str:
-    return parse(inspect.cleandoc(command.help or "")).summary
+    """The first sentence of its help, without what explains it."""
+    return re.split(r": | \(|\. |\.$", parse(inspect.cleandoc(command.help or "")).summary)[0]
 
 
 def _walk(group: Any, before: str = "") -> Iterator[Tuple[str, Any]]:
