@@ -108,9 +108,7 @@ class LBFGS:
                 f"The corpus of spacy_weakner.LBFGS.v1 has more than {self.max_examples} sentences (max_examples). It "
                 "is kept in memory, so it must be finite. Set a limit in its reader, or raise max_examples."
             )
-        examples = list(annotated(nlp, name, examples))
-        if not is_listener(pipe.model):  # a shared encoder has read whole Docs, which each batch splits
-            _, examples = pipe.split_examples(examples)
+        _, examples = pipe.split_examples(list(annotated(nlp, name, examples)))
         examples = [eg for eg in examples if len(eg.predicted)]
         if not examples:
             raise WeaknerError(Errors.WK101.format(path="the corpus of spacy_weakner.LBFGS.v1"))

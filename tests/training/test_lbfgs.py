@@ -17,6 +17,7 @@ from spacy_weakner.configs import make_config
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.crf_ner.model import crf_parameters
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.training import lbfgs
 from spacy_weakner.training.flat import FlatWeights
 from spacy_weakner.training.lbfgs import LBFGS, PenalizedLoss, minimize
 
@@ -200,6 +201,20 @@ def test_an_encoder_of_another_component_is_refused():
     nlp = shared_pipeline(("crf_ner",))
     with pytest.raises(ValueError, match=r"'crf_ner'.*encoder of its own"):
         LBFGS(make_examples)(nlp)
+
+
+def test_sentences_of_a_text_keep_what_a_frozen_encoder_has_found(monkeypatch):
+    nlp, read = shared_pipeline(("crf_ner",)), []
+    nlp.config["training"] = {key: ["tok2vec"] for key in ["frozen_components", "annotating_components"]}
+    monkeypatch.setattr(lbfgs, "minimize", lambda objective, *_: read.extend(objective.batches) or (0.0, 0.0, 0))
+    words = ["Anna", "\n", "went", "Bob", "left", "Paris"]
+    docs = [Doc(nlp.vocab, words=words, sent_starts=[i in (0, 3) for i in range(6)]) for _ in range(2)]
+    docs[1].set_ents([Span(docs[1], 0, 1, "PER")], default="outside")
+    LBFGS(lambda _: [Example(*docs)])(nlp)
+    found = {doc.text: doc.tensor for batch in read for doc in batch.texts.docs}
+    assert docs[0].tensor.any()
+    numpy.testing.assert_array_equal(found["Anna went"], docs[0].tensor[[0, 2]])
+    numpy.testing.assert_array_equal(found["Bob left Paris"], docs[0].tensor[3:])
 
 
 def test_what_changes_with_the_progress_of_training_is_refused(monkeypatch):
