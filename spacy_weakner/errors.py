@@ -411,6 +411,7 @@ class Errors:
         "sources that label it. The rows of the text can also contain labels ('weak_ents')."
     )
     WK687 = "[WK687] The wheel could not be built: {reason}"
+    WK688 = "[WK688] The project {folder} ended with exit code {code}. Correct what its output names, and run it again."
     WK689 = (
         "[WK689] {name} contains a quote, '$', backslash or control character, which project files cannot contain. "
         "Rename it."
