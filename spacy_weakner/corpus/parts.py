@@ -4,16 +4,16 @@ White space is layout: "high blood pressure" is one phrase regardless of line br
 A Doc that is one sentence of visible tokens, as in training corpora, is itself its only part.
 """
 
-from dataclasses import replace
+from copy import copy
 from itertools import islice
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 import numpy
 from numpy.typing import NDArray
 from spacy.attrs import ENT_IOB, ENT_TYPE, IS_SPACE, SENT_START
 from spacy.tokens import Doc, Span
 from spacy.training import Example
-from thinc.types import Ragged
+from thinc.api import Ragged, to_numpy
 
 from ..ty import BoolMask, Entity
 from .docbin import COPIED, doc_of_words
@@ -74,17 +74,17 @@ class Parts:
 
     def share_encoding(self) -> None:
         """Give each part its rows of what a shared encoder has written for its text: `Doc.tensor` or, by
-        spacy-transformers, `Doc._.trf_data`."""
+        spacy-transformers and spacy-curated-transformers, `Doc._.trf_data`."""
         has_data = Doc.has_extension("trf_data")
         for text, parts in zip(self.texts, self._parts, strict=True):
-            data = text._.trf_data if has_data else None
-            for part in parts if not _is_whole(text, parts) else ():
-                if len(text.tensor) == len(text):
+            if _is_whole(text, parts):
+                continue
+            if len(text.tensor) == len(text):
+                for part in parts:
                     part.doc.tensor = text.tensor[part.rows]
-                if data is not None:
-                    pieces = numpy.repeat(numpy.isin(numpy.arange(len(text)), part.tokens), data.align.lengths)
-                    align = Ragged(data.align.dataXd[pieces], data.align.lengths[part.tokens])
-                    part.doc._.trf_data = replace(data, align=align)
+            if has_data and text._.trf_data is not None:
+                for part, data in zip(parts, _split_data(text._.trf_data, parts), strict=True):
+                    part.doc._.trf_data = data
 
     def select(self, rows: Sequence[Any]) -> List[Any]:
         """Return the rows of each part; they may be views."""
@@ -109,6 +109,30 @@ class Parts:
             found = list(islice(given, len(parts)))
             merged.append(found[0] if _is_whole(doc, parts) else merge(doc, parts, found))
         return merged
+
+
+def _split_data(data: Any, parts: Sequence[Part]) -> Iterator[Any]:
+    """Yield for each part a copy of the data of a Transformer with the rows of its tokens: `align` of
+    spacy-transformers, or each layer of spacy-curated-transformers."""
+    is_aligned = hasattr(data, "align")
+    tables: List[Ragged] = [data.align] if is_aligned else data.all_outputs
+    lengths = [to_numpy(table.lengths) for table in tables]
+    ends = list(map(numpy.cumsum, lengths))
+    for part in parts:
+        rows = [_rows_of(*each, part.tokens) for each in zip(tables, lengths, ends, strict=True)]
+        its = copy(data)
+        if is_aligned:
+            its.align = rows[0]
+        else:
+            its.all_outputs = rows
+        yield its
+
+
+def _rows_of(table: Ragged, lengths: Any, ends: Any, tokens: Any) -> Ragged:
+    """Return the rows of some tokens in a table that has several rows for each."""
+    n = lengths[tokens]
+    inside = numpy.arange(n.sum()) - numpy.repeat(numpy.cumsum(n) - n, n)
+    return Ragged(table.dataXd[numpy.repeat(ends[tokens] - n, n) + inside], n)
 
 
 def _is_whole(doc: Doc, parts: List[Part]) -> bool:

@@ -23,7 +23,7 @@ def stamp_inputs(path: Path, sources: Optional[Path], transformer: Optional[str]
 
 def hash_inputs(corpora: Corpora, configs: Path, lists: Sequence[TermSource], **settings: Any) -> str:
     """Return a hash of everything that the result of `fit` depends on."""
-    parts = (corpora.gold, corpora.dev, corpora.text, corpora.splits, corpora.labels, corpora.gold_labeled)
+    parts = (corpora.annotated, corpora.text, corpora.splits, corpora.labels, corpora.gold_labeled)
     paths = (*parts, corpora.weak, corpora.vectors, corpora.pieces, configs)
     contents = [hash_path(path) if path.exists() else None for path in paths]
     declared = [term_list.settings() for term_list in lists]

@@ -45,9 +45,11 @@ def keep_previous(output: Path, inputs: str) -> Optional[Selection]:
             kept = earlier.selected.model_copy(update=changes)
             earlier.model_copy(update={"candidates": [kept], "corpus": None}).save(temporary / SELECTION)
     try:
-        return Selection.load(folder / SELECTION)
+        kept_before = Selection.load(folder / SELECTION)
     except WeaknerError:  # there is none, or one of another version of this package
         return None
+    # A run that was interrupted may have kept the package of the run that is repeated now.
+    return None if kept_before.inputs == inputs else kept_before
 
 
 def predict_held_out(previous: Selection, corpus: Path) -> List[Optional[Doc]]:
@@ -76,17 +78,18 @@ def compare_previous(
     except WeaknerError as error:  # of another version of this package
         limits = [f"it is not compared: {error}"]
     else:
-        n, known = len(docs), docs.count(None)
+        n, left_out = len(docs), docs.count(None)
         limits = [
-            f"{known} of the {n} sentences are left out, since it was trained on them or splits them into other tokens"
+            f"{left_out} of the {n} sentences are left out, since it was trained on them or splits them into other "
+            "tokens"
         ]
-        if n - known < min(n, LEAST):
+        if n - left_out < min(n, LEAST):
             limits = [f"it is not compared: {limits[0]}, and the others are too few"]
         else:
             rows = compared.score_previous(Path(previous.selected.path), docs, best)
             new = n - previous.facts.gold if compared.dev is None else 0
             text = f"{new} of the {n} sentences are new; if 'suggest' chose them, they are harder for it than others"
-            limits = [*(limits if known else ()), *([text] if new > 0 else ())]
+            limits = [*(limits if left_out else ()), *([text] if new > 0 else ())]
     why = "; ".join(limits)
     if why:
         compared.context.say(f"the previous package: {why}")

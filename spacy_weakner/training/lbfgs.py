@@ -127,7 +127,9 @@ class PenalizedLoss:
         self.l2 = l2
         self.weights = FlatWeights(pipe.model, _used_rows(pipe, batches))
         self.start = self.weights.read()
-        self._states = numpy.random.get_state(), torch.get_rng_state(), torch.cuda.get_rng_state_all()
+        # Those of GPUs only if one is used, since reading them occupies all.
+        on_gpu = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+        self._states = numpy.random.get_state(), torch.get_rng_state(), on_gpu
 
     def __call__(self, values: Vector) -> Tuple[float, Vector]:
         """Compute the objective at some weights, and its gradient."""

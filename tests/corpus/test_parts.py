@@ -1,6 +1,7 @@
 """Sentences of visible tokens."""
 
 from dataclasses import dataclass
+from typing import List
 
 import numpy
 import pytest
@@ -157,24 +158,33 @@ class Data:
     align: Ragged
 
 
+@dataclass
+class Layers:
+    """Like what spacy-curated-transformers leaves there: the rows of each token's pieces, for each layer."""
+
+    all_outputs: List[Ragged]
+
+
+@pytest.mark.parametrize("wrap", [Data, lambda rows: Layers([rows])])
 @pytest.mark.parametrize("lengths", [[1, 1, 1, 1], [2, 0, 1, 3], [0, 1, 2, 0], [0, 0, 0, 0]])
-def test_sharing_what_an_encoder_has_written(lengths):
+def test_sharing_what_an_encoder_has_written(lengths, wrap):
     before = {name: Doc.get_extension(name) for name in ["trf_data"] if Doc.has_extension(name)}
     doc, pieces = doc_of("a | b c", (0, 3)), numpy.split(numpy.arange(sum(lengths)) + 10, numpy.cumsum(lengths)[:-1])
     doc.tensor = numpy.arange(8.0).reshape(-1, 2)
     Doc.set_extension("trf_data", default=None, force=True)
     try:
-        doc._.trf_data = Data(Ragged(numpy.concatenate(pieces), numpy.array(lengths)))
+        doc._.trf_data = wrap(Ragged(numpy.concatenate(pieces), numpy.array(lengths)))
         parts = Parts.of([doc, doc_of("_"), doc_of("x | y")])  # the others have no encoding
         parts.share_encoding()
         found = [part._.trf_data for part in parts.docs]
+        tables = [data.align if wrap is Data else data.all_outputs[0] for data in found[:2]]
     finally:
         Doc.remove_extension("trf_data")
         for name, (default, method, getter, setter) in before.items():
             Doc.set_extension(name, default=default, method=method, getter=getter, setter=setter)
     assert [part.tensor.tolist() for part in parts.docs] == [[[0, 1], [4, 5]], [[6, 7]], []]
-    assert [data.align.lengths.tolist() for data in found[:2]] == [[lengths[0], lengths[2]], [lengths[3]]]
-    assert [data.align.dataXd.tolist() for data in found[:2]] == [[*pieces[0], *pieces[2]], [*pieces[3]]]
+    assert [table.lengths.tolist() for table in tables] == [[lengths[0], lengths[2]], [lengths[3]]]
+    assert [table.dataXd.tolist() for table in tables] == [[*pieces[0], *pieces[2]], [*pieces[3]]]
     assert found[2:] == [None]
 
 

@@ -50,8 +50,14 @@ def test_a_repeated_run_keeps_nothing(output):
     repeated = Selection.load(output / SELECTION).inputs
     assert keep_previous(output, repeated) is None and not (output / "previous").exists()
     previous = keep_previous(output, CHANGED)
+    # The changed run was interrupted: what it kept is the result of the run that is repeated now.
     before = contents(output)
-    assert keep_previous(output, repeated) == previous and contents(output) == before
+    assert keep_previous(output, repeated) is None and contents(output) == before
+    # It ended, and is repeated itself.
+    changed = Selection.load(output / SELECTION).model_copy(update={"inputs": CHANGED})
+    changed.save(output / SELECTION)
+    before = contents(output)
+    assert keep_previous(output, CHANGED) == previous and contents(output) == before
 
 
 @pytest.mark.parametrize("text", [None, "{}", "[", "3"])
