@@ -66,8 +66,8 @@ class Errors:
     )
     WK013 = "[WK013] Two packages have a recipe '{name}': {first} and {second}. Rename one of them."
     WK020 = (
-        "[WK020] {what} with {there}, but the config has {here}. Change the config back to that value, or create the "
-        "corpus or pipeline again with the new one."
+        "[WK020] {what} with {there}, but the config has {here}. Change the config back to the first value, or create "
+        "the corpus or pipeline again with the new value."
     )
     WK303 = (
         "[WK303] Give exactly one of these: a term list (terms), a pipeline (pipeline), or a file that declares "
@@ -112,7 +112,7 @@ class Errors:
     )
     WK785 = "[WK785] {path} could not be written: {reason}. {cure}, and run the same command again."
     WK786 = (
-        "[WK786] {path} is a pipe or a device, which can be read only once, but it has to be read several times here. "
+        "[WK786] {path} is a pipe or a device, which can be read only once, but this command reads it several times. "
         "Write its contents to a file first, and give that file."
     )
     WK787 = (
@@ -126,16 +126,16 @@ class Errors:
     # Formats of other tools
     WK371 = (
         "[WK371] {path} is WebAnno TSV, whose columns are not tokens and tags. Export the documents from INCEpTION as "
-        "'CoNLL 2002', or as 'UIMA CAS XMI' and convert them with the script in docs/formats.md#inception."
+        "'CoNLL 2002'. Or export them as 'UIMA CAS XMI', and convert them with the script in docs/formats.md#inception."
     )
     WK372 = (
         "[WK372] No document {place} has the span group '{key}' (groups there: {groups}). Correct 'spans_key' (command "
         "line: --spans-key), or remove it to use the entities."
     )
     WK742 = (
-        "[WK742] {path}, {place}: the span {span} should cover {expected}, but the text there is {found} (records with "
-        "such spans, of {n}, by unit of the offsets: {misfits}). Correct it, or let such spans count as unknown: spacy "
-        "weakner convert {file} NEW.spacy --offsets {unit}"
+        "[WK742] {path}, {place}: the span {span} should cover {expected}, but the text there is {found}. Records with "
+        "such spans, out of {n}, by unit of the offsets: {misfits}. Correct the span, or let such spans count as "
+        "unknown: spacy weakner convert {file} NEW.spacy --offsets {unit}"
     )
     WK746 = (
         "[WK746] {path}: the token {token} with the tag {tag} (in {text}) could not be read back from columns. Rename "
@@ -371,17 +371,17 @@ class Errors:
         "sources have also labeled (command line: --folds), or give {instead}."
     )
     WK703 = (
-        "[WK703] '{name}' writes no entities (annotate_ents = false): another component, which was fitted to its "
-        "candidates, chooses among them. Give another component (--component), or set annotate_ents."
+        "[WK703] '{name}' writes no entities (annotate_ents = false). Another component was fitted to its candidates, "
+        "and chooses among them. Give another component (--component), or set annotate_ents."
     )
     WK727 = (
         "[WK727] No entity that {pipeline} predicts in {path} has a score (ent._.weakner_score). Set 'scores = true' "
         "for crf_ner, or give a pipeline that ends with ent_combiner."
     )
     WK728 = (
-        "[WK728] {n} of the {of} documents of {path} have sentences that the pipeline was trained or chosen on, on "
-        "which its scores are too high. Too few are left: {left}. Give other gold. A project needs none: set "
-        "'precision' in its project.yml."
+        "[WK728] {n} of the {of} documents of {path} have sentences that the pipeline was trained or chosen on. Its "
+        "scores on these sentences are too high. Too few are left: {left}. Give other gold. A project needs "
+        "no other gold: set 'precision' in its project.yml."
     )
     # Evaluation
     WK400 = (
@@ -411,7 +411,10 @@ class Errors:
         "sources that label it. The rows of the text can also contain labels ('weak_ents')."
     )
     WK687 = "[WK687] The wheel could not be built: {reason}"
-    WK688 = "[WK688] The project {folder} ended with exit code {code}. Correct what its output names, and run it again."
+    WK688 = (
+        "[WK688] The project {folder} ended with exit code {code}. Correct what its output names, and run the project "
+        "again."
+    )
     WK689 = (
         "[WK689] {name} contains a quote, '$', backslash or control character, which project files cannot contain. "
         "Rename it."
@@ -432,9 +435,9 @@ class Errors:
     )
     # Suggestions
     WK775 = (
-        "[WK775] No sentence of {path} has an uncertainty.{asked} Give a pipeline with probabilities (--model; "
-        "crf_ner, span_ner, token_ner, mrc_ner, ent_combiner), or at least two of these, which can disagree: sources "
-        "(--sources), pipelines, or span groups of sources in the corpus."
+        "[WK775] The uncertainty of the sentences of {path} is unknown.{asked} Give a pipeline with probabilities "
+        "(--model; crf_ner, span_ner, token_ner, mrc_ner, ent_combiner). Or give at least two of these, so that they "
+        "can disagree: sources (--sources), pipelines, or span groups of sources in the corpus."
     )
     WK776 = (
         "[WK776] {path} has no sentence to suggest: {excluded} of its {read} sentences are excluded, and the others "
@@ -467,8 +470,7 @@ class Errors:
     )
     WK722 = (
         "[WK722] The machine {host} has a different {what}: {its} instead of {mine}. All machines of a cluster must "
-        "see input, sources and output under the same paths, and must have the same versions of Python and of "
-        "spacy_weakner."
+        "see input, sources and output under the same paths, and have the same versions of Python and spacy_weakner."
     )
 
 
@@ -483,18 +485,18 @@ class Warnings:
         "'{name}' and to 'annotating_components' in [training], or list the sources in 'sources' of the corpus."
     )
     WK907 = (
-        "[WK907] '{name}' was trained with the span groups {missing}, but the Docs do not have them: its entities "
+        "[WK907] '{name}' was trained with the span groups {missing}, but the Docs do not have them. So its entities "
         "differ, and their scores are no longer calibrated. Enable the components that write these groups, and keep "
-        "them before '{name}' in the pipeline, or train it again without them ('sources', 'predictions')."
+        "them before '{name}' in the pipeline. Or train '{name}' again without the groups ('sources', 'predictions')."
     )
     WK908 = (
-        "[WK908] '{name}' was fitted without the labels {labels}, which weak sources assign: their matches with these "
-        "labels never become entities. Correct the labels of the terms (a term is a pair of label and term), or fit it "
-        "again with gold that has these labels."
+        "[WK908] '{name}' was fitted without the labels {labels}, which weak sources assign. So matches with these "
+        "labels never become entities. Correct the labels of the terms (a term is a pair of label and term), or fit "
+        "'{name}' again with gold that has these labels."
     )
     WK909 = (
-        "[WK909] The Transformer keeps its weights, which may be trained, since '{name}' cannot be read again: "
-        "{reason} Correct 'name' in the config to start from the initial weights."
+        "[WK909] '{name}' cannot be read again: {reason} So the Transformer keeps its weights, which may be trained. "
+        "Correct 'name' in the config to start from the initial weights."
     )
     WK900 = (
         "[WK900] None of the examples that '{name}' was initialized with has entity annotation ('O' counts as "
@@ -506,7 +508,7 @@ class Warnings:
         "(doc.cats, 'cats' in JSONL), so there is nothing to learn. Check the training corpus."
     )
     WK903 = (
-        "[WK903] The training clock triggers a renewal every {interval} steps, but the training has only {total_steps} "
+        "[WK903] The training clock starts a renewal every {interval} steps, but the training has only {total_steps} "
         "steps, so nothing is renewed after the start. Train longer, or lower 'interval' in [training.before_update]."
     )
     WK902 = (

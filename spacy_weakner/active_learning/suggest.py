@@ -90,8 +90,8 @@ def suggest(
     output_path (Path): The file to write.
     review_terms (bool): Write terms, as CSV; see `terms.suggest_terms`.
     n (Optional[int]): Number of sentences or terms; None: 50 sentences, or 200 terms.
-    model (Sequence[str]): Pipelines (folders or names) whose uncertainty is used, and, with several, their disagreement
-        with each other or with sources. The first one annotates.
+    model (Sequence[str]): Pipelines (folders or names). Their uncertainty is used and, with several, their disagreement
+        with each other or with sources. The first pipeline annotates.
     sources (Optional[Union[Path, str, Mapping[str, Any]]]): Declarations of sources, as for `label`; they label the
         corpus during this run.
     exclude (Sequence[Path]): Corpora in any format, such as all gold, whose sentences are not suggested. Sentences are

@@ -38,7 +38,7 @@ HELP = {
     "lang": "Language code; xx for several languages (default: the language of the corpus, or en)",
     "tokenizer": "Name of a registered tokenizer (default: the tokenizer of the corpus or language)",
     "sentences": "How text without annotations is split: rule, sentencizer, lines, none, or a pipeline with a senter "
-    "(default: as the corpus, or rule)",
+    "(default: as in the corpus, or rule)",
     "abbreviations": "Abbreviations that end no sentence, besides those of the language, separated by commas",
     "misaligned": "What to do with spans that do not end at token boundaries: error, drop, expand or contract",
     "columns": "CoNLL files: columns of the token and the tag, counted from 1; -1 is the last column",

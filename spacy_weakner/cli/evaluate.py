@@ -37,8 +37,8 @@ def evaluate(
     test (Path): Gold corpus: a .spacy file or a folder of them.
     candidates (Sequence[str]): NAME=PATH, or PATH: a pipeline, or a .spacy corpus of the test sentences with labels.
         NAME=PATH#SOURCE: the span group 'weak:SOURCE' of either, instead of its entities.
-    optional (Sequence[str]): NAME=PATH: an additional candidate, left out if it does not exist; or 'test': with
-        --selection, there may be no test set.
+    optional (Sequence[str]): NAME=PATH: an additional candidate, left out if it does not exist. 'test': with
+        --selection, the test set may be missing.
     selection (Optional[Path]): selection.json of 'fit': score its candidates, and open the report with this selection.
     html (Optional[Path]): Write a report to this HTML file.
     labels (Optional[Path]): Corpus of weak labels to analyze in the report.

@@ -33,21 +33,21 @@ app = new_app("init", "Write configs, or the folder of a project.")
 def init_config_cli(
     recipe: Annotated[
         Optional[str],
-        typer.Argument(help="Name of the recipe, several with commas, or 'all' (default: list the recipes)"),
+        typer.Argument(help="Name of the recipe, several separated by commas, or 'all' (default: list the recipes)"),
     ] = None,
     output: Annotated[
         str,
         typer.Argument(
             metavar="[OUT|-]",
-            help="File to write; or a folder (no suffix, or several recipes or sizes), which gets RECIPE.cfg; or - for "
-            "stdout",
+            help="File to write, or - for stdout. A name without suffix, and several recipes or sizes: folder for "
+            "RECIPE.cfg",
         ),
     ] = STDOUT,
     size: Annotated[
         Optional[str],
         typer.Option(
             help="Encoder: linear, linear-static, frozen, cnn, static, bilstm, transformer, gpu (default: the first "
-            "one of the recipe); several with commas: a folder for each in OUT"
+            "one of the recipe). Several, separated by commas: each gets a folder in OUT"
         ),
     ] = None,
     lang: Annotated[str, typer.Option(help="Language code; xx for several languages")] = "en",
@@ -63,8 +63,8 @@ def init_config_cli(
         Optional[List[str]],
         typer.Option(
             "--set",
-            help="RECIPE:SETTING=VALUE, several with blanks: another value of a setting; RECIPE may be a pattern such "
-            "as 'span_ner*', for all recipes that have the setting",
+            help="RECIPE:SETTING=VALUE, several separated by blanks: change a setting. RECIPE may be a pattern such as "
+            "'span_ner*', for all recipes that have the setting",
         ),
     ] = None,
     overwrite: Annotated[bool, shared("overwrite", "--overwrite")] = False,

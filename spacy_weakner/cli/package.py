@@ -20,7 +20,7 @@ def package_cli(
     output: Annotated[Path, typer.Argument(help="Folder for the package")],
     name: Annotated[str, typer.Option(help="Name of the package, without the language")],
     version: Annotated[
-        str, typer.Option(help="Lowest version of the package; it goes up with each new pipeline")
+        str, typer.Option(help="Lowest version of the package; each new pipeline gets a higher one")
     ] = "0.1.0",
     sentences: Annotated[Optional[str], shared("sentences")] = None,
     abbreviations: Annotated[Optional[str], shared("abbreviations")] = None,

@@ -40,8 +40,8 @@ def train_cli(
     passes: Annotated[
         str,
         typer.Option(
-            help="Number of passes over the corpus --paths.train, from which the updates, the interval of renewals and "
-            "the warm-up follow; auto: as set in the config"
+            help="Number of passes over the corpus --paths.train: sets the updates, the interval of renewals and the "
+            "warm-up; auto: as set in the config"
         ),
     ] = _AUTO,
     seed: Annotated[

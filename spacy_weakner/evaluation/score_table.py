@@ -116,7 +116,7 @@ def score_table(
     scores (Sequence[Path]): Files that 'evaluate' (also in workflows) and 'train --grid' have written.
     per_label (bool): Also show the scores of each label.
     baseline (Optional[str]): Name of the system that the others are compared with. If variables differ between its
-        rows, it is the row with their defaults; another one is "NAME [VARIABLE=VALUE]", as the error lists them.
+        rows, the row with their defaults is used. Write another row as "NAME [VARIABLE=VALUE]", as the error lists it.
     bootstrap (int): Number of resampled test sets for the differences from the baseline.
     seed (int): Seed of the resampling.
     RETURNS (Table): The table.

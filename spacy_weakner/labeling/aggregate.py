@@ -122,7 +122,7 @@ def aggregate(
     policy (Optional[str]): For the method "union": "longest" (the default), "priority", "agreement" or "drop".
     nested (bool): For the method "union": also write all spans, including overlapping ones, to the span group "sc",
         from which `span_ner` and `mrc_ner` learn with `spans_key = "sc"`. A span has one label: that of the most
-        trusted source. If the group is there already, it is gold, and moves to "gold".
+        trusted source. An existing group "sc" is gold, and moves to "gold".
     sources (Optional[Sequence[str]]): Sources to use, the most trusted first; None: all, by name.
     unmatched (Optional[str]): Annotation of tokens outside entities: "missing" (the default of "union"), "outside", or
         "confident" (the default of the other methods): "O" if its probability is at least `min_probability`, else

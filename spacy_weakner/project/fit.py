@@ -70,9 +70,9 @@ def fit(
     size (str): Encoder: "linear", "linear-static", "frozen", "transformer" or "gpu".
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": in a project with a Transformer,
         a linear CRF that learns from it, perhaps combined with the lists; else the best list or single head.
-    precision (Optional[float]): The wanted precision of the package, in (0, 1): for each label, a threshold is fitted
-        on gold that the combination, which is then selected, was not trained on; see `calibrate`. It needs gold. None:
-        the thresholds with the best F1.
+    precision (Optional[float]): The wanted precision of the package, in (0, 1). The combination is then selected, with
+        a threshold for each label that is fitted on gold it was not trained on; see `calibrate`. Needs gold. None: the
+        thresholds with the best F1.
     lower_case (float): Share of gold sentences that trainings also read in lower case; for the text, half this share.
     upper_case (float): The same in upper case.
     seed (int): Seed of all trainings and splits.

@@ -87,16 +87,16 @@ def init_project(
     text (Optional[Path]): Text without labels: raw text, one per line, or JSONL. If its first 1,000 rows contain
         labels of weak sources (`weak_ents`), these are sources too.
     terms (Union[Path, Sequence[Path]]): A term list: CSV, TSV, Excel or JSONL with label and term (and perhaps id
-        and synonyms), plain text, or patterns of spaCy's rulers; and further lists, such as a reviewed one (`suggest
-        --review-terms`).
+        and synonyms), plain text, or patterns of spaCy's rulers. Several lists may be given, such as a reviewed list
+        (`suggest --review-terms`).
     sources (Optional[Path]): A file that declares sources of labels besides the term list.
     answers (Optional[Path]): Labels of a language model or another tool, as JSONL; may be the same file as the text.
     gold, dev, test (Optional[Path]): Complete annotations. If dev or test is not given, it is split off the gold.
     spans_key (Optional[str]): See `prepare`.
     name (Optional[str]): Name of the package; None: that of the folder.
     lang, tokenizer, abbreviations: See `convert`.
-    size (Optional[str]): Size of the encoder: linear, linear-static, frozen, transformer or gpu; None: linear or,
-        if a Transformer is given, frozen (without gold, transformer).
+    size (Optional[str]): Size of the encoder: linear, linear-static, frozen, transformer or gpu; None: linear;
+        with a Transformer, frozen, or transformer if there is no gold.
     transformer (Optional[str]): Name or folder of a Transformer: frozen uses a layer of it, linear-static its subword
         vectors; transformer and gpu train it on the labels of the text. For frozen also a spaCy pipeline, whose
         component tok2vec is used.

@@ -61,8 +61,8 @@ class Reading:
     """Settings for reading corpora.
 
     sentences (bool): Split text without annotations into sentences.
-    documents (bool): With `sentences`, split annotated text, too (but not within entities), and name the sentences of a
-        text without an identifier after its place in the file, so that they are known as one document.
+    documents (bool): With `sentences`, also split annotated text, but not within entities. The sentences of a text
+        without an identifier are named after its place in the file, so that they are known as one document.
     source (str): Name of the weak source for "weak_ents" given as a plain list.
     misaligned (str): What to do with spans of text that do not end at token boundaries: "error", "drop", "expand" or
         "contract".
