@@ -8,7 +8,7 @@ import typer
 from ..evaluation.candidates import parse_candidates
 from ..files import existing
 from ..project.packaging import package, usage
-from ..project.selection import Selection, read_test_scores
+from ..project.selection import SELECTION, Selection, read_test_scores
 from ._util import echo, new_app, reporting, say, shared
 
 app = new_app()
@@ -22,7 +22,13 @@ def package_cli(
     version: Annotated[
         str, typer.Option(help="Lowest version of the package; each new pipeline gets a higher one")
     ] = "0.1.0",
-    sentences: Annotated[Optional[str], shared("sentences")] = None,
+    sentences: Annotated[
+        Optional[str],
+        typer.Option(
+            help="With the folder of a pipeline: how it splits texts, as its corpora were split: rule (the default), "
+            "sentencizer, lines, none, or a pipeline with a senter"
+        ),
+    ] = None,
     abbreviations: Annotated[Optional[str], shared("abbreviations")] = None,
     scores: Annotated[Optional[Path], typer.Option(help="Scores on test, from 'evaluate'")] = None,
     data: Annotated[
@@ -35,6 +41,8 @@ def package_cli(
         if scores is not None:
             existing(scores, "or create it with 'spacy weakner evaluate --output'")
         test = read_test_scores(scores)
+        if (selected / SELECTION).exists():
+            selected = selected / SELECTION
         made_from = selected if selected.is_dir() else Selection.load(selected)
         made = package(
             made_from,
@@ -52,5 +60,7 @@ def package_cli(
             say("good", f"Packaged: {made_from.headline(test)}", made_from.selected.path)
         else:
             say("good", "Packaged", made_from)
+            if len(test) == 1:
+                say("info", f"Scores of '{next(iter(test))}': {next(iter(test.values())).text()}")
         for line in usage(made):
             echo(f"  {line}")

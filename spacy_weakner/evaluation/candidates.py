@@ -4,7 +4,7 @@ import time
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union, cast
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union, cast
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -84,7 +84,7 @@ class Candidate(NamedTuple):
 
 
 def make_candidates(
-    given: Mapping[str, Union[Path, str, Language, Sequence[Doc]]],
+    given: Mapping[str, Union[Path, str, Language, Iterable[Doc]]],
     names: Mapping[str, str] = MappingProxyType({}),
     spans_key: Optional[str] = None,
 ) -> List[Candidate]:
@@ -95,7 +95,7 @@ def make_candidates(
     candidates = [
         Candidate(name, *split_source(str(value)), spans_key, names)
         if isinstance(value, (str, Path))
-        else Candidate(name, Path(name), None, spans_key, names, value)
+        else Candidate(name, Path(name), None, spans_key, names, value if isinstance(value, Language) else list(value))
         for name, value in given.items()
     ]
     for candidate in (each for each in candidates if each.in_memory is None):

@@ -5,7 +5,7 @@ from array import array
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
@@ -76,8 +76,8 @@ class CandidateScores(Strict):
 
 
 def compare(
-    test: Union[Path, str, Sequence[Doc]],
-    candidates: Mapping[str, Union[Path, str, Language, Sequence[Doc]]],
+    test: Union[Path, str, Iterable[Doc]],
+    candidates: Mapping[str, Union[Path, str, Language, Iterable[Doc]]],
     *,
     bootstrap: int = SAMPLES,
     baseline: Optional[str] = None,
@@ -90,8 +90,8 @@ def compare(
 ) -> List[CandidateScores]:
     """Score candidates on one test set.
 
-    test (Union[Path, str, Sequence[Doc]]): Corpus with complete gold in `doc.ents`, or its Docs.
-    candidates (Mapping[str, Union[Path, str, Language, Sequence[Doc]]]): By name: a pipeline or its folder, or the test
+    test (Union[Path, str, Iterable[Doc]]): Corpus with complete gold in `doc.ents`, or its Docs.
+    candidates (Mapping[str, Union[Path, str, Language, Iterable[Doc]]]): By name: a pipeline or its folder, or the test
         sentences with labels in `doc.ents`, as Docs or as a `.spacy` corpus (file or folder), perhaps with the gold in
         the span group "gold", as `aggregate` writes it. "PATH#SOURCE" scores the span group `weak:<source>` instead of
         `doc.ents`.
@@ -109,7 +109,7 @@ def compare(
         nor a corpus, a label set does not have the test set's sentences, or a setting is invalid.
     """
     check_range("bootstrap", bootstrap, 0, MOST_SAMPLES)
-    test = existing(Path(test)) if isinstance(test, (str, Path)) else test
+    test = existing(Path(test)) if isinstance(test, (str, Path)) else list(test)
     parsed = make_candidates(candidates, names, spans_key)
     if baseline is not None:
         check_choice("baseline", baseline, candidates)

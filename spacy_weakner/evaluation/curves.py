@@ -80,6 +80,8 @@ def _table_rows(lines: Sequence[str]) -> List[Dict[str, Any]]:
 def _names(logs: Sequence[Path]) -> List[str]:
     """Return the paths without suffixes, and without the folders and the file name that all of them share."""
     parts = [log.with_suffix("").parts for log in logs]
+    if len({*parts}) < len(parts):
+        parts = [log.parts for log in logs]
     for place, rest in ((0, slice(1, None)), (-1, slice(-1))):
         while len({part[place] for part in parts}) == 1 < min(map(len, parts)):
             parts = [part[rest] for part in parts]

@@ -3,7 +3,7 @@
 import time
 from itertools import compress, islice
 from pathlib import Path
-from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Dict, Iterable, List, Mapping, Optional, Sequence, Set, Tuple
 
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -20,7 +20,7 @@ from .context import TrainingContext
 from .folds import all_folds
 from .precision import Pairs, Precision, fit_precision, measure_tradeoff
 from .rules import COMBINED, FOLDS
-from .selection import PREVIOUS, Cost
+from .selection import PREVIOUS, Cost, better_student, choose_fast
 
 # Number of sentences on which the speed of a candidate is measured.
 _MEASURED = 500
@@ -112,6 +112,17 @@ class Comparison:
     def score(self, baseline: Optional[str]) -> List[CandidateScores]:
         """Score all candidates, and their differences from the baseline; None: from the best."""
         return compare(self.corpus, self.predicted, bootstrap=SAMPLES, baseline=baseline, seed=self.context.seed)
+
+    def select_fast(self, slow: Set[str]) -> Tuple[str, List[CandidateScores]]:
+        """Select a candidate for speed: of the candidates without a Transformer, the better student, unless another is
+        clearly better; without a student, the one with the best F1. `slow` are those with a Transformer. Return also
+        the scores of all, with their differences from it."""
+        rows = self.score(None)
+        usual = better_student(rows)
+        if usual is not None:
+            rows = self.score(usual)
+        best = choose_fast(rows, slow, usual)
+        return best, rows if best == usual else self.score(best)
 
     def score_previous(self, pipeline: Path, docs: Sequence[Optional[Doc]], best: str) -> List[CandidateScores]:
         """Add the previous package with its predictions; None: a sentence is left out. Score it, and its difference

@@ -13,6 +13,7 @@ mark wrong borders, more often than they choose a wrong label, or mark what is n
 
 import math
 from bisect import bisect_right
+from itertools import count
 from pathlib import Path
 from typing import List, NamedTuple, Optional, Sequence, Tuple
 
@@ -126,7 +127,8 @@ def write_mistakes(path: Path, judged: Sequence[Judged], found: Sequence[Mistake
 def set_aside(path: Path) -> None:
     """Rename a file of an earlier run, since somebody may have answered in it."""
     if path.exists():
-        path.replace(path.with_name(f"previous-{path.name}"))
+        names = (f"previous{f'-{n}' if n > 1 else ''}-{path.name}" for n in count(1))
+        path.replace(next(new for new in map(path.with_name, names) if not new.exists()))
 
 
 def _describe(doc: Doc, found: MistakeCandidate) -> Mistake:

@@ -84,11 +84,13 @@ def package(
     else:
         selection, best, folder = None, str(selected), str(selected)
         splits = (sentences or RULE, abbreviations or "")
+        if abbreviations and splits[0] != RULE:
+            raise WeaknerError(Errors.WK331.format(setting="abbreviations", where="with sentences = rule", instead=""))
         if len(test) == 1:
             best = next(iter(test))
         elif test:
             check_choice("candidate", best, test)
-    pipeline, measured = existing(Path(folder), "or create it with 'spacy weakner fit'"), test.get(best)
+    pipeline, measured = existing(Path(folder), "or create it with 'spacy weakner fit' or 'train'"), test.get(best)
     with tempfile.TemporaryDirectory() as scratch:
         model = Path(scratch) / "model"
         nlp = load_pipeline(pipeline)

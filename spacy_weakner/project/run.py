@@ -1,13 +1,15 @@
 """Runs a project from Python."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Union
 
+import srsly
 from spacy.language import Language
 
-from ..errors import Errors, WeaknerError
+from ..errors import Errors, WeaknerError, check_choice
 from ..files import existing
 from ..pipelines import add_sentences, load_pipeline
 from .selection import SELECTION, Selection
@@ -19,12 +21,15 @@ def run_project(folder: Union[Path, str], **variables: Any) -> Language:
     folder (Union[Path, str]): The folder, made by `init_project`.
     **variables (Any): Values of its variables, such as `prefer="speed"`, instead of those in its `project.yml`.
     RETURNS (Language): The pipeline that was packaged.
-    RAISES (WeaknerError): If there is no such project, or a command fails; its message stands in the output.
+    RAISES (WeaknerError): If there is no such project or variable, or a command fails; its message stands in the
+        output.
     """
     folder = Path(folder)
-    existing(folder / "project.yml", "or make the project with 'init_project'")
+    known = srsly.read_yaml(existing(folder / "project.yml", "or make the project with 'init_project'"))["vars"]
     command = [sys.executable, "-m", "weasel", "run", "all", str(folder)]
-    command += [word for name, value in variables.items() for word in (f"--vars.{name}", str(value))]
+    for name, value in variables.items():
+        check_choice("variable", name, known)
+        command += [f"--vars.{name}", json.dumps(value)]
     code = subprocess.run(command).returncode
     if code:
         raise WeaknerError(Errors.WK688.format(folder=folder, code=code))

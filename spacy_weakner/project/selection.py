@@ -172,7 +172,12 @@ class Selection(Strict):
         return found + [f"Warning: {text}." for text in self.warnings]
 
     def explained(self) -> str:
-        """Return what the combination is, and why it was selected; "" if it was not."""
+        """Return why the combination, or a student, was selected; "" if neither was."""
+        if self.best in (STUDENT, STUDENT_AND_LIST) and self.selected.scores is not None:
+            return (
+                f"'{self.best}' is selected unless another candidate without a Transformer is significantly, and by "
+                f"more than {CLEARLY:g} points, better."
+            )
         if (
             self.best != COMBINED
             or self.selected.scores is None
@@ -244,8 +249,8 @@ def choose_best(rows: Sequence[CandidateScores], combined: Optional[str] = None)
 
 
 def choose_fast(rows: Sequence[CandidateScores], slow: Set[str], usual: Optional[str] = None) -> str:
-    """Select a candidate without a Transformer, if there is one: `usual`, by the rule of `choose_best`, or that with
-    the best F1. `slow` are those with a Transformer."""
+    """Select one of the candidates without a Transformer, or of all if there are none: `usual`, unless another is
+    clearly better (`choose_best`); without `usual`, the one with the best F1. `slow` are those with a Transformer."""
     single = [row for row in rows if row.name not in (COMBINED, LIST_AND_HEAD, PREVIOUS)]
     fast = [row for row in single if row.name not in slow] or single
     return choose_best(fast, usual)

@@ -48,7 +48,7 @@ from .rules import (
     head_with_lists,
     weak_size,
 )
-from .selection import FASTER, PREVIOUS, Selection, better_student, choose_best, choose_fast, cost_of_speed
+from .selection import FASTER, PREVIOUS, Selection, choose_best, cost_of_speed
 from .students import train_student
 
 
@@ -202,21 +202,19 @@ def _select(
 ) -> Tuple[str, List[CandidateScores], str]:
     """Select the best candidate. Return also the scores of all, with their differences from it, and the reason if it
     was not selected for its F1 alone."""
+    if prefer == SPEED:
+        best, rows = compared.select_fast({head.title for head in heads if head.size not in LINEARS})
+        return best, rows, cost_of_speed(rows, best)
     precision, usual = compared.context.precision, COMBINED if compared.folds else None
-    rows = compared.score(usual)
-    reason = ""
+    rows, reason = compared.score(usual), ""
     if precision is not None:
         best, reason = COMBINED, f"It was selected for a precision of {100 * precision:g} % (--precision)."
-    elif prefer == SPEED:
-        if student := better_student(rows):
-            usual, rows = student, compared.score(student)
-        best = choose_fast(rows, {head.title for head in heads if head.size not in LINEARS}, usual)
     else:
         best = choose_best(rows, COMBINED)
         reason = FASTER if best == COMBINED and has_student(facts) else ""
     if best != usual:
         rows = compared.score(best)
-    return best, rows, cost_of_speed(rows, best) if prefer == SPEED else reason
+    return best, rows, reason
 
 
 def _encode(

@@ -28,7 +28,7 @@ from .rules import (
     Rule,
     has_student,
 )
-from .selection import FASTER, Selection, choose_best, choose_fast
+from .selection import FASTER, Selection, choose_best
 from .students import train_student_without_gold
 
 
@@ -70,17 +70,21 @@ def compare_without_gold(
         with on_device(context.gpu_id):
             for name, path in pipelines.items():
                 compared.add(name, path)
-        rows = compared.score(None)
-        slow = {WEAK_ALONE} if facts.size in TRAINED else set()
-        best = choose_fast(rows, slow) if prefer == SPEED else choose_best(rows)
-        if choose_best(rows) != best:
-            rows = compared.score(best)
+        if prefer == SPEED:
+            best, rows = compared.select_fast({WEAK_ALONE} if facts.size in TRAINED else set())
+        else:
+            rows = compared.score(None)
+            best = choose_best(rows)
+        measured = {best, LIST_AND_HEAD} & {*pipelines} if facts.size not in LINEARS else set()
+        with on_device(context.gpu_id):
+            costs = {name: compared.cost(name) for name in pipelines if name in measured}
         old, whys = compare_previous(compared, previous, best)
         return Outcome(
             compared.pipelines,
             best,
             [*rows, *old],
             rules=[*rules, *whys],
+            costs=costs,
             corpus=dev,
             predicted=compared.predicted,
         )

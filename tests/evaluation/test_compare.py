@@ -53,7 +53,7 @@ def test_scores_label_sets_and_pipelines(files):
 def test_scores_what_is_in_memory(files):
     nlp = spacy.load(files / "pipeline")
     weak = make_docs(nlp.vocab, lambda entity: entity[2] == "LOC")
-    in_memory = compare(make_docs(spacy.blank("xx").vocab), {"weak": weak, "ruler": nlp}, bootstrap=20)
+    in_memory = compare(iter(make_docs(spacy.blank("xx").vocab)), {"weak": iter(weak), "ruler": nlp}, bootstrap=20)
     on_disk = compare(files / "test.spacy", {"weak": files / "weak.spacy", "ruler": files / "pipeline"}, bootstrap=20)
     speed = {"words_per_second": None}
     assert [row.model_copy(update=speed) for row in in_memory] == [row.model_copy(update=speed) for row in on_disk]

@@ -4,6 +4,7 @@ import json
 from xml.etree import ElementTree
 
 import pytest
+import srsly
 
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.evaluation.curves import training_curves
@@ -94,3 +95,13 @@ def test_logs_that_are_none(tmp_path, name, contents, code):
 def test_unusable_output(tmp_path, log):
     with pytest.raises(WeaknerError, match=r"WK005.*\.svg"):
         training_curves([log("a.jsonl")], tmp_path / "c.png")
+
+
+def test_logs_of_one_name(tmp_path):
+    """They differ in their suffix only."""
+    rows = [{"step": 1, "score": 0.5, "scores": {}}]
+    srsly.write_jsonl(tmp_path / "train.jsonl", rows)
+    header = "E    #       SCORE \n---  ------  ------\n"
+    (tmp_path / "train.log").write_text(f"{header}  0       1    0.50\n", encoding="utf-8")
+    table = training_curves([tmp_path / "train.jsonl", tmp_path / "train.log"], tmp_path / "out.svg")
+    assert [row[0] for row in table.rows] == ["train.jsonl", "train.log"]

@@ -38,3 +38,5 @@ def test_it_returns_what_was_packaged(tmp_path):
     with pytest.raises(WeaknerError, match=r"WK688.*code 3"):
         run_project(tmp_path, code=3)
     assert (tmp_path / "given").read_text() == "3"
+    with pytest.raises(WeaknerError, match=r"WK005.*cod.*code"):
+        run_project(tmp_path, cod=3)
