@@ -47,7 +47,8 @@ def test_package_ends_with_the_candidate_and_its_use(tmp_path, monkeypatch):
     assert result.exit_code == 1 and "[WK100]" in result.output and "nope.json" in result.output and not seen
     result = invoke("package", tmp_path / "selection.json", "out", *options, *data)
     assert result.exit_code == 0, result.output
-    assert seen == {"name": "ner", "version": "2", "test": {}, "data": {"gold": "my gold.jsonl"}}
+    splits = {"sentences": None, "abbreviations": None}
+    assert seen == {"name": "ner", "version": "2", "test": {}, "data": {"gold": "my gold.jsonl"}, **splits}
     output = " ".join(result.output.split())
     assert "Packaged: 'term list'" in output and str(tmp_path / "list") in result.output.replace("\n", "")
     assert [line.strip() for line in result.output.splitlines()[-4:]] == [

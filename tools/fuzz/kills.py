@@ -35,7 +35,7 @@ from .stages import STAGES, Stage, make_inputs
 
 # What only says how long something took.
 _TIMES = ("train.log", "project.lock")
-_VARYING = {"speed", "seconds", "ents_per_sec", "words_per_second"}
+_VARYING = {"speed", "seconds", "cpu_seconds", "ents_per_sec", "words_per_second"}
 _PATIENCE = 300.0  # seconds
 _ORPHANS = 30.0  # processes that have only just begun, on a machine that has much to do
 
@@ -72,7 +72,10 @@ class Killer:
             if stage.alone:
                 os.kill(pid, draw.choice((signal.SIGKILL, signal.SIGTERM)))
             else:
-                os.killpg(pid, signal.SIGKILL)
+                try:
+                    os.killpg(pid, signal.SIGKILL)
+                except ProcessLookupError:  # it has no group of its own yet
+                    os.kill(pid, signal.SIGKILL)
             code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             self.kills[name] += code in (-signal.SIGKILL, -signal.SIGTERM, INTERRUPTED)
             deadline = time.monotonic() + _ORPHANS
