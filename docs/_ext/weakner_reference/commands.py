@@ -9,7 +9,6 @@ from typer.main import get_command
 
 from spacy_weakner.cli.app import app
 
-from .docstrings import parse
 from .markup import code, document, escape, fence, prose, table, target, value
 from .signatures import type_name
 
@@ -29,18 +28,18 @@ def options(command: Any) -> List[Any]:
     command (Any): The command.
     RETURNS (List[Any]): Its parameters, in their order.
     """
-    return [own for own in command.params if own.name not in _INTERNAL and not getattr(own, "hidden", False)]
+    return [each for each in command.params if each.name not in _INTERNAL and not getattr(each, "hidden", False)]
 
 
 def render() -> str:
     """RETURNS (str): All commands with a line each, and the options of the application, in Markdown."""
-    rows = [[f"[`{name}`](#{_place(name)})", escape(_summary(own))] for name, own in commands().items()]
+    rows = [[f"[`{name}`](#{_place(name)})", escape(_summary(command))] for name, command in commands().items()]
     return document(table(["command", "what it does"], rows), _render_common())
 
 
 def pages() -> Dict[str, str]:
     """RETURNS (Dict[str, str]): The page of each command in Markdown, by the name of its file ("init-config")."""
-    return {name.replace(" ", "-"): render_command(name, own) + "\n" for name, own in commands().items()}
+    return {name.replace(" ", "-"): render_command(name, command) + "\n" for name, command in commands().items()}
 
 
 def render_command(name: str, command: Any) -> str:
@@ -51,7 +50,7 @@ def render_command(name: str, command: Any) -> str:
     RETURNS (str): Markdown.
     """
     given = options(command)
-    positional = [own for own in given if own.param_type_name == "argument"]
+    positional = [each for each in given if each.param_type_name == "argument"]
     usage = " ".join([PROGRAM, name, *map(_metavar, positional), *["[OPTIONS]"] * (len(given) > len(positional))])
     if command.context_settings.get("allow_extra_args"):
         usage += " [--SECTION.SETTING VALUE ...]"
@@ -75,7 +74,7 @@ def _place(name: str) -> str:
 
 def _summary(command: Any) -> str:
     """The first sentence of its help, without what explains it."""
-    return re.split(r": | \(|\. |\.$", parse(inspect.cleandoc(command.help or "")).summary)[0]
+    return re.split(r": | \(|\. |\.$", command.short_help)[0]
 
 
 def _walk(group: Any, before: str = "") -> Iterator[Tuple[str, Any]]:
@@ -91,20 +90,26 @@ def _walk(group: Any, before: str = "") -> Iterator[Tuple[str, Any]]:
 def _table(command: Any, given: List[Any]) -> str:
     hints = get_type_hints(command.callback)
     rows = []
-    for own in given:
-        default = "" if own.required or own.default is None else _default(own.default)
-        names = [_metavar(own)] if own.param_type_name == "argument" else [*own.opts, *own.secondary_opts]
-        needed = "needed" if own.required else default
-        rows.append([", ".join(map(code, names)), escape(_kind(hints[own.name])), needed, escape(own.help or "")])
+    for parameter in given:
+        default = "" if parameter.required or parameter.default is None else _default(parameter.default)
+        names = (
+            [_metavar(parameter)]
+            if parameter.param_type_name == "argument"
+            else [*parameter.opts, *parameter.secondary_opts]
+        )
+        needed = "needed" if parameter.required else default
+        rows.append(
+            [", ".join(map(code, names)), escape(_kind(hints[parameter.name])), needed, escape(parameter.help or "")]
+        )
     return table(["argument or option", "type", "default", "what it does"], rows)
 
 
-def _metavar(own: Any) -> str:
-    return str(own.metavar or own.name).upper()
+def _metavar(parameter: Any) -> str:
+    return str(parameter.metavar or parameter.name).upper()
 
 
 def _kind(hint: Any) -> str:
-    inner = [own for own in get_args(hint) if own is not type(None)]
+    inner = [each for each in get_args(hint) if each is not type(None)]
     if get_origin(hint) is Union:
         return _kind(inner[0])
     if get_origin(hint) in (list, tuple):
@@ -112,7 +117,7 @@ def _kind(hint: Any) -> str:
     return _WORDS.get(hint, type_name(hint))
 
 
-def _default(own: Any) -> str:
-    if callable(own):
+def _default(default: Any) -> str:
+    if callable(default):
         return ""
-    return value([*own]) if isinstance(own, (list, tuple)) else code(str(own)) if own != "" else '`""`'
+    return value([*default]) if isinstance(default, (list, tuple)) else code(str(default)) if default != "" else '`""`'
