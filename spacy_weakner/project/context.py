@@ -11,7 +11,7 @@ from ..files import existing
 from ..runs.config import config_differences
 from ..runs.training import BEST, LAST, Trained, Training, train_all
 from ..training.augmenting import CaseCopies
-from .encoding import Encoded
+from .encoding import Encoded, encoder_settings
 from .layout import Corpora
 from .rules import (
     EVALUATIONS,
@@ -56,6 +56,7 @@ class TrainingContext:
     lists: Tuple[str, ...] = ()  # sources whose matches are features of heads
     cases: CaseCopies = NO_COPIES  # makes copies of gold in other case, with the matches of the lists
     vectors: Optional[Path] = None  # vectors of the text's words, for linear heads
+    embeds: Optional[str] = None  # the Transformer whose embeddings students read
     encoded: Optional[Encoded] = None  # the frozen Transformer of heads on gold, and its vectors of the gold
     say: Callable[[str], None] = lambda text: None
 
@@ -76,6 +77,12 @@ class TrainingContext:
             )
         return path
 
+    def transformer(self, *, has_gold: bool) -> Optional[str]:
+        """Return the folder or name of the Transformer of the heads, None for the encoder of a spaCy pipeline."""
+        recipe, size = (ALONE, gold_size(self.size)) if has_gold else (weak_recipe(self.size), weak_size(self.size))
+        name: Optional[str] = encoder_settings(self.config(recipe, size)).get("name")
+        return name
+
     def on_gold(
         self, gold: Path, output: Path, dev: Optional[Path] = None, *, size: str, with_lists: bool = False
     ) -> Training:
@@ -89,12 +96,25 @@ class TrainingContext:
         overrides = {**overrides, **sources, **self._case_copies(self.cases.lists)}
         return self._training(WITH_LISTS, size, output, overrides)
 
+    @property
+    def student_size(self) -> str:
+        """Return the size of students."""
+        return student_size(self.embeds)
+
+    @property
+    def student_pieces(self) -> Path:
+        """Return the folder of the embeddings that students read."""
+        return self.models / "student-pieces"
+
     def of_student(self, corpus: Path, output: Path, *, has_gold: bool = True) -> Training:
         """Plan the training of a linear head on gold, if there is some, and labeled text in one corpus, with their
         copies."""
-        plain = replace(self, cases=NO_COPIES)
-        training = plain.on_gold(corpus, output, size=LINEAR, with_lists=has_gold and bool(self.lists))
+        plain, with_lists = replace(self, cases=NO_COPIES), has_gold and bool(self.lists)
+        training = plain.on_gold(corpus, output, size=self.student_size, with_lists=with_lists)
         more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS}
+        if self.embeds is not None:
+            more["paths.pieces"] = str(self.student_pieces)
+            more["components.crf_ner.model.tok2vec.window"] = 0  # with neighbors, it learned no more (best.md)
         if has_gold:
             more["components.crf_ner.loss.weak_weight"] = TEXT_WEIGHT
         return training._replace(overrides={**training.overrides, **more})
@@ -152,15 +172,20 @@ def weak_recipe(size: str) -> str:
     return WITH_LISTS if size in TRAINED else ALONE
 
 
-def used_recipes(size: str, *, gold: bool, weak: bool, student: bool) -> Set[Tuple[str, str]]:
+def used_recipes(size: str, *, gold: bool, weak: bool, student: Optional[str]) -> Set[Tuple[str, str]]:
     """Return the recipes of the trainings of a project, each with its size, given whether there are gold and weak
-    labels, and whether a student may be trained."""
+    labels, and the size of the student, if one may be trained."""
     recipes = {(weak_recipe(size), weak_size(size))} if weak else set()
     if gold:
         recipes |= {(ALONE, gold_size(size)), (WITH_LISTS, gold_size(size))}
-    if student:
-        recipes |= {(ALONE, LINEAR), *([(WITH_LISTS, LINEAR)] if gold else [])}
+    if student is not None:
+        recipes |= {(ALONE, student), *([(WITH_LISTS, student)] if gold else [])}
     return recipes
+
+
+def student_size(transformer: Optional[str]) -> str:
+    """Return the size of students: with the embeddings of their teacher's Transformer, if it has one."""
+    return LINEAR if transformer is None else LINEAR_STATIC
 
 
 def config_name(recipe: str, size: str) -> str:

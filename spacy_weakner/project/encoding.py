@@ -60,6 +60,12 @@ def encoder_of(model: Dict[str, Any]) -> Optional[Encoded]:
     return Encoded(Path(settings["path"]).parent) if settings.get("@architectures") == STORED else None
 
 
+def encoder_settings(config: Path) -> Dict[str, Any]:
+    """Return the settings of the encoder of a head, from the config of its training."""
+    settings: Dict[str, Any] = load_config(config, interpolate=True)["components"][HEAD]["model"]["tok2vec"]
+    return settings
+
+
 def listening(model: Dict[str, Any], encoded: Encoded) -> Dict[str, Any]:
     """Return the config of a model that listens to the encoder, instead of reading stored vectors."""
     width = VectorStore(encoded.vectors).width
@@ -89,11 +95,11 @@ def encode(
         then the original.
     progress (bool): Show progress.
     """
-    settings = load_config(config, interpolate=True)["components"][HEAD]["model"]["tok2vec"]
+    settings = encoder_settings(config)
     inputs = [*corpora, *sample, *([] if trained is None else [trained])]
     made_from = {
         "inputs": {str(path): hash_path(path) for path in inputs},
-        "encoder": hash_model(settings.get("name") or settings.get("source")),
+        "encoder": hash_model(settings["name"] if "name" in settings else settings["source"]),
         "settings": hash_settings(
             {"encoder": settings, "cases": cases.shares, "language": [*language], "code": code_version()}
         ),
@@ -126,8 +132,8 @@ def _beside(settings: Dict[str, Any], trained: Path, folder: Path) -> Dict[str, 
     (reader,) = [node.shims[0]._model for node in _head(nlp).model.walk() if node.name == "transformer_reader"]
     reader.save(folder)
     # Read as it was trained.
-    theirs = load_config(trained / "config.cfg", interpolate=True)["components"][HEAD]["model"]["tok2vec"]
-    same = {key: theirs[key] for key in ("pooling", "max_length", "stride") if key in theirs}
+    theirs = encoder_settings(trained / "config.cfg")
+    same: Dict[str, Any] = {key: theirs[key] for key in ("pooling", "max_length", "stride") if key in theirs}
     last = {**settings, **same, "name": str(folder), "layer": reader.transformer.config.num_hidden_layers}
     return {"@layers": "concatenate.v1", "*": {"trained": last, "original": settings}}
 

@@ -134,7 +134,10 @@ def fit(
         vectors=folders.vectors if facts.text and has_vectors(folders.vectors) else None,
         say=say,
     )
-    student = prefer == SPEED and has_student(facts)
+    student = None
+    if prefer == SPEED and has_student(facts):
+        context = replace(context, embeds=context.transformer(has_gold=bool(facts.gold)))
+        student = context.student_size
     for recipe, its_size in sorted(used_recipes(size, gold=bool(facts.gold), weak=learns_weak, student=student)):
         context.config(recipe, its_size)
 

@@ -19,7 +19,7 @@ from ..labeling.label import TERMS_SOURCE
 from ..labeling.sources import CorpusSource, Source, read_sources
 from ..pipelines import blank_pipeline, is_pipeline, tokenizer_name
 from ..scratch import resolved
-from .context import ALONE, config_name, used_recipes
+from .context import ALONE, config_name, student_size, used_recipes
 from .layout import IMPORTABLE, render_template
 from .rules import FROZEN, FROZEN_TOK2VEC, LINEAR, LINEAR_STATIC, LINEARS, SIZES, TRAINED
 
@@ -144,7 +144,8 @@ def init_project(
     if transformer is None and size != LINEAR:
         default = size if size in TRAINED else "transformer"
         transformer = make_config(ALONE, default)["paths"]["transformer"]
-    student = "text" in files and (size not in LINEARS if "gold" in files else size in TRAINED)
+    teaches = "text" in files and (size not in LINEARS if "gold" in files else size in TRAINED)
+    student = student_size(None if uses_pipeline else transformer) if teaches else None
     recipes = used_recipes(size, gold="gold" in files, weak=bool(found) and "text" in files, student=student)
     declared = [_declaration(folder, source) for source in found]
     source_paths = [path for source in declared for path in source["paths"]]

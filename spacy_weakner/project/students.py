@@ -19,11 +19,12 @@ from ..corpus.entities import set_entities
 from ..corpus.formats.reading import sentence_keys
 from ..corpus.sentences import sentence_key
 from ..corpus.weak import PREDICTED_PREFIX, copy_group, doc_entities, set_weak, weak_group, weak_sources
+from ..encoder_tools.embeddings import write_embeddings
 from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..runs.groups import FoldFiles
 from ..runtime.devices import on_device
-from ..runtime.hashes import hash_path, hash_settings
+from ..runtime.hashes import hash_model, hash_path, hash_settings
 from ..runtime.receipts import Receipt
 from ..training.augmenting import CaseCopies
 from .assembling import PROPOSES, assemble, predict_docs
@@ -31,11 +32,13 @@ from .combine import Combination, TrainedHead
 from .context import TEXT_COPIES, TrainingContext, pipeline_of
 from .encoding import Encoded, reusing
 from .layout import has_docs
-from .rules import LINEAR, LINEAR_TEXTS, STUDENT
+from .rules import LINEAR_TEXTS, STUDENT
 
 _BATCH = 256
 _RECEIPT = "taught.json"
 _VECTORS = "text-vectors"
+# Width of the embeddings of the Transformer that students read (best.md).
+_WIDTH = 128
 
 
 def train_student(
@@ -65,11 +68,11 @@ def train_student(
         for path, rest, docs in zip(corpora, outputs.values(), labeled, strict=True):
             copies = (copy for doc in read_docs(rest, Vocab()) for copy in (doc, *context.cases.copies(doc)))
             write_docs(path, chain(copies, docs))
-        Receipt(made_from).write(context.models / _RECEIPT)
+        _finish(context, made_from, corpora[0])
     trainings = [context.of_student(path, output) for path, output in zip(corpora, outputs, strict=True)]
     context.train(trainings, desc="fit: train students")
     whole, *parts = map(pipeline_of, trainings)
-    return TrainedHead(STUDENT, STUDENT, LINEAR, whole, parts, reads_lists=bool(context.lists))
+    return TrainedHead(STUDENT, STUDENT, context.student_size, whole, parts, reads_lists=bool(context.lists))
 
 
 def train_student_without_gold(context: TrainingContext, teacher: Path, text: Path) -> Path:
@@ -95,19 +98,29 @@ def train_student_without_gold(context: TrainingContext, teacher: Path, text: Pa
             for doc, labeled in zip(docs, shown, strict=True):
                 taught += [_taught(each, labeled) for each in (doc, *cases.copies(doc))]
         write_docs(corpus, taught)
-        Receipt(made_from).write(context.models / _RECEIPT)
+        _finish(context, made_from, corpus)
     training = context.of_student(corpus, output, has_gold=False)
     context.train([training], desc="fit: train the student")
     return pipeline_of(training)
 
 
 def _settings(context: TrainingContext) -> str:
-    return hash_settings({"cases": context.cases.shares, "seed": context.seed, "code": code_version()})
+    encoder = None if context.embeds is None else hash_model(context.embeds)
+    settings = {"cases": context.cases.shares, "seed": context.seed, "encoder": encoder, "code": code_version()}
+    return hash_settings(settings)
 
 
 def _is_made(context: TrainingContext, made_from: Dict[str, Any], corpora: Sequence[Path]) -> bool:
     receipt = Receipt.read(context.models / _RECEIPT)
-    return receipt is not None and not receipt.differences(made_from) and all(path.exists() for path in corpora)
+    outputs = [*corpora, *([] if context.embeds is None else [context.student_pieces])]
+    return receipt is not None and not receipt.differences(made_from) and all(path.exists() for path in outputs)
+
+
+def _finish(context: TrainingContext, made_from: Dict[str, Any], corpus: Path) -> None:
+    """Write the embeddings that students read, and the receipt of all that they are trained on."""
+    if context.embeds is not None:
+        write_embeddings(context.embeds, read_docs(corpus, Vocab()), context.student_pieces, _WIDTH)
+    Receipt(made_from).write(context.models / _RECEIPT)
 
 
 def _annotated(context: TrainingContext) -> List[Path]:

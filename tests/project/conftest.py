@@ -15,7 +15,7 @@ def configs(tmp_path_factory):
     """A folder of all configs that a project may have. Never write there."""
     folder = tmp_path_factory.mktemp("configs")
     for recipe in (ALONE, WITH_LISTS):
-        for size in ("transformer", "linear", "frozen"):
+        for size in ("transformer", "linear", "linear-static", "frozen"):
             path = folder / config_name(recipe, size)
             path.parent.mkdir(exist_ok=True)
             path.write_text(render_config(recipe, size, lang="xx"))

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from functools import partial
+from itertools import product
 
 import numpy
 import pytest
@@ -29,6 +30,7 @@ from spacy_weakner.project.fit import fit
 from spacy_weakner.project.rules import (
     COMBINED,
     GOLD_ALONE,
+    LINEARS,
     LIST_AND_HEAD,
     STUDENT,
     STUDENT_AND_LIST,
@@ -72,7 +74,7 @@ print(json.dumps(found))
 def project(tmp_path, tiny_bert, trained_here, monkeypatch):
     """`fit` with a Transformer of two layers, whose training is short."""
     bert = kinds.bert(tmp_path / "bert", tiny_bert, num_hidden_layers=2)
-    for recipe, size in [(ALONE, "linear"), (WITH_LISTS, "linear"), (ALONE, "frozen"), (WITH_LISTS, "frozen")]:
+    for recipe, size in product((ALONE, WITH_LISTS), ("linear", "linear-static", "frozen")):
         _write_config(tmp_path, recipe, size, bert)
     _write_config(tmp_path, WITH_LISTS, "transformer", bert)
     (tmp_path / "terms.jsonl").write_text("".join(json.dumps({"label": "PER", "term": p}) + "\n" for p in PEOPLE))
@@ -83,7 +85,7 @@ def project(tmp_path, tiny_bert, trained_here, monkeypatch):
 
 
 def _write_config(folder, recipe, size, bert):
-    transformer = None if size == "linear" else str(bert)
+    transformer = None if size in LINEARS else str(bert)
     text = render_config(recipe, size, lang="xx", transformer=transformer)
     # Other texts of a batch then change nothing.
     text = text.replace('mixed_precision = "bf16"', "mixed_precision = null")

@@ -132,9 +132,9 @@ def test_a_project_of_what_there_is(tmp_path, files, quick, keys, size, commands
     elif "gold" in keys:
         wanted |= {"frozen/best.gold.cfg", "frozen/crf_ner.cfg"}
         # A student is linear.
-        wanted |= {"linear/best.gold.cfg", "linear/crf_ner.cfg"} if "text" in keys else set()
+        wanted |= {"linear-static/best.gold.cfg", "linear-static/crf_ner.cfg"} if "text" in keys else set()
     elif size == "transformer" and "text" in keys:
-        wanted.add("linear/crf_ner.cfg")
+        wanted.add("linear-static/crf_ner.cfg")
     configs = made.folder / "configs"
     assert {path.relative_to(configs).as_posix() for path in configs.rglob("*.cfg")} == wanted
     readme = (made.folder / "README.md").read_text(encoding="utf-8")
