@@ -309,10 +309,6 @@ class Errors:
         "[WK306] The pipeline '{pipeline}' found no {what} in the whole corpus, but it wrote these span groups: "
         "{groups}. Choose one of them with 'spans_key' (command line: --spans-key)."
     )
-    WK315 = (
-        "[WK315] The source '{source}' is a pipeline in memory, which labels only Docs in memory: whether a corpus was "
-        "labeled by the same pipeline could not be seen. Write it to a folder (nlp.to_disk), and give the folder."
-    )
     WK307 = "[WK307] {path} cannot be read as a sources file: {reason}"
     WK308 = "[WK308] {place}, [sources.{name}]: '{key}' = {value} is invalid: expected {expected}."
     WK310 = (

@@ -10,12 +10,12 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..aggregation.fitting import MAX_DOCS, labels_of, learn, prepare_method
+from ..aggregation.fitting import MAX_DOCS, labels_of, learn
 from ..aggregation.methods import Method, combine_sources
 from ..aggregation.observations import SourceAccuracy
 from ..aggregation.policies import POLICIES, all_spans, candidates_of, contested, select_spans
 from ..corpus import weak
-from ..corpus.docbin import corpus_files, full_copy, read_docs
+from ..corpus.docbin import corpus_files, full_copy, read_docs, stream_docs
 from ..corpus.entities import set_entities
 from ..corpus.gold import keep_gold, missing_tokens
 from ..errors import Errors, WeaknerError, check_choice, check_range
@@ -192,14 +192,21 @@ def aggregate(
         return AggregateReport()
     gold = Path(gold) if gold is not None and method == "weighted" else None
     fit_on = Path(fit_on) if fit_on is not None and method == "label_model" else None
-    _check_sources(read_docs(fit_on or input_path, Vocab()), fit_on or input_path, sources)
+    place = fit_on or input_path
+    _check_sources(read_docs(place, Vocab()), place, sources)
     if method != UNION:
         # The fit depends on the whole corpus, so a change to one shard affects all.
         settings.update(max_docs=max_docs, seed=seed, corpus=_hash_corpus(input_path))
         settings["gold"] = None if gold is None else _hash_corpus(gold)
         if fit_on is not None:
             settings["fit_on"] = _hash_corpus(fit_on)
-    fit = partial(prepare_method, input_path, method, sources, gold, max_docs, seed, fit_on)
+
+    def fit() -> Method:
+        labels = () if fit_on is None else labels_of(stream_docs(input_path), sources)
+        golds = () if gold is None else stream_docs(gold)
+        docs = stream_docs(place)
+        return learn(docs, method, sources, golds, max_docs, seed, place=place, gold_place=gold, labels=labels)
+
     stage = _make_stage(settings, fit)
     counts = executor.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
     report, fitted = AggregateReport(**vars(counts)), stage.method

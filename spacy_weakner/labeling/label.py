@@ -55,8 +55,6 @@ LABELERS: Dict[str, Type[Labeler[Any]]] = {
 }
 _EXCLUDED = "excluded.json"
 _BASE = "base"
-# Opens a share of the shards; `nlp` reads the texts.
-MakeShards = Callable[[Language, ShardShare], Shards]
 
 
 def label_docs(
@@ -78,29 +76,24 @@ def label_docs(
     YIELDS (Doc): The labeled copies. After the last one, a warning counts labels of files that fit no Doc.
     RAISES (WeaknerError): As `label`.
     """
-    return _labeled(iter(docs), read_sources(sources), nlp, gpu_id)
-
-
-def _labeled(docs: Iterator[Doc], declared: List[Source], nlp: Optional[Language], gpu_id: int) -> Iterator[Doc]:
+    declared, docs = read_sources(sources), iter(docs)
     first = next(docs, None)
     if first is None:
         return
     blank = blank_pipeline(first.vocab.lang or "en") if nlp is None else bare_pipeline(nlp)
-    config, counts = LabelConfig(declared, CorpusLanguage(blank.vocab.lang, "", NO_SENTENCES)), LabelCounts()
+    config = LabelConfig(declared, CorpusLanguage(blank.vocab.lang, "", NO_SENTENCES))
     with TemporaryDirectory() as folder:
         stage = Label(config, {}, blank, Path(folder))
         try:
             with on_device(gpu_id):
                 stage.open()
             for batch in _batches(map(full_copy, chain([first], docs))):
-                stage.stats = LabelCounts()
                 with on_device(gpu_id):  # not while the caller uses the Docs
                     labeled = list(stage(batch))
-                counts.add(stage.stats)
                 yield from labeled
         finally:
             stage.close()
-    for source in make_report(declared, counts, WHOLE).sources:
+    for source in make_report(declared, stage.stats, WHOLE).sources:
         if source.misaligned or source.not_found or source.other_text or source.met_no_doc:
             warnings.warn(Warnings.WK910.format(source=source.name, counts=source.details()), stacklevel=2)
 
@@ -265,7 +258,7 @@ class Label(Stage[LabelCounts]):
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         groups = [weak_group(source.name) for source in self.config.sources]
         for labeler in self._labelers:
-            self.stats.by_source[labeler.source.name] = labeler.counts()
+            self.stats.by_source[labeler.source.name].add(labeler.counts())
         for batch in _batches(filter(self._is_wanted, docs)):
             for labeler in self._labelers:
                 labeler.label(batch, self.stats.by_source[labeler.source.name])
@@ -311,7 +304,7 @@ def _open_shards(
 
 
 def _hand_over(
-    config: LabelConfig, settings: Dict[str, Any], open_shards: MakeShards, gpu_id: int, folder: Path
+    config: LabelConfig, settings: Dict[str, Any], open_shards: Callable[..., Shards], gpu_id: int, folder: Path
 ) -> MakePart:
     """Prepare the sources in a folder for other processes."""
     nlp = config.language.blank()
@@ -323,7 +316,7 @@ def _hand_over(
 def _make_part(
     config: LabelConfig,
     settings: Dict[str, Any],
-    open_shards: MakeShards,
+    open_shards: Callable[..., Shards],
     gpu_id: int,
     folder: Path,
     part: ShardShare,

@@ -248,7 +248,8 @@ class PipelineSource(ScoredSource):
 
     def settings(self) -> Dict[str, Any]:
         if self.loaded is not None:
-            raise WeaknerError(Errors.WK315.format(source=self.name))
+            setting, instead = f"{self.name}.pipeline, in memory,", ", or write it with nlp.to_disk and give the folder"
+            raise WeaknerError(Errors.WK331.format(setting=setting, where="with 'label_docs'", instead=instead))
         return super().settings()
 
     def load(self) -> Language:

@@ -112,7 +112,7 @@ def test_a_pipeline_in_memory_is_a_source(folder):
     labeled = label_docs(nlp.pipe(TEXTS), {"s": {"pipeline": nlp}}, nlp=nlp)
     assert [[*map(str, doc.spans["weak:s"])] for doc in labeled][:3] == [["aspirin"], ["aspirin"], []]
     stored(docs, "in.spacy")
-    with pytest.raises(WeaknerError, match=r"WK315.*'s'"):
+    with pytest.raises(WeaknerError, match=r"WK331.*s\.pipeline"):
         label("in.spacy", "out.spacy", sources={"s": {"pipeline": nlp}})
     assert not (folder / "out.spacy").exists()
 
@@ -168,10 +168,10 @@ def test_the_language_is_that_of_the_docs(folder):
     assert [span.text for span in doc.spans["weak:s"]] == ["geht's gut"]
 
 
-def test_errors_come_at_once_and_losses_are_warned_about(folder):
+def test_errors_and_losses(folder):
     docs = make_corpus()
     with pytest.raises(WeaknerError, match="WK308"):
-        label_docs(docs, {"s": {"terms": "nope.csv"}})
+        list(label_docs(docs, {"s": {"terms": "nope.csv"}}))
     nlp = make_pipeline()
     nlp.remove_pipe("entity_ruler")
     nothing = [Doc(nlp.vocab, words=["nothing"])]
