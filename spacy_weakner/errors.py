@@ -218,6 +218,10 @@ class Errors:
         "'{name}'."
     )
     WK012 = "[WK012] '{name}' has no terms with {what}. Its terms are in 'terms', its labels in 'labels'."
+    WK205 = (
+        "[WK205] '{name}' compares {attr}, which the vocabulary of a Doc does not have: nothing would ever be found. A "
+        "bare Vocab() has no forms of its words. Create Docs with the vocabulary of a pipeline (nlp.vocab)."
+    )
     WK204 = (
         "[WK204] '{name}' skipped all {count} terms (stop list: {stop}, shorter than 'min_length': {short}, "
         "without tokens: {empty}). Relax these settings, or check the terms."
@@ -497,6 +501,10 @@ class Warnings:
     WK909 = (
         "[WK909] '{name}' cannot be read again: {reason} So the Transformer keeps its weights, which may be trained. "
         "Correct 'name' in the config to start from the initial weights."
+    )
+    WK910 = (
+        "[WK910] Labels of the source '{source}' were left out, because they belong to no Doc or do not fit its tokens "
+        "({counts}). Compare the ids, texts and spans of its file with the Docs."
     )
     WK900 = (
         "[WK900] None of the examples that '{name}' was initialized with has entity annotation ('O' counts as "

@@ -31,6 +31,11 @@ def blank_pipeline(lang: str = "en", tokenizer: Optional[str] = None) -> Languag
         return spacy.blank(lang, config=config)
 
 
+def bare_pipeline(nlp: Language) -> Language:
+    """Return a pipeline without components that shares vocabulary and tokenizer with another."""
+    return type(nlp)(nlp.vocab, create_tokenizer=lambda _: nlp.tokenizer)
+
+
 def language_tokenizer(lang: str) -> Dict[str, Any]:
     """Return the section [nlp.tokenizer] of a language. No pipeline is created, which can take a tenth of a second."""
     with _language_errors(lang):
@@ -56,10 +61,14 @@ def _language_errors(lang: str) -> Iterator[None]:
         raise WeaknerError(Errors.WK108.format(what=f"the language '{lang}'", reason=error)) from error
 
 
-def asks_language_model(name: Union[str, Path]) -> bool:
-    """Return True if a pipeline (a folder or a package) has a component of spacy-llm. The pipeline is not loaded."""
-    found = _config_of(name)
-    return found is not None and _LANGUAGE_MODEL.search(found.read_text(encoding="utf-8", errors="replace")) is not None
+def asks_language_model(pipeline: Union[str, Path, Language]) -> bool:
+    """Return True if a pipeline has a component of spacy-llm. A folder or a package is not loaded."""
+    if isinstance(pipeline, Language):
+        text = "\n".join(f'factory = "{pipeline.get_pipe_meta(name).factory}"' for name in pipeline.component_names)
+    else:
+        found = _config_of(pipeline)
+        text = "" if found is None else found.read_text(encoding="utf-8", errors="replace")
+    return _LANGUAGE_MODEL.search(text) is not None
 
 
 def is_pipeline(name: Union[str, Path]) -> bool:

@@ -16,13 +16,14 @@ from ..corpus.overlaps import highest_ranked
 from ..corpus.weak import PREDICTED_PREFIX, SUGGEST, SUGGESTED_GROUP, WEAK_PREFIX, doc_ids, set_group, set_id, set_meta
 from ..errors import Errors, WeaknerError, check_range
 from ..files import check_output, existing
-from ..labeling.label import Label, LabelConfig
+from ..labeling.label import Label, LabelConfig, label_inputs
 from ..labeling.sources import read_sources
 from ..progress import Progress
 from ..runtime.devices import on_device
 from ..runtime.lock import holding
 from ..runtime.output import check_there
 from ..runtime.stage import memory_zones
+from ..scratch import scratch_folder
 from ..ty import Entity
 from .choosing import Sentence, SentencePool, choose_sentences
 from .scoring import Model, Scorer
@@ -129,24 +130,16 @@ def suggest(
     check_there(output_path, overwrite)
     language = corpus_language(input_path, lang)
     nlp = language.blank()
-    config = LabelConfig(
-        input_path=input_path,
-        output_path=output_path,
-        sources=[] if sources is None else read_sources(sources),
-        language=language,
-        shard_size=BLOCK,
-        only_matched=False,
-        exclude=[existing(Path(path)) for path in exclude],
-        gpu_id=gpu_id,
-    )
+    declared = [] if sources is None else read_sources(sources)
+    config = LabelConfig(declared, language, [existing(Path(path)) for path in exclude])
     counts: Counter[str] = Counter()
-    with on_device(gpu_id):
+    with on_device(gpu_id), scratch_folder(output_path) as folder:
         stage, scorer, pool = (
-            Label(config, {}, nlp),
+            Label(config, {}, nlp, folder),
             Scorer([Model(name) for name in model]),
             SentencePool(POOL * n, n, seed),
         )
-        sentences = _score_corpus(stage, scorer, counts)
+        sentences = _score_corpus(input_path, stage, scorer, counts)
         for sentence in Progress(sentences, desc="suggest", unit="sentence", enabled=progress):
             pool.add(sentence)
         candidates = pool.sentences()
@@ -173,9 +166,9 @@ def suggest(
     )
 
 
-def _score_corpus(stage: Label, scorer: Scorer, counts: "Counter[str]") -> Iterator[Sentence]:
+def _score_corpus(path: Path, stage: Label, scorer: Scorer, counts: "Counter[str]") -> Iterator[Sentence]:
     """Read the corpus in blocks, each in memory zones of its own."""
-    inputs = stage.config.inputs(stage.nlp)
+    inputs = label_inputs(path, stage.nlp, stage.config.language, BLOCK)
     stage.open()
     try:
         for block in inputs:
@@ -185,7 +178,7 @@ def _score_corpus(stage: Label, scorer: Scorer, counts: "Counter[str]") -> Itera
         if scorer.no_signal:
             names = ", ".join(model.name for model in scorer.models)
             asked = f" No probabilities come from: {names}." if names else ""
-            raise WeaknerError(Errors.WK775.format(path=stage.config.input_path, asked=asked))
+            raise WeaknerError(Errors.WK775.format(path=path, asked=asked))
     finally:
         stage.close()
 

@@ -7,7 +7,6 @@ import numpy
 from spacy.tokens import Doc
 
 from ..corpus import weak
-from ..corpus.docbin import stream_docs
 from ..corpus.gold import find_gold
 from ..corpus.tags import TagScheme, make_scheme
 from ..errors import Errors, WeaknerError
@@ -18,23 +17,6 @@ from .sample import DocSample
 from .votes import GoldCounts
 
 MAX_DOCS = 50_000
-
-
-def prepare_method(
-    path: Path,
-    method: str,
-    names: Optional[Sequence[str]],
-    gold: Optional[Path],
-    max_docs: int,
-    seed: int,
-    fit_on: Optional[Path] = None,
-) -> Method:
-    """Fit a method to a corpus. Arguments are those of `aggregate`; `path` is the corpus to label."""
-    place = fit_on or path
-    labels = labels_of(stream_docs(path), names) if fit_on else ()
-    gold_docs = stream_docs(gold) if gold else ()
-    docs = stream_docs(place)
-    return learn(docs, method, names, gold_docs, max_docs, seed, place=place, gold_place=gold, labels=labels)
 
 
 def learn(

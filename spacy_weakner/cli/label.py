@@ -3,7 +3,7 @@
 from typing import Any, Iterator
 
 from ..labeling.label import label
-from ..labeling.report import LabelReport, SourceReport
+from ..labeling.report import LabelReport
 from ..labeling.sources import TABLE_SETTINGS, PipelineSource, TermSource
 from ..pipelines import NO_SENTENCES
 from ._command import command
@@ -24,28 +24,13 @@ _SETTINGS = {
 def show(report: LabelReport, given: Any) -> None:
     say("good", f"{report.docs} documents", given.output_path)
     for source_report in report.sources:
-        say("info", f"Spans of '{source_report.name}': {listing(source_report.spans)}{_details(source_report)}")
+        counts = filter(None, (listing(source_report.spans), source_report.details()))
+        say("info", f"Spans of '{source_report.name}': {'; '.join(counts)}")
     say("info", f"Documents without a match: {report.unmatched}; excluded: {report.excluded}")
     show_remarks(report.remarks)
     show_shards(report.skipped, report.replaced)
     for warning in _warnings(report, given.sentences != NO_SENTENCES):
         say("warning", warning)
-
-
-def _details(report: SourceReport) -> str:
-    """Return all counts of a source except its spans."""
-    counts = {
-        "labels left out": sum(report.left_out.values()),
-        "scores too low": report.low_scores,
-        "misaligned": report.misaligned,
-        "phrases not found": report.not_found,
-        "documents with a row": report.docs_with_row,
-        "documents without a row": report.docs_without_row,
-        "rows of the same id with another text": report.other_text,
-        "repeated rows": report.repeated_rows,
-    }
-    named = {"labels left out": f" ({', '.join(f'{label} {n}' for label, n in report.left_out.items())})"}
-    return "".join(f"; {what}: {n}{named.get(what, '')}" for what, n in counts.items() if n)
 
 
 def _warnings(report: LabelReport, sentences: bool) -> Iterator[str]:

@@ -88,6 +88,18 @@ def bare_copy(doc: Doc, vocab: Optional[Vocab] = None) -> Doc:
     return Doc(doc.vocab if vocab is None else vocab, words=words, spaces=values[:, 1].astype(bool).tolist())
 
 
+def full_copy(doc: Doc) -> Doc:
+    """Return a copy that shares the values of `doc.user_data`: those of other components may be large, or, like Spans,
+    not be copied at all."""
+    user_data, doc.user_data = doc.user_data, {}
+    try:
+        copy = doc.copy()
+    finally:
+        doc.user_data = user_data
+    copy.user_data = {**user_data}
+    return copy
+
+
 def doc_of_words(vocab: Vocab, words: Any, attrs: Sequence[int], values: Any) -> Doc:
     """Create a Doc from words, or from their hashes, and set token attributes. `values` has shape (n_tokens, n_attrs),
     with ORTH and SPACY first. Attributes that no token has are not set."""

@@ -208,11 +208,7 @@ class GazetteerRuler(BatchPipe):
             for column, forms in enumerate([self._forms, *[self._cased] * self._table.has_exact]):
                 values[:, column] = forms(words, *stores)[places]
         elif len(values) and not values[: begins[begins > 0][0], 0].any():
-            raise ValueError(
-                f"'{self.name}' compares {self.attr}, which the vocabulary of a Doc does not have: nothing would ever "
-                "be found. A bare Vocab() has no forms of its words. Create Docs with the vocabulary of a pipeline "
-                "(nlp.vocab)."
-            )
+            raise WeaknerError(Errors.WK205.format(name=self.name, attr=self.attr))
         kept = _compared_tokens(docs, begins, values)
         compared = values[kept, :2] if self._table.has_exact else values[kept, 0]
         firsts = numpy.searchsorted(kept, begins)

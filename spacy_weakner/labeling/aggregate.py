@@ -4,18 +4,18 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, cast
 
 from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..aggregation.fitting import MAX_DOCS, prepare_method
+from ..aggregation.fitting import MAX_DOCS, labels_of, learn
 from ..aggregation.methods import Method, combine_sources
 from ..aggregation.observations import SourceAccuracy
 from ..aggregation.policies import POLICIES, all_spans, candidates_of, contested, select_spans
 from ..corpus import weak
-from ..corpus.docbin import corpus_files, read_docs
+from ..corpus.docbin import corpus_files, full_copy, read_docs, stream_docs
 from ..corpus.entities import set_entities
 from ..corpus.gold import keep_gold, missing_tokens
 from ..errors import Errors, WeaknerError, check_choice, check_range
@@ -78,6 +78,43 @@ class AggregateReport(AggregateCounts):
     def unanswered(self) -> Tuple[str, ...]:
         """The sources to use, given or found in the fitted text, that have labeled no Doc."""
         return tuple(source for source, n in self.answers.items() if not n)
+
+
+def aggregate_docs(
+    docs: Iterable[Doc],
+    method: str = UNION,
+    *,
+    gold: Optional[Iterable[Doc]] = None,
+    fit_on: Optional[Iterable[Doc]] = None,
+    **settings: Any,
+) -> List[Doc]:
+    """Write `doc.ents` of Docs in memory from their span groups `weak:<source>`, as `aggregate` does for a corpus.
+    They are written to copies: the given Docs are not changed.
+
+    docs (Iterable[Doc]): The Docs, perhaps of several vocabularies.
+    method (str): See `aggregate`.
+    gold (Optional[Iterable[Doc]]): For the method "weighted": Docs with gold and labels of the same sources.
+    fit_on (Optional[Iterable[Doc]]): For the method "label_model": the labeled Docs that it is fitted on; None: `docs`.
+    **settings (Any): `policy`, `nested`, `sources`, `unmatched`, `min_probability` and `soft`; see `aggregate`.
+    RETURNS (List[Doc]): The copies.
+    RAISES (WeaknerError): For Docs without weak labels, and invalid settings.
+    """
+    made_with = _make_settings(method, **settings)
+    sources = made_with["sources"]
+    docs = list(map(full_copy, docs))
+    if not docs:
+        return []
+    fitted = docs if fit_on is None or method != "label_model" else list(fit_on)
+    place, labels = (Path("the list of Docs"), ()) if fitted is docs else (Path("fit_on"), labels_of(docs, sources))
+    _check_sources(fitted, place, sources)
+
+    def fit() -> Method:
+        gold_place = None if gold is None else Path("the gold")
+        return learn(fitted, method, sources, gold or (), place=place, gold_place=gold_place, labels=labels)
+
+    stage = _make_stage(made_with, fit)
+    stage.open()
+    return list(stage(docs))
 
 
 @holding("output_path")
@@ -144,36 +181,33 @@ def aggregate(
     """
     input_path = Path(input_path)
     executor = Executor(workers, ray)
-    _check_method(method, policy=policy, soft=soft, unmatched=unmatched, nested=nested)
+    settings = _make_settings(method, policy, nested, sources, unmatched, min_probability, soft)
     for path in (gold, fit_on):  # some methods do not use them
         if path is not None:
             existing(Path(path))
-    check_range("min_probability", min_probability, 0.0, 1.0)
     check_range("max_docs", max_docs, 1, None)
     shards = Shards(Aggregation.name, input_path, output_path)
     if if_answered and not any(map(weak.weak_sources, read_docs(input_path, Vocab()))):
         shards.remove()
         return AggregateReport()
-    _check_sources(input_path if fit_on is None or method != "label_model" else Path(fit_on), sources)
-    settings: Dict[str, Any] = {"method": method, "sources": None if sources is None else list(sources)}
-    stage: Aggregation
-    if method == UNION:
-        policy, unmatched = policy or "longest", unmatched or "missing"
-        settings.update({"nested": True} if nested else {})
-        stage = Proposals({**settings, "policy": policy, "unmatched": unmatched})
-    else:
-        unmatched, soft = unmatched or "confident", method == "label_model" if soft is None else soft
-        settings.update(unmatched=unmatched, min_probability=min_probability, soft=soft, max_docs=max_docs, seed=seed)
+    gold = Path(gold) if gold is not None and method == "weighted" else None
+    fit_on = Path(fit_on) if fit_on is not None and method == "label_model" else None
+    place = fit_on or input_path
+    _check_sources(read_docs(place, Vocab()), place, sources)
+    if method != UNION:
         # The fit depends on the whole corpus, so a change to one shard affects all.
-        settings["corpus"] = _hash_corpus(input_path)
-        gold = Path(gold) if gold is not None and method == "weighted" else None
+        settings.update(max_docs=max_docs, seed=seed, corpus=_hash_corpus(input_path))
         settings["gold"] = None if gold is None else _hash_corpus(gold)
-        fit_on = Path(fit_on) if fit_on is not None and method == "label_model" else None
         if fit_on is not None:
             settings["fit_on"] = _hash_corpus(fit_on)
-        stage = Distributions(
-            settings, partial(prepare_method, input_path, method, sources, gold, max_docs, seed, fit_on)
-        )
+
+    def fit() -> Method:
+        labels = () if fit_on is None else labels_of(stream_docs(input_path), sources)
+        golds = () if gold is None else stream_docs(gold)
+        docs = stream_docs(place)
+        return learn(docs, method, sources, golds, max_docs, seed, place=place, gold_place=gold, labels=labels)
+
+    stage = _make_stage(settings, fit)
     counts = executor.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)
     report, fitted = AggregateReport(**vars(counts)), stage.method
     if if_answered and report.unanswered:
@@ -188,7 +222,7 @@ def aggregate(
 def _make_part(
     settings: Dict[str, Any], input_path: Path, output_path: Path, method: Optional[Method], part: ShardShare
 ) -> None:
-    stage = Proposals(settings) if method is None else Distributions(settings, lambda: method)
+    stage = _make_stage(settings, lambda: cast(Method, method))
     Shards(stage.name, input_path, output_path, part=part).run(stage)
 
 
@@ -203,33 +237,49 @@ def _hash_corpus(path: Path) -> str:
     return hash_text("\n".join(sorted(hash_file(file_) for file_ in corpus_files(path))))
 
 
-def _check_method(method: str, **settings: Any) -> None:
+def _make_settings(
+    method: str,
+    policy: Optional[str] = None,
+    nested: bool = False,
+    sources: Optional[Sequence[str]] = None,
+    unmatched: Optional[str] = None,
+    min_probability: float = MIN_PROBABILITY,
+    soft: Optional[bool] = None,
+) -> Dict[str, Any]:
+    """Check the settings of a method, and return those that it uses, with its defaults."""
     check_choice("method", method, METHODS)
-    if settings["policy"] is not None:
-        check_choice("policy", settings["policy"], POLICIES)
-    if settings["unmatched"] is not None:
-        check_choice("unmatched", settings["unmatched"], UNMATCHED)
+    if policy is not None:
+        check_choice("policy", policy, POLICIES)
+    if unmatched is not None:
+        check_choice("unmatched", unmatched, UNMATCHED)
+    check_range("min_probability", min_probability, 0.0, 1.0)
+    if sources is not None and (not sources or len(set(sources)) < len(sources)):
+        expected = "at least one source, without duplicates"
+        raise WeaknerError(Errors.WK005.format(setting="sources", value=tuple(sources), expected=expected))
     voting = METHODS[1:]
     belongs = {
         "policy": (UNION,),
         "nested": (UNION,),
         "soft": voting,
-        "unmatched": METHODS if settings["unmatched"] != "confident" else voting,
+        "unmatched": METHODS if unmatched != "confident" else voting,
     }
-    for setting, value in settings.items():
+    for setting, value in {"policy": policy, "soft": soft, "unmatched": unmatched, "nested": nested}.items():
         if value not in (None, False) and method not in belongs[setting]:
             where, instead = f"with method = {', '.join(belongs[setting])}", ", or choose another method"
             raise WeaknerError(Errors.WK331.format(setting=f"{setting} = {value}", where=where, instead=instead))
+    used = {"method": method, "sources": None if sources is None else list(sources)}
+    if method == UNION:
+        more = {"nested": True} if nested else {}
+        return {**used, **more, "policy": policy or "longest", "unmatched": unmatched or "missing"}
+    soft = method == "label_model" if soft is None else soft
+    return {**used, "unmatched": unmatched or "confident", "min_probability": min_probability, "soft": soft}
 
 
-def _check_sources(path: Path, sources: Optional[Sequence[str]]) -> None:
+def _check_sources(docs: Iterable[Doc], path: Path, sources: Optional[Sequence[str]]) -> None:
     # First, so that no output is made for a corpus without labels; reading stops when all sources are found.
-    if sources is not None and (not sources or len(set(sources)) < len(sources)):
-        expected = "at least one source, without duplicates"
-        raise WeaknerError(Errors.WK005.format(setting="sources", value=tuple(sources), expected=expected))
     wanted = set(sources or ())
     seen: Set[str] = set()
-    for doc in read_docs(path, Vocab()):
+    for doc in docs:
         seen.update(weak.weak_sources(doc))
         if seen and wanted <= seen:
             return
@@ -340,3 +390,7 @@ class Distributions(Aggregation):
                     self._write(doc, combined.entities, known, names, soft)
                     self.stats.candidates += combined.candidates
                 yield doc
+
+
+def _make_stage(settings: Dict[str, Any], fit: Callable[[], Method]) -> Aggregation:
+    return Proposals(settings) if settings["method"] == UNION else Distributions(settings, fit)

@@ -1,28 +1,32 @@
 """Labels a corpus with weak sources: term lists, pipelines, patterns and imported labels, all in one pass.
 
-`label` reads the declarations of sources (`sources.py`) and runs the stage `Label` on the shards, in this process or in
-workers. The stage has one labeler per source (`labelers.py`; `imported.py` and `alignment.py` for labels made
-elsewhere).
+`label_docs` reads the declarations of sources (`sources.py`) and runs the stage `Label` on Docs; `label` runs it on the
+shards of a corpus, in this process or in workers. The stage has one labeler per source (`labelers.py`; `imported.py`
+and `alignment.py` for labels made elsewhere).
 """
 
 import json
+import warnings
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
+from tempfile import TemporaryDirectory
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, Type, Union
 
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from ..corpus.docbin import full_copy
 from ..corpus.documents import group_documents
 from ..corpus.formats.reading import Reading, sentence_keys
 from ..corpus.language import CorpusLanguage, corpus_language
 from ..corpus.sentences import SHORT, SentenceSplitter, sentence_key
 from ..corpus.weak import weak_group
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..files import check_output, existing
-from ..pipelines import NO_SENTENCES, load_pipeline
+from ..pipelines import NO_SENTENCES, bare_pipeline, blank_pipeline, load_pipeline
 from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
 from ..runtime.executor import Executor, MakePart
@@ -51,6 +55,47 @@ LABELERS: Dict[str, Type[Labeler[Any]]] = {
 }
 _EXCLUDED = "excluded.json"
 _BASE = "base"
+
+
+def label_docs(
+    docs: Iterable[Doc],
+    sources: Union[Path, str, Mapping[str, Any]],
+    *,
+    nlp: Optional[Language] = None,
+    gpu_id: int = -1,
+) -> Iterator[Doc]:
+    """Write the span group `weak:<source>` of each source to Docs in memory, in blocks of about 1,000, as `label` does
+    for a corpus. It is written to copies: the given Docs are not changed.
+
+    docs (Iterable[Doc]): The Docs, perhaps of several vocabularies.
+    sources (Union[Path, str, Mapping[str, Any]]): Declarations of sources, as for `label`. A `pipeline` may also be one
+        in memory: {"model": {"pipeline": nlp}}.
+    nlp (Optional[Language]): The pipeline whose tokenizer made the Docs, which also splits terms; it is not changed.
+        None: a blank pipeline of the first Doc's language.
+    gpu_id (int): GPU for the predictions; -1 is the CPU.
+    YIELDS (Doc): The labeled copies. After the last one, a warning counts labels of files that fit no Doc.
+    RAISES (WeaknerError): As `label`.
+    """
+    declared, docs = read_sources(sources), iter(docs)
+    first = next(docs, None)
+    if first is None:
+        return
+    blank = blank_pipeline(first.vocab.lang or "en") if nlp is None else bare_pipeline(nlp)
+    config = LabelConfig(declared, CorpusLanguage(blank.vocab.lang, "", NO_SENTENCES))
+    with TemporaryDirectory() as folder:
+        stage = Label(config, {}, blank, Path(folder))
+        try:
+            with on_device(gpu_id):
+                stage.open()
+            for batch in _batches(map(full_copy, chain([first], docs))):
+                with on_device(gpu_id):  # not while the caller uses the Docs
+                    labeled = list(stage(batch))
+                yield from labeled
+        finally:
+            stage.close()
+    for source in make_report(declared, stage.stats, WHOLE).sources:
+        if source.misaligned or source.not_found or source.other_text or source.met_no_doc:
+            warnings.warn(Warnings.WK910.format(source=source.name, counts=source.details()), stacklevel=2)
 
 
 def label(
@@ -125,21 +170,15 @@ def label(
     check_range("shard_size", shard_size, 1, None)
     executor = Executor(workers, ray, gpu_id)
     check_output(map(Path, exclude), [Path(output_path)])
-    config = LabelConfig(
-        input_path=Path(input_path),
-        output_path=Path(output_path),
-        sources=declared,
-        language=corpus_language(Path(input_path), lang, tokenizer, sentences),
-        shard_size=shard_size,
-        only_matched=only_matched,
-        exclude=[existing(Path(path)) for path in exclude],
-        gpu_id=executor.gpu_there,
-    )
+    language = corpus_language(Path(input_path), lang, tokenizer, sentences)
+    config = LabelConfig(declared, language, [existing(Path(path)) for path in exclude], only_matched)
+    open_shards = partial(_open_shards, Path(input_path), Path(output_path), language, shard_size)
     part = WHOLE if shard is None else ShardShare.parse(shard)
-    with locked(Path(output_path), part), on_device(executor.gpu_here):
-        made_with, nlp = config.settings(), config.language.blank()
-        stage, hand_over = Label(config, made_with, nlp), partial(_hand_over, config, made_with)
-        counts = executor.run(config.shards(nlp, part), stage, hand_over, progress=progress)
+    with locked(Path(output_path), part), on_device(executor.gpu_here), scratch_folder(Path(output_path)) as folder:
+        made_with, nlp = config.settings(), language.blank()
+        stage = Label(config, made_with, nlp, folder)
+        hand_over = partial(_hand_over, config, made_with, open_shards, executor.gpu_there)
+        counts = executor.run(open_shards(nlp, part), stage, hand_over, progress=progress)
         return make_report(declared, counts, part)
 
 
@@ -158,30 +197,18 @@ def _single_source(
 
 @dataclass(frozen=True)
 class LabelConfig:
-    """Everything that a worker needs; see `label`."""
+    """How Docs are labeled; see `label`."""
 
-    input_path: Path
-    output_path: Path
     sources: List[Source]
     language: CorpusLanguage
-    shard_size: int
-    only_matched: bool
-    exclude: List[Path]
-    gpu_id: int
+    exclude: Sequence[Path] = ()
+    only_matched: bool = False
 
     def settings(self) -> Dict[str, Any]:
         """Return the settings that the result depends on, besides the input. (A shard's size shows in its input.)"""
         sources, exclude = [source.settings() for source in self.sources], [hash_path(path) for path in self.exclude]
         settings = {"only_matched": self.only_matched, "sources": sources, "exclude": exclude}
         return {**self.language._asdict(), **settings}
-
-    def inputs(self, nlp: Language) -> List[ShardInput]:
-        """Return the inputs of the shards."""
-        reading = Reading(sentences=self.language.sentences != NO_SENTENCES, documents=True)
-        return corpus_inputs(self.input_path, nlp, reading, shard_size=self.shard_size)
-
-    def shards(self, nlp: Language, part: ShardShare = WHOLE) -> Shards:
-        return Shards(Label.name, self.input_path, self.output_path, self.inputs(nlp), part)
 
     def keyed_sources(self) -> Iterator[Tuple[str, Source]]:
         """Yield the sources, each with the name of its prepared files."""
@@ -199,14 +226,12 @@ class LabelConfig:
 
 class Label(Stage[LabelCounts]):
     """The stage. `nlp` has the tokenizer that splits terms, and gets the rulers. `folder` was filled by
-    `LabelConfig.prepare`; None: it is filled when the stage is opened."""
+    `LabelConfig.prepare`, or is empty: then it is filled when the stage is opened."""
 
     name = "label"
     report = LabelCounts
 
-    def __init__(
-        self, config: LabelConfig, settings: Dict[str, Any], nlp: Language, folder: Optional[Path] = None
-    ) -> None:
+    def __init__(self, config: LabelConfig, settings: Dict[str, Any], nlp: Language, folder: Path) -> None:
         super().__init__(settings, nlp.vocab)
         self.language = config.language
         self.config = config
@@ -215,15 +240,13 @@ class Label(Stage[LabelCounts]):
         self._opened = ExitStack()
 
     def open(self) -> None:
-        folder = self.folder
-        if folder is None:
-            folder = self._opened.enter_context(scratch_folder(self.config.output_path))
-            self.config.prepare(self.nlp, folder)
-        self._excluded = {*json.loads((folder / _EXCLUDED).read_text(encoding="utf-8"))}
+        if not (self.folder / _EXCLUDED).exists():
+            self.config.prepare(self.nlp, self.folder)
+        self._excluded = {*json.loads((self.folder / _EXCLUDED).read_text(encoding="utf-8"))}
         self._splitter = SentenceSplitter(self.nlp)
         self._labelers: List[Labeler[Any]] = []
         for key, source in self.config.keyed_sources():
-            self._labelers.append(LABELERS[source.kind](source, self.nlp, folder, key))
+            self._labelers.append(LABELERS[source.kind](source, self.nlp, self.folder, key))
             self._opened.callback(self._labelers[-1].close)
 
     def close(self) -> None:
@@ -235,7 +258,7 @@ class Label(Stage[LabelCounts]):
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         groups = [weak_group(source.name) for source in self.config.sources]
         for labeler in self._labelers:
-            self.stats.by_source[labeler.source.name] = labeler.counts()
+            self.stats.by_source[labeler.source.name].add(labeler.counts())
         for batch in _batches(filter(self._is_wanted, docs)):
             for labeler in self._labelers:
                 labeler.label(batch, self.stats.by_source[labeler.source.name])
@@ -268,15 +291,36 @@ def _batches(docs: Iterable[Doc]) -> Iterator[List[Doc]]:
         yield batch
 
 
-def _hand_over(config: LabelConfig, settings: Dict[str, Any], folder: Path) -> MakePart:
+def label_inputs(path: Path, nlp: Language, language: CorpusLanguage, shard_size: int) -> List[ShardInput]:
+    """Return the inputs of the shards of a corpus. Its texts are split as `language` tells."""
+    reading = Reading(sentences=language.sentences != NO_SENTENCES, documents=True)
+    return corpus_inputs(path, nlp, reading, shard_size=shard_size)
+
+
+def _open_shards(
+    input_path: Path, output_path: Path, language: CorpusLanguage, shard_size: int, nlp: Language, part: ShardShare
+) -> Shards:
+    return Shards(Label.name, input_path, output_path, label_inputs(input_path, nlp, language, shard_size), part)
+
+
+def _hand_over(
+    config: LabelConfig, settings: Dict[str, Any], open_shards: Callable[..., Shards], gpu_id: int, folder: Path
+) -> MakePart:
     """Prepare the sources in a folder for other processes."""
     nlp = config.language.blank()
     config.prepare(nlp, folder)
     nlp.to_disk(folder / _BASE)
-    return partial(_make_part, config, settings, folder)
+    return partial(_make_part, config, settings, open_shards, gpu_id, folder)
 
 
-def _make_part(config: LabelConfig, settings: Dict[str, Any], folder: Path, part: ShardShare) -> None:
+def _make_part(
+    config: LabelConfig,
+    settings: Dict[str, Any],
+    open_shards: Callable[..., Shards],
+    gpu_id: int,
+    folder: Path,
+    part: ShardShare,
+) -> None:
     nlp = load_pipeline(folder / _BASE)
-    with on_device(config.gpu_id):
-        config.shards(nlp, part).run(Label(config, settings, nlp, folder))
+    with on_device(gpu_id):
+        open_shards(nlp, part).run(Label(config, settings, nlp, folder))

@@ -27,7 +27,6 @@ from ..corpus.weak import (
 )
 from ..errors import Errors, WeaknerError
 from ..files import parse_json, read_lines
-from ..pipelines import load_pipeline
 from ..ty import Entity
 from .alignment import Alignment
 from .report import SourceCounts
@@ -161,6 +160,7 @@ class PatternLabeler(Labeler[PatternSource]):
     def __init__(self, source: PatternSource, nlp: Language, folder: Path, key: str) -> None:
         super().__init__(source, nlp, folder, key)
         self._ruler: Any = nlp.get_pipe(key)
+        self._vocab = nlp.vocab
 
     @classmethod
     def prepare(cls, source: PatternSource, nlp: Language, folder: Path, key: str) -> None:
@@ -183,7 +183,7 @@ class PatternLabeler(Labeler[PatternSource]):
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Alignment]:
         # On copies, since patterns could refer to entities, which may be gold. White space is layout, as for terms.
-        for parts in [split_doc(bare_copy(doc)) for doc in docs]:
+        for parts in [split_doc(bare_copy(doc, self._vocab)) for doc in docs]:
             copies = self._ruler.pipe(part.doc for part in parts)
             entities = merge_entities(parts, (group_entities(copy, _PATTERN_SPANS) for copy in copies))
             yield Alignment(entities, [None] * len(entities))
@@ -210,7 +210,7 @@ class PipelineLabeler(Labeler[PipelineSource]):
 
     def __init__(self, source: PipelineSource, nlp: Language, folder: Path, key: str) -> None:
         super().__init__(source, nlp, folder, key)
-        self.nlp: Language = load_pipeline(source.path)
+        self.nlp: Language = source.load()
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Alignment]:
         wanted = self.source.spans_key

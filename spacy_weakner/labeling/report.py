@@ -9,7 +9,6 @@ from spacy.tokens import Doc
 
 from ..corpus.counts import RowCounts
 from ..errors import Errors, WeaknerError
-from ..pipelines import load_pipeline
 from ..runtime.shards import WHOLE, ShardShare
 from ..runtime.stage import Report, Statistics
 from .sources import PipelineSource, Source
@@ -64,6 +63,21 @@ class SourceReport(SourceCounts):
         has_file = self.kind in ("file", "answers")
         return has_file and self.part == WHOLE and self.docs_without_row > 0 and not self.docs_with_row
 
+    def details(self) -> str:
+        """Return all counts except the spans, as text."""
+        counts = {
+            "labels left out": sum(self.left_out.values()),
+            "scores too low": self.low_scores,
+            "misaligned": self.misaligned,
+            "phrases not found": self.not_found,
+            "documents with a row": self.docs_with_row,
+            "documents without a row": self.docs_without_row,
+            "rows of the same id with another text": self.other_text,
+            "repeated rows": self.repeated_rows,
+        }
+        named = {"labels left out": f" ({', '.join(f'{label} {n}' for label, n in self.left_out.items())})"}
+        return "; ".join(f"{what}: {n}{named.get(what, '')}" for what, n in counts.items() if n)
+
 
 @dataclass
 class LabelReport(LabelCounts):
@@ -98,7 +112,7 @@ def _check_groups(source: PipelineSource, groups: Sequence[str]) -> None:
         raise WeaknerError(Errors.WK306.format(pipeline=source.path, what=what, groups=", ".join(groups)))
     if source.spans_key is not None:
         # No group had a span. Any Doc shows whether the pipeline writes an empty one.
-        nlp = load_pipeline(source.path)
+        nlp = source.load()
         written = sorted(nlp(Doc(nlp.vocab, words=["x"])).spans)
         if source.spans_key not in written:
             names = ", ".join(written) or "none"

@@ -33,6 +33,7 @@ from typing import (
 )
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from spacy.language import Language
 from spacy.util import is_package
 from thinc.api import Config
 
@@ -40,7 +41,7 @@ from ..corpus.counts import show_value
 from ..errors import Errors, WeaknerError
 from ..files import existing, expand_home, read_lines
 from ..gazetteer_ruler.terms import SEPARATOR, Term, parse_columns, read_binding, read_lists
-from ..pipelines import asks_language_model
+from ..pipelines import asks_language_model, load_pipeline
 from ..runtime.hashes import hash_model
 
 _TOP = "sources"
@@ -51,7 +52,7 @@ MAJORITY = 0.5
 # Settings of a term list that its file needs to be read.
 TABLE_SETTINGS = ("term_label", "term_columns", "synonyms_separator", "normalize_labels")
 # Fields that are not settings: they are set by the name and the kind of a declaration.
-_LOCATED = ("name", "path", "further")
+_LOCATED = ("name", "path", "further", "loaded")
 _LEMMA = " (for LEMMA, run a pipeline with a gazetteer_ruler)"
 Text = Annotated[str, Field(pattern=r"\S")]
 
@@ -218,16 +219,25 @@ class PipelineSource(ScoredSource):
     """A pipeline: a folder, or an installed package. It gets the bare tokens of each Doc.
 
     spans_key (Optional[str]): The span group of the pipeline to use; None: its entities.
+    loaded (Optional[Language]): The pipeline, if the declaration has one in memory; `path` is its name then.
     """
 
     kind = "pipeline"
+    loaded: Any = Field(default=None, exclude=True)
     spans_key: Optional[Text] = Field(default=None, description="null, or the name of a span group")
 
     @model_validator(mode="before")
     @classmethod
     def _judge_silence(cls, data: Dict[str, Any]) -> Dict[str, Any]:
         # A language model may also give no entities because its completion could not be parsed.
-        return data if "complete" in data else {**data, "complete": not asks_language_model(data["path"])}
+        pipeline = data.get("loaded") or data["path"]
+        return data if "complete" in data else {**data, "complete": not asks_language_model(pipeline)}
+
+    @classmethod
+    def located(cls, value: Any, folder: Path) -> Dict[str, Any]:
+        if isinstance(value, Language):
+            return {"path": f"{value.lang}_{value.meta['name']}", "loaded": value}
+        return super().located(value, folder)
 
     @classmethod
     def locate(cls, value: Any, folder: Path) -> str:
@@ -235,6 +245,15 @@ class PipelineSource(ScoredSource):
         if path.is_dir() or is_package(str(value)):
             return str(path) if path.is_dir() else str(value)
         raise SettingError(cls.kind, value, f"the folder of a pipeline ({path}) or an installed one; neither exists")
+
+    def settings(self) -> Dict[str, Any]:
+        if self.loaded is not None:
+            setting, instead = f"{self.name}.pipeline, in memory,", ", or write it with nlp.to_disk and give the folder"
+            raise WeaknerError(Errors.WK331.format(setting=setting, where="with 'label_docs'", instead=instead))
+        return super().settings()
+
+    def load(self) -> Language:
+        return load_pipeline(self.path) if self.loaded is None else self.loaded
 
     @property
     def files(self) -> List[Path]:

@@ -243,7 +243,9 @@ def test_missing_tokens_of_gold_stay_missing(tmp_path):
 
 
 def test_outputs_are_checked_before_the_work(tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_weakner.labeling.aggregate.prepare_method", lambda *args: pytest.fail("learned first"))
+    monkeypatch.setattr(
+        "spacy_weakner.labeling.aggregate.learn", lambda *args, **settings: pytest.fail("learned first")
+    )
     write_docs(tmp_path / "in.spacy", many(3))
     write_docs(tmp_path / "foreign.spacy", many(3))
     for output, message in (("foreign.spacy", "WK300"), ("out.txt", "WK305")):
@@ -254,7 +256,9 @@ def test_outputs_are_checked_before_the_work(tmp_path, monkeypatch):
 def test_finished_output_is_not_learned_for_again(tmp_path, monkeypatch):
     write_docs(tmp_path / "in.spacy", many(5))
     aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", method="label_model")
-    monkeypatch.setattr("spacy_weakner.labeling.aggregate.prepare_method", lambda *args: pytest.fail("learned again"))
+    monkeypatch.setattr(
+        "spacy_weakner.labeling.aggregate.learn", lambda *args, **settings: pytest.fail("learned again")
+    )
     again = aggregate(tmp_path / "in.spacy", tmp_path / "out.spacy", method="label_model")
     assert (again.skipped, again.source_accuracies) == (1, ())
 
