@@ -154,7 +154,10 @@ WAYS: Dict[str, Way] = {
     ),
     # Writing
     "an output that exists": Way(
-        {"a.jsonl": GOLD, "b.spacy": b""}, "convert a.jsonl b.spacy", r"WK314.*line: (--overwrite)\)", ("again <1>",)
+        {"a.jsonl": GOLD, "b.spacy": b"mine"},
+        "convert a.jsonl b.spacy",
+        r"WK314.*line: (--overwrite)\)",
+        ("again <1>",),
     ),
     "a file for a part of the shards": Way(
         {"a.txt": TEXTS, "t.csv": TERMS},

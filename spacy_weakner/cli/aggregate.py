@@ -8,22 +8,17 @@ import typer
 from ..labeling.aggregate import SPANS_KEY, AggregateReport, aggregate
 from ..scores import as_json
 from ._command import command
-from ._util import check_json, listing, new_app, say, show_shards, show_table, write_json
+from ._util import listing, new_app, say, show_shards, show_table, write_json
 
 app = new_app()
 # The agreement of two sources does not show which one is right where they differ.
 _ENOUGH_SOURCES = 3
 
 
-def _check(given: Any) -> None:
-    paths = (given.input_path, given.output_path, given.gold, given.fit_on)
-    check_json(given.report_output, [path for path in paths if path is not None])
-
-
 @command(
     app,
     aggregate,
-    before=_check,
+    writes=["report_output"],
     sources=Annotated[Optional[List[str]], typer.Option("--source")],
     report_output=Annotated[
         Optional[Path],

@@ -16,7 +16,7 @@ from ..evaluation.terms.tuning import Tuning
 from ..labeling.aggregate import aggregate
 from ..scores import as_json
 from ._command import command
-from ._util import check_json, echo, new_app, only_with, say, shared, show_table, write_json
+from ._util import echo, new_app, only_with, say, shared, show_table, write_json
 
 app = new_app()
 _TUNING = ("method", "policy", "fit_on", "bootstrap", "seed")
@@ -36,8 +36,6 @@ def analyze(corpus: Path, *, tune_terms: bool = False, **settings: Any) -> Union
 
 def _check(given: Any) -> None:
     only_with(given.ctx, {"tune_terms": _TUNING, "": ["gold"]})
-    inputs = [path for path in (given.corpus, given.gold, given.fit_on) if path is not None]
-    check_json(given.output, inputs)
 
 
 @command(
@@ -49,6 +47,7 @@ def _check(given: Any) -> None:
         tuning.tune_terms: ("bootstrap", "seed"),
     },
     before=_check,
+    writes=["output"],
     sources=Annotated[
         Optional[List[str]],
         typer.Option(

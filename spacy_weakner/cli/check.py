@@ -11,7 +11,7 @@ from ..checks.labels import label_table
 from ..labeling.sources import TABLE_SETTINGS, TermSource
 from ..project.inputs import stamp_inputs
 from ._command import command
-from ._util import check_json, echo, given_path, given_text, new_app, say, shared, show_table, write_json
+from ._util import echo, given_path, given_text, new_app, say, shared, show_table, write_json
 
 app = new_app()
 _FILES = ("text", "terms", "sources", "gold", "dev", "test")
@@ -24,14 +24,13 @@ def _read(given: Any) -> None:
     for name in ("lang", "tokenizer", "size", "transformer", "spans_key"):
         setattr(given, name, given_text(getattr(given, name)))
     given.labels = tuple(label for label in given.labels or () if given_text(label) is not None)
-    for output in (given.output, given.stamp):
-        check_json(output, [path for path in (getattr(given, name) for name in _FILES) if path is not None])
 
 
 @command(
     app,
     check,
     before=_read,
+    writes=["output", "stamp"],
     settings={TermSource: TABLE_SETTINGS},
     **_TEXTS,
     labels=Annotated[Optional[List[str]], typer.Option("--label")],

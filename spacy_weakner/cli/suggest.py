@@ -12,21 +12,16 @@ from ..corpus.formats.names import FORMATS
 from ..evaluation.tables import shorten_line
 from ..scores import as_json
 from ._command import command
-from ._util import check_json, listing, new_app, say, show_remarks, show_table, write_json
+from ._util import listing, new_app, say, show_remarks, show_table, write_json
 
 app = new_app()
 _SHOWN = 10
 
 
-def _check(given: Any) -> None:
-    sources = [] if given.sources is None else [Path(given.sources)]
-    check_json(given.report_output, [given.input_path, given.output_path, *sources, *(given.exclude or ())])
-
-
 @command(
     app,
     suggest,
-    before=_check,
+    writes=["report_output"],
     report_output=Annotated[
         Optional[Path], typer.Option("--report", help="Write the reason for each choice to this JSON file")
     ],

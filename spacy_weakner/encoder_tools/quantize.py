@@ -14,10 +14,9 @@ from thinc.api import Model
 
 from ..encoders.onnx_encoder import OnnxTransformer, build_onnx_encoder, make_session
 from ..errors import Errors, WeaknerError, require
-from ..files import check_output
+from ..files import atomic_path
 from ..pipelines import load_pipeline
-from ..runtime.lock import holding
-from ..runtime.output import check_folder, made_folder
+from ..runtime.output import making
 
 # Encoders, and those that run their Transformers in int8.
 _IN_INT8 = {
@@ -37,7 +36,7 @@ class QuantizeReport(NamedTuple):
     after: int  # size of the new pipeline in bytes
 
 
-@holding("output_path")
+@making("output_path", "model")
 def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = False) -> QuantizeReport:
     """Write a pipeline whose Transformers compute in int8, for prediction on a CPU: weights are quantized per column,
     and their inputs per text. ONNX Runtime runs the Transformers. Predictions differ slightly.
@@ -55,12 +54,10 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
     """
     require("onnx", "onnxruntime", extra="onnx")
     output_path = Path(output_path)
-    check_output([Path(model)] if Path(model).exists() else [], [output_path])
-    check_folder(output_path, overwrite, "quantize")
     nlp = load_pipeline(model)
     config = load_config(nlp.path / "config.cfg")
     encoders = 0
-    with made_folder(output_path, {"stage": "quantize"}) as folder:
+    with atomic_path(output_path) as folder:
         shutil.copytree(nlp.path, folder)
         # This includes disabled components.
         pipes: List[Tuple[str, Any]] = nlp.components

@@ -5,14 +5,13 @@ from typing import NamedTuple, Optional, Sequence
 
 from spacy.vectors import Vectors
 
-from ..corpus.formats.reading import input_files, sentence_keys
+from ..corpus.formats.reading import sentence_keys
 from ..corpus.language import corpus_language
 from ..corpus.sentences import sentence_key
 from ..errors import Errors, WeaknerError, check_range
-from ..files import check_output, existing
+from ..files import atomic_path, existing
 from ..progress import Progress
-from ..runtime.lock import holding
-from ..runtime.output import check_folder, made_folder
+from ..runtime.output import making
 from .cooccurrence import SentenceSample, count_neighbors, decompose, information
 from .reading import stream_text
 
@@ -31,7 +30,7 @@ class VectorsReport(NamedTuple):
     different: int  # distinct words among these
 
 
-@holding("output_path")
+@making("output_path", "inputs", "exclude")
 def vectors(
     inputs: Sequence[Path],
     output_path: Path,
@@ -68,8 +67,6 @@ def vectors(
     for setting, value in (("width", width), ("min_count", min_count), ("max_sentences", max_sentences)):
         check_range(setting, value, 1, None)
     paths, output_path = [Path(path) for path in inputs], Path(output_path)
-    check_output([*paths, *(file_ for path in paths for file_, _ in input_files(path, format))], [output_path])
-    check_folder(output_path, overwrite, "vectors")
     languages = [corpus_language(path, lang, tokenizer) for path in paths]
     sample = SentenceSample(max_sentences, seed)
     for path, language in zip(paths, languages, strict=True):
@@ -93,7 +90,7 @@ def vectors(
     for form, row in keys.items():
         table.add(found.vocab.strings.add(form), row=row)
     found.vocab.vectors = table
-    with made_folder(output_path, {"stage": "vectors"}) as folder:
+    with atomic_path(output_path) as folder:
         found.to_disk(folder)
     tokens = sum(map(len, sample.sentences))
     return VectorsReport(len(rows), made.shape[1], len(sample.sentences), sample.read, tokens, len(sample.frequent(1)))

@@ -314,6 +314,9 @@ def test_pipelines_and_sources_on_the_command_line(tmp_path):
     report = json.loads((tmp_path / "report.json").read_text())
     assert report["read"] == 3
     assert report["sentences"][0]["why"] == "'Oslo': disagreement: list PER, rules LOC"
-    assert invoke(*command).exit_code == 1  # there is an output
+    assert invoke(*command).exit_code == 0
+    with (tmp_path / "next.jsonl").open("a") as annotated:
+        annotated.write("\n")
+    assert "WK314" in invoke(*command).stderr
     result = invoke(*command[:2], tmp_path / "new.jsonl", *command[3:], "--report", tmp_path / "new.jsonl")
     assert "WK304" in result.stderr and not (tmp_path / "new.jsonl").exists()
