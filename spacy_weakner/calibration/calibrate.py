@@ -13,12 +13,11 @@ from ..corpus.formats.reading import Reading, read_corpus
 from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..files import atomic_path
 from ..heads.entities import EntityHead
 from ..progress import Progress
 from ..runs.groups import split_folds
 from ..runtime.devices import on_device
-from ..runtime.output import making
+from ..runtime.output import made_folder, making
 from ..runtime.predictions import Predictor
 from ..ty import EntityThresholds
 from .fitting import FittedNumber, fit_bias, fit_temperature
@@ -142,7 +141,7 @@ def calibrate(
             if seen and entities < convincing(precision, delta):
                 left = f"{entities} predicted entities"
                 raise WeaknerError(Errors.WK728.format(path=gold, n=seen, of=len(every), left=left))
-        with atomic_path(output_path) as temporary:
+        with made_folder(output_path) as temporary:
             predictor.nlp.to_disk(temporary)
         return CalibrateReport(predictor.name, len(examples), temperature, bias, thresholds, seen)
 

@@ -190,7 +190,7 @@ def adapt(
             with atomic_path(output) as new:
                 new.mkdir()
                 save_encoder(masked_lm, model, new)
-            write_receipt(output, made_from, report._asdict())
+                write_receipt(new, made_from, report._asdict())
             _remove_work(work)
         args.distributed_state.wait_for_everyone()
     return report

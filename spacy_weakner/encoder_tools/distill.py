@@ -10,10 +10,9 @@ import numpy
 from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
-from ..files import atomic_path
 from ..linear.pieces import Float32s, PieceTable, count_pieces, cut, half, load_tokenizer, special_pieces
 from ..progress import Progress
-from ..runtime.output import making
+from ..runtime.output import made_folder, making
 from .reading import stream_text
 from .subword_vectors import fit_pieces, means, principal, products, similarity
 
@@ -138,7 +137,7 @@ def distill(
     table = half(vectors)
     if not numpy.isfinite(table).all():
         raise WeaknerError(Errors.WK353.format(name=model, reason="its vectors do not fit into half precision"))
-    with atomic_path(output_path) as folder:
+    with made_folder(output_path) as folder:
         folder.mkdir()
         PieceTable(read.cutter.to_str(), table).save(folder)
     return report._replace(words=len(texts))

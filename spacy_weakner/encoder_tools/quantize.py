@@ -14,9 +14,8 @@ from thinc.api import Model
 
 from ..encoders.onnx_encoder import OnnxTransformer, build_onnx_encoder, make_session
 from ..errors import Errors, WeaknerError, require
-from ..files import atomic_path
 from ..pipelines import load_pipeline
-from ..runtime.output import making
+from ..runtime.output import made_folder, making
 
 # Encoders, and those that run their Transformers in int8.
 _IN_INT8 = {
@@ -57,7 +56,7 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
     nlp = load_pipeline(model)
     config = load_config(nlp.path / "config.cfg")
     encoders = 0
-    with atomic_path(output_path) as folder:
+    with made_folder(output_path) as folder:
         shutil.copytree(nlp.path, folder)
         # This includes disabled components.
         pipes: List[Tuple[str, Any]] = nlp.components

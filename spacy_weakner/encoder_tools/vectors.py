@@ -9,9 +9,9 @@ from ..corpus.formats.reading import sentence_keys
 from ..corpus.language import corpus_language
 from ..corpus.sentences import sentence_key
 from ..errors import Errors, WeaknerError, check_range
-from ..files import atomic_path, existing
+from ..files import existing
 from ..progress import Progress
-from ..runtime.output import making
+from ..runtime.output import made_folder, making
 from .cooccurrence import SentenceSample, count_neighbors, decompose, information
 from .reading import stream_text
 
@@ -90,7 +90,7 @@ def vectors(
     for form, row in keys.items():
         table.add(found.vocab.strings.add(form), row=row)
     found.vocab.vectors = table
-    with atomic_path(output_path) as folder:
+    with made_folder(output_path) as folder:
         found.to_disk(folder)
     tokens = sum(map(len, sample.sentences))
     return VectorsReport(len(rows), made.shape[1], len(sample.sentences), sample.read, tokens, len(sample.frequent(1)))

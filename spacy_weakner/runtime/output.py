@@ -2,12 +2,26 @@
 
 import inspect
 import os
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache, wraps
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Callable, Iterable, List, Mapping, Optional, ParamSpec, Set, TypeVar, cast, get_type_hints
+from typing import (
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    ParamSpec,
+    Set,
+    TypeVar,
+    cast,
+    get_type_hints,
+)
 
 from pydantic import TypeAdapter
 from spacy.tokens import Doc
@@ -16,7 +30,7 @@ from ..code_version import code_version
 from ..corpus.docbin import SUFFIX, UNFINISHED, receipt_path, write_docs
 from ..corpus.language import recorded_language
 from ..errors import Errors, WeaknerError
-from ..files import check_output, is_special, replace, visible_files
+from ..files import atomic_path, check_output, is_special, replace, visible_files
 from ..progress import note
 from ..scratch import resolved, scratch_folder
 from .hashes import hash_file, hash_model, hash_settings
@@ -28,6 +42,7 @@ T = TypeVar("T")
 SHARD_SIZE = 5000
 SHARDS = f"*{SUFFIX}*"  # shards, and the receipts of shards that stages have made
 RECEIPT = ".receipt.json"
+_made_from: ContextVar[Mapping[str, Any]] = ContextVar("made_from")  # of the output that is being made
 _SYSTEM = (".DS_Store", "Thumbs.db", RECEIPT)  # the first two are written by file managers
 _SHARD_NAME = "part-{:05d}" + SUFFIX
 
@@ -69,10 +84,14 @@ def making(
                 settings.pop("gpu_id", None)
                 made_from = {"stage": function.__name__, "code": code_version(), "made_from": hash_settings(settings)}
                 receipt = finished(path, made_from, overwrite, replaces, progress)
-                with suppress(ValueError):  # of an earlier version: it is made again
+                with suppress(ValueError, KeyError):  # else it is made again
                     if receipt is not None:
                         return cast(T, report.validate_python(receipt.report["returned"]))
-                made = function(*args, **kwargs)
+                token = _made_from.set(made_from)
+                try:
+                    made = function(*args, **kwargs)
+                finally:
+                    _made_from.reset(token)
                 write_receipt(path, made_from, {"returned": report.dump_python(made, mode="json")}, replaces)
             return made
 
@@ -108,6 +127,14 @@ def finished(
     if there:
         note(f"{output} is replaced, since it was made from other inputs, with other settings or code", progress)
     return None
+
+
+@contextmanager
+def made_folder(output: Path) -> Iterator[Path]:
+    """Yield a temporary path for a folder. At the end, it gets a receipt, and becomes the output. See `making`."""
+    with atomic_path(output) as folder:
+        yield folder
+        write_receipt(folder, _made_from.get())
 
 
 def write_receipt(

@@ -8,10 +8,10 @@ import spacy
 
 from spacy_weakner.corpus.docbin import receipt_path
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.files import atomic_path, write_text
+from spacy_weakner.files import write_text
 from spacy_weakner.runtime import output as module
 from spacy_weakner.runtime.lock import locked
-from spacy_weakner.runtime.output import RECEIPT, SHARDS, making, write_docs, write_shards
+from spacy_weakner.runtime.output import RECEIPT, SHARDS, made_folder, making, write_docs, write_shards
 
 NLP = spacy.blank("en")
 KINDS = ["out.jsonl", "out.spacy", "folder", "shards"]
@@ -34,7 +34,7 @@ def write(given, output_path, *, n=1, overwrite=False, gpu_id=-1, progress=False
     elif output_path.suffix:
         write_text(output_path, text * n)
     else:
-        with atomic_path(output_path) as folder:
+        with made_folder(output_path) as folder:
             (folder / "vocab").mkdir(parents=True)
             (folder / "vocab" / "key2row").write_text(text * n)
             (folder / "meta.json").write_text("{}")
@@ -196,6 +196,21 @@ def test_what_failed_leaves_the_earlier_output(tmp_path):
     with pytest.raises(TypeError):
         run(output, n="many")
     assert (contents(output), receipt_path(output).read_bytes()) == before
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_run_killed_before_its_receipt_is_run_again(tmp_path, kind, monkeypatch):
+    output = tmp_path / kind
+    for text in ("text", "other"):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(module, "_adapter", lambda kind: Killed())
+            run(output, text)
+        assert run(output, text, overwrite=kind != "folder")[1] == Report(text, 1)
+
+
+class Killed:
+    def dump_python(self, *args, **how):
+        raise KeyboardInterrupt
 
 
 def test_languages_recorded_beside_inputs_count(tmp_path):
