@@ -46,6 +46,7 @@ def command(
     settings: Mapping[Any, Iterable[str]] = MappingProxyType({}),
     before: Callable[[Any], None] = lambda given: None,
     writes: Sequence[str] = (),
+    without: Sequence[str] = (),
     hidden: bool = False,
     **declared: Any,
 ) -> Callable[[Callable[[R, Any], None]], Callable[[R, Any], None]]:
@@ -59,6 +60,7 @@ def command(
     before (Callable[[Any], None]): Called before the function with all parsed values (`given.input_path`, and
         typer's `given.ctx`), to check or change them.
     writes (Sequence[str]): Parameters that are files of reports; see `reports`.
+    without (Sequence[str]): Parameters that are no options: they keep their defaults.
     hidden (bool): Leave it out of `--help`.
     **declared (Any): Types such as `Annotated[str, typer.Option("--name")]` that replace those of parameters, or
         declare options that the function does not have. Other values are passed to the function unchanged.
@@ -69,7 +71,7 @@ def command(
     taken = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
     if any(p.name == "progress" for p in taken):
         fixed["progress"] = True
-    taken = [p for p in taken if p.name not in fixed]
+    taken = [p for p in taken if p.name not in fixed and p.name not in without]
     hints, help_ = get_type_hints(function), parameter_docs(function)
     for owner, names in settings.items():
         fields, types = inspect.signature(owner).parameters, get_type_hints(owner)

@@ -1,14 +1,12 @@
 """`spacy weakner aggregate`"""
 
-from pathlib import Path
 from typing import Annotated, Any, List, Optional
 
 import typer
 
 from ..labeling.aggregate import SPANS_KEY, AggregateReport, aggregate
-from ..scores import as_json
 from ._command import command
-from ._util import listing, new_app, say, show_shards, show_table, write_json
+from ._util import listing, new_app, say, show_shards, show_table
 
 app = new_app()
 # The agreement of two sources does not show which one is right where they differ.
@@ -18,12 +16,8 @@ _ENOUGH_SOURCES = 3
 @command(
     app,
     aggregate,
-    writes=["report_output"],
+    without=["min_probability", "max_docs"],
     sources=Annotated[Optional[List[str]], typer.Option("--source")],
-    report_output=Annotated[
-        Optional[Path],
-        typer.Option("--report", help="Write a report of the sources and their answers to this JSON file"),
-    ],
 )
 def show(report: AggregateReport, given: Any) -> None:
     if not report.docs:
@@ -71,6 +65,3 @@ def show(report: AggregateReport, given: Any) -> None:
             "labels with labels that include these sources",
         )
     show_shards(report.skipped, report.replaced)
-    if given.report_output is not None:
-        write_json(given.report_output, as_json(report))
-        say("good", "Report", given.report_output)

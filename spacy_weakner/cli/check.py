@@ -1,7 +1,7 @@
 """`spacy weakner check`"""
 
 from pathlib import Path
-from typing import Annotated, Any, List, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -23,7 +23,6 @@ def _read(given: Any) -> None:
         setattr(given, name, given_path(getattr(given, name)))
     for name in ("lang", "tokenizer", "size", "transformer", "spans_key"):
         setattr(given, name, given_text(getattr(given, name)))
-    given.labels = tuple(label for label in given.labels or () if given_text(label) is not None)
 
 
 @command(
@@ -33,7 +32,6 @@ def _read(given: Any) -> None:
     writes=["output", "stamp"],
     settings={TermSource: TABLE_SETTINGS},
     **_TEXTS,
-    labels=Annotated[Optional[List[str]], typer.Option("--label")],
     output=Annotated[Optional[Path], shared("output")],
     stamp=Annotated[
         Optional[Path], typer.Option(help="Write hashes of the sources' files and of the Transformer to this file")

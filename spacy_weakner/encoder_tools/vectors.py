@@ -30,6 +30,10 @@ class VectorsReport(NamedTuple):
     different: int  # distinct words among these
 
 
+# If there are more, a sample of between half this number and all of it is drawn.
+MAX_SENTENCES = 1_000_000
+
+
 @making("output_path", "inputs", "exclude")
 def vectors(
     inputs: Sequence[Path],
@@ -37,7 +41,6 @@ def vectors(
     *,
     width: int = 64,
     min_count: int = 3,
-    max_sentences: int = 1_000_000,
     exclude: Sequence[Path] = (),
     seed: int = 0,
     overwrite: bool = False,
@@ -55,7 +58,6 @@ def vectors(
     output_path (Path): Folder for the pipeline; written whole or not at all.
     width (int): Maximum width of the vectors.
     min_count (int): Words that occur less often have no vector.
-    max_sentences (int): If there are more sentences, a sample of between half this number and all of it is drawn.
     exclude (Sequence[Path]): Corpora, such as the gold, whose sentences are left out: see `label`.
     seed (int): Seed of the draw, and of the decomposition.
     overwrite (bool): Replace an existing folder.
@@ -64,11 +66,11 @@ def vectors(
     RETURNS (VectorsReport): The vectors, and the data they were computed from.
     RAISES (WeaknerError): If an input cannot be read or has no words, or the output exists, or is an input.
     """
-    for setting, value in (("width", width), ("min_count", min_count), ("max_sentences", max_sentences)):
+    for setting, value in (("width", width), ("min_count", min_count)):
         check_range(setting, value, 1, None)
     paths, output_path = [Path(path) for path in inputs], Path(output_path)
     languages = [corpus_language(path, lang, tokenizer) for path in paths]
-    sample = SentenceSample(max_sentences, seed)
+    sample = SentenceSample(MAX_SENTENCES, seed)
     for path, language in zip(paths, languages, strict=True):
         nlp = language.blank()
         excluded = sentence_keys(map(existing, map(Path, exclude)), nlp)

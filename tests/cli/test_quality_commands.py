@@ -27,7 +27,7 @@ def data(tmp_path, monkeypatch):
 
 
 def test_analyze_prints_tables_and_writes_json(data):
-    result = invoke("analyze", "weak.spacy", "--gold", "gold.spacy", "--output", "a.json", "--top", "5")
+    result = invoke("analyze", "weak.spacy", "--gold", "gold.spacy", "--output", "a.json")
     assert result.exit_code == 0, result.output
     assert "2 documents, 5 tokens" in result.output
     for title in ("Sources", "Agreement between sources", "Kinds of errors", "Recall by length", "Calibration"):
@@ -102,7 +102,7 @@ def test_report_of_both(data):
         (["evaluate", "gold.spacy", "weak.spacy", "weak.spacy"], "[WK401]"),
         (["evaluate", "gold.spacy", "a=weak.spacy", "--html", "."], "[WK109]"),
         (["analyze", "weak.spacy", "--method", "majority"], "[WK331]"),
-        (["analyze", "weak.spacy", "--tune-terms", "--gold", "gold.spacy"], "[WK331]"),
+        (["analyze", "weak.spacy", "--worst-terms", "--gold", "gold.spacy"], "[WK331]"),
     ],
 )
 def test_errors_are_one_line_without_traceback(data, args, message):
@@ -128,7 +128,6 @@ REPORTS = {
     "s.html": ["evaluate", "gold.spacy", "a=weak.spacy#llm", "--bootstrap", "0", "--html"],
     "c.json": ["check", "--gold", "gold.spacy", "--output"],
     "c.txt": ["check", "--gold", "gold.spacy", "--stamp"],
-    "g.json": ["aggregate", "weak.spacy", "out.spacy", "--report"],
     "c.svg": ["curves", "train.log"],
     "t.tex": ["table", "scores.json", "--format", "latex", "--output"],
 }
