@@ -104,7 +104,7 @@ def suggest(
     to (Optional[str]): Format of the output; None: given by its suffix.
     lang: See `convert`.
     seed (int): Decides between sentences with equal scores.
-    overwrite (bool): Replace an existing output.
+    overwrite (bool): Replace an output that this command has not made, or that was edited.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.
     RETURNS (Union[SuggestReport, TermReport]): The sentences or terms, with reasons.

@@ -98,7 +98,7 @@ def calibrate(
     min_entities (int): Labels with fewer predicted entities in the gold are pooled.
     strict (bool): Predict only certain entities of labels for which the precision cannot be guaranteed.
     component (Optional[str]): Name of the component; None: the last one that supports the fit.
-    overwrite (bool): Replace an existing folder.
+    overwrite (bool): Replace an output that was edited.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.
     RETURNS (CalibrateReport): The fitted settings.

@@ -47,7 +47,7 @@ HELP = {
     "misaligned": "What to do with spans that do not end at token boundaries: error, drop, expand or contract",
     "columns": "CoNLL files: columns of the token and the tag, counted from 1; -1 is the last column",
     "spans_key": "Span group of files of spaCy (.spacy, Doc.to_json) to read as gold instead of the entities",
-    "overwrite": "Replace an existing output",
+    "overwrite": "Replace an output that this command has not made, or that was edited",
     "output": "Write the result to this JSON file",
 }
 # Errors without a file name that are not bugs: a full disk, a closed pipe, no memory or network.

@@ -100,7 +100,7 @@ def convert(
     label_names (Optional[Mapping[str, str]]): New names of labels of entities and span groups; others are kept.
     names (Iterable[str]): Names such as "Yahoo! Inc.", inside which text is not split.
     shard_size (int): Docs per shard, if the output is a folder.
-    overwrite (bool): Replace an existing output: the file, or all shards in the folder.
+    overwrite (bool): Replace an output that this command has not made, or that was edited.
     progress (bool): Show progress.
     RETURNS (ConvertReport): What was converted.
     RAISES (WeaknerError): For malformed, empty or missing input, for invalid settings, and if the output would

@@ -112,7 +112,7 @@ def adapt(
     seed (int): Seed of all draws.
     save_steps (int): Steps between checkpoints.
     lang: See `convert`.
-    overwrite (bool): Replace an encoder that was made from other input, or with other settings or code.
+    overwrite (bool): Replace an output that was edited.
     progress (bool): Show progress.
     RETURNS (AdaptReport): What was done.
     RAISES (WeaknerError): For missing packages, invalid settings, missing, malformed or empty input, an encoder that

@@ -110,7 +110,7 @@ def distill(
     output_path (Path): Folder for the table, in the format of model2vec; written whole or not at all.
     model (Union[str, Path]): The Transformer: a Hugging Face folder or name, with weights as safetensors.
     width (int): Maximum width of the vectors; never more than the width of the Transformer.
-    overwrite (bool): Replace an existing folder.
+    overwrite (bool): Replace an output that was edited.
     gpu_id (int): The GPU; -1 is the CPU.
     lang: See `convert`.
     progress (bool): Show progress.

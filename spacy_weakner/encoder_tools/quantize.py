@@ -46,7 +46,7 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
 
     model (Union[str, Path]): The pipeline: its folder, or the name of an installed package.
     output_path (Path): Folder for the quantized pipeline; written whole or not at all.
-    overwrite (bool): Replace an existing folder.
+    overwrite (bool): Replace an output that was edited.
     RETURNS (QuantizeReport): The result.
     RAISES (WeaknerError): If a package is missing, the pipeline cannot be loaded or has no such encoder, an encoder
         cannot be exported to ONNX, or the output exists, or is the pipeline.

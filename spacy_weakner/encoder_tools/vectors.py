@@ -60,11 +60,11 @@ def vectors(
     min_count (int): Words that occur less often have no vector.
     exclude (Sequence[Path]): Corpora, such as the gold, whose sentences are left out: see `label`.
     seed (int): Seed of the draw, and of the decomposition.
-    overwrite (bool): Replace an existing folder.
+    overwrite (bool): Replace an output that was edited.
     lang, tokenizer, format: See `convert`.
     progress (bool): Show progress.
     RETURNS (VectorsReport): The vectors, and the data they were computed from.
-    RAISES (WeaknerError): If an input cannot be read or has no words, or the output exists, or is an input.
+    RAISES (WeaknerError): If an input cannot be read or has no words, or the output is refused.
     """
     for setting, value in (("width", width), ("min_count", min_count)):
         check_range(setting, value, 1, None)

@@ -91,7 +91,7 @@ def anchors(
     lang (str): Language of the text.
     tokenizer (Optional[str]): Name of a registered tokenizer; None is that of the language.
     shard_size (int): Docs per shard, if the output is a folder.
-    overwrite (bool): Replace an existing output: the file, or all shards in the folder.
+    overwrite (bool): Replace an output that this command has not made, or that was edited.
     progress (bool): Show progress.
     RETURNS (AnchorsReport): The counts.
     RAISES (WeaknerError): For malformed or missing input, for invalid settings, if a package is missing or no sentence
