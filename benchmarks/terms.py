@@ -71,7 +71,7 @@ def run(column: str, arguments: argparse.Namespace) -> None:
     lists, answers, accepted = [files["terms"]], 0, 0
     for n in range(1, arguments.rounds + 1):
         lists.append(folder / f"review-{n}.csv")
-        suggest_terms(files["text"], lists[-1], model=str(made.pipeline), n=N, exclude=[files["gold"]], overwrite=True)
+        suggest_terms(files["text"], lists[-1], model=str(made.pipeline), n=N, exclude=[files["gold"]])
         right, all_ = answer(lists[-1], truth)
         answers, accepted = answers + all_, accepted + right
         made = train(folder / str(n), files, lists, tokens, folder / "test.spacy")

@@ -363,7 +363,7 @@ class Errors:
     )
     WK341 = (
         "[WK341] The pipeline '{pipeline}' has no component that {what}{named} (its components: {names}). Give a "
-        "pipeline with {heads}, or the name of the component (--component)."
+        "pipeline with {heads}, or the name of the component ('component')."
     )
     WK343 = "[WK343] The prediction for '{text}' by '{pipeline}' is not a number. Train or adapt '{pipeline}' again."
     WK344 = (

@@ -79,6 +79,12 @@ class Progress(Generic[T]):
         self.close()
 
 
+def note(text: str, enabled: bool = True) -> None:
+    """Print a line on stderr."""
+    if enabled and sys.stderr is not None:
+        tqdm.write(one_line(text, sys.maxsize), file=sys.stderr)
+
+
 def _bar(total: Optional[float], **how: Any) -> Any:
     if _is_interactive():
         from tqdm.auto import tqdm as bar

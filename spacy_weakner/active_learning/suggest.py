@@ -15,13 +15,12 @@ from ..corpus.language import corpus_language, record_language
 from ..corpus.overlaps import highest_ranked
 from ..corpus.weak import PREDICTED_PREFIX, SUGGEST, SUGGESTED_GROUP, WEAK_PREFIX, doc_ids, set_group, set_id, set_meta
 from ..errors import Errors, WeaknerError, check_range
-from ..files import check_output, existing
+from ..files import existing
 from ..labeling.label import Label, LabelConfig, label_inputs
 from ..labeling.sources import read_sources
 from ..progress import Progress
 from ..runtime.devices import on_device
-from ..runtime.lock import holding
-from ..runtime.output import check_there
+from ..runtime.output import making
 from ..runtime.stage import memory_zones
 from ..scratch import scratch_folder
 from ..ty import Entity
@@ -65,7 +64,12 @@ class SuggestReport(NamedTuple):
     sentences: List[Suggestion]
 
 
-@holding("output_path")
+def _source_settings(sources: Any) -> List[Any]:
+    """Return the settings of declared sources, with the contents of their files."""
+    return [source.settings() for source in read_sources(sources)]
+
+
+@making("output_path", "input_path", "model", "exclude", sources=_source_settings)
 def suggest(
     input_path: Path,
     output_path: Path,
@@ -101,7 +105,7 @@ def suggest(
     to (Optional[str]): Format of the output; None: given by its suffix.
     lang: See `convert`.
     seed (int): Decides between sentences with equal scores.
-    overwrite (bool): Replace an existing output.
+    overwrite (bool): Replace an output that this command has not made, or that was edited.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.
     RETURNS (Union[SuggestReport, TermReport]): The sentences or terms, with reasons.
@@ -118,7 +122,6 @@ def suggest(
             model=model[0],
             n=N_TERMS if n is None else n,
             exclude=exclude,
-            overwrite=overwrite,
             gpu_id=gpu_id,
             progress=progress,
         )
@@ -126,8 +129,6 @@ def suggest(
     check_range("n", n, 1, None)
     input_path, output_path = existing(Path(input_path)), Path(output_path)
     output_format(output_path, to)
-    check_output([input_path, *map(Path, exclude)], [output_path])
-    check_there(output_path, overwrite)
     language = corpus_language(input_path, lang)
     nlp = language.blank()
     declared = [] if sources is None else read_sources(sources)

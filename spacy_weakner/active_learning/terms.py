@@ -16,7 +16,7 @@ from ..corpus.formats.reading import Reading, read_corpus
 from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities, group_entities, weak_group
 from ..errors import Errors, WeaknerError, check_range
-from ..files import check_output, existing, write_text
+from ..files import existing, write_text
 from ..gazetteer_ruler.component import GazetteerRuler
 from ..gazetteer_ruler.forms import folded
 from ..gazetteer_ruler.terms import MAX_LENGTH, Term
@@ -24,7 +24,6 @@ from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
-from ..runtime.output import check_there
 from ..ty import Entity
 
 N_TERMS = 200
@@ -93,21 +92,18 @@ def suggest_terms(
     model: str,
     n: int = N_TERMS,
     exclude: Sequence[Path] = (),
-    overwrite: bool = False,
     gpu_id: int = -1,
     progress: bool = False,
 ) -> TermReport:
     """Write the phrases that a pipeline finds in a text and its term lists lack, for review: with "yes" in the column
     `accept`, they are terms of the file; with "no", they are terms neither of this list nor of other lists used with
     it. They are ranked by the sum of the scores of their mentions. The list terms that the pipeline overrules most
-    often come last. For the parameters, see `suggest`."""
+    often come last. The output is replaced. For the parameters, see `suggest`."""
     check_range("n", n, 1, None)
     input_path, output_path = existing(Path(input_path)), Path(output_path)
     golds = [existing(Path(path)) for path in exclude]
     if output_path.suffix != ".csv":
         raise WeaknerError(Errors.WK005.format(setting="output", value=str(output_path), expected="a .csv file"))
-    check_output([input_path, *golds], [output_path])
-    check_there(output_path, overwrite)
     with on_device(gpu_id):
         nlp = load_pipeline(model)
         rulers: List[GazetteerRuler] = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, GazetteerRuler)]

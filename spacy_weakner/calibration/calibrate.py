@@ -13,13 +13,11 @@ from ..corpus.formats.reading import Reading, read_corpus
 from ..corpus.gold import find_gold
 from ..corpus.weak import doc_entities
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..files import check_output
 from ..heads.entities import EntityHead
 from ..progress import Progress
 from ..runs.groups import split_folds
 from ..runtime.devices import on_device
-from ..runtime.lock import holding
-from ..runtime.output import check_folder, made_folder
+from ..runtime.output import made_folder, making
 from ..runtime.predictions import Predictor
 from ..ty import EntityThresholds
 from .fitting import FittedNumber, fit_bias, fit_temperature
@@ -60,7 +58,7 @@ class CalibrateReport(NamedTuple):
     seen: int = 0  # Docs that were left out, since the pipeline was trained or chosen on sentences of them
 
 
-@holding("output_path")
+@making("output_path", "gold", "model")
 def calibrate(
     model: Union[str, Path],
     gold: Path,
@@ -100,7 +98,7 @@ def calibrate(
     min_entities (int): Labels with fewer predicted entities in the gold are pooled.
     strict (bool): Predict only certain entities of labels for which the precision cannot be guaranteed.
     component (Optional[str]): Name of the component; None: the last one that supports the fit.
-    overwrite (bool): Replace an existing folder.
+    overwrite (bool): Replace an output that was edited.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.
     RETURNS (CalibrateReport): The fitted settings.
@@ -114,8 +112,6 @@ def calibrate(
     check_range("delta", delta, 1e-12, 0.25)
     check_range("min_entities", min_entities, 0, None)
     gold, output_path = Path(gold), Path(output_path)
-    check_output([gold, *([Path(model)] if Path(model).exists() else [])], [output_path])
-    check_folder(output_path, overwrite, "calibrate")
     with on_device(gpu_id):
         predictor = _predictor(model, component, fit)
         every: List[Doc] = list(read_corpus(gold, predictor.nlp, Reading(sentences=False)))
@@ -145,7 +141,7 @@ def calibrate(
             if seen and entities < convincing(precision, delta):
                 left = f"{entities} predicted entities"
                 raise WeaknerError(Errors.WK728.format(path=gold, n=seen, of=len(every), left=left))
-        with made_folder(output_path, {"stage": "calibrate"}) as temporary:
+        with made_folder(output_path) as temporary:
             predictor.nlp.to_disk(temporary)
         return CalibrateReport(predictor.name, len(examples), temperature, bias, thresholds, seen)
 

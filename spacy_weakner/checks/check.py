@@ -1,7 +1,7 @@
 """All checks of files and settings before training."""
 
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
 from spacy.language import Language
 
@@ -61,7 +61,6 @@ def check(
     size: Optional[str] = None,
     transformer: Optional[str] = None,
     gpu_id: int = -1,
-    labels: Sequence[str] = (),
     misaligned: str = "error",
     spans_key: Optional[str] = None,
     configs: Optional[Path] = None,
@@ -83,7 +82,6 @@ def check(
     size (Optional[str]): Encoder: linear, linear-static, frozen, cnn, static, bilstm, transformer or gpu.
     transformer (Optional[str]): Folder or name of the Transformer.
     gpu_id (int): See `convert`.
-    labels (Sequence[str]): Label to learn; none: those of the gold.
     misaligned, spans_key, columns, sentences, abbreviations: See `convert`.
     configs (Optional[Path]): Folder of the project's configs, which must match these settings.
     **settings (Any): Settings of the term list, such as `term_label` and `term_columns`; see `TermSource`.
@@ -135,7 +133,7 @@ def check(
         with findings.guard(f"--sources {there['sources']}"):
             found += check_sources(there["sources"], lang, seen, findings, there.get("text"))
     with findings.guard("labels"):
-        check_labels(found, labels, findings)
+        check_labels(found, findings)
     return CheckReport(findings.sorted(), found)
 
 

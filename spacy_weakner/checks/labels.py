@@ -36,14 +36,12 @@ def label_table(columns: Sequence[Column]) -> Tuple[List[str], List[List[str]]]:
     return ["Label", *(column.name for column in columns)], rows
 
 
-def check_labels(columns: Sequence[Column], wanted: Sequence[str], findings: Findings) -> None:
+def check_labels(columns: Sequence[Column], findings: Findings) -> None:
     for column in columns:
         _check_spellings(column, findings)
     known = next((c for name in _EVALUATED for c in columns if c.name == name and c.counts), None)
     if known is None:
         return
-    if wanted:
-        _check_against(Column("--label", "--label", dict.fromkeys(wanted, None), "label"), known, findings)
     for column in columns:
         if column is not known and column.name in _EVALUATED:
             _check_evaluated(column, known, findings)
@@ -129,7 +127,7 @@ def _check_evaluated(column: Column, known: Column, findings: Findings) -> None:
 
 
 def _check_against(column: Column, known: Column, findings: Findings) -> None:
-    """Check labels of sources, or labels to learn, against known ones."""
+    """Check labels of sources against known ones."""
     problem = findings.warning if known.is_part else findings.error
     renamed, others = _unlike(column, known)
     _check_renamed(column, known, renamed, findings)
@@ -148,8 +146,6 @@ def _mapping(column: Column, label: str, other: str) -> str:
     if column.name in _EVALUATED:
         mapping = shlex.quote(f"{label}={other}")
         return f"Spell it '{other}' in {column.name} as well: 'spacy weakner convert' renames it with --map {mapping}"
-    if column.name == "--label":
-        return f"--label {other}"
     if column.name == "terms":
         declared = f'declare the list in a sources file (--sources) with labels = {{"{label}": "{other}"}}'
         return f"Write '{other}' in the list, or {declared}"

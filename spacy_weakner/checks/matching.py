@@ -144,7 +144,7 @@ def check_variants(
     if source.attr == FORM:
         findings.info(where, f"{message} They are matched.")
     else:
-        cure = f'Set attr = "{FORM}" (--attr {FORM}), which treats the variants as the same.'
+        cure = f'Set attr = "{FORM}", which treats the variants as the same.'
         findings.warning(where, f"{message} With {source.attr}, few of them are matched.", cure)
 
 

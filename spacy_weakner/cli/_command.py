@@ -20,6 +20,7 @@ from typing import (
     Literal,
     Mapping,
     Optional,
+    Sequence,
     TypeVar,
     Union,
     get_args,
@@ -29,7 +30,7 @@ from typing import (
 
 import typer
 
-from ._util import HELP, SEEDS, reporting
+from ._util import HELP, SEEDS, reporting, reports
 
 R = TypeVar("R")
 _FIELD = re.compile(r"(\w+(?:, \w+)*)(?: \(.+?\))?: (.*)")
@@ -44,6 +45,8 @@ def command(
     *,
     settings: Mapping[Any, Iterable[str]] = MappingProxyType({}),
     before: Callable[[Any], None] = lambda given: None,
+    writes: Sequence[str] = (),
+    without: Sequence[str] = (),
     hidden: bool = False,
     **declared: Any,
 ) -> Callable[[Callable[[R, Any], None]], Callable[[R, Any], None]]:
@@ -56,6 +59,8 @@ def command(
         function takes them as `**settings`.
     before (Callable[[Any], None]): Called before the function with all parsed values (`given.input_path`, and
         typer's `given.ctx`), to check or change them.
+    writes (Sequence[str]): Parameters that are files of reports; see `reports`.
+    without (Sequence[str]): Parameters that are no options: they keep their defaults.
     hidden (bool): Leave it out of `--help`.
     **declared (Any): Types such as `Annotated[str, typer.Option("--name")]` that replace those of parameters, or
         declare options that the function does not have. Other values are passed to the function unchanged.
@@ -66,7 +71,7 @@ def command(
     taken = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
     if any(p.name == "progress" for p in taken):
         fixed["progress"] = True
-    taken = [p for p in taken if p.name not in fixed]
+    taken = [p for p in taken if p.name not in fixed and p.name not in without]
     hints, help_ = get_type_hints(function), parameter_docs(function)
     for owner, names in settings.items():
         fields, types = inspect.signature(owner).parameters, get_type_hints(owner)
@@ -85,7 +90,8 @@ def command(
                 passed = {name: getattr(given, name) for name in defaults}
                 # For a list that is not given, typer passes None; the function expects its own, empty default.
                 passed = {name: value for name, value in passed.items() if value is not None or defaults[name] is None}
-                show(call(function, {**passed, **fixed}), given)
+                with reports(given, *writes):
+                    show(call(function, {**passed, **fixed}), given)
 
         # The help has only the first paragraph, without a last sentence that introduces a list or formula.
         text = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0].replace("`", "")

@@ -8,7 +8,8 @@ import shutil
 import signal
 import sys
 import textwrap
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from io import BytesIO
 from pathlib import Path
 from threading import current_thread, main_thread
 from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Sequence, TextIO
@@ -17,12 +18,15 @@ import typer
 from wasabi import color, table
 from wasabi.util import locale_escape, supports_ansi
 
+from ..about import __title__, __version__
 from ..corpus.formats.names import INPUTS
 from ..errors import Errors, WeaknerError, one_line
 from ..files import check_output, write_text
-from ..scratch import remove_leftovers
+from ..runtime.lock import locked
 
 INTERRUPTED = 130
+REPORT = {"stage": "report"}
+_START = 2000  # bytes of a report in which it names this package
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SEEDS = (0, 2**31 - 1)  # that all libraries accept
 # Help texts of parameters that several commands share, by name. They are used where the docstring of a command's
@@ -43,7 +47,7 @@ HELP = {
     "misaligned": "What to do with spans that do not end at token boundaries: error, drop, expand or contract",
     "columns": "CoNLL files: columns of the token and the tag, counted from 1; -1 is the last column",
     "spans_key": "Span group of files of spaCy (.spacy, Doc.to_json) to read as gold instead of the entities",
-    "overwrite": "Replace an existing output",
+    "overwrite": "Replace an output that this command has not made, or that was edited",
     "output": "Write the result to this JSON file",
 }
 # Errors without a file name that are not bugs: a full disk, a closed pipe, no memory or network.
@@ -191,19 +195,32 @@ def show_shards(skipped: int, replaced: int) -> None:
         say("info", f"Shards of an earlier run replaced: {replaced}")
 
 
-def check_json(output: Optional[Path], inputs: Iterable[Path]) -> None:
-    """Raise an error before any work if the path of a result is a folder or one of the inputs."""
-    if output is not None:
-        if output.is_dir():
-            raise WeaknerError(Errors.WK109.format(path=output))
-        check_output(inputs, [output])
+@contextmanager
+def reports(given: Any, *names: str) -> Iterator[None]:
+    """Lock the files of reports: the parsed values with these names. Raise an error before any work if one is a folder,
+    an input, or a file that exists and is no report of this package: those name it at their start, or have a receipt of
+    the stage `REPORT`."""
+    values = [value for name, value in vars(given).items() if name not in names]
+    paths = [path for value in values for path in (value if isinstance(value, list) else [value])]
+    from ..runtime.output import finished
+
+    with ExitStack() as stack:
+        for output in filter(None, (getattr(given, name) for name in names)):
+            if output.is_dir():
+                raise WeaknerError(Errors.WK109.format(path=output))
+            check_output([path for path in paths if isinstance(path, Path)], [output])
+            with output.open("rb") if output.exists() else BytesIO() as file_:
+                start = file_.read(_START)
+            stack.enter_context(locked(output))
+            if start and __title__.encode() not in start:
+                finished(output, REPORT, None)
+        yield
 
 
-def write_json(path: Path, value: object) -> None:
+def write_json(path: Path, value: Dict[str, Any]) -> None:
     import srsly
 
-    remove_leftovers(path)
-    write_text(path, srsly.json_dumps(value, indent=2) + "\n")
+    write_text(path, srsly.json_dumps({"made_by": f"{__title__} {__version__}", **value}, indent=2) + "\n")
 
 
 def show_table(header: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1) -> None:

@@ -1,34 +1,23 @@
 """`spacy weakner aggregate`"""
 
-from pathlib import Path
 from typing import Annotated, Any, List, Optional
 
 import typer
 
 from ..labeling.aggregate import SPANS_KEY, AggregateReport, aggregate
-from ..scores import as_json
 from ._command import command
-from ._util import check_json, listing, new_app, say, show_shards, show_table, write_json
+from ._util import listing, new_app, say, show_shards, show_table
 
 app = new_app()
 # The agreement of two sources does not show which one is right where they differ.
 _ENOUGH_SOURCES = 3
 
 
-def _check(given: Any) -> None:
-    paths = (given.input_path, given.output_path, given.gold, given.fit_on)
-    check_json(given.report_output, [path for path in paths if path is not None])
-
-
 @command(
     app,
     aggregate,
-    before=_check,
+    without=["min_probability", "max_docs"],
     sources=Annotated[Optional[List[str]], typer.Option("--source")],
-    report_output=Annotated[
-        Optional[Path],
-        typer.Option("--report", help="Write a report of the sources and their answers to this JSON file"),
-    ],
 )
 def show(report: AggregateReport, given: Any) -> None:
     if not report.docs:
@@ -76,6 +65,3 @@ def show(report: AggregateReport, given: Any) -> None:
             "labels with labels that include these sources",
         )
     show_shards(report.skipped, report.replaced)
-    if given.report_output is not None:
-        write_json(given.report_output, as_json(report))
-        say("good", "Report", given.report_output)

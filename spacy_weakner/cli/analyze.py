@@ -10,50 +10,49 @@ import typer
 from ..evaluation import analyze as audit
 from ..evaluation.analyze import Analysis
 from ..evaluation.compare import other_names
-from ..evaluation.tables import Table, analysis_tables, tuning_tables
-from ..evaluation.terms import tuning
-from ..evaluation.terms.tuning import Tuning
+from ..evaluation.tables import Table, analysis_tables, term_tables
+from ..evaluation.terms import analysis as terms
+from ..evaluation.terms.analysis import TermAnalysis
 from ..labeling.aggregate import aggregate
 from ..scores import as_json
 from ._command import command
-from ._util import check_json, echo, new_app, only_with, say, shared, show_table, write_json
+from ._util import echo, new_app, only_with, say, shared, show_table, write_json
 
 app = new_app()
-_TUNING = ("method", "policy", "fit_on", "bootstrap", "seed")
+_OF_TERMS = ("method", "policy", "fit_on", "seed")
 
 
-def analyze(corpus: Path, *, tune_terms: bool = False, **settings: Any) -> Union[Analysis, Tuning]:
-    """Analyze weak labels: coverage, conflicts between sources and, where there is gold, errors. With --tune-terms,
+def analyze(corpus: Path, *, worst_terms: bool = False, **settings: Any) -> Union[Analysis, TermAnalysis]:
+    """Analyze weak labels: coverage, conflicts between sources and, where there is gold, errors. With --worst-terms,
     score the combined sources on gold, and list the worst terms.
 
     corpus (Path): Labeled corpus: a .spacy file or a folder of them.
-    tune_terms (bool): Score the combined sources on the gold in CORPUS, and list the worst terms.
+    worst_terms (bool): Score the combined sources on the gold in CORPUS, and list the worst terms.
     """
-    unused = ("gold",) if tune_terms else _TUNING
+    unused = ("gold",) if worst_terms else _OF_TERMS
     settings = {name: value for name, value in settings.items() if name not in unused}
-    return tuning.tune_terms(corpus, **settings) if tune_terms else audit.analyze(corpus, progress=True, **settings)
+    return terms.analyze_terms(corpus, **settings) if worst_terms else audit.analyze(corpus, progress=True, **settings)
 
 
 def _check(given: Any) -> None:
-    only_with(given.ctx, {"tune_terms": _TUNING, "": ["gold"]})
-    inputs = [path for path in (given.corpus, given.gold, given.fit_on) if path is not None]
-    check_json(given.output, inputs)
+    only_with(given.ctx, {"worst_terms": _OF_TERMS, "": ["gold"]})
 
 
 @command(
     app,
     analyze,
     settings={
-        audit.analyze: ("gold", "sources", "top"),
+        audit.analyze: ("gold", "sources"),
         aggregate: ("method", "policy", "fit_on"),
-        tuning.tune_terms: ("bootstrap", "seed"),
+        terms.analyze_terms: ("seed",),
     },
     before=_check,
+    writes=["output"],
     sources=Annotated[
         Optional[List[str]],
         typer.Option(
             "--source",
-            help="Source to analyze: a name, 'ents' or 'pred:PIPE' (repeatable; default: all). With --tune-terms: "
+            help="Source to analyze: a name, 'ents' or 'pred:PIPE' (repeatable; default: all). With --worst-terms: "
             "names of sources, the most trusted first",
         ),
     ],
@@ -63,13 +62,13 @@ def _check(given: Any) -> None:
     ],
     output=Annotated[Optional[Path], shared("output")],
 )
-def show(result: Union[Analysis, Tuning], given: Any) -> None:
-    if isinstance(result, Tuning):
-        _show_tuning(result)
+def show(result: Union[Analysis, TermAnalysis], given: Any) -> None:
+    if isinstance(result, TermAnalysis):
+        _show_terms(result)
     else:
         _show_analysis(result)
     if given.output is not None:
-        write_json(given.output, result.to_json() if isinstance(result, Tuning) else as_json(result))
+        write_json(given.output, result.to_json() if isinstance(result, TermAnalysis) else as_json(result))
         say("good", "Results", given.output)
 
 
@@ -100,8 +99,8 @@ def _print(table: Table) -> None:
         typer.echo()
 
 
-def _show_tuning(result: Tuning) -> None:
-    scores, *others = tuning_tables(result)
+def _show_terms(result: TermAnalysis) -> None:
+    scores, *others = term_tables(result)
     _print(scores)
     for table in others:
         _print(table)

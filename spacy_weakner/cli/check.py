@@ -1,7 +1,7 @@
 """`spacy weakner check`"""
 
 from pathlib import Path
-from typing import Annotated, Any, List, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -11,7 +11,7 @@ from ..checks.labels import label_table
 from ..labeling.sources import TABLE_SETTINGS, TermSource
 from ..project.inputs import stamp_inputs
 from ._command import command
-from ._util import check_json, echo, given_path, given_text, new_app, say, shared, show_table, write_json
+from ._util import echo, given_path, given_text, new_app, say, shared, show_table, write_json
 
 app = new_app()
 _FILES = ("text", "terms", "sources", "gold", "dev", "test")
@@ -23,18 +23,15 @@ def _read(given: Any) -> None:
         setattr(given, name, given_path(getattr(given, name)))
     for name in ("lang", "tokenizer", "size", "transformer", "spans_key"):
         setattr(given, name, given_text(getattr(given, name)))
-    given.labels = tuple(label for label in given.labels or () if given_text(label) is not None)
-    for output in (given.output, given.stamp):
-        check_json(output, [path for path in (getattr(given, name) for name in _FILES) if path is not None])
 
 
 @command(
     app,
     check,
     before=_read,
+    writes=["output", "stamp"],
     settings={TermSource: TABLE_SETTINGS},
     **_TEXTS,
-    labels=Annotated[Optional[List[str]], typer.Option("--label")],
     output=Annotated[Optional[Path], shared("output")],
     stamp=Annotated[
         Optional[Path], typer.Option(help="Write hashes of the sources' files and of the Transformer to this file")

@@ -17,9 +17,9 @@ from ._util import HELP, listing, new_app, say, show_shards
 
 # The application of the whole group: `cli/relabel.py` adds the other commands.
 app = new_app("relabel", "Change the labels of a corpus with models.")
-_CALIBRATION = ("score", "unit", "method", "n_bins", "min_per_bin")
+_CALIBRATION = ("score", "unit", "method", "n_bins")
 _COMPLETION = (
-    *("component", "rule", "broken", "weak_accuracy", "cap", "soft", "bfloat16"),
+    *("rule", "broken", "weak_accuracy", "cap", "soft", "bfloat16"),
     *("gpu_id", "workers", "ray"),
 )
 
@@ -44,7 +44,7 @@ def complete(
         # With a cluster, this process uses no GPU.
         here = Executor(settings["workers"], settings["ray"], settings["gpu_id"]).gpu_here
         pairs = [pair for text in folds for pair in _parse(text)]
-        how.update(component=settings["component"], gpu_id=here, progress=True)
+        how.update(gpu_id=here, progress=True)
         calibrated = confidence.calibrate_confidence(pairs, **how)
         settings["calibration"] = calibrated.calibration
     report = completion.complete(input_path, output_path, model, **settings, progress=True)
@@ -86,7 +86,7 @@ def _show(report: ConfidenceReport) -> None:
     if len(steps.values) == 1:
         say(
             "warning",
-            "There is only one step: every sentence gets the same probability. Give more gold, or lower --min-per-bin.",
+            "There is only one step: every sentence gets the same probability. Give more gold.",
         )
     if report.left_out:
         say("info", f"Sentences left out, because they are empty or without complete gold: {report.left_out}")

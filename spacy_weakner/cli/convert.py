@@ -31,7 +31,7 @@ _TO = f"Format of the output: {', '.join(OUTPUTS)} (default: the format of its s
     to=Annotated[Optional[str], typer.Option(help=_TO)],
     labels=Annotated[Optional[str], typer.Option()],
     label_names=Annotated[Optional[List[str]], typer.Option("--map", help=_MAP)],
-    names=(),
+    without=["limit", "documents", "source", "names"],
 )
 def show(report: ConvertReport, given: Any) -> None:
     say("good", f"{report.docs} documents, {report.tokens} tokens", given.output_path)

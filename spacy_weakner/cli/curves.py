@@ -10,7 +10,7 @@ from ._util import new_app, say, show_table
 app = new_app()
 
 
-@command(app, training_curves, "curves")
+@command(app, training_curves, "curves", writes=["output"])
 def show(table: Table, given: Any) -> None:
     show_table(table.header, table.rows, table.names)
     say("good", table.title, given.output)

@@ -15,7 +15,7 @@ from ._util import new_app, say
 app = new_app("encoder", "Prepare encoders without labels, and compress the encoders of trained pipelines.")
 
 
-@command(app, adapt, model=Annotated[str, typer.Option()])
+@command(app, adapt, without=["save_steps"], model=Annotated[str, typer.Option()])
 def show_adapt(report: AdaptReport, given: Any) -> None:
     if os.environ.get("RANK", "0") != "0":
         return  # under torchrun, only one process prints
@@ -39,7 +39,7 @@ def show_adapt(report: AdaptReport, given: Any) -> None:
         say("warning", "No text was held out, so the loss is unknown")
 
 
-@command(app, distill, model=Annotated[str, typer.Option()])
+@command(app, distill, without=["width"], model=Annotated[str, typer.Option()])
 def show_distill(report: DistillReport, given: Any) -> None:
     say("good", f"{report.pieces} word pieces, vectors of width {report.width}", given.output_path)
     say("info", f"Words of the corpora: {report.words}; vectors were fitted to {report.cut} words of several pieces")
@@ -51,18 +51,18 @@ def show_distill(report: DistillReport, given: Any) -> None:
         )
 
 
-@command(app, vectors)
+@command(app, vectors, without=["min_count"])
 def show_vectors(report: VectorsReport, given: Any) -> None:
     if report.words:
         say("good", f"{report.words} words, vectors of width {report.width}", given.output_path)
     else:
-        say("warning", "No word is frequent enough for a vector (--min-count)", given.output_path)
+        say("warning", "No word is frequent enough for a vector", given.output_path)
     say(
         "info",
         f"Counted: {report.tokens:,} tokens of {report.sentences:,} sentences, {report.different:,} different words",
     )
     if report.sentences < report.read:
-        say("info", f"These are a sample of the {report.read:,} sentences of the text (--max-sentences)")
+        say("info", f"These are a sample of the {report.read:,} sentences of the text")
 
 
 @command(app, quantize)

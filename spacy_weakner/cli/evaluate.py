@@ -13,7 +13,7 @@ from ..project.selection_report import evaluate_selection
 from ..runs.provenance import completion_rules, read_variables, with_provenance
 from ..scratch import resolved
 from ._command import command
-from ._util import check_json, new_app, only_with, parse_names, say, shared, show_remarks, show_table, write_json
+from ._util import new_app, only_with, parse_names, say, shared, show_remarks, show_table, write_json
 
 app = new_app()
 _TEST = "test"
@@ -75,10 +75,7 @@ def _check(given: Any) -> None:
     parse_names(given.map or ())
     optional = [candidate for candidate in given.optional or () if candidate != _TEST]
     candidates = parse_candidates([*optional, *(given.candidates or ())])
-    inputs = [path for path in (given.test, given.selection, given.labels) if path is not None]
-    inputs += [split_source(path)[0] for path in candidates.values()]
-    check_json(given.output, inputs)
-    check_json(given.html, inputs)
+    given.read = [split_source(path)[0] for path in candidates.values()]
     if given.output is not None and given.html is not None and resolved(given.output) == resolved(given.html):
         where, instead = "with a file other than that of --html", ", or choose another file"
         raise WeaknerError(Errors.WK331.format(setting="--output", where=where, instead=instead))
@@ -89,6 +86,7 @@ def _check(given: Any) -> None:
     evaluate,
     settings={compare: ("bootstrap", "baseline", "spans_key", "seed", "gpu_id")},
     before=_check,
+    writes=["output", "html"],
     output=Annotated[Optional[Path], shared("output")],
 )
 def show(rows: List[CandidateScores], given: Any) -> None:

@@ -18,13 +18,14 @@ from ..files import parse_value, write_text
 from ..labeling.sources import TABLE_SETTINGS, TermSource
 from ..project.new import SOURCES, Project, init_project, usual_size
 from ..runtime.hashes import hash_file
+from ..runtime.lock import locked
 from ..runtime.receipts import Receipt
 from ._command import command
 from ._util import echo, new_app, reporting, say, shared, show_table
 from .check import show_report
 
 STDOUT = "-"
-# The receipt of a folder of configs, by which changed ones are recognized.
+# The receipt of the configs in a folder, by which changed ones are recognized.
 _RECORD = ".written.json"
 app = new_app("init", "Write configs, or the folder of a project.")
 
@@ -93,13 +94,10 @@ def init_config_cli(
             if output == STDOUT:
                 typer.echo(text, nl=False)
                 return
-            if not (is_folder and _is_kept(file_, overwrite, how["overrides"])):
+            if not _is_kept(file_, overwrite, is_folder, how["overrides"]):
                 texts[file_] = text
-        # Nothing is written after an error.
-        if is_folder:
-            _write(texts)
-        else:
-            write_text(_new(path, overwrite), text)
+        with locked(path):
+            _write(texts)  # nothing is written after an error
         for (name, wanted), settings in values.items():
             place = f"{wanted}/{name}" if wanted and "," in str(size) else name
             say("info", f"{place}: {', '.join(f'{key} = {value}' for key, value in settings.items())}")
@@ -156,13 +154,16 @@ def _invalid(text: str) -> WeaknerError:
     return WeaknerError(Errors.WK005.format(setting="--set", value=repr(text), expected=expected))
 
 
-def _is_kept(path: Path, overwrite: bool, values: Mapping[str, Any]) -> bool:
+def _is_kept(path: Path, overwrite: bool, is_folder: bool, values: Mapping[str, Any]) -> bool:
     """Return True for a config of a folder that was changed since it was written, for which there may be no values."""
-    receipt = Receipt.read(path.with_name(_RECORD))
-    written = None if receipt is None else receipt.files.get(path.name)
-    if overwrite or written is None or not path.is_file():
-        _new(path, overwrite)
-    elif hash_file(path) != written:
+    if path.is_dir():
+        raise WeaknerError(Errors.WK109.format(path=path))
+    receipt = Receipt.read(path.with_name(_RECORD)) or Receipt({})
+    written = receipt.files.get(path.name)
+    if path.exists() and not overwrite and hash_file(path) != written:
+        if written is None or not is_folder:
+            how = "was not made by this command" if written is None else "was changed since it was made"
+            raise WeaknerError(Errors.WK314.format(path=path, exists=how))
         if values:
             where = f"for configs that were not changed by hand, and {path} was"
             instead = ", remove this file, or write it anew (--overwrite)"
@@ -173,7 +174,7 @@ def _is_kept(path: Path, overwrite: bool, values: Mapping[str, Any]) -> bool:
 
 
 def _write(texts: Mapping[Path, str]) -> None:
-    """Write configs to folders, with a record of what was written."""
+    """Write configs, with a record of what was written in each folder."""
     for path, text in texts.items():
         record = path.with_name(_RECORD)
         receipt = Receipt.read(record)
@@ -184,12 +185,6 @@ def _write(texts: Mapping[Path, str]) -> None:
 
 def _names(recipe: str) -> List[str]:
     return [known.name for known in recipes()] if recipe == "all" else [name.strip() for name in recipe.split(",")]
-
-
-def _new(path: Path, overwrite: bool) -> Path:
-    if path.exists() and (path.is_dir() or not overwrite):
-        raise WeaknerError((Errors.WK109 if path.is_dir() else Errors.WK314).format(path=path, exists="exists"))
-    return path
 
 
 def _remember(given: Any) -> None:

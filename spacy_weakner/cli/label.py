@@ -10,10 +10,10 @@ from ._command import command
 from ._util import listing, new_app, say, show_remarks, show_shards
 
 app = new_app()
-# Settings of the source that --terms or --pipeline makes.
+# Settings of the source that --terms or --pipeline makes. A sources file sets the others.
 _SETTINGS = {
     TermSource: [
-        *("attr", "acronym_length", "stop", "min_length", "ambiguity", "reliability", "abbreviations"),
+        *("stop", "abbreviations"),
         *TABLE_SETTINGS,
     ],
     PipelineSource: ["spans_key"],

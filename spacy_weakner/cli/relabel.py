@@ -15,7 +15,7 @@ from ._util import listing, say, show_shards, show_table
 from .complete import app as app
 
 
-@command(app, clean, list_path=Annotated[Optional[Path], typer.Option("--list")])
+@command(app, clean, without=["component"], list_path=Annotated[Optional[Path], typer.Option("--list")])
 def show_clean(report: CleanReport, given: Any) -> None:
     say("good", f"{report.docs} documents", given.output_path)
     rows = []
@@ -33,7 +33,7 @@ def show_clean(report: CleanReport, given: Any) -> None:
     show_shards(report.skipped, report.replaced)
 
 
-@command(app, pick)
+@command(app, pick, without=["component", "pairing"])
 def show_pick(report: PickReport, given: Any) -> None:
     say("good", f"{report.docs} documents", given.output_path)
     new = sum(report.picked.values())
@@ -41,7 +41,7 @@ def show_pick(report: PickReport, given: Any) -> None:
     show_shards(report.skipped, report.replaced)
 
 
-@command(app, predict_soft_labels, "soften")
+@command(app, predict_soft_labels, "soften", without=["component"])
 def show_soft(report: SoftReport, given: Any) -> None:
     say("good", f"{report.docs} documents", given.output_path)
     say("info", f"Tokens: {report.tokens}; all pipelines agree on the most likely tag: {100 * report.agreement:.2f} %")
@@ -49,7 +49,7 @@ def show_soft(report: SoftReport, given: Any) -> None:
     show_shards(report.skipped, report.replaced)
 
 
-@command(app, augment, model=Annotated[str, typer.Option()])
+@command(app, augment, without=["batch_size"], model=Annotated[str, typer.Option()])
 def show_augment(report: AugmentReport, given: Any) -> None:
     say("good", f"{report.docs} documents", given.output_path)
     if report.augmented:

@@ -1,45 +1,26 @@
 """`spacy weakner suggest`"""
 
 import shlex
-from pathlib import Path
-from typing import Annotated, Any, Optional, Union
-
-import typer
+from typing import Any, Union
 
 from ..active_learning.suggest import N_SENTENCES, SuggestReport, suggest
 from ..active_learning.terms import TermReport
 from ..corpus.formats.names import FORMATS
 from ..evaluation.tables import shorten_line
-from ..scores import as_json
 from ._command import command
-from ._util import check_json, listing, new_app, say, show_remarks, show_table, write_json
+from ._util import listing, new_app, say, show_remarks, show_table
 
 app = new_app()
 _SHOWN = 10
 
 
-def _check(given: Any) -> None:
-    sources = [] if given.sources is None else [Path(given.sources)]
-    check_json(given.report_output, [given.input_path, given.output_path, *sources, *(given.exclude or ())])
-
-
-@command(
-    app,
-    suggest,
-    before=_check,
-    report_output=Annotated[
-        Optional[Path], typer.Option("--report", help="Write the reason for each choice to this JSON file")
-    ],
-)
+@command(app, suggest)
 def show(report: Union[SuggestReport, TermReport], given: Any) -> None:
     if isinstance(report, TermReport):
         _show_terms(report, given)
     else:
         _show_sentences(report, given)
     show_remarks(report.remarks)
-    if given.report_output is not None:
-        write_json(given.report_output, as_json(report))
-        say("good", "Report", given.report_output)
 
 
 def _show_terms(report: TermReport, given: Any) -> None:

@@ -9,8 +9,9 @@ from ..errors import check_choice
 from ..evaluation.score_table import FORMATS, format_table, score_table
 from ..evaluation.tables import Table
 from ..files import write_text
+from ..runtime.output import write_receipt
 from ._command import command
-from ._util import check_json, echo, new_app, only_with, say, show_table
+from ._util import REPORT, echo, new_app, only_with, say, show_table
 
 app = new_app()
 
@@ -19,7 +20,6 @@ def _check(given: Any) -> None:
     if given.format is not None:
         check_choice("format", given.format, FORMATS)
     only_with(given.ctx, {"format": ["output"], "": []})
-    check_json(given.output, given.scores)
 
 
 @command(
@@ -27,6 +27,8 @@ def _check(given: Any) -> None:
     score_table,
     "table",
     before=_check,
+    writes=["output"],
+    without=["bootstrap"],
     format=Annotated[Optional[str], typer.Option(help=f"Format: {', '.join(FORMATS)} (default: for the terminal)")],
     output=Annotated[Optional[Path], typer.Option(help="Write the table to this file")],
 )
@@ -40,5 +42,6 @@ def show(table: Table, given: Any) -> None:
         typer.echo(text, nl=False)
     else:
         write_text(given.output, text)
+        write_receipt(given.output, REPORT)
         say("good", "Table", given.output)
         echo(f"  {table.note}")

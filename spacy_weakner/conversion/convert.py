@@ -20,11 +20,10 @@ from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.jsonl import DEFAULT_SOURCE
 from ..corpus.language import corpus_language, record_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
-from ..files import check_output
 from ..pipelines import NO_SENTENCES
 from ..progress import Progress
-from ..runtime.lock import holding
-from ..runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
+from ..runtime.hashes import hash_model
+from ..runtime.output import SHARD_SIZE, SHARDS, is_folder, making, write_shards
 from ..runtime.stage import Statistics
 
 _SHARDS = "spacy"
@@ -54,7 +53,7 @@ class ConvertReport(RowCounts, Statistics):
             yield doc
 
 
-@holding("output_path")
+@making("output_path", "input_path", replaces=SHARDS, sentences=hash_model)
 def convert(
     input_path: Path,
     output_path: Path,
@@ -101,7 +100,7 @@ def convert(
     label_names (Optional[Mapping[str, str]]): New names of labels of entities and span groups; others are kept.
     names (Iterable[str]): Names such as "Yahoo! Inc.", inside which text is not split.
     shard_size (int): Docs per shard, if the output is a folder.
-    overwrite (bool): Replace an existing output: the file, or all shards in the folder.
+    overwrite (bool): Replace an output that this command has not made, or that was edited.
     progress (bool): Show progress.
     RETURNS (ConvertReport): What was converted.
     RAISES (WeaknerError): For malformed, empty or missing input, for invalid settings, and if the output would
@@ -120,7 +119,6 @@ def convert(
     if not as_folder:
         output_format(output_path, to)
     files = input_files(input_path, format)
-    check_output([Path(input_path), *(file_ for file_, _ in files)], [output_path])
     check_choice("offsets", offsets, (AUTO, *UNITS))
     if offsets != AUTO and READERS.keys().isdisjoint(format_ for _, format_ in files):
         where = "for files of other tools: in the formats of spaCy and of this package, offsets count code points"
@@ -128,7 +126,6 @@ def convert(
     language = corpus_language(Path(input_path), lang, tokenizer, sentences, abbreviations)
     splits = language.sentences != NO_SENTENCES
     reading = Reading(splits, source, misaligned, offsets, tuple(labels or ()), columns, spans_key, documents)
-    check_there(output_path, overwrite)
     report, nlp = ConvertReport(), language.blank()
     language.add_sentences(nlp, names)
     docs = read_corpus(input_path, nlp, reading, counts=report, files=files)

@@ -12,11 +12,10 @@ from ..corpus.formats.reading import input_files
 from ..corpus.language import corpus_language
 from ..encoders.transformer import encoder_key, load_masked_lm, max_pieces, quiet, save_encoder
 from ..errors import Errors, WeaknerError, check_choice, check_range, require
-from ..files import check_output
+from ..files import atomic_path, check_output
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
-from ..runtime.output import made_folder, read_receipt
-from ..runtime.receipts import Receipt
+from ..runtime.output import finished, write_receipt
 from ..scratch import resolved
 from .pieces import cut_pieces
 from .reading import stream_text
@@ -113,7 +112,7 @@ def adapt(
     seed (int): Seed of all draws.
     save_steps (int): Steps between checkpoints.
     lang: See `convert`.
-    overwrite (bool): Replace an encoder that was made from other input, or with other settings or code.
+    overwrite (bool): Replace an output that was edited.
     progress (bool): Show progress.
     RETURNS (AdaptReport): What was done.
     RAISES (WeaknerError): For missing packages, invalid settings, missing, malformed or empty input, an encoder that
@@ -160,7 +159,7 @@ def adapt(
         with args.main_process_first(local=False):
             if is_main:
                 stack.enter_context(locked(output))
-            receipt = _finished(output, made_from, overwrite)
+            receipt = finished(output, made_from, overwrite, progress=progress and is_main)
             if receipt is not None:
                 return AdaptReport(**receipt.report)._replace(skipped=True)
             masked_lm = load_masked_lm(model, train_head=train_head, seed=seed)
@@ -188,23 +187,13 @@ def adapt(
             new_head=masked_lm.new_head,
         )
         if is_main:
-            with made_folder(output, made_from, report._asdict()) as new:
+            with atomic_path(output) as new:
                 new.mkdir()
                 save_encoder(masked_lm, model, new)
+                write_receipt(new, made_from, report._asdict())
             _remove_work(work)
         args.distributed_state.wait_for_everyone()
     return report
-
-
-def _finished(output: Path, made_from: Dict[str, Any], overwrite: bool) -> Optional[Receipt]:
-    """Return the receipt of an output that need not be made again."""
-    receipt = read_receipt(output, made_from["stage"])
-    if not receipt.made_from:
-        return None
-    is_other = bool(receipt.differences(made_from))
-    if is_other and not overwrite:
-        raise WeaknerError(Errors.WK314.format(path=output, exists="was created from other inputs or settings"))
-    return receipt if not is_other and receipt.is_intact(output) else None
 
 
 def _remove_work(work: Path) -> None:

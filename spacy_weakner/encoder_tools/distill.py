@@ -7,15 +7,12 @@ from typing import Any, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
 
-from ..corpus.formats.reading import input_files
 from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
-from ..files import check_output
 from ..linear.pieces import Float32s, PieceTable, count_pieces, cut, half, load_tokenizer, special_pieces
 from ..progress import Progress
-from ..runtime.lock import holding
-from ..runtime.output import check_folder, made_folder
+from ..runtime.output import made_folder, making
 from .reading import stream_text
 from .subword_vectors import fit_pieces, means, principal, products, similarity
 
@@ -91,7 +88,7 @@ def _by_length(order: Sequence[int], words: Sequence[Sequence[int]]) -> List[Lis
     return batches
 
 
-@holding("output_path")
+@making("output_path", "inputs", "model")
 def distill(
     inputs: Sequence[Path],
     output_path: Path,
@@ -113,7 +110,7 @@ def distill(
     output_path (Path): Folder for the table, in the format of model2vec; written whole or not at all.
     model (Union[str, Path]): The Transformer: a Hugging Face folder or name, with weights as safetensors.
     width (int): Maximum width of the vectors; never more than the width of the Transformer.
-    overwrite (bool): Replace an existing folder.
+    overwrite (bool): Replace an output that was edited.
     gpu_id (int): The GPU; -1 is the CPU.
     lang: See `convert`.
     progress (bool): Show progress.
@@ -125,9 +122,6 @@ def distill(
     check_range("gpu_id", gpu_id, -1, None)
     output_path = Path(output_path)
     paths = [Path(path) for path in inputs]
-    there = [Path(model)] if Path(model).exists() else []
-    check_output([*there, *paths, *(file_ for path in paths for file_, _ in input_files(path))], [output_path])
-    check_folder(output_path, overwrite, "distill")
     read = LoneWords(model, gpu_id)
     texts: Counter[str] = Counter()
     for path in paths:
@@ -143,7 +137,7 @@ def distill(
     table = half(vectors)
     if not numpy.isfinite(table).all():
         raise WeaknerError(Errors.WK353.format(name=model, reason="its vectors do not fit into half precision"))
-    with made_folder(output_path, {"stage": "distill"}) as folder:
+    with made_folder(output_path) as folder:
         folder.mkdir()
         PieceTable(read.cutter.to_str(), table).save(folder)
     return report._replace(words=len(texts))

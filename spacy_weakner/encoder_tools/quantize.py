@@ -14,10 +14,8 @@ from thinc.api import Model
 
 from ..encoders.onnx_encoder import OnnxTransformer, build_onnx_encoder, make_session
 from ..errors import Errors, WeaknerError, require
-from ..files import check_output
 from ..pipelines import load_pipeline
-from ..runtime.lock import holding
-from ..runtime.output import check_folder, made_folder
+from ..runtime.output import made_folder, making
 
 # Encoders, and those that run their Transformers in int8.
 _IN_INT8 = {
@@ -37,7 +35,7 @@ class QuantizeReport(NamedTuple):
     after: int  # size of the new pipeline in bytes
 
 
-@holding("output_path")
+@making("output_path", "model")
 def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = False) -> QuantizeReport:
     """Write a pipeline whose Transformers compute in int8, for prediction on a CPU: weights are quantized per column,
     and their inputs per text. ONNX Runtime runs the Transformers. Predictions differ slightly.
@@ -48,19 +46,17 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
 
     model (Union[str, Path]): The pipeline: its folder, or the name of an installed package.
     output_path (Path): Folder for the quantized pipeline; written whole or not at all.
-    overwrite (bool): Replace an existing folder.
+    overwrite (bool): Replace an output that was edited.
     RETURNS (QuantizeReport): The result.
     RAISES (WeaknerError): If a package is missing, the pipeline cannot be loaded or has no such encoder, an encoder
         cannot be exported to ONNX, or the output exists, or is the pipeline.
     """
     require("onnx", "onnxruntime", extra="onnx")
     output_path = Path(output_path)
-    check_output([Path(model)] if Path(model).exists() else [], [output_path])
-    check_folder(output_path, overwrite, "quantize")
     nlp = load_pipeline(model)
     config = load_config(nlp.path / "config.cfg")
     encoders = 0
-    with made_folder(output_path, {"stage": "quantize"}) as folder:
+    with made_folder(output_path) as folder:
         shutil.copytree(nlp.path, folder)
         # This includes disabled components.
         pipes: List[Tuple[str, Any]] = nlp.components

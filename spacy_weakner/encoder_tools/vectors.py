@@ -5,14 +5,13 @@ from typing import NamedTuple, Optional, Sequence
 
 from spacy.vectors import Vectors
 
-from ..corpus.formats.reading import input_files, sentence_keys
+from ..corpus.formats.reading import sentence_keys
 from ..corpus.language import corpus_language
 from ..corpus.sentences import sentence_key
 from ..errors import Errors, WeaknerError, check_range
-from ..files import check_output, existing
+from ..files import existing
 from ..progress import Progress
-from ..runtime.lock import holding
-from ..runtime.output import check_folder, made_folder
+from ..runtime.output import made_folder, making
 from .cooccurrence import SentenceSample, count_neighbors, decompose, information
 from .reading import stream_text
 
@@ -31,14 +30,17 @@ class VectorsReport(NamedTuple):
     different: int  # distinct words among these
 
 
-@holding("output_path")
+# If there are more, a sample of between half this number and all of it is drawn.
+MAX_SENTENCES = 1_000_000
+
+
+@making("output_path", "inputs", "exclude")
 def vectors(
     inputs: Sequence[Path],
     output_path: Path,
     *,
     width: int = 64,
     min_count: int = 3,
-    max_sentences: int = 1_000_000,
     exclude: Sequence[Path] = (),
     seed: int = 0,
     overwrite: bool = False,
@@ -56,22 +58,19 @@ def vectors(
     output_path (Path): Folder for the pipeline; written whole or not at all.
     width (int): Maximum width of the vectors.
     min_count (int): Words that occur less often have no vector.
-    max_sentences (int): If there are more sentences, a sample of between half this number and all of it is drawn.
     exclude (Sequence[Path]): Corpora, such as the gold, whose sentences are left out: see `label`.
     seed (int): Seed of the draw, and of the decomposition.
-    overwrite (bool): Replace an existing folder.
+    overwrite (bool): Replace an output that was edited.
     lang, tokenizer, format: See `convert`.
     progress (bool): Show progress.
     RETURNS (VectorsReport): The vectors, and the data they were computed from.
-    RAISES (WeaknerError): If an input cannot be read or has no words, or the output exists, or is an input.
+    RAISES (WeaknerError): If an input cannot be read or has no words, or the output is refused.
     """
-    for setting, value in (("width", width), ("min_count", min_count), ("max_sentences", max_sentences)):
+    for setting, value in (("width", width), ("min_count", min_count)):
         check_range(setting, value, 1, None)
     paths, output_path = [Path(path) for path in inputs], Path(output_path)
-    check_output([*paths, *(file_ for path in paths for file_, _ in input_files(path, format))], [output_path])
-    check_folder(output_path, overwrite, "vectors")
     languages = [corpus_language(path, lang, tokenizer) for path in paths]
-    sample = SentenceSample(max_sentences, seed)
+    sample = SentenceSample(MAX_SENTENCES, seed)
     for path, language in zip(paths, languages, strict=True):
         nlp = language.blank()
         excluded = sentence_keys(map(existing, map(Path, exclude)), nlp)
@@ -93,7 +92,7 @@ def vectors(
     for form, row in keys.items():
         table.add(found.vocab.strings.add(form), row=row)
     found.vocab.vectors = table
-    with made_folder(output_path, {"stage": "vectors"}) as folder:
+    with made_folder(output_path) as folder:
         found.to_disk(folder)
     tokens = sum(map(len, sample.sentences))
     return VectorsReport(len(rows), made.shape[1], len(sample.sentences), sample.read, tokens, len(sample.frequent(1)))

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Sequence
 
 from pydantic import ConfigDict
 
+from ..about import __title__
 from ..errors import check_choice, check_range
 from ..files import atomic_path, check_output, existing, parse_json, read_lines, reading_made
 from ..scores import Strict
@@ -47,7 +48,8 @@ def training_curves(logs: Sequence[Path], output: Path) -> Table:
     }
     plot = training_plot(curves, "F1" if has_f1 else "score")
     with atomic_path(output) as temporary:
-        temporary.write_bytes(base64.b64decode(plot.source.partition(",")[2]))
+        svg = base64.b64decode(plot.source.partition(",")[2])
+        temporary.write_bytes(svg.replace(b"<svg", f"<!-- {__title__} -->\n<svg".encode(), 1))
     lines = []
     for name, points in curves.items():
         step, score = max(points, key=lambda point: point[1])

@@ -8,7 +8,7 @@ from .analyze import Analysis
 from .compare import CandidateScores, ranked
 from .evaluate import GoldScores, LengthRecall
 from .links import WrongLink
-from .terms.tuning import Tuning
+from .terms.analysis import TermAnalysis
 
 ALL = "all"
 UNKNOWN = "-"
@@ -110,25 +110,25 @@ def comparison_table(rows: Sequence[CandidateScores], first: Optional[str] = Non
     return _tables(Table(title, [*shown], lines, notes))[0]
 
 
-def tuning_tables(tuning: Tuning) -> List[Table]:
+def term_tables(analysis: TermAnalysis) -> List[Table]:
     """Return tables of the scores of weak labels on gold, and of the worst terms."""
-    scores = [("all", tuning.scores), *tuning.per_label.items()]
-    if len(tuning.per_source) > 1:
-        scores += [(f"source {name}", scored) for name, scored in tuning.per_source.items()]
+    scores = [("all", analysis.scores), *analysis.per_label.items()]
+    if len(analysis.per_source) > 1:
+        scores += [(f"source {name}", scored) for name, scored in analysis.per_source.items()]
     rows = [[name, *_scores(one.counts), one.interval.text(), *map(_n, one.counts)] for name, one in scores]
     of_labels = [
         [source, label, *_scores(counts), *map(_n, counts)]
-        for source, labels in (tuning.per_source_label.items() if len(tuning.per_source) > 1 else ())
+        for source, labels in (analysis.per_source_label.items() if len(analysis.per_source) > 1 else ())
         for label, counts in labels.items()
     ]
-    title = f"Weak labels on {tuning.scores.docs} of {tuning.docs} gold documents"
+    title = f"Weak labels on {analysis.scores.docs} of {analysis.docs} gold documents"
     return _tables(
         Table(title, ["", *_SCORES, "F1 95 %", *_COUNTS], rows),
         Table("Each source alone", ["Source", "Label", *_SCORES, *_COUNTS], of_labels, names=2),
         Table(
             "Worst terms",
             ["Term", "Label", "Source", "wrong", "right", "for example"],
-            [[t.term, t.label, t.source, _n(t.wrong), _n(t.right), t.examples[0]] for t in tuning.worst_terms],
+            [[t.term, t.label, t.source, _n(t.wrong), _n(t.right), t.examples[0]] for t in analysis.worst_terms],
             names=3,
         ),
     )

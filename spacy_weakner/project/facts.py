@@ -35,10 +35,10 @@ def find_facts(
 
 
 def read_analysis(corpora: Corpora) -> Optional[LabelAnalysis]:
-    """Read the output of `analyze --tune-terms`, or return None if there is none."""
+    """Read the output of `analyze --worst-terms`, or return None if there is none."""
     if not corpora.labels.exists():
         return None
-    with reading_made(corpora.labels, "analyze --tune-terms"):
+    with reading_made(corpora.labels, "analyze --worst-terms"):
         found = parse_json(corpora.labels.read_bytes())
         scores = found["scores"]
         # If no source has labeled the gold, the quality of the labels is unknown.

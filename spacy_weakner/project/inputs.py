@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, Optional, Sequence
 
+from ..about import __title__
 from ..code_version import code_version
 from ..files import write_text
 from ..labeling.sources import TermSource, read_sources
@@ -18,7 +19,7 @@ def stamp_inputs(path: Path, sources: Optional[Path], transformer: Optional[str]
     named = {str(Path(name)) for name in found if name}
     if transformer and Path(transformer).exists():  # others are names on Hugging Face
         named.add(transformer)
-    write_text(path, "".join(f"{hash_model(name)} {name}\n" for name in sorted(named)))
+    write_text(path, f"# {__title__}\n" + "".join(f"{hash_model(name)} {name}\n" for name in sorted(named)))
 
 
 def hash_inputs(corpora: Corpora, configs: Path, lists: Sequence[TermSource], **settings: Any) -> str:

@@ -24,7 +24,7 @@ class Corpora:
         self.text = folder / "text"
         # Sizes of all these corpora, from `prepare`.
         self.splits = folder / "splits.json"
-        # Scores of the weak labels, from `analyze --tune-terms`.
+        # Scores of the weak labels, from `analyze --worst-terms`.
         self.labels = folder / "labels.json"
         # The gold together with weak labels; the text with aggregated labels, in which all other tokens are missing.
         self.gold_labeled = folder / "gold-labeled.spacy"

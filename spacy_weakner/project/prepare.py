@@ -133,6 +133,7 @@ def prepare(
                 _note_divided(docs, notes)
                 docs = _last(docs, notes)
                 whole.unlink()
+                receipt_path(whole).unlink()
                 record_language(whole, None)
                 names += [ent.text for doc in docs for ent in doc.ents if is_divided_name(ent)]
     if gold is not None:
@@ -148,6 +149,7 @@ def prepare(
                 counts[path.stem] = len(part)
     for path in filter(Path.exists, (corpora.gold, corpora.dev, corpora.test)):
         record_language(path, language)
+        receipt_path(path).unlink(missing_ok=True)  # of a conversion that was changed here
     chosen_by: ChosenBy = DEV if counts.get("dev") else CROSS_VALIDATION if gold is not None else NOTHING
     result = Preparation(**counts, chosen_by=chosen_by, notes=notes)
     write_text(corpora.splits, json.dumps(result.model_dump(), indent=2) + "\n")

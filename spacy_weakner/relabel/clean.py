@@ -19,6 +19,7 @@ from ..files import atomic_path, check_output
 from ..runtime.devices import on_device
 from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
+from ..runtime.output import finished, write_receipt
 from ..runtime.shards import Shards
 from ..runtime.stage import Report, Stage, Statistics, memory_zones
 from ..scratch import scratch_folder
@@ -71,6 +72,9 @@ class CleanReport(Report):
     # Per label; "O" for tokens outside of entities.
     labels: _ByName = field(default_factory=_by_name)
     sources: _ByName = field(default_factory=_by_name)  # entities per source that proposed them
+
+
+_LIST = {"stage": "list of suspect labels"}
 
 
 @holding("output_path", "list_path")
@@ -127,6 +131,7 @@ def clean(
         check_output([input_path, *there, output_path], [Path(list_path)])
         if Path(list_path).is_dir():
             raise WeaknerError(Errors.WK109.format(path=list_path))
+        finished(Path(list_path), _LIST, None)
     with on_device(gpu_id), scratch_folder(output_path) as folder:
         models = HeldOutModels(str(model), component)
         settings = {
@@ -143,6 +148,7 @@ def clean(
         report = Shards(stage.name, input_path, output_path).run(stage, progress=progress)
     if list_path is not None:
         write_list(Path(list_path), output_path)
+        write_receipt(Path(list_path), _LIST)
     return report
 
 

@@ -1,23 +1,49 @@
-"""Outputs that a stage writes as a whole: one file, or a folder of shards."""
+"""Outputs that a command writes as a whole: one file, or a folder."""
 
+import inspect
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from functools import cache, wraps
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Set
+from types import MappingProxyType
+from typing import (
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    ParamSpec,
+    Set,
+    TypeVar,
+    cast,
+    get_type_hints,
+)
 
+from pydantic import TypeAdapter
 from spacy.tokens import Doc
 
-from ..corpus.docbin import SUFFIX, UNFINISHED, found_files, receipt_path, write_docs
+from ..code_version import code_version
+from ..corpus.docbin import SUFFIX, UNFINISHED, receipt_path, write_docs
+from ..corpus.language import recorded_language
 from ..errors import Errors, WeaknerError
-from ..files import atomic_path, replace
+from ..files import atomic_path, check_output, is_special, replace, visible_files
+from ..progress import note
 from ..scratch import resolved, scratch_folder
-from .hashes import hash_file
+from .hashes import hash_file, hash_model, hash_settings
+from .lock import locked
 from .receipts import Receipt
 
+P = ParamSpec("P")
+T = TypeVar("T")
 SHARD_SIZE = 5000
-RECEIPT = "receipt.json"  # in a folder that is replaced as a whole
-_SYSTEM = (".DS_Store", "Thumbs.db")  # which file managers write into folders
+SHARDS = f"*{SUFFIX}*"  # shards, and the receipts of shards that stages have made
+RECEIPT = ".receipt.json"
+_made_from: ContextVar[Mapping[str, Any]] = ContextVar("made_from")  # of the output that is being made
+_SYSTEM = (".DS_Store", "Thumbs.db", RECEIPT)  # the first two are written by file managers
 _SHARD_NAME = "part-{:05d}" + SUFFIX
 
 
@@ -26,57 +52,98 @@ def is_folder(path: Path) -> bool:
     return path.is_dir() or not path.suffix
 
 
-def check_there(output_path: Path, overwrite: bool) -> None:
-    """Refuse an output that something else has made, or that exists and must not be replaced."""
-    as_folder = is_folder(output_path)
-    if not as_folder:
-        exists = output_path.exists()
-    else:
-        ours = _shards(output_path)
-        foreign = sorted(set(found_files(output_path)) - ours) if output_path.is_dir() else []
-        foreign += sorted(path for path in ours if receipt_path(path).exists())
-        if foreign:
-            # They would become part of the corpus, or they were made by a later stage.
-            raise WeaknerError(Errors.WK300.format(path=foreign[0]))
-        exists = bool(ours) and not (output_path / UNFINISHED).exists()
-    if exists and not overwrite:
-        what = "contains a corpus" if as_folder else "exists"
-        raise WeaknerError(Errors.WK314.format(path=output_path, exists=what))
+def making(
+    output: str, *reads: str, replaces: str = "*", **keys: Callable[[Any], Any]
+) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Make a function follow the one rule for outputs. What it has made from the same inputs and settings is skipped;
+    what it has made from others is replaced; anything else is refused without its argument `overwrite`. The output is
+    locked meanwhile.
+
+    output (str): Its argument that is the output: a file, or a folder.
+    reads (str): Its arguments that are inputs: a path, the name of a model, or several.
+    replaces (str): Pattern of the files in an output folder that it replaces or removes.
+    keys (Callable[[Any], Any]): By argument: what of its value the result depends on, instead of the value.
+    RETURNS (Callable[[Callable[P, T]], Callable[P, T]]): The decorator of the function. What it returns is stored in a
+        receipt.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        signature, keys_ = inspect.signature(function), {**dict.fromkeys(reads, _hash_inputs), **keys}
+
+        @wraps(function)
+        def make(*args: P.args, **kwargs: P.kwargs) -> T:
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            given = dict(bound.arguments)
+            path, overwrite, progress = Path(given.pop(output)), given.pop("overwrite"), given.pop("progress", False)
+            inputs = [Path(name) for key in reads for name in _several(given[key]) if Path(name).exists()]
+            check_output([file_ for name in inputs for file_ in (name, *visible_files(name))], [path])
+            report = _adapter(get_type_hints(function)["return"])
+            with locked(path):
+                settings = {k: repr(keys_[k](v) if k in keys_ and v is not None else v) for k, v in given.items()}
+                settings.pop("gpu_id", None)
+                made_from = {"stage": function.__name__, "code": code_version(), "made_from": hash_settings(settings)}
+                receipt = finished(path, made_from, overwrite, replaces, progress)
+                with suppress(ValueError, KeyError):  # else it is made again
+                    if receipt is not None:
+                        return cast(T, report.validate_python(receipt.report["returned"]))
+                token = _made_from.set(made_from)
+                try:
+                    made = function(*args, **kwargs)
+                finally:
+                    _made_from.reset(token)
+                write_receipt(path, made_from, {"returned": report.dump_python(made, mode="json")}, replaces)
+            return made
+
+        return make
+
+    return decorate
 
 
-def check_folder(output_path: Path, overwrite: bool, stage: str) -> None:
-    """Refuse an existing folder, unless it may be replaced and holds only what this stage wrote, by its receipt."""
-    if output_path.exists():
+def finished(
+    output: Path, made_from: Mapping[str, Any], overwrite: Optional[bool], replaces: str = "*", progress: bool = False
+) -> Optional[Receipt]:
+    """Return the receipt of an output that need not be made again; None: it may be made. Refuse an output that
+    something else has made, or that was edited, unless it may be overwritten (None: the command has no such option).
+    Files of others in a folder are never overwritten. See `making`."""
+    receipt = Receipt.read(_receipt_path(output)) or Receipt({})
+    ours = receipt.made_from.get("stage") == made_from["stage"]
+    known, there = receipt.files if ours else {}, _files(output, replaces)
+    shards = {path.name for path in _shards(output)} if replaces != "*" else set()
+    if output.is_dir() and there - known.keys() - shards:
+        raise WeaknerError(Errors.WK300.format(path=output / min(there - known.keys() - shards)))
+    if (output / UNFINISHED).exists():
+        there -= shards
+    root = output if output.is_dir() else output.parent
+    if any(not (root / name).is_file() or hash_file(root / name) != known.get(name) for name in there):
         if not overwrite:
-            raise WeaknerError(Errors.WK314.format(path=output_path, exists="exists"))
-        read_receipt(output_path, stage)
-
-
-def read_receipt(output_path: Path, stage: str) -> Receipt:
-    """Return the receipt in a folder, an empty one if there is none. Refuse a folder with anything else in it, or
-    with a file that was edited."""
-    receipt = Receipt.read(output_path / RECEIPT) or Receipt({})
-    files = _files(output_path)
-    foreign = files - {RECEIPT, *receipt.files}
-    for name in files - foreign - {RECEIPT}:
-        path = output_path / name
-        if not path.is_file() or hash_file(path) != receipt.files[name]:
-            foreign.add(name)
-    is_empty = output_path.is_dir() and all(path.name in _SYSTEM for path in output_path.iterdir())
-    if foreign or (receipt.made_from.get("stage") != stage and output_path.exists() and not is_empty):
-        raise WeaknerError(Errors.WK300.format(path=output_path / min(foreign, default="")))
-    return receipt
+            if overwrite is None:
+                raise WeaknerError(Errors.WK300.format(path=output))
+            how = "was changed since it was made" if known else "was not made by this command"
+            raise WeaknerError(Errors.WK314.format(path=output, exists=how))
+    elif there and there == known.keys() and not receipt.differences(dict(made_from)):
+        note(f"{output} was already finished, so nothing was done", progress)
+        return receipt
+    if there:
+        note(f"{output} is replaced, since it was made from other inputs, with other settings or code", progress)
+    return None
 
 
 @contextmanager
-def made_folder(
-    output_path: Path, made_from: Dict[str, Any], report: Optional[Dict[str, Any]] = None
-) -> Iterator[Path]:
-    """Yield a temporary path for a folder. At the end, it gets a receipt of its files, and becomes the output."""
-    with atomic_path(output_path) as folder:
+def made_folder(output: Path) -> Iterator[Path]:
+    """Yield a temporary path for a folder. At the end, it gets a receipt, and becomes the output. See `making`."""
+    with atomic_path(output) as folder:
         yield folder
-        hashes = {name: hash_file(folder / name) for name in _files(folder) - {RECEIPT}}
-        Receipt(made_from, hashes, report or {}).write(folder / RECEIPT)
+        write_receipt(folder, _made_from.get())
+
+
+def write_receipt(
+    output: Path, made_from: Mapping[str, Any], report: Mapping[str, Any] = MappingProxyType({}), replaces: str = "*"
+) -> None:
+    """Write the receipt of an output that was made."""
+    root = output if output.is_dir() else output.parent
+    hashes = {name: hash_file(root / name) for name in _files(output, replaces)}
+    Receipt(dict(made_from), hashes, dict(report)).write(_receipt_path(output))
 
 
 def write_shards(docs: Iterable[Doc], folder: Path, shard_size: int) -> int:
@@ -110,8 +177,33 @@ def _shards(folder: Path) -> Set[Path]:
     return set(folder.glob("part-[0-9]*" + SUFFIX))
 
 
-def _files(folder: Path) -> Set[str]:
-    """Return all files in a folder, except those of file managers, and links even if they lead to folders or
-    nowhere."""
-    found = (path for path in folder.rglob("*") if path.is_symlink() or not (path.is_dir() or path.name in _SYSTEM))
-    return {path.relative_to(folder).as_posix() for path in found}
+def _receipt_path(output: Path) -> Path:
+    """Return the path of an output's receipt, which is hidden, so that it is no part of a corpus."""
+    if output.is_dir():
+        return output / RECEIPT
+    return receipt_path(output) if output.suffix == SUFFIX else output.with_name(f".{output.name}{RECEIPT}")
+
+
+def _files(output: Path, pattern: str) -> Set[str]:
+    """Return the name of a file that is not empty, or all files in a folder that fit a pattern: without those of file
+    managers, and with links even if they lead to folders or nowhere."""
+    if not output.is_dir():
+        return {output.name} if output.exists() and output.stat().st_size else set()
+    found = (path for path in output.rglob(pattern) if path.is_symlink() or not path.is_dir())
+    return {path.relative_to(output).as_posix() for path in found if path.name not in _SYSTEM}
+
+
+def _several(value: Any) -> List[Any]:
+    """Return the paths and names in an argument."""
+    return [*value] if isinstance(value, (list, tuple)) else [value] if value else []
+
+
+def _hash_inputs(value: Any) -> List[Any]:
+    """Return what identifies the contents of inputs, and the languages that are recorded beside them."""
+    found = [(name, Path(name)) for name in _several(value)]
+    return [(name if is_special(path) else hash_model(name), recorded_language(path)) for name, path in found]
+
+
+@cache
+def _adapter(kind: Any) -> "TypeAdapter[Any]":
+    return TypeAdapter(kind)

@@ -306,14 +306,13 @@ def test_pipelines_and_sources_on_the_command_line(tmp_path):
     (tmp_path / "text.txt").write_text("Ann is late.\nNobody left Oslo.\nIt rains.\n")
     command = ["suggest", tmp_path / "text.txt", tmp_path / "next.jsonl", "--n", 1]
     command += ["--model", tmp_path / "rules", "--sources", tmp_path / "sources.cfg"]
-    result = invoke(*command, "--report", tmp_path / "report.json")
+    result = invoke(*command)
     assert result.exit_code == 0, result.output
     (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
     assert row["tokens"] == ["Nobody", "left", "Oslo", "."]
     assert row["suggested"] == [[2, 3, "LOC"]]
-    report = json.loads((tmp_path / "report.json").read_text())
-    assert report["read"] == 3
-    assert report["sentences"][0]["why"] == "'Oslo': disagreement: list PER, rules LOC"
-    assert invoke(*command).exit_code == 1  # there is an output
-    result = invoke(*command[:2], tmp_path / "new.jsonl", *command[3:], "--report", tmp_path / "new.jsonl")
-    assert "WK304" in result.stderr and not (tmp_path / "new.jsonl").exists()
+    assert row["meta"]["why"] == "'Oslo': disagreement: list PER, rules LOC"
+    assert invoke(*command).exit_code == 0
+    with (tmp_path / "next.jsonl").open("a") as annotated:
+        annotated.write("\n")
+    assert "WK314" in invoke(*command).stderr

@@ -166,14 +166,12 @@ def test_the_output_has_the_thresholds(tmp_path, model, gold):
     assert nlp.get_pipe("conformal_scorer").thresholds == {"A": report.labels["A"].threshold, "B": 1.0, "C": 1.0}
     assert [ent.text for ent in nlp("A0.98 A0.5 B0.99").ents] == ["A0.98"]
     assert len(spacy.load(model)("A0.98 A0.5 B0.99").ents) == 3
-    with pytest.raises(WeaknerError, match="WK314"):
-        calibrate(model, gold, tmp_path / "copy", fit=["threshold"])
     with pytest.raises(WeaknerError, match="WK304"):
         calibrate(model, gold, model, fit=["threshold"], overwrite=True)
     # Former thresholds hide nothing from the new ones.
     again = calibrate(tmp_path / "copy", gold, tmp_path / "again", precision=0.9, **strict).thresholds
     assert again == report
-    calibrate(model, gold, tmp_path / "copy", fit=["threshold"], precision=0.1, overwrite=True)
+    calibrate(model, gold, tmp_path / "copy", fit=["threshold"], precision=0.1)
     assert spacy.load(tmp_path / "copy").get_pipe("conformal_scorer").thresholds["B"] < 1.0
     # Only files of an earlier calibration are replaced.
     (tmp_path / "copy" / "own").mkdir()

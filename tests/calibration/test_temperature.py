@@ -88,5 +88,6 @@ def test_unusable_input(tmp_path, trained, gold, fit):
         calibrate(trained, tmp_path / "none.spacy", tmp_path / "out", fit=[fit])
     assert not (tmp_path / "out").exists()
     (tmp_path / "out").mkdir()
-    with pytest.raises(WeaknerError, match="WK314"):
+    (tmp_path / "out" / "thesis.txt").touch()
+    with pytest.raises(WeaknerError, match="WK300"):
         calibrate(trained, gold(SENTENCES), tmp_path / "out", fit=[fit])

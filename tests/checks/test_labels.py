@@ -64,7 +64,7 @@ MISSED = r"'Chemicals' \(9 entities\) does not occur in gold; the nearest label 
 )
 def test_terms_and_dev_against_gold(findings, name, counts, level, expected):
     column = Column(name, f"--{name} f", counts, "term" if name == "terms" else "entity")
-    check_labels([Column("gold", "--gold g", GOLD), column], (), findings)
+    check_labels([Column("gold", "--gold g", GOLD), column], findings)
     assert re.search(expected, "".join(found(findings, level)))
     assert level == "error" or not found(findings, "error")
 
@@ -72,23 +72,17 @@ def test_terms_and_dev_against_gold(findings, name, counts, level, expected):
 def test_gold_that_was_read_in_part_refuses_nothing(findings):
     gold = Column("gold", "--gold g", GOLD, is_part=True)
     for counts in ({"PER": 9}, {"Chemicals": 9}):
-        check_labels([gold, Column("terms", "--terms t", counts, "term")], (), findings)
+        check_labels([gold, Column("terms", "--terms t", counts, "term")], findings)
     assert len(found(findings, "warning")) == 2 and not found(findings, "error")
 
 
 def test_what_to_write_into_a_sources_file(findings):
-    check_labels([Column("gold", "g", GOLD), Column("llm", "s", {"Drug": None, "Diseases": None})], (), findings)
+    check_labels([Column("gold", "g", GOLD), Column("llm", "s", {"Drug": None, "Diseases": None})], findings)
     assert 'In [sources.llm]: labels = {"Diseases": "Disease", ...}' in "".join(found(findings, "error"))
 
 
-def test_wanted_labels(findings):
-    check_labels([Column("gold", "--gold g", GOLD)], ("Chemical", "disease"), findings)
-    (error,) = found(findings, "error")
-    assert error.startswith("--label: The label 'disease'") and error.endswith("-> --label Disease")
-
-
 def test_gold_itself(findings):
-    check_labels([Column("gold", "--gold g", {"B-PER": 9, "I-PER": 2})], (), findings)
+    check_labels([Column("gold", "--gold g", {"B-PER": 9, "I-PER": 2})], findings)
     warnings = " ".join(found(findings, "warning"))
     assert "tag prefix: B-PER, I-PER" in warnings
     assert "'I-PER' (2 entities) and 'B-PER' (9 entities) differ only in spelling" in warnings
@@ -96,7 +90,7 @@ def test_gold_itself(findings):
 
 
 def test_labels_of_what_is_no_entity(findings):
-    check_labels([Column("gold", "--gold g", {"O": 9, "None": 9, "ORG": 9})], (), findings)
+    check_labels([Column("gold", "--gold g", {"O": 9, "None": 9, "ORG": 9})], findings)
     (warning,) = found(findings, "warning")
     assert "'O' (9 entities), 'None' (9 entities)." in warning
 

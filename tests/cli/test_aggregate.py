@@ -1,5 +1,3 @@
-import json
-
 import pytest
 from typer.testing import CliRunner
 
@@ -56,11 +54,6 @@ def test_label_model_of_few_sources(corpus):
     assert few not in output("majority", "--source", "terms", "--source", "llm")
 
 
-def test_the_report_is_not_the_output(corpus):
-    result = invoke(corpus, "--report", corpus / "out.spacy")
-    assert "WK304" in result.stderr and not (corpus / "out.spacy").exists()
-
-
 def test_fitted_on_other_text(corpus):
     write_docs(corpus / "text.spacy", read_docs(corpus / "in.spacy", NLP.vocab))
     docs = list(read_docs(corpus / "in.spacy", NLP.vocab))
@@ -68,14 +61,12 @@ def test_fitted_on_other_text(corpus):
         del doc.spans["weak:llm"]
         weak.set_source(doc, "terms", [(3, 4, "SIZE")])
     write_docs(corpus / "in.spacy", docs)
-    args = ("--method", "label_model", "--fit-on", corpus / "text.spacy", "--report", corpus / "report.json")
+    args = ("--method", "label_model", "--fit-on", corpus / "text.spacy")
     result = invoke(corpus, *args)
     assert result.exit_code == 0, result.output
     (named,) = (line for line in result.output.splitlines() if "each source" in line)
     assert "terms 20" in named and "llm 0" in named
     assert "Sources without answers for this corpus: llm (0 of 20 documents)" in " ".join(result.output.split())
-    report = json.loads((corpus / "report.json").read_text())
-    assert report["unanswered"] == ["llm"] and report["answers"]["terms"] == 20
     # What was written is removed whole.
     args = ("--method", "label_model", "--fit-on", corpus / "text.spacy", "--if-answered")
     result = invoke(corpus, *args)

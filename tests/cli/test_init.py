@@ -186,3 +186,14 @@ def test_nothing_is_written_after_an_error(tmp_path):
 def test_settings_of_other_recipes_are_said(tmp_path):
     result = invoke("crf_ner", tmp_path, "--set", f"span_ner:{RATIO}=0.1")
     assert result.exit_code == 0 and "Not set" in result.output
+
+
+def test_a_file_is_written_again_unless_it_was_changed(tmp_path):
+    path = tmp_path / "config.cfg"
+    for more in ((), (), ("--size", "linear")):
+        assert invoke("crf_ner", path, *more).exit_code == 0
+    assert path.read_text(encoding="utf-8") == render_config("crf_ner", "linear")
+    path.write_text(path.read_text() + "\n# mine\n")
+    assert "[WK314]" in invoke("crf_ner", path).output and "# mine" in path.read_text()
+    assert invoke("crf_ner", path, "--overwrite").exit_code == 0
+    assert path.read_text(encoding="utf-8") == render_config("crf_ner")

@@ -88,8 +88,7 @@ def test_all_excluded(folder):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ("--sources sources.cfg --ambiguity drop", "[WK331] 'ambiguity'"),
-        ("--terms terms.csv --ambiguity some", "[WK005] The setting 'ambiguity'"),
+        ("--sources sources.cfg --abbreviations", "[WK331] 'abbreviations'"),
         ("--terms terms.csv --shard 3/2", "[WK005] The setting 'shard'"),
     ],
 )

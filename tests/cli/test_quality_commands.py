@@ -5,6 +5,7 @@ import spacy
 
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.corpus.weak import set_source
+from spacy_weakner.runtime.lock import locked
 
 from ..util import make_doc
 from .util import invoke
@@ -26,7 +27,7 @@ def data(tmp_path, monkeypatch):
 
 
 def test_analyze_prints_tables_and_writes_json(data):
-    result = invoke("analyze", "weak.spacy", "--gold", "gold.spacy", "--output", "a.json", "--top", "5")
+    result = invoke("analyze", "weak.spacy", "--gold", "gold.spacy", "--output", "a.json")
     assert result.exit_code == 0, result.output
     assert "2 documents, 5 tokens" in result.output
     for title in ("Sources", "Agreement between sources", "Kinds of errors", "Recall by length", "Calibration"):
@@ -101,7 +102,7 @@ def test_report_of_both(data):
         (["evaluate", "gold.spacy", "weak.spacy", "weak.spacy"], "[WK401]"),
         (["evaluate", "gold.spacy", "a=weak.spacy", "--html", "."], "[WK109]"),
         (["analyze", "weak.spacy", "--method", "majority"], "[WK331]"),
-        (["analyze", "weak.spacy", "--tune-terms", "--gold", "gold.spacy"], "[WK331]"),
+        (["analyze", "weak.spacy", "--worst-terms", "--gold", "gold.spacy"], "[WK331]"),
     ],
 )
 def test_errors_are_one_line_without_traceback(data, args, message):
@@ -119,3 +120,45 @@ def test_dropped_spans_leave_no_test_set(tmp_path, monkeypatch, misaligned, name
     assert result.exit_code == 0 and ("'evaluate' refuses" in result.output) is named
     result = invoke("evaluate", "a.spacy", "a=a.spacy", "--bootstrap", "0")
     assert result.exit_code == code and ("WK402" in result.output) is named
+
+
+REPORTS = {
+    "a.json": ["analyze", "weak.spacy", "--output"],
+    "s.json": ["evaluate", "gold.spacy", "a=weak.spacy#llm", "--bootstrap", "0", "--output"],
+    "s.html": ["evaluate", "gold.spacy", "a=weak.spacy#llm", "--bootstrap", "0", "--html"],
+    "c.json": ["check", "--gold", "gold.spacy", "--output"],
+    "c.txt": ["check", "--gold", "gold.spacy", "--stamp"],
+    "c.svg": ["curves", "train.log"],
+    "t.tex": ["table", "scores.json", "--format", "latex", "--output"],
+}
+
+
+@pytest.fixture
+def inputs(data):
+    (data / "train.log").write_text(
+        "E    #       LOSS  ENTS_F  SCORE\n---  ------  ----  ------  -----\n  0     10   1.0   50.0   0.5\n"
+    )
+    assert invoke(*REPORTS["s.json"], "scores.json").exit_code == 0
+    return data
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_reports_are_replaced_and_files_of_others_are_not(inputs, name):
+    path, command = inputs / name, [*REPORTS[name], name]
+    path.touch()
+    for _ in range(2):
+        result = invoke(*command)
+        assert result.exit_code == 0, result.output
+        assert path.read_text()
+    path.write_text("mine")
+    assert "[WK300]" in invoke(*command).stderr and path.read_text() == "mine"
+    path.unlink()
+    with locked(path):
+        assert "[WK787]" in invoke(*command).stderr and not path.exists()
+
+
+def test_a_table_that_was_edited_is_not_replaced(inputs):
+    command = [*REPORTS["t.tex"], "t.tex"]
+    invoke(*command)
+    (inputs / "t.tex").write_text((inputs / "t.tex").read_text() + "% mine\n")
+    assert "[WK300]" in invoke(*command).stderr and "% mine" in (inputs / "t.tex").read_text()

@@ -215,6 +215,8 @@ def test_nothing_is_replaced_unasked(tmp_path, name):
     rows = [{"tokens": ["a"], "ents": []}, {"tokens": ["b"], "ents": []}]
     source, output = write_rows(tmp_path / "a.jsonl", rows), tmp_path / name
     convert(source, output, shard_size=1)
+    mine = output / "part-00000.spacy" if name == "out" else output
+    mine.write_bytes(mine.read_bytes() + b"\n")
     before = {f: f.read_bytes() for f in tmp_path.rglob("*") if f.is_file()}
     with pytest.raises(WeaknerError, match=rf"WK314.*{name} .*--overwrite"):
         convert(source, output, limit=1)
@@ -233,7 +235,7 @@ def test_folders_of_others_are_refused(tmp_path, name, overwrite):
     assert convert(source, tmp_path / "out").files == 1
     assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(WeaknerError, match="WK305"):
+    with pytest.raises(WeaknerError, match="WK305" if overwrite else "WK314"):
         convert(source, tmp_path / "file", overwrite=overwrite)
     assert (tmp_path / "file").read_text() == "mine"
     (tmp_path / "out" / name).write_bytes(b"")
@@ -374,9 +376,10 @@ def test_what_a_conversion_replaces_stays_private(tmp_path):
     files = [path for path in tmp_path.rglob("*") if path.is_file() and path != source]
     for path in files:
         path.chmod(0o600)
+    source.write_text('{"text": "Bob"}\n')
     for output in ("b.jsonl", "b.spacy", "folder"):
-        convert(source, tmp_path / output, overwrite=True)
-    assert len(files) == 5 and {path.stat().st_mode & 0o777 for path in files} == {0o600}
+        convert(source, tmp_path / output)
+    assert len(files) == 8 and {path.stat().st_mode & 0o777 for path in files} == {0o600}
 
 
 @pytest.mark.parametrize("suffix", ["jsonl", "spacy"])

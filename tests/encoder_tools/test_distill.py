@@ -156,9 +156,10 @@ def test_vectors_that_half_precision_cannot_hold(tiny_bert, text, tmp_path, monk
 
 def test_errors(tiny_bert, text, tmp_path):
     (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "thesis.txt").touch()
     (tmp_path / "empty.txt").write_text("\n")
     for inputs, output, settings, message in (
-        ([text], "there", {}, "WK314"),
+        ([text], "there", {}, "WK300"),
         ([text], "out", {"width": 0}, r"WK005.*width"),
         ([text], "out", {"gpu_id": -2}, r"WK005.*gpu_id"),
         ([text], "out", {"gpu_id": 99}, r"WK432.*99"),
@@ -178,5 +179,5 @@ def test_errors(tiny_bert, text, tmp_path):
         with pytest.raises(WeaknerError, match="WK304"):
             distill([text], output, tiny_bert, overwrite=True)
     assert sorted(path.name for path in tiny_bert.iterdir()) == files
-    assert not (tmp_path / "out").exists() and not list((tmp_path / "there").iterdir())
-    assert distill([text], tmp_path / "there", tiny_bert, overwrite=True).words == 10
+    assert not (tmp_path / "out").exists() and len(list((tmp_path / "there").iterdir())) == 1
+    assert distill([text], tmp_path / "out", tiny_bert).words == 10

@@ -14,8 +14,8 @@ from spacy_weakner.corpus.weak import (
     set_source,
     set_weak,
 )
+from spacy_weakner.evaluation.terms.analysis import analyze_terms
 from spacy_weakner.evaluation.terms.collected import LeakedLabel, find_collected
-from spacy_weakner.evaluation.terms.tuning import tune_terms
 from spacy_weakner.project.assembling import predict_docs
 from spacy_weakner.project.lists import TermList, hidden_note, hide, matched_docs
 
@@ -101,11 +101,11 @@ def test_right_matches_are_hidden_until_it_matches_as_often_as_in_the_text(tmp_p
     assert [group_entities(doc, "weak:list") for doc in again] == [group_entities(doc, "weak:list") for doc in docs]
 
 
-def test_tuning_warns_of_them(tmp_path):
+def test_the_analysis_warns_of_them(tmp_path):
     gold, text = write(tmp_path / "g.spacy", 200, 200), write(tmp_path / "t.spacy", 400, 100)
-    assert [each.kind for each in tune_terms(gold, fit_on=text, bootstrap=2).warnings].count("known") == 1
+    assert [each.kind for each in analyze_terms(gold, fit_on=text, bootstrap=2).warnings].count("known") == 1
     same = write(tmp_path / "s.spacy", 400, 400)
-    assert "matches" not in "".join(each.text for each in tune_terms(gold, fit_on=same, bootstrap=2).warnings)
+    assert "matches" not in "".join(each.text for each in analyze_terms(gold, fit_on=same, bootstrap=2).warnings)
 
 
 def test_all_or_nothing_is_hidden_and_other_labels_and_sources_stay(tmp_path):

@@ -323,7 +323,7 @@ def test_dev_chooses_where_there_is_no_gold_to_train_on(project, trainings):
     [
         (None, r"WK361.*gold-labeled\.spacy"),  # gold that cannot be split
         *[
-            (text, r"WK206.*labels\.json.*'spacy weakner analyze --tune-terms'")
+            (text, r"WK206.*labels\.json.*'spacy weakner analyze --worst-terms'")
             for text in ("", "[]", "{}", '{"scores": {}}', '{"scores": null}')
         ],
     ],

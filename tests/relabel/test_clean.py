@@ -381,6 +381,15 @@ def test_paths_are_checked_first(tmp_path, model):
     assert not (tmp_path / "out.spacy").exists()
 
 
+def test_a_list_that_was_edited_is_not_replaced(tmp_path, model):
+    list_path = tmp_path / "list.jsonl"
+    for _ in range(2):
+        run(tmp_path, corpus_docs(), model, list_path=list_path)
+    list_path.write_text(list_path.read_text() + "\n")
+    with pytest.raises(WeaknerError, match="WK300"):
+        run(tmp_path, corpus_docs(), model, list_path=list_path)
+
+
 def test_probabilities_that_are_no_numbers_are_refused(tmp_path):
     broken = save_oracle(tmp_path / "broken", {"Anna": [None] * 5})
     with pytest.raises(WeaknerError, match="WK343"):

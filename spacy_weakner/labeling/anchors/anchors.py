@@ -21,11 +21,9 @@ from ...corpus.formats.reading import Reading, input_files, read_corpus
 from ...corpus.language import CorpusLanguage, record_language
 from ...corpus.sentences import SentenceSplitter, longest_run, sentence_key
 from ...errors import Errors, WeaknerError, check_range, require
-from ...files import check_output
 from ...progress import Progress
 from ...runtime.hashes import hash_text
-from ...runtime.lock import holding
-from ...runtime.output import SHARD_SIZE, check_there, is_folder, write_shards
+from ...runtime.output import SHARD_SIZE, SHARDS, is_folder, making, write_shards
 from ...runtime.pool import ProcessPool, processes
 from ...ty import Entity
 from .pages import JSONL, NO_ARTICLE, REDIRECT, SUFFIXES, Page, Paragraph, is_corpus, page_format, read_pages
@@ -57,7 +55,7 @@ class AnchorsReport:
     misaligned: int = 0  # anchors left out that do not begin and end at token boundaries within one sentence
 
 
-@holding("output_path")
+@making("output_path", "inputs", replaces=SHARDS)
 def anchors(
     inputs: Sequence[Path],
     output_path: Path,
@@ -93,7 +91,7 @@ def anchors(
     lang (str): Language of the text.
     tokenizer (Optional[str]): Name of a registered tokenizer; None is that of the language.
     shard_size (int): Docs per shard, if the output is a folder.
-    overwrite (bool): Replace an existing output: the file, or all shards in the folder.
+    overwrite (bool): Replace an output that this command has not made, or that was edited.
     progress (bool): Show progress.
     RETURNS (AnchorsReport): The counts.
     RAISES (WeaknerError): For malformed or missing input, for invalid settings, if a package is missing or no sentence
@@ -110,8 +108,6 @@ def anchors(
         expected = f"a {SUFFIX} file, or a folder (a name without suffix)"
         raise WeaknerError(Errors.WK305.format(path=output, expected=expected))
     files = {file_: None for path in paths for file_ in input_files(path, format, suffixes=SUFFIXES, tell=page_format)}
-    check_output([*paths, *(path for path, _ in files)], [output])
-    check_there(output, overwrite)
     corpora = [path for path, format_ in files if is_corpus(path, format_)]
     if len(corpora) < len(files):
         require("mwparserfromhell", extra="wiki")

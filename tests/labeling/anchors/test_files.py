@@ -89,16 +89,25 @@ def test_nothing_is_replaced_unasked(tmp_path):
     for output in ("out", "out.spacy"):
         run(tmp_path, {"a.wiki": SENTENCE}, output)
         before = {path: path.read_bytes() for path in tmp_path.rglob("*.spacy")}
-        with pytest.raises(WeaknerError, match=r"WK314.*--overwrite"):
-            run(tmp_path, {"a.wiki": SENTENCE}, output)
+        run(tmp_path, {"a.wiki": SENTENCE}, output)
         assert {path: path.read_bytes() for path in tmp_path.rglob("*.spacy")} == before
+        for path in before:
+            path.write_bytes(b"mine")
+        with pytest.raises(WeaknerError, match=r"WK314.*--overwrite"):
+            run(tmp_path, {"a.wiki": "[[New]]."}, output)
         _, docs = run(tmp_path, {"a.wiki": "[[New]]."}, output, overwrite=True)
         assert [doc.text for doc in docs] == ["New."]
         with pytest.raises(WeaknerError, match="WK206"):
             run(tmp_path, {"a.wiki": SENTENCE, "b.xml": "<broken"}, output, overwrite=True)
         (tmp_path / "in" / "b.xml").unlink()
         assert [doc.text for doc in read_docs(tmp_path / output, NLP.vocab)] == ["New."]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out", "out.spacy", "out.weakner.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "in",
+        "out",
+        "out.spacy",
+        "out.spacy.json",
+        "out.weakner.json",
+    ]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
@@ -114,7 +123,7 @@ def test_outputs_that_are_refused(tmp_path, overwrite):
         ("in", "WK304"),
         ("in/x.spacy", "WK304"),
         ("x.jsonl", "WK305"),
-        ("file", "WK305"),
+        ("file", "WK305" if overwrite else "WK314"),
         ("gold", "WK300"),
     ]:
         with pytest.raises(WeaknerError, match=code):

@@ -11,8 +11,8 @@ from spacy_weakner.corpus.gold import find_gold
 from spacy_weakner.corpus.language import CorpusLanguage, record_language
 from spacy_weakner.corpus.weak import GOLD_GROUP, doc_entities, group_entities, set_source
 from spacy_weakner.errors import WeaknerError
+from spacy_weakner.evaluation.terms.analysis import analyze_terms
 from spacy_weakner.evaluation.terms.matches import read_sentence
-from spacy_weakner.evaluation.terms.tuning import tune_terms
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 from spacy_weakner.scores import count_matches
@@ -60,8 +60,8 @@ def write(tmp_path, docs):
 
 
 def test_figures(labeled):
-    result = tune_terms(labeled, bootstrap=100)
-    assert result == tune_terms(labeled, bootstrap=100)
+    result = analyze_terms(labeled, bootstrap=100)
+    assert result == analyze_terms(labeled, bootstrap=100)
     assert (result.docs, result.unlabeled, result.tokens, result.entities) == (60, 0, 12 * 18, 12 * 6)
     assert result.scores.counts == (36, 48, 36) and result.scores.docs == 60
     assert result.per_label["PER"].counts == (24, 12, 12) and result.per_label["LOC"].counts == (12, 36, 24)
@@ -76,11 +76,11 @@ def test_figures_are_those_of_what_aggregate_writes(labeled, tmp_path):
     for policy in ("longest", "priority", "agreement", "drop"):
         aggregate(labeled, tmp_path / f"{policy}.spacy", policy=policy)
         assert (
-            tune_terms(labeled, policy=policy, bootstrap=1).scores.counts
+            analyze_terms(labeled, policy=policy, bootstrap=1).scores.counts
             == gold_against_weak(tmp_path / f"{policy}.spacy")[0]
         )
     # What was aggregated is judged like what was not: gold is where `aggregate` has put it.
-    assert tune_terms(tmp_path / "drop.spacy", bootstrap=1) == tune_terms(labeled, bootstrap=1)
+    assert analyze_terms(tmp_path / "drop.spacy", bootstrap=1) == analyze_terms(labeled, bootstrap=1)
 
 
 def test_stop_terms_of_a_split_corpus_fit_the_list(tmp_path):
@@ -98,11 +98,11 @@ def test_stop_terms_of_a_split_corpus_fit_the_list(tmp_path):
 
 def test_sources_that_are_no_term_lists_get_figures(tmp_path):
     docs = [make_doc(text, gold, {"model": [(1, 2, "LOC")], "good": gold}) for text, gold in TEXTS * 12]
-    result = tune_terms(write(tmp_path, docs), bootstrap=50)
+    result = analyze_terms(write(tmp_path, docs), bootstrap=50)
     assert result.per_source["model"].counts == (0, 60, 72) and result.per_source["good"].counts == (72, 0, 0)
     (warning,) = [w for w in result.warnings if w.kind == "combination"]
     assert "'good' alone" in warning.text
-    assert tune_terms(write(tmp_path, docs), sources=["good"], bootstrap=50).scores.counts.f1 == 100
+    assert analyze_terms(write(tmp_path, docs), sources=["good"], bootstrap=50).scores.counts.f1 == 100
 
 
 def test_docs_that_a_source_has_not_looked_at(tmp_path):
@@ -111,7 +111,7 @@ def test_docs_that_a_source_has_not_looked_at(tmp_path):
         for i, (text, gold) in enumerate(TEXTS)
     ]
     docs.append(make_doc("Oslo", [(0, 1, "LOC")]))
-    result = tune_terms(write(tmp_path, docs), bootstrap=50)
+    result = analyze_terms(write(tmp_path, docs), bootstrap=50)
     assert (result.docs, result.unlabeled, result.scores.docs) == (6, 1, 5)
     assert result.scores.counts == (6, 0, 0)
     assert {name: scores.docs for name, scores in result.per_source.items()} == {"terms": 5, "model": 4}
@@ -122,10 +122,10 @@ def test_docs_that_a_source_has_not_looked_at(tmp_path):
 @pytest.mark.parametrize("method", ["majority", "weighted", "label_model"])
 def test_other_methods(tmp_path, method):
     docs = [make_doc(t, gold, {"a": gold, "b": gold, "c": [(1, 2, "LOC")]}) for t, gold in TEXTS * 4]
-    result = tune_terms(write(tmp_path, docs), method=method, bootstrap=20)
+    result = analyze_terms(write(tmp_path, docs), method=method, bootstrap=20)
     assert (result.method, result.policy) == (method, None)
     assert result.scores.counts.recall == 100
-    empty = tune_terms(
+    empty = analyze_terms(
         write(tmp_path, [make_doc(t, gold, {"a": []}) for t, gold in TEXTS]), method=method, bootstrap=20
     )
     assert empty.scores.counts == (0, 0, 6) and [w.kind for w in empty.warnings] == ["nothing"]
@@ -135,7 +135,7 @@ def test_a_label_model_of_other_text_names_sources_without_answers(tmp_path):
     texts = [make_doc(t, None, {"a": gold, "b": gold, "llm": gold}) for t, gold in TEXTS * 4]
     write_docs(tmp_path / "text.spacy", texts)
     gold = write(tmp_path, [make_doc(t, gold, {"a": gold, "b": gold}) for t, gold in TEXTS])
-    result = tune_terms(gold, method="label_model", fit_on=tmp_path / "text.spacy", bootstrap=20)
+    result = analyze_terms(gold, method="label_model", fit_on=tmp_path / "text.spacy", bootstrap=20)
     assert result.unanswered == ("llm",) and result.scores.counts.f1 == 100
     assert "'llm' has labeled none of the 5 gold documents" in result.warnings[0].text
     aggregate(gold, tmp_path / "out.spacy", method="label_model", fit_on=tmp_path / "text.spacy")
@@ -143,10 +143,10 @@ def test_a_label_model_of_other_text_names_sources_without_answers(tmp_path):
 
 
 def test_every_option_is_passed_on(tmp_path, monkeypatch):
-    seen = stand_in(monkeypatch, "evaluation.terms.tuning.tune_terms")
-    options = "--method label_model --policy drop --source a --source b --fit-on f --bootstrap 7 --top 3 --seed 1"
-    assert invoke("analyze", tmp_path / "x.spacy", "--tune-terms", *options.split()).exit_code == 130
-    given = {"method", "policy", "sources", "fit_on", "bootstrap", "top", "seed"}
+    seen = stand_in(monkeypatch, "evaluation.terms.analysis.analyze_terms")
+    options = "--method label_model --policy drop --source a --source b --fit-on f --seed 1"
+    assert invoke("analyze", tmp_path / "x.spacy", "--worst-terms", *options.split()).exit_code == 130
+    given = {"method", "policy", "sources", "fit_on", "seed"}
     assert {*seen} - {"args"} == given and seen["sources"] == ["a", "b"]
 
 
@@ -163,13 +163,13 @@ def test_labels_that_do_not_meet(tmp_path, said, kinds):
     for text, gold in TEXTS * 20:
         named = [(s, e, said.get(name, name)) for s, e, name in gold]
         docs.append(make_doc(text, gold, {"x": [entity for entity in named if entity[2]]}))
-    warnings = tune_terms(write(tmp_path, docs), bootstrap=50).warnings
+    warnings = analyze_terms(write(tmp_path, docs), bootstrap=50).warnings
     assert [w.kind for w in warnings] == kinds
 
 
 def test_labels_that_will_hurt(tmp_path):
     def warnings(docs):
-        return tune_terms(write(tmp_path, docs), bootstrap=50).warnings
+        return analyze_terms(write(tmp_path, docs), bootstrap=50).warnings
 
     docs = [make_doc("a b c d e f", [(0, 1, "X")], {"x": [(i, i + 1, "X") for i in range(6)]})] * 30
     (warning,) = warnings(docs)
@@ -198,18 +198,18 @@ def test_unusable_input(tmp_path):
         ([make_doc("a b", [(0, 1, "X")], labels)], {"method": "majority", "policy": "drop"}, r"WK331.*policy"),
     ]:
         with pytest.raises(WeaknerError, match=message):
-            tune_terms(write(tmp_path, docs), **settings)
+            analyze_terms(write(tmp_path, docs), **settings)
 
 
 def test_parts_of_gold_that_nobody_has_annotated_are_not_scored(tmp_path):
     doc = make_doc("a b c", None, {"x": [(0, 1, "X"), (2, 3, "X")]})
     doc.set_ents([Span(doc, 0, 1, "X")], outside=[doc[1:2]], default="missing")
-    assert tune_terms(write(tmp_path, [doc]), bootstrap=5).scores.counts == (1, 0, 0)
+    assert analyze_terms(write(tmp_path, [doc]), bootstrap=5).scores.counts == (1, 0, 0)
 
 
 def test_command(labeled, tmp_path):
     output = tmp_path / "labels.json"
-    result = invoke("analyze", labeled, "--tune-terms", "--output", output, "--bootstrap", "100")
+    result = invoke("analyze", labeled, "--worst-terms", "--output", output)
     assert result.exit_code == 0, result.output
     assert "Worst terms" in result.output
     figures = json.loads(output.read_text(encoding="utf-8"))
@@ -227,7 +227,7 @@ def test_a_source_whose_label_is_wrong_though_others_make_up_for_it(tmp_path, n_
     docs = [make_doc(f"Ann Oslo {i}", both, {"list": [both[1]], "llm": both}) for i in range(100)]
     for i in range(n_right + n_wrong):
         set_source(docs[i], "list", [both[1], (0, 1, "PER") if i < n_right else (2, 3, "PER")])
-    result = tune_terms(write(tmp_path, docs), bootstrap=10, method="majority")
+    result = analyze_terms(write(tmp_path, docs), bootstrap=10, method="majority")
     assert result.per_source_label["list"] == {"LOC": (100, 0, 0), "PER": (n_right, n_wrong, 100 - n_right)}
     assert result.per_source_label["llm"] == {"LOC": (100, 0, 0), "PER": (100, 0, 0)}
     found = [warning.text for warning in result.warnings if warning.kind == "precision"]
@@ -242,5 +242,5 @@ def test_a_single_source_has_one_warning_per_label(tmp_path):
     docs = [make_doc(f"Ann Oslo {i}", [(0, 1, "PER"), (1, 2, "LOC")], {"list": [(1, 2, "LOC")]}) for i in range(40)]
     for i in range(12):
         set_source(docs[i], "list", [(1, 2, "LOC"), (0, 1, "PER") if i == 0 else (2, 3, "PER")])
-    result = tune_terms(write(tmp_path, docs), bootstrap=10)
+    result = analyze_terms(write(tmp_path, docs), bootstrap=10)
     assert [warning.kind for warning in result.warnings].count("precision") == 1

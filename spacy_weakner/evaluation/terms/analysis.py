@@ -52,7 +52,7 @@ class WorstTerm(NamedTuple):
     examples: Tuple[str, ...]
 
 
-class Tuning(NamedTuple):
+class TermAnalysis(NamedTuple):
     """The scores of weak labels, and the terms that are most often wrong."""
 
     method: str
@@ -77,7 +77,7 @@ class Tuning(NamedTuple):
         return result
 
 
-def tune_terms(
+def analyze_terms(
     labeled: Path,
     *,
     method: str = UNION,
@@ -87,7 +87,7 @@ def tune_terms(
     bootstrap: int = SAMPLES,
     top: int = TOP,
     seed: int = 0,
-) -> Tuning:
+) -> TermAnalysis:
     """Measure weak labels on gold.
 
     labeled (Path): Gold corpus that sources have labeled: complete gold in `doc.ents` (or in the span group "gold", to
@@ -98,7 +98,7 @@ def tune_terms(
     bootstrap (int): Number of resampled test sets for intervals.
     top (int): Number of worst terms.
     seed (int): Seed of folds and samples.
-    RETURNS (Tuning): The scores and the worst terms.
+    RETURNS (TermAnalysis): The scores and the worst terms.
     RAISES (WeaknerError): If the corpus is empty, or has no gold or no weak labels, or a setting is invalid.
     """
     labeled = Path(labeled)
@@ -149,7 +149,7 @@ def tune_terms(
         docs=len(docs),
         unlabeled=len(docs) - scores.docs,
     )
-    return Tuning(
+    return TermAnalysis(
         method=method,
         policy=policy if method == UNION else None,
         docs=len(docs),
