@@ -58,7 +58,7 @@ class CalibrateReport(NamedTuple):
     seen: int = 0  # Docs that were left out, since the pipeline was trained or chosen on sentences of them
 
 
-@making("output_path", "gold", "model")
+@making("output_path", "gold", "model", folder=True)
 def calibrate(
     model: Union[str, Path],
     gold: Path,

@@ -23,10 +23,16 @@ from ..corpus.formats.names import INPUTS
 from ..errors import Errors, WeaknerError, one_line
 from ..files import check_output, write_text
 from ..runtime.lock import locked
+from ..scratch import resolved
 
 INTERRUPTED = 130
 REPORT = {"stage": "report"}
 _START = 2000  # bytes of a report in which it names this package
+# How JSON, lists of hashes, SVG and HTML do so.
+_IS_REPORT = re.compile(
+    rb'\A\{\s*"made_by":\s*"spacy_weakner|\A# spacy_weakner\n|<!-- spacy_weakner -->\n<svg'
+    rb'|<meta name="generator" content="spacy_weakner">'
+)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SEEDS = (0, 2**31 - 1)  # that all libraries accept
 # Help texts of parameters that several commands share, by name. They are used where the docstring of a command's
@@ -204,15 +210,19 @@ def reports(given: Any, *names: str) -> Iterator[None]:
     paths = [path for value in values for path in (value if isinstance(value, list) else [value])]
     from ..runtime.output import finished
 
+    outputs: Dict[Path, Path] = {}
     with ExitStack() as stack:
         for output in filter(None, (getattr(given, name) for name in names)):
             if output.is_dir():
                 raise WeaknerError(Errors.WK109.format(path=output))
             check_output([path for path in paths if isinstance(path, Path)], [output])
+            if outputs.setdefault(resolved(output), output) is not output:
+                where, instead = "with a file other than that of another report", ", or choose another file"
+                raise WeaknerError(Errors.WK331.format(setting=str(output), where=where, instead=instead))
             with output.open("rb") if output.exists() else BytesIO() as file_:
                 start = file_.read(_START)
             stack.enter_context(locked(output))
-            if start and __title__.encode() not in start:
+            if start and not _IS_REPORT.search(start):
                 finished(output, REPORT, None)
         yield
 

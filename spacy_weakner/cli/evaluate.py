@@ -3,7 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any, Dict, List, Optional, Sequence
 
-from ..errors import Errors, WeaknerError
 from ..evaluation.candidates import parse_candidates, split_source
 from ..evaluation.compare import CandidateScores, compare, label_remarks
 from ..evaluation.report import report
@@ -11,7 +10,6 @@ from ..evaluation.tables import comparison_table
 from ..project.selection import Selection
 from ..project.selection_report import evaluate_selection
 from ..runs.provenance import completion_rules, read_variables, with_provenance
-from ..scratch import resolved
 from ._command import command
 from ._util import new_app, only_with, parse_names, say, shared, show_remarks, show_table, write_json
 
@@ -76,9 +74,6 @@ def _check(given: Any) -> None:
     optional = [candidate for candidate in given.optional or () if candidate != _TEST]
     candidates = parse_candidates([*optional, *(given.candidates or ())])
     given.read = [split_source(path)[0] for path in candidates.values()]
-    if given.output is not None and given.html is not None and resolved(given.output) == resolved(given.html):
-        where, instead = "with a file other than that of --html", ", or choose another file"
-        raise WeaknerError(Errors.WK331.format(setting="--output", where=where, instead=instead))
 
 
 @command(

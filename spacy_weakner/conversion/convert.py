@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Iterable, Iterator, Mapping, Optional, Sequence, Tuple
+from typing import Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
 
@@ -12,6 +12,7 @@ from ..corpus import weak
 from ..corpus.conll import COLUMNS
 from ..corpus.counts import RowCounts
 from ..corpus.docbin import SUFFIX
+from ..corpus.formats import brat
 from ..corpus.formats.names import FORMATS, OUTPUTS
 from ..corpus.formats.offsets import AUTO, UNITS
 from ..corpus.formats.reading import Reading, input_files, read_corpus
@@ -23,7 +24,7 @@ from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..pipelines import NO_SENTENCES
 from ..progress import Progress
 from ..runtime.hashes import hash_model
-from ..runtime.output import SHARD_SIZE, SHARDS, is_folder, making, write_shards
+from ..runtime.output import SHARD_SIZE, SHARDS, input_keys, is_folder, making, write_shards
 from ..runtime.stage import Statistics
 
 _SHARDS = "spacy"
@@ -53,7 +54,13 @@ class ConvertReport(RowCounts, Statistics):
             yield doc
 
 
-@making("output_path", "input_path", replaces=SHARDS, sentences=hash_model)
+def _input_keys(path: Path) -> List[Any]:
+    # brat's annotations stand beside the text.
+    text = Path(path).with_suffix(brat.TEXT_SUFFIX)
+    return input_keys([path, text] if Path(path).suffix == brat.SUFFIX and text.exists() else path)
+
+
+@making("output_path", "input_path", replaces=SHARDS, sentences=hash_model, input_path=_input_keys)
 def convert(
     input_path: Path,
     output_path: Path,
@@ -73,7 +80,7 @@ def convert(
     spans_key: Optional[str] = None,
     documents: bool = False,
     label_names: Optional[Mapping[str, str]] = None,
-    names: Iterable[str] = (),
+    names: Sequence[str] = (),
     shard_size: int = SHARD_SIZE,
     overwrite: bool = False,
     progress: bool = False,
@@ -98,7 +105,7 @@ def convert(
         "contract".
     offsets, labels, columns, spans_key, documents: See `corpus.formats.reading.Reading`.
     label_names (Optional[Mapping[str, str]]): New names of labels of entities and span groups; others are kept.
-    names (Iterable[str]): Names such as "Yahoo! Inc.", inside which text is not split.
+    names (Sequence[str]): Names such as "Yahoo! Inc.", inside which text is not split.
     shard_size (int): Docs per shard, if the output is a folder.
     overwrite (bool): Replace an output that this command has not made, or that was edited.
     progress (bool): Show progress.

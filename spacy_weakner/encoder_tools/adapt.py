@@ -15,7 +15,7 @@ from ..errors import Errors, WeaknerError, check_choice, check_range, require
 from ..files import atomic_path, check_output
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
-from ..runtime.output import finished, write_receipt
+from ..runtime.output import RECEIPT, finished, write_receipt
 from ..scratch import resolved
 from .pieces import cut_pieces
 from .reading import stream_text
@@ -159,9 +159,11 @@ def adapt(
         with args.main_process_first(local=False):
             if is_main:
                 stack.enter_context(locked(output))
-            receipt = finished(output, made_from, overwrite, progress=progress and is_main)
+            receipt = finished(output, made_from, overwrite, folder=True)
             if receipt is not None:
                 return AdaptReport(**receipt.report)._replace(skipped=True)
+            if (output / RECEIPT).exists() and not overwrite:  # it may have taken hours
+                raise WeaknerError(Errors.WK314.format(path=output, exists="was made from other inputs or settings"))
             masked_lm = load_masked_lm(model, train_head=train_head, seed=seed)
             length = _sequence_length(max_length, masked_lm.tokenizer, max_pieces(masked_lm))
             if is_main:

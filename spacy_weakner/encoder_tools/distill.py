@@ -88,7 +88,7 @@ def _by_length(order: Sequence[int], words: Sequence[Sequence[int]]) -> List[Lis
     return batches
 
 
-@making("output_path", "inputs", "model")
+@making("output_path", "inputs", "model", folder=True)
 def distill(
     inputs: Sequence[Path],
     output_path: Path,

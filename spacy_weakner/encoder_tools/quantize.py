@@ -35,7 +35,7 @@ class QuantizeReport(NamedTuple):
     after: int  # size of the new pipeline in bytes
 
 
-@making("output_path", "model")
+@making("output_path", "model", folder=True)
 def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = False) -> QuantizeReport:
     """Write a pipeline whose Transformers compute in int8, for prediction on a CPU: weights are quantized per column,
     and their inputs per text. ONNX Runtime runs the Transformers. Predictions differ slightly.

@@ -34,7 +34,7 @@ class VectorsReport(NamedTuple):
 MAX_SENTENCES = 1_000_000
 
 
-@making("output_path", "inputs", "exclude")
+@making("output_path", "inputs", "exclude", folder=True)
 def vectors(
     inputs: Sequence[Path],
     output_path: Path,

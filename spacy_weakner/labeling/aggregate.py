@@ -99,12 +99,15 @@ def aggregate_docs(
     RETURNS (List[Doc]): The copies.
     RAISES (WeaknerError): For Docs without weak labels, and invalid settings.
     """
+    for setting, given, its_method in (("gold", gold, "weighted"), ("fit_on", fit_on, "label_model")):
+        if given is not None and method != its_method:
+            raise WeaknerError(Errors.WK331.format(setting=setting, where=f"with method = {its_method}", instead=""))
     made_with = _make_settings(method, **settings)
     sources = made_with["sources"]
     docs = list(map(full_copy, docs))
     if not docs:
         return []
-    fitted = docs if fit_on is None or method != "label_model" else list(fit_on)
+    fitted = docs if fit_on is None else list(fit_on)
     place, labels = (Path("the list of Docs"), ()) if fitted is docs else (Path("fit_on"), labels_of(docs, sources))
     _check_sources(fitted, place, sources)
 

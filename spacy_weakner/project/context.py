@@ -114,7 +114,7 @@ class TrainingContext:
         more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS}
         if self.embeds is not None:
             more["paths.pieces"] = str(self.student_pieces)
-            more["components.crf_ner.model.tok2vec.window"] = 0  # with neighbors, it learned no more (best.md)
+            more["components.crf_ner.model.tok2vec.window"] = 0  # with neighbors, it learned no more (best-details.md)
         if has_gold:
             more["components.crf_ner.loss.weak_weight"] = TEXT_WEIGHT
         return training._replace(overrides={**training.overrides, **more})

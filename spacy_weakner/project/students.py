@@ -37,7 +37,7 @@ from .rules import LINEAR_TEXTS, STUDENT
 _BATCH = 256
 _RECEIPT = "taught.json"
 _VECTORS = "text-vectors"
-# Width of the embeddings of the Transformer that students read (best.md).
+# Width of the embeddings of the Transformer that students read (best-details.md).
 _WIDTH = 128
 
 

@@ -7,7 +7,7 @@ from typing import Any, Dict, Union
 
 from spacy.util import get_package_version
 
-from ..files import existing
+from ..files import existing, visible_files
 
 _CHUNK = 1 << 20
 
@@ -27,10 +27,10 @@ def hash_text(text: str) -> str:
 
 
 def hash_path(path: Path) -> str:
-    """Return the SHA-256 of a file, or of all files in a folder with their relative names."""
+    """Return the SHA-256 of a file, or of all files in a folder that are not hidden, with their relative names."""
     if existing(path).is_file():
         return hash_file(path)
-    files = sorted(f for f in path.rglob("*") if f.is_file())
+    files = visible_files(path)
     listing = "\n".join(f"{f.relative_to(path).as_posix()} {hash_file(f)}" for f in files)
     return hash_text(listing)
 

@@ -1,6 +1,7 @@
 """Outputs that a command writes as a whole: one file, or a folder."""
 
 import inspect
+import json
 import os
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -30,10 +31,10 @@ from ..code_version import code_version
 from ..corpus.docbin import SUFFIX, UNFINISHED, receipt_path, write_docs
 from ..corpus.language import recorded_language
 from ..errors import Errors, WeaknerError
-from ..files import atomic_path, check_output, is_special, replace, visible_files
+from ..files import atomic_path, check_output, replace, visible_files
 from ..progress import note
 from ..scratch import resolved, scratch_folder
-from .hashes import hash_file, hash_model, hash_settings
+from .hashes import hash_file, hash_model, hash_text
 from .lock import locked
 from .receipts import Receipt
 
@@ -53,7 +54,7 @@ def is_folder(path: Path) -> bool:
 
 
 def making(
-    output: str, *reads: str, replaces: str = "*", **keys: Callable[[Any], Any]
+    output: str, *reads: str, replaces: str = "*", folder: bool = False, **keys: Callable[[Any], Any]
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Make a function follow the one rule for outputs. What it has made from the same inputs and settings is skipped;
     what it has made from others is replaced; anything else is refused without its argument `overwrite`. The output is
@@ -62,13 +63,14 @@ def making(
     output (str): Its argument that is the output: a file, or a folder.
     reads (str): Its arguments that are inputs: a path, the name of a model, or several.
     replaces (str): Pattern of the files in an output folder that it replaces or removes.
+    folder (bool): It always makes a folder, which never replaces a file.
     keys (Callable[[Any], Any]): By argument: what of its value the result depends on, instead of the value.
     RETURNS (Callable[[Callable[P, T]], Callable[P, T]]): The decorator of the function. What it returns is stored in a
         receipt.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
-        signature, keys_ = inspect.signature(function), {**dict.fromkeys(reads, _hash_inputs), **keys}
+        signature, keys_ = inspect.signature(function), {**dict.fromkeys(reads, input_keys), **keys}
 
         @wraps(function)
         def make(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -80,19 +82,27 @@ def making(
             check_output([file_ for name in inputs for file_ in (name, *visible_files(name))], [path])
             report = _adapter(get_type_hints(function)["return"])
             with locked(path):
-                settings = {k: repr(keys_[k](v) if k in keys_ and v is not None else v) for k, v in given.items()}
+                settings = {k: keys_[k](v) if k in keys_ and v is not None else v for k, v in given.items()}
                 settings.pop("gpu_id", None)
-                made_from = {"stage": function.__name__, "code": code_version(), "made_from": hash_settings(settings)}
-                receipt = finished(path, made_from, overwrite, replaces, progress)
+                key = hash_text(json.dumps(settings, sort_keys=True, default=_plain))
+                made_from = {"stage": function.__name__, "code": code_version(), "made_from": key}
+                receipt = finished(path, made_from, overwrite, replaces, folder=folder)
                 with suppress(ValueError, KeyError):  # else it is made again
-                    if receipt is not None:
-                        return cast(T, report.validate_python(receipt.report["returned"]))
+                    if receipt is not None and receipt.report["language"] == _language(path):
+                        returned = report.validate_python(receipt.report["returned"])
+                        note(f"{path} was already finished, so nothing was done", progress)
+                        return cast(T, returned)
+                is_new = not _files(path, replaces)
                 token = _made_from.set(made_from)
                 try:
                     made = function(*args, **kwargs)
                 finally:
                     _made_from.reset(token)
-                write_receipt(path, made_from, {"returned": report.dump_python(made, mode="json")}, replaces)
+                returned = {"returned": report.dump_python(made, mode="json"), "language": _language(path)}
+                write_receipt(path, made_from, returned, replaces)
+                if not is_new:
+                    why = "" if overwrite else ", since it had been made from other inputs, with other settings or code"
+                    note(f"{path} was replaced{why}", progress)
             return made
 
         return make
@@ -101,12 +111,22 @@ def making(
 
 
 def finished(
-    output: Path, made_from: Mapping[str, Any], overwrite: Optional[bool], replaces: str = "*", progress: bool = False
+    output: Path,
+    made_from: Mapping[str, Any],
+    overwrite: Optional[bool],
+    replaces: str = "*",
+    *,
+    folder: bool = False,
 ) -> Optional[Receipt]:
     """Return the receipt of an output that need not be made again; None: it may be made. Refuse an output that
     something else has made, or that was edited, unless it may be overwritten (None: the command has no such option).
-    Files of others in a folder are never overwritten. See `making`."""
-    receipt = Receipt.read(_receipt_path(output)) or Receipt({})
+    Files of others in a folder, or where the receipt or a folder belongs, are never overwritten. See `making`."""
+    where = _receipt_path(output)
+    receipt = Receipt.read(where)
+    for path, is_others in ((where, receipt is not None and "stage" not in receipt.made_from), (output, folder)):
+        if is_others and path.exists() and not path.is_dir():
+            raise WeaknerError(Errors.WK300.format(path=path))
+    receipt = receipt or Receipt({})
     ours = receipt.made_from.get("stage") == made_from["stage"]
     known, there = receipt.files if ours else {}, _files(output, replaces)
     shards = {path.name for path in _shards(output)} if replaces != "*" else set()
@@ -122,10 +142,7 @@ def finished(
             how = "was changed since it was made" if known else "was not made by this command"
             raise WeaknerError(Errors.WK314.format(path=output, exists=how))
     elif there and there == known.keys() and not receipt.differences(dict(made_from)):
-        note(f"{output} was already finished, so nothing was done", progress)
         return receipt
-    if there:
-        note(f"{output} is replaced, since it was made from other inputs, with other settings or code", progress)
     return None
 
 
@@ -198,10 +215,22 @@ def _several(value: Any) -> List[Any]:
     return [*value] if isinstance(value, (list, tuple)) else [value] if value else []
 
 
-def _hash_inputs(value: Any) -> List[Any]:
-    """Return what identifies the contents of inputs, and the languages that are recorded beside them."""
-    found = [(name, Path(name)) for name in _several(value)]
-    return [(name if is_special(path) else hash_model(name), recorded_language(path)) for name, path in found]
+def input_keys(value: Any) -> List[Any]:
+    """Return what a result depends on: the names of inputs, which tell their formats, their contents, and the languages
+    that are recorded beside them."""
+    return [(Path(name).name, hash_model(name), _language(Path(name))) for name in _several(value)]
+
+
+def _language(corpus: Path) -> Optional[List[str]]:
+    language = recorded_language(corpus) if corpus.exists() else None
+    return None if language is None else [*language]
+
+
+def _plain(value: Any) -> Any:
+    """Convert a setting for JSON. Others than paths raise an error, since a hash of them may not tell them apart."""
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"{type(value)} is no setting")
 
 
 @cache

@@ -150,11 +150,17 @@ def test_reports_are_replaced_and_files_of_others_are_not(inputs, name):
         result = invoke(*command)
         assert result.exit_code == 0, result.output
         assert path.read_text()
-    path.write_text("mine")
-    assert "[WK300]" in invoke(*command).stderr and path.read_text() == "mine"
+    for text in ("mine", "# My notes on spacy_weakner", '[components.ner]\nfactory = "spacy_weakner.ner"'):
+        path.write_text(text)
+        assert "[WK300]" in invoke(*command).stderr and path.read_text() == text
     path.unlink()
     with locked(path):
         assert "[WK787]" in invoke(*command).stderr and not path.exists()
+
+
+def test_each_report_has_a_file(inputs):
+    result = invoke("check", "--gold", "gold.spacy", "--output", "same.txt", "--stamp", "./same.txt")
+    assert "[WK331]" in result.stderr and not (inputs / "same.txt").exists()
 
 
 def test_a_table_that_was_edited_is_not_replaced(inputs):

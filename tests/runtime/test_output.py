@@ -174,10 +174,58 @@ def test_what_is_empty_is_nothing(tmp_path, kind):
     assert [run(output)[0], run(output)[0]] == [1, 0]
 
 
-def test_a_file_is_no_folder(tmp_path):
-    (tmp_path / "folder").write_text("mine")
-    with pytest.raises(WeaknerError, match="WK314"):
-        run(tmp_path / "folder")
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_file_is_never_replaced_by_a_folder(tmp_path, overwrite):
+    (tmp_path / "in.txt").write_text("text")
+    (tmp_path / "gold.jsonl").write_text("mine")
+    with pytest.raises(WeaknerError, match="WK300"):
+        making("output_path", "given", folder=True)(write)(
+            tmp_path / "in.txt", tmp_path / "gold.jsonl", overwrite=overwrite
+        )
+    assert (tmp_path / "gold.jsonl").read_text() == "mine"
+
+
+@pytest.mark.parametrize("text", ['{"my": "data"}', "[1]", "{"])
+def test_a_file_where_the_receipt_belongs_stays(tmp_path, text):
+    (tmp_path / "out.spacy.json").write_text(text)
+    for overwrite in (False, True):
+        with pytest.raises(WeaknerError, match="WK300"):
+            run(tmp_path / "out.spacy", overwrite=overwrite)
+    assert (tmp_path / "out.spacy.json").read_text() == text and not (tmp_path / "out.spacy").exists()
+
+
+def test_names_of_inputs_count(tmp_path):
+    """They tell formats, and are ids of Docs."""
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text("text")
+        CALLS.clear()
+        make(tmp_path / name, tmp_path / "out.jsonl")
+        assert CALLS
+
+
+def test_hidden_files_of_input_folders_do_not_count(tmp_path):
+    made = []
+
+    @making("output_path", "given")
+    def count(given, output_path, *, overwrite=False) -> int:
+        made.append(given)
+        write_text(output_path, "x")
+        return 1
+
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.txt").write_text("text")
+    count(tmp_path / "in", tmp_path / "out.txt")
+    (tmp_path / "in" / ".a.txt.lock").touch()
+    count(str(tmp_path / "in"), tmp_path / "out.txt")
+    assert len(made) == 1
+    (tmp_path / "in" / "b.txt").touch()
+    count(tmp_path / "in", tmp_path / "out.txt")
+    assert len(made) == 2
+
+
+def test_settings_that_no_hash_tells_apart(tmp_path):
+    with pytest.raises(TypeError):
+        run(tmp_path / "out.jsonl", n=iter([1]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -221,3 +269,17 @@ def test_languages_recorded_beside_inputs_count(tmp_path):
         CALLS.clear()
         make(given, tmp_path / "out.jsonl")
         assert len(CALLS) == made
+
+
+def test_a_language_record_belongs_to_the_output(tmp_path):
+    def record(given, output_path, *, overwrite=False) -> int:
+        (tmp_path / "out.weakner.json").write_text('{"lang": "de", "tokenizer": "t"}')
+        write(given, output_path)
+        return 1
+
+    (tmp_path / "in.txt").write_text("text")
+    recording = making("output_path", "given")(record)
+    recording(tmp_path / "in.txt", tmp_path / "out.spacy")
+    (tmp_path / "out.weakner.json").unlink()
+    recording(tmp_path / "in.txt", tmp_path / "out.spacy")
+    assert (tmp_path / "out.weakner.json").exists()
