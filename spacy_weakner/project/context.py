@@ -11,7 +11,7 @@ from ..files import existing
 from ..runs.config import config_differences
 from ..runs.training import BEST, LAST, Trained, Training, train_all
 from ..training.augmenting import CaseCopies
-from .encoding import Encoded, encoder_settings
+from .encoding import Encoded, encoder_config
 from .layout import Corpora
 from .rules import (
     EVALUATIONS,
@@ -80,7 +80,7 @@ class TrainingContext:
     def transformer(self, *, has_gold: bool) -> Optional[str]:
         """Return the folder or name of the Transformer of the heads, None for the encoder of a spaCy pipeline."""
         recipe, size = (ALONE, gold_size(self.size)) if has_gold else (weak_recipe(self.size), weak_size(self.size))
-        name: Optional[str] = encoder_settings(self.config(recipe, size)).get("name")
+        name: Optional[str] = encoder_config(self.config(recipe, size)).get("name")
         return name
 
     def on_gold(

@@ -60,7 +60,7 @@ def encoder_of(model: Dict[str, Any]) -> Optional[Encoded]:
     return Encoded(Path(settings["path"]).parent) if settings.get("@architectures") == STORED else None
 
 
-def encoder_settings(config: Path) -> Dict[str, Any]:
+def encoder_config(config: Path) -> Dict[str, Any]:
     """Return the settings of the encoder of a head, from the config of its training."""
     settings: Dict[str, Any] = load_config(config, interpolate=True)["components"][HEAD]["model"]["tok2vec"]
     return settings
@@ -95,7 +95,7 @@ def encode(
         then the original.
     progress (bool): Show progress.
     """
-    settings = encoder_settings(config)
+    settings = encoder_config(config)
     inputs = [*corpora, *sample, *([] if trained is None else [trained])]
     made_from = {
         "inputs": {str(path): hash_path(path) for path in inputs},
@@ -132,7 +132,7 @@ def _beside(settings: Dict[str, Any], trained: Path, folder: Path) -> Dict[str, 
     (reader,) = [node.shims[0]._model for node in _head(nlp).model.walk() if node.name == "transformer_reader"]
     reader.save(folder)
     # Read as it was trained.
-    theirs = encoder_settings(trained / "config.cfg")
+    theirs = encoder_config(trained / "config.cfg")
     same: Dict[str, Any] = {key: theirs[key] for key in ("pooling", "max_length", "stride") if key in theirs}
     last = {**settings, **same, "name": str(folder), "layer": reader.transformer.config.num_hidden_layers}
     return {"@layers": "concatenate.v1", "*": {"trained": last, "original": settings}}

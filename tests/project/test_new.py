@@ -427,7 +427,7 @@ def test_a_stamp_tells_of_all_files(tmp_path, files, quick):
         seen.add((tmp_path / "inputs.txt").read_text(encoding="utf-8"))
     assert len(seen) == 4
     stamp_inputs(tmp_path / "inputs.txt", None, "some/name")
-    assert not (tmp_path / "inputs.txt").read_text(encoding="utf-8")
+    assert (tmp_path / "inputs.txt").read_text(encoding="utf-8") == "# spacy_weakner\n"
 
 
 def test_a_stamp_tells_of_installed_pipelines(tmp_path, monkeypatch):
