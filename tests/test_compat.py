@@ -54,5 +54,5 @@ def test_a_command_leaves_spacy_as_it_was(tmp_path):
     factories = spacy.registry._entry_point_factories
     before = vars(spacy.Language)["has_factory"]
     assert CliRunner().invoke(app, ["init", "config", "crf_ner", str(tmp_path / "new.cfg")]).exit_code == 0
-    assert CliRunner().invoke(app, ["init", "config", "crf_ner", str(tmp_path)]).exit_code == 1
+    assert CliRunner().invoke(app, ["init", "config", "nothing", str(tmp_path)]).exit_code == 1
     assert vars(spacy.Language)["has_factory"] is before and "get_all" not in vars(factories)
