@@ -16,6 +16,7 @@ from ..files import atomic_path, check_output
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import locked
 from ..runtime.output import RECEIPT, finished, write_receipt
+from ..runtime.receipts import Receipt
 from ..scratch import resolved
 from .pieces import cut_pieces
 from .reading import stream_text
@@ -162,7 +163,8 @@ def adapt(
             receipt = finished(output, made_from, overwrite, folder=True)
             if receipt is not None:
                 return AdaptReport(**receipt.report)._replace(skipped=True)
-            if (output / RECEIPT).exists() and not overwrite:  # it may have taken hours
+            earlier = Receipt.read(output / RECEIPT)
+            if earlier is not None and earlier.differences(made_from) and not overwrite:  # it may have taken hours
                 raise WeaknerError(Errors.WK314.format(path=output, exists="was made from other inputs or settings"))
             masked_lm = load_masked_lm(model, train_head=train_head, seed=seed)
             length = _sequence_length(max_length, masked_lm.tokenizer, max_pieces(masked_lm))

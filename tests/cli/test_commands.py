@@ -255,7 +255,7 @@ def test_a_killed_run_of_suggest_leaves_nothing_to_the_next(data, monkeypatch):
     with scratch_folder(data / "out.jsonl") as folder:
         shutil.copytree(folder, data / ".out.jsonl.01234567.tmp")
         busy = invoke("suggest", "in.txt", "out.jsonl", "--sources", "s.cfg")
-        assert busy.exit_code == 0 and folder.exists() and len(list(data.glob(".*"))) == 1, busy.output
+        assert busy.exit_code == 0 and folder.exists() and len(list(data.glob(".*.tmp"))) == 1, busy.output
     with locked(data / "out.jsonl"):
         result = invoke("suggest", "in.txt", "out.jsonl", "--sources", "s.cfg", "--overwrite")
         assert result.exit_code == 1 and "WK787" in result.output

@@ -91,7 +91,10 @@ def test_what_is_finished_is_skipped(model, text, out, monkeypatch):
         run(text, out, model)
     monkeypatch.undo()
     assert run(text, out, model) == first._replace(seconds=pytest.approx(first.seconds, abs=60))
-    assert run(text, out, model, mask_rate=0.3).loss_after != first.loss_after
+    # Hours of training are replaced only on request.
+    with pytest.raises(WeaknerError, match="WK314"):
+        run(text, out, model, mask_rate=0.3)
+    assert run(text, out, model, mask_rate=0.3, overwrite=True).loss_after != first.loss_after
 
 
 def test_outputs_of_others_are_left_alone(model, text, out):
