@@ -75,7 +75,7 @@ def command(
     hints, help_ = get_type_hints(function), parameter_docs(function)
     for owner, names in settings.items():
         fields, types = inspect.signature(owner).parameters, get_type_hints(owner)
-        for name_ in names:
+        for name_ in (name_ for name_ in names if name_ not in without):
             taken.append(fields[name_].replace(kind=inspect.Parameter.KEYWORD_ONLY))
             hints[name_], help_[name_] = types[name_], parameter_docs(owner)[name_]
     options = [_option(p, declared.pop(p.name, hints[p.name]), help_.get(p.name, "")) for p in taken]

@@ -11,15 +11,13 @@ from ._command import command
 from ._util import listing, new_app, say
 
 app = new_app()
-# The temperature is a parameter to send (--extra).
-_FIXED = ("temperature", "retries")
 
 
 @command(
     app,
     ask,
-    settings={AskConfig: [name for name in AskConfig.model_fields if name not in _FIXED]},
-    without=["limit"],
+    settings={AskConfig: AskConfig.model_fields},
+    without=["limit", "temperature", "retries"],  # the temperature is a parameter to send (--extra)
     labels=Annotated[str, typer.Option()],
     prompt=Annotated[Optional[Path], typer.Option()],
     extra=Annotated[Optional[str], typer.Option()],

@@ -97,11 +97,6 @@ class TrainingContext:
         return self._training(WITH_LISTS, size, output, overrides)
 
     @property
-    def student_size(self) -> str:
-        """Return the size of students."""
-        return student_size(self.embeds)
-
-    @property
     def student_pieces(self) -> Path:
         """Return the folder of the embeddings that students read."""
         return self.models / "student-pieces"
@@ -110,7 +105,7 @@ class TrainingContext:
         """Plan the training of a linear head on gold, if there is some, and labeled text in one corpus, with their
         copies."""
         plain, with_lists = replace(self, cases=NO_COPIES), has_gold and bool(self.lists)
-        training = plain.on_gold(corpus, output, size=self.student_size, with_lists=with_lists)
+        training = plain.on_gold(corpus, output, size=student_size(self.embeds), with_lists=with_lists)
         more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS}
         if self.embeds is not None:
             more["paths.pieces"] = str(self.student_pieces)

@@ -13,7 +13,7 @@ from ..files import existing
 from ..runtime.hashes import hash_path, hash_settings
 from ..runtime.lock import holding
 from ..training.augmenting import CaseCopies
-from .context import TrainingContext, used_recipes
+from .context import TrainingContext, student_size, used_recipes
 from .facts import find_facts, read_analysis
 from .inputs import hash_inputs
 from .layout import Corpora, has_docs, has_vectors
@@ -137,7 +137,7 @@ def fit(
     student = None
     if prefer == SPEED and has_student(facts):
         context = replace(context, embeds=context.transformer(has_gold=bool(facts.gold)))
-        student = context.student_size
+        student = student_size(context.embeds)
     for recipe, its_size in sorted(used_recipes(size, gold=bool(facts.gold), weak=learns_weak, student=student)):
         context.config(recipe, its_size)
 

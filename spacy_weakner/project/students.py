@@ -29,7 +29,7 @@ from ..runtime.receipts import Receipt
 from ..training.augmenting import CaseCopies
 from .assembling import PROPOSES, assemble, predict_docs
 from .combine import Combination, TrainedHead
-from .context import TEXT_COPIES, TrainingContext, pipeline_of
+from .context import TEXT_COPIES, TrainingContext, pipeline_of, student_size
 from .encoding import Encoded, reusing
 from .layout import has_docs
 from .rules import LINEAR_TEXTS, STUDENT
@@ -72,7 +72,7 @@ def train_student(
     trainings = [context.of_student(path, output) for path, output in zip(corpora, outputs, strict=True)]
     context.train(trainings, desc="fit: train students")
     whole, *parts = map(pipeline_of, trainings)
-    return TrainedHead(STUDENT, STUDENT, context.student_size, whole, parts, reads_lists=bool(context.lists))
+    return TrainedHead(STUDENT, STUDENT, student_size(context.embeds), whole, parts, reads_lists=bool(context.lists))
 
 
 def train_student_without_gold(context: TrainingContext, teacher: Path, text: Path) -> Path:

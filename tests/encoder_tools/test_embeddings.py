@@ -1,4 +1,4 @@
-"""Tables of a Transformer's own embeddings."""
+"""Tables of a Transformer's stored embeddings."""
 
 import numpy
 import pytest
@@ -23,15 +23,15 @@ def test_distances_between_words(tiny_bert, tmp_path, width):
     embeddings = AutoModel.from_pretrained(str(tiny_bert)).get_input_embeddings().weight.detach().numpy()
     assert table.vectors.shape == (len(embeddings), width)
     cutter = load_tokenizer(table.tokenizer)
-    said, own = (
+    embedded, stored = (
         numpy.stack([x[cut(cutter, word)].mean(axis=0) for word in WORDS]) for x in (embeddings, table.vectors)
     )
-    said = said - said.mean(axis=0)
-    assert own.mean(axis=0) == pytest.approx(0, abs=1e-2)
+    embedded = embedded - embedded.mean(axis=0)
+    assert stored.mean(axis=0) == pytest.approx(0, abs=1e-2)
     if width == 16:
         # The directions are turned, and nothing is lost.
-        assert own @ own.T == pytest.approx(said @ said.T, abs=1e-2)
+        assert stored @ stored.T == pytest.approx(embedded @ embedded.T, abs=1e-2)
     else:
         # What is lost is as little as possible.
-        kept, every = (own**2).sum(), numpy.linalg.svd(said)[1] ** 2
+        kept, every = (stored**2).sum(), numpy.linalg.svd(embedded)[1] ** 2
         assert kept == pytest.approx(every[:width].sum(), rel=1e-2) and kept < every.sum()
