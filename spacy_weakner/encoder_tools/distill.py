@@ -10,9 +10,10 @@ import numpy
 from ..corpus.language import corpus_language
 from ..encoders.transformer import load_encoder, n_positions
 from ..errors import Errors, WeaknerError, check_range
-from ..linear.pieces import Float32s, PieceTable, count_pieces, cut, half, load_tokenizer, special_pieces
+from ..linear.pieces import Float32s, count_pieces, cut, load_tokenizer, special_pieces
 from ..progress import Progress
 from ..runtime.output import made_folder, making
+from .embeddings import piece_table
 from .reading import stream_text
 from .subword_vectors import fit_pieces, means, principal, products, similarity
 
@@ -134,12 +135,10 @@ def distill(
     if not any(0 < len(word) <= read.longest for word in words):
         raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, paths))))
     vectors, report = _fit(read, words, width, progress)
-    table = half(vectors)
-    if not numpy.isfinite(table).all():
-        raise WeaknerError(Errors.WK353.format(name=model, reason="its vectors do not fit into half precision"))
+    table = piece_table(model, read.cutter, vectors)
     with made_folder(output_path) as folder:
         folder.mkdir()
-        PieceTable(read.cutter.to_str(), table).save(folder)
+        table.save(folder)
     return report._replace(words=len(texts))
 
 

@@ -1,15 +1,31 @@
 """The embeddings of a Transformer's subwords (pieces) as static vectors: nothing is encoded."""
 
 from pathlib import Path
-from typing import Iterable, Union
+from typing import Any, Iterable, Union
 
 import numpy
 from spacy.tokens import Doc
 
 from ..encoders.transformer import load_encoder
+from ..errors import Errors, WeaknerError
 from ..files import atomic_path
-from ..linear.pieces import PieceTable, count_pieces, cut, half, load_tokenizer
+from ..linear.pieces import Float32s, PieceTable, count_pieces, cut, half, load_tokenizer
 from .subword_vectors import means, principal, products
+
+
+def piece_table(name: Union[str, Path], cutter: Any, vectors: Float32s) -> PieceTable:
+    """Return the table of a Transformer's tokenizer with vectors, shape (n_pieces, width), in half precision.
+
+    name (Union[str, Path]): The Transformer, for the error message.
+    cutter (Any): The tokenizer, see `load_tokenizer`.
+    vectors (Float32s): The vectors.
+    RETURNS (PieceTable): The table.
+    RAISES (WeaknerError): If the vectors do not fit into half precision.
+    """
+    table = half(numpy.ascontiguousarray(vectors))
+    if not numpy.isfinite(table).all():
+        raise WeaknerError(Errors.WK353.format(name=name, reason="its vectors do not fit into half precision"))
+    return PieceTable(cutter.to_str(), table)
 
 
 def write_embeddings(name: Union[str, Path], docs: Iterable[Doc], output: Path, width: int) -> None:
@@ -20,7 +36,7 @@ def write_embeddings(name: Union[str, Path], docs: Iterable[Doc], output: Path, 
     docs (Iterable[Doc]): The Docs, with at least one word.
     output (Path): Folder for the table; written whole or not at all.
     width (int): Maximum width of the vectors.
-    RAISES (WeaknerError): If there is no such Transformer.
+    RAISES (WeaknerError): If there is no such Transformer, or its vectors do not fit into half precision.
     """
     model, tokenizer = load_encoder(name)
     cutter = load_tokenizer(tokenizer.backend_tokenizer.to_str())
@@ -31,4 +47,4 @@ def write_embeddings(name: Union[str, Path], docs: Iterable[Doc], output: Path, 
     vectors = vectors @ principal(products(vectors, words), width)
     with atomic_path(output) as folder:
         folder.mkdir()
-        PieceTable(cutter.to_str(), half(numpy.ascontiguousarray(vectors))).save(folder)
+        piece_table(name, cutter, vectors).save(folder)

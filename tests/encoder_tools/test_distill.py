@@ -148,7 +148,7 @@ def test_words_of_one_piece_alone(tiny_bert, tmp_path):
 
 
 def test_vectors_that_half_precision_cannot_hold(tiny_bert, text, tmp_path, monkeypatch):
-    monkeypatch.setattr("spacy_weakner.encoder_tools.distill.half", lambda vectors: half(vectors * 1e9))
+    monkeypatch.setattr("spacy_weakner.encoder_tools.embeddings.half", lambda vectors: half(vectors * 1e9))
     with pytest.raises(WeaknerError, match=r"WK353.*half precision"):
         distill([text], tmp_path / "pieces", tiny_bert)
     assert not (tmp_path / "pieces").exists()
