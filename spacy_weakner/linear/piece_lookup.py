@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..caching import read_once
 from ..errors import Errors, WeaknerError
 from .indicators import no_gradient
 from .pieces import PieceTable, WordVectors, read_pieces
@@ -52,16 +53,20 @@ def _init(path: Optional[Union[str, Path]], model: Model, X: Any = None, Y: Any 
 def _forward(
     tables: _Known, length: Optional[float], model: Model, docs: List[Doc], is_train: bool
 ) -> Tuple[List[Floats2d], Callable[[Any], List[Doc]]]:
+    return read_once(model, docs, lambda: _look_up(tables, length, model, docs)), no_gradient
+
+
+def _look_up(tables: _Known, length: Optional[float], model: Model, docs: List[Doc]) -> List[Floats2d]:
     lengths = [len(doc) for doc in docs]
     if not sum(lengths):
-        return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs], no_gradient
+        return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs]
     orths = numpy.concatenate([doc.to_array(ORTH) for doc in docs])
     unique, inverse = numpy.unique(orths, return_inverse=True)
     found = _words(tables, model)(unique, docs[0].vocab.strings)
     if length is not None:
         found *= length / found.shape[1] ** 0.5
     vectors: Any = found[inverse]
-    return model.ops.unflatten(model.ops.asarray2f(vectors), model.ops.asarray1i(lengths)), no_gradient
+    return model.ops.unflatten(model.ops.asarray2f(vectors), model.ops.asarray1i(lengths))
 
 
 def _words(tables: _Known, model: Model) -> WordVectors:
