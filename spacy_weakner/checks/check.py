@@ -21,7 +21,8 @@ from .findings import Finding, Findings
 from .labels import Column, check_labels
 from .language import check_language
 from .matching import MatchedTexts
-from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer
+from .pieces import check_pieces
+from .settings import check_configs, check_gpu, check_pipeline, check_size, check_transformer, model_folder
 from .sources import check_sources
 from .terms import check_terms
 from .text import read_text, tell_size
@@ -134,6 +135,9 @@ def check(
             found += check_sources(there["sources"], lang, seen, findings, there.get("text"))
     with findings.guard("labels"):
         check_labels(found, findings)
+    if transformer is not None:
+        texts = [*(s.text for c in annotated for s in c.sentences), *([] if raw is None else raw.texts)]
+        check_pieces(model_folder(transformer), texts, f"--transformer {transformer}", findings)
     return CheckReport(findings.sorted(), found)
 
 

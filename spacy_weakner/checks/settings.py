@@ -132,13 +132,20 @@ def check_transformer(name: Optional[str], size: Optional[str], findings: Findin
     if looks_like_path or _NAME.fullmatch(name) is None:
         findings.error(where, "There is no such folder.", "Correct the path, or give a name like 'distilroberta-base'.")
         return
-    if (_cache() / f"models--{name.replace('/', '--')}").is_dir():
+    if model_folder(name) != path:
         return
     message = f"There is no folder '{name}' here, so the model of this name will be downloaded from Hugging Face."
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
         findings.error(where, f"{message[:-1]}, but HF_HUB_OFFLINE is set.", "Give a folder, or unset HF_HUB_OFFLINE.")
     else:
         findings.info(where, message)
+
+
+def model_folder(name: str) -> Path:
+    """Return the folder of a Transformer: of its files in the cache, if this is the name of one there."""
+    path = expand_home(name)
+    cached = () if path.is_dir() else (_cache() / f"models--{name.replace('/', '--')}" / "snapshots").glob("*")
+    return next(iter(cached), path)
 
 
 def _cache() -> Path:

@@ -88,7 +88,7 @@ def test_a_transformer_that_is_there(check, installed, tmp_path):
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         (tmp_path / name).touch()
     assert not check({"size": "transformer", "transformer": str(tmp_path)}).findings
-    (tmp_path / "hub" / "models--org--model").mkdir(parents=True)
+    (tmp_path / "hub" / "models--org--model" / "snapshots" / "1").mkdir(parents=True)
     assert not check({"size": "transformer", "transformer": "org/model"}).findings
 
 
