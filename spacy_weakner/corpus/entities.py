@@ -30,15 +30,17 @@ def known_tokens(known: Sequence[bool], unknown: Iterable[Tuple[int, int]]) -> L
 
 def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:
     """Remove white-space tokens from the ends of entities, and drop entities that consist of white space only."""
-    result = []
-    for start, end, label in entities:
-        while start < end and doc[start].is_space:
-            start += 1
-        while start < end and doc[end - 1].is_space:
-            end -= 1
-        if start < end:
-            result.append((start, end, label))
-    return result
+    trimmed = ((*trim(doc, start, end), label) for start, end, label in entities)
+    return [entity for entity in trimmed if entity[0] < entity[1]]
+
+
+def trim(doc: Doc, start: int, end: int) -> Tuple[int, int]:
+    """Return the bounds of some tokens without white-space tokens at the ends."""
+    while start < end and doc[start].is_space:
+        start += 1
+    while start < end and doc[end - 1].is_space:
+        end -= 1
+    return start, end
 
 
 def preset_tokens(doc: Doc) -> BoolMask:

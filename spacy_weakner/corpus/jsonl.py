@@ -209,31 +209,23 @@ def row_from_doc(doc: Doc) -> Row:
 
     Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout."""
     record = record_of(doc, in_tokens=not weak.is_annotated_text(doc))
-    row: Row = {} if record.id is None else {"id": record.id}
-    row.update({"tokens": record.tokens} if record.text is None else {"text": record.text})
-    if not all(record.spaces or ()):
-        row["spaces"] = record.spaces
-    row["ents"] = None if record.ents is None else _items(record.ents)
-    if record.ents is not None and record.missing:
-        row["missing"] = _joined(record.missing)
-    if weak.WRONG_GROUP in doc.spans:
-        row["wrong"] = _items(record.wrong)
-    if record.weak:
-        row["weak_ents"] = {source: _items(marks) for source, marks in record.weak.items()}
-    if record.suggested:
-        row["suggested"] = _items(record.suggested)
-    if record.cats:
-        row["cats"] = record.cats
-    if record.gold is not None:
-        row["gold"] = _items(record.gold)
-    if record.gold_missing:
-        row["gold_missing"] = _joined(record.gold_missing)
-    if record.is_weak:
-        row["weak"] = True
-        row.update({} if record.confidence is None else {"confidence": record.confidence})
-    if record.meta is not None:
-        row["meta"] = record.meta
-    return row
+    row: Row = {
+        "id": record.id,
+        **({"tokens": record.tokens} if record.text is None else {"text": record.text}),
+        "spaces": None if all(record.spaces or ()) else record.spaces,
+        "ents": None if record.ents is None else _items(record.ents),
+        "missing": None if record.ents is None else _joined(record.missing) or None,
+        "wrong": _items(record.wrong) if weak.WRONG_GROUP in doc.spans else None,
+        "weak_ents": {source: _items(marks) for source, marks in record.weak.items()} or None,
+        "suggested": _items(record.suggested) or None,
+        "cats": record.cats or None,
+        "gold": None if record.gold is None else _items(record.gold),
+        "gold_missing": _joined(record.gold_missing) or None,
+        "weak": record.is_weak or None,
+        "confidence": record.confidence if record.is_weak else None,
+        "meta": record.meta,
+    }
+    return {key: value for key, value in row.items() if value is not None or key == "ents"}
 
 
 def _items(marks: Iterable[Mark]) -> List[List[Any]]:

@@ -121,6 +121,15 @@ def triple_mark(item: Any, *, last: bool = False) -> Mark:
     return make_mark(start, end, label, item, last=last)
 
 
+def object_mark(span: Any) -> Mark:
+    """Make a span from `[start, end, label]`, or from an object with these keys."""
+    if isinstance(span, list):
+        return triple_mark(span)
+    span = an_object(span, "a span")
+    about = {"score": a_probability(span.get("score")), "text": span.get("text"), "id": span.get("kb_id")}
+    return make_mark(span.get("start"), span.get("end"), span.get("label"), span, **about)
+
+
 def an_object(value: Any, what: str) -> Dict[str, Any]:
     if not isinstance(value, dict):
         raise RowError(f"{what} must be an object, got {show_value(value)}")

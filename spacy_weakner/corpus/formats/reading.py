@@ -1,7 +1,6 @@
 """Detection of the format of files, and reading of all formats as streams of Docs."""
 
 import re
-import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -144,7 +143,7 @@ def _advice(path: Path) -> str:
         new = path.with_suffix(".jsonl").name
         code = f'pandas.{_TABLES[suffix]}({path.name!r})[["text"]].to_json({new!r}, orient="records", lines=True)'
         return f'Write one row {{"text": ...}} per text (with labels: docs/formats.md), for example with pandas: {code}'
-    return _CURES.get(suffix, "").format(path=shlex.quote(str(path)), stem=shlex.quote(path.stem))
+    return _CURES.get(suffix, "")
 
 
 def _corpora(files: Sequence[Path], format: Optional[str]) -> List[Path]:
@@ -216,22 +215,22 @@ def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
     return keys
 
 
+@dataclass
 class FileReader:
     """A reader of a file, or of some of its lines. If it is `strict`, text that the tokenizer would take very long to
     process is an error; otherwise it is left out and counted."""
 
-    def __init__(
-        self, path: Path, format: str, nlp: Language, reading: Reading, counts: RowCounts, strict: bool = False
-    ) -> None:
-        self.path = path
-        self.format = format
-        self.nlp = nlp
-        self.reading = reading
-        self.counts = counts
-        self.strict = strict
-        self.labels = reading.labels
+    path: Path
+    format: str
+    nlp: Language
+    reading: Reading
+    counts: RowCounts
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        self.labels = self.reading.labels
         self.column: Optional[str] = None  # column of tags
-        self._splitter = SentenceSplitter(nlp)
+        self._splitter = SentenceSplitter(self.nlp)
 
     def docs(self) -> Iterator[Doc]:
         path, counts, unit = self.path, self.counts, self.reading.offsets
@@ -283,12 +282,8 @@ class FileReader:
         return brat.items(self.path) if self.format == "brat" else read_items(self.path, counts)
 
     def _row_docs(self, rows: Iterable[Item]) -> Iterator[Doc]:
-        for place, row in rows:
-            record = None
-            with at_line(self.path, place, self.counts):
-                record = read_row(row, self.counts, self.reading.source)
-            if record is not None:
-                yield from self._docs_of(place, record)
+        for place, record in self._read(rows, partial(read_row, source=self.reading.source), self.counts):
+            yield from self._docs_of(place, record)
 
     def _tool_docs(self, items: Iterable[Item], unit: str) -> Iterator[Doc]:
         for place, record in self._records(items, self.counts):
@@ -298,9 +293,13 @@ class FileReader:
                 yield from self._docs_of(place, in_code_points(record, unit, self.counts))
 
     def _records(self, items: Iterable[Item], counts: RowCounts) -> Iterator[Tuple[Place, Record]]:
-        read, gather = self._reader(), GATHERERS.get(self.format)
-        items = self._of_tool(items, counts)
-        for place, item in items if gather is None else gather(items):
+        gather, items = GATHERERS.get(self.format, iter), self._of_tool(items, counts)
+        return self._read(gather(items), self._reader(), counts)
+
+    def _read(
+        self, items: Iterable[Item], read: Callable[..., Optional[Record]], counts: RowCounts
+    ) -> Iterator[Tuple[Place, Record]]:
+        for place, item in items:
             record = None
             with at_line(self.path, place, counts):
                 record = read(item, counts)
