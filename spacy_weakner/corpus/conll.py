@@ -19,7 +19,7 @@ from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from ..ty import Entity
 from .counts import RowCounts, RowError, at_line, show_value
-from .entities import known_tokens, set_entities
+from .entities import set_entities
 from .overlaps import drop_overlaps
 from .records import BLANK_TOKENS, Record, is_blank, record_of
 from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
@@ -89,7 +89,7 @@ def read_conll(
             counts.note(LONG, len(words) > _LONGEST)
             doc = Doc(nlp.vocab, words=words)
             entities, unknown = drop_overlaps(decode_tags(tags), counts)
-            set_entities(doc, entities, known_tokens([tag is not None for tag in tags], unknown))
+            set_entities(doc, entities, [tag is not None for tag in tags], unknown)
             if len(starts) > 1:
                 document = bisect(starts, sentence[0][0])
                 lengths[document] += 1

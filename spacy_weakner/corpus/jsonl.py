@@ -59,11 +59,8 @@ def read_rows(
     """Stream the rows of a JSONL file with their line numbers; blank lines are skipped."""
     for number, line in enumerate(read_lines(path), start=1) if lines is None else lines:
         if line.strip():
-            row = None
             with at_line(path, number, counts):
-                row = parse_row(line)
-            if row is not None:
-                yield number, row
+                yield number, parse_row(line)
 
 
 def parse_row(line: str) -> Row:
@@ -169,11 +166,10 @@ def _marks(items: Any, what: str, scored: bool = False, unlabeled: bool = False)
 
 
 def _mark(item: Any, scored: bool, unlabeled: bool) -> Mark:
-    score: Any = None
-    identifier: Any = None
+    text: Any = None
     if isinstance(item, dict) and {"start", "end", "label"} <= item.keys():
         start, end, label = item["start"], item["end"], item["label"]
-        score, identifier = item.get("score") if scored else None, item.get("kb_id")
+        score, identifier, text = item.get("score") if scored else None, item.get("kb_id"), item.get("text")
     elif isinstance(item, list) and 3 <= len(item) <= (5 if scored else 4):
         start, end, label, *rest = item
         # A string is an id, and comes last.
@@ -184,7 +180,6 @@ def _mark(item: Any, scored: bool, unlabeled: bool) -> Mark:
     else:
         raise RowError(f"expected [start, end, label{', score' if scored else ''}], got {show_value(item)}")
     score = None if score is None else a_number(score, "the score")
-    text = item.get("text") if isinstance(item, dict) else None
     return make_mark(start, end, label, item, score=score, text=text, id=identifier, unlabeled=unlabeled)
 
 

@@ -78,14 +78,11 @@ class Labeler(ABC, Generic[S]):
 
     def _write(self, doc: Doc, found: Alignment, stats: SourceCounts) -> None:
         entities, scores, ids = found.entities, None, found.ids
-        if self.source.labels is not None or any(score is not None for score in found.scores):
+        # Matches of terms are in order, each once.
+        if not isinstance(self.source, TermSource) or self.source.labels is not None:
             best, ids = self._selected(found, stats)
             entities = sorted(best)
-            scores = [best[entity] for entity in entities]
-        elif not isinstance(self.source, TermSource):  # matches of terms are in order, each once
-            entities = sorted({*entities})
-        if scores is not None and all(score is None for score in scores):
-            scores = None
+            scores = None if set(best.values()) <= {None} else [best[entity] for entity in entities]
         declared = self.declared(doc)
         # If something was lost, a token without a label may belong to it.
         declared["complete"] = declared["complete"] and not found.is_lossy
@@ -203,11 +200,12 @@ class PipelineLabeler(Labeler[PipelineSource]):
         # Bare copies, since components keep existing entities, so that gold would be returned as a prediction.
         for doc in self.nlp.pipe(bare_copy(doc, self.nlp.vocab) for doc in docs):
             stats.groups.update(key for key, group in doc.spans.items() if len(group) and key != wanted)
-            if wanted is not None:
+            if wanted is None:
+                scores = [ent._.weakner_score for ent in doc.ents]
+                yield Alignment(weak.doc_entities(doc), scores, ids=weak.doc_ids(doc))
+            else:
                 scores = [None if score is None else float(score) for score in weak.group_scores(doc, wanted)]
                 yield Alignment(weak.group_entities(doc, wanted), scores, ids=weak.group_ids(doc, wanted))
-                continue
-            yield Alignment(weak.doc_entities(doc), [ent._.weakner_score for ent in doc.ents], ids=weak.doc_ids(doc))
 
 
 class CorpusLabeler(Labeler[CorpusSource]):

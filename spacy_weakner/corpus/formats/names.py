@@ -32,11 +32,11 @@ class Format(NamedTuple):
 
 
 _LINES, _JSON, _COLUMNS = (".jsonl",), (".json", ".jsonl"), (".conll", ".iob", ".bio", ".tsv")
-_HUGGING_FACE = ("huggingface", "Hugging Face datasets, AutoTrain")
+_TAGS = frozenset([UNKNOWN, MISSING])
 _SUGGESTIONS = frozenset([UNKNOWN, WEAK, IDS, DOC_IDS, META])
 _FORMATS = (
     Format("jsonl", "rows of spacy_weakner", _LINES, _LINES, EVERYTHING),
-    Format("conll", "columns of tokens and tags", _COLUMNS, _COLUMNS, frozenset([UNKNOWN, MISSING])),
+    Format("conll", "columns of tokens and tags", _COLUMNS, _COLUMNS, _TAGS),
     Format("text", "raw text, one per line", (".txt",)),
     Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
     Format("prodigy", "Prodigy", (".jsonl", ".json"), _LINES, _SUGGESTIONS | {MISSING, WRONG}),
@@ -44,7 +44,9 @@ _FORMATS = (
     Format("label-studio", "Label Studio", _JSON, (".json",), _SUGGESTIONS, unit=UTF16),
     Format("doccano", "doccano", (".jsonl", ".json"), _LINES, frozenset([DOC_IDS]), sure=False),
     Format("brat", "brat", (".ann",)),
-    Format(*_HUGGING_FACE, (".parquet", ".jsonl", ".json"), _LINES, frozenset([UNKNOWN, MISSING, DOC_IDS])),
+    Format(
+        "huggingface", "Hugging Face datasets, AutoTrain", (".parquet", ".jsonl", ".json"), _LINES, _TAGS | {DOC_IDS}
+    ),
     Format("gliner", "GLiNER", _JSON, _JSON),
     Format("spacy-json", "spaCy's (text, annotations)", _JSON),
 )

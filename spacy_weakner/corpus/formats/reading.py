@@ -16,7 +16,7 @@ from ...files import existing, open_packed, read_lines, visible_files
 from ..conll import COLUMNS, read_conll
 from ..counts import Place, RowCounts, RowError, at_line
 from ..docbin import SUFFIX, check_whole, read_docs, receipt_path
-from ..entities import known_tokens, set_entities, trim_whitespace
+from ..entities import set_entities, trim_whitespace
 from ..foreign import format_of, tool_of
 from ..jsonl import BIOC, DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
@@ -114,9 +114,7 @@ def input_files(
 ) -> List[Tuple[Path, str]]:
     """Return the files of a corpus, each with its format."""
     path = existing(Path(path))
-    formats = list(INPUTS) if suffixes is SUFFIXES else list(dict.fromkeys(suffixes.values()))
-    if format is not None:
-        check_choice("format", format, formats)
+    check_choice("format", format, INPUTS if suffixes is SUFFIXES else dict.fromkeys(suffixes.values()))
     check_whole(path)
     found = visible_files(path) if path.is_dir() else [path]
     found = _corpora(found, format) if path.is_dir() and suffixes is SUFFIXES else found
@@ -300,11 +298,10 @@ class FileReader:
         self, items: Iterable[Item], read: Callable[..., Optional[Record]], counts: RowCounts
     ) -> Iterator[Tuple[Place, Record]]:
         for place, item in items:
-            record = None
             with at_line(self.path, place, counts):
                 record = read(item, counts)
-            if record is not None:
-                yield place, record
+                if record is not None:
+                    yield place, record
 
     def _reader(self) -> Callable[..., Optional[Record]]:
         read = READERS[self.format]
@@ -345,15 +342,13 @@ class FileReader:
 
     def _docs_of(self, place: Place, record: Record) -> Iterator[Doc]:
         """Yield the Doc of a record, or one Doc per sentence; see `Reading`."""
-        docs: List[Doc] = []
         with at_line(self.path, place, self.counts):
             if self._is_short(record.text, record.is_bare):
                 is_text = self.reading.sentences and record.tokens is None
                 if is_text and (record.is_bare or (self.reading.documents and not record.cats)):
-                    docs = self._split(place, record)
+                    yield from self._split(place, record)
                 else:
-                    docs = [make_doc(record, self.nlp, self.reading.misaligned, self.counts)]
-        yield from docs
+                    yield make_doc(record, self.nlp, self.reading.misaligned, self.counts)
 
     def _split(self, place: Place, record: Record) -> List[Doc]:
         """Return the sentences of a text."""
@@ -397,7 +392,7 @@ def read_groups(docs: Iterable[Doc], counts: RowCounts, key: Optional[str]) -> I
         if key is not None:
             counts.note(ABSENT, key not in doc.spans)
             entities, unclear = drop_overlaps(trim_whitespace(doc, group_entities(doc, key)), counts)
-            set_entities(doc, entities, known_tokens([key in doc.spans] * len(doc), unclear))
+            set_entities(doc, entities, [key in doc.spans] * len(doc), unclear)
             give_ids(doc, {(s.start, s.end, s.label_): [s.kb_id_] for s in doc.spans.get(key, []) if s.kb_id_})
             set_weak(doc, False)
             remove_group(doc, key)
