@@ -36,7 +36,7 @@ _TABLE = "CREATE TABLE rows (key TEXT, line INTEGER, is_first BOOLEAN, text TEXT
 _COUNTS = "SELECT count(*), count(DISTINCT key) FROM rows WHERE is_first"
 _FIND = "SELECT line, text, mentions FROM rows WHERE key = ? ORDER BY line"
 # Line, hash of the letters of the text, and mentions.
-_Row = Tuple[int, Optional[str], List[Mention]]
+_StoredRow = Tuple[int, Optional[str], List[Mention]]
 
 
 class FileLabeler(Labeler[F]):
@@ -98,11 +98,11 @@ class FileLabeler(Labeler[F]):
         found = [alignment for alignment in map(self.by_text, parts) if alignment is not None]
         return join_alignments(found, [part.start for part in parts]) if parts and len(found) == len(parts) else None
 
-    def _rows_of(self, key: str) -> Iterator[_Row]:
+    def _rows_of(self, key: str) -> Iterator[_StoredRow]:
         for line, text, mentions in self._rows.execute(_FIND, (key,)):
             yield line, text, [Mention(*mention) for mention in json.loads(mentions)]
 
-    def _align(self, doc: Union[Doc, Span], row: _Row) -> Alignment:
+    def _align(self, doc: Union[Doc, Span], row: _StoredRow) -> Alignment:
         with at_line(Path(self.source.path), row[0]):
             return align_mentions(doc, row[2], self.source.misaligned)
 
