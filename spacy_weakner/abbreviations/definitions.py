@@ -6,6 +6,8 @@ from typing import Iterator, List, NamedTuple, Optional, Tuple
 
 from spacy.tokens import Doc
 
+from ..corpus.entities import trim
+
 # Minimum and maximum number of characters of a short form.
 _MIN_LENGTH, _MAX_LENGTH = 2, 10
 _BRACKETS = {")": "(", "]": "["}
@@ -34,8 +36,8 @@ def find_definitions(doc: Doc) -> List[Definition]:
         if last - first > reach:
             continue
         end = next((i for i in range(first, last) if doc[i].text in _SEPARATORS), last)
-        inside = _trimmed(doc, first, end)
-        before = _trimmed(doc, _sentence_start(doc, first - 1, reach), first - 1)
+        inside = trim(doc, first, end)
+        before = trim(doc, _sentence_start(doc, first - 1, reach), first - 1)
         if is_short_form(doc, inside):
             long = _long_form(doc, inside, before)
             if long is not None:
@@ -84,15 +86,6 @@ def _brackets(doc: Doc) -> Iterator[Bounds]:
             yield opened.pop()[1] + 1, token.i
         elif token.is_sent_start:
             opened.clear()
-
-
-def _trimmed(doc: Doc, start: int, end: int) -> Bounds:
-    """Return the bounds without white space tokens at the ends."""
-    while start < end and doc[start].is_space:
-        start += 1
-    while start < end and doc[end - 1].is_space:
-        end -= 1
-    return start, end
 
 
 def _sentence_start(doc: Doc, i: int, reach: int) -> int:

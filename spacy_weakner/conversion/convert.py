@@ -43,15 +43,19 @@ class ConvertReport(RowCounts, Statistics):
     suggested: int = 0  # spans that annotators are shown
     lost: "Counter[str]" = field(default_factory=Counter)  # what the output format cannot hold, by description
 
-    def counting(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        """Count Docs while passing them on."""
+    def counting(self, docs: Iterable[Doc], path: Path) -> Iterator[Doc]:
+        """Count Docs while passing them on; raise an error if there are none."""
         for doc in docs:
+            self.docs += 1
             self.tokens += len(doc)
             self.unknown += not doc.has_annotation("ENT_IOB")
             self.entities.update(ent.label_ for ent in doc.ents)
             self.suggested += len(doc.spans.get(weak.SUGGESTED_GROUP, ()))
             self.weak.update({source: len(doc.spans[weak.weak_group(source)]) for source in weak.weak_sources(doc)})
             yield doc
+        # Raised while the writers still hold a temporary file, so that no empty output is left.
+        if not self.docs:
+            raise WeaknerError(Errors.WK101.format(path=path))
 
 
 def _input_keys(path: Path) -> List[Any]:
@@ -113,9 +117,8 @@ def convert(
     RAISES (WeaknerError): For malformed, empty or missing input, for invalid settings, and if the output would
         overwrite the input, or an existing output without `overwrite`.
     """
-    for setting, value in (("limit", limit), ("shard_size", shard_size)):
-        if value is not None:
-            check_range(setting, value, 1, None)
+    check_range("limit", limit, 1, None)
+    check_range("shard_size", shard_size, 1, None)
     output_path = Path(output_path)
     as_folder = is_folder(output_path)
     if as_folder and (output_path.is_file() or to not in (None, _SHARDS)):
@@ -138,7 +141,7 @@ def convert(
     docs = read_corpus(input_path, nlp, reading, counts=report, files=files)
     if label_names:
         docs = _renaming(docs, label_names, report)
-    docs = report.counting(_some(islice(docs, limit), Path(input_path), report))
+    docs = report.counting(islice(docs, limit), Path(input_path))
     docs = iter(Progress(docs, desc=f"convert {output_path.name}", unit="doc", enabled=progress))
     if as_folder:
         report.files = write_shards(docs, output_path, shard_size)
@@ -157,12 +160,3 @@ def _renaming(docs: Iterable[Doc], names: Mapping[str, str], report: ConvertRepo
         renamed |= weak.rename_labels(doc, names)
         yield doc
     report.note(f"labels to rename that no span has ({', '.join(names.keys() - renamed)})", len(names.keys() - renamed))
-
-
-def _some(docs: Iterable[Doc], path: Path, report: ConvertReport) -> Iterator[Doc]:
-    for doc in docs:
-        report.docs += 1
-        yield doc
-    # Raised while the writers still hold a temporary file, so that no empty output is left.
-    if not report.docs:
-        raise WeaknerError(Errors.WK101.format(path=path))

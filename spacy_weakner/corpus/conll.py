@@ -19,13 +19,13 @@ from ..errors import Errors, WeaknerError
 from ..files import read_lines
 from ..ty import Entity
 from .counts import RowCounts, RowError, at_line, show_value
-from .entities import known_tokens, set_entities
+from .entities import set_entities
 from .overlaps import drop_overlaps
 from .records import BLANK_TOKENS, Record, is_blank, record_of
 from .tags import OUTSIDE, TAG, UNTYPED, is_tag, split_tags
 from .weak import set_id
 
-MISSING_TAGS = ("-", "?")
+MISSING_TAGS = frozenset("-?")
 DOC_START = "-DOCSTART-"
 NO_WORDS = "lines of CoNLL-U that are not single words (1-2, 1.1), dropped"
 _BYTE_ORDER_MARK = "\ufeff"
@@ -89,7 +89,7 @@ def read_conll(
             counts.note(LONG, len(words) > _LONGEST)
             doc = Doc(nlp.vocab, words=words)
             entities, unknown = drop_overlaps(decode_tags(tags), counts)
-            set_entities(doc, entities, known_tokens([tag is not None for tag in tags], unknown))
+            set_entities(doc, entities, [tag is not None for tag in tags], unknown)
             if len(starts) > 1:
                 document = bisect(starts, sentence[0][0])
                 lengths[document] += 1
@@ -131,19 +131,16 @@ def _refuse_no_words(path: Path, sentences: Iterator[List[_Line]], columns: Tupl
 
 
 def _has_numbers(sentence: Sequence[_Line]) -> bool:
-    """Return True if the first of several columns only counts the tokens, or also the sentences ("1-2"), as in WebAnno
-    TSV 2."""
+    """Return True if the first of several columns counts tokens, or also sentences ("1-2"), as in WebAnno TSV 2."""
     has_places = len(sentence[0][1]) > 2 and all(_NO_WORD.fullmatch(cells[0]) for _, cells in sentence)
     return has_places or _is_numbered(sentence)
 
 
 def _is_constant(sentence: Sequence[_Line]) -> bool:
-    """Return True if the first of several columns is the same for all tokens."""
     return len(sentence[0][1]) > 2 and len({cells[0] for _, cells in sentence}) == 1
 
 
 def _is_numbered(sentence: Sequence[_Line]) -> bool:
-    """Return True if the first of several columns only counts the tokens."""
     words = [cells[0] for _, cells in sentence if not _NO_WORD.fullmatch(cells[0])]
     if len(sentence[0][1]) < 3 or not words or not all(map(_NUMBER.fullmatch, words)):
         return False
@@ -177,7 +174,9 @@ def _read_sentence(
             if not found:
                 raise RowError("the token is empty")
             cell, inside = _without_brackets(cell.strip(), inside)
-            tag, token = _read_tag(cell, labels), found
+            token = found
+            if MISSING_TAGS.isdisjoint(split_tags(cell)):
+                tag = check_tag(cell, labels)
         if not token:  # refused, so the sentence is left out
             return [], []
         if is_blank(token):
@@ -317,7 +316,3 @@ def _without_brackets(cell: str, inside: str) -> Tuple[str, str]:
         raise RowError(f"the brackets of the tag '{cell}' do not fit those before it")
     label = opened or inside
     return f"{'B' if opened else 'I'}-{label}" if label else OUTSIDE, "" if cell.endswith(")") else label
-
-
-def _read_tag(cell: str, names: Sequence[str]) -> Optional[str]:
-    return None if any(tag in MISSING_TAGS for tag in split_tags(cell)) else check_tag(cell, names)

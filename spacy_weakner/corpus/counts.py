@@ -83,12 +83,11 @@ class RowCounts:
     @property
     def suspicion(self) -> List[str]:
         """Return a message on unknown keys, for files that should have annotations but seem to have none."""
-        if not self.suspects:
-            return []
-        return [
+        message = (
             f"no row has annotations, but these unknown keys contain lists or objects: {', '.join(self.suspects)}. If "
             "they are annotations, rename them to 'ents' ([start, end, label])"
-        ]
+        )
+        return [message] if self.suspects else []
 
     @property
     def suspects(self) -> List[str]:

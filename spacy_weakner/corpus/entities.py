@@ -11,34 +11,34 @@ from ..ty import BoolMask, Entity
 BEGINS = 3  # value of ENT_IOB
 
 
-def set_entities(doc: Doc, entities: Sequence[Entity], known: Sequence[bool]) -> None:
-    """Write `doc.ents`. `known` is False for tokens without annotation; tokens of entities always count as known."""
+def set_entities(
+    doc: Doc, entities: Sequence[Entity], known: Iterable[bool], unclear: Iterable[Tuple[int, int]] = ()
+) -> None:
+    """Write `doc.ents`. `known` is False for tokens without annotation; those in `unclear` ranges count as missing.
+    Tokens of entities always count as known."""
     spans = [Span(doc, start, end, label=label) for start, end, label in entities]
-    if not any(known):
+    without = {i for start, end in unclear for i in range(start, end)}
+    missing = without | {i for i, is_known in enumerate(known) if not is_known}
+    if len(missing) == len(doc):
         doc.set_ents(spans, default="missing")
         return
     inside = {i for start, end, _ in entities for i in range(start, end)}
-    unknown = [doc[i : i + 1] for i, k in enumerate(known) if not k and i not in inside]
-    doc.set_ents(spans, missing=unknown, default="outside")
-
-
-def known_tokens(known: Sequence[bool], unknown: Iterable[Tuple[int, int]]) -> List[bool]:
-    """Return `known`, with False for the tokens of some ranges."""
-    without = {i for start, end in unknown for i in range(start, end)}
-    return [is_known and i not in without for i, is_known in enumerate(known)]
+    doc.set_ents(spans, missing=[doc[i : i + 1] for i in sorted(missing - inside)], default="outside")
 
 
 def trim_whitespace(doc: Doc, entities: Iterable[Entity]) -> List[Entity]:
     """Remove white-space tokens from the ends of entities, and drop entities that consist of white space only."""
-    result = []
-    for start, end, label in entities:
-        while start < end and doc[start].is_space:
-            start += 1
-        while start < end and doc[end - 1].is_space:
-            end -= 1
-        if start < end:
-            result.append((start, end, label))
-    return result
+    trimmed = ((*trim(doc, start, end), label) for start, end, label in entities)
+    return [entity for entity in trimmed if entity[0] < entity[1]]
+
+
+def trim(doc: Doc, start: int, end: int) -> Tuple[int, int]:
+    """Return the bounds of some tokens without white-space tokens at the ends."""
+    while start < end and doc[start].is_space:
+        start += 1
+    while start < end and doc[end - 1].is_space:
+        end -= 1
+    return start, end
 
 
 def preset_tokens(doc: Doc) -> BoolMask:

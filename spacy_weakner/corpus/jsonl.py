@@ -59,11 +59,8 @@ def read_rows(
     """Stream the rows of a JSONL file with their line numbers; blank lines are skipped."""
     for number, line in enumerate(read_lines(path), start=1) if lines is None else lines:
         if line.strip():
-            row = None
             with at_line(path, number, counts):
-                row = parse_row(line)
-            if row is not None:
-                yield number, row
+                yield number, parse_row(line)
 
 
 def parse_row(line: str) -> Row:
@@ -169,11 +166,10 @@ def _marks(items: Any, what: str, scored: bool = False, unlabeled: bool = False)
 
 
 def _mark(item: Any, scored: bool, unlabeled: bool) -> Mark:
-    score: Any = None
-    identifier: Any = None
+    text: Any = None
     if isinstance(item, dict) and {"start", "end", "label"} <= item.keys():
         start, end, label = item["start"], item["end"], item["label"]
-        score, identifier = item.get("score") if scored else None, item.get("kb_id")
+        score, identifier, text = item.get("score") if scored else None, item.get("kb_id"), item.get("text")
     elif isinstance(item, list) and 3 <= len(item) <= (5 if scored else 4):
         start, end, label, *rest = item
         # A string is an id, and comes last.
@@ -184,7 +180,6 @@ def _mark(item: Any, scored: bool, unlabeled: bool) -> Mark:
     else:
         raise RowError(f"expected [start, end, label{', score' if scored else ''}], got {show_value(item)}")
     score = None if score is None else a_number(score, "the score")
-    text = item.get("text") if isinstance(item, dict) else None
     return make_mark(start, end, label, item, score=score, text=text, id=identifier, unlabeled=unlabeled)
 
 
@@ -209,31 +204,23 @@ def row_from_doc(doc: Doc) -> Row:
 
     Completed tags, soft labels, augmented words and `pred:` groups are not part of the layout."""
     record = record_of(doc, in_tokens=not weak.is_annotated_text(doc))
-    row: Row = {} if record.id is None else {"id": record.id}
-    row.update({"tokens": record.tokens} if record.text is None else {"text": record.text})
-    if not all(record.spaces or ()):
-        row["spaces"] = record.spaces
-    row["ents"] = None if record.ents is None else _items(record.ents)
-    if record.ents is not None and record.missing:
-        row["missing"] = _joined(record.missing)
-    if weak.WRONG_GROUP in doc.spans:
-        row["wrong"] = _items(record.wrong)
-    if record.weak:
-        row["weak_ents"] = {source: _items(marks) for source, marks in record.weak.items()}
-    if record.suggested:
-        row["suggested"] = _items(record.suggested)
-    if record.cats:
-        row["cats"] = record.cats
-    if record.gold is not None:
-        row["gold"] = _items(record.gold)
-    if record.gold_missing:
-        row["gold_missing"] = _joined(record.gold_missing)
-    if record.is_weak:
-        row["weak"] = True
-        row.update({} if record.confidence is None else {"confidence": record.confidence})
-    if record.meta is not None:
-        row["meta"] = record.meta
-    return row
+    row: Row = {
+        "id": record.id,
+        **({"tokens": record.tokens} if record.text is None else {"text": record.text}),
+        "spaces": None if all(record.spaces or ()) else record.spaces,
+        "ents": None if record.ents is None else _items(record.ents),
+        "missing": None if record.ents is None else _joined(record.missing) or None,
+        "wrong": _items(record.wrong) if weak.WRONG_GROUP in doc.spans else None,
+        "weak_ents": {source: _items(marks) for source, marks in record.weak.items()} or None,
+        "suggested": _items(record.suggested) or None,
+        "cats": record.cats or None,
+        "gold": None if record.gold is None else _items(record.gold),
+        "gold_missing": _joined(record.gold_missing) or None,
+        "weak": record.is_weak or None,
+        "confidence": record.confidence if record.is_weak else None,
+        "meta": record.meta,
+    }
+    return {key: value for key, value in row.items() if value is not None or key == "ents"}
 
 
 def _items(marks: Iterable[Mark]) -> List[List[Any]]:

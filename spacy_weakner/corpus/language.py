@@ -15,7 +15,6 @@ from ..scratch import resolved
 from .docbin import SUFFIX, found_files
 
 RECORD = "weakner.json"
-_KEYS = ("lang", "tokenizer")
 _OBJECT = "an object with 'lang' and 'tokenizer'"
 
 
@@ -65,8 +64,8 @@ def recorded_language(path: Path) -> Optional[CorpusLanguage]:
 def _read(record: Path) -> CorpusLanguage:
     found = read_object(record, _OBJECT)
     try:
-        return CorpusLanguage(*(str(found[key]) for key in CorpusLanguage._fields if key in _KEYS or key in found))
-    except (TypeError, KeyError):
+        return CorpusLanguage(**{key: str(value) for key, value in found.items() if key in CorpusLanguage._fields})
+    except (TypeError, AttributeError):
         reason = "unexpected contents"
         raise WeaknerError(Errors.WK206.format(path=record, reason=reason, cure=f"Give {_OBJECT}")) from None
 

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from ..ty import Entity
 from . import weak
 from .counts import Place, RowCounts, RowError, show_value
-from .entities import known_tokens, set_entities
+from .entities import set_entities
 from .gold import find_gold, set_gold
 
 # Maximum length of a concept id, in characters.
@@ -121,6 +121,15 @@ def triple_mark(item: Any, *, last: bool = False) -> Mark:
     return make_mark(start, end, label, item, last=last)
 
 
+def object_mark(span: Any) -> Mark:
+    """Make a span from `[start, end, label]`, or from an object with these keys."""
+    if isinstance(span, list):
+        return triple_mark(span)
+    span = an_object(span, "a span")
+    about = {"score": a_probability(span.get("score")), "text": span.get("text"), "id": span.get("kb_id")}
+    return make_mark(span.get("start"), span.get("end"), span.get("label"), span, **about)
+
+
 def an_object(value: Any, what: str) -> Dict[str, Any]:
     if not isinstance(value, dict):
         raise RowError(f"{what} must be an object, got {show_value(value)}")
@@ -159,10 +168,7 @@ def a_number(value: Any, what: str) -> float:
     """Return a number that must fit into a float. Categories are often given as true and false."""
     if not isinstance(value, (int, float)):
         raise RowError(f"{what} must be a number, got {show_value(value)}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
+    number = float(value)  # `parse_json` refuses integers that do not fit
     if not math.isfinite(number):  # JSON can represent numbers that are too large, like 1e999
         raise RowError(f"{what} is too large, got {show_value(value)}")
     return number
@@ -234,10 +240,9 @@ def set_notes(doc: Doc, record: Record) -> None:
 
 def _annotate(doc: Doc, record: Record, spans: "_Aligner") -> None:
     entities = spans.entities(record.ents or [], "ents")
-    known = known_tokens([record.ents is not None and record.complete] * len(doc), spans.unknown(record.missing))
-    if entities or any(known):  # a new Doc has no annotation
-        set_entities(doc, [mark[:3] for mark in entities], known)
-        weak.give_ids(doc, ids_of(entities))
+    known = [record.ents is not None and record.complete] * len(doc)
+    set_entities(doc, [mark[:3] for mark in entities], known, spans.unknown(record.missing))
+    weak.give_ids(doc, ids_of(entities))
     groups = {weak.weak_group(name): marks for name, marks in record.weak.items()}
     for name, marks in {**groups, **({weak.SUGGESTED_GROUP: record.suggested} if record.suggested else {})}.items():
         found = [mark for mark, _ in spans.align(marks)]

@@ -12,6 +12,8 @@ from spacy.pipeline import Sentencizer
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc, Span
 
+from .docbin import bare_copy
+
 # Characters that are neither letters nor digits, without white space between them. spaCy's tokenizer strips them one by
 # one and searches the rest each time: 2,000 take about a second, 20,000 take minutes.
 LONGEST_RUN = 2000
@@ -99,8 +101,7 @@ class SentenceSplitter:
         if isinstance(self._sentencizer, Sentencizer):
             starts: List[bool] = self._sentencizer.predict([doc])[0]
             return starts
-        copy = Doc(doc.vocab, words=[token.text for token in doc], spaces=[bool(token.whitespace_) for token in doc])
-        return [bool(token.is_sent_start) for token in self._sentencizer(copy)]
+        return [bool(token.is_sent_start) for token in self._sentencizer(bare_copy(doc))]
 
     def _paragraphs(self, text: str) -> List[int]:
         lines = getattr(self._sentencizer, "lines", False)

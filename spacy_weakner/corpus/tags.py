@@ -19,7 +19,7 @@ from spacy.training import Example
 
 from ..errors import Errors, UnknownLabel, WeaknerError, check_choice
 from ..ty import BoolMask, Entity
-from .weak import TagDistributions, doc_entities, get_soft_labels, get_tags
+from .weak import doc_entities, get_soft_labels, get_tags
 
 SCHEMES = ("IO", "BIO", "IOBES")
 MISSING = -1
@@ -166,9 +166,6 @@ class TagScheme:
             )
         if not same_tokens(example.predicted, example.reference):
             raise WeaknerError(Errors.WK021.format(what="soft labels", text=example.reference.text[:50]))
-        return self._columns(soft)
-
-    def _columns(self, soft: TagDistributions) -> NDArray[numpy.float64]:
         result = numpy.zeros((len(soft.probabilities), len(self.tags)))
         given = numpy.asarray(soft.probabilities, dtype="float64")
         for column, tag in enumerate(soft.labels):

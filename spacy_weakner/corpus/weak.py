@@ -130,10 +130,13 @@ def select_attrs(group: SpanGroup, spans: Sequence[int]) -> Dict[str, Any]:
 
 def keep_entities(doc: Doc, name: str, entities: Iterable[Entity]) -> None:
     """Keep only the given entities of a span group, each with its score and ids."""
-    wanted, group = set(entities), doc.spans[name]
+    wanted = set(entities)
     kept = [i for i, entity in enumerate(group_entities(doc, name)) if entity in wanted]
-    spans = list(group)
-    set_spans(doc, name, [spans[i] for i in kept], select_attrs(group, kept))
+    _keep_spans(doc, name, list(doc.spans[name]), kept)
+
+
+def _keep_spans(doc: Doc, name: str, spans: Sequence[Span], kept: Sequence[int]) -> None:
+    set_spans(doc, name, [spans[i] for i in kept], select_attrs(doc.spans[name], kept))
 
 
 def rename_labels(doc: Doc, names: Mapping[str, str]) -> Set[str]:
@@ -150,8 +153,7 @@ def rename_labels(doc: Doc, names: Mapping[str, str]) -> Set[str]:
         labels = {span.label_ for span in group}
         if labels & names.keys():
             first = {(x.start, x.end, x.label_): i for i, x in reversed([*enumerate(spans)])}
-            kept = sorted(first.values())
-            set_spans(doc, name, [spans[i] for i in kept], select_attrs(group, kept))
+            _keep_spans(doc, name, spans, sorted(first.values()))
         before |= labels
     return before & names.keys()
 
@@ -210,12 +212,9 @@ def source_attrs(
     reliability: Optional[float] = None, complete: bool = False, terms: Optional[str] = None
 ) -> Dict[str, Any]:
     """Return the declarations of a source as stored in the `attrs` of its span groups; see `set_source`."""
-    attrs: Dict[str, Any] = {} if reliability is None else {"reliability": float(reliability)}
-    if complete:
-        attrs["complete"] = True
-    if terms is not None:
-        attrs["terms"] = terms
-    return attrs
+    known = None if reliability is None else float(reliability)
+    declared = {"reliability": known, "complete": complete or None, "terms": terms}
+    return {key: value for key, value in declared.items() if value is not None}
 
 
 def get_reliability(doc: Doc, source: str) -> Optional[float]:
@@ -380,12 +379,8 @@ def get_definitions(doc: Doc) -> List[Tuple[int, int, int, int]]:
     ones that do not fit the tokens are left out: the Doc may be a part of another, or its tokens were merged."""
     found = []
     for places in doc.user_data.get(_DEFINITIONS, ()):
-        spans = [doc.char_span(start, start + len(text)) for start, text in places]
-        fitting = [
-            span for span, (_, text) in zip(spans, places, strict=True) if span is not None and span.text == text
-        ]
-        if len(fitting) == 2:
-            short, long = fitting
+        short, long = (doc.char_span(start, start + len(text)) for start, text in places)
+        if short is not None and long is not None and [short.text, long.text] == [text for _, text in places]:
             found.append((short.start, short.end, long.start, long.end))
     return found
 

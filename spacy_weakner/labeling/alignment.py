@@ -12,6 +12,7 @@ from spacy.tokens import Doc, Span
 
 from ..corpus.counts import RowError, show_value
 from ..corpus.jsonl import Row
+from ..corpus.records import a_list, a_number, make_mark
 from ..corpus.sentences import sentence_key
 from ..ty import Entity
 
@@ -19,7 +20,6 @@ _LISTS = ("ents", "spans", "entities")
 _WEAK = "weak_ents"
 _LABELS = ("label", "type", "entity_group")
 _PHRASES = ("text", "phrase", "word")
-_LARGEST = 1e300
 
 
 class Mention(NamedTuple):
@@ -35,28 +35,27 @@ class Mention(NamedTuple):
 
 class Alignment(NamedTuple):
     """Spans of a Doc, with a score for each, and concept ids where there are any. `misaligned` counts the mentions left
-    out because they do not end at token boundaries, `not_found` the phrases that do not occur in the Doc. `is_whole` is
-    True if these losses do not affect the result; None: True if there are none."""
+    out because they do not end at token boundaries, `not_found` the phrases that do not occur in the Doc. `is_lossy` is
+    True if an entity may be missing because of that."""
 
     entities: List[Entity]
     scores: List[Optional[float]]
     misaligned: int = 0
     not_found: int = 0
-    is_whole: Optional[bool] = None
+    is_lossy: bool = False
     ids: Mapping[Entity, Sequence[str]] = {}
 
 
 def row_text(row: Row) -> Optional[str]:
     """Return the letters of a row's text or tokens, or None without either. Raise a `RowError` if malformed."""
     text, tokens = row.get("text"), row.get("tokens")
-    if text is None and tokens is None:
-        return None
-    if text is None and isinstance(tokens, list) and all(isinstance(token, str) for token in tokens):
-        return sentence_key("".join(tokens))
-    if isinstance(text, str):
-        return sentence_key(text)
-    expected = "'tokens' must be a list of strings" if text is None else "'text' must be a string"
-    raise RowError(f"{expected}, got {show_value(tokens if text is None else text)}")
+    if text is None and tokens is not None:
+        if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
+            raise RowError(f"'tokens' must be a list of strings, got {show_value(tokens)}")
+        text = "".join(tokens)
+    if not isinstance(text, (str, type(None))):
+        raise RowError(f"'text' must be a string, got {show_value(text)}")
+    return None if text is None else sentence_key(text)
 
 
 def find_weak_name(rows: Iterable[Row], source: str) -> Optional[str]:
@@ -84,23 +83,24 @@ def read_mentions(row: Row, weak_name: Optional[str] = None) -> Optional[List[Me
     items, what = _find_list(row, weak_name)
     if items is None:
         return None
-    if not isinstance(items, list):
-        raise RowError(f"'{what}' must be a list, got {show_value(items)}")
     borders: List[int] = []
     mentions = []
-    for item in items:
+    for item in a_list(items, what):
         start, end, phrase, label, score = _parts(item, what)
-        if not isinstance(label, str) or not label.strip():
-            raise RowError(f"{what}: the label must be a string that is not empty, got {show_value(item)}")
-        if score is not None and not _is_number(score):
-            raise RowError(f"{what}: the score must be a number that is not too large, got {show_value(item)}")
+        score = None if score is None else a_number(score, "the score")
+        mark = make_mark(start, end, label, item)
         first = last = 0
         if phrase is None:
             borders = borders or _row_borders(row, what)
-            first, last = _letters_between(borders, start, end, item, what)
+            if mark.end >= len(borders):
+                there = f"the {len(borders) - 1} characters or tokens"
+                raise RowError(f"{what}: {show_value(item)} is not within {there}")
+            first, last = borders[mark.start], borders[mark.end]
+            if first == last:
+                raise RowError(f"{what}: {show_value(item)} covers only white space")
         elif not isinstance(phrase, str) or not sentence_key(phrase):
             raise RowError(f"{what}: the phrase must be a string that is not empty, got {show_value(item)}")
-        mentions.append(Mention(label, None if score is None else float(score), phrase, first, last, item))
+        mentions.append(Mention(mark.label, score, phrase, first, last, item))
     return mentions
 
 
@@ -131,22 +131,18 @@ def align_mentions(doc: Union[Doc, Span], mentions: Sequence[Mention], misaligne
             lost += place is None
         found.entities.extend((start, end, mention.label) for start, end in places)
         found.scores.extend([mention.score] * len(places))
-    return found._replace(misaligned=lost, not_found=absent)
+    return found._replace(misaligned=lost, not_found=absent, is_lossy=bool(lost or absent))
 
 
 def join_alignments(parts: Sequence[Alignment], starts: Sequence[int]) -> Alignment:
     """Join the alignments of the parts of a Doc, which begin at some tokens."""
-    lossy = [bool(part.misaligned or part.not_found) if part.is_whole is None else not part.is_whole for part in parts]
+    places = zip(parts, starts, strict=True)
     return Alignment(
-        [
-            (start + a, start + b, label)
-            for part, start in zip(parts, starts, strict=True)
-            for a, b, label in part.entities
-        ],
+        [(start + a, start + b, label) for part, start in places for a, b, label in part.entities],
         [score for part in parts for score in part.scores],
         misaligned=sum(part.misaligned for part in parts),
         not_found=sum(part.not_found for part in parts),
-        is_whole=not any(lossy),
+        is_lossy=any(part.is_lossy for part in parts),
     )
 
 
@@ -196,12 +192,11 @@ def _find_list(row: Row, weak_name: Optional[str]) -> Tuple[Any, str]:
 
 
 def _parts(item: Any, what: str) -> Tuple[Any, Any, Any, Any, Any]:
-    """Return start, end, phrase, label and score of an item, unchecked."""
-    if isinstance(item, list) and 2 <= len(item) <= 4:
-        if isinstance(item[0], str) and len(item) < 4:
-            return None, None, item[0], item[1], item[2] if len(item) == 3 else None
-        if len(item) > 2:
-            return item[0], item[1], None, item[2], item[3] if len(item) == 4 else None
+    """Return start, end, phrase, label and score of an item, unchecked; a phrase has any start and end."""
+    if isinstance(item, list) and item and isinstance(item[0], str) and 2 <= len(item) <= 3:
+        return 0, 1, *item[:2], *(item[2:] or [None])
+    if isinstance(item, list) and 3 <= len(item) <= 4:
+        return *item[:2], None, item[2], *(item[3:] or [None])
     if isinstance(item, dict):
         label = next((item[key] for key in _LABELS if key in item), None)
         score = item.get("score")
@@ -209,13 +204,8 @@ def _parts(item: Any, what: str) -> Tuple[Any, Any, Any, Any, Any]:
             return item["start"], item["end"], None, label, score
         phrase = next((item[key] for key in _PHRASES if key in item), None)
         if phrase is not None:
-            return None, None, phrase, label, score
+            return 0, 1, phrase, label, score
     raise RowError(f"{what}: expected [start, end, label, score] or {{'text', 'label'}}, got {show_value(item)}")
-
-
-def _is_number(value: Any) -> bool:
-    # JSON can represent numbers that no float can hold, like 1e999.
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= _LARGEST
 
 
 def _row_borders(row: Row, what: str) -> List[int]:
@@ -225,13 +215,3 @@ def _row_borders(row: Row, what: str) -> List[int]:
         raise RowError(f"{what}: {given} in the row, so the unit of the offsets is not clear")
     row_text(row)
     return letter_borders(text or tokens or ())
-
-
-def _letters_between(borders: Sequence[int], start: Any, end: Any, item: Any, what: str) -> Tuple[int, int]:
-    if type(start) is not int or type(end) is not int:
-        raise RowError(f"{what}: offsets must be whole numbers, got {show_value(item)}")
-    if not 0 <= start < end < len(borders):
-        raise RowError(f"{what}: {show_value(item)} is empty or not within the {len(borders) - 1} characters or tokens")
-    if borders[start] == borders[end]:
-        raise RowError(f"{what}: {show_value(item)} covers only white space")
-    return borders[start], borders[end]

@@ -8,10 +8,9 @@ import json
 import sqlite3
 from collections import Counter, deque
 from contextlib import closing
-from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from spacy.language import Language
 from spacy.pipeline import Sentencizer
@@ -24,27 +23,20 @@ from ..corpus.records import read_identifier
 from ..corpus.sentences import sentence_key
 from ..corpus.weak import get_id
 from ..errors import Errors, WeaknerError
+from ..runtime.hashes import hash_text
 from ..ty import Entity
-from .alignment import Alignment, align_mentions, find_weak_name, join_alignments, read_mentions, row_text
+from .alignment import Alignment, Mention, align_mentions, find_weak_name, join_alignments, read_mentions, row_text
 from .labelers import Labeler
 from .report import SourceCounts
 from .sources import MAJORITY, AnswersSource, FileSource
 
 F = TypeVar("F", bound=FileSource)
-_TABLES = """
-CREATE TABLE rows (line INTEGER PRIMARY KEY, row TEXT);
-CREATE TABLE keys (key BLOB, line INTEGER, is_first BOOLEAN);
-CREATE TABLE weak (name TEXT);
-"""
-_COUNTS = "SELECT count(*), count(DISTINCT key) FROM keys WHERE is_first"
-_FIND = "SELECT line, row FROM keys JOIN rows USING (line) WHERE key = ? ORDER BY line"
-
-
-class Lookup(NamedTuple):
-    """The row found for a Doc."""
-
-    found: Optional[Alignment]  # None: no row
-    other_text: bool = False  # the row with the Doc's id was skipped because it has another text
+# A row with an id and a text has two keys.
+_TABLE = "CREATE TABLE rows (key TEXT, line INTEGER, is_first BOOLEAN, text TEXT, mentions TEXT)"
+_COUNTS = "SELECT count(*), count(DISTINCT key) FROM rows WHERE is_first"
+_FIND = "SELECT line, text, mentions FROM rows WHERE key = ? ORDER BY line"
+# Line, hash of the letters of the text, and mentions.
+_StoredRow = Tuple[int, Optional[str], List[Mention]]
 
 
 class FileLabeler(Labeler[F]):
@@ -56,7 +48,6 @@ class FileLabeler(Labeler[F]):
         uri = (folder / f"{key}.sqlite").resolve().as_uri()
         self._rows = sqlite3.connect(f"{uri}?mode=ro&immutable=1", uri=True)
         self._sentencizer = Sentencizer()
-        (self._weak_name,) = self._rows.execute("SELECT name FROM weak").fetchone()
 
     @classmethod
     def prepare(cls, source: F, nlp: Language, folder: Path, key: str) -> None:
@@ -64,51 +55,40 @@ class FileLabeler(Labeler[F]):
         with at_line(path, "weak_ents"):
             weak_name = find_weak_name((row for _, row in read_rows(path)), source.name)
         with closing(sqlite3.connect(folder / f"{key}.sqlite")) as database, database:
-            database.executescript(f"PRAGMA journal_mode = OFF; {_TABLES}")
-            database.execute("INSERT INTO weak VALUES (?)", (weak_name,))
+            database.executescript(f"PRAGMA journal_mode = OFF; {_TABLE}")
             for line, row in read_rows(path):
                 with at_line(path, line):
-                    hashes = [_hash(row_key) for row_key in cls.row_keys(source, row, weak_name)]
-                if hashes:
-                    database.execute("INSERT INTO rows VALUES (?, ?)", (line, json.dumps(row)))
-                    values = [(hash_, line, number == 0) for number, hash_ in enumerate(hashes)]
-                    database.executemany("INSERT INTO keys VALUES (?, ?, ?)", values)
-            database.execute("CREATE INDEX by_key ON keys (key, line)")
+                    if cls.is_wanted(source, row):
+                        values = [(key, line, n == 0, *found) for n, (key, *found) in enumerate(_rows(row, weak_name))]
+                        database.executemany("INSERT INTO rows VALUES (?, ?, ?, ?, ?)", values)
+            database.execute("CREATE INDEX by_key ON rows (key, line)")
 
     @classmethod
-    def row_keys(cls, source: F, row: Row, weak_name: Optional[str]) -> List[str]:
-        """Return the keys under which a row is found, or none if it has no labels. The whole row is checked."""
-        mentions = read_mentions(row, weak_name)
-        id_, text = read_identifier(row.get("id")), row_text(row)
-        if id_ is None and text is None:
-            raise RowError("the row has neither 'id' nor 'text' nor 'tokens', so it belongs to no document")
-        if mentions is None:
-            return []
-        return [*([] if id_ is None else [_id_key(id_)]), *([] if text is None else [_text_key(text)])]
+    def is_wanted(cls, source: F, row: Row) -> bool:
+        return True
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Optional[Alignment]]:
         for doc in docs:
-            lookup = self.look_up(doc)
-            stats.other_text += lookup.other_text
-            if lookup.found is not None:
+            found = self.look_up(doc, stats)
+            if found is not None:
                 stats.docs_with_row += 1
-                stats.misaligned += lookup.found.misaligned
-                stats.not_found += lookup.found.not_found
-            yield lookup.found
+                stats.misaligned += found.misaligned
+                stats.not_found += found.not_found
+            yield found
 
-    def look_up(self, doc: Doc) -> Lookup:
-        """Return the row of a Doc, by id or else by text."""
-        text, id_ = sentence_key(doc.text), get_id(doc)
-        found = None if id_ is None else next(self._rows_of(_id_key(id_)), None)
-        other_text = found is not None and row_text(found[1]) not in (None, text)
-        if found is None or other_text:
-            return Lookup(self.by_text(doc) or self._by_parts(doc), other_text)
-        return Lookup(self._align(doc, *found))
+    def look_up(self, doc: Doc, stats: SourceCounts) -> Optional[Alignment]:
+        """Return the labels of a Doc, by id or else by text."""
+        id_ = get_id(doc)
+        row = None if id_ is None else next(self._rows_of(f"id {id_}"), None)
+        if row is not None and row[1] in (None, hash_text(sentence_key(doc.text))):
+            return self._align(doc, row)
+        stats.other_text += row is not None
+        return self.by_text(doc) or self._by_parts(doc)
 
     def by_text(self, text: Union[Doc, Span]) -> Optional[Alignment]:
         """Return the labels of a text's row."""
-        found = next(self._rows_of(_text_key(sentence_key(text.text))), None)
-        return None if found is None else self._align(text, *found)
+        row = next(self._rows_of(hash_text(sentence_key(text.text))), None)
+        return None if row is None else self._align(text, row)
 
     def _by_parts(self, doc: Doc) -> Optional[Alignment]:
         """Return the labels of the sentences into which spaCy's sentencizer splits a Doc, if each has a row: other
@@ -118,13 +98,13 @@ class FileLabeler(Labeler[F]):
         found = [alignment for alignment in map(self.by_text, parts) if alignment is not None]
         return join_alignments(found, [part.start for part in parts]) if parts and len(found) == len(parts) else None
 
-    def _rows_of(self, key: str) -> Iterator[Tuple[int, Row]]:
-        for line, row in self._rows.execute(_FIND, (_hash(key),)):
-            yield line, json.loads(row)
+    def _rows_of(self, key: str) -> Iterator[_StoredRow]:
+        for line, text, mentions in self._rows.execute(_FIND, (key,)):
+            yield line, text, [Mention(*mention) for mention in json.loads(mentions)]
 
-    def _align(self, doc: Union[Doc, Span], line: int, row: Row) -> Alignment:
-        with at_line(Path(self.source.path), line):
-            return align_mentions(doc, read_mentions(row, self._weak_name) or [], self.source.misaligned)
+    def _align(self, doc: Union[Doc, Span], row: _StoredRow) -> Alignment:
+        with at_line(Path(self.source.path), row[0]):
+            return align_mentions(doc, row[2], self.source.misaligned)
 
     def counts(self) -> SourceCounts:
         rows, different = self._rows.execute(_COUNTS).fetchone()
@@ -158,14 +138,11 @@ class AnswersLabeler(FileLabeler[AnswersSource]):
         super().prepare(source, nlp, folder, key)
 
     @classmethod
-    def row_keys(cls, source: AnswersSource, row: Row, weak_name: Optional[str]) -> List[str]:
-        return super().row_keys(source, row, weak_name) if source.asked in (None, row[ASKED]) else []
-
-    def look_up(self, doc: Doc) -> Lookup:
-        return Lookup(self.by_text(doc) or self._by_parts(doc))
+    def is_wanted(cls, source: AnswersSource, row: Row) -> bool:
+        return source.asked in (None, row[ASKED])
 
     def by_text(self, text: Union[Doc, Span]) -> Optional[Alignment]:
-        samples = [self._align(text, *row) for row in self._rows_of(_text_key(sentence_key(text.text)))]
+        samples = [self._align(text, row) for row in self._rows_of(hash_text(sentence_key(text.text)))]
         return _agreement(samples) if samples else None
 
     def counts(self) -> SourceCounts:
@@ -192,14 +169,13 @@ def vote(samples: Sequence[Sequence[Entity]]) -> Tuple[List[Entity], List[float]
 
 def _agreement(samples: List[Alignment]) -> Alignment:
     entities, scores = vote([sample.entities for sample in samples])
-    n_lossy = sum(bool(sample.misaligned or sample.not_found) for sample in samples)
     return Alignment(
         entities,
         [*scores],
         misaligned=sum(sample.misaligned for sample in samples),
         not_found=sum(sample.not_found for sample in samples),
         # Mentions lost in fewer samples could not have won the vote.
-        is_whole=n_lossy < MAJORITY * len(samples),
+        is_lossy=sum(sample.is_lossy for sample in samples) >= MAJORITY * len(samples),
     )
 
 
@@ -211,13 +187,12 @@ def _is_torn(path: Path) -> bool:
         return is_torn(next(iter(deque(lines, maxlen=1)), b""))
 
 
-def _id_key(id_: str) -> str:
-    return f"id {id_}"
-
-
-def _text_key(text: str) -> str:
-    return f"text {text}"
-
-
-def _hash(key: str) -> bytes:
-    return blake2b(key.encode("utf-8"), digest_size=16).digest()
+def _rows(row: Row, weak_name: Optional[str]) -> List[Tuple[str, Optional[str], str]]:
+    """Return the key, the hash of the text and the labels of a row that has labels, for each of its keys."""
+    mentions = read_mentions(row, weak_name)
+    id_, letters = read_identifier(row.get("id")), row_text(row)
+    if id_ is None and letters is None:
+        raise RowError("the row has neither 'id' nor 'text' nor 'tokens', so it belongs to no document")
+    text = None if letters is None else hash_text(letters)
+    keys = [key for key in (None if id_ is None else f"id {id_}", text) if key is not None and mentions is not None]
+    return [(key, text, json.dumps(mentions)) for key in keys]

@@ -269,14 +269,13 @@ class Label(Stage[LabelCounts]):
                     yield doc
 
     def _is_wanted(self, doc: Doc) -> bool:
-        excluded = bool(self._excluded) and self._is_excluded(doc)
-        self.stats.excluded += excluded
-        return not excluded
-
-    def _is_excluded(self, doc: Doc) -> bool:
-        """Return True if an excluded corpus has a Doc's text, or one of its sentences that is not short."""
+        """Return False if an excluded corpus has a Doc's text, or one of its sentences that is not short."""
+        if not self._excluded:
+            return True
         sentences = [sentence for sentence in self._splitter.sentences_of(doc) if len(sentence) > SHORT]
-        return not self._excluded.isdisjoint(sentence_key(part.text) for part in [doc, *sentences])
+        is_free = self._excluded.isdisjoint(sentence_key(part.text) for part in [doc, *sentences])
+        self.stats.excluded += not is_free
+        return is_free
 
 
 def _batches(docs: Iterable[Doc]) -> Iterator[List[Doc]]:

@@ -9,22 +9,9 @@ from spacy.matcher import Matcher
 from spacy.tokens import Doc
 
 from ..abbreviations.expansion import expand_documents
+from ..corpus import weak
 from ..corpus.docbin import bare_copy
 from ..corpus.parts import merge_entities, split_doc
-from ..corpus.weak import (
-    doc_entities,
-    doc_ids,
-    get_reliability,
-    group_entities,
-    group_ids,
-    group_scores,
-    is_complete,
-    remove_group,
-    set_source,
-    terms_attr,
-    weak_group,
-    weak_sources,
-)
 from ..errors import Errors, WeaknerError
 from ..files import parse_json, read_lines
 from ..ty import Entity
@@ -85,25 +72,21 @@ class Labeler(ABC, Generic[S]):
         for doc, found in zip(docs, self.find(docs, stats), strict=True):
             if found is None:
                 stats.docs_without_row += 1
-                remove_group(doc, weak_group(self.source.name))
+                weak.remove_group(doc, weak.weak_group(self.source.name))
             else:
                 self._write(doc, found, stats)
 
     def _write(self, doc: Doc, found: Alignment, stats: SourceCounts) -> None:
         entities, scores, ids = found.entities, None, found.ids
-        if self.source.labels is not None or any(score is not None for score in found.scores):
+        # Matches of terms are in order, each once.
+        if not isinstance(self.source, TermSource) or self.source.labels is not None:
             best, ids = self._selected(found, stats)
             entities = sorted(best)
-            scores = [best[entity] for entity in entities]
-        elif not isinstance(self.source, TermSource):  # matches of terms are in order, each once
-            entities = sorted({*entities})
-        if scores is not None and all(score is None for score in scores):
-            scores = None
+            scores = None if set(best.values()) <= {None} else [best[entity] for entity in entities]
         declared = self.declared(doc)
         # If something was lost, a token without a label may belong to it.
-        is_whole = not (found.misaligned or found.not_found) if found.is_whole is None else found.is_whole
-        declared["complete"] = declared["complete"] and is_whole
-        set_source(doc, self.source.name, entities, scores, ids=ids, **declared)
+        declared["complete"] = declared["complete"] and not found.is_lossy
+        weak.set_source(doc, self.source.name, entities, scores, ids=ids, **declared)
         stats.spans.update(label for _, _, label in entities)
 
     def _selected(
@@ -185,7 +168,7 @@ class PatternLabeler(Labeler[PatternSource]):
         # On copies, since patterns could refer to entities, which may be gold. White space is layout, as for terms.
         for parts in [split_doc(bare_copy(doc, self._vocab)) for doc in docs]:
             copies = self._ruler.pipe(part.doc for part in parts)
-            entities = merge_entities(parts, (group_entities(copy, _PATTERN_SPANS) for copy in copies))
+            entities = merge_entities(parts, (weak.group_entities(copy, _PATTERN_SPANS) for copy in copies))
             yield Alignment(entities, [None] * len(entities))
 
 
@@ -217,29 +200,31 @@ class PipelineLabeler(Labeler[PipelineSource]):
         # Bare copies, since components keep existing entities, so that gold would be returned as a prediction.
         for doc in self.nlp.pipe(bare_copy(doc, self.nlp.vocab) for doc in docs):
             stats.groups.update(key for key, group in doc.spans.items() if len(group) and key != wanted)
-            if wanted is not None:
-                scores = [None if score is None else float(score) for score in group_scores(doc, wanted)]
-                yield Alignment(group_entities(doc, wanted), scores, ids=group_ids(doc, wanted))
-                continue
-            yield Alignment(doc_entities(doc), [ent._.weakner_score for ent in doc.ents], ids=doc_ids(doc))
+            if wanted is None:
+                scores = [ent._.weakner_score for ent in doc.ents]
+                yield Alignment(weak.doc_entities(doc), scores, ids=weak.doc_ids(doc))
+            else:
+                scores = [None if score is None else float(score) for score in weak.group_scores(doc, wanted)]
+                yield Alignment(weak.group_entities(doc, wanted), scores, ids=weak.group_ids(doc, wanted))
 
 
 class CorpusLabeler(Labeler[CorpusSource]):
     """A labeler that uses the labels stored in the corpus under the name of the source."""
 
     def find(self, docs: List[Doc], stats: SourceCounts) -> Iterator[Optional[Alignment]]:
-        group = weak_group(self.source.name)
+        group = weak.weak_group(self.source.name)
         for doc in docs:
             if group in doc.spans:
-                yield Alignment(group_entities(doc, group), group_scores(doc, group), ids=group_ids(doc, group))
+                entities, scores = weak.group_entities(doc, group), weak.group_scores(doc, group)
+                yield Alignment(entities, scores, ids=weak.group_ids(doc, group))
             else:
-                stats.groups.update(weak_sources(doc))
+                stats.groups.update(weak.weak_sources(doc))
                 yield None
 
     def declared(self, doc: Doc) -> Dict[str, Any]:
         name, reliability = self.source.name, self.source.reliability
         return {
-            "reliability": get_reliability(doc, name) if reliability is None else reliability,
-            "complete": self.source.complete or is_complete(doc, name),
-            "terms": terms_attr(doc, name),
+            "reliability": weak.get_reliability(doc, name) if reliability is None else reliability,
+            "complete": self.source.complete or weak.is_complete(doc, name),
+            "terms": weak.terms_attr(doc, name),
         }

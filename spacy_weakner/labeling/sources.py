@@ -16,21 +16,7 @@ import configparser
 import re
 from difflib import get_close_matches
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Literal,
-    Mapping,
-    Optional,
-    Tuple,
-    Type,
-    Union,
-)
+from typing import Annotated, Any, ClassVar, Dict, Iterator, List, Literal, Mapping, Optional, Tuple, Type, Union
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 from spacy.language import Language
@@ -373,8 +359,8 @@ def _path_of(kind: str, value: Any) -> Path:
     return expand_home(str(value))
 
 
-def _hint(name: Any, names: Iterable[str]) -> str:
-    near = get_close_matches(str(name), [*names], n=1)
+def _hint(name: Any, names: List[str]) -> str:
+    near = get_close_matches(str(name), names, n=1)
     return f" (did you mean '{near[0]}'?)" if near else ""
 
 

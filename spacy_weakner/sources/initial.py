@@ -77,13 +77,11 @@ def _measure(
         matches = read_matches([doc], source, labels, [False])
         if not matches.looked.any():
             continue
-        entities = {entity[:2]: entity[2] for entity in gold}
-        for start, end, label, is_longest in zip(
-            *(matches.starts, matches.ends, matches.labels, matches.longest), strict=True
-        ):
+        columns = (matches.starts, matches.ends, matches.labels, matches.longest)
+        for start, end, label, is_longest in zip(*columns, strict=True):
             if is_longest and label >= 0 and known[start:end].all():
                 found[label] += 1
-                right[label] += entities.get((int(start), int(end))) == labels[label]
+                right[label] += (int(start), int(end), labels[label]) in gold
         inside = numpy.zeros(len(doc), dtype=bool)
         for start, end, _ in gold:
             inside[start:end] = True

@@ -56,15 +56,9 @@ def read_matches(docs: Sequence[Doc], source: str, labels: Sequence[str], hidden
             rows += _rows(doc, name, ids, offset)
         offset += length
     columns: List[Any] = list(zip(*rows, strict=True)) or [()] * 5
-    starts, ends, numbers, scores, longest = columns
-    return Matches(
-        numpy.repeat(numpy.asarray(looked, dtype=bool), lengths),
-        numpy.asarray(starts, dtype="int64"),
-        numpy.asarray(ends, dtype="int64"),
-        numpy.asarray(numbers, dtype="int64"),
-        numpy.asarray(scores, dtype="float64"),
-        numpy.asarray(longest, dtype=bool),
-    )
+    types = ("int64", "int64", "int64", "float64", "bool")
+    arrays = [numpy.asarray(column, dtype=type_) for column, type_ in zip(columns, types, strict=True)]
+    return Matches(numpy.repeat(numpy.asarray(looked, dtype=bool), lengths), *arrays)
 
 
 def _rows(doc: Doc, name: str, ids: Dict[int, int], offset: int) -> List[Tuple[int, int, int, float, bool]]:

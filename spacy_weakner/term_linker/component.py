@@ -65,8 +65,7 @@ class TermLinker(BatchPipe):
         n_candidates: int = 5,
         overwrite: bool = False,
     ) -> None:
-        if threshold is not None:
-            check_range("threshold", threshold, 0.0, 1.0)
+        check_range("threshold", threshold, 0.0, 1.0)
         check_range("n_candidates", n_candidates, 1, None)
         self.name = name
         self.lang = lang
@@ -170,18 +169,13 @@ class TermLinker(BatchPipe):
 
     def _look_up(self, keys: Set[Tuple[str, str]]) -> Dict[Tuple[str, str], List[IdCandidate]]:
         """Look up the candidates for labels and compared forms, a whole batch at once for speed."""
-        known = self._known
-        if len(known) > CAPACITY:
-            known = self._known = {}
-        unknown = sorted(keys - known.keys())
-        for label, group in groupby(unknown, key=lambda key: key[0]):
-            forms = [form for _, form in group]
-            index = self._indices.get(label)
-            found: List[List[IdCandidate]] = [[] for _ in forms]
-            if index is not None:
-                found = index.nearest(forms, self.n_candidates)
-            known.update(zip([(label, form) for form in forms], found, strict=True))
-        return known
+        if len(self._known) > CAPACITY:
+            self._known = {}
+        for label, group in groupby(sorted(keys - self._known.keys()), key=lambda key: key[0]):
+            unknown, index = list(group), self._indices.get(label)
+            found = [[]] * len(unknown) if index is None else index.nearest([f for _, f in unknown], self.n_candidates)
+            self._known.update(zip(unknown, found, strict=True))
+        return self._known
 
     def _keys(self, doc: Doc, ents: Sequence[Span]) -> List[Tuple[str, str]]:
         """Return label and compared form of each entity; for short forms, those of the long form."""

@@ -12,6 +12,7 @@ from spacy_weakner.errors import WeaknerError
 from spacy_weakner.labeling.alignment import align, align_mentions, find_weak_name, letter_borders, read_mentions
 from spacy_weakner.labeling.imported import FileLabeler
 from spacy_weakner.labeling.label import label
+from spacy_weakner.labeling.report import SourceCounts
 from spacy_weakner.labeling.sources import FileSource
 
 NLP = spacy.blank("xx")
@@ -216,7 +217,7 @@ def prepare(path):
 
 
 def look_up(labeler, docs):
-    found = [labeler.look_up(doc).found for doc in docs]
+    found = list(labeler.find(docs, SourceCounts()))
     labeler.close()
     return [None if f is None else [label for _, _, label in f.entities] for f in found]
 
@@ -249,10 +250,10 @@ def test_rows_are_found_by_id_or_text_in_any_order(tmp_path, name, newline, pref
 def test_a_row_of_the_same_id_with_another_text_is_passed_over(tmp_path):
     rows = [{"id": "1", "text": "old text", "ents": [[0, 3, "X"]]}, {"text": "new text", "ents": [[0, 3, "Y"]]}]
     file_ = open_labels(tmp_path, rows)
-    lookup = file_.look_up(make_doc("new|text", "1"))
-    assert lookup.found is not None and lookup.other_text
-    lookup = file_.look_up(make_doc("newest|text", "1"))
-    assert lookup == (None, True)
+    for words, labels in (("new|text", ["Y"]), ("newest|text", None)):
+        stats = SourceCounts()
+        (found,) = file_.find([make_doc(words, "1")], stats)
+        assert (found and [label for _, _, label in found.entities]) == labels and stats.other_text == 1
     file_.close()
 
 

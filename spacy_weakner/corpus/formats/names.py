@@ -32,30 +32,20 @@ class Format(NamedTuple):
 
 
 _LINES, _JSON, _COLUMNS = (".jsonl",), (".json", ".jsonl"), (".conll", ".iob", ".bio", ".tsv")
+_TAGS = frozenset([UNKNOWN, MISSING])
+_SUGGESTIONS = frozenset([UNKNOWN, WEAK, IDS, DOC_IDS, META])
 _FORMATS = (
     Format("jsonl", "rows of spacy_weakner", _LINES, _LINES, EVERYTHING),
-    Format("conll", "columns of tokens and tags", _COLUMNS, _COLUMNS, frozenset([UNKNOWN, MISSING])),
+    Format("conll", "columns of tokens and tags", _COLUMNS, _COLUMNS, _TAGS),
     Format("text", "raw text, one per line", (".txt",)),
     Format("spacy", "spaCy's DocBin", (".spacy",), (".spacy",), EVERYTHING),
-    Format(
-        "prodigy",
-        "Prodigy",
-        (".jsonl", ".json"),
-        _LINES,
-        frozenset([UNKNOWN, MISSING, WRONG, WEAK, IDS, DOC_IDS, META]),
-    ),
-    Format("html", "page to annotate in a browser", (), (".html",), frozenset([UNKNOWN, WEAK, IDS, DOC_IDS, META])),
-    Format(
-        "label-studio", "Label Studio", _JSON, (".json",), frozenset([UNKNOWN, WEAK, IDS, DOC_IDS, META]), unit=UTF16
-    ),
+    Format("prodigy", "Prodigy", (".jsonl", ".json"), _LINES, _SUGGESTIONS | {MISSING, WRONG}),
+    Format("html", "page to annotate in a browser", (), (".html",), _SUGGESTIONS),
+    Format("label-studio", "Label Studio", _JSON, (".json",), _SUGGESTIONS, unit=UTF16),
     Format("doccano", "doccano", (".jsonl", ".json"), _LINES, frozenset([DOC_IDS]), sure=False),
     Format("brat", "brat", (".ann",)),
     Format(
-        "huggingface",
-        "Hugging Face datasets, AutoTrain",
-        (".parquet", ".jsonl", ".json"),
-        _LINES,
-        frozenset([UNKNOWN, MISSING, DOC_IDS]),
+        "huggingface", "Hugging Face datasets, AutoTrain", (".parquet", ".jsonl", ".json"), _LINES, _TAGS | {DOC_IDS}
     ),
     Format("gliner", "GLiNER", _JSON, _JSON),
     Format("spacy-json", "spaCy's (text, annotations)", _JSON),

@@ -17,19 +17,7 @@ from spacy.tokens import Doc
 from ...ty import Entity
 from ..counts import RowCounts, RowError
 from ..foreign import is_prodigy
-from ..records import (
-    Item,
-    Mark,
-    Record,
-    a_list,
-    a_probability,
-    a_text,
-    an_object,
-    make_mark,
-    read_meta,
-    record_of,
-    triple_mark,
-)
+from ..records import Item, Mark, Record, a_list, a_text, an_object, object_mark, read_meta, record_of
 
 ACCEPT, REJECT, IGNORE = "accept", "reject", "ignore"
 IGNORED = "rows answered 'ignore', dropped"
@@ -239,15 +227,6 @@ def _names_wrong(row: Dict[str, Any]) -> bool:
 def _answer(span: Any, answer: str) -> str:
     span_answer = span.get("answer") if isinstance(span, dict) else None
     return span_answer if span_answer in (ACCEPT, REJECT) else answer
-
-
-def object_mark(span: Any) -> Mark:
-    """Make a span from `[start, end, label]`, or from an object with these keys."""
-    if isinstance(span, list):
-        return triple_mark(span)
-    span = an_object(span, "a span")
-    about = {"score": a_probability(span.get("score")), "text": span.get("text"), "id": span.get("kb_id")}
-    return make_mark(span.get("start"), span.get("end"), span.get("label"), span, **about)
 
 
 def token_borders(tokens: Any) -> List[Tuple[int, int]]:

@@ -1,7 +1,6 @@
 """Detection of the format of files, and reading of all formats as streams of Docs."""
 
 import re
-import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +16,7 @@ from ...files import existing, open_packed, read_lines, visible_files
 from ..conll import COLUMNS, read_conll
 from ..counts import Place, RowCounts, RowError, at_line
 from ..docbin import SUFFIX, check_whole, read_docs, receipt_path
-from ..entities import known_tokens, set_entities, trim_whitespace
+from ..entities import set_entities, trim_whitespace
 from ..foreign import format_of, tool_of
 from ..jsonl import BIOC, DEFAULT_SOURCE, MISALIGNED, read_row, read_rows
 from ..language import RECORD
@@ -115,9 +114,7 @@ def input_files(
 ) -> List[Tuple[Path, str]]:
     """Return the files of a corpus, each with its format."""
     path = existing(Path(path))
-    formats = list(INPUTS) if suffixes is SUFFIXES else list(dict.fromkeys(suffixes.values()))
-    if format is not None:
-        check_choice("format", format, formats)
+    check_choice("format", format, INPUTS if suffixes is SUFFIXES else dict.fromkeys(suffixes.values()))
     check_whole(path)
     found = visible_files(path) if path.is_dir() else [path]
     found = _corpora(found, format) if path.is_dir() and suffixes is SUFFIXES else found
@@ -144,7 +141,7 @@ def _advice(path: Path) -> str:
         new = path.with_suffix(".jsonl").name
         code = f'pandas.{_TABLES[suffix]}({path.name!r})[["text"]].to_json({new!r}, orient="records", lines=True)'
         return f'Write one row {{"text": ...}} per text (with labels: docs/formats.md), for example with pandas: {code}'
-    return _CURES.get(suffix, "").format(path=shlex.quote(str(path)), stem=shlex.quote(path.stem))
+    return _CURES.get(suffix, "")
 
 
 def _corpora(files: Sequence[Path], format: Optional[str]) -> List[Path]:
@@ -216,22 +213,22 @@ def sentence_keys(paths: Iterable[Path], nlp: Language) -> Set[str]:
     return keys
 
 
+@dataclass
 class FileReader:
     """A reader of a file, or of some of its lines. If it is `strict`, text that the tokenizer would take very long to
     process is an error; otherwise it is left out and counted."""
 
-    def __init__(
-        self, path: Path, format: str, nlp: Language, reading: Reading, counts: RowCounts, strict: bool = False
-    ) -> None:
-        self.path = path
-        self.format = format
-        self.nlp = nlp
-        self.reading = reading
-        self.counts = counts
-        self.strict = strict
-        self.labels = reading.labels
+    path: Path
+    format: str
+    nlp: Language
+    reading: Reading
+    counts: RowCounts
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        self.labels = self.reading.labels
         self.column: Optional[str] = None  # column of tags
-        self._splitter = SentenceSplitter(nlp)
+        self._splitter = SentenceSplitter(self.nlp)
 
     def docs(self) -> Iterator[Doc]:
         path, counts, unit = self.path, self.counts, self.reading.offsets
@@ -283,12 +280,8 @@ class FileReader:
         return brat.items(self.path) if self.format == "brat" else read_items(self.path, counts)
 
     def _row_docs(self, rows: Iterable[Item]) -> Iterator[Doc]:
-        for place, row in rows:
-            record = None
-            with at_line(self.path, place, self.counts):
-                record = read_row(row, self.counts, self.reading.source)
-            if record is not None:
-                yield from self._docs_of(place, record)
+        for place, record in self._read(rows, partial(read_row, source=self.reading.source), self.counts):
+            yield from self._docs_of(place, record)
 
     def _tool_docs(self, items: Iterable[Item], unit: str) -> Iterator[Doc]:
         for place, record in self._records(items, self.counts):
@@ -298,14 +291,17 @@ class FileReader:
                 yield from self._docs_of(place, in_code_points(record, unit, self.counts))
 
     def _records(self, items: Iterable[Item], counts: RowCounts) -> Iterator[Tuple[Place, Record]]:
-        read, gather = self._reader(), GATHERERS.get(self.format)
-        items = self._of_tool(items, counts)
-        for place, item in items if gather is None else gather(items):
-            record = None
+        gather, items = GATHERERS.get(self.format, iter), self._of_tool(items, counts)
+        return self._read(gather(items), self._reader(), counts)
+
+    def _read(
+        self, items: Iterable[Item], read: Callable[..., Optional[Record]], counts: RowCounts
+    ) -> Iterator[Tuple[Place, Record]]:
+        for place, item in items:
             with at_line(self.path, place, counts):
                 record = read(item, counts)
-            if record is not None:
-                yield place, record
+                if record is not None:
+                    yield place, record
 
     def _reader(self) -> Callable[..., Optional[Record]]:
         read = READERS[self.format]
@@ -346,15 +342,13 @@ class FileReader:
 
     def _docs_of(self, place: Place, record: Record) -> Iterator[Doc]:
         """Yield the Doc of a record, or one Doc per sentence; see `Reading`."""
-        docs: List[Doc] = []
         with at_line(self.path, place, self.counts):
             if self._is_short(record.text, record.is_bare):
                 is_text = self.reading.sentences and record.tokens is None
                 if is_text and (record.is_bare or (self.reading.documents and not record.cats)):
-                    docs = self._split(place, record)
+                    yield from self._split(place, record)
                 else:
-                    docs = [make_doc(record, self.nlp, self.reading.misaligned, self.counts)]
-        yield from docs
+                    yield make_doc(record, self.nlp, self.reading.misaligned, self.counts)
 
     def _split(self, place: Place, record: Record) -> List[Doc]:
         """Return the sentences of a text."""
@@ -398,7 +392,7 @@ def read_groups(docs: Iterable[Doc], counts: RowCounts, key: Optional[str]) -> I
         if key is not None:
             counts.note(ABSENT, key not in doc.spans)
             entities, unclear = drop_overlaps(trim_whitespace(doc, group_entities(doc, key)), counts)
-            set_entities(doc, entities, known_tokens([key in doc.spans] * len(doc), unclear))
+            set_entities(doc, entities, [key in doc.spans] * len(doc), unclear)
             give_ids(doc, {(s.start, s.end, s.label_): [s.kb_id_] for s in doc.spans.get(key, []) if s.kb_id_})
             set_weak(doc, False)
             remove_group(doc, key)

@@ -8,7 +8,7 @@ from spacy.tokens import Doc
 
 from ..counts import RowCounts, RowError, show_value
 from ..foreign import SPANS, find_spans, tool_of
-from ..records import EMPTY, Item, Mark, Record, a_list, a_text, an_object, make_mark, record_of, triple_mark
+from ..records import EMPTY, Mark, Record, a_list, a_text, an_object, make_mark, object_mark, record_of, triple_mark
 from . import brat, huggingface, label_studio, page, prodigy
 
 NULLS = "null instead of texts that were not annotated, dropped"
@@ -96,7 +96,7 @@ def _of_spacy(row: Any, name: str, key: Optional[str], counts: RowCounts) -> Opt
     counts.groups.update({name: len(spans) for name, spans in groups.items() if spans and name != key})
     counts.note(ABSENT, key is not None and key not in groups)
     items = row.get(name) if key is None else groups.get(key)
-    return None if items is None else list(map(prodigy.object_mark, a_list(items, name)))
+    return None if items is None else list(map(object_mark, a_list(items, name)))
 
 
 # Functions that make a record of an item, or return None if nothing is to be kept.
@@ -110,10 +110,7 @@ READERS: Dict[str, Callable[..., Optional[Record]]] = {
     "spacy-json": read_spacy_json,
 }
 # Functions that group rows about one text: the items become lists of rows.
-GATHERERS: Dict[str, Callable[[Iterable[Item]], Iterator[Item]]] = {
-    "prodigy": prodigy.gather,
-    "label-studio": label_studio.gather,
-}
+GATHERERS = {"prodigy": prodigy.gather, "label-studio": label_studio.gather}
 # Functions that make rows of a Doc and count what is lost.
 WRITERS: Dict[str, Callable[[Doc, "Counter[str]"], Iterable[Dict[str, Any]]]] = {
     "prodigy": prodigy.write,

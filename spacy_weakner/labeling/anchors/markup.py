@@ -83,7 +83,8 @@ def _fold(name: str) -> str:
 
 def wikitext_paragraphs(text: str, titles: Titles) -> List[Paragraph]:
     """Return paragraphs, without templates, tables, references and comments; headings and list items are separate."""
-    return _paragraphs(_end_lines(_MAGIC_WORD.sub("", _render(parse(text.translate(_CLEAN)), titles))))
+    marked = _end_lines(_MAGIC_WORD.sub("", _render(parse(text.translate(_CLEAN)), titles)))
+    return [found for found in map(_paragraph, marked.split(_BREAK)) if found[0]]
 
 
 def _render(code: Any, titles: Titles) -> str:
@@ -132,10 +133,6 @@ def _render_tag(node: Any, titles: Titles) -> str:
     if node.self_closing:  # of a list item, this is the mark at the start of its line
         return around + (_ITEM if name in _ITEMS else "")
     return around + _render(node.contents, titles) + around
-
-
-def _paragraphs(marked: str) -> List[Paragraph]:
-    return [found for found in map(_paragraph, marked.split(_BREAK)) if found[0]]
 
 
 def _paragraph(marked: str) -> Paragraph:

@@ -84,8 +84,7 @@ def ask(
     """
     texts, answers = Path(texts), Path(answers)
     config = AskConfig.read(settings)
-    if limit is not None:
-        check_range("limit", limit, 1, None)
+    check_range("limit", limit, 1, None)
     if answers.suffix != ".jsonl":
         raise WeaknerError(Errors.WK305.format(path=answers, expected="a file that ends in .jsonl"))
     existing(texts)
@@ -115,7 +114,7 @@ def ask(
         if client is not None:
             _Run(report, config, client, cache, progress).send(different())
     if config.has_prices:
-        report.spent = config.cost(cache.counts.tokens_in, cache.counts.tokens_out)
+        report.spent = _spent(config, cache)
         report.budget_left = None if config.budget is None else max(0.0, config.budget - report.spent)
     return report
 
@@ -151,6 +150,10 @@ def _estimate(report: AskReport, texts: Iterable[str], config: AskConfig, cache:
         report.cost = config.cost(report.tokens_in, report.tokens_out)
 
 
+def _spent(config: AskConfig, cache: Cache) -> float:
+    return config.cost(cache.counts.tokens_in, cache.counts.tokens_out)
+
+
 class _Run:
     """A run that sends requests in threads, which write each completion at once."""
 
@@ -176,8 +179,9 @@ class _Run:
                         continue
                     while len(self._pending) >= self.config.concurrency:
                         self._collect()
-                    self.report.is_spent = self._is_spent()
-                    if self.report.is_spent:
+                    budget = self.config.budget
+                    if budget is not None and _spent(self.config, self.cache) >= budget:
+                        self.report.is_spent = True
                         break
                     self._pending[pool.submit(self._complete, request)] = request
                 while self._pending:
@@ -188,10 +192,6 @@ class _Run:
                 # The pool waits for pending requests: they are paid for, and kept.
                 self.client.stop()
                 raise
-
-    def _is_spent(self) -> bool:
-        config, counts = self.config, self.cache.counts
-        return config.budget is not None and config.cost(counts.tokens_in, counts.tokens_out) >= config.budget
 
     def _collect(self) -> None:
         """Wait for a request, and handle all that are done."""
@@ -237,5 +237,4 @@ class _Run:
             self.report.left -= 1
             self.progress.update()
             if config.has_prices:
-                counts = self.cache.counts
-                self.progress.note(cost=f"{config.cost(counts.tokens_in, counts.tokens_out):.4g}")
+                self.progress.note(cost=f"{_spent(config, self.cache):.4g}")

@@ -74,12 +74,11 @@ def _json_values(text: str) -> Tuple[List[Any], str]:
         try:
             value, position = _DECODER.raw_decode(text, opening.start())
             values.append(value)
-        except json.JSONDecodeError as error:
-            if error.pos >= len(text) or error.msg.startswith("Unterminated"):
+        except (ValueError, RecursionError) as error:  # also for numbers with thousands of digits
+            if isinstance(error, json.JSONDecodeError) and (
+                error.pos >= len(text) or error.msg.startswith("Unterminated")
+            ):
                 return [], text
-            position = opening.end()
-            prose += opening[0]
-        except (ValueError, RecursionError):  # numbers with thousands of digits
             position = opening.end()
             prose += opening[0]
     return values, (prose + text[position:]).strip()

@@ -207,12 +207,9 @@ def estimate_tokens(text: str) -> int:
 
 def estimate_request_tokens(body: Dict[str, Any]) -> int:
     """Estimate the tokens of a request; see `estimate_tokens`."""
-    return _ROLE_TOKENS + estimate_tokens(_content(body))
-
-
-def _content(body: Dict[str, Any]) -> str:
     schema = body.get("response_format")
-    return body["messages"][0]["content"] + ("" if schema is None else json.dumps(schema))
+    content: str = body["messages"][0]["content"]
+    return _ROLE_TOKENS + estimate_tokens(content + ("" if schema is None else json.dumps(schema)))
 
 
 def _response_format(labels: List[str]) -> Dict[str, Any]:
