@@ -16,7 +16,7 @@ _ENOUGH_SOURCES = 3
 @command(
     app,
     aggregate,
-    without=["min_probability", "max_docs"],
+    without=["min_probability", "max_docs", "seed"],
     sources=Annotated[Optional[List[str]], typer.Option("--source")],
 )
 def show(report: AggregateReport, given: Any) -> None:
@@ -46,11 +46,8 @@ def show(report: AggregateReport, given: Any) -> None:
             say("info", "*: no other source gives this label, so this is the value assumed beforehand, not an estimate")
     n_sources = len({accuracy.source for accuracy in report.source_accuracies})
     if given.method == "label_model" and 0 < n_sources < _ENOUGH_SOURCES:
-        say(
-            "warning",
-            "The label model needs at least three sources with independent errors to estimate which of them are "
-            f"reliable, but it has only {n_sources}",
-        )
+        needed = "at least three sources with independent errors to estimate which of them are reliable"
+        say("warning", f"The label model needs {needed}, but it has only {n_sources}")
     if not report.converged:
         say("warning", "The label model has not fully converged, but its result can be used")
     if report.gold:
@@ -58,10 +55,7 @@ def show(report: AggregateReport, given: Any) -> None:
     if report.unlabeled:
         say("warning", f"Documents that no source has labeled: {report.unlabeled}")
     if report.unanswered:
-        names = ", ".join(report.unanswered)
-        say(
-            "warning",
-            f"Sources without answers for this corpus: {names} (0 of {report.docs} documents). Do not compare these "
-            "labels with labels that include these sources",
-        )
+        names = f"{', '.join(report.unanswered)} (0 of {report.docs} documents)"
+        cure = "Do not compare these labels with labels that include these sources"
+        say("warning", f"Sources without answers for this corpus: {names}. {cure}")
     show_shards(report.skipped, report.replaced)

@@ -17,7 +17,7 @@ app = new_app()
     app,
     ask,
     settings={AskConfig: AskConfig.model_fields},
-    without=["limit", "temperature", "retries"],  # the temperature is a parameter to send (--extra)
+    without=["limit", "temperature", "retries", "timeout"],  # the temperature is a parameter to send (--extra)
     labels=Annotated[str, typer.Option()],
     prompt=Annotated[Optional[Path], typer.Option()],
     extra=Annotated[Optional[str], typer.Option()],

@@ -36,22 +36,13 @@ def show(report: CalibrateReport, given: Any) -> None:
     say("info", f"Thresholds for a precision of {100 * given.precision:g} %, from {found.docs} documents")
     header, cells = format_thresholds(found)
     show_table(header, [(shorten_line(line[0]), *line[1:]) for line in cells])
-    pooled = [label for label, threshold in found.labels.items() if threshold.pooled]
+    pooled = [shorten_line(label) for label, threshold in found.labels.items() if threshold.pooled]
     if pooled:
-        say(
-            "info",
-            "Labels with too few entities, which share a threshold ('all others'): "
-            f"{', '.join(map(shorten_line, pooled))}",
-        )
-    unsure = found.unsure
-    if unsure:
-        say(
-            "warning",
-            f"Labels for which no threshold is certain to be this precise: {', '.join(map(shorten_line, unsure))}",
-        )
-        kept = (
-            "only certain entities are kept" if given.strict else "they keep the best threshold there is (or --strict)"
-        )
-        say("info", f"Of these, {kept}.")
+        say("info", f"Labels with too few entities, which share a threshold ('all others'): {', '.join(pooled)}")
+    if found.unsure:
+        unsure = ", ".join(map(shorten_line, found.unsure))
+        say("warning", f"Labels for which no threshold is certain to be this precise: {unsure}")
+        kept = "they keep the best threshold there is (or --strict)"
+        say("info", f"Of these, {'only certain entities are kept' if given.strict else kept}.")
     if found.unscored:
         say("warning", f"Entities without a score: {found.unscored}")

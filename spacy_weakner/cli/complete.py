@@ -18,10 +18,7 @@ from ._util import HELP, listing, new_app, say, show_shards
 # The application of the whole group: `cli/relabel.py` adds the other commands.
 app = new_app("relabel", "Change the labels of a corpus with models.")
 _CALIBRATION = ("score", "unit", "method", "n_bins")
-_COMPLETION = (
-    *("rule", "broken", "weak_accuracy", "cap", "soft", "bfloat16"),
-    *("gpu_id", "workers", "ray"),
-)
+_COMPLETION = ("rule", "broken", "weak_accuracy", "cap", "soft", "bfloat16", "gpu_id", "workers", "ray")
 
 
 class _Completed(NamedTuple):
@@ -77,24 +74,15 @@ def show(completed: _Completed, given: Any) -> None:
 
 def _show(report: ConfidenceReport) -> None:
     steps, unit = report.calibration.steps, report.calibration.unit
-    right = 100 * report.accuracy
-    say(
-        "info",
-        f"Calibrated on {report.sentences} sentences: {right:.1f} % of the {unit}s are right; "
-        f"steps: {len(steps.values)}",
-    )
+    right = f"{100 * report.accuracy:.1f} % of the {unit}s are right"
+    say("info", f"Calibrated on {report.sentences} sentences: {right}; steps: {len(steps.values)}")
     if len(steps.values) == 1:
-        say(
-            "warning",
-            "There is only one step: every sentence gets the same probability. Give more gold.",
-        )
+        say("warning", "There is only one step: every sentence gets the same probability. Give more gold.")
     if report.left_out:
         say("info", f"Sentences left out, because they are empty or without complete gold: {report.left_out}")
     if report.calibration.rules:
-        say(
-            "info",
-            f"F1 of the labels by rule: {', '.join(f'{r} {f1:.1f}' for r, f1 in report.calibration.rules.items())}",
-        )
+        by_rule = ", ".join(f"{rule} {f1:.1f}" for rule, f1 in report.calibration.rules.items())
+        say("info", f"F1 of the labels by rule: {by_rule}")
 
 
 def _parse(text: str) -> List[Tuple[str, Path]]:

@@ -15,7 +15,7 @@ from ._util import new_app, say
 app = new_app("encoder", "Prepare encoders without labels, and compress the encoders of trained pipelines.")
 
 
-@command(app, adapt, without=["save_steps"], model=Annotated[str, typer.Option()])
+@command(app, adapt, without=["save_steps", "mask_rate"], model=Annotated[str, typer.Option()])
 def show_adapt(report: AdaptReport, given: Any) -> None:
     if os.environ.get("RANK", "0") != "0":
         return  # under torchrun, only one process prints
@@ -30,11 +30,8 @@ def show_adapt(report: AdaptReport, given: Any) -> None:
     if report.new_head:
         say("info", "The head was trained from scratch")
     if report.perplexity_before is not None and report.perplexity_after is not None:
-        say(
-            "info",
-            f"Held-out loss: {report.loss_before:.3f} before, {report.loss_after:.3f} after "
-            f"(perplexity {report.perplexity_before:.1f}, {report.perplexity_after:.1f})",
-        )
+        perplexity = f"perplexity {report.perplexity_before:.1f}, {report.perplexity_after:.1f}"
+        say("info", f"Held-out loss: {report.loss_before:.3f} before, {report.loss_after:.3f} after ({perplexity})")
     else:
         say("warning", "No text was held out, so the loss is unknown")
 
@@ -44,23 +41,19 @@ def show_distill(report: DistillReport, given: Any) -> None:
     say("good", f"{report.pieces} word pieces, vectors of width {report.width}", given.output_path)
     say("info", f"Words of the corpora: {report.words}; vectors were fitted to {report.cut} words of several pieces")
     if report.held_out:
-        say(
-            "info",
-            f"Mean cosine similarity to the Transformer's vectors of {report.held_out} held-out words: "
-            f"{report.after:.2f} ({report.before:.2f} before the vectors were fitted)",
-        )
+        after = f"{report.after:.2f} ({report.before:.2f} before the vectors were fitted)"
+        words = f"{report.held_out} held-out words"
+        say("info", f"Mean cosine similarity to the Transformer's vectors of {words}: {after}")
 
 
-@command(app, vectors, without=["min_count"])
+@command(app, vectors, without=["min_count", "width", "format"])
 def show_vectors(report: VectorsReport, given: Any) -> None:
     if report.words:
         say("good", f"{report.words} words, vectors of width {report.width}", given.output_path)
     else:
         say("warning", "No word is frequent enough for a vector", given.output_path)
-    say(
-        "info",
-        f"Counted: {report.tokens:,} tokens of {report.sentences:,} sentences, {report.different:,} different words",
-    )
+    tokens = f"{report.tokens:,} tokens of {report.sentences:,} sentences"
+    say("info", f"Counted: {tokens}, {report.different:,} different words")
     if report.sentences < report.read:
         say("info", f"These are a sample of the {report.read:,} sentences of the text")
 
@@ -69,8 +62,5 @@ def show_vectors(report: VectorsReport, given: Any) -> None:
 def show_quantize(report: QuantizeReport, given: Any) -> None:
     before, after = (f"{size / 1e6:.0f} MB" for size in (report.before, report.after))
     say("good", f"{report.encoders} Transformer{'s' * (report.encoders > 1)} in int8: {after} ({before} before)")
-    say(
-        "info",
-        "Predictions differ slightly. Compare both pipelines on gold: "
-        f"spacy weakner evaluate GOLD float32={given.model} int8={given.output_path}",
-    )
+    command = f"spacy weakner evaluate GOLD float32={given.model} int8={given.output_path}"
+    say("info", f"Predictions differ slightly. Compare both pipelines on gold: {command}")

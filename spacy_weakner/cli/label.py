@@ -11,13 +11,7 @@ from ._util import listing, new_app, say, show_remarks, show_shards
 
 app = new_app()
 # Settings of the source that --terms or --pipeline makes. A sources file sets the others.
-_SETTINGS = {
-    TermSource: [
-        *("stop", "abbreviations"),
-        *TABLE_SETTINGS,
-    ],
-    PipelineSource: ["spans_key"],
-}
+_SETTINGS = {TermSource: ["stop", "abbreviations", *TABLE_SETTINGS], PipelineSource: ["spans_key"]}
 
 
 @command(app, label, settings=_SETTINGS)

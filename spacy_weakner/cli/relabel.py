@@ -15,7 +15,7 @@ from ._util import listing, say, show_shards, show_table
 from .complete import app as app
 
 
-@command(app, clean, without=["component"], list_path=Annotated[Optional[Path], typer.Option("--list")])
+@command(app, clean, without=["component", "entities"], list_path=Annotated[Optional[Path], typer.Option("--list")])
 def show_clean(report: CleanReport, given: Any) -> None:
     say("good", f"{report.docs} documents", given.output_path)
     rows = []
@@ -49,7 +49,7 @@ def show_soft(report: SoftReport, given: Any) -> None:
     show_shards(report.skipped, report.replaced)
 
 
-@command(app, augment, without=["batch_size"], model=Annotated[str, typer.Option()])
+@command(app, augment, without=["batch_size", "mask_rate", "top_k"], model=Annotated[str, typer.Option()])
 def show_augment(report: AugmentReport, given: Any) -> None:
     say("good", f"{report.docs} documents", given.output_path)
     if report.augmented:

@@ -14,7 +14,7 @@ app = new_app()
 _SHOWN = 10
 
 
-@command(app, suggest)
+@command(app, suggest, without=["seed"])
 def show(report: Union[SuggestReport, TermReport], given: Any) -> None:
     if isinstance(report, TermReport):
         _show_terms(report, given)
@@ -59,7 +59,5 @@ def _show_sentences(report: SuggestReport, given: Any) -> None:
     if report.certain:
         say("warning", f"Sentences without uncertainty, because there were no others: {report.certain}")
     if report.lost:
-        say(
-            "warning",
-            f"Lost, because the format cannot store it: {', '.join(f'{what} {k}' for what, k in report.lost.items())}",
-        )
+        lost = ", ".join(f"{what} {k}" for what, k in report.lost.items())
+        say("warning", f"Lost, because the format cannot store it: {lost}")

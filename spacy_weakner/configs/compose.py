@@ -13,13 +13,7 @@ from .recipes import Recipe, find_recipe, reads_transformer, sizes_of, trains_tr
 # Sections that control the composition, and are not part of the result.
 _PRIVATE = ("recipe", "size", "places")
 # Types by which values of these types can be overridden; other ones by any.
-_KINDS: Dict[type, Tuple[type, ...]] = {
-    bool: (bool,),
-    int: (int,),
-    float: (int, float),
-    list: (list,),
-    dict: (dict,),
-}
+_KINDS: Dict[type, Tuple[type, ...]] = {**{kind: (kind,) for kind in (bool, int, list, dict)}, float: (int, float)}
 
 
 class Composition(NamedTuple):
@@ -34,16 +28,7 @@ class Composition(NamedTuple):
     sections: Set[str]  # names that are written as a section, not as a value
 
 
-def make_config(
-    recipe: str,
-    size: Optional[str] = None,
-    *,
-    lang: str = "en",
-    tokenizer: Optional[str] = None,
-    transformer: Optional[str] = None,
-    precision: Optional[str] = None,
-    overrides: Mapping[str, Any] = MappingProxyType({}),
-) -> Config:
+def make_config(recipe: str, size: Optional[str] = None, **settings: Any) -> Config:
     """Make the config of a recipe.
 
     recipe (str): Name of the recipe, for example "crf_ner.strong_weak"; `recipes` lists them.
@@ -58,8 +43,7 @@ def make_config(
     RAISES (WeaknerError): If there is no such recipe, size, language, tokenizer, precision or setting, the size has no
         Transformer, or a value is overridden by one of another type.
     """
-    settings: Any = {"transformer": transformer, "precision": precision, "overrides": overrides}
-    return compose_config(recipe, size, lang=lang, tokenizer=tokenizer, **settings).config
+    return compose_config(recipe, size, **settings).config
 
 
 def flatten(config: Mapping[str, Any]) -> Dict[str, Any]:
@@ -102,15 +86,9 @@ def compose_config(
     made.config["nlp"]["tokenizer"] = _tokenizer(lang, tokenizer) or made.config["nlp"]["tokenizer"]
     has_settings = trains_transformer if precision else reads_transformer
     if (transformer or precision) and not has_settings(chosen):
-        others = [name for name in found.sizes if has_settings(name)]
-        raise WeaknerError(
-            Errors.WK602.format(
-                size=chosen,
-                setting="precision" if precision else "name",
-                recipe=recipe,
-                sizes=", ".join(others) or "none",
-            )
-        )
+        others = ", ".join(name for name in found.sizes if has_settings(name)) or "none"
+        setting = "precision" if precision else "name"
+        raise WeaknerError(Errors.WK602.format(size=chosen, setting=setting, recipe=recipe, sizes=others))
     if transformer:
         made.config["paths"]["transformer"] = transformer
     if precision:

@@ -3,8 +3,7 @@
 import json
 import re
 import shlex
-from types import MappingProxyType
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from .compose import Composition, compose_config
 
@@ -13,26 +12,12 @@ SECTIONS = ("paths", "system", "nlp", "components", "corpora", "pretraining", "t
 _VARIABLE = re.compile(r"\$\{[^}]+\}")
 
 
-def render_config(
-    recipe: str,
-    size: Optional[str] = None,
-    *,
-    lang: str = "en",
-    tokenizer: Optional[str] = None,
-    transformer: Optional[str] = None,
-    precision: Optional[str] = None,
-    overrides: Mapping[str, Any] = MappingProxyType({}),
-) -> str:
+def render_config(recipe: str, size: Optional[str] = None, **settings: Any) -> str:
     """Return the config of a recipe as text with comments, for `spacy train`. For the arguments see `make_config`."""
-    settings: Any = {"transformer": transformer, "precision": precision, "overrides": overrides}
-    made = compose_config(recipe, size, lang=lang, tokenizer=tokenizer, **settings)
-    options = {
-        "--lang": lang if lang != "en" else None,
-        "--tokenizer": tokenizer,
-        "--transformer": transformer,
-        "--precision": precision,
-        "--set": " ".join(f"{recipe}:{key}={_value(value)}" for key, value in overrides.items()),
-    }
+    made = compose_config(recipe, size, **settings)
+    overrides = settings.pop("overrides", {})
+    options = {f"--{name}": value for name, value in settings.items() if (name, value) != ("lang", "en")}
+    options["--set"] = " ".join(f"{recipe}:{key}={_value(value)}" for key, value in overrides.items())
     words = ["spacy weakner init config", recipe, "--size", made.size]
     words += [f"{key} {shlex.quote(value)}" for key, value in options.items() if value]
     lines = [*made.title, f"# Written by: {' '.join(words)}"]

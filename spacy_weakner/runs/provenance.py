@@ -1,9 +1,10 @@
 """The record of what scores were made with, which all files of scores contain."""
 
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, Optional, Sequence
+
+from spacy.util import get_package_version
 
 from ..code_version import code_version
 from ..files import existing, parse_json, reading_made
@@ -38,7 +39,7 @@ def with_provenance(
         "code": code_version(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "packages": {name: found for name in _PACKAGES if (found := _version(name))},
+        "packages": {name: found for name in _PACKAGES if (found := get_package_version(name))},
         "test": test and inputs.contents(Path(test)),
         **read_variables(variables),
     }
@@ -79,10 +80,3 @@ def _training(path: Path, inputs: Inputs) -> Dict[str, Any]:
         "cpu_seconds": receipt.report.get("cpu_seconds"),
         "device": receipt.report.get("device"),
     }
-
-
-def _version(name: str) -> Optional[str]:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None

@@ -26,7 +26,7 @@ from ..runtime.cluster import connected
 from ..runtime.devices import device_name, on_device
 from ..runtime.hashes import hash_settings
 from ..runtime.lock import locked
-from ..runtime.pool import ProcessPool, processes
+from ..runtime.pool import ProcessPool, environment, processes
 from ..runtime.receipts import Receipt
 from ..scratch import DISK_ERRORS, disk_error, resolved, scratch_folder, wanted
 from .config import check_overrides, flat_config, resolved_config
@@ -35,7 +35,6 @@ from .inputs import Inputs, names_input
 BEST, LAST = "model-best", "model-last"
 RECEIPT, LOG = "trained.json", "train.log"
 _TAIL = 4  # lines of the log shown in an error
-_NO_COLORS = "ANSI_COLORS_DISABLED"  # wasabi reads it
 # A row of the table of `spacy train`: epoch, step, losses and scores.
 _ROW = re.compile(r"^ *\d+ +(\d+) +\d", re.MULTILINE)
 _WARNING = re.compile(r"\[WK9\d\d\] .+")
@@ -255,28 +254,12 @@ def _printing_to(log: Path) -> Iterator[None]:
         os.close(file_)
 
 
-@contextmanager
-def _without_colors() -> Iterator[None]:
-    """Keep spaCy's printers from coloring what goes to a log."""
-    import wasabi
-
-    shown, disabled = wasabi.msg.show_color, os.environ.get(_NO_COLORS)
-    wasabi.msg.show_color = False
-    os.environ[_NO_COLORS] = "1"  # for printers that are created from now on
-    try:
-        yield
-    finally:
-        wasabi.msg.show_color = shown
-        if disabled is None:
-            del os.environ[_NO_COLORS]
-        else:
-            os.environ[_NO_COLORS] = disabled
-
-
 def _spacy_train(config: Path, output: Path, overrides: Mapping[str, Any], gpu_id: int) -> int:
     """Train and return the exit code."""
+    import wasabi
     from spacy.cli.train import train
 
+    wasabi.msg.show_color = False
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     if "torch" in sys.modules:
@@ -286,7 +269,7 @@ def _spacy_train(config: Path, output: Path, overrides: Mapping[str, Any], gpu_i
         torch.set_float32_matmul_precision("highest")
     try:
         # As in a new process: warnings of an earlier training are shown again.
-        with _without_colors(), warnings.catch_warnings():
+        with environment(ANSI_COLORS_DISABLED="1"), warnings.catch_warnings():  # of wasabi
             train(config, output, use_gpu=gpu_id, overrides=dict(overrides))
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else int(bool(ended.code))

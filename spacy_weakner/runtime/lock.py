@@ -30,7 +30,8 @@ def locked(output: Path, share: Share = (0, 1)) -> Iterator[None]:
     first, unless it is one share of the shards (see `Part`): runs that write another share are not blocked."""
     check_output((), [output])
     output = resolved(output)
-    path = _path(output, share)
+    part = "" if share == (0, 1) else f".{share[0] + 1}-of-{share[1]}"
+    path = place_beside(output) / f".{output.name}{part}.lock"
     made = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
     with writing(output, every=True):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -67,12 +68,6 @@ def holding(*names: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
         return hold
 
     return decorate
-
-
-def _path(output: Path, share: Share) -> Path:
-    first, of = share
-    name = f".{output.name}.lock" if of == 1 else f".{output.name}.{first + 1}-of-{of}.lock"
-    return place_beside(output) / name
 
 
 def _acquire(path: Path, output: Path) -> BaseFileLock:

@@ -5,26 +5,12 @@ import json
 import os
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from functools import cache, wraps
+from functools import wraps
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import (
-    Any,
-    Callable,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    Optional,
-    ParamSpec,
-    Set,
-    TypeVar,
-    cast,
-    get_type_hints,
-)
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, ParamSpec, Set, TypeVar, cast
 
-from pydantic import TypeAdapter
 from spacy.tokens import Doc
 
 from ..code_version import code_version
@@ -37,6 +23,7 @@ from ..scratch import resolved, scratch_folder
 from .hashes import hash_file, hash_model, hash_text
 from .lock import locked
 from .receipts import Receipt
+from .stage import type_adapter
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -80,7 +67,7 @@ def making(
             path, overwrite, progress = Path(given.pop(output)), given.pop("overwrite"), given.pop("progress", False)
             inputs = [Path(name) for key in reads for name in _several(given[key]) if Path(name).exists()]
             check_output([file_ for name in inputs for file_ in (name, *visible_files(name))], [path])
-            report = _adapter(get_type_hints(function)["return"])
+            report = type_adapter(signature.return_annotation)
             with locked(path):
                 settings = {k: keys_[k](v) if k in keys_ and v is not None else v for k, v in given.items()}
                 settings.pop("gpu_id", None)
@@ -111,12 +98,7 @@ def making(
 
 
 def finished(
-    output: Path,
-    made_from: Mapping[str, Any],
-    overwrite: Optional[bool],
-    replaces: str = "*",
-    *,
-    folder: bool = False,
+    output: Path, made_from: Mapping[str, Any], overwrite: Optional[bool], replaces: str = "*", *, folder: bool = False
 ) -> Optional[Receipt]:
     """Return the receipt of an output that need not be made again; None: it may be made. Refuse an output that
     something else has made, or that was edited, unless it may be overwritten (None: the command has no such option).
@@ -231,8 +213,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{type(value)} is no setting")
-
-
-@cache
-def _adapter(kind: Any) -> "TypeAdapter[Any]":
-    return TypeAdapter(kind)

@@ -126,16 +126,26 @@ def processes(n: int, *, threads: Optional[int] = 1, with_spacy: bool = True) ->
 
 
 @contextmanager
-def _starting(environment: Dict[str, str]) -> Iterator[None]:
-    """Start processes with this environment, and without running the user's script again."""
-    before, main = dict(os.environ), sys.modules["__main__"]
-    os.environ.update(environment)
+def _starting(values: Dict[str, str]) -> Iterator[None]:
+    """Start processes with these variables, and without running the user's script again."""
+    main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        with environment(**values):
+            yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+@contextmanager
+def environment(**values: str) -> Iterator[None]:
+    """Set environment variables for the duration of the block."""
+    before = dict(os.environ)
+    os.environ.update(values)
     try:
         yield
     finally:
-        sys.modules["__main__"] = main
-        for name in environment.keys() - before.keys():
+        for name in values.keys() - before.keys():
             del os.environ[name]
         os.environ.update(before)
 

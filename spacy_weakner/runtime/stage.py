@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
-from functools import lru_cache
-from typing import Any, ClassVar, Dict, Generic, Hashable, Iterable, Iterator, Optional, Type, TypeVar, Union, cast
+from functools import cache
+from typing import Any, ClassVar, Dict, Generic, Iterable, Iterator, Optional, Type, TypeVar, Union, cast
 
 from pydantic import ConfigDict, TypeAdapter
 from spacy.language import Language
@@ -32,12 +32,12 @@ class Statistics:
 
     def to_json(self) -> Any:
         """Return the counts as JSON-compatible values."""
-        return _adapter(cast(Hashable, type(self))).dump_python(self, mode="json")
+        return type_adapter(cast(Any, type(self))).dump_python(self, mode="json")
 
     @classmethod
     def from_json(cls: Type[S], data: Any) -> S:
         """Read the output of `to_json`; raise a `ValueError` for anything else."""
-        return cast(S, _adapter(cast(Hashable, cls)).validate_python(data))
+        return cast(S, type_adapter(cast(Any, cls)).validate_python(data))
 
 
 @dataclass
@@ -109,6 +109,7 @@ def _sum(a: Any, b: Any) -> Any:
     return a
 
 
-@lru_cache(None)
-def _adapter(kind: Hashable) -> "TypeAdapter[Any]":
-    return TypeAdapter(cast(Any, kind))
+@cache
+def type_adapter(kind: Any) -> "TypeAdapter[Any]":
+    """Return what reads and writes values of a type as JSON."""
+    return TypeAdapter(kind)

@@ -251,7 +251,7 @@ def test_a_run_killed_before_its_receipt_is_run_again(tmp_path, kind, monkeypatc
     output = tmp_path / kind
     for text in ("text", "other"):
         with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(module, "_adapter", lambda kind: Killed())
+            patch.setattr(module, "type_adapter", lambda kind: Killed())
             run(output, text)
         assert run(output, text, overwrite=kind != "folder")[1] == Report(text, 1)
 
