@@ -7,10 +7,9 @@ from operator import itemgetter
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
-from numpy.typing import NDArray
 
 from ..runtime.hashes import hash_text
-from ..ty import Entity
+from ..ty import Entity, Floats
 from .uncertainty import UncertainSpan
 
 # Minimum cosine of the words of two sentences that count as nearly the same.
@@ -100,7 +99,7 @@ def choose_sentences(sentences: Sequence[Sentence], n: int) -> Choice:
     chosen: List[int] = []
     near = 0
 
-    def take(by: NDArray[numpy.float64]) -> bool:
+    def take(by: Floats) -> bool:
         nonlocal near
         open_ = free & (by > -1.0)
         if not open_.any():
@@ -148,9 +147,9 @@ class Similarity:
         # shape: (n_sentences,): the maximum cosine with a chosen sentence, in [0, 1]
         self.most = numpy.zeros(len(texts))
 
-    def to_all(self) -> NDArray[numpy.float64]:
+    def to_all(self) -> Floats:
         """Return the mean cosine with all sentences, in (0, 1], shape (n_sentences,)."""
-        cosines: NDArray[numpy.float64] = self._vectors @ numpy.asarray(self._vectors.mean(axis=0)).ravel()
+        cosines: Floats = self._vectors @ numpy.asarray(self._vectors.mean(axis=0)).ravel()
         return cosines
 
     def add(self, i: int) -> None:

@@ -9,21 +9,10 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
+from ..corpus import weak
 from ..corpus.docbin import copy_with_groups
 from ..corpus.parts import split_doc
 from ..corpus.sentences import sentence_key
-from ..corpus.weak import (
-    PREDICTED_PREFIX,
-    WEAK_PREFIX,
-    doc_entities,
-    get_id,
-    group_entities,
-    group_scores,
-    is_complete,
-    source_ids,
-    weak_group,
-    weak_sources,
-)
 from ..pipelines import default_component, load_pipeline, run_before
 from ..ty import CandidateScorer, Entity, TagScorer
 from .choosing import Sentence
@@ -73,7 +62,7 @@ class Model:
         return list(self.nlp.pipe([self._copy(doc) for doc in docs]))
 
     def _copy(self, doc: Doc) -> Doc:
-        return copy_with_groups(doc, map(weak_group, weak_sources(doc)), self.nlp.vocab)
+        return copy_with_groups(doc, map(weak.weak_group, weak.weak_sources(doc)), self.nlp.vocab)
 
 
 class Scorer:
@@ -93,8 +82,8 @@ class Scorer:
         for batch in minibatch(docs, BATCH_SIZE):
             votes = [
                 {
-                    name: Vote(group_entities(doc, weak_group(name)), is_complete(doc, name))
-                    for name in weak_sources(doc)
+                    name: Vote(weak.group_entities(doc, weak.weak_group(name)), weak.is_complete(doc, name))
+                    for name in weak.weak_sources(doc)
                 }
                 for doc in batch
             ]
@@ -102,10 +91,10 @@ class Scorer:
                 for n, model in enumerate(self.models, start=1):
                     for i, predicted in enumerate(model.predict(batch)):
                         name = model.name if model.name not in votes[i] else f"{model.name} ({n})"
-                        votes[i][name] = Vote(doc_entities(predicted), True)
+                        votes[i][name] = Vote(weak.doc_entities(predicted), True)
             of_models = [model.uncertain_spans(batch) for model in self.models]
             for i, doc in enumerate(batch):
-                groups = _groups(doc, PREDICTED_PREFIX).values()
+                groups = _groups(doc, weak.PREDICTED_PREFIX).values()
                 candidates = [pairs for pairs in groups if any(score is not None for _, score in pairs)]
                 self._has_signal |= len(votes[i]) > 1 or bool(candidates)
                 self._read += 1
@@ -135,15 +124,17 @@ def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[Unc
         key=sentence_key(doc.text),
         words=tuple(token.text for token in doc),
         spaces=tuple(bool(token.whitespace_) for token in doc),
-        id=get_id(doc),
+        id=weak.get_id(doc),
         score=sum(by_label.values()) / scale,
         by_label={label: uncertainty / scale for label, uncertainty in sorted(by_label.items())},
         span=max(every, key=lambda span: span.uncertainty, default=None),
-        groups=_groups(doc, WEAK_PREFIX, PREDICTED_PREFIX),
-        ids=source_ids(doc),
+        groups=_groups(doc, weak.WEAK_PREFIX, weak.PREDICTED_PREFIX),
+        ids=weak.source_ids(doc),
     )
 
 
 def _groups(doc: Doc, *prefixes: str) -> Dict[str, List[Tuple[Entity, Optional[float]]]]:
     names = [name for name in doc.spans if name.startswith(prefixes)]
-    return {name: list(zip(group_entities(doc, name), group_scores(doc, name), strict=True)) for name in names}
+    return {
+        name: list(zip(weak.group_entities(doc, name), weak.group_scores(doc, name), strict=True)) for name in names
+    }

@@ -2,6 +2,7 @@
 uncertain."""
 
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -64,12 +65,9 @@ class SuggestReport(NamedTuple):
     sentences: List[Suggestion]
 
 
-def _source_settings(sources: Any) -> List[Any]:
-    """Return the settings of declared sources, with the contents of their files."""
-    return [source.settings() for source in read_sources(sources)]
-
-
-@making("output_path", "input_path", "model", "exclude", sources=_source_settings)
+@making(
+    "output_path", "input_path", "model", "exclude", sources=lambda given: [s.settings() for s in read_sources(given)]
+)
 def suggest(
     input_path: Path,
     output_path: Path,
@@ -171,7 +169,7 @@ def _score_corpus(path: Path, stage: Label, scorer: Scorer, counts: "Counter[str
     """Read the corpus in blocks, each in memory zones of its own."""
     inputs = label_inputs(path, stage.nlp, stage.config.language, BLOCK)
     stage.open()
-    try:
+    with closing(stage):
         for block in inputs:
             with memory_zones([*stage.zones(), *(model.nlp for model in scorer.models)]):
                 docs, _ = block.read(stage.nlp.vocab, stage.stats)
@@ -180,8 +178,6 @@ def _score_corpus(path: Path, stage: Label, scorer: Scorer, counts: "Counter[str
             names = ", ".join(model.name for model in scorer.models)
             asked = f" No probabilities come from: {names}." if names else ""
             raise WeaknerError(Errors.WK775.format(path=path, asked=asked))
-    finally:
-        stage.close()
 
 
 def _without_gold(docs: Iterable[Doc], counts: "Counter[str]") -> Iterator[Doc]:
@@ -199,7 +195,11 @@ def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Lang
     holds probable candidates, or else the sources' entities (see `_majority`)."""
     docs = [_doc(sentence, nlp) for sentence in sentences]
     if models:
-        found = [(_scored(doc), doc_ids(doc)) for doc in models[0].predict(docs)]
+        predicted = models[0].predict(docs)
+        found = [
+            ([((ent.start, ent.end, ent.label_), ent._.weakner_score) for ent in doc.ents], doc_ids(doc))
+            for doc in predicted
+        ]
     else:
         found = [(_majority(sentence.groups), sentence.ids) for sentence in sentences]
     for sentence, doc, (entities, ids) in zip(sentences, docs, found, strict=True):
@@ -218,11 +218,6 @@ def _doc(sentence: Sentence, nlp: Language) -> Doc:
     for name, entities in sentence.groups.items():
         set_group(doc, name, [entity for entity, _ in entities], [score for _, score in entities], sentence.ids)
     return doc
-
-
-def _scored(doc: Doc) -> _Scored:
-    """Return the entities of a Doc with their probabilities (None if there is none)."""
-    return [((ent.start, ent.end, ent.label_), ent._.weakner_score) for ent in doc.ents]
 
 
 def _majority(groups: Mapping[str, _Scored]) -> _Scored:

@@ -63,9 +63,9 @@ class SourceParameters:
         opens = numpy.tile(self.outside, (2 * n_labels + 2, 1))
         opens[-1] = self.distractor
         for label in numpy.flatnonzero(self.shares).tolist():
-            others = self._other_shares(label)
+            others = numpy.where(numpy.arange(n_labels) == label, 0.0, self.shares)
             begins, inside = opens[1 + 2 * label], opens[2 + 2 * label]
-            begins[1:] = self.wrong * others
+            begins[1:] = self.wrong * (others / max(others.sum(), TINY))
             begins[1 + label] = (1 - self.wrong) * self.hit[label]
             begins[0] = (1 - self.wrong) * (1 - self.hit[label])
             inside[0], inside[1:] = 1 - self.inside, self.inside * self.shares
@@ -82,11 +82,6 @@ class SourceParameters:
         # Without an open entity, nothing can continue: this event represents sources that have not labeled the Doc.
         table[0, -1] = 0.0
         return table.reshape(-1, len(opens))
-
-    def _other_shares(self, label: int) -> Floats:
-        others = self.shares.copy()
-        others[label] = 0.0
-        return others / max(others.sum(), TINY)
 
 
 def kinds(shares: Floats) -> IntTags:

@@ -135,8 +135,8 @@ def calibrate(
             bias = fit_bias(predictor.pipe, examples) if BIAS in fit else None
             temperature = fit_temperature(predictor.pipe, examples) if TEMPERATURE in fit else None
         if THRESHOLD in fit:
-            limits = precision, delta, min_entities, strict
-            thresholds = _fit_thresholds(predictor, for_thresholds, gold, progress, *limits)
+            scores = _score_entities(predictor, for_thresholds, gold, progress)
+            thresholds = scores.set_thresholds(predictor.pipe, precision, delta, min_entities, strict)
             entities = sum(found.entities for found in {*thresholds.labels.values()})
             if seen and entities < convincing(precision, delta):
                 left = f"{entities} predicted entities"
@@ -180,17 +180,8 @@ def _complete_examples(predictor: Predictor, docs: Iterable[Doc], gold: Path) ->
     return [Example(copy, doc) for copy, doc in zip(predictor.bare(complete), complete, strict=True)]
 
 
-def _fit_thresholds(
-    predictor: Predictor,
-    docs: Sequence[Doc],
-    gold: Path,
-    progress: bool,
-    precision: float,
-    delta: float,
-    least: int,
-    strict: bool,
-) -> ThresholdReport:
-    """Set thresholds by the scores of the entities that the pipeline predicts in the gold."""
+def _score_entities(predictor: Predictor, docs: Sequence[Doc], gold: Path, progress: bool) -> "ScoredEntities":
+    """Return the scores of the entities that the pipeline predicts in the gold."""
     scores = ScoredEntities()
     for batch in minibatch(Progress(docs, desc="calibrate", unit="doc", enabled=progress), BATCH_SIZE):
         for doc, predicted in zip(batch, predictor.nlp.pipe(predictor.copies(batch)), strict=True):
@@ -199,7 +190,7 @@ def _fit_thresholds(
         raise WeaknerError(Errors.WK407.format(path=gold, what="gold", cure="Give held-out gold"))
     if not any(scores.scored.values()):
         raise WeaknerError(Errors.WK727.format(pipeline=predictor.model, path=gold))
-    return scores.set_thresholds(predictor.pipe, precision, delta, least, strict)
+    return scores
 
 
 class ScoredEntities:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
@@ -25,7 +24,7 @@ from ..progress import Progress
 from ..runtime.devices import on_device
 from ..runtime.predictions import TagPredictor
 from ..scores import count_matches
-from ..ty import Entity
+from ..ty import BoolMask, Entity
 
 METHODS = ("histogram", "isotonic")
 BATCH_SIZE = 256
@@ -141,5 +140,5 @@ class _RuleCounts:
             self.scores.append(value)
             self.hits.append(self._share(predicted == tags))
 
-    def _share(self, same: NDArray[numpy.bool_]) -> float:
+    def _share(self, same: BoolMask) -> float:
         return float(same.all() if self.unit == "sentence" else same.mean())

@@ -12,7 +12,7 @@ from ..evaluation.analyze import Analysis
 from ..evaluation.compare import other_names
 from ..evaluation.tables import Table, analysis_tables, term_tables
 from ..evaluation.terms import analysis as terms
-from ..evaluation.terms.analysis import TermAnalysis
+from ..evaluation.terms.results import TermAnalysis
 from ..labeling.aggregate import aggregate
 from ..scores import as_json
 from ._command import command

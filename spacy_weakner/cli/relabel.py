@@ -33,7 +33,7 @@ def show_clean(report: CleanReport, given: Any) -> None:
     show_shards(report.skipped, report.replaced)
 
 
-@command(app, pick, without=["component", "pairing"])
+@command(app, pick, without=["component"])
 def show_pick(report: PickReport, given: Any) -> None:
     say("good", f"{report.docs} documents", given.output_path)
     new = sum(report.picked.values())

@@ -1,9 +1,9 @@
 """Analysis of weak labels: coverage of each source, conflicts between sources and, where there is gold, errors."""
 
 from collections import Counter, defaultdict
-from itertools import permutations, zip_longest
+from itertools import permutations
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
+from typing import Dict, Iterable, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 from spacy.tokens import Doc
 
@@ -11,11 +11,10 @@ from ..calibration.reliability import CalibrationCounter, Reliability
 from ..corpus import weak
 from ..corpus.docbin import stream_docs
 from ..corpus.gold import Gold, find_gold
-from ..corpus.tags import same_tokens
 from ..errors import Errors, WeaknerError, check_range
-from ..files import existing
 from ..progress import Progress
 from ..ty import Entity
+from .candidates import same_sentences
 from .evaluate import NONE, SAME, TYPE, Evaluation, GoldScores, LengthRecall, SpanIndex, recall_by_length
 
 # Source name of the weak labels in `doc.ents`, which `aggregate` writes.
@@ -113,7 +112,10 @@ def analyze(
     """
     check_range("top", top, 0, None)
     counter = _Counter(None if sources is None else set(sources))
-    pairs = _read(Path(corpus), None if gold is None else Path(gold))
+    docs = stream_docs(Path(corpus))
+    pairs: Iterable[Tuple[Doc, Doc]] = ((doc, doc) for doc in docs)
+    if gold is not None:
+        pairs = same_sentences(docs, stream_docs(gold), gold, corpus)
     for doc, gold_doc in Progress(pairs, desc="analyze", unit="doc", enabled=progress):
         counter.add(doc, find_gold(gold_doc))
     if not counter.docs:
@@ -213,7 +215,7 @@ class _SourceCounter:
         self.overlapping += len(index.overlapping())
         self.ambiguous += sum(len(labels) > 1 for labels in index.bounds.values())
         self.alone += sum(all(other.relation(entity) == NONE for other in others) for entity in index.entities)
-        self._covered.update(label for labels in index.tokens.values() for label in (None, *labels))
+        self._covered.update(x for spans in index.tokens.values() for x in {None, *(label for _, _, label in spans)})
         self._covered_docs.update({label for labels in index.bounds.values() for label in (None, *labels)})
         self._phrases.update((doc[start:end].text, label) for start, end, label in index.entities)
         if gold is not None:
@@ -252,16 +254,3 @@ def _source_name(group: str) -> str:
     """Return the name of a span group in reports: the name of its source, unless that is ambiguous."""
     name = group[len(weak.WEAK_PREFIX) :] if group.startswith(weak.WEAK_PREFIX) else group
     return group if name == ENTS or name.startswith(weak.PREDICTED_PREFIX) else name
-
-
-def _read(corpus: Path, gold: Optional[Path]) -> Iterator[Tuple[Doc, Doc]]:
-    """Yield the Docs of the corpus, each with the Doc that contains its gold."""
-    existing(corpus)
-    if gold is None:
-        yield from ((doc, doc) for doc in stream_docs(corpus))
-        return
-    existing(gold)
-    for number, (doc, other) in enumerate(zip_longest(stream_docs(corpus), stream_docs(gold)), start=1):
-        if doc is None or other is None or not same_tokens(doc, other):
-            raise WeaknerError(Errors.WK400.format(path=gold, other=corpus, number=number))
-        yield doc, other

@@ -1,7 +1,7 @@
 """The candidates to compare on a test set: pipelines, and sets of labels."""
 
 import time
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union, cast
@@ -13,15 +13,7 @@ from spacy.vocab import Vocab
 from ..corpus.case import change_case
 from ..corpus.docbin import bare_copy, found_files, read_docs
 from ..corpus.tags import same_tokens
-from ..corpus.weak import (
-    doc_entities,
-    doc_ids,
-    group_entities,
-    group_ids,
-    group_scores,
-    weak_group,
-    weak_sources,
-)
+from ..corpus.weak import doc_entities, doc_ids, group_entities, group_ids, group_scores, weak_group, weak_sources
 from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..pipelines import TOKENIZER, load_pipeline
@@ -175,20 +167,23 @@ class Predictions:
 
     def _read(self) -> Iterator[Tuple[Doc, Doc]]:
         vocab, given = Vocab(), self.candidate.in_memory
-        docs, number = stream(self.candidate.path if given is None else cast(Sequence[Doc], given), vocab), 0
-        place = {"path": self.candidate.path, "other": corpus_name(self.test)}
-        for number, gold in enumerate(stream(self.test, vocab), start=1):
-            doc = next(docs, None)
-            if doc is None or not same_tokens(gold, doc):
-                raise WeaknerError(Errors.WK400.format(**place, number=number))
-            yield gold, doc
-        if next(docs, None) is not None:
-            raise WeaknerError(Errors.WK400.format(**place, number=number + 1))
+        docs = stream(self.candidate.path if given is None else cast(Sequence[Doc], given), vocab)
+        return same_sentences(stream(self.test, vocab), docs, self.candidate.path, corpus_name(self.test))
 
 
 def stream(corpus: Corpus, vocab: Vocab) -> Iterator[Doc]:
     """Stream the Docs of a corpus, with one file at a time in memory, or those in memory."""
     return read_docs(corpus, vocab) if isinstance(corpus, Path) else iter(corpus)
+
+
+def same_sentences(
+    docs: Iterable[Doc], others: Iterable[Doc], path: Path, name: Union[Path, str]
+) -> Iterator[Tuple[Doc, Doc]]:
+    """Pair the Docs of a corpus of this name with those at a path, which must have the same tokens."""
+    for number, (doc, other) in enumerate(zip_longest(docs, others), start=1):
+        if doc is None or other is None or not same_tokens(doc, other):
+            raise WeaknerError(Errors.WK400.format(path=path, other=name, number=number))
+        yield doc, other
 
 
 def corpus_name(corpus: Corpus) -> str:

@@ -72,10 +72,9 @@ def _table_rows(lines: Sequence[str]) -> List[Dict[str, Any]]:
     *_, titles = ["", *takewhile(lambda line: not line.startswith(_RULE), lines)]
     header = re.split(" {2,}", titles.strip().lower())
     rows = [dict(zip(header, line.split(), strict=True)) for line in lines if _ROW.match(line)]
-    scores = [{_F1: float(row[_F1])} if _F1 in row else {} for row in rows]
     return [
-        {"step": int(row["#"]), "score": float(row["score"]), "scores": its}
-        for row, its in zip(rows, scores, strict=True)
+        {"step": int(row["#"]), "score": float(row["score"]), "scores": {_F1: float(row[_F1])} if _F1 in row else {}}
+        for row in rows
     ]
 
 

@@ -73,15 +73,12 @@ class SpanIndex:
     def __init__(self, entities: Iterable[Entity]) -> None:
         self.entities: Set[Entity] = set(entities)
         self.bounds: Dict[Tuple[int, int], Set[str]] = {}
-        self.tokens: Dict[int, Set[str]] = {}
-        self._owners: Dict[int, int] = {}
-        for start, end, label in self.entities:
-            if (start, end) not in self.bounds:
-                for token in range(start, end):
-                    self._owners[token] = self._owners.get(token, 0) + 1
+        self.tokens: Dict[int, Set[Entity]] = {}  # the spans over each token
+        for entity in self.entities:
+            start, end, label = entity
             self.bounds.setdefault((start, end), set()).add(label)
             for token in range(start, end):
-                self.tokens.setdefault(token, set()).add(label)
+                self.tokens.setdefault(token, set()).add(entity)
 
     def relation(self, entity: Entity) -> str:
         """Return the relation of a span to the indexed spans; of several, the first in the order of the constants."""
@@ -90,14 +87,15 @@ class SpanIndex:
             return SAME
         if (start, end) in self.bounds:
             return TYPE
-        touched = [self.tokens[token] for token in range(start, end) if token in self.tokens]
-        if any(label in labels for labels in touched):
+        touched = {other[2] for token in range(start, end) for other in self.tokens.get(token, ())}
+        if label in touched:
             return BOUNDARY
         return BOTH if touched else NONE
 
     def overlapping(self) -> Set[Entity]:
         """Return the indexed spans that overlap another one with different bounds."""
-        return {entity for entity in self.entities if any(self._owners[i] > 1 for i in range(entity[0], entity[1]))}
+        several = [i for i, entities in self.tokens.items() if len({entity[:2] for entity in entities}) > 1]
+        return {entity for i in several for entity in self.tokens[i]}
 
 
 class Evaluation:

@@ -26,6 +26,8 @@ _SPREAD = " ± "
 _SCORES = {"p": "P", "r": "R", "f1": "F1"}
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$"}
 _SPECIAL.update({char: rf"\{char}" for char in "&%$#_{}"})
+# A group of runs: its name, the values of the variables that differ, the test set, and the config.
+_Key = Tuple[str, ...]
 
 
 class _Read(Strict):
@@ -133,7 +135,7 @@ def score_table(
         rows += its
     differing = _differing(rows)
     several_tests = len({_test(row) for row in rows}) > 1
-    groups: Dict[Tuple[str, ...], List[Scored]] = {}
+    groups: Dict[_Key, List[Scored]] = {}
     for row in rows:
         values = [row.variables.get(name, _DEFAULT) or UNKNOWN for name in differing]
         groups.setdefault((row.name, *values, _test(row), str(row.config)), []).append(row)
@@ -142,11 +144,7 @@ def score_table(
     # The config is shown only where it alone differs, as after an edit by hand.
     edited = len({key[:-1] for key in groups}) < len(groups)
     shown_names = {
-        key: [
-            *key[:-2],
-            *[group[0].test.path if group[0].test else UNKNOWN] * several_tests,
-            *[key[-1][:8]] * edited,
-        ]
+        key: [*key[:-2], *[group[0].test.path if group[0].test else UNKNOWN] * several_tests, *[key[-1][:8]] * edited]
         for key, group in groups.items()
     }
     columns = ["System", *differing, *["test"] * several_tests, *["config"] * edited]
@@ -158,9 +156,8 @@ def score_table(
     header += [*shown, *["dev"] * has_dev, *([f"vs {baseline}", "p"] if baseline else [])]
     lines = []
     for key, group in groups.items():
-        for label in [None, *(sorted({x for row in group if row.scores for x in row.scores.per_label}))]:
-            if label is not None and not per_label:
-                break
+        labels = {x for row in group if row.scores for x in row.scores.per_label} if per_label else ()
+        for label in [None, *sorted(labels)]:
             found = [_values(row, label) for row in group]
             cells = [_mean([one[name] for one in found if one]) for name in _SCORES] if shown else []
             if has_dev:
@@ -229,11 +226,8 @@ def _title(columns: Sequence[str], cells: Sequence[str]) -> str:
 
 
 def _find_baseline(
-    groups: Dict[Tuple[str, ...], List[Scored]],
-    baseline: str,
-    columns: Sequence[str],
-    names: Dict[Tuple[str, ...], List[str]],
-) -> Tuple[str, ...]:
+    groups: Dict[_Key, List[Scored]], baseline: str, columns: Sequence[str], names: Dict[_Key, List[str]]
+) -> _Key:
     """Return the group of this title; or that of this name, if it is the only one, or the only unchanged one."""
     titles = {_title(columns, cells): key for key, cells in names.items()}
     named = [key for key in groups if key[0] == baseline]
@@ -268,12 +262,10 @@ def _mean(values: Sequence[float]) -> str:
     return f"{statistics.fmean(values):.1f}{spread}"
 
 
-def _differences(
-    groups: Dict[Tuple[str, ...], List[Scored]], first: Tuple[str, ...], samples: int, seed: int
-) -> Dict[Tuple[str, ...], List[str]]:
+def _differences(groups: Dict[_Key, List[Scored]], first: _Key, samples: int, seed: int) -> Dict[_Key, List[str]]:
     """Return the differences from the first group, on the same test set."""
     counts: List[NDArray[numpy.int64]] = []
-    places: Dict[Tuple[str, ...], List[int]] = {}
+    places: Dict[_Key, List[int]] = {}
     start = groups[first][0]
     for key, group in groups.items():
         for row in group:

@@ -8,7 +8,7 @@ from .analyze import Analysis
 from .compare import CandidateScores, ranked
 from .evaluate import GoldScores, LengthRecall
 from .links import WrongLink
-from .terms.analysis import TermAnalysis
+from .terms.results import TermAnalysis
 
 ALL = "all"
 UNKNOWN = "-"

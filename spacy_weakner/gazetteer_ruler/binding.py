@@ -1,25 +1,24 @@
 """The component for the terms that a list declares binding: entities wherever they occur, or nowhere."""
 
-from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Tuple
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from ..aggregation.policies import ProposedSpan, select_spans
 from ..corpus.entities import blocked_tokens
 from ..corpus.weak import give_ids
 from ..heads.factories import default_config, takes_settings_of
 from ..training.batches import BatchPipe
 from ..ty import Entity
-from .component import GazetteerRuler
+from .component import GazetteerRuler, StoredAsTerms
+from .entities import longest
 from .forms import FORM
 from .terms import ACRONYM_LENGTH, MUST, NEVER, Term, TermInput, iter_terms
 
 
-class BindingTerms(BatchPipe):
+class BindingTerms(StoredAsTerms, BatchPipe):
     """A component that enforces the terms that a list declares binding in its column `binding`, whatever other
     components decide. Add it after them.
 
@@ -84,33 +83,13 @@ class BindingTerms(BatchPipe):
                 ids[kind][start, end, name] = listed
             _enforce(doc, ids[MUST], ids[NEVER])
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize the terms."""
-        return self._ruler.to_bytes(exclude=exclude)
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "BindingTerms":
-        """Load the output of `to_bytes`, replacing earlier terms."""
-        self._ruler.from_bytes(bytes_data, exclude=exclude)
-        return self
-
-    def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Write the terms to a folder."""
-        self._ruler.to_disk(path, exclude=exclude)
-
-    def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "BindingTerms":
-        """Load the output of `to_disk`, replacing earlier terms."""
-        self._ruler.from_disk(path, exclude=exclude)
-        return self
-
 
 def _enforce(doc: Doc, must: Dict[Entity, Tuple[str, ...]], never: Iterable[Entity]) -> None:
     ents = [ent for ent in doc.ents if (ent.start, ent.end, ent.label_) not in never]
     added = [
-        Span(doc, start, end, label)
-        for start, end, label in select_spans(
-            [ProposedSpan.of(Span(doc, *entity), MUST) for entity in must], "longest", [MUST]
-        )
-        if not any(ent.label_ == label and ent.start <= start and end <= ent.end for ent in ents)
+        match
+        for match in longest([Span(doc, *entity) for entity in must])
+        if not any(ent.label == match.label and ent.start <= match.start and match.end <= ent.end for ent in ents)
     ]
     taken = {i for ent in added for i in range(ent.start, ent.end)}
     kept = [ent for ent in ents if taken.isdisjoint(range(ent.start, ent.end))]

@@ -8,12 +8,12 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tu
 
 import numpy
 
+from ..ty import Array, Hashes, Ints
 from .array_file import ArrayFile, Arrays
 from .concepts import Concepts
 from .forms import folded
-from .ragged import Ragged, RaggedRows
+from .ragged import Ragged
 from .terms import Term
-from .trie import Index, TokenHashes
 
 # The columns of a file, and the types of their values.
 _FLAT = {"concept_of": "<u4", "characters": "<u4", "cased": "<u1", "variant_of": "<u4", "variant_cased": "<u1"}
@@ -32,11 +32,11 @@ class TableSettings(NamedTuple):
 class GroupedRows(NamedTuple):
     """Rows grouped by how they are matched, or why they are not."""
 
-    plain: Index  # matched on the component's attribute
-    exact: Index  # matched in exact case
-    short: Index  # skipped: too few characters
-    stop: Index  # skipped: on the stop list
-    empty: Index  # skipped: no tokens
+    plain: Ints  # matched on the component's attribute
+    exact: Ints  # matched in exact case
+    short: Ints  # skipped: too few characters
+    stop: Ints  # skipped: on the stop list
+    empty: Ints  # skipped: no tokens
 
     def sizes(self) -> Dict[str, int]:
         """Return the number of rows of each kind."""
@@ -48,18 +48,18 @@ class TermColumns:
     """Terms with their tokens, stored so that no term is tokenized twice."""
 
     concepts: Concepts
-    concept_of: RaggedRows  # shape (n_terms,): number of each term's concept
+    concept_of: Array  # shape (n_terms,): number of each term's concept
     text: Ragged  # original texts of the terms, in UTF-8
-    characters: RaggedRows  # shape (n_terms,): lengths of the texts in characters
-    cased: RaggedRows  # shape (n_terms,): 1 for terms that are declared to match in exact case only
+    characters: Array  # shape (n_terms,): lengths of the texts in characters
+    cased: Array  # shape (n_terms,): 1 for terms that are declared to match in exact case only
     ids: Ragged  # values of the matched attribute, without white space tokens
     # Values of ORTH for terms that may match in exact case only: those that are declared so, and those with an
     # upper-case letter after the first character, to which the rule for short acronyms may apply. Empty for other
     # terms, and if ORTH is the matched attribute.
     exact: Ragged
     variants: Ragged  # values of other spellings, which tokenizers split differently, as in `ids` or as in `exact`
-    variant_of: RaggedRows  # shape (n_variants,): the row of the term that each variant belongs to, ascending
-    variant_cased: RaggedRows  # shape (n_variants,): 1 for values as in `exact`
+    variant_of: Array  # shape (n_variants,): the row of the term that each variant belongs to, ascending
+    variant_cased: Array  # shape (n_variants,): 1 for values as in `exact`
     preferred: Ragged  # preferred name of each concept, in UTF-8; empty if the list has none
 
     def __len__(self) -> int:
@@ -81,7 +81,7 @@ class TermColumns:
         return self.preferred.text(number) or self.text.text(int(self.first_rows[number]))
 
     @cached_property
-    def first_rows(self) -> Index:
+    def first_rows(self) -> Ints:
         """Shape (n_concepts,): the first row of each concept; -1 if it has none."""
         rows = numpy.full(len(self.concepts), -1, dtype="int64")
         numbers, first = numpy.unique(self.concept_of, return_index=True)
@@ -130,7 +130,7 @@ class TermColumns:
         again = numpy.all([key[order][1:] == key[order][:-1] for key in keys], axis=0)
         return self if not again.any() else self.take(numpy.sort(numpy.delete(order, 1 + numpy.flatnonzero(again))))
 
-    def take(self, rows: Index) -> "TermColumns":
+    def take(self, rows: Ints) -> "TermColumns":
         """Return the terms of some rows, which must be ascending."""
         place = numpy.searchsorted(rows, self.variant_of)
         kept = numpy.flatnonzero(numpy.isin(self.variant_of, rows))
@@ -201,10 +201,10 @@ class ColumnBuilder:
     def add(
         self,
         term: Term,
-        ids: TokenHashes,
-        orths: Optional[TokenHashes],
-        others: Sequence[TokenHashes] = (),
-        exact_others: Sequence[TokenHashes] = (),
+        ids: Hashes,
+        orths: Optional[Hashes],
+        others: Sequence[Hashes] = (),
+        exact_others: Sequence[Hashes] = (),
     ) -> None:
         """Add a term: its tokens as values (not 0) of the matched attribute, and of ORTH if it may match in exact case
         only (see `TermColumns`); and its other spellings as values of either."""

@@ -6,7 +6,7 @@ import zlib
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar, Union
 
 import numpy
 import srsly
@@ -24,7 +24,7 @@ from ..files import atomic_path, existing, parse_json, reading_stored
 from ..heads.factories import default_config, takes_settings_of
 from ..progress import Progress
 from ..training.batches import BatchPipe
-from ..ty import Entity
+from ..ty import Entity, Hashes, Ints
 from .array_file import ArrayFile, open_arrays
 from .columns import ColumnBuilder, TableSettings, TermColumns
 from .entities import SHORTER, annotate_entities
@@ -43,11 +43,11 @@ from .terms import (
     term_row,
 )
 from .tokenizing import PipelineReference, attr_values, raw_values, tokenize_terms
-from .trie import Index, TokenHashes
 
 ATTRS = (FORM, "ORTH", "LOWER", "NORM", "LEMMA")
 TABLE_FILE = "terms.safetensors"
 SOURCE_FILE = "terms.jsonl"
+T = TypeVar("T", bound="StoredAsTerms")
 
 
 class GazetteerRuler(BatchPipe):
@@ -212,13 +212,13 @@ class GazetteerRuler(BatchPipe):
         kept = _compared_tokens(docs, begins, values)
         compared = values[kept, :2] if self._table.has_exact else values[kept, 0]
         firsts = numpy.searchsorted(kept, begins)
-        found = self._table.find(numpy.split(compared, firsts[1:-1])[: len(docs)])
+        found = self._table.find(compared, firsts)
         # Map indices of compared tokens back to those of the Docs' tokens.
         first, begin = firsts[found.sequences], begins[found.sequences]
         starts, ends = kept[first + found.starts] - begin, kept[first + found.ends - 1] + 1 - begin
         return found._replace(starts=starts, ends=ends)
 
-    def _values(self, doc: Doc) -> TokenHashes:
+    def _values(self, doc: Doc) -> Hashes:
         if self.attr == "LEMMA":
             lemmas = attr_values(doc, self.attr, self.name, self._forms)
             return numpy.column_stack([lemmas, raw_values(doc, ["ORTH", "IS_SPACE"])])
@@ -377,15 +377,9 @@ class GazetteerRuler(BatchPipe):
         if len(columns) and not sizes["plain"] and not sizes["exact"]:
             raise WeaknerError(Errors.WK204.format(name=self.name, count=len(columns), **sizes))
         util.logger.info(
-            "'%s': %d terms, %d of them in exact case only; skipped: %d on the stop list, %d shorter than %d "
-            "characters, %d without tokens",
-            self.name,
-            len(columns),
-            sizes["exact"],
-            sizes["stop"],
-            sizes["short"],
-            self.min_length,
-            sizes["empty"],
+            "'%(name)s': %(n)d terms, %(exact)d of them in exact case only; skipped: %(stop)d on the stop list, "
+            "%(short)d shorter than %(least)d characters, %(empty)d without tokens",
+            {"name": self.name, "n": len(columns), "least": self.min_length, **sizes},
         )
 
     def _settings(self) -> TableSettings:
@@ -421,21 +415,15 @@ class GazetteerRuler(BatchPipe):
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize the terms and their table; `exclude` may name "cfg" and "terms"."""
-        serializers = {
-            "cfg": lambda: srsly.json_dumps(self._cfg()),
-            "terms": lambda: self._table.to_bytes(),
-        }
+        serializers = {"cfg": lambda: srsly.json_dumps(self._cfg()), "terms": lambda: self._table.to_bytes()}
         data: bytes = util.to_bytes(serializers, exclude)
         return data
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "GazetteerRuler":
         """Load the output of `to_bytes`, replacing earlier terms. Raises an error for data that are damaged or were
         made for another `attr`."""
-
-        def load(data: bytes) -> None:
-            self._load(ArrayFile(data, f"the table of '{self.name}'"))
-
-        util.from_bytes(bytes_data, {"cfg": self._check_cfg, "terms": load}, exclude)
+        load = partial(ArrayFile, name=f"the table of '{self.name}'")
+        util.from_bytes(bytes_data, {"cfg": self._check_cfg, "terms": lambda data: self._load(load(data))}, exclude)
         return self
 
     def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
@@ -494,12 +482,36 @@ class GazetteerRuler(BatchPipe):
             self._check_selection(self._table.columns)
 
 
+class StoredAsTerms:
+    """A base of components that store nothing but the terms of a `GazetteerRuler`."""
+
+    _ruler: GazetteerRuler
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize the terms."""
+        return self._ruler.to_bytes(exclude=exclude)
+
+    def from_bytes(self: T, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> T:
+        """Load the output of `to_bytes`, replacing earlier terms."""
+        self._ruler.from_bytes(bytes_data, exclude=exclude)
+        return self
+
+    def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
+        """Write the terms to a folder."""
+        self._ruler.to_disk(path, exclude=exclude)
+
+    def from_disk(self: T, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> T:
+        """Load the output of `to_disk`, replacing earlier terms."""
+        self._ruler.from_disk(path, exclude=exclude)
+        return self
+
+
 def _without(columns: TermColumns, is_removed: Callable[[Term], bool]) -> TermColumns:
     kept = [row for row, term in enumerate(columns.terms()) if not is_removed(term)]
     return columns.take(numpy.asarray(kept, dtype="int64"))
 
 
-def _compared_tokens(docs: Sequence[Doc], begins: Index, values: TokenHashes) -> Index:
+def _compared_tokens(docs: Sequence[Doc], begins: Ints, values: Hashes) -> Ints:
     """Return the tokens to compare: the visible ones, and blank lines, which are in no term and so end a match."""
     is_space = values[:, 2] != 0
     dropped = is_space | (values[:, 0] == 0)

@@ -6,9 +6,10 @@ from typing import Dict, Iterable, Iterator, List, Tuple
 
 import numpy
 
+from ..ty import Array
 from .array_file import ArrayFile, Arrays
-from .ragged import Ragged, RaggedRows
-from .trie import Index
+from .ragged import Ragged
+from .trie import NodeArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +17,7 @@ class Concepts:
     """Unique pairs of a label and an id, sorted by label, then in the order of the list."""
 
     names: List[str]
-    labels: RaggedRows  # shape (n_concepts,): number of each pair's label
+    labels: Array  # shape (n_concepts,): number of each pair's label
     ids: Ragged  # id of each pair, in UTF-8; empty for terms without an id
 
     @classmethod
@@ -38,7 +39,7 @@ class Concepts:
     def has_ids(self) -> bool:
         return len(self.ids.values) > 0
 
-    def used_names(self, concepts: Index) -> List[str]:
+    def used_names(self, concepts: NodeArray) -> List[str]:
         return [self.names[label] for label in numpy.unique(self.labels[concepts])]
 
     # Storage

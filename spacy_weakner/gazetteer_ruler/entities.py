@@ -1,6 +1,6 @@
 """Writes matches as entities."""
 
-from typing import List, Sequence, Tuple, Union
+from typing import List, Sequence, Union
 
 from spacy.tokens import Doc, Span
 
@@ -9,7 +9,6 @@ from ..corpus.entities import blocked_tokens, preset_tokens
 from ..corpus.weak import give_ids
 
 SHORTER = "shorter"
-_SOURCE, _PRESET = "terms", "preset"
 
 
 def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, str]) -> None:
@@ -31,30 +30,25 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, st
             for ent in there:
                 taken[ent.start : ent.end] = False
         spans = [span for span in spans if not taken[span.start : span.end].any()]
-    given = {(span.start, span.end, span.label_): span for span in spans}
-    found = [
-        given[entity] for entity in select_spans([ProposedSpan.of(s, _SOURCE) for s in spans], "longest", [_SOURCE])
-    ]
+    found = longest(spans)
+    entities = [*there, *found]
     if overwrite == SHORTER:
-        there, found = _longest(there, found)
-    doc.set_ents(sorted([*there, *found], key=lambda ent: ent.start), blocked=blocked)
+        equal = {(ent.start, ent.end, ent.label): ent for ent in there}
+        found = [equal.get((span.start, span.end, span.label), span) for span in found]
+        entities = longest([*{(ent.start, ent.end): ent for ent in [*there, *found]}.values()])
+        for ent in there:
+            if ent not in entities:
+                _forget(ent)
+    doc.set_ents(sorted(entities, key=lambda ent: ent.start), blocked=blocked)
     give_ids(doc, ids)
+
+
+def longest(spans: Sequence[Span]) -> List[Span]:
+    """Return the spans that remain if the longest of overlapping ones is kept, sorted by start."""
+    by_entity = {(span.start, span.end, span.label_): span for span in spans}
+    return [by_entity[entity] for entity in select_spans([ProposedSpan.of(s, "") for s in spans], "longest", [""])]
 
 
 def _forget(ent: Span) -> None:
     """Remove what is stored by the bounds of an entity: a match on the same tokens would inherit it."""
     ent._.weakner_score = ent._.weakner_ids = None
-
-
-def _longest(there: List[Span], found: List[Span]) -> Tuple[List[Span], List[Span]]:
-    """Return the existing entities and the matches that are kept."""
-    candidates = [*(ProposedSpan.of(ent, _SOURCE) for ent in found), *(ProposedSpan.of(ent, _PRESET) for ent in there)]
-    longest = set(select_spans(candidates, "longest", [_SOURCE, _PRESET]))
-    kept = {(ent.start, ent.end, ent.label_) for ent in there} & longest
-    for ent in there:
-        if (ent.start, ent.end, ent.label_) not in kept:
-            _forget(ent)
-    return (
-        [ent for ent in there if (ent.start, ent.end, ent.label_) in kept],
-        [ent for ent in found if (ent.start, ent.end, ent.label_) in longest - kept],
-    )

@@ -7,7 +7,7 @@ from typing import Collection, Dict, Iterator
 import numpy
 from spacy.strings import StringStore, get_string_id
 
-from .trie import TokenHashes
+from ..ty import Hashes
 
 # Name of the attribute, in addition to those of spaCy.
 FORM = "FORM"
@@ -95,7 +95,7 @@ class Forms:
         self.cased = cased
         self._known: Dict[int, int] = {}
 
-    def __call__(self, orths: TokenHashes, *stores: StringStore) -> TokenHashes:
+    def __call__(self, orths: Hashes, *stores: StringStore) -> Hashes:
         """Return the hashes of the forms of words, given by their ORTH, which must be in one of the stores; 0 for words
         without a visible character."""
         keys = orths.tolist()
@@ -108,5 +108,5 @@ class Forms:
             text = next((store for store in stores if key in store), stores[0])[key]
             form = _plain(text, self.lang) if self.cased else normal_form(text, self.lang)
             known[key] = get_string_id(form) if form.strip() else 0
-        result: TokenHashes = numpy.fromiter((known[key] for key in keys), dtype="uint64", count=len(keys))
+        result: Hashes = numpy.fromiter((known[key] for key in keys), dtype="uint64", count=len(keys))
         return result

@@ -1,7 +1,6 @@
 """The component that splits texts into sentences, but not inside names such as "Yahoo! Inc."."""
 
-from pathlib import Path
-from typing import Any, Iterable, List, Sequence, Union
+from typing import Any, Iterable, List, Sequence
 
 import numpy
 from spacy.language import Language
@@ -10,14 +9,14 @@ from spacy.tokens import Doc
 
 from ..corpus.parts import inner_tokens
 from ..corpus.sentences import INNER_END, inner_starts, is_line_break
-from .component import GazetteerRuler
+from .component import GazetteerRuler, StoredAsTerms
 from .terms import Term
 
 _LABEL = "NAME"
 _CONTEXT = 50  # characters before and after the start of a sentence, among which an abbreviation is searched
 
 
-class NameSentencizer(Sentencizer):
+class NameSentencizer(StoredAsTerms, Sentencizer):
     """A component that splits texts into sentences like spaCy's `sentencizer`, but not after abbreviations, nor inside
     names that contain the end of a sentence ("Yahoo! Inc.", "Salmonella enterica subsp. enterica"), nor inside entities
     and spans of groups of this package that a Doc already has.
@@ -35,12 +34,7 @@ class NameSentencizer(Sentencizer):
     """
 
     def __init__(
-        self,
-        nlp: Language,
-        name: str = "name_sentencizer",
-        *,
-        abbreviations: Iterable[str] = (),
-        lines: bool = False,
+        self, nlp: Language, name: str = "name_sentencizer", *, abbreviations: Iterable[str] = (), lines: bool = False
     ) -> None:
         super().__init__(name)
         self._ruler = GazetteerRuler(nlp.vocab, name, nlp=nlp)
@@ -98,26 +92,6 @@ class NameSentencizer(Sentencizer):
             if len(words) == n and not self._abbreviations.isdisjoint((found, found[:1].lower() + found[1:])):
                 return True
         return False
-
-    # Serialization
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize the names."""
-        return self._ruler.to_bytes(exclude=exclude)
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "NameSentencizer":
-        """Load the output of `to_bytes`, replacing earlier names."""
-        self._ruler.from_bytes(bytes_data, exclude=exclude)
-        return self
-
-    def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Write a folder with the names."""
-        self._ruler.to_disk(path, exclude=exclude)
-
-    def from_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> "NameSentencizer":
-        """Load the output of `to_disk`, replacing earlier names."""
-        self._ruler.from_disk(path, exclude=exclude)
-        return self
 
 
 @Language.factory(

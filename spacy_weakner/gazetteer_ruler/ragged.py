@@ -5,20 +5,17 @@ from itertools import pairwise
 from typing import Any, Iterator, Sequence
 
 import numpy
-from numpy.typing import NDArray
 
+from ..ty import Array, Hashes, Ints
 from .array_file import ArrayFile, Arrays
-from .trie import Index, TokenHashes
-
-RaggedRows = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
     """Rows of different length."""
 
-    values: RaggedRows  # the concatenated rows
-    offsets: TokenHashes  # shape (n_rows + 1,): start of each row in `values`
+    values: Array  # the concatenated rows
+    offsets: Hashes  # shape (n_rows + 1,): start of each row in `values`
 
     @classmethod
     def of(cls, values: Any, lengths: Any, dtype: str) -> "Ragged":
@@ -32,7 +29,7 @@ class Ragged:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, row: int) -> RaggedRows:
+    def __getitem__(self, row: int) -> Array:
         return self.values[int(self.offsets[row]) : int(self.offsets[row + 1])]
 
     def text(self, row: int) -> str:
@@ -47,7 +44,7 @@ class Ragged:
     def texts(self) -> Iterator[str]:
         return (text.decode("utf-8") for text in self.encoded())
 
-    def take(self, rows: Index) -> "Ragged":
+    def take(self, rows: Ints) -> "Ragged":
         """Return some rows in the given order."""
         lengths = numpy.diff(self.offsets)[rows].astype("int64")
         taken = Ragged.of([], lengths, self.values.dtype.str)

@@ -2,16 +2,17 @@
 
 from itertools import islice
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
 
 import numpy
 from numpy.typing import NDArray
 
+from ..ty import Hashes, Ints
 from .array_file import ArrayFile, Arrays, dump_arrays, write_arrays
 from .columns import TableSettings, TermColumns
 from .concepts import Concepts
 from .ragged import Ragged
-from .trie import Hits, Index, TokenHashes, Trie
+from .trie import Hits, Trie
 
 AMBIGUITY = ("all", "first", "drop")
 
@@ -20,10 +21,10 @@ class MatchTable(NamedTuple):
     """Matches in a batch of sequences, sorted by sequence, start, end and label: a row for each label and id, with ids
     in the order of the list. A concept is the number of a label and id in the table's `concepts`."""
 
-    sequences: Index
-    starts: Index
-    ends: Index
-    concepts: Index
+    sequences: Ints
+    starts: Ints
+    ends: Ints
+    concepts: Ints
 
 
 class UniqueMatches(NamedTuple):
@@ -61,8 +62,8 @@ class TermTable:
         selection = columns.select(settings)
         only_first = settings.ambiguity == "first"
 
-        def trie(values: Ragged, rows: Index, cased: bool) -> Trie:
-            """Index the values of some terms, and those of their other spellings."""
+        def trie(values: Ragged, rows: Ints, cased: bool) -> Trie:
+            """Ints the values of some terms, and those of their other spellings."""
             others = numpy.flatnonzero(numpy.isin(columns.variant_of, rows) & (columns.variant_cased == cased))
             owners = numpy.concatenate([rows, columns.variant_of[others]])
             in_order = numpy.argsort(owners, kind="stable")  # the order of the terms determines the first label
@@ -84,23 +85,20 @@ class TermTable:
     @property
     def labels(self) -> List[str]:
         """Labels of the phrases that are looked up, sorted."""
-        return self.concepts.used_names(numpy.concatenate([self.plain.used_labels(), self.exact.used_labels()]))
+        return self.concepts.used_names(numpy.concatenate([self.plain.labels, self.exact.labels]))
 
-    def find(self, sequences: Sequence[TokenHashes]) -> MatchTable:
-        """Find all terms, including overlapping ones.
+    def find(self, values: Hashes, offsets: Ints) -> MatchTable:
+        """Find all terms, including overlapping ones, in sequences that follow each other; `offsets` are their starts
+        and the end, (n_sequences + 1,).
 
-        A sequence has the values of the matched attribute, shape (n_tokens,); if the table `has_exact` terms, these
-        and the values of ORTH, shape (n_tokens, 2).
+        A token has the value of the matched attribute, shape (n_tokens,); if the table `has_exact` terms, this and the
+        value of ORTH, shape (n_tokens, 2).
         """
-        if not len(sequences):
-            nothing = numpy.zeros(0, dtype="int64")
-            return MatchTable(nothing, nothing, nothing, nothing)
         # A 0 follows every sequence; it is in no term.
-        lengths = numpy.fromiter(map(len, sequences), dtype="int64", count=len(sequences))
-        begins = numpy.cumsum(lengths + 1) - lengths - 1
-        joined = numpy.concatenate(sequences)
-        flat = numpy.zeros((len(joined) + len(sequences), *joined.shape[1:]), dtype="uint64")
-        flat[numpy.arange(len(joined)) + numpy.repeat(numpy.arange(len(sequences)), lengths)] = joined
+        numbers = numpy.arange(len(offsets) - 1)
+        begins = offsets[:-1] + numbers
+        flat = numpy.zeros((len(values) + len(numbers), *values.shape[1:]), dtype="uint64")
+        flat[numpy.arange(len(values)) + numpy.repeat(numbers, numpy.diff(offsets))] = values
         hits = self._find_both(flat) if self.has_exact else self.plain.find(flat)
         hits = _sorted(hits, len(self.concepts))
         if self.settings.ambiguity == "drop":
@@ -137,7 +135,7 @@ class TermTable:
             self._ids(matches.concepts, is_first) if self.concepts.has_ids else [],
         )
 
-    def _ids(self, concepts: Index, is_first: NDArray[numpy.bool_]) -> List[List[str]]:
+    def _ids(self, concepts: Ints, is_first: NDArray[numpy.bool_]) -> List[List[str]]:
         """Return the ids of each match, which has a row for each id, and possibly a row without an id."""
         has_id = numpy.diff(self.concepts.ids.offsets)[concepts] > 0
         counts = numpy.bincount((numpy.cumsum(is_first) - 1)[has_id], minlength=int(is_first.sum()))
@@ -145,7 +143,7 @@ class TermTable:
         ids = map(list(self.concepts.ids.take(used).texts()).__getitem__, places.tolist())
         return [list(dict.fromkeys(islice(ids, n))) for n in counts.tolist()]
 
-    def _find_both(self, flat: TokenHashes) -> Hits:
+    def _find_both(self, flat: Hashes) -> Hits:
         plain = self.plain.find(numpy.ascontiguousarray(flat[:, 0]))
         exact = self.exact.find(numpy.ascontiguousarray(flat[:, 1]))
         if self.settings.ambiguity == "first":
@@ -192,7 +190,7 @@ def _sorted(hits: Hits, n_labels: int) -> Hits:
     return Hits(keys // (above * n_labels), keys // n_labels % above, keys % n_labels)
 
 
-def _unambiguous(hits: Hits, label_numbers: Index) -> Hits:
+def _unambiguous(hits: Hits, label_numbers: Ints) -> Hits:
     """Return the sorted hits of phrases with a single label: without hits of other labels on the same tokens."""
     labels = label_numbers[hits.labels]
     again = (hits.places[1:] == hits.places[:-1]) & (hits.lengths[1:] == hits.lengths[:-1])

@@ -7,20 +7,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import (
-    Any,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    List,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-    Tuple,
-    Union,
-)
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 from ..corpus.records import MAX_ID_LENGTH
 from ..errors import Errors, WeaknerError
@@ -536,11 +523,7 @@ def _text_rows(path: Path, label: Optional[str], columns: Mapping[str, str]) -> 
         yield i, None, None, line, False, None, None, None, None
 
 
-_FORMATS: Dict[str, _RowReader] = {
-    **dict.fromkeys(TABLES, _table_rows),
-    ".jsonl": _jsonl_rows,
-    ".txt": _text_rows,
-}
+_FORMATS: Dict[str, _RowReader] = {**dict.fromkeys(TABLES, _table_rows), ".jsonl": _jsonl_rows, ".txt": _text_rows}
 
 
 def format_suffix(path: Path) -> str:

@@ -10,11 +10,10 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..errors import Errors, WeaknerError
-from ..ty import BoolMask
+from ..ty import BoolMask, Hashes
 from .columns import ColumnBuilder, TermColumns
 from .forms import FORM, Forms, exact_variants, has_inner_capital, normal_form, variants
 from .terms import Term
-from .trie import TokenHashes
 
 # Number of terms that are tokenized together.
 _BATCH = 20_000
@@ -22,14 +21,14 @@ _BATCH = 20_000
 CASELESS = (FORM, "LOWER", "NORM")
 
 
-def raw_values(doc: Doc, attr: Any) -> TokenHashes:
+def raw_values(doc: Doc, attr: Any) -> Hashes:
     """Return the values of an attribute in a Doc, or of several attributes as columns."""
     values: Any = doc.to_array(attr)
-    ids: TokenHashes = values.astype("uint64", copy=False)
+    ids: Hashes = values.astype("uint64", copy=False)
     return ids
 
 
-def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> TokenHashes:
+def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> Hashes:
     """Return the value of the compared attribute for each token."""
     if attr == FORM:
         return forms(raw_values(doc, "ORTH"), doc.vocab.strings)
@@ -42,7 +41,7 @@ def attr_values(doc: Doc, attr: str, name: str, forms: Forms) -> TokenHashes:
     return ids
 
 
-def exact_values(doc: Doc, attr: str, cased: Forms) -> TokenHashes:
+def exact_values(doc: Doc, attr: str, cased: Forms) -> Hashes:
     """Return the value for comparison in exact case for each token; `attr` is the attribute compared otherwise."""
     orths = raw_values(doc, "ORTH")
     return cased(orths, doc.vocab.strings) if attr == FORM else orths
@@ -62,8 +61,8 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
                 visible = _are_visible(doc, ids)
                 may_be_exact = attr != "ORTH" and (term.exact or has_inner_capital(term.text))
                 orths = exact_values(doc, attr, cased)[visible] if may_be_exact else None
-                others: List[TokenHashes] = []
-                exact_others: List[TokenHashes] = []
+                others: List[Hashes] = []
+                exact_others: List[Hashes] = []
                 if attr in CASELESS and not term.exact:
                     spellings = {*variants(term.text, lang, exceptions)} - {term.text}
                     others = _spelled(spellings, nlp, lambda other: attr_values(other, attr, name, forms))
@@ -74,7 +73,7 @@ def tokenize_terms(terms: Iterable[Term], nlp: Language, attr: str, later: Seque
     return builder.columns()
 
 
-def _spelled(spellings: Iterable[str], nlp: Language, values_of: Callable[[Doc], TokenHashes]) -> List[TokenHashes]:
+def _spelled(spellings: Iterable[str], nlp: Language, values_of: Callable[[Doc], Hashes]) -> List[Hashes]:
     """Return the values of the visible tokens of each spelling."""
     found = []
     for doc in map(nlp.make_doc, sorted(spellings)):
@@ -83,18 +82,16 @@ def _spelled(spellings: Iterable[str], nlp: Language, values_of: Callable[[Doc],
     return found
 
 
-def _are_visible(doc: Doc, ids: TokenHashes) -> BoolMask:
+def _are_visible(doc: Doc, ids: Hashes) -> BoolMask:
     """Return a mask of the visible tokens, which are not white space and have a value other than 0."""
     return (raw_values(doc, "IS_SPACE") == 0) & (ids != 0)
 
 
 def _term_docs(terms: Iterable[Term], nlp: Language, attr: str, later: Sequence[str]) -> Iterator[Tuple[Term, Doc]]:
     if attr != "LEMMA":
-        for term in terms:
-            yield term, nlp.make_doc(term.text)
-        return
-    for doc, term in nlp.pipe(((term.text, term) for term in terms), as_tuples=True, disable=list(later)):
-        yield term, doc
+        return ((term, nlp.make_doc(term.text)) for term in terms)
+    docs = nlp.pipe(((term.text, term) for term in terms), as_tuples=True, disable=list(later))
+    return ((term, doc) for doc, term in docs)
 
 
 class PipelineReference:

@@ -11,11 +11,10 @@ from typing import Any, List, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
+from ..ty import Hashes, Ints
 from .array_file import ArrayFile, Arrays
 
-TokenHashes = NDArray[numpy.uint64]
 NodeArray = NDArray[numpy.uint32]
-Index = NDArray[numpy.int64]
 # Odd, near 2**64 / golden ratio: spreads keys that are close together (Knuth, The Art of Computer Programming 3, 6.4).
 _SPREAD = numpy.uint64(0x9E3779B97F4A7C15)
 _HALF = numpy.uint64(32)
@@ -24,9 +23,9 @@ _HALF = numpy.uint64(32)
 class Hits(NamedTuple):
     """The places where phrases were found, unsorted, with a row for each label."""
 
-    places: Index  # index of the first token
-    lengths: Index
-    labels: Index
+    places: Ints  # index of the first token
+    lengths: Ints
+    labels: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +34,11 @@ class HashTable:
     taken, the slots 1, 1 + 2, 1 + 2 + 3, ... after it are tried; since the number of slots is a power of two, this
     reaches all of them. A key of 0 marks an empty slot, so no key is 0."""
 
-    keys: TokenHashes
+    keys: Hashes
     numbers: NodeArray
 
     @classmethod
-    def build(cls, keys: TokenHashes, first: int = 1) -> "HashTable":
+    def build(cls, keys: Hashes, first: int = 1) -> "HashTable":
         """Number unique keys from `first` on. At least half of the slots stay empty, so that few slots are tried."""
         n_slots = 1 << max(3, (2 * len(keys) - 1).bit_length())
         table = cls(numpy.zeros(n_slots, dtype="uint64"), numpy.zeros(n_slots, dtype="uint32"))
@@ -57,7 +56,7 @@ class HashTable:
             slots[pending] = (slots[pending] + step) & (n_slots - 1)
         return table
 
-    def find(self, keys: TokenHashes) -> NodeArray:
+    def find(self, keys: Hashes) -> NodeArray:
         """Return the numbers of keys; 0 for keys that are not in the table."""
         slots = self._slots(keys)
         occupants = self.keys[slots]
@@ -76,7 +75,7 @@ class HashTable:
             rows, slots = rows[continued], slots[continued]
         return found
 
-    def _slots(self, keys: TokenHashes) -> NDArray[numpy.int64]:
+    def _slots(self, keys: Hashes) -> NDArray[numpy.int64]:
         spread = (keys * _SPREAD) >> _HALF
         slots: NDArray[numpy.int64] = ((spread * numpy.uint64(len(self.keys))) >> _HALF).astype("int64")
         return slots
@@ -92,14 +91,14 @@ class Trie:
     labels: NodeArray
 
     @classmethod
-    def build(cls, ids: TokenHashes, offsets: Index, labels: Index, *, only_first: bool = False) -> "Trie":
+    def build(cls, ids: Hashes, offsets: Ints, labels: Ints, *, only_first: bool = False) -> "Trie":
         """Build a trie, one level at a time. The order of phrases makes no difference, unless phrases keep only the
         first of several labels. No id of a token may be 0, and no phrase from offset to offset may be empty."""
         vocabulary, places = numpy.unique(ids, return_inverse=True)
         tokens = places.astype("uint64") + numpy.uint64(1)
         begins, lengths = offsets[:-1], numpy.diff(offsets)
         last = tokens[begins]  # the node reached by each phrase
-        keys: List[TokenHashes] = [numpy.zeros(0, dtype="uint64")]
+        keys: List[Hashes] = [numpy.zeros(0, dtype="uint64")]
         rows, n_nodes, depth = numpy.arange(len(lengths)), len(vocabulary), 1
         while len(rows := rows[lengths[rows] > depth]):
             level, nodes = numpy.unique((last[rows] << _HALF) | tokens[begins[rows] + depth], return_inverse=True)
@@ -119,11 +118,7 @@ class Trie:
         """Return the number of phrases; one with two labels counts once."""
         return int(numpy.count_nonzero(numpy.diff(self.offsets)))
 
-    def used_labels(self) -> Index:
-        """Return the numbers of the labels of all phrases."""
-        return numpy.unique(self.labels).astype("int64")
-
-    def find(self, ids: TokenHashes) -> Hits:
+    def find(self, ids: Hashes) -> Hits:
         """Find all phrases, including overlapping ones. A 0 must follow each sequence, so that no phrase crosses it."""
         tokens = self.tokens.find(ids)
         at = numpy.flatnonzero(tokens)

@@ -23,11 +23,10 @@ from ..runtime.output import finished, write_receipt
 from ..runtime.shards import Shards
 from ..runtime.stage import Report, Stage, Statistics, memory_zones
 from ..scratch import scratch_folder
-from ..ty import Entity, Floats
+from ..ty import Entity, Floats, Ints
 from .confident_learning import (
     OUTSIDE,
     UNKNOWN,
-    Columns,
     SuspectTokens,
     find_outside,
     find_suspects,
@@ -191,13 +190,13 @@ class Clean(Stage[CleanReport]):
             self._clean(doc, self.predictions.get(doc))
             yield doc
 
-    def _given(self, doc: Doc) -> Columns:
+    def _given(self, doc: Doc) -> Ints:
         given = given_labels(len(doc), weak.doc_entities(doc), _outside(doc), self.models.labels)
         # White space is "O" to all models, even inside an entity. (`self.vocab` has no flags such as IS_SPACE.)
         given[[token.i for token in doc if token.text.isspace()]] = UNKNOWN
         return given
 
-    def _count(self, labels: Dict[str, SuspectCounts], rows: Floats, given: Columns) -> None:
+    def _count(self, labels: Dict[str, SuspectCounts], rows: Floats, given: Ints) -> None:
         confidence = self_confidence(rows, given)
         for column, label in enumerate(self.models.labels):
             of_label = confidence[(given == column) & ~numpy.isnan(confidence)]

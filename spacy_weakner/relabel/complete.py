@@ -4,10 +4,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Union
 
 import numpy
-from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
@@ -24,7 +23,7 @@ from ..runtime.hashes import hash_model, hash_settings
 from ..runtime.lock import holding
 from ..runtime.predictions import TagPredictor
 from ..runtime.stage import Report, Stage
-from ..ty import Entity, PathScore
+from ..ty import Entity, Floats, PathScore
 
 AUTO, PAPER = "auto", "paper"
 BATCH_SIZE = 256
@@ -152,20 +151,12 @@ class Complete(Stage[CompleteReport]):
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for batch in minibatch(docs, BATCH_SIZE):
             schemes = [self.predictor.scheme(_weak_entities(doc)) for doc in batch]
-            for doc, scheme, (path, probabilities) in zip(batch, schemes, self._predict(batch, schemes), strict=True):
+            scored = self.predictor.with_distributions(batch, schemes)
+            for doc, scheme, (path, probabilities) in zip(batch, schemes, scored, strict=True):
                 self._complete(doc, scheme, path, probabilities)
                 yield doc
 
-    def _predict(
-        self, docs: List[Doc], schemes: List[TagScheme]
-    ) -> Sequence[Tuple[PathScore, Optional[NDArray[numpy.float64]]]]:
-        if self.settings["soft"]:
-            return self.predictor.with_distributions(docs, schemes)
-        return [(path, None) for path in self.predictor.paths(docs)]
-
-    def _complete(
-        self, doc: Doc, scheme: TagScheme, path: PathScore, probabilities: Optional[NDArray[numpy.float64]]
-    ) -> None:
+    def _complete(self, doc: Doc, scheme: TagScheme, path: PathScore, probabilities: Floats) -> None:
         if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
             raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
         given, ids = _weak_entities(doc), {**weak.doc_ids(doc), **weak.group_ids(doc, weak.MATCHED_GROUP)}
@@ -187,7 +178,7 @@ class Complete(Stage[CompleteReport]):
         weak.set_weak(doc)
         weak.set_tags(doc, [scheme.tags[tag] for tag in tags] if broken and self.settings["broken"] == "keep" else None)
         soft = None
-        if probabilities is not None:
+        if self.settings["soft"]:
             mixed: Any = mix_labels(labeled, probabilities).astype("float32")
             soft = weak.TagDistributions(scheme.tags, scheme.name, mixed)
         weak.set_soft_labels(doc, soft)

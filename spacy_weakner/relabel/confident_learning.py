@@ -17,18 +17,17 @@ borders, or its label, are then wrong.
 If a model does not have a label, p is NaN: the label is then neither suspect nor predicted instead.
 """
 
+from itertools import groupby
 from statistics import fmean
 from typing import List, NamedTuple, Sequence
 
 import numpy
-from numpy.typing import NDArray
 
-from ..ty import Entity, Floats
+from ..ty import Entity, Floats, Ints
 
 OUTSIDE = "O"
 # Column of a token whose label is missing, or has no column.
 UNKNOWN = -1
-Columns = NDArray[numpy.int64]
 
 
 class SuspectTokens(NamedTuple):
@@ -47,7 +46,7 @@ class Suspicion(NamedTuple):
     likely to be right (`UNKNOWN` if the token is not suspect), and the probability of that label."""
 
     given: Floats
-    instead: Columns
+    instead: Ints
     instead_probability: Floats
 
     def at(self, i: int, labels: Sequence[str], entity: Entity) -> SuspectTokens:
@@ -55,7 +54,7 @@ class Suspicion(NamedTuple):
         return SuspectTokens(*entity, float(self.given[i]), labels[self.instead[i]], float(self.instead_probability[i]))
 
 
-def given_labels(n_tokens: int, entities: Sequence[Entity], outside: Sequence[int], labels: Sequence[str]) -> Columns:
+def given_labels(n_tokens: int, entities: Sequence[Entity], outside: Sequence[int], labels: Sequence[str]) -> Ints:
     """Return the columns of the labels of tokens; `UNKNOWN` if the label is missing or has no column. Tokens in
     `outside` are labeled "O"."""
     columns = {label: column for column, label in enumerate(labels)}
@@ -66,12 +65,12 @@ def given_labels(n_tokens: int, entities: Sequence[Entity], outside: Sequence[in
     return result
 
 
-def self_confidence(rows: Floats, given: Columns) -> Floats:
+def self_confidence(rows: Floats, given: Ints) -> Floats:
     """Return the probabilities of the labels of tokens; NaN if the label is missing, or the model does not have it."""
     return numpy.where(given == UNKNOWN, numpy.nan, rows[numpy.arange(len(given)), given])
 
 
-def suspect_tokens(rows: Floats, given: Columns, thresholds: Floats, factor: float = 1.0) -> Suspicion:
+def suspect_tokens(rows: Floats, given: Ints, thresholds: Floats, factor: float = 1.0) -> Suspicion:
     """Apply the rule to probabilities, (n_tokens, n_labels), given labels, (n_tokens,), and thresholds, (n_labels,). A
     label without a threshold (NaN) is never predicted instead."""
     confidence = self_confidence(rows, given)
@@ -109,12 +108,9 @@ def find_outside(
 
 
 def _join(tokens: Sequence[SuspectTokens]) -> List[SuspectTokens]:
-    runs: List[List[SuspectTokens]] = []
-    for token in tokens:
-        if runs and runs[-1][-1].end == token.start and runs[-1][-1].instead == token.instead:
-            runs[-1].append(token)
-        else:
-            runs.append([token])
+    # In a run, the starts increase by 1, as the numbers do.
+    grouped = groupby(enumerate(tokens), key=lambda pair: (pair[1].start - pair[0], pair[1].instead))
+    runs = [[token for _, token in run] for _, run in grouped]
     return [
         run[0]._replace(
             end=run[-1].end,

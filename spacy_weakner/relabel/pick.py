@@ -12,13 +12,13 @@ from spacy.util import minibatch
 from ..corpus import weak
 from ..corpus.entities import set_entities
 from ..corpus.overlaps import without_overlaps
-from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..errors import Errors, WeaknerError, check_range
 from ..runtime.executor import Executor
 from ..runtime.hashes import hash_model
 from ..runtime.lock import holding
 from ..runtime.predictions import Predictor
 from ..runtime.stage import Report, Stage
-from ..ty import PAIRINGS, Entity
+from ..ty import Entity
 
 BATCH_SIZE = 256
 
@@ -39,7 +39,6 @@ def pick(
     model: Union[str, Path],
     *,
     threshold: float = 0.1,
-    pairing: Optional[str] = None,
     union: bool = False,
     component: Optional[str] = None,
     gpu_id: int = -1,
@@ -59,7 +58,6 @@ def pick(
     model (Union[str, Path]): A pipeline with `mrc_ner`: its folder, or the name of an installed package.
     threshold (float): The picking rate delta: a probability that starts and ends must exceed. Of overlapping entities,
         the more probable one is kept.
-    pairing (Optional[str]): How starts are paired with ends: "probable" or "nearest". None: as set in the component.
     union (bool): Keep the existing labels, and add picked entities beside them; else replace them.
     component (Optional[str]): Name of the component; None: the last `mrc_ner`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
@@ -70,9 +68,7 @@ def pick(
         `mrc_ner`.
     """
     check_range("threshold", threshold, 0.0, 1.0)
-    if pairing is not None:
-        check_choice("pairing", pairing, PAIRINGS)
-    make = partial(Pick, str(model), component, Path(input_path), threshold, pairing, union)
+    make = partial(Pick, str(model), component, Path(input_path), threshold, union)
     return Executor(workers, ray, gpu_id).run_on_corpus(make, input_path, output_path, progress=progress)
 
 
@@ -82,15 +78,13 @@ class Pick(Stage[PickReport]):
     name = "pick"
     report = PickReport
 
-    def __init__(
-        self, model: str, component: Optional[str], path: Path, threshold: float, pairing: Optional[str], union: bool
-    ) -> None:
+    def __init__(self, model: str, component: Optional[str], path: Path, threshold: float, union: bool) -> None:
         # mrc_ner, or another component that pairs starts of entities with ends.
         self.predictor = Predictor(
             model, component, lambda pipe: hasattr(pipe, "pairing"), "answers questions", "an mrc_ner"
         )
         self.path, self.union, self.pipe = path, union, self.predictor.pipe
-        self.pipe.threshold, self.pipe.pairing = threshold, pairing or self.pipe.pairing
+        self.pipe.threshold = threshold
         options = {"threshold": threshold, "pairing": self.pipe.pairing, "union": union}
         settings = {"model": hash_model(model), "component": self.predictor.name, **options}
         super().__init__(settings, self.predictor.nlp.vocab)

@@ -101,7 +101,10 @@ class Soft(Stage[SoftReport]):
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         labels, scheme = self.predictors[0].labels, self.predictors[0].pipe.tag_scheme
         for batch in minibatch(docs, BATCH_SIZE):
-            predicted = [self._predict(number, batch) for number in range(len(self.predictors))]
+            predicted = [
+                [rows[:, columns] for rows in predictor.distributions(batch)]
+                for predictor, columns in zip(self.predictors, self._columns, strict=True)
+            ]
             for doc, *rows in zip(batch, *predicted, strict=True):
                 # (n_pipelines, n_tokens, n_labels)
                 stacked = numpy.stack(rows)
@@ -111,10 +114,6 @@ class Soft(Stage[SoftReport]):
                 if not doc.has_annotation("ENT_IOB"):
                     set_weak(doc)
                 yield doc
-
-    def _predict(self, number: int, docs: List[Doc]) -> List[NDArray[numpy.float64]]:
-        columns = self._columns[number]
-        return [rows[:, columns] for rows in self.predictors[number].distributions(docs)]
 
     def _count(self, stacked: NDArray[numpy.float64], outside: int) -> None:
         best = stacked.argmax(axis=2)

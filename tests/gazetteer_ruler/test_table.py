@@ -44,13 +44,9 @@ def make_table(terms, **changed):
     return TermTable.build(make_columns(terms), SETTINGS._replace(**changed))
 
 
-def sequences_for(table, texts):
-    columns = [numpy.asarray([lower(text), orth(text)], dtype="uint64").T for text in texts]
-    return columns if table.has_exact else [column[:, 0] for column in columns]
-
-
 def find(table, texts):
-    matches = table.find(sequences_for(table, texts))
+    values = numpy.asarray([lower("".join(texts)), orth("".join(texts))], dtype="uint64").T
+    matches = table.find(values if table.has_exact else values[:, 0], numpy.cumsum([0, *map(len, texts)]))
     found = [[] for _ in texts]
     concepts = list(table.concepts)
     for i, start, end, concept in zip(*(column.tolist() for column in matches), strict=True):

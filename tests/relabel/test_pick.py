@@ -85,20 +85,7 @@ def test_threshold(tmp_path, model):
     assert counts[0] >= counts[1] > counts[2] == 0
 
 
-def test_pairing_is_that_of_the_component_unless_it_is_given(tmp_path, model):
-    assert run(tmp_path, model, weak_docs())[0].skipped == 0
-    assert run(tmp_path, model, weak_docs(), pairing="nearest")[0].skipped == 1
-    assert run(tmp_path, model, weak_docs(), pairing="probable")[0].skipped == 0
-    other = spacy.load(model, config={"components": {"mrc_ner": {"pairing": "probable"}}})
-    other.to_disk(tmp_path / "other")
-    assert run(tmp_path, tmp_path / "other", weak_docs(), "own")[0].skipped == 0
-    assert run(tmp_path, tmp_path / "other", weak_docs(), "own", pairing="probable")[0].skipped == 1
-    assert run(tmp_path, tmp_path / "other", weak_docs(), "own", pairing="nearest")[0].skipped == 0
-    with pytest.raises(WeaknerError, match="pairing"):
-        run(tmp_path, model, weak_docs(), pairing="any")
-
-
-def test_the_pairing_decides_what_is_picked(tmp_path, monkeypatch, model):
+def test_the_pairing_of_the_component_decides_what_is_picked(tmp_path, monkeypatch, model):
     def said(self, vectors, model=None):
         scores = numpy.full((len(vectors[0]), len(self.labels), 2), 0.01)
         scores[[0, 2], 0, 0], scores[[0, 2], 0, 1] = [0.9, 0.2], [0.2, 0.9]
@@ -108,7 +95,10 @@ def test_the_pairing_decides_what_is_picked(tmp_path, monkeypatch, model):
     doc = make_doc(NLP, "a b c", [])
     weak.set_weak(doc)
     for pairing, n in (("nearest", 2), ("probable", 1)):
-        assert sum(run(tmp_path, model, [doc], pairing, pairing=pairing)[0].picked.values()) == n
+        spacy.load(model, config={"components": {"mrc_ner": {"pairing": pairing}}}).to_disk(tmp_path / pairing)
+        for skipped in (0, 1):
+            report, (found,) = run(tmp_path, tmp_path / pairing, [doc], f"of-{pairing}")
+            assert report.skipped == skipped and len(found.ents) == n
 
 
 def test_what_was_known_of_the_old_labels_goes(tmp_path, model):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -16,65 +16,19 @@ from ...corpus.gold import Gold, find_gold
 from ...corpus.language import corpus_language
 from ...errors import Errors, WeaknerError, check_choice, check_range
 from ...labeling.aggregate import METHODS, UNION
-from ...scores import Counts, as_json, count_matches
-from ..bootstrap import Bootstrap, Interval
+from ...scores import Counts, count_matches
+from ..bootstrap import Bootstrap
 from ..compare import MOST_SAMPLES, SAMPLES
 from .collected import find_collected
 from .combining import SourceLabels, combined_labels
-from .label_warnings import LabelWarning, find_warnings
+from .label_warnings import find_warnings
 from .matches import MatchedSentence, choose_matches, read_sentence
+from .results import IntervalScores, TermAnalysis, WorstTerm
 
 TOP = 20
 # Number of examples of a wrong term, and of tokens around its match.
 _EXAMPLES, _CONTEXT = 2, 8
 SentencesBySource = Mapping[str, Sequence[Optional[MatchedSentence]]]
-
-
-class IntervalScores(NamedTuple):
-    """Scores with a confidence interval."""
-
-    counts: Counts
-    interval: Interval  # of F1, from a bootstrap over sentences
-    docs: int  # number of scored Docs
-
-    def to_json(self) -> Dict[str, Any]:
-        return {**as_json(self.counts), "interval": as_json(self.interval), "docs": self.docs}
-
-
-class WorstTerm(NamedTuple):
-    """A phrase that a source often labels wrongly: how often it is wrong and right, and examples of wrong matches."""
-
-    term: str
-    label: str
-    source: str
-    wrong: int
-    right: int
-    examples: Tuple[str, ...]
-
-
-class TermAnalysis(NamedTuple):
-    """The scores of weak labels, and the terms that are most often wrong."""
-
-    method: str
-    policy: Optional[str]  # of the method "union"
-    docs: int  # Docs with gold
-    unlabeled: int  # Docs with gold that no source has labeled; they are not scored
-    tokens: int
-    entities: int
-    scores: IntervalScores  # the labels as `aggregate` would write them
-    per_label: Dict[str, IntervalScores]
-    per_source: Dict[str, IntervalScores]  # each source alone, on the documents that it has labeled
-    per_source_label: Dict[str, Dict[str, Counts]]  # the same per label
-    unanswered: Tuple[str, ...]  # sources without any answer on this gold
-    worst_terms: List[WorstTerm]
-    warnings: List[LabelWarning]
-
-    def to_json(self) -> Dict[str, Any]:
-        """Return the result as JSON."""
-        result: Dict[str, Any] = {**as_json(self), "scores": self.scores.to_json()}
-        for key in ("per_label", "per_source"):
-            result[key] = {name: scores.to_json() for name, scores in getattr(self, key).items()}
-        return result
 
 
 def analyze_terms(
@@ -117,14 +71,17 @@ def analyze_terms(
     used = names if fitted_on is None else [*names, *absent]
     trusted = sorted(used) if sources is None else [name for name in sources if name in used]
     labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fitted_on, seed=seed)
-    matches = {name: _matches(docs, golds, name) for name in names}
+    matches = {name: [read_sentence(doc, gold, name) for doc, gold in zip(docs, golds, strict=True)] for name in names}
     alone: Dict[str, SourceLabels] = {
         name: [s and [m.candidate.entity for m in choose_matches(s.matches, policy)] for s in sentences]
         for name, sentences in matches.items()
     }
     rows = _count(golds, labels, alone)
     keys, sums = list(rows), Bootstrap(numpy.stack(list(rows.values())), bootstrap, seed)
-    scored = {key: _scores(sums, i, row) for i, (key, row) in enumerate(rows.items())}
+    scored = {
+        key: IntervalScores(Counts(*map(int, row.sum(0))), sums.interval(i), int(row.any(1).sum()))
+        for i, (key, row) in enumerate(rows.items())
+    }
     per_source = {name: scored["source", name]._replace(docs=_labeled(alone[name])) for name in names}
     per_label = {name: scores for (kind, name), scores in scored.items() if kind == "label"}
     per_source_label = {name: _count_labels(golds, alone[name]) for name in names}
@@ -136,20 +93,7 @@ def analyze_terms(
     }
     better = {name: sums.difference(keys.index(("source", name)), 0, "") for name in names} if len(names) > 1 else {}
     unanswered = {name: len(docs) - _labeled(alone[name]) for name in names} | {name: len(docs) for name in absent}
-    warnings = find_warnings(
-        scores.counts,
-        {label: total.counts for label, total in per_label.items()},
-        {name: total.counts for name, total in per_source.items()},
-        per_source_label,
-        width=scores.interval.high - scores.interval.low,
-        better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
-        unanswered={name: n for name, n in unanswered.items() if n},
-        found={name: _share_found(sentences) for name, sentences in of_lists.items()},
-        collected={} if fit_on is None else find_collected(labeled, fit_on, list(of_lists)),
-        docs=len(docs),
-        unlabeled=len(docs) - scores.docs,
-    )
-    return TermAnalysis(
+    analysis = TermAnalysis(
         method=method,
         policy=policy if method == UNION else None,
         docs=len(docs),
@@ -162,8 +106,16 @@ def analyze_terms(
         per_source_label=per_source_label,
         unanswered=tuple(name for name, n in unanswered.items() if n == len(docs)),
         worst_terms=_worst_terms(docs, matches, policy, top),
-        warnings=warnings,
+        warnings=[],
     )
+    warnings = find_warnings(
+        analysis,
+        better={name: d.f1 for name, d in better.items() if d.low > 0 and per_source[name].docs == scores.docs},
+        unanswered={name: n for name, n in unanswered.items() if n},
+        found={name: _share_found(sentences) for name, sentences in of_lists.items()},
+        collected={} if fit_on is None else find_collected(labeled, fit_on, list(of_lists)),
+    )
+    return analysis._replace(warnings=warnings)
 
 
 def _worst_terms(docs: Sequence[Doc], matches: SentencesBySource, policy: str, top: int) -> List[WorstTerm]:
@@ -224,12 +176,6 @@ def _find_sources(
     return [name for name in order if name in here], [name for name in order if name not in here]
 
 
-def _matches(docs: Sequence[Doc], golds: Sequence[Gold], source: str) -> List[Optional[MatchedSentence]]:
-    group = weak.weak_group(source)
-    pairs = zip(docs, golds, strict=True)
-    return [read_sentence(doc, gold, source) if group in doc.spans else None for doc, gold in pairs]
-
-
 def _labeled(labels: SourceLabels) -> int:
     return sum(entities is not None for entities in labels)
 
@@ -257,7 +203,3 @@ def _count_labels(golds: Sequence[Gold], labels: SourceLabels) -> Dict[str, Coun
     pairs = zip(golds, labels, strict=True)
     scored = [(gold.entities, gold.scorable(entities)) for gold, entities in pairs if entities is not None]
     return dict(sorted(count_matches(scored)[1].items()))
-
-
-def _scores(sums: Bootstrap, number: int, row: "NDArray[numpy.int64]") -> IntervalScores:
-    return IntervalScores(Counts(*map(int, row.sum(0))), sums.interval(number), int(row.any(1).sum()))

@@ -33,25 +33,23 @@ def combined_labels(
     seen = [[source for source in sources if weak.weak_group(source) in doc.spans] for doc in docs]
     if method == UNION:
         return [_union(doc, used, policy) if used else None for doc, used in zip(docs, seen, strict=True)]
+    result: SourceLabels = [[] if used else None for used in seen]
     labels = labels_of(docs, sources)
     if not labels:
-        return [[] if used else None for used in seen]
+        return result
     if method != "weighted":
         corpus = docs if fit_on is None else stream_docs(fit_on)
         place = Path() if fit_on is None else fit_on
         fitted = learn(corpus, method, sources, (), MAX_DOCS, seed, place=place, labels=labels)
         return _distributions(docs, fitted)
-    result: SourceLabels = [None] * len(docs)
     fold_of = numpy.random.default_rng(seed).permutation(len(docs)) % FOLDS
     for fold in range(FOLDS):
         others = [docs[i] for i in numpy.flatnonzero(fold_of != fold).tolist()]
         here = numpy.flatnonzero(fold_of == fold).tolist()
         if labels_of(others, sources):
             found = _distributions([docs[i] for i in here], learn(others, method, sources, others, labels=labels))
-        else:
-            found = [[] if seen[i] else None for i in here]
-        for i, entities in zip(here, found, strict=True):
-            result[i] = entities
+            for i, entities in zip(here, found, strict=True):
+                result[i] = entities
     return result
 
 

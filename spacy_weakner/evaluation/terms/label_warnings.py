@@ -1,10 +1,11 @@
 """Warnings about weak labels, from their scores on gold, before models are trained on them."""
 
 from difflib import get_close_matches
-from typing import Dict, Iterator, List, NamedTuple
+from typing import Dict, Iterator, List
 
 from ...scores import Counts
 from .collected import LeakedLabel, SourceLabel
+from .results import IntervalScores, LabelWarning, TermAnalysis
 
 # Sources of these numbers: docs/evidence (weak-labels.md, foundation.md, needle.md and roster.md).
 # Models gained from labels with P 90.0, 82.4 and 78.7, or came near gold. Models of labels with P 42.7 (UniNER on
@@ -25,52 +26,36 @@ KNOWN_RECALL = 93.0
 WIDE_INTERVAL = 20.0
 
 
-class LabelWarning(NamedTuple):
-    """A warning: what was measured, what it means, what to do."""
-
-    # "precision", "recall", "nothing", "never_given", "never_right", "combination", "unanswered", "known" or "gold"
-    kind: str
-    text: str
-
-
 def find_warnings(
-    total: Counts,
-    per_label: Dict[str, Counts],
-    per_source: Dict[str, Counts],
-    per_source_label: Dict[str, Dict[str, Counts]],
+    analysis: TermAnalysis,
     *,
-    width: float,
     better: Dict[str, float],
     unanswered: Dict[str, int],
     found: Dict[str, float],
     collected: Dict[SourceLabel, LeakedLabel],
-    docs: int,
-    unlabeled: int,
 ) -> List[LabelWarning]:
     """Find problems that will probably do harm, with a warning for each.
 
-    total (Counts): Counts of the labels as they would be aggregated.
-    per_label, per_source (Dict[str, Counts]): Counts of these labels by label, and of each source alone.
-    per_source_label (Dict[str, Dict[str, Counts]]): Counts of each source alone by label.
-    width (float): Width of the interval of F1.
+    analysis (TermAnalysis): The scores.
     better (Dict[str, float]): Sources that alone are significantly better, and by how many points of F1.
     unanswered (Dict[str, int]): Number of gold Docs that a source has not labeled, for sources with such Docs.
     found (Dict[str, float]): Per term list: percentage of the gold entities that are among its matches.
     collected (Dict[SourceLabel, LeakedLabel]): Lists and labels that match in the gold more often than in the text.
-    docs, unlabeled (int): Number of Docs with gold, and of those that no source has labeled.
     """
+    total, interval, docs = analysis.scores.counts, analysis.scores.interval, analysis.docs
     warnings = [LabelWarning("unanswered", _unanswered(source, n, docs)) for source, n in unanswered.items()]
-    warnings += [LabelWarning("known", text) for text in _known(per_source, found, collected)]
+    warnings += [LabelWarning("known", text) for text in _known(analysis.per_source, found, collected)]
     n_gold = total.tp + total.fn
     if total.tp + total.fp:
         warnings += _total(total)
+        width = interval.high - interval.low
         if width > WIDE_INTERVAL:
             text = f"The 95 % interval of F1 is {width:.0f} points wide, with {docs} documents and {n_gold} gold "
             warnings.append(LabelWarning("gold", f"{text}entities: annotate more before you rely on these scores"))
-        warnings += _labels(total, per_label)
-        if len(per_source) > 1:
-            warnings += _labels_of_sources(per_source_label)
-    elif unlabeled < docs:
+        warnings += _labels(total, {label: scores.counts for label, scores in analysis.per_label.items()})
+        if len(analysis.per_source) > 1:
+            warnings += _labels_of_sources(analysis.per_source_label)
+    elif analysis.unlabeled < docs:
         text = (
             f"The sources have no match, but gold has {n_gold} entities: a model of these labels would find nothing. "
         )
@@ -96,7 +81,7 @@ def _unanswered(source: str, n: int, docs: int) -> str:
 
 
 def _known(
-    per_source: Dict[str, Counts], found: Dict[str, float], collected: Dict[SourceLabel, LeakedLabel]
+    per_source: Dict[str, IntervalScores], found: Dict[str, float], collected: Dict[SourceLabel, LeakedLabel]
 ) -> Iterator[str]:
     for (source, label), matches in collected.items():
         yield (
@@ -105,7 +90,7 @@ def _known(
         )
     for source, share in found.items():
         is_collected = any(source == name for name, _ in collected)
-        if not is_collected and share >= KNOWN_RECALL and per_source[source].tp >= 10 * MIN_SEEN:
+        if not is_collected and share >= KNOWN_RECALL and per_source[source].counts.tp >= 10 * MIN_SEEN:
             yield (
                 f"'{source}' has {share:.0f} % of the gold entities among its terms. If the terms were collected from "
                 "these sentences, its scores here are far too high: compare on dev and test sets that the terms were "
@@ -162,15 +147,11 @@ def _labels(total: Counts, per_label: Dict[str, Counts]) -> Iterator[LabelWarnin
             "never_right",
             f"Labels that are never right: {_list(wrong)}. Remove them from the list, or check their terms above",
         )
-    bad = [
-        f"{label} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)"
-        for label, counts in given.items()
-        if counts.tp and counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
-    ]
+    bad = _harmful({label: counts for label, counts in given.items() if counts.tp})
     if bad and total.precision >= HARMFUL_PRECISION:
         yield LabelWarning(
             "precision",
-            f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(bad)}. They will probably do harm: "
+            f"Labels with a precision below {HARMFUL_PRECISION:.0f}: {bad}. They will probably do harm: "
             "clean their terms, or leave these labels out ('labels' in the sources file)",
         )
 
@@ -178,17 +159,20 @@ def _labels(total: Counts, per_label: Dict[str, Counts]) -> Iterator[LabelWarnin
 def _labels_of_sources(per_source_label: Dict[str, Dict[str, Counts]]) -> Iterator[LabelWarning]:
     """Yield warnings about labels that one source assigns wrongly, which others may hide in the labels of all."""
     for source, labels in per_source_label.items():
-        bad = [
-            f"{label} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)"
-            for label, counts in labels.items()
-            if counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
-        ]
-        if bad:
+        if bad := _harmful(labels):
             yield LabelWarning(
                 "precision",
-                f"Labels of '{source}' with a precision below {HARMFUL_PRECISION:.0f}: {', '.join(bad)}. Check its "
+                f"Labels of '{source}' with a precision below {HARMFUL_PRECISION:.0f}: {bad}. Check its "
                 "terms, and the names of these labels ('labels' in the sources file)",
             )
+
+
+def _harmful(labels: Dict[str, Counts]) -> str:
+    return ", ".join(
+        f"{label} {counts.precision:.1f} ({counts.fp} of {counts.tp + counts.fp} wrong)"
+        for label, counts in labels.items()
+        if counts.tp + counts.fp >= MIN_SEEN and counts.precision < HARMFUL_PRECISION
+    )
 
 
 def _list(counts: Dict[str, int], top: int = 10) -> str:

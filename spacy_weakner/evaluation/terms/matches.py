@@ -1,6 +1,6 @@
 """Matches of a source in gold sentences."""
 
-from typing import List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc, Span
 
@@ -24,8 +24,11 @@ class MatchedSentence(NamedTuple):
     matches: Tuple[Match, ...]
 
 
-def read_sentence(doc: Doc, gold: Gold, source: str) -> MatchedSentence:
-    """Read the matches of a source in a Doc, without those that touch tokens without gold."""
+def read_sentence(doc: Doc, gold: Gold, source: str) -> Optional[MatchedSentence]:
+    """Read the matches of a source in a Doc, without those that touch tokens without gold; None if the source has not
+    labeled it."""
+    if weak.weak_group(source) not in doc.spans:
+        return None
     attr = weak.terms_attr(doc, source) or "ORTH"
     matches = []
     for span in doc.spans[weak.weak_group(source)]:
@@ -37,10 +40,9 @@ def read_sentence(doc: Doc, gold: Gold, source: str) -> MatchedSentence:
 def choose_matches(matches: Sequence[Match], policy: str) -> List[Match]:
     """Resolve conflicts among the matches of one source by a policy, as `aggregate` does."""
     by_entity = {match.candidate.entity: match for match in matches}
-    if len(by_entity) < 2:
-        return list(by_entity.values())
-    source = matches[0].candidate.source
-    return [by_entity[entity] for entity in select_spans([match.candidate for match in matches], policy, [source])]
+    candidates = [match.candidate for match in matches]
+    sources = [candidate.source for candidate in candidates[:1]]
+    return [by_entity[entity] for entity in select_spans(candidates, policy, sources)]
 
 
 def _text(span: Span, attr: str) -> str:
