@@ -28,8 +28,8 @@ LABELS = ("Chemical", "Disease")
 MAX_WIDTH, BATCH = 8, 16
 LEARNED = 800  # sentences
 # The linear CRF is trained as it is initialized.
-UPDATES = {"linear": 0, "cnn": 60, "transformer": 30, "spacy-transformers": 30}
-RATES = {"linear": 0.0, "cnn": 0.001, "transformer": 5e-5, "spacy-transformers": 5e-5}
+UPDATES = {"linear": 0, "cnn": 60, "transformer": 30}
+RATES = {"linear": 0.0, "cnn": 0.001, "transformer": 5e-5}
 
 
 def read(path: Path) -> Iterator[Tuple[List[str], List[Entity]]]:

@@ -94,7 +94,7 @@ QUERIES = {"LOC": "where to", "PER": "who is it"}
 needs_spacy_transformers = [
     # Its package may be there without being registered: beside a version of transformers that it cannot do with.
     pytest.mark.skipif(
-        not entry_points(group="spacy_factories", name="transformer"), reason="needs the extra 'spacy-transformers'"
+        not entry_points(group="spacy_factories", name="transformer"), reason="needs spacy-transformers"
     ),
     # Of libraries that we cannot change.
     pytest.mark.filterwarnings("ignore::FutureWarning"),

@@ -5,7 +5,7 @@ import re
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Dict, Optional, Tuple
+from typing import Optional
 
 from spacy.language import Language
 
@@ -17,11 +17,8 @@ from ..runs.config import config_differences, flat_config
 from ..runtime.devices import on_device
 from .findings import Findings, listed
 
-# Requirements of encoders beyond the base installation: packages, and the extra that installs them.
-_NEEDS: Dict[str, Tuple[Tuple[str, ...], str]] = {
-    **dict.fromkeys(("static", "linear-static", "frozen", "transformer", "gpu"), (("transformers",), "transformers")),
-    "spacy-transformers": (("transformers", "spacy_transformers"), "spacy-transformers"),
-}
+# Sizes that need the extra "transformers".
+_ON_TRANSFORMERS = ("static", "linear-static", "frozen", "transformer", "gpu")
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _CONFIG = "config.json"
 _WEIGHTS = "*.safetensors"
@@ -46,12 +43,10 @@ def check_size(size: Optional[str], transformer: Optional[str], findings: Findin
         return
     with findings.guard(f"--size {size}"):
         check_choice("size", size, SIZES)
-    needs = _NEEDS if transformer is None or not is_pipeline(transformer) else {}
-    packages, extra = needs.get(size, ((), ""))
-    absent = [package for package in packages if find_spec(package) is None]
-    if absent:
-        message = f"This encoder needs packages that are not installed: {listed(absent)}."
-        findings.error(f"--size {size}", message, f'pip install "spacy_weakner[{extra}]", or --size linear.')
+    is_own = size in _ON_TRANSFORMERS and (transformer is None or not is_pipeline(transformer))
+    if is_own and find_spec("transformers") is None:
+        message = "This encoder needs a package that is not installed: transformers."
+        findings.error(f"--size {size}", message, 'pip install "spacy_weakner[transformers]", or --size linear.')
 
 
 def check_configs(
@@ -109,7 +104,7 @@ def check_gpu(gpu_id: int, size: Optional[str], findings: Findings) -> None:
 
 
 def check_transformer(name: Optional[str], size: Optional[str], findings: Findings) -> None:
-    if name is None or size not in _NEEDS:
+    if name is None or size not in _ON_TRANSFORMERS:
         return
     where, path = f"--transformer {name}", expand_home(name)
     if is_pipeline(path if path.exists() else name):

@@ -8,7 +8,7 @@ from ..errors import Errors, WeaknerError, check_choice
 from .reading import FOLDER, folders, only_for, read_part, to_config
 
 SIZES = (
-    *("cnn", "static", "bilstm", "transformer", "gpu", "spacy-transformers"),
+    *("cnn", "static", "bilstm", "transformer", "gpu"),
     *("linear", "linear-static", "frozen", "frozen-tok2vec"),
 )
 

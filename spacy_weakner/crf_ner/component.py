@@ -18,7 +18,7 @@ from ..crf.decoding import entity_log_probabilities, probable_spans, viterbi
 from ..crf.kernel import CRFParameters, Lattice, PaddedBatch, forward_backward, pad_emissions
 from ..errors import Errors, Warnings, WeaknerError, check_range
 from ..heads.entities import Prediction, make_predictions
-from ..heads.factories import ENTITIES_AND_SPANS, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
+from ..heads.factories import entity_head_factory
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_device, to_host
 from ..heads.tagging import TaggingHead, TagScores
@@ -267,13 +267,4 @@ class CRFNer(TaggingHead[CRFTarget]):
         return batch.restrict(batch.pad_like(allowed, True, "bool"))
 
 
-@Language.factory(
-    "crf_ner",
-    assigns=ENTITIES_AND_SPANS,
-    default_config=default_config(CRFNer, **recipe_blocks("crf_ner", "model", "loss")),
-    default_score_weights=ENTITY_SCORES,
-)
-@takes_settings_of(CRFNer)
-def make_crf_ner(nlp: Language, name: str, **settings: Any) -> CRFNer:
-    """Create the component with the settings of `CRFNer`."""
-    return CRFNer(nlp.vocab, name=name, **settings)
+make_crf_ner = entity_head_factory("crf_ner", CRFNer, "model", "loss")

@@ -1,17 +1,11 @@
-"""Prediction in bfloat16, with which a Transformer is faster on CPUs that have instructions for it.
-
-torch is imported in the functions, since it is slow to import and not needed to load spaCy.
-"""
-
-import sys
-from functools import lru_cache, partial
-from typing import Any, Iterator, Set
+"""Prediction in bfloat16, with which a Transformer is faster on CPUs that have instructions for it."""
 
 from spacy.language import Language
 from thinc.api import Model
 
 from .._compat import limit_shape_caches
 from ..errors import Errors, WeaknerError
+from .transformer_encoder import ReaderShim
 
 
 def use_bfloat16(nlp: Language) -> int:
@@ -23,78 +17,20 @@ def use_bfloat16(nlp: Language) -> int:
 
     nlp (Language): The pipeline; its components are changed.
     RETURNS (int): Number of Transformers.
-    RAISES (WeaknerError): If there is no Transformer, or one is on a GPU.
+    RAISES (WeaknerError): If no component runs a Transformer of this package, or one is on a GPU.
     """
     models = [model for _, pipe in nlp.pipeline if isinstance(model := getattr(pipe, "model", None), Model)]
-    found = [module for model in models for module in transformers_in(model)]
-    if not found:
-        names = ", ".join(nlp.component_names) or "none"
-        raise WeaknerError(
-            Errors.WK358.format(what="bfloat16", reason=f"no component runs a Transformer (components: {names})")
-        )
-    for module in found:
-        if module.device.type != "cpu":
-            cure = "On a GPU, set 'mixed_precision' in the settings of the encoder"
-            raise WeaknerError(
-                Errors.WK358.format(what="bfloat16", reason=f"the Transformer is on {module.device}. {cure}")
-            )
+    shims = {shim for model in models for node in model.walk() for shim in node.shims if isinstance(shim, ReaderShim)}
+    readers = [shim._model for shim in shims if shim._model is not None]
+    reason = ""
+    if not readers:
+        reason = f"no component runs a Transformer (components: {', '.join(nlp.component_names) or 'none'})"
+    for reader in readers:
+        if (device := reader.transformer.device).type != "cpu":
+            reason = f"the Transformer is on {device}. On a GPU, set 'mixed_precision' in the settings of the encoder"
+    if reason:
+        raise WeaknerError(Errors.WK358.format(what="bfloat16", reason=reason))
     limit_shape_caches()
-    for module in found:
-        if getattr(module.forward, "func", None) is not _forward:
-            module.forward = partial(_forward, module.forward)
-    return len(found)
-
-
-@lru_cache(maxsize=1)
-def cpu_has_bfloat16() -> bool:
-    """RETURNS (bool): True if the CPU has instructions for bfloat16 that torch uses: AVX-512 BF16 or AMX."""
-    import torch
-
-    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
-    return any(getattr(torch.cpu, name, bool)() for name in checks)
-
-
-def _forward(forward: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call the forward method of a Transformer; in bfloat16 for prediction. (Thinc's `mixed_precision` is for GPUs.)"""
-    import torch
-
-    if forward.__self__.training:
-        return forward(*args, **kwargs)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        return _in_float32(forward(*args, **kwargs))
-
-
-def _in_float32(output: Any) -> Any:
-    """Convert all tensors in the output of a Transformer to float32, for the layers after it."""
-    import torch
-
-    if torch.is_tensor(output):
-        return output.float() if output.dtype is torch.bfloat16 else output
-    if isinstance(output, dict):  # such as the outputs of transformers
-        for key in list(output):
-            output[key] = _in_float32(output[key])
-    elif isinstance(output, tuple):
-        return tuple(map(_in_float32, output))
-    return output
-
-
-def transformers_in(model: Model) -> Iterator[Any]:
-    """Find the Transformers that a model runs itself; not those that it listens to. transformers is imported only if it
-    has been imported before.
-
-    model (Model): The model.
-    YIELDS (Any): Each outermost `PreTrainedModel` once.
-    """
-    if "transformers" not in sys.modules:
-        return
-    from torch import nn
-    from transformers import PreTrainedModel
-
-    seen: Set[int] = set()
-    for node in model.walk():
-        for shim in node.shims:
-            whole = getattr(shim, "_model", None)
-            for module in whole.modules() if isinstance(whole, nn.Module) else ():
-                if isinstance(module, PreTrainedModel) and id(module) not in seen:
-                    seen.update(map(id, module.modules()))
-                    yield module
+    for reader in readers:
+        reader.predicts_in_bfloat16 = True
+    return len(readers)

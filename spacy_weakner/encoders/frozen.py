@@ -14,7 +14,8 @@ from ..corpus.parts import Parts
 from ..errors import check_choice, check_range
 from ..linear.indicators import no_gradient
 from .onnx_encoder import build_onnx_encoder
-from .transformer_encoder import build_lower_layers
+from .transformer import MIDDLE, ReaderSettings
+from .transformer_encoder import encoder_of_text
 
 FROZEN_ENCODER = "frozen_encoder"  # name of the layer
 _MEAN, _SCALE = "mean", "scale"
@@ -71,7 +72,10 @@ def build_frozen_transformer(
     """
     if mixed_precision is not None:
         check_choice("mixed_precision", mixed_precision, ("bf16",))
-    lower = build_lower_layers(name, layer, width, pooling, max_length, stride, batch_pieces, mixed_precision)
+    if layer is not None:
+        check_range("layer", layer, 1, None)
+    reading = name, ReaderSettings(pooling, mixed_precision, mixed_on_cpu=True), max_length, stride, batch_pieces
+    lower = encoder_of_text(*reading, width=width, layer=MIDDLE if layer is None else layer, half=True)
     return freeze(lower, length, width)
 
 

@@ -4,7 +4,6 @@ import os
 from contextlib import contextmanager
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import islice
 from pathlib import Path
 from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
@@ -12,6 +11,7 @@ import numpy
 from numpy.lib.format import open_memmap
 from numpy.typing import NDArray
 from spacy.tokens import Doc
+from spacy.util import minibatch
 from thinc.api import Model
 from thinc.types import Floats2d
 
@@ -80,7 +80,7 @@ def write_vectors(
     bar = Progress[Any](total=len(keys), desc="encode", unit="sentence", enabled=progress)
 
     def encoded() -> Iterator[Any]:
-        for some in _batches(keys):
+        for some in minibatch(keys, _BATCH):
             yield from map(encoder.ops.to_numpy, encoder.predict([unique[key] for key in some]))
             bar.update(len(some))
 
@@ -137,12 +137,6 @@ def _write(folder: Path, lengths: Dict[bytes, int], width: int, vectors: Iterabl
     array.flush()
     numpy.save(folder / KEYS, numpy.frombuffer(b"".join(lengths), dtype="uint8").reshape(-1, _KEY_SIZE))
     numpy.save(folder / ENDS, ends)
-
-
-def _batches(keys: List[bytes]) -> Iterator[List[bytes]]:
-    rest = iter(keys)
-    while some := list(islice(rest, _BATCH)):
-        yield some
 
 
 def _key(doc: Doc) -> bytes:

@@ -1,32 +1,22 @@
 """A Transformer with its tokenizer, as a torch module that maps windows of subword pieces to vectors of words."""
 
 import json
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 from torch import Tensor, nn
 
 from .._compat import limit_shape_caches
 from ..errors import Errors, WeaknerError, check_range
-from .bfloat16 import cpu_has_bfloat16
-from .transformer import MIDDLE, load_encoder, n_positions, quiet, seeded
+from .transformer import MIDDLE, ReaderSettings, load_encoder, n_positions, quiet, seeded
 from .windows import WindowTokenizer, mark_only_spaces
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 # A batch of windows, padded to one length: ids, types and mask, each (n_windows, length); and the positions of each
 # word's first and last piece in the flattened windows, each (n_words,).
 PieceTensors = Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
-
-
-class ReaderSettings(NamedTuple):
-    """The settings of a Reader; see `build_transformer_encoder`."""
-
-    pooling: str
-    mixed_precision: Optional[str] = None
-    frozen_layers: int = 0
-    layer_decay: float = 1.0
-    mixed_on_cpu: bool = False  # True if "bf16" also applies on CPUs that have instructions for it
 
 
 class TransformerReader(nn.Module):
@@ -44,6 +34,7 @@ class TransformerReader(nn.Module):
         self.transformer = transformer
         self.padding = padding
         self.settings = settings
+        self.predicts_in_bfloat16 = False  # on CPUs, see `use_bfloat16`
         self.width = int(transformer.config.hidden_size) * (2 if settings.pooling == "first_last" else 1)
         # Without private keys, which have local folders and other information on this machine.
         config = json.loads(transformer.config.to_json_string(use_diff=False))
@@ -101,6 +92,8 @@ class TransformerReader(nn.Module):
             inputs["token_type_ids"] = types
         dtype = DTYPES.get(self.settings.mixed_precision or "")
         on_cpu = self.settings.mixed_on_cpu and dtype is torch.bfloat16 and cpu_has_bfloat16()
+        if self.predicts_in_bfloat16 and not self.training:
+            dtype, on_cpu = torch.bfloat16, True
         if on_cpu:
             limit_shape_caches()
         with torch.autocast(ids.device.type, dtype=dtype, enabled=dtype is not None and (ids.is_cuda or on_cpu)):
@@ -110,6 +103,13 @@ class TransformerReader(nn.Module):
         if self.settings.pooling == "mean":
             return _mean(pieces, first, last)
         return pieces[first] if self.settings.pooling == "first" else torch.cat([pieces[first], pieces[last]], dim=1)
+
+
+@lru_cache(maxsize=1)
+def cpu_has_bfloat16() -> bool:
+    """RETURNS (bool): True if the CPU has instructions for bfloat16 that torch uses: AVX-512 BF16 or AMX."""
+    checks = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    return any(getattr(torch.cpu, name, bool)() for name in checks)
 
 
 def _mean(pieces: Tensor, first: Tensor, last: Tensor) -> Tensor:

@@ -29,6 +29,16 @@ class MaskedLM(NamedTuple):
     new_head: bool
 
 
+class ReaderSettings(NamedTuple):
+    """The settings of a `TransformerReader`; see `build_transformer_encoder`."""
+
+    pooling: str
+    mixed_precision: Optional[str] = None
+    frozen_layers: int = 0
+    layer_decay: float = 1.0
+    mixed_on_cpu: bool = False  # True if "bf16" also applies on CPUs that have instructions for it
+
+
 def load_encoder_tokenizer(name: Union[str, Path]) -> Any:
     """Load the tokenizer of an encoder.
 

@@ -7,7 +7,7 @@ through the Transformer, whose vectors of pieces are pooled to vectors of words 
 import warnings
 from functools import partial
 from itertools import pairwise
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, List, Optional, Tuple
 
 import numpy
 from spacy.tokens import Doc
@@ -19,7 +19,7 @@ from ..batching import group_by_length
 from ..errors import Errors, Warnings, WeaknerError, check_choice, check_range
 from ..torch_io import TorchShim, module_from_bytes, module_to_bytes
 from .queried import Queried
-from .transformer import MIDDLE
+from .transformer import ReaderSettings
 from .windows import Window, check_windows, read_windows, window_settings
 
 POOLINGS = ("mean", "first")
@@ -62,52 +62,25 @@ def build_transformer_encoder(
     RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors of each Doc, (n_tokens, width).
     RAISES (WeaknerError): If a setting is out of range.
     """
-    check_choice("pooling", pooling, POOLINGS)
-    reader = _build_reader(
-        name,
-        max_length,
-        stride,
-        batch_pieces,
-        pooling=pooling,
-        mixed_precision=mixed_precision,
-        frozen_layers=frozen_layers,
-        layer_decay=layer_decay,
-    )
-    return _encoder_of_text(reader, width)
+    settings = ReaderSettings(pooling, mixed_precision, frozen_layers, layer_decay)
+    return encoder_of_text(name, settings, max_length, stride, batch_pieces, width=width)
 
 
-def build_lower_layers(
-    name: str,
-    layer: Optional[int],
-    width: Optional[int],
-    pooling: str,
-    max_length: Optional[int],
-    stride: int,
-    batch_pieces: Optional[int],
-    mixed_precision: Optional[str],
+def encoder_of_text(
+    name: str, settings: ReaderSettings, *windows: Any, width: Optional[int], **stored: Any
 ) -> Model[List[Doc], List[Floats2d]]:
-    """Build an encoder of the lower layers of a Transformer, for prediction only: it is stored in half precision, and
-    "bf16" also applies on CPUs that have instructions for it. See `frozen.build_frozen_transformer`."""
-    check_choice("pooling", pooling, POOLINGS)
-    if layer is not None:
-        check_range("layer", layer, 1, None)
-    reader = _build_reader(
-        name,
-        max_length,
-        stride,
-        batch_pieces,
-        layer=MIDDLE if layer is None else layer,
-        half=True,
-        pooling=pooling,
-        mixed_precision=mixed_precision,
-        frozen_layers=0,
-        layer_decay=1.0,
-        mixed_on_cpu=True,
-    )
-    return _encoder_of_text(reader, width)
+    """Build an encoder of text without questions.
 
-
-def _encoder_of_text(reader: Model, width: Optional[int]) -> Model[List[Doc], List[Floats2d]]:
+    name (str): See `build_transformer_encoder`.
+    settings (ReaderSettings): Settings of the reader.
+    *windows (Any): `max_length`, `stride` and `batch_pieces`.
+    width (Optional[int]): Width of the output, which must be the Transformer's. None: any.
+    **stored (Any): `layer`, whose output is read (see `load_reader`), and `half`, to store it in half precision.
+    RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors of each Doc, (n_tokens, width).
+    RAISES (WeaknerError): If a setting is out of range.
+    """
+    check_choice("pooling", settings.pooling, POOLINGS)
+    reader = _build_reader(name, settings, *windows, **stored)
     return Model("transformer_encoder", _forward_alone, init=_init_alone, layers=[reader], dims={"nO": width})
 
 
@@ -134,38 +107,31 @@ def build_query_context_encoder(
     RETURNS (Model[Queried, List[Floats3d]]): (n_tokens, n_queries, 2 * width) for each Doc; zeros without pieces.
     RAISES (WeaknerError): If a setting is out of range.
     """
-    return _build_reader(
-        name,
-        max_length,
-        stride,
-        batch_pieces,
-        pooling="first_last",
-        mixed_precision=mixed_precision,
-        frozen_layers=frozen_layers,
-        layer_decay=layer_decay,
-    )
+    settings = ReaderSettings("first_last", mixed_precision, frozen_layers, layer_decay)
+    return _build_reader(name, settings, max_length, stride, batch_pieces)
 
 
 def _build_reader(
     name: str,
+    settings: ReaderSettings,
     max_length: Optional[int],
     stride: int,
     batch_pieces: Optional[int],
+    *,
     layer: Optional[int] = None,
     half: bool = False,
-    **settings: Any,
 ) -> Model[Queried, List[Floats3d]]:
-    """Build the layer of all encoders, from texts and questions to (n_tokens, n_queries, width) for each Doc; with
-    `half`, it is stored in half precision."""
+    """Build the layer of all encoders, from texts and questions to (n_tokens, n_queries, width) for each Doc. It reads
+    the output of a layer (see `load_reader`), and is stored in half precision with `half`."""
     check_windows(max_length, stride)
     if batch_pieces is not None:
         check_range("batch_pieces", batch_pieces, 1, None)
-    check_range("frozen_layers", settings["frozen_layers"], 0, None)
-    check_range("layer_decay", settings["layer_decay"], 0.0, 1.0)
-    if settings["mixed_precision"] is not None:
-        check_choice("mixed_precision", settings["mixed_precision"], ("bf16", "fp16"))
-    scaled = settings["mixed_precision"] == "fp16" and get_torch_default_device().type == "cuda"
-    shim = _ReaderShim(
+    check_range("frozen_layers", settings.frozen_layers, 0, None)
+    check_range("layer_decay", settings.layer_decay, 0.0, 1.0)
+    if settings.mixed_precision is not None:
+        check_choice("mixed_precision", settings.mixed_precision, ("bf16", "fp16"))
+    scaled = settings.mixed_precision == "fp16" and get_torch_default_device().type == "cuda"
+    shim = ReaderShim(
         None,
         grad_scaler=PyTorchGradScaler(scaled),
         serialize_model=partial(module_to_bytes, half=half),
@@ -178,7 +144,7 @@ def _build_reader(
     )
 
 
-class _ReaderShim(TorchShim):
+class ReaderShim(TorchShim):
     """The shim of a `Reader`, with learning rates of layers, and accumulation of gradients that are scaled for fp16."""
 
     def begin_update(self, inputs: ArgsKwargs) -> Any:
@@ -213,14 +179,14 @@ class _ReaderShim(TorchShim):
 
 
 def _init(
-    model: Model, X: Any = None, Y: Any = None, *, name: str, settings: Dict[str, Any], layer: Optional[int]
+    model: Model, X: Any = None, Y: Any = None, *, name: str, settings: ReaderSettings, layer: Optional[int]
 ) -> None:
-    from .torch_reader import ReaderSettings, load_reader
+    from .torch_reader import load_reader
 
     shim = model.shims[0]
     # Load it again if there is a model: training has changed its weights.
     try:
-        shim._model = load_reader(name, ReaderSettings(**settings), layer).to(get_torch_default_device())
+        shim._model = load_reader(name, settings, layer).to(get_torch_default_device())
     except WeaknerError as error:
         if shim._model is None:
             raise
@@ -287,10 +253,10 @@ def _to_batch(windows: List[Window], padding: int, device: Any) -> Any:
     return tuple(torch.as_tensor(array, device=device) for array in (ids, types, mask, first, last))
 
 
-def _deserialize(module: Any, data: bytes, device: Any, *, settings: Dict[str, Any], half: bool) -> Any:
-    from .torch_reader import ReaderSettings, make_reader
+def _deserialize(module: Any, data: bytes, device: Any, *, settings: ReaderSettings, half: bool) -> Any:
+    from .torch_reader import make_reader
 
-    loaded = module_from_bytes(data, partial(make_reader, settings=ReaderSettings(**settings)), device)
+    loaded = module_from_bytes(data, partial(make_reader, settings=settings), device)
     # CPUs compute slowly in half precision, so it is used for storage only.
     return loaded.float() if half and loaded is not None else loaded
 

@@ -37,17 +37,6 @@ def default_config(
     return {name: blocks.get(name, p.default) for name, p in _settings(component).items()}
 
 
-def recipe_blocks(head: str, *keys: str) -> Dict[str, Any]:
-    """Return settings of a head from its own recipe.
-
-    head (str): Name of the head's factory.
-    *keys (str): Names of the settings.
-    RETURNS (Dict[str, Any]): The settings.
-    """
-    settings: Dict[str, Any] = make_config(head, SIZE)["components"][head]
-    return {key: settings[key] for key in keys}
-
-
 def default_encoder() -> Dict[str, Any]:
     """RETURNS (Dict[str, Any]): The config block of a convolutional encoder."""
     return encoder_settings(SIZE)
@@ -80,6 +69,29 @@ def takes_settings_of(component: Callable[..., Any]) -> Callable[[FactoryT], Fac
         return factory
 
     return decorate
+
+
+def entity_head_factory(name: str, component: Callable[..., Any], *blocks: str) -> Callable[..., Any]:
+    """Register the factory of a head that writes entities.
+
+    name (str): Name of the factory, and of the head's own recipe.
+    component (Callable[..., Any]): The component's class.
+    *blocks (str): The settings that have no default in the class; those of the recipe are their defaults.
+    RETURNS (Callable): The factory.
+    """
+    recipe = make_config(name, SIZE)["components"][name]
+
+    @Language.factory(
+        name,
+        assigns=ENTITIES_AND_SPANS,
+        default_config=default_config(component, **{block: recipe[block] for block in blocks}),
+        default_score_weights=ENTITY_SCORES,
+    )
+    @takes_settings_of(component)
+    def make(nlp: Language, name: str, **settings: Any) -> Any:
+        return component(nlp.vocab, name=name, **settings)
+
+    return make
 
 
 def _settings(component: Callable[..., Any]) -> Dict[str, inspect.Parameter]:

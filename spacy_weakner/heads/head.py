@@ -36,10 +36,8 @@ Loss = Tuple[float, Callable[[], None]]
 NO_LOSS: Loss = (0.0, lambda: None)
 # Number of examples that are searched for names, and for spans that cannot be learned, if the labels are given.
 SEARCHED = 10_000
-# Maximum padded tokens of a batch in prediction: by default; with spacy-transformers on a CPU, where padding costs more
-# than many batches (`TransformerEncoder` makes its own batches); and on a GPU, which small batches leave idle.
+# Maximum padded tokens of a batch in prediction: by default, and on a GPU, which small batches leave idle.
 PADDED_TOKENS = 2000
-PADDED_TRANSFORMER = 400
 PADDED_GPU = 20_000
 
 
@@ -491,7 +489,7 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         model = self.model if model is None else model
         docs = list(docs)
         results = [nothing for _ in docs]
-        for group in group_by_length([len(doc) for doc in docs], self._padded_tokens(model, docs)):
+        for group in group_by_length([len(doc) for doc in docs], self._padded_tokens(model)):
             some, *more = ([items[i] for i in group] for items in (docs, *others))
             if lack_encoder(model, some):
                 raise WeaknerError(Errors.WK009.format(name=self.name))
@@ -509,12 +507,8 @@ class TrainableHead(TrainablePipe, Generic[OutputsT, TargetT, PredictionT]):
         """RETURNS (int): Number of rows of the model's output for each token; on a GPU, batches are smaller by this."""
         return 1
 
-    def _padded_tokens(self, model: Model, docs: Sequence[Doc]) -> int:
-        if model.ops.device_type != "cpu":
-            return PADDED_GPU // self.outputs_per_token
-        few = sum(map(len, docs)) <= PADDED_TRANSFORMER
-        # The layer of spacy-transformers is called "transformer".
-        return PADDED_TOKENS if few or all(node.name != "transformer" for node in model.walk()) else PADDED_TRANSFORMER
+    def _padded_tokens(self, model: Model) -> int:
+        return PADDED_TOKENS if model.ops.device_type == "cpu" else PADDED_GPU // self.outputs_per_token
 
 
 def _finish_node(node: Model, step: Any) -> None:

@@ -15,7 +15,7 @@ from ..encoders.queried import Queried
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import is_text
 from ..heads.entities import EntityHead, Prediction
-from ..heads.factories import ENTITIES_AND_SPANS, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
+from ..heads.factories import entity_head_factory
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_host
 from ..heads.spans import merge_candidates, warn_of_spans
@@ -337,13 +337,4 @@ class MRCNer(HeadWithTeacher[List[Floats3d], MRCTarget, Prediction], EntityHead[
         return [odds - self.bias for odds in self._scores(vectors)]
 
 
-@Language.factory(
-    "mrc_ner",
-    assigns=ENTITIES_AND_SPANS,
-    default_config=default_config(MRCNer, **recipe_blocks("mrc_ner", "model")),
-    default_score_weights=ENTITY_SCORES,
-)
-@takes_settings_of(MRCNer)
-def make_mrc_ner(nlp: Language, name: str, **settings: Any) -> MRCNer:
-    """Create the component with the settings of `MRCNer`."""
-    return MRCNer(nlp.vocab, name=name, **settings)
+make_mrc_ner = entity_head_factory("mrc_ner", MRCNer, "model")

@@ -16,7 +16,7 @@ from ..corpus.overlaps import without_overlaps
 from ..corpus.weak import is_weak
 from ..errors import Errors, WeaknerError
 from ..heads.entities import EntityHead, Prediction
-from ..heads.factories import ENTITIES_AND_SPANS, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
+from ..heads.factories import entity_head_factory
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows
 from ..heads.spans import merge_candidates, warn_of_spans
@@ -331,13 +331,4 @@ def _allowed(preset: BoolMask, max_width: Optional[int]) -> SpanArray:
     return spans[~touches(spans, preset)] if preset.any() else spans
 
 
-@Language.factory(
-    "span_ner",
-    assigns=ENTITIES_AND_SPANS,
-    default_config=default_config(SpanNer, **recipe_blocks("span_ner", "model", "sampler")),
-    default_score_weights=ENTITY_SCORES,
-)
-@takes_settings_of(SpanNer)
-def make_span_ner(nlp: Language, name: str, **settings: Any) -> SpanNer:
-    """Create the component with the settings of `SpanNer`."""
-    return SpanNer(nlp.vocab, name=name, **settings)
+make_span_ner = entity_head_factory("span_ner", SpanNer, "model", "sampler")

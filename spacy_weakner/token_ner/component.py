@@ -4,7 +4,6 @@ from itertools import compress
 from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy
-from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -15,7 +14,7 @@ from ..corpus.tags import MISSING, make_scheme, same_tokens
 from ..corpus.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..heads.entities import Prediction, make_predictions
-from ..heads.factories import ENTITIES_AND_SPANS, ENTITY_SCORES, default_config, recipe_blocks, takes_settings_of
+from ..heads.factories import entity_head_factory
 from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import split_rows, to_host
 from ..heads.tagging import TaggingHead, TagScores
@@ -198,13 +197,4 @@ def _augmented_doc(example: Example) -> Doc:
     return Doc(doc.vocab, words=words, spaces=[bool(token.whitespace_) for token in doc])
 
 
-@Language.factory(
-    "token_ner",
-    assigns=ENTITIES_AND_SPANS,
-    default_config=default_config(TokenNer, **recipe_blocks("token_ner", "model", "objective")),
-    default_score_weights=ENTITY_SCORES,
-)
-@takes_settings_of(TokenNer)
-def make_token_ner(nlp: Language, name: str, **settings: Any) -> TokenNer:
-    """Create the component with the settings of `TokenNer`."""
-    return TokenNer(nlp.vocab, name=name, **settings)
+make_token_ner = entity_head_factory("token_ner", TokenNer, "model", "objective")

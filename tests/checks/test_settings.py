@@ -48,13 +48,11 @@ def test_bad_settings(check, settings, expected):
     assert report.labels[0].counts == {"PER": 60, "DRUG": 60}  # everything else was looked at
 
 
-@pytest.mark.parametrize("size, n", [("cnn", 0), ("bilstm", 0), ("transformer", 0), ("spacy-transformers", 1)])
+@pytest.mark.parametrize("size, n", [("cnn", 0), ("frozen-tok2vec", 0), ("frozen", 1), ("transformer", 1)])
 def test_missing_extras(check, installed, size, n):
-    installed("spacy_transformers")
+    installed("transformers")
     errors = found(check({"size": size}), "error")
-    cure = (
-        'needs packages that are not installed: spacy_transformers. -> pip install "spacy_weakner[spacy-transformers]"'
-    )
+    cure = 'needs a package that is not installed: transformers. -> pip install "spacy_weakner[transformers]"'
     assert len(errors) == n and all(cure in error for error in errors)
 
 

@@ -62,7 +62,7 @@ def test_changed_configs_are_kept_and_said(tmp_path):
     assert result.exit_code == 1 and "[WK314]" in result.output
 
 
-@pytest.mark.parametrize("size", ["bilstm", "linear", "spacy-transformers"])
+@pytest.mark.parametrize("size", ["bilstm", "linear", "frozen"])
 def test_no_config_has_another_size(tmp_path, size):
     result = invoke("all", tmp_path, "--size", size)
     assert result.exit_code == 0

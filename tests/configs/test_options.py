@@ -73,7 +73,7 @@ def test_transformer():
         (("nothing like it",), {}, r"WK005.*: .*cofee\.finetune"),
         (("../base",), {}, "WK005"),
         (("crf_ner", "cpu"), {}, r"WK005.*'cpu'.*: .*cnn"),
-        (("crf_ner", "transformers"), {}, r"WK005.*: transformer, spacy-transformers, cnn, static, gpu"),
+        (("crf_ner", "transformers"), {}, r"WK005.*: transformer, cnn, static, gpu"),
         (("joint.ner", "gpu"), {}, r"WK005.*: bilstm"),
         (("crf_ner",), {"transformer": "x"}, r"WK602.*'cnn'.*: transformer, gpu"),
         (("joint.ner",), {"transformer": "x"}, r"WK602.*: none"),

@@ -11,7 +11,7 @@ from spacy_weakner.configs import encoder_settings, make_config, recipes, render
 
 from ..encoders.tables import write_table
 from ..sentence_category.util import joint_examples
-from ..util import needs_spacy_transformers
+from ..util import needs_transformers
 
 ALL = [(recipe.name, size) for recipe in recipes() for size in recipe.sizes]
 IDS = [f"{name}-{size}" for name, size in ALL]
@@ -79,9 +79,8 @@ def test_it_is_a_pipeline(name, size, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name, size", [pytest.param(*pair, marks=needs_spacy_transformers) for pair in ON_TRANSFORMERS]
-)
+@needs_transformers
+@pytest.mark.parametrize("name, size", ON_TRANSFORMERS)
 def test_it_is_a_pipeline_on_a_transformer(name, size, tiny_bert, tmp_path):
     encoder = tiny_bert
     if size == "frozen-tok2vec":

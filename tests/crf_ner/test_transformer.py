@@ -7,8 +7,7 @@ import pytest
 import spacy
 
 from spacy_weakner.corpus.weak import doc_entities
-from spacy_weakner.encoders.bfloat16 import transformers_in
-from spacy_weakner.heads import head
+from spacy_weakner.encoders.transformer_encoder import ReaderShim
 from spacy_weakner.training.weights import LoadWeights
 
 from ..util import (
@@ -31,34 +30,21 @@ from ..util import (
     weights,
 )
 
-SPACY_POOLING = {"pooling": {"@layers": "reduce_mean.v1"}, "grad_factor": 1.0}
-
 
 def encoder(path, **settings):
     """The settings of a Transformer that this package runs."""
     return {"@architectures": "spacy_weakner.TransformerEncoder.v1", "name": str(path), "stride": 4, **settings}
 
 
-def spacy_encoder(path, architecture="Tok2VecTransformer"):
-    """Those of one that spacy-transformers runs."""
-    settings = {
-        "@architectures": f"spacy-transformers.{architecture}.v3",
-        "name": str(path),
-        "tokenizer_config": {"use_fast": True},
-        "transformer_config": {},
-        "mixed_precision": False,
-        "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 16, "stride": 12},
-    }
-    return {**settings, **SPACY_POOLING} if architecture == "Tok2VecTransformer" else settings
-
-
-def own(path, encoder=encoder):
+def own(path):
     """A pipeline in which crf_ner has its own Transformer."""
     return crf_pipeline(encoder(path))
 
 
-def own_of_spacy(path):
-    return own(path, spacy_encoder)
+def transformers_of(nlp):
+    """The Transformers that a pipeline runs."""
+    shims = (shim for _, pipe in nlp.pipeline for node in pipe.model.walk() for shim in node.shims)
+    return [shim._model.transformer for shim in shims if isinstance(shim, ReaderShim)]
 
 
 def shared(path, order=("crf_ner",)):
@@ -67,16 +53,29 @@ def shared(path, order=("crf_ner",)):
 
 
 def shared_of_spacy(path, order=("crf_ner",)):
-    listener = {"@architectures": "spacy-transformers.TransformerListener.v1", "upstream": "*", **SPACY_POOLING}
-    return shared_pipeline(order, "transformer", spacy_encoder(path, "TransformerModel"), listener)
+    """The same with a Transformer that spacy-transformers runs."""
+    config = {
+        "@architectures": "spacy-transformers.TransformerModel.v3",
+        "name": str(path),
+        "tokenizer_config": {"use_fast": True},
+        "transformer_config": {},
+        "mixed_precision": False,
+        "get_spans": {"@span_getters": "spacy-transformers.strided_spans.v1", "window": 16, "stride": 12},
+    }
+    listener = {
+        "@architectures": "spacy-transformers.TransformerListener.v1",
+        "grad_factor": 1.0,
+        "pooling": {"@layers": "reduce_mean.v1"},
+        "upstream": "*",
+    }
+    return shared_pipeline(order, "transformer", config, listener)
 
 
-OWN = [own, pytest.param(own_of_spacy, marks=needs_spacy_transformers)]
 SHARED = [shared, pytest.param(shared_of_spacy, marks=needs_spacy_transformers)]
 pytestmark = [needs_transformers, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("make", [*OWN, *SHARED])
+@pytest.mark.parametrize("make", [own, *SHARED])
 def test_train_save_and_reload_without_the_folder_of_the_model(still_bert, tmp_path, make):
     folder = tmp_path / "bert"
     shutil.copytree(still_bert, folder)
@@ -92,7 +91,7 @@ def test_train_save_and_reload_without_the_folder_of_the_model(still_bert, tmp_p
     assert same(*found, tolerance=1e-6)
 
 
-@pytest.mark.parametrize("make", [*OWN, *SHARED])
+@pytest.mark.parametrize("make", [own, *SHARED])
 @pytest.mark.parametrize("texts", [[""], ["", "Bob", "", "Anna went to York", ""], ["\n", "Bob"]])
 def test_empty_docs(still_bert, make, texts):
     nlp = make(still_bert)
@@ -113,41 +112,20 @@ def test_an_idle_listener_leaves_the_encoder_to_the_others(still_bert, order, ma
     assert same(together, alone, tolerance=1e-6)
 
 
-@pytest.mark.parametrize("make", OWN)
-def test_batches_give_what_single_docs_give(still_bert, make):
-    nlp = make(still_bert)
+def test_batches_give_what_single_docs_give(still_bert):
+    nlp = own(still_bert)
     ner, docs = nlp.get_pipe("crf_ner"), [make_doc(nlp, text) for text in ["", *TEXTS, ""]]
     alone = [distributions(ner, [doc])[0] for doc in docs]
     assert same(distributions(ner, docs[::-1])[::-1], alone, tolerance=1e-5)
     assert same(distributions(ner, docs), alone, tolerance=1e-5)
 
 
-@pytest.mark.parametrize("make", OWN)
-def test_the_encoder_of_an_earlier_stage_is_loaded(still_bert, tmp_path, make):
-    source = make(still_bert)
+def test_the_encoder_of_an_earlier_stage_is_loaded(still_bert, tmp_path):
+    source = own(still_bert)
     train(source, make_examples(source), steps=2)
     source.to_disk(tmp_path)
-    nlp = LoadWeights(tmp_path, {"crf_ner": ["encoder"]})(make(still_bert))
+    nlp = LoadWeights(tmp_path, {"crf_ner": ["encoder"]})(own(still_bert))
     encoders = [x.get_pipe("crf_ner").model.get_ref("tok2vec") for x in (source, nlp)]
     assert same(*map(weights, encoders))
     assert train(nlp, make_examples(nlp), steps=1)["crf_ner"] > 0
     assert not same(*map(weights, encoders))
-
-
-class TestSpacyTransformers:
-    pytestmark = needs_spacy_transformers
-
-    def test_batches_are_small_where_padding_costs_most(self, still_bert, monkeypatch):
-        texts = [text for text in TEXTS for _ in range(20)]
-        expected = [doc_entities(doc) for doc in own_of_spacy(still_bert).pipe(texts)]
-        sizes = {}
-        for most in (400, 40):
-            monkeypatch.setattr(head, "PADDED_TRANSFORMER", most)
-            nlp = own_of_spacy(still_bert)
-            (module,) = transformers_in(nlp.get_pipe("crf_ner").model)
-            sizes[most] = []
-            hook = lambda module, args, kwargs, own=sizes[most]: own.append(kwargs["input_ids"].shape)  # noqa: E731
-            module.register_forward_pre_hook(hook, with_kwargs=True)
-            assert [doc_entities(doc) for doc in nlp.pipe(texts)] == expected
-        assert len(sizes[40]) > len(sizes[400])
-        assert all(rows <= 40 for rows, _ in sizes[40])

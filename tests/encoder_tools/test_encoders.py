@@ -4,7 +4,6 @@ import gzip
 import os
 import subprocess
 import sys
-from importlib.metadata import entry_points
 
 import numpy
 import pytest
@@ -12,11 +11,10 @@ import spacy
 
 from spacy_weakner.corpus.docbin import write_docs
 from spacy_weakner.encoder_tools.adapt import adapt
-from spacy_weakner.encoders.bfloat16 import transformers_in
 from spacy_weakner.encoders.transformer import load_masked_lm
 from spacy_weakner.errors import WeaknerError
 
-from ..crf_ner.test_transformer import own, own_of_spacy
+from ..crf_ner.test_transformer import own, transformers_of
 from ..util import distributions, make_doc
 from .util import equal, needs_accelerate, run, weights
 
@@ -39,13 +37,12 @@ def test_an_encoder_for_spacy(model, finished, monkeypatch):
     path, _ = finished
     adapted = weights(path)
     assert not equal(adapted, weights(model) | {key: adapted[key] for key in adapted if "pooler" in key})
-    for make in (own, own_of_spacy) if entry_points(group="spacy_factories", name="transformer") else (own,):
-        nlp = make(path)
-        docs = list(nlp.pipe(make_doc(nlp, "anna likes york", annotated=False) for _ in range(2)))
-        assert all(numpy.isfinite(array).all() for array in distributions(nlp.get_pipe("crf_ner"), docs))
-        (found,) = transformers_in(nlp.get_pipe("crf_ner").model)
-        found = {f"bert.{key}": value for key, value in found.state_dict().items()}
-        assert equal(found, {key: adapted[key] for key in found})
+    nlp = own(path)
+    docs = list(nlp.pipe(make_doc(nlp, "anna likes york", annotated=False) for _ in range(2)))
+    assert all(numpy.isfinite(array).all() for array in distributions(nlp.get_pipe("crf_ner"), docs))
+    (found,) = transformers_of(nlp)
+    found = {f"bert.{key}": value for key, value in found.state_dict().items()}
+    assert equal(found, {key: adapted[key] for key in found})
 
 
 def test_every_draw_comes_from_the_seed(model, text, tmp_path):

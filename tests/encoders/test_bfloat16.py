@@ -1,6 +1,5 @@
 """Transformers that predict in bfloat16, and train in float32 all the same. They are tiny and made on the fly."""
 
-import copy
 import os
 
 import numpy
@@ -10,11 +9,11 @@ import spacy
 from spacy_weakner._compat import SHAPE_CACHES
 from spacy_weakner.corpus.docbin import read_docs, write_docs
 from spacy_weakner.corpus.weak import get_soft_labels
-from spacy_weakner.encoders.bfloat16 import transformers_in, use_bfloat16
+from spacy_weakner.encoders.bfloat16 import use_bfloat16
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.relabel.complete import complete
 
-from ..crf_ner.test_transformer import OWN, SHARED, own
+from ..crf_ner.test_transformer import own, shared, shared_of_spacy, transformers_of
 from ..mrc_ner.test_transformer import mrc_pipeline, together
 from ..util import (
     TEXTS,
@@ -26,6 +25,7 @@ from ..util import (
     gradients,
     make_doc,
     make_examples,
+    needs_spacy_transformers,
     needs_transformers,
     same,
     train,
@@ -42,7 +42,7 @@ def asked_of(path):
 
 
 def encoder_of(nlp):
-    (module,) = (module for _, pipe in nlp.pipeline for module in transformers_in(pipe.model))
+    (module,) = transformers_of(nlp)
     return module
 
 
@@ -64,7 +64,7 @@ def test_scratch_memory_is_bounded(tiny_bert, monkeypatch):
     assert {os.environ.get(name) for name in SHAPE_CACHES} == {"16"}
 
 
-@pytest.mark.parametrize("make", [*OWN, *SHARED, asked_of])
+@pytest.mark.parametrize("make", [own, shared, asked_of])
 def test_predictions_are_in_bfloat16_and_training_is_not(tiny_bert, make):
     import torch
 
@@ -103,13 +103,10 @@ def test_scores_are_nearly_the_same(tiny_bert):
     assert same(exact, found, tolerance=0.1) and not same(exact, found)
 
 
-def test_copies_predict_with_their_own_weights(tiny_bert):
-    nlp = own(tiny_bert)
-    use_bfloat16(nlp)
-    module = encoder_of(nlp)
-    other = copy.deepcopy(module)
-    assert other.forward.args[0].__self__ is other
-    assert other.forward.func is module.forward.func
+@pytest.mark.parametrize("make", [pytest.param(shared_of_spacy, marks=needs_spacy_transformers)])
+def test_a_transformer_of_another_package(tiny_bert, make):
+    with pytest.raises(WeaknerError, match=r"WK358.*transformer, crf_ner"):
+        use_bfloat16(make(tiny_bert))
 
 
 def test_a_pipeline_without_transformer():

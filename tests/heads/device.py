@@ -21,7 +21,6 @@ from thinc.api import NumpyOps, Ops, get_current_ops, require_cpu, require_gpu, 
 
 HOST = NumpyOps()
 # True while indices of the host are taken, as other packages use them.
-LENIENT = False
 # Random numbers that are not those of the host, as CuPy's.
 DRAWS = numpy.random.RandomState(0)
 
@@ -58,10 +57,10 @@ class DeviceArray:
         return (wrap(numpy.asarray(row)) for row in self._values)
 
     def __getitem__(self, index: Any) -> Any:
-        return wrap(self._values[unwrap_index(index)])
+        return wrap(self._values[unwrap(index)])
 
     def __setitem__(self, index: Any, values: Any) -> None:
-        self._values[unwrap_index(index)] = unwrap(values)
+        self._values[unwrap(index)] = unwrap(values)
 
     def __float__(self) -> float:
         return float(self._values)
@@ -114,11 +113,6 @@ def unwrap(values: Any) -> Any:
     if isinstance(values, numpy.ndarray):
         raise TypeError("an array of the host among those of the device")
     return type(values)(map(unwrap, values)) if type(values) in (list, tuple) else values
-
-
-def unwrap_index(index: Any) -> Any:
-    """The same of an index, which CuPy copies to the device; this package is to have copied it itself."""
-    return index if LENIENT and isinstance(index, numpy.ndarray) else unwrap(index)
 
 
 def on_device(function: Any) -> Any:
@@ -189,7 +183,7 @@ class DeviceOps(Ops):
         return DeviceArray(HOST.alloc(shape, dtype=dtype, zeros=zeros))
 
     def scatter_add(self, table: Any, indices: Any, values: Any) -> Any:
-        HOST.scatter_add(unwrap(table), unwrap_index(indices), unwrap(values))
+        HOST.scatter_add(unwrap(table), unwrap(indices), unwrap(values))
         return table
 
     def unflatten(self, X: Any, lengths: Any, pad: int = 0) -> List[Any]:
@@ -211,9 +205,8 @@ def _to_device(tensor: Any, *, ops: Any = None) -> Any:
 
 
 @contextmanager
-def device(lenient: bool = False) -> Iterator[Ops]:
-    """All models that are made meanwhile are on the device; Thinc takes its arrays for CuPy's. `lenient`: indices of
-    the host are taken."""
+def device() -> Iterator[Ops]:
+    """All models that are made meanwhile are on the device; Thinc takes its arrays for CuPy's."""
     if os.environ.get("WEAKNER_DEVICE") == "gpu":  # one that is there
         require_gpu()
         try:
@@ -224,7 +217,6 @@ def device(lenient: bool = False) -> Iterator[Ops]:
     before, ops = get_current_ops(), DeviceOps()
     users = [module for module in sys.modules.values() if vars(module).get("torch2xp") is torch2xp]
     with ExitStack() as patches:
-        patches.enter_context(patch.dict(globals(), LENIENT=lenient))
         patches.enter_context(patch.multiple(thinc.util, has_cupy=True, cupy=XP))
         patches.enter_context(patch.object(thinc.backends, "CupyOps", DeviceOps))
         for module in users:
