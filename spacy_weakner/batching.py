@@ -1,6 +1,8 @@
-"""Grouping of sequences of similar length: a padded batch costs as much as its longest sequence times its size."""
+"""Batches of sequences. A padded batch costs as much as its longest sequence times its size."""
 
-from typing import List, Sequence
+from typing import Any, List, Sequence
+
+import numpy
 
 
 def group_by_length(lengths: Sequence[int], padded: int) -> List[List[int]]:
@@ -12,3 +14,9 @@ def group_by_length(lengths: Sequence[int], padded: int) -> List[List[int]]:
             groups.append([])
         groups[-1].append(i)
     return groups
+
+
+def split_rows(rows: Any, like: Sequence[Any]) -> List[Any]:
+    """Split an array into consecutive arrays with the lengths of the given ones (or Docs)."""
+    ends = numpy.cumsum([len(other) for other in like]).tolist()
+    return [rows[end - len(other) : end] for end, other in zip(ends, like, strict=True)]

@@ -10,6 +10,7 @@ import numpy
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from ..batching import split_rows
 from ..corpus.tags import MISSING, TagScheme, hard_labels, soft_or_hard_labels
 from ..corpus.weak import is_weak
 from ..crf.kernel import CRFParameters, PaddedBatch, pad_emissions
@@ -35,6 +36,9 @@ class HardTags:
 
     weak_weight: float
 
+    def __post_init__(self) -> None:
+        check_range("weak_weight", self.weak_weight, 0.0, None)
+
     def labels(self, doc: Doc) -> Set[str]:
         return hard_labels(doc)
 
@@ -50,9 +54,6 @@ class CRFNegativeLogLikelihood(HardTags):
     """
 
     weak_weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_range("weak_weight", self.weak_weight, 0.0, None)
 
     def __call__(
         self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[CRFTarget]
@@ -76,7 +77,7 @@ class PartialCRF(HardTags):
     weak_weight: float = 1.0
 
     def __post_init__(self) -> None:
-        check_range("weak_weight", self.weak_weight, 0.0, None)
+        super().__post_init__()
         check_range("negative_rate", self.negative_rate, 0.0, 1.0)
 
     def __call__(
@@ -160,9 +161,6 @@ class TokenwiseLoss(HardTags):
     loss: ProbabilityLoss
     weak_weight: float = 1.0
 
-    def __post_init__(self) -> None:
-        check_range("weak_weight", self.weak_weight, 0.0, None)
-
     def __call__(
         self, parameters: CRFParameters, emissions: Sequence[Array], targets: Sequence[CRFTarget]
     ) -> CRFGradient:
@@ -187,7 +185,7 @@ def sample_hard_negatives(tags: Sequence[Array], rate: float) -> List[Array]:
         return [*tags]
     joined = numpy.concatenate(tags)
     drawn = (joined == MISSING) & (numpy.random.uniform(size=len(joined)) < rate)
-    return numpy.split(numpy.where(drawn, 0, joined), numpy.cumsum([len(sentence) for sentence in tags])[:-1])
+    return split_rows(numpy.where(drawn, 0, joined), tags)
 
 
 def sample_negatives(tags: Array, rate: float) -> Array:

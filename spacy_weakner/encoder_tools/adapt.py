@@ -181,15 +181,7 @@ def adapt(
             raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, inputs))))
         _check("eval_share", eval_share, counts.texts > 0, f"a lower share: all {counts.held_out} texts are held out")
         trained = train_masked_lm(masked_lm, sequences, held_out, args, mask_rate=mask_rate, progress=progress)
-        report = AdaptReport(
-            **vars(counts),
-            steps=trained.steps,
-            loss_before=trained.before,
-            loss_after=trained.after,
-            seconds=trained.seconds,
-            resumed=trained.resumed,
-            new_head=masked_lm.new_head,
-        )
+        report = AdaptReport(**vars(counts), **trained._asdict(), new_head=masked_lm.new_head)
         if is_main:
             with atomic_path(output) as new:
                 new.mkdir()

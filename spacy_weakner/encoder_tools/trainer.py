@@ -34,8 +34,8 @@ class TrainedMaskedLM(NamedTuple):
     """The mean loss of the masked pieces of held-out sequences before and after training (None: there are none), the
     number of steps, the step from which the training was resumed, and its seconds."""
 
-    before: Optional[float]
-    after: Optional[float]
+    loss_before: Optional[float]
+    loss_after: Optional[float]
     steps: int
     resumed: int
     seconds: float

@@ -1,14 +1,14 @@
 """Layers over sequences of vectors, one sequence per Doc."""
 
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Tuple, cast
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-import numpy
 from thinc.api import ArgsKwargs, Model, torch2xp, xp2torch
 from thinc.layers.pytorchwrapper import forward
 from thinc.types import Floats2d
 from thinc.util import get_torch_default_device
 
+from ..batching import split_rows
 from ..errors import Errors, WeaknerError
 from ..torch_io import TorchShim, module_from_bytes, module_to_bytes
 
@@ -145,12 +145,11 @@ def _convert_inputs(
 ) -> Tuple[ArgsKwargs, Callable[[ArgsKwargs], Sequences]]:
     # One array for all sequences, since every conversion to torch waits for the GPU.
     rows = xp2torch(model.ops.flatten(sequences), requires_grad=is_train)
-    lengths = [len(sequence) for sequence in sequences]
 
     def back(gradient: ArgsKwargs) -> Sequences:
-        return _split(model, cast(Floats2d, torch2xp(gradient.args[0])), lengths)
+        return split_rows(torch2xp(gradient.args[0]), sequences)
 
-    return ArgsKwargs(args=(rows, lengths), kwargs={}), back
+    return ArgsKwargs(args=(rows, [len(sequence) for sequence in sequences]), kwargs={}), back
 
 
 def _convert_outputs(
@@ -161,12 +160,7 @@ def _convert_outputs(
     def back(gradient: Sequences) -> ArgsKwargs:
         return ArgsKwargs(args=((output,),), kwargs={"grad_tensors": (xp2torch(model.ops.flatten(gradient)),)})
 
-    return _split(model, cast(Floats2d, torch2xp(output)), [len(sequence) for sequence in sequences]), back
-
-
-def _split(model: Model, rows: Floats2d, lengths: List[int]) -> Sequences:
-    on_host: Any = numpy.asarray(lengths)
-    return model.ops.unflatten(rows, on_host)
+    return split_rows(torch2xp(output), sequences), back
 
 
 def _deserialize(module: Any, data: bytes, device: Any, make: Callable[..., Any], settings: Dict[str, Any]) -> Any:

@@ -222,8 +222,7 @@ class ScoredCandidates(NamedTuple):
             rows[numpy.arange(start, end), scheme.span_tags(self.labels[label], end - start)] += probability
         rows[:, 0] = numpy.maximum(0.0, 1.0 - rows.sum(axis=1))
         rows = (rows / rows.sum(axis=1, keepdims=True)).astype("float32")
-        offsets = sentences.offsets.tolist()
-        by_sentence = iter(rows[first:last] for first, last in pairwise(offsets))
+        by_sentence = iter(rows[first:last] for first, last in pairwise(sentences.offsets.tolist()))
         return [
             merge_rows(doc, parts, list(islice(by_sentence, len(parts))), len(scheme))
             for doc, parts in zip(sentences.docs, sentences.parts(), strict=True)

@@ -9,6 +9,7 @@ from spacy.tokens import Doc
 from thinc.api import Model, Ops
 from thinc.types import Floats2d
 
+from ..batching import split_rows
 from ..errors import Errors, WeaknerError
 from ..ty import Vectors
 
@@ -102,12 +103,6 @@ def to_device(ops: Any, arrays: Sequence[NDArray[Any]]) -> List[Any]:
     if ops.device_type == "cpu" or not arrays:
         return [ops.asarray2f(rows) for rows in arrays]
     return split_rows(ops.asarray2f(numpy.concatenate(arrays).astype("float32")), arrays)
-
-
-def split_rows(rows: Any, like: Sequence[Any]) -> List[Any]:
-    """Split an array into consecutive arrays with the lengths of the given ones."""
-    ends = numpy.cumsum([len(other) for other in like]).tolist()
-    return [rows[end - len(other) : end] for end, other in zip(ends, like, strict=True)]
 
 
 def _init(model: Model, X: Optional[List[Doc]] = None, Y: Optional[List[Floats2d]] = None) -> None:

@@ -64,7 +64,7 @@ def build_attention_encoder(
     check_range("weight_dropout", weight_dropout, 0.0, 1.0)
     if init_range is not None:
         check_range("init_range", init_range, 0.0, None)
-    make = partial(_make_soft if kind == SOFT else _make_heads, init_range=init_range)
+    make = partial(_make, init_range=init_range)
     settings: Dict[str, Any] = {}
     if kind != SOFT:
         settings = {"heads": heads, "scale": kind, "bias": bias}
@@ -79,16 +79,11 @@ def build_attention_encoder(
     return model
 
 
-def _make_soft(input_width: int, init_range: Optional[float] = None) -> Any:
-    from .torch_model import SoftAttention, draw_weights
+def _make(input_width: int, init_range: Optional[float] = None, **settings: Any) -> Any:
+    from .torch_model import SelfAttention, SoftAttention, draw_weights
 
-    return draw_weights(SoftAttention(input_width), init_range)
-
-
-def _make_heads(input_width: int, heads: int, init_range: Optional[float] = None, **settings: Any) -> Any:
-    from .torch_model import SelfAttention, draw_weights
-
-    if input_width % heads:
+    if input_width % settings.get("heads", 1):
         expected = f"a number that divides the width of the encoder, {input_width}"
-        raise WeaknerError(Errors.WK005.format(setting="heads", value=heads, expected=expected))
-    return draw_weights(SelfAttention(input_width, heads, **settings), init_range)
+        raise WeaknerError(Errors.WK005.format(setting="heads", value=settings["heads"], expected=expected))
+    attention = SelfAttention if settings else SoftAttention
+    return draw_weights(attention(input_width, **settings), init_range)

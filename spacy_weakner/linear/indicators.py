@@ -11,6 +11,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Ints2d
 
+from ..batching import split_rows
 from ..caching import read_once
 from ..errors import check_range
 from ..ty import Hashes
@@ -202,9 +203,7 @@ def _forward(
     def read() -> List[Ints2d]:
         clusters = WordClusters(model.attrs[_KEYS], model.attrs[_IDS])
         ops: Any = model.ops
-        ids: Any = reader(docs, clusters, model.attrs[ROWS])
-        lengths: List[int] = [len(doc) for doc in docs]
-        return list(ops.unflatten(ops.asarray2i(ids), numpy.asarray(lengths, dtype="int64")))
+        return split_rows(ops.asarray2i(reader(docs, clusters, model.attrs[ROWS])), docs)
 
     return read_once(model, docs, read), no_gradient
 

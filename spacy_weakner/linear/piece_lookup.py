@@ -10,6 +10,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..batching import split_rows
 from ..caching import read_once
 from ..errors import Errors, WeaknerError
 from .indicators import no_gradient
@@ -57,8 +58,7 @@ def _forward(
 
 
 def _look_up(tables: _Known, length: Optional[float], model: Model, docs: List[Doc]) -> List[Floats2d]:
-    lengths = [len(doc) for doc in docs]
-    if not sum(lengths):
+    if not any(map(len, docs)):
         return [model.ops.alloc2f(0, model.get_dim("nO")) for _ in docs]
     orths = numpy.concatenate([doc.to_array(ORTH) for doc in docs])
     unique, inverse = numpy.unique(orths, return_inverse=True)
@@ -66,7 +66,7 @@ def _look_up(tables: _Known, length: Optional[float], model: Model, docs: List[D
     if length is not None:
         found *= length / found.shape[1] ** 0.5
     vectors: Any = found[inverse]
-    return model.ops.unflatten(model.ops.asarray2f(vectors), model.ops.asarray1i(lengths))
+    return split_rows(model.ops.asarray2f(vectors), docs)
 
 
 def _words(tables: _Known, model: Model) -> WordVectors:

@@ -6,6 +6,7 @@ import numpy
 from thinc.api import Model, chain
 from thinc.types import Floats2d, Ints2d
 
+from ..batching import split_rows
 from ..errors import WeaknerError
 
 NAME = "sparse_linear"
@@ -91,9 +92,7 @@ def _forward(
         active.add(model.get_grad("W"), ops.as_contig(ops.xp.concatenate(gradient), "float32"))
         return ids
 
-    scores = active.sum(table)
-    ends = numpy.cumsum([len(rows) for rows in ids]).tolist()
-    return [scores[end - len(rows) : end] for rows, end in zip(ids, ends, strict=True)], backprop
+    return split_rows(active.sum(table), ids), backprop
 
 
 class _OnCPU:

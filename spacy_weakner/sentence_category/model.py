@@ -6,7 +6,8 @@ from spacy.tokens import Doc
 from thinc.api import Dropout, Linear, Model, chain
 from thinc.types import Floats2d
 
-from ..heads.layers import encoder_and_head, split_rows
+from ..batching import split_rows
+from ..heads.layers import encoder_and_head
 from ..ty import Vectors
 
 

@@ -12,13 +12,13 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..batching import split_rows
 from ..corpus.overlaps import without_overlaps
 from ..corpus.weak import is_weak
 from ..errors import Errors, WeaknerError
 from ..heads.entities import EntityHead, Prediction
 from ..heads.factories import entity_head_factory
 from ..heads.head import Loss, TrainingBatch
-from ..heads.layers import split_rows
 from ..heads.spans import merge_candidates, warn_of_spans
 from ..losses import log_softmax
 from ..ty import BoolMask, Entity, SpanArray
@@ -211,7 +211,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
         # No dropout in the scorer; the encoder is not run again.
         if not any(map(len, candidates)):
             return [numpy.zeros((0, self.n_outputs))] * len(candidates)
-        return _split(log_softmax(self._score(vectors, candidates)), candidates)
+        return split_rows(log_softmax(self._score(vectors, candidates)), candidates)
 
     def _score(self, vectors: List[Floats2d], spans: List[SpanArray]) -> Any:
         """Return the concatenated scores of the spans of all sentences, on the host."""
@@ -232,7 +232,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
 
         def score(docs: List[Doc], vectors: List[Floats2d], targets: List[SpanTarget]) -> List[Any]:
             spans = [enumerate_spans(len(doc), self.max_width) for doc in docs]
-            parts = _split(self._biased_scores(vectors, spans), spans)
+            parts = split_rows(self._biased_scores(vectors, spans), spans)
             labels = [_labels(target, len(some), self.max_width) for target, some in zip(targets, spans, strict=True)]
             return list(zip(parts, labels, strict=True))
 
@@ -301,7 +301,7 @@ class SpanNer(EntityHead[List[Floats2d], SpanTarget]):
     def _log_probabilities(self, docs: List[Doc], vectors: List[Floats2d], spans: List[SpanArray]) -> List[Any]:
         if not any(map(len, spans)):
             return [numpy.zeros((0, self.n_outputs)) for _ in docs]
-        return _split(log_softmax(self._biased_scores(vectors, spans), self.temperature), spans)
+        return split_rows(log_softmax(self._biased_scores(vectors, spans), self.temperature), spans)
 
 
 class _Drawn(NamedTuple):
@@ -311,11 +311,6 @@ class _Drawn(NamedTuple):
     labels: LabelIds
     wrong_spans: SpanArray
     wrong_labels: LabelIds
-
-
-def _split(rows: Any, spans: List[SpanArray]) -> List[Any]:
-    """Split the rows of the spans of all sentences by sentence."""
-    return numpy.split(rows, numpy.cumsum([len(candidates) for candidates in spans])[:-1])
 
 
 def _labels(target: SpanTarget, n_spans: int, max_width: Optional[int]) -> LabelIds:

@@ -10,13 +10,14 @@ from spacy.vocab import Vocab
 from thinc.api import Model
 from thinc.types import Floats2d
 
+from ..batching import split_rows
 from ..corpus.tags import MISSING, make_scheme, same_tokens
 from ..corpus.weak import get_augmented
 from ..errors import Errors, WeaknerError
 from ..heads.entities import Prediction, make_predictions
 from ..heads.factories import entity_head_factory
 from ..heads.head import Loss, TrainingBatch
-from ..heads.layers import split_rows, to_host
+from ..heads.layers import to_host
 from ..heads.tagging import TaggingHead, TagScores
 from ..heads.teacher import HeadWithTeacher, Teacher, require_own_encoder
 from ..ty import Array, PathScore
