@@ -113,9 +113,8 @@ def add_sentences(nlp: Language, names: Iterable[str] = (), how: str = RULE, abb
     elif is_pipeline(how):
         source = load_pipeline(how)
         if "senter" not in source.component_names:
-            raise WeaknerError(
-                Errors.WK353.format(name=how, reason="it has no component 'senter' that splits sentences")
-            )
+            reason = "it has no component 'senter' that splits sentences"
+            raise WeaknerError(Errors.WK353.format(name=how, reason=reason))
         nlp.add_pipe("senter", name="sentencizer", source=source, first=True)
     else:
         check_choice("sentences", how, SPLITTERS)

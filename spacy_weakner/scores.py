@@ -63,10 +63,7 @@ class Accuracy(NamedTuple):
         wrong = sum(wanted.get(i) != found.get(i) for i in wanted.keys() | found.keys())
         right = set(gold) == set(predicted)
         return Accuracy(
-            self.tokens + length,
-            self.right_tokens + length - wrong,
-            self.sentences + 1,
-            self.right_sentences + right,
+            self.tokens + length, self.right_tokens + length - wrong, self.sentences + 1, self.right_sentences + right
         )
 
 
@@ -74,9 +71,7 @@ def _tags(entities: Entities) -> Dict[int, Tuple[str, bool]]:
     return {i: (label, i == start) for start, end, label in entities for i in range(start, end)}
 
 
-def count_matches(
-    pairs: Iterable[Tuple[Collection[Entity], Collection[Entity]]],
-) -> Tuple[Counts, Dict[str, Counts]]:
+def count_matches(pairs: Iterable[Tuple[Collection[Entity], Collection[Entity]]]) -> Tuple[Counts, Dict[str, Counts]]:
     """Count matching entities over a corpus (micro average).
 
     pairs (Iterable[Tuple[Collection[Entity], Collection[Entity]]]): (gold, predicted) entities of each sentence.

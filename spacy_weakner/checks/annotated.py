@@ -101,9 +101,8 @@ def check_annotated(corpus: CheckedCorpus, lang: str, findings: Findings) -> Non
     if not n:
         use = "no label can be learned" if corpus.name == "gold" else "every score would be 0"
         message = f"There is no entity in its {plural(len(sentences), 'sentence')} ('ents' is [] everywhere): {use}."
-        findings.error(
-            where, message, f"Annotate entities, or check that the right file was given for --{corpus.name}."
-        )
+        cure = f"Annotate entities, or check that the right file was given for --{corpus.name}."
+        findings.error(where, message, cure)
 
 
 def _form(corpus: CheckedCorpus) -> str:

@@ -114,14 +114,12 @@ def check_transformer(name: Optional[str], size: Optional[str], findings: Findin
         absent += [] if any(path.glob("*token*")) or any(path.glob("vocab*")) else ["a tokenizer"]
         if absent:
             message = f"The folder is not a Hugging Face Transformer that can be loaded: it lacks {listed(absent)}."
-            findings.error(
-                where, message, "Save the model (safe_serialization=True) and its tokenizer with save_pretrained."
-            )
+            cure = "Save the model (safe_serialization=True) and its tokenizer with save_pretrained."
+            findings.error(where, message, cure)
         return
     if path.exists():
-        findings.error(
-            where, "This is a file, but a folder is needed.", "Give the folder of a Transformer, or its name."
-        )
+        cure = "Give the folder of a Transformer, or its name."
+        findings.error(where, "This is a file, but a folder is needed.", cure)
         return
     looks_like_path = name[0] in "./~" or (len(path.parts) > 1 and path.parent.is_dir())
     if looks_like_path or _NAME.fullmatch(name) is None:

@@ -74,9 +74,8 @@ def _renamed(
             hint = f"did you mean '{near}'? " if near else ""
             given = f"{hint}it has: {listed(list(counts))}"
             message = f"'labels' renames '{label}', but the source has no such label ({given})."
-            findings.warning(
-                where, message, "Correct the name in 'labels'; labels that are not listed there are left out."
-            )
+            cure = "Correct the name in 'labels'; labels that are not listed there are left out."
+            findings.warning(where, message, cure)
     left_out = [label for label in counts if label not in source.labels]
     if left_out:
         findings.info(where, f"Labels that are not listed in 'labels', so they are left out: {listed(left_out)}.")
@@ -155,9 +154,8 @@ def _labels_in_file(source: Source, where: str, findings: Findings) -> Dict[str,
     if not (counted.labels or counted.rejected.places or are_patterns):
         nothing = f"None of the {counted.rows:,} rows of {path} contains an entity."
         message = nothing if counted.rows else f"{path} contains no answers."
-        findings.error(
-            where, message, "Check how the file was made: docs/guides/sources.md describes the format of its rows."
-        )
+        cure = "Check how the file was made: docs/guides/sources.md describes the format of its rows."
+        findings.error(where, message, cure)
     return counted.labels
 
 

@@ -165,13 +165,6 @@ def _check_columns(path: Path, source: TermSource, where: str, findings: Finding
         findings.info(where, f"{path}: only the first sheet is read, not: {', '.join(sheets)}.")
 
 
-def _usual_separator(cells: Sequence[str]) -> Tuple[str, int]:
-    """Return what probably separates the synonyms in cells, and the number of cells that contain it."""
-    counts = {mark: sum(mark in cell for cell in cells) for mark in _SEPARATORS}
-    mark = max(counts, key=counts.__getitem__)
-    return mark, counts[mark]
-
-
 def _check_texts(terms: Sequence[Term], where: str, findings: Findings) -> None:
     """Report terms that are not written as in text."""
     texts = list(dict.fromkeys(term.text for term in terms))
@@ -223,9 +216,8 @@ def _check_kinds(
     long = [term.text for term in kinds.pop("long", [])]
     if long:
         message = f"{plural(len(long), 'term')} with more words than any text: {_shown(long)}."
-        findings.warning(
-            where, message, "They never match. If they are descriptions instead of names, shorten or remove them."
-        )
+        cure = "They never match. If they are descriptions instead of names, shorten or remove them."
+        findings.warning(where, message, cure)
     doubtful = [term for kind in _DOUBTFUL for term in kinds.get(kind, [])]
     if not doubtful:
         return
@@ -305,9 +297,8 @@ def _check_repeated(terms: Sequence[Term], where: str, ambiguity: str, findings:
         findings.warning(where, message, cure)
     repeated = len(terms) - len({(_form(term), term.label, term.id) for term in terms})
     if repeated:
-        findings.info(
-            where, f"{plural(repeated, 'repeated term')} (ignoring case and variant characters); each counts once."
-        )
+        count = plural(repeated, "repeated term")
+        findings.info(where, f"{count} (ignoring case and variant characters); each counts once.")
     if several_of_id:
         message = f"{plural(len(several_of_id), 'id')} with several labels: {_shown(several_of_id)}."
         findings.warning(where, message, "Use one label per id, unless its terms should have several labels.")
@@ -335,9 +326,8 @@ def _check_gold_ids(
     if lacking.total() < n:
         findings.info(where, f"{message} No pipeline with this list can assign these ids.")
     else:
-        findings.warning(
-            where, message, "Use the same ids in gold and list, or give the list that contains these concepts."
-        )
+        cure = "Use the same ids in gold and list, or give the list that contains these concepts."
+        findings.warning(where, message, cure)
 
 
 def _form(term: Term) -> str:
@@ -392,7 +382,7 @@ def _guess_columns(path: Path, term_label: Optional[str]) -> str:
     if is_header:
         named = [f"{key}={rows[0][places[key]].strip()}" for key in COLUMN_KEYS if key in places]
         cells = [row[places[SYNONYMS_KEY]] for row in body] if SYNONYMS_KEY in places else []
-        mark, _ = _usual_separator(cells)
+        mark = max(_SEPARATORS, key=lambda mark: sum(mark in cell for cell in cells))
         separator = "" if mark == SEPARATOR else f" --synonyms-separator '{mark}'"
         return (
             f"Probably: --term-columns {shlex.quote(','.join(named))}{separator} (in a sources file: term_columns"

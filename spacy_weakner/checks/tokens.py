@@ -31,11 +31,8 @@ def check_misaligned(corpus: CheckedCorpus, misaligned: str, findings: Findings)
     shifted = "If all are shifted, the offsets count other units (bytes or UTF-16 units), or the ends are inclusive."
     if misaligned == "error":
         drop = "--misaligned drop (their tokens become unknown), expand (to whole tokens) or contract"
-        findings.error(
-            corpus.where,
-            message,
-            f"Correct them, try another --lang or --tokenizer {WORD_TOKENIZER}, or {drop}. {shifted}",
-        )
+        cure = f"Correct them, try another --lang or --tokenizer {WORD_TOKENIZER}, or {drop}. {shifted}"
+        findings.error(corpus.where, message, cure)
     else:
         how = "their tokens become unknown" if misaligned == "drop" else "the spans are changed"
         findings.warning(corpus.where, f"{message} With --misaligned {misaligned}, {how}.", shifted)

@@ -13,17 +13,7 @@ from ..runs.training import BEST, LAST, Trained, Training, train_all
 from ..training.augmenting import CaseCopies
 from .encoding import Encoded, encoder_config
 from .layout import Corpora
-from .rules import (
-    EVALUATIONS,
-    FROZEN,
-    LINEAR,
-    LINEAR_STATIC,
-    LINEAR_TEXTS,
-    TRAINED,
-    Settings,
-    gold_size,
-    weak_size,
-)
+from .rules import EVALUATIONS, FROZEN, LINEAR, LINEAR_STATIC, LINEAR_TEXTS, TRAINED, Settings, gold_size, weak_size
 
 # Recipes: a head without features of lists, and one with the matches of the lists as features.
 ALONE, WITH_LISTS = "crf_ner", "best.gold"
@@ -70,11 +60,9 @@ class TrainingContext:
         file_ = shlex.quote(str(path))
         options = f"--lang {self.language.lang} --tokenizer {self.language.tokenizer} --size {size}"
         existing(path, f"or create it with 'spacy weakner init config {recipe} {file_} {options}'")
-        differences = config_differences(path, lang=self.language.lang, tokenizer=self.language.tokenizer, size=size)
-        if differences:
-            raise WeaknerError(
-                Errors.WK692.format(path=path, file=file_, differences="; ".join(differences), recipe=recipe)
-            )
+        found = config_differences(path, lang=self.language.lang, tokenizer=self.language.tokenizer, size=size)
+        if found:
+            raise WeaknerError(Errors.WK692.format(path=path, file=file_, differences="; ".join(found), recipe=recipe))
         return path
 
     def transformer(self, *, has_gold: bool) -> Optional[str]:

@@ -30,7 +30,6 @@ def find_facts(
     weak = bool(prepared.text) and has_docs(corpora.weak)
     if weak:  # count the text without the sentences of the gold
         sizes["text"] = sum(len(read_bin(path)) for path in corpus_files(corpora.weak))
-        sizes["text_words"] = round(prepared.text_words * sizes["text"] / prepared.text)
     return Facts(size=size, lists=lists, weak=weak, **sizes, **scores)
 
 

@@ -10,15 +10,7 @@ from spacy.vocab import Vocab
 from ..abbreviations.expansion import expand_documents
 from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, write_docs
 from ..corpus.language import CorpusLanguage
-from ..corpus.weak import (
-    copy_group,
-    doc_entities,
-    group_entities,
-    group_ids,
-    keep_entities,
-    set_group,
-    weak_group,
-)
+from ..corpus.weak import copy_group, doc_entities, group_entities, group_ids, keep_entities, set_group, weak_group
 from ..evaluation.terms.collected import LeakedLabel, SourceLabel
 from ..files import atomic_path, existing
 from ..gazetteer_ruler.entities import annotate_entities

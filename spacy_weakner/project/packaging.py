@@ -49,15 +49,16 @@ def package(
     test: Optional[ScoresByName] = None,
     data: Optional[Dict[str, str]] = None,
 ) -> Package:
-    """Package the best candidate of a selection, or any pipeline.
+    """Package the selected pipeline, or another one, as a wheel, with a description.
 
     selected (Union[Selection, Path]): The selection, or the folder of a pipeline.
     output (Path): Folder for the package, beside those of earlier versions.
     name (str): Name of the package, without the language: letters, digits and underscores.
     version (str): The lowest version of the package. If there is one with this version or a higher one that was made
         of another pipeline, the version is the next one.
-    sentences, abbreviations: How a pipeline splits texts, as its corpora were split, unless it has a component for
-        that; see `pipelines.add_sentences`. Those of a selection are known.
+    sentences (Optional[str]): How a pipeline without a component for that splits texts, as its corpora were split:
+        rule, sentencizer, lines, none, or a pipeline with a senter; None: rule. That of a selection is known.
+    abbreviations (Optional[str]): See `convert`.
     test (Optional[ScoresByName]): Scores on test by candidate; of a pipeline, named by its folder unless they are the
         only ones.
     data (Optional[Dict[str, str]]): Paths of the data that the pipeline was made from, by their role.
@@ -76,9 +77,8 @@ def package(
     if isinstance(selected, Selection):
         for setting, value in {"sentences": sentences, "abbreviations": abbreviations}.items():
             if value is not None:
-                raise WeaknerError(
-                    Errors.WK331.format(setting=setting, where="with the folder of a pipeline", instead="")
-                )
+                where = "with the folder of a pipeline"
+                raise WeaknerError(Errors.WK331.format(setting=setting, where=where, instead=""))
         selection, best, folder = selected, selected.best, selected.selected.path
         splits = (selected.sentences, selected.abbreviations)
     else:

@@ -33,14 +33,12 @@ _CHECK = "Check that its annotations are under 'ents' or 'spans'"
 
 
 class Preparation(Strict):
-    """The numbers of sentences and tokens of a project."""
+    """The numbers of sentences of a project."""
 
     gold: int = 0
     dev: int = 0
     test: int = 0
     text: int = 0
-    gold_words: int = 0
-    text_words: int = 0
     chosen_by: ChosenBy
     notes: List[str]  # what was split off, and what was not
 
@@ -117,9 +115,7 @@ def prepare(
             counts[name] = report.docs
             remarks = report.remarks + ([] if is_text else report.suspicion)
             notes += [f"{name}: {remark}" for remark in remarks]
-            if is_text:
-                counts["text_words"] = report.tokens
-            elif name != "gold":
+            if name in ("dev", "test"):
                 kept = _keep_complete(converted, path, name, notes)
                 counts[name] = len(kept)
                 if not any(doc.ents for doc in kept):
@@ -137,12 +133,13 @@ def prepare(
                 record_language(whole, None)
                 names += [ent.text for doc in docs for ent in doc.ents if is_divided_name(ent)]
     if gold is not None:
-        annotated = _annotated(docs, gold, dev is None, notes)
+        annotated = _complete(docs, gold, "gold", dev is None, notes)
+        if not any(doc.ents for doc in annotated):
+            raise WeaknerError(Errors.WK407.format(path=gold, what=f"entity in its {len(docs)} sentences", cure=_CHECK))
         complete = [doc for doc in annotated if not missing_tokens(doc)]
         split = split_gold(complete, dev=dev is None, test=test is None, seed=seed)
         notes += split.notes
         trained_on = [*split.gold, *(doc for doc in annotated if missing_tokens(doc))]
-        counts["gold_words"] = sum(map(len, trained_on))
         for path, part in ((corpora.gold, trained_on), (corpora.dev, split.dev), (corpora.test, split.test)):
             if part:
                 write_docs(path, part)
@@ -219,13 +216,6 @@ def _note_divided(docs: List[Doc], notes: List[str]) -> None:
             "gold: sentences that are annotated again, but are now parts of longer ones, so both annotations count "
             f"(were 'sentences' or 'abbreviations' changed?): {n}"
         )
-
-
-def _annotated(docs: List[Doc], path: Path, compared: bool, notes: List[str]) -> List[Doc]:
-    kept = _complete(docs, path, "gold", compared, notes)
-    if not any(doc.ents for doc in kept):
-        raise WeaknerError(Errors.WK407.format(path=path, what=f"entity in its {len(docs)} sentences", cure=_CHECK))
-    return kept
 
 
 def _keep_complete(corpus: Path, path: Path, name: str, notes: List[str]) -> List[Doc]:

@@ -137,11 +137,7 @@ def _count_by_sentence(pairs: Any) -> Ints:
 
 
 def recommend(
-    facts: Facts,
-    curve: Curve,
-    lists: Mapping[str, float],
-    trained: Mapping[str, float],
-    suggest: str = "",
+    facts: Facts, curve: Curve, lists: Mapping[str, float], trained: Mapping[str, float], suggest: str = ""
 ) -> List[str]:
     """Recommend what to do next, the most helpful first. `lists` and `trained` are the F1 of candidates, and
     `suggest` is the command that suggests sentences to annotate (empty without text)."""

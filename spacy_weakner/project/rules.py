@@ -41,15 +41,13 @@ ChosenBy = Literal["dev", "cross-validation", "nothing"]
 
 
 class Facts(Strict):
-    """The facts about a project: the numbers of its sentences and tokens, and the precision, recall and F1 of its weak
-    labels on gold, in [0, 100], or None if they are unknown."""
+    """The facts about a project: the numbers of its sentences, and the precision, recall and F1 of its weak labels on
+    gold, in [0, 100], or None if they are unknown."""
 
     size: str  # of the encoder
     gold: int
     dev: int
     text: int
-    gold_words: int
-    text_words: int
     lists: int  # term lists, which can be used at prediction time
     precision: Optional[float] = None
     recall: Optional[float] = None

@@ -1,6 +1,7 @@
 """The inputs of trainings: which values of a config name them, and what they contain."""
 
 import os
+from functools import cache
 from pathlib import Path
 from typing import Any, Dict, Mapping
 
@@ -20,36 +21,30 @@ def names_input(key: str, value: object) -> bool:
 
 
 class Inputs:
-    """What inputs contain. Each is read once, however many trainings it has."""
+    """What inputs contain. Each is read once, however many trainings it has.
+
+    hash (Callable[[Path], str]): Returns the hash of a file or folder.
+    contents (Callable[[Path], Dict[str, Any]]): Returns path and hash of an input; of a corpus also its size, and the
+        rules by which it was completed. A hash of None: it does not exist here, such as the name of a Transformer.
+    """
 
     def __init__(self) -> None:
-        self._hashes: Dict[Path, str] = {}
-        self._contents: Dict[Path, Dict[str, Any]] = {}
-
-    def hash(self, path: Path) -> str:
-        """Return the hash of a file or folder."""
-        if path not in self._hashes:
-            self._hashes[path] = hash_path(path)
-        return self._hashes[path]
+        self.hash = cache(hash_path)
+        self.contents = cache(self._contents)
 
     def of_paths(self, values: Mapping[str, Any]) -> Dict[str, Dict[str, Any]]:
         """Return the contents of all inputs in the section [paths] of a config, by dotted name."""
         paths = {k: Path(v) for k, v in values.items() if k.startswith("paths.") and isinstance(v, str) and v}
         return {key: self.contents(path) for key, path in paths.items()}
 
-    def contents(self, path: Path) -> Dict[str, Any]:
-        """Return path and hash of an input; of a corpus also its size, and the rules by which it was completed. A hash
-        of None: it does not exist here, such as the name of a Transformer."""
-        if path not in self._contents:
-            found: Dict[str, Any] = {"path": path.as_posix(), "sha256": None}
-            if names_input("paths.", str(path)):
-                found["sha256"] = self.hash(path)
-            if found["sha256"] and (path.suffix == ".spacy" or found_files(path)):
-                files = corpus_files(path)
-                receipts = [Receipt.read(receipt_path(file_)) for file_ in files]
-                rules = sorted({rule for receipt in receipts if receipt for rule in receipt.report.get("rules", ())})
-                found.update(
-                    sentences=sum(len(read_bin(file_)) for file_ in files), **({"rules": rules} if rules else {})
-                )
-            self._contents[path] = found
-        return self._contents[path]
+    def _contents(self, path: Path) -> Dict[str, Any]:
+        found: Dict[str, Any] = {"path": path.as_posix(), "sha256": None}
+        if names_input("paths.", str(path)):
+            found["sha256"] = self.hash(path)
+        if found["sha256"] and (path.suffix == ".spacy" or found_files(path)):
+            files = corpus_files(path)
+            receipts = [Receipt.read(receipt_path(file_)) for file_ in files]
+            rules = sorted({rule for receipt in receipts if receipt for rule in receipt.report.get("rules", ())})
+            found["sentences"] = sum(len(read_bin(file_)) for file_ in files)
+            found.update({"rules": rules} if rules else {})
+        return found

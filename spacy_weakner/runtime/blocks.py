@@ -43,8 +43,10 @@ def corpus_inputs(path: Path, nlp: Language, reading: Reading, *, shard_size: in
     blocks: List[ShardInput] = []
     for file_, format_ in files:
         lines = BlockLines(file_)
-        for first, n in _cut(file_, shard_size):
-            blocks.append(Block(_NAME.format(len(blocks)), file_, lines, first, n, format_, nlp, reading))
+        total = sum(1 for _ in read_lines(file_))
+        for done in range(0, total, shard_size):
+            n = min(shard_size, total - done)
+            blocks.append(Block(_NAME.format(len(blocks)), file_, lines, done + 1, n, format_, nlp, reading))
     return blocks
 
 
@@ -102,10 +104,3 @@ class WholeCorpus(ShardInput):
 
     def read(self, vocab: Vocab, counts: Optional[RowCounts] = None) -> Tuple[Iterable[Doc], Optional[int]]:
         return read_corpus(self.path, self.nlp, self.reading, counts=counts), None
-
-
-def _cut(path: Path, size: int) -> Iterator[Tuple[int, int]]:
-    """Yield the first line and the number of lines of each block."""
-    n = sum(1 for _ in read_lines(path))
-    for first in range(0, n, size):
-        yield first + 1, min(size, n - first)

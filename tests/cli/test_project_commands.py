@@ -17,7 +17,7 @@ from spacy_weakner.project.rules import SIZES
 from spacy_weakner.project.selection import read_test_scores
 
 from ..project.util import PEOPLE, gold_rows, make_selection, write_gold, write_rows, write_ruler
-from .util import invoke
+from .util import invoke, replace
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +39,7 @@ def test_package_ends_with_the_candidate_and_its_use(tmp_path, monkeypatch):
         seen.update(kwargs)
         return Package("en_ner", Path("packages/en_ner.whl"))
 
-    monkeypatch.setattr("spacy_weakner.cli.package.package", fake)
+    replace(monkeypatch, "project.packaging.package", fake)
     make_selection(tmp_path / "list").save(tmp_path / "selection.json")
     data = ["--data", "gold=my gold.jsonl"]
     options = ["--name", "ner", "--version", "2"]
@@ -48,7 +48,8 @@ def test_package_ends_with_the_candidate_and_its_use(tmp_path, monkeypatch):
     result = invoke("package", tmp_path / "selection.json", "out", *options, *data)
     assert result.exit_code == 0, result.output
     splits = {"sentences": None, "abbreviations": None}
-    assert seen == {"name": "ner", "version": "2", "test": {}, "data": {"gold": "my gold.jsonl"}, **splits}
+    expected = {"name": "ner", "version": "2", "test": {}, "data": {"gold": "my gold.jsonl"}, **splits}
+    assert seen.pop("selected").best == "term list" and seen == {"output": Path("out"), **expected}
     output = " ".join(result.output.split())
     assert "Packaged: 'term list'" in output and str(tmp_path / "list") in result.output.replace("\n", "")
     assert [line.strip() for line in result.output.splitlines()[-4:]] == [

@@ -78,7 +78,7 @@ def test_a_transformer_is_trained_on_weak_labels_alone():
         assert choose_settings(make_facts(size=size))[0].text_steps == TRAINED.get(size, 0)
         assert choose_settings(make_facts(size=size, weak=False, text=0))[0].text_steps == 0
     # More text is not read more often.
-    assert choose_settings(make_facts(text=10**6, text_words=10**8)) == choose_settings(make_facts())
+    assert choose_settings(make_facts(text=10**6)) == choose_settings(make_facts())
 
 
 def test_the_more_a_list_finds_the_more_is_outside():
