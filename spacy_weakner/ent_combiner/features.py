@@ -9,15 +9,12 @@ Features of each group (0 unless stated otherwise):
 | exact:LABEL | exact, for candidates with one label |
 | wider_left, wider_right | the candidate extends beyond an entity of the group on the left, or on the right |
 | short_left, short_right | the candidate lacks tokens of an entity of the group on the left, or on the right |
-| around, within, crosses | the candidate extends beyond an entity on both sides, is inside one, or crosses one |
-| other_label | the group has the same span with another label |
-| other_overlap | the group has overlapping spans with other labels |
 | absent | 1 if the Doc lacks the group |
 
-From "wider_left" to "other_overlap" the value is the probability of the entity (1 if it has none), and the maximum for
-several entities. Further features are the label; the number of groups that have the candidate; its length; case,
-digits, punctuation and stop words at its ends and next to it; and how often candidates with the same words were right
-in the gold (`WordCounts`).
+From "wider_left" to "short_right" the value is the probability of the entity, which has the candidate's label (1 if it
+has no probability), and the maximum for several entities. Further features are the label; the number of groups that
+have the candidate; its length; case, digits, punctuation and stop words at its ends and next to it; and how often
+candidates with the same words were right in the gold (`WordCounts`).
 """
 
 from typing import Any, List, NamedTuple, Sequence, Tuple
@@ -30,17 +27,8 @@ from .candidates import Candidates, Sentences
 
 # Probabilities are clipped to [LEAST, 1 - LEAST].
 LEAST = 0.002
-RELATIONS = (
-    "wider_left",
-    "wider_right",
-    "short_left",
-    "short_right",
-    "around",
-    "within",
-    "crosses",
-    "other_label",
-    "other_overlap",
-)
+# Relations of containment, crossing and other labels were tried, and brought nothing (best-details.md).
+RELATIONS = ("wider_left", "wider_right", "short_left", "short_right")
 LENGTHS = ("two", "three", "four_or_more")
 PLACES = ("first", "last", "previous", "next")
 KINDS = ("upper", "title", "digit", "punct", "stop", "short", "none")
@@ -197,17 +185,11 @@ def _relations(spans: Ints, entities: Ints, strength: Floats) -> Floats:
     ours, theirs = _overlapping(spans, entities)
     low, high = numpy.sign(entities[theirs, 0] - spans[ours, 0]), numpy.sign(spans[ours, 1] - entities[theirs, 1])
     same = entities[theirs, 2] == spans[ours, 2]
-    other = ~same
-    masks: List[BoolMask] = [
+    masks = [
         same & (low > 0) & (high == 0),
         same & (low == 0) & (high > 0),
         same & (low < 0) & (high == 0),
         same & (low == 0) & (high < 0),
-        same & (low > 0) & (high > 0),
-        same & (low < 0) & (high < 0),
-        same & (low * high < 0),
-        other & (low == 0) & (high == 0),
-        other & ((low != 0) | (high != 0)),
     ]
     for column, mask in enumerate(masks):
         numpy.maximum.at(result[:, column], ours[mask], strength[theirs[mask]])

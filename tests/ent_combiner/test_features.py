@@ -46,17 +46,13 @@ def keys_of(doc, entities):
 
 
 def slow_relation(a, b):
-    """How a candidate lies to an entity."""
-    inside, around = set(range(*a[:2])), set(range(*b[:2]))
-    if not inside & around or a == b:
-        return None
-    if a[2] != b[2]:
-        return "other_label" if inside == around else "other_overlap"
-    if inside > around:
-        return "wider_right" if a[0] == b[0] else "wider_left" if a[1] == b[1] else "around"
-    if inside < around:
-        return "short_right" if a[0] == b[0] else "short_left" if a[1] == b[1] else "within"
-    return "crosses"
+    """How a candidate lies to an entity with which it shares one end."""
+    inside, other = set(range(*a[:2])), set(range(*b[:2]))
+    if inside > other and a[2] == b[2]:
+        return "wider_right" if a[0] == b[0] else "wider_left" if a[1] == b[1] else None
+    if inside < other and a[2] == b[2]:
+        return "short_right" if a[0] == b[0] else "short_left" if a[1] == b[1] else None
+    return None
 
 
 def test_relations_are_those_of_each_pair():
