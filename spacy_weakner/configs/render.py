@@ -16,7 +16,8 @@ def render_config(recipe: str, size: Optional[str] = None, **settings: Any) -> s
     """Return the config of a recipe as text with comments, for `spacy train`. For the arguments see `make_config`."""
     made = compose_config(recipe, size, **settings)
     overrides = settings.pop("overrides", {})
-    options = {f"--{name}": value for name, value in settings.items() if (name, value) != ("lang", "en")}
+    given = {name: settings.get(name) for name in ("lang", "tokenizer", "transformer", "precision")}
+    options = {f"--{name}": value for name, value in given.items() if (name, value) != ("lang", "en")}
     options["--set"] = " ".join(f"{recipe}:{key}={_value(value)}" for key, value in overrides.items())
     words = ["spacy weakner init config", recipe, "--size", made.size]
     words += [f"{key} {shlex.quote(value)}" for key, value in options.items() if value]

@@ -137,10 +137,12 @@ def _has_numbers(sentence: Sequence[_Line]) -> bool:
 
 
 def _is_constant(sentence: Sequence[_Line]) -> bool:
+    """Return True if the first of several columns is the same for all tokens."""
     return len(sentence[0][1]) > 2 and len({cells[0] for _, cells in sentence}) == 1
 
 
 def _is_numbered(sentence: Sequence[_Line]) -> bool:
+    """Return True if the first of several columns only counts the tokens."""
     words = [cells[0] for _, cells in sentence if not _NO_WORD.fullmatch(cells[0])]
     if len(sentence[0][1]) < 3 or not words or not all(map(_NUMBER.fullmatch, words)):
         return False
@@ -174,9 +176,9 @@ def _read_sentence(
             if not found:
                 raise RowError("the token is empty")
             cell, inside = _without_brackets(cell.strip(), inside)
-            token = found
             if MISSING_TAGS.isdisjoint(split_tags(cell)):
                 tag = check_tag(cell, labels)
+            token = found
         if not token:  # refused, so the sentence is left out
             return [], []
         if is_blank(token):

@@ -13,8 +13,8 @@ Features of each group (0 unless stated otherwise):
 
 From "wider_left" to "short_right" the value is the probability of the entity, which has the candidate's label (1 if it
 has no probability), and the maximum for several entities. Further features are the label; the number of groups that
-have the candidate; its length; case, digits, punctuation and stop words at its ends and next to it; and how often
-candidates with the same words were right in the gold (`WordCounts`).
+have the candidate; case, digits, punctuation and stop words at its ends and next to it; and how often candidates with
+the same words were right in the gold (`WordCounts`).
 """
 
 from typing import Any, List, NamedTuple, Sequence, Tuple
@@ -27,9 +27,8 @@ from .candidates import Candidates, Sentences
 
 # Probabilities are clipped to [LEAST, 1 - LEAST].
 LEAST = 0.002
-# Relations of containment, crossing and other labels were tried, and brought nothing (best-details.md).
+# Containment, crossing, other labels and the length were features, and brought nothing (best-details.md).
 RELATIONS = ("wider_left", "wider_right", "short_left", "short_right")
-LENGTHS = ("two", "three", "four_or_more")
 PLACES = ("first", "last", "previous", "next")
 KINDS = ("upper", "title", "digit", "punct", "stop", "short", "none")
 # Words that are counted for a candidate and its label: all its words, those at its ends, and those next to it.
@@ -143,7 +142,6 @@ class FeatureSpace:
             names += [(f"{group} exact:{label}", False) for label in self.labels]
             names += [(f"{group} {relation}", False) for relation in (*RELATIONS, "absent")]
         names += [(f"named by {count}", False) for count in range(2, len(self.groups) + 1)]
-        names += [(f"length {name}", False) for name in LENGTHS]
         names += [(f"{place} {kind}", False) for place in PLACES for kind in KINDS]
         names += [(column, False) for column in COLUMNS]
         self.names = tuple(name for name, _ in names)
@@ -166,7 +164,6 @@ class FeatureSpace:
             columns.append(_relations(spans, spans[proposed], numpy.where(numpy.isnan(scores), 1.0, scores)[proposed]))
             columns.append(~has_group[docs])
         columns.append(candidates.proposed.sum(axis=0)[:, None] >= numpy.arange(2, len(self.groups) + 1))
-        columns.append(numpy.minimum(end - start, 4)[:, None] == numpy.arange(2, 5))
         before, after = candidates.neighbors
         columns += [words.kinds[places] for places in (start, end - 1, before, after)]
         columns.append(counts.columns(word_keys(words.hashes, candidates, self.labels)))

