@@ -7,10 +7,9 @@
 labels, and for the first stage a folder wiki-anchors, with weak.jsonl. Of the gold, 300 sentences of dev choose the
 checkpoint of each training but the first; `supervised` and `pretrained` are trained on `--strong` sentences of train.
 `labels` is the first two stages without picking. Names of further methods: `full_k5` and `wo_fet_delta0.3` have another
-value of one setting, `wo_fet_union` keeps the weak labels, `mrc_nearest` and `wo_fet_esi_nearest` pair each start with
-its nearest end, as in the paper, and `full_anew` begins the types anew at every renewal; `wo_esi` has all stages but
-the first. `mrc_longer` learns the labels for as long as others learn labels and picks, and those that end in `_early`
-pick from half of one training on.
+value of one setting, `wo_fet_union` keeps the weak labels, and `full_anew` begins the types anew at every renewal;
+`wo_esi` has all stages but the first. `mrc_longer` learns the labels for as long as others learn labels and picks, and
+those that end in `_early` pick from half of one training on.
 `tagger*` is `token_ner`, which has no questions, in the place of the reader: on the weak labels (`tagger`), then on
 what it says itself (`tagger_wo_fet_esi`), with the links before (`tagger_spans_labels`, `tagger_wo_fet`), on gold
 (`tagger_supervised`), on gold after all that (`tagger_pretrained`).
@@ -35,7 +34,6 @@ from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.relabel.pick import pick
 
 PICKING = "components.mrc_ner.relabel"
-PAIRING = "components.mrc_ner.pairing"
 MAX_STEPS = "training.max_steps"
 TYPING = "components.mrc_ner.typing"
 ENCODER = "components.mrc_ner.model.encoder"
@@ -74,13 +72,11 @@ class Method(NamedTuple):
 METHODS = {
     "mrc": Method("labels", anchors=False),
     "mrc_longer": Method("labels", anchors=False, longer=True),
-    "mrc_nearest": Method("labels", anchors=False, picking={PAIRING: "nearest"}),
     "wo_fet_esi": Method("picking", anchors=False),
     "labels": Method("labels"),
     "wo_fet": Method("picking"),
     "wo_esi": Method("typing", anchors=False),
     "full": Method("typing"),
-    "wo_fet_esi_nearest": Method("picking", anchors=False, picking={PAIRING: "nearest"}),
     "wo_fet_union": Method("picking", picking={f"{PICKING}.union": True}),
     "full_anew": Method("typing", typing={f"{TYPING}.realign": False}),
     "pretrained": Method("finetune"),
@@ -91,6 +87,10 @@ for value in ("0.03", "0.3", "0.5"):
     METHODS[f"wo_fet_delta{value}"] = Method("picking", picking={f"{PICKING}.threshold": float(value)})
 for value in ("5", "20", "40"):
     METHODS[f"full_k{value}"] = Method("typing", typing={f"{TYPING}.n_types": int(value)})
+
+
+# Of the page alone: the package no longer pairs each start with the nearest end.
+NEAREST = ("mrc_nearest", "wo_fet_esi_nearest")
 
 
 class Tagger(NamedTuple):
@@ -125,7 +125,7 @@ class Cofee(Experiment):
 
     benchmark = "cofee"
     # The tagger of links has no labels to be scored by.
-    methods = (MATCH, *METHODS, "supervised", *(name for name in TAGGERS if name != "tagger_spans"))
+    methods = (MATCH, *METHODS, *NEAREST, "supervised", *(name for name in TAGGERS if name != "tagger_spans"))
     tables = ("dataset", "encoder", "strong")
     corpora_in = "{dataset}-{train}"
     models_in = "{encoder}-{steps}-{picking_steps}-{typing_steps}-{eval_frequency}"
@@ -196,9 +196,6 @@ class Cofee(Experiment):
         steps = self.arguments.steps + method.longer * self.arguments.picking_steps
         settings = self.steps(steps)
         folder = f"labels-{steps}"
-        if PAIRING in method.picking:  # the only one of its settings that matters before
-            settings[PAIRING] = method.picking[PAIRING]
-            folder += f"-{settings[PAIRING]}"
         if not method.anchors:
             return self.fit_on(self.corpus("weak"), "mrc_ner", folder, settings)
         spans, before = self.spans()

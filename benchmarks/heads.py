@@ -78,7 +78,7 @@ INSIDE = misc("WeightedNegativeSampler", n_epochs=4.0, include_outside=False)
 NESTED = {"nested": True, "spans_key": "weak:gazetteer"}
 TEACHER = misc("SelfTraining", threshold=0.3)
 PICKING = misc("SelfPicking", threshold=0.05)
-UNION = misc("SelfPicking", threshold=0.05, union=True, pairing="probable")
+UNION = misc("SelfPicking", threshold=0.05, union=True)
 TYPING = misc("FineTyping", n_types=3, gamma=0.5)
 # Name: component; corpora, which a batch takes from in turn; settings, whose "model" adds to that of MODELS.
 HEADS: Dict[str, Tuple[str, str, Dict[str, Any]]] = {
@@ -111,7 +111,7 @@ HEADS: Dict[str, Tuple[str, str, Dict[str, Any]]] = {
     "token, augmented": ("token_ner", "augmented", {"objective": TEACHER}),
     "token, soft": ("token_ner", "ensemble", {"objective": misc("SoftLabels")}),
     "mrc": ("mrc_ner", "gold", {}),
-    "mrc, weighted": ("mrc_ner", "weak gold", {"positive_weight": 3.0, "pairing": "probable", "threshold": 0.2}),
+    "mrc, weighted": ("mrc_ner", "weak gold", {"positive_weight": 3.0, "threshold": 0.2}),
     "mrc, nested": ("mrc_ner", "weak", {**NESTED, "threshold": 0.2}),
     "mrc, picking": ("mrc_ner", "weak-complete", {"relabel": PICKING}),
     "mrc, picking, teacher": ("mrc_ner", "weak-complete", {"relabel": UNION}),

@@ -23,8 +23,6 @@ CorpusReader = Callable[[Language], Iterable[Example]]
 # (start, end, label): token offsets, end exclusive.
 Entity = Tuple[int, int, str]
 Entities = Sequence[Entity]
-# Ends that a start of an entity is paired with: the nearest one, or all, of which the most probable are kept.
-NEAREST, PROBABLE = PAIRINGS = ("nearest", "probable")
 # Precision of float32 matrix multiplication in torch.
 PRECISIONS = ("highest", "high", "medium")
 

@@ -173,7 +173,7 @@ ROBUST = {"drop_outside": 0.1, "threshold": 0.2, "minority": 0.3, "seed": 4}
         ("SoftLabels", Objective, {}),
         ("NoiseRobustLearning", Objective, {"loss": {"@losses": "spacy_weakner.GeneralizedCrossEntropy.v1"}, **ROBUST}),
         ("SelfTraining", Objective, {"threshold": 0.1, "include_outside": True}),
-        ("SelfPicking", Relabeler, {"threshold": 0.2, "union": True, "max_width": 3, "pairing": "probable"}),
+        ("SelfPicking", Relabeler, {"threshold": 0.2, "union": True, "max_width": 3}),
         ("FineTyping", EntityTyping, {"n_types": 3, "gamma": 0.5, "realign": False, "max_entities": 100, "seed": 4}),
     ],
 )

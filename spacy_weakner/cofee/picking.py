@@ -7,52 +7,46 @@ from typing import Optional
 import numpy
 
 from ..corpus.overlaps import best_without_overlaps
-from ..errors import check_choice, check_range
+from ..errors import check_range
 from ..mrc_ner.boundaries import ENDS, STARTS, Boundaries
-from ..mrc_ner.decoding import ends_to_try, pair_boundaries
-from ..mrc_ner.entity_types import mention_spans
-from ..ty import NEAREST, PAIRINGS, PROBABLE, Array, SpanArray
+from ..mrc_ner.decoding import pair_boundaries
+from ..ty import Array, SpanArray
 
 
 @dataclass(frozen=True)
 class SelfPicking:
     """A relabeler that picks spans whose start and end have probabilities above a threshold as entities (Xue et al.
-    2020, Section 4.2), each start with its nearest end (`pairing`). The probabilities are those of the teacher, the
-    model at the last renewal. Tokens without annotation have no loss, even if they are picked: use sentences whose
-    unlabeled tokens are "O".
+    2020, Section 4.2): of all labels, those without overlaps that have the largest sum of probabilities. (The paper
+    pairs each start with the nearest end, for each label separately; with a low threshold, that end is often an
+    improbable one, which cuts an entity short.) The probabilities are those of the teacher, the model at the last
+    renewal. Tokens without annotation have no loss, even if they are picked: use sentences whose unlabeled tokens are
+    "O".
 
     threshold (float): The picking rate delta. Below 0.5, more entities are picked than the model would predict; the
         best value in the paper is 0.1.
-    union (bool): Keep the given labels in addition to the picked ones. (In the paper they are replaced.)
-    pairing (str): "nearest": each start is paired with the nearest end, for each label separately, as in the paper.
-        "probable": all ends within `max_width` are tried (64 ends if it is None), and the non-overlapping entities of
-        all labels with the largest sum of probabilities are picked; none overlaps a given entity that is kept. With a
-        low threshold, the nearest end is often an improbable one, which cuts an entity short.
-    max_width (Optional[int]): Maximum number of tokens of an entity.
+    union (bool): Keep the given labels, and pick none that overlaps them. (In the paper they are replaced.)
+    max_width (Optional[int]): Maximum number of tokens of an entity. None: any number, but a start is paired with the
+        64 nearest ends only.
     at_start (bool): Whether to pick with the initial model, which must then have learned the given labels. If not, the
         given labels are used until the first renewal after the start. A model that has not learned them well picks far
         too many entities.
-    RAISES (WeaknerError): If the threshold or the maximum width is out of range, or the pairing is unknown.
+    RAISES (WeaknerError): If the threshold or the maximum width is out of range.
     """
 
     threshold: float = 0.1
     union: bool = False
     max_width: Optional[int] = 10
-    pairing: str = NEAREST
     at_start: bool = False
 
     def __post_init__(self) -> None:
         check_range("threshold", self.threshold, 0.0, 1.0)
-        check_choice("pairing", self.pairing, PAIRINGS)
         if self.max_width is not None:
             check_range("max_width", self.max_width, 1, None)
 
     def __call__(self, target: Boundaries, probabilities: Array) -> Boundaries:
-        n_ends = ends_to_try(self.pairing, self.max_width)
-        spans = pair_boundaries(probabilities > self.threshold, self.max_width, n_ends)
-        given = mention_spans(target, None) if self.union else numpy.zeros((0, 3), dtype="int64")
-        if self.pairing == PROBABLE:
-            spans = most_expected(spans, probabilities, given)
+        given = target.spans if self.union else target.spans[:0]
+        spans = pair_boundaries(probabilities > self.threshold, self.max_width)
+        spans = most_expected(spans, probabilities, given)
         wanted = target.wanted.copy() if self.union else numpy.zeros_like(target.wanted)
         starts, ends, labels = spans.T
         wanted[starts, labels, STARTS] = True

@@ -11,7 +11,7 @@ from thinc.api import Model
 from ..corpus.alignment import project, reference_spans, unclear_tokens, unknown_tokens
 from ..errors import UnknownLabel
 from ..losses import binary_cross_entropy, sigmoid
-from ..ty import Array, Entity
+from ..ty import Array, Entity, SpanArray
 
 STARTS, ENDS = 0, 1
 
@@ -21,13 +21,12 @@ class Boundaries(NamedTuple):
 
     wanted (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): True where entities of each label start and end.
     known (NDArray[numpy.bool_]): Same shape: False for missing annotation.
-    spans (Optional[NDArray[numpy.int64]]): Shape (n, 3): start, end and label of the entities; None: every start is
-        paired with its nearest end.
+    spans (SpanArray): Shape (n, 3): start, end and label of the entities.
     """
 
     wanted: NDArray[numpy.bool_]
     known: NDArray[numpy.bool_]
-    spans: Optional[NDArray[numpy.int64]] = None
+    spans: SpanArray
 
 
 def read_boundaries(

@@ -12,7 +12,7 @@ from thinc.api import Model
 from thinc.types import Floats3d
 
 from ..encoders.queried import Queried
-from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..errors import Errors, WeaknerError, check_range
 from ..files import is_text
 from ..heads.entities import EntityHead, Prediction
 from ..heads.factories import entity_head_factory
@@ -20,10 +20,10 @@ from ..heads.head import Loss, TrainingBatch
 from ..heads.layers import to_host
 from ..heads.spans import merge_candidates, warn_of_spans
 from ..heads.teacher import HeadWithTeacher, Teacher, require_own_encoder
-from ..ty import NEAREST, PAIRINGS, PROBABLE, Array, BoolMask, Entity, SpanArray
+from ..ty import Array, BoolMask, Entity, SpanArray
 from .boundaries import Boundaries, Relabeler, boundaries_loss, probabilities, read_boundaries, score_boundaries
-from .decoding import ends_to_try, find_entities, most_probable, pair_boundaries, select_answers
-from .entity_types import EntityTyping, Mentions, mention_spans
+from .decoding import find_entities, most_probable, pair_boundaries, select_answers
+from .entity_types import EntityTyping, Mentions
 from .queries import check_queries
 
 
@@ -46,20 +46,18 @@ class MRCNer(HeadWithTeacher[List[Floats3d], MRCTarget, Prediction], EntityHead[
     """A component that represents every label by a question, predicts where answers begin and end, and writes them to
     `doc.ents` (Li et al. 2020).
 
-    Every start is paired with the nearest end, or with all possible ends, of which those with the largest sum of
-    probabilities over the Doc are kept (`pairing`). In `doc.ents`, the most probable of overlapping entities is kept.
-    Labels have no weights of their own, so questions of a trained component can be changed (`set_question`).
-    `ent._.weakner_score` is the product of the probabilities of the entity's start and end.
+    All pairs of a start and an end are tried, and the entities without overlaps that have the largest sum of
+    probabilities over the Doc are kept. (The papers pair every start with the nearest end, which is often an improbable
+    one if the threshold is low.) Labels have no weights of their own, so questions of a trained component can be
+    changed (`set_question`). `ent._.weakner_score` is the product of the probabilities of the entity's start and end.
 
     vocab (Vocab): The shared vocabulary.
     model (Model[Queried, List[Floats3d]]): The extractor, e.g. `spacy_weakner.MRCExtractor.v1`.
     name (str): Name of the component in the pipeline.
-    threshold (float): Probability above which boundaries are predicted.
-    max_width (Optional[int]): Maximum number of tokens of an entity, in training and prediction. None: any number.
-    pairing (str): "nearest": a start is paired with the nearest end, as in the paper. "probable": all ends of a start
-        within `max_width` are tried (64 ends if it is None), and the non-overlapping entities with the largest sum of
-        probabilities are kept. With a low threshold, the nearest end is often an improbable one; of more than 100,000
-        pairs in a Doc, only the most probable ones are used.
+    threshold (float): Probability above which boundaries are predicted. Of more than 100,000 pairs in a Doc, only the
+        most probable ones are used.
+    max_width (Optional[int]): Maximum number of tokens of an entity, in training and prediction. None: any number, but
+        a start is paired with the 64 nearest ends only.
     positive_weight (float): Factor on the loss of positive boundaries. Values above 1 compensate for the many negative
         tokens.
     relabel (Optional[Relabeler]): Replace the annotated labels by the predictions of the teacher: the model at the last
@@ -67,10 +65,11 @@ class MRCNer(HeadWithTeacher[List[Floats3d], MRCTarget, Prediction], EntityHead[
         `spacy_weakner.SelfPicking.v1`.
     typing (Optional[EntityTyping]): Also learn types within the labels, for example `spacy_weakner.FineTyping.v1`. The
         model needs a layer for them (its `n_types`).
-    nested (bool): Write all spans (that overlap no existing entity of the Doc), including overlapping ones, to the span
-        group `pred:<name>`, with their probabilities in `attrs["scores"]`.
+    nested (bool): Keep entities for each label separately, so those of different labels may overlap. All (that overlap
+        no existing entity of the Doc) are written to the span group `pred:<name>`, with their probabilities in
+        `attrs["scores"]`.
     spans_key (Optional[str]): Span group of the training examples to train on, which may overlap; None: `doc.ents`.
-        Predictions are also written to this group: with `nested` all spans, otherwise the entities. Its score
+        Predictions are also written to this group: with `nested` those of each label, otherwise the entities. Its score
         `spans_<spans_key>_f` gets a weight in `[training.score_weights]`, unless it has one there.
     head_learn_rate (float): Factor on the learning rate of the layers that score boundaries.
     overwrite (bool): Whether to replace existing entities in `doc.ents`.
@@ -90,7 +89,6 @@ class MRCNer(HeadWithTeacher[List[Floats3d], MRCTarget, Prediction], EntityHead[
         *,
         threshold: float = 0.5,
         max_width: Optional[int] = 10,
-        pairing: str = NEAREST,
         positive_weight: float = 1.0,
         relabel: Optional[Relabeler] = None,
         typing: Optional[EntityTyping] = None,
@@ -107,11 +105,9 @@ class MRCNer(HeadWithTeacher[List[Floats3d], MRCTarget, Prediction], EntityHead[
         check_range("positive_weight", positive_weight, 0.0, None)
         if max_width is not None:
             check_range("max_width", max_width, 1, None)
-        check_choice("pairing", pairing, PAIRINGS)
         require_own_encoder(name, model, "reads its questions with the encoder of the text", "encoder.tok2vec")
         self.threshold = threshold
         self.max_width = max_width
-        self.pairing = pairing
         self.positive_weight = positive_weight
         self.relabel = relabel
         layer = model.maybe_get_ref("typing")
@@ -261,7 +257,7 @@ class MRCNer(HeadWithTeacher[List[Floats3d], MRCTarget, Prediction], EntityHead[
 
     def _mentions(self, typing: EntityTyping, docs: List[Doc], targets: List[MRCTarget]) -> List[Mentions]:
         """Return the entities of some sentences, with the teacher's vectors."""
-        spans = [mention_spans(to.boundaries, self.max_width) for to in targets]
+        spans = [to.boundaries.spans for to in targets]
         ops, width = self.model.ops, self.model.get_ref("typing").get_dim("nI")
 
         def read(_: List[Doc], vectors: Any, spans: List[SpanArray]) -> List[Mentions]:
@@ -298,10 +294,7 @@ class MRCNer(HeadWithTeacher[List[Floats3d], MRCTarget, Prediction], EntityHead[
     def decode(self, docs: List[Doc], outputs: List[Floats3d]) -> List[Prediction]:
         """Pair starts and ends, and resolve overlaps."""
         found = self._find(outputs, self.threshold, [self.preset_tokens(doc) for doc in docs])
-        return [
-            select_answers(entities, len(doc), self.nested, self.pairing == PROBABLE)
-            for doc, entities in zip(docs, found, strict=True)
-        ]
+        return [select_answers(entities, len(doc), self.nested) for doc, entities in zip(docs, found, strict=True)]
 
     def score_candidates(self, docs: Iterable[Doc]) -> List[List[Tuple[Entity, float]]]:
         """Return the spans that may be entities, with their probabilities.
@@ -322,8 +315,8 @@ class MRCNer(HeadWithTeacher[List[Floats3d], MRCTarget, Prediction], EntityHead[
         self, outputs: List[Floats3d], threshold: float, preset: List[BoolMask]
     ) -> List[Dict[Entity, Tuple[float, float]]]:
         """Find entities, which may overlap; see `find_entities`."""
-        boundaries, n_ends = self._biased_scores(outputs), ends_to_try(self.pairing, self.max_width)
-        spans = [pair_boundaries(probabilities(scores) > threshold, self.max_width, n_ends) for scores in boundaries]
+        boundaries = self._biased_scores(outputs)
+        spans = [pair_boundaries(probabilities(scores) > threshold, self.max_width) for scores in boundaries]
         spans = list(map(most_probable, spans, boundaries))
         read = partial(find_entities, labels=self.labels, temperature=self.temperature)
         return list(map(read, boundaries, spans, preset))

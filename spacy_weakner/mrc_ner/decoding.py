@@ -5,63 +5,39 @@ from typing import Dict, List, Optional, Sequence, Tuple
 import numpy
 from numpy.typing import NDArray
 
-from ..corpus.overlaps import best_without_overlaps, without_overlaps
+from ..corpus.overlaps import best_without_overlaps
 from ..heads.entities import Prediction
-from ..ty import NEAREST, Array, BoolMask, Entity, SpanArray
+from ..ty import Array, BoolMask, Entity, SpanArray
 from .boundaries import ENDS, STARTS, probabilities
 
 # Number of nearest ends that are tried with a start if entities may have any width.
-N_ENDS_PROBABLE = 64
+N_ENDS = 64
 # Maximum number of (most probable) pairs in a Doc that are processed, which bounds the cost of a low threshold.
 MOST_PAIRS = 100_000
 _PAIRS_AT_A_TIME = 1 << 20
 
 
-def ends_to_try(pairing: str, max_width: Optional[int]) -> int:
-    """Return the number of nearest ends to pair with each start."""
-    if pairing == NEAREST:
-        return 1
-    return N_ENDS_PROBABLE if max_width is None else max_width
-
-
-def nearest_ends(starts: Array, ends: Array, max_width: Optional[int] = None, n_ends: int = 1) -> SpanArray:
-    """Pair every start with the nearest end that does not come before it (Li et al. 2020; Xue et al. 2020). Several
-    starts may share an end.
-
-    starts (Array): Shape (n_tokens,): True for the first token of a span.
-    ends (Array): Shape (n_tokens,): True for the last token of a span.
-    max_width (Optional[int]): Maximum number of tokens of a span; starts whose nearest end is further away have no end.
-    n_ends (int): Maximum number of ends of a start: the nearest, the next one and so on.
-    RETURNS (SpanArray): Shape (n, 2): spans, ends exclusive, by start.
-    """
-    # Starts are processed in chunks, to bound the memory.
-    begins, closes = numpy.flatnonzero(starts), numpy.flatnonzero(ends)
-    after = numpy.append(closes + 1, 0)
-    found = [numpy.zeros((0, 2), dtype="int64")]
-    size = max(1, _PAIRS_AT_A_TIME // max(1, n_ends))
-    for low in range(0, len(begins), size):
-        some_begins = begins[low : low + size]
-        places = numpy.searchsorted(closes, some_begins)[:, None] + numpy.arange(min(n_ends, len(closes)))
-        stops = after[numpy.minimum(places, len(closes))]
-        fits = places < len(closes)
-        if max_width is not None:
-            fits &= stops - some_begins[:, None] <= max_width
-        rows, columns = numpy.nonzero(fits)
-        found.append(numpy.stack([some_begins[rows], stops[rows, columns]], axis=1))
-    return numpy.concatenate(found)
-
-
-def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int], n_ends: int = 1) -> SpanArray:
-    """Pair starts and ends for all labels; see `nearest_ends`.
+def pair_boundaries(boundaries: NDArray[numpy.bool_], max_width: Optional[int]) -> SpanArray:
+    """Pair every start with the ends of the same label that do not come before it. (Li et al. 2020 and Xue et al. 2020
+    pair it with the nearest one.)
 
     boundaries (NDArray[numpy.bool_]): Shape (n_tokens, n_labels, 2): True where spans begin and end.
-    max_width, n_ends: See `nearest_ends`.
-    RETURNS (SpanArray): Shape (n, 3): start, end and label, by label and start.
+    max_width (Optional[int]): Maximum number of tokens of a span; None: any number, but only the 64 nearest ends.
+    RETURNS (SpanArray): Shape (n, 3): start, end and label, by label, start and end.
     """
     found = [numpy.zeros((0, 3), dtype="int64")]
     for k in numpy.flatnonzero(numpy.all(boundaries.any(axis=0), axis=1)).tolist():
-        pairs = nearest_ends(boundaries[:, k, STARTS], boundaries[:, k, ENDS], max_width, n_ends)
-        found.append(numpy.column_stack([pairs, numpy.full(len(pairs), k)]))
+        starts, ends = (numpy.flatnonzero(boundaries[:, k, side]) for side in (STARTS, ENDS))
+        after = numpy.append(ends + 1, 0)  # past the last end, widths are negative
+        nearest = numpy.arange(min(N_ENDS if max_width is None else max_width, len(ends)))
+        # Starts are processed in chunks, to bound the memory.
+        size = max(1, _PAIRS_AT_A_TIME // len(nearest))
+        for low in range(0, len(starts), size):
+            begins = starts[low : low + size, None]
+            widths = after.take(numpy.searchsorted(ends, begins) + nearest, mode="clip") - begins
+            rows, columns = numpy.nonzero((widths > 0) & (widths <= (max_width or len(boundaries))))
+            firsts = begins[rows, 0]
+            found.append(numpy.column_stack([firsts, firsts + widths[rows, columns], numpy.full(len(rows), k)]))
     return numpy.concatenate(found)
 
 
@@ -97,33 +73,27 @@ def find_entities(
     return found
 
 
-def select_answers(
-    found: Dict[Entity, Tuple[float, float]], n_tokens: int, nested: bool, best_sum: bool = False
-) -> Prediction:
-    """Choose among overlapping entities: one after the other, the most probable first.
+def select_answers(found: Dict[Entity, Tuple[float, float]], n_tokens: int, nested: bool) -> Prediction:
+    """Choose the entities without overlaps that have the largest sum of probabilities.
 
     found (Dict[Entity, Tuple[float, float]]): The output of `find_entities`.
     n_tokens (int): Length of the Doc.
-    nested (bool): Return all entities as candidates.
-    best_sum (bool): Choose those with the largest sum of probabilities, if all ends were tried; candidates are chosen
-        in the same way, for each label separately.
+    nested (bool): Choose for each label separately first: these are the candidates, from which the entities come.
     RETURNS (Prediction): The prediction.
     """
-    choose = best_without_overlaps if best_sum else without_overlaps
 
     def chosen(among: List[Entity]) -> List[Entity]:
         spans = [(start, end) for start, end, _ in among]
-        return [among[i] for i in choose(spans, [found[entity][0] for entity in among], n_tokens)]
+        return [among[i] for i in best_without_overlaps(spans, [found[entity][0] for entity in among], n_tokens)]
+
+    def scores(entities: List[Entity]) -> List[Optional[float]]:
+        return [found[entity][1] for entity in entities]
 
     entities = sorted(found)
-    candidates = entities
-    if best_sum and nested:
-        labels = sorted({label for _, _, label in entities})
-        candidates = sorted(e for label in labels for e in chosen([span for span in entities if span[2] == label]))
+    if not nested:
+        best = chosen(entities)
+        return Prediction(best, scores(best))
+    labels = {label for _, _, label in entities}
+    candidates = sorted(e for label in labels for e in chosen([span for span in entities if span[2] == label]))
     best = chosen(candidates)
-    return Prediction(
-        best,
-        [found[entity][1] for entity in best],
-        candidates if nested else None,
-        [found[entity][1] for entity in candidates] if nested else (),
-    )
+    return Prediction(best, scores(best), candidates, scores(candidates))

@@ -6,8 +6,6 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Protocol
 from thinc.api import Model
 
 from ..ty import Array, SpanArray
-from .boundaries import Boundaries
-from .decoding import pair_boundaries
 
 
 class Mentions(NamedTuple):
@@ -59,8 +57,3 @@ class EntityTyping(Protocol):
         RETURNS (Tuple[float, Callable]): Sum over sentences; and a callback that adds to the gradients of the layer,
             and to those of the vectors, which are its argument.
         """
-
-
-def mention_spans(target: Boundaries, max_width: Optional[int]) -> SpanArray:
-    """Return the entities of a target, shape (n, 3): start, end and label."""
-    return pair_boundaries(target.wanted, max_width) if target.spans is None else target.spans

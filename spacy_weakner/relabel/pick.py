@@ -57,7 +57,7 @@ def pick(
     output_path (Path): A `.spacy` file, or a folder in which each shard keeps its name.
     model (Union[str, Path]): A pipeline with `mrc_ner`: its folder, or the name of an installed package.
     threshold (float): The picking rate delta: a probability that starts and ends must exceed. Of overlapping entities,
-        the more probable one is kept.
+        those with the largest sum of probabilities are kept.
     union (bool): Keep the existing labels, and add picked entities beside them; else replace them.
     component (Optional[str]): Name of the component; None: the last `mrc_ner`.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
@@ -79,13 +79,13 @@ class Pick(Stage[PickReport]):
     report = PickReport
 
     def __init__(self, model: str, component: Optional[str], path: Path, threshold: float, union: bool) -> None:
-        # mrc_ner, or another component that pairs starts of entities with ends.
+        # mrc_ner, or another component whose labels are questions.
         self.predictor = Predictor(
-            model, component, lambda pipe: hasattr(pipe, "pairing"), "answers questions", "an mrc_ner"
+            model, component, lambda pipe: hasattr(pipe, "set_question"), "answers questions", "an mrc_ner"
         )
         self.path, self.union, self.pipe = path, union, self.predictor.pipe
         self.pipe.threshold = threshold
-        options = {"threshold": threshold, "pairing": self.pipe.pairing, "union": union}
+        options = {"threshold": threshold, "union": union}
         settings = {"model": hash_model(model), "component": self.predictor.name, **options}
         super().__init__(settings, self.predictor.nlp.vocab)
 

@@ -9,8 +9,7 @@ from thinc.api import Linear
 from spacy_weakner.cofee.clusters import Clusters, cluster_weights, find_clusters, match_clusters, spread
 from spacy_weakner.cofee.fine_typing import FineTyping
 from spacy_weakner.errors import WeaknerError
-from spacy_weakner.mrc_ner.boundaries import Boundaries, mark
-from spacy_weakner.mrc_ner.entity_types import EntityTyping, Mentions, mention_spans
+from spacy_weakner.mrc_ner.entity_types import EntityTyping, Mentions
 from spacy_weakner.ty import TrainingProgress
 
 from ..mrc_ner.util import mrc_pipeline
@@ -90,11 +89,9 @@ def test_unusable_settings(settings):
         FineTyping(**settings)
 
 
-def test_entities_of_a_target():
-    target = Boundaries(mark([(0, 2, "A"), (1, 2, "B"), (3, 4, "A")], 4, {"A": 0, "B": 1}), None)
-    assert mention_spans(target, None).tolist() == [[0, 2, 0], [3, 4, 0], [1, 2, 1]]
+def test_vectors_of_entities():
     vectors = numpy.arange(4 * 2 * 3, dtype="f").reshape(4, 2, 3)
-    found = FineTyping(2).pool(vectors, mention_spans(target, None))
+    found = FineTyping(2).pool(vectors, numpy.asarray([[0, 2, 0], [3, 4, 0], [1, 2, 1]]))
     numpy.testing.assert_allclose(found, [vectors[0, 0] + vectors[1, 0], vectors[3, 0], vectors[1, 1]])
     assert FineTyping(2).pool(vectors, numpy.zeros((0, 3), dtype="int64")).shape == (0, 3)
 

@@ -114,12 +114,10 @@ def test_the_text_is_the_config_with_all_that_spacy_asks_for(name, size):
 
 @pytest.mark.parametrize("head", ["crf_ner", "span_ner", "token_ner", "mrc_ner"])
 def test_a_component_that_is_told_nothing_is_that_of_its_recipe(head):
-    # Answers are paired as in the paper where nobody says otherwise, so that pipelines of old stay what they are.
-    other = {"pairing"} if head == "mrc_ner" else set()
     spacy.blank("xx")
     defaults = spacy.Language.get_factory_meta(head).default_config
     settings = make_config(head)["components"][head]
-    assert {key for key in defaults if key in settings and settings[key] != defaults[key]} == other
+    assert not {key for key in defaults if key in settings and settings[key] != defaults[key]}
 
 
 def test_the_classifier_of_sentences_has_the_same_encoder():

@@ -77,7 +77,7 @@ CASES = {
     "token, robust": ("token_ner", {"objective": misc("NoiseRobustLearning", loss=GCE, threshold=0.3)}, {}),
     "token, soft": ("token_ner", {"objective": misc("SoftLabels")}, {}),
     "token, self-training": ("token_ner", {"objective": SELF}, {}),
-    "mrc": ("mrc_ner", {"nested": True, "pairing": "probable", "threshold": 0.2}, {}),
+    "mrc": ("mrc_ner", {"nested": True, "threshold": 0.2}, {}),
     "mrc, picking": ("mrc_ner", {"relabel": misc("SelfPicking", threshold=0.3, union=True)}, {}),
     "mrc, typing": ("mrc_ner", {"typing": misc("FineTyping", n_types=2)}, {"n_types": 2}),
     "category": (CATEGORY, {}, {}),

@@ -21,7 +21,6 @@ SETTINGS = {
     "mrc_ner": {
         "threshold": 0.2,
         "max_width": 3,
-        "pairing": "probable",
         "positive_weight": 4.0,
         "nested": True,
         "spans_key": "x",
@@ -53,7 +52,7 @@ REFUSED = [
     *(("span_ner", setting) for setting in ({"max_width": 0}, {"max_width": -2})),
     ("token_ner", {"scheme": "BILUO"}),
     *(("mrc_ner", setting) for setting in ({"threshold": -0.1}, {"threshold": 1.1}, {"positive_weight": -1.0})),
-    *(("mrc_ner", setting) for setting in ({"max_width": 0}, {"pairing": "any"})),
+    ("mrc_ner", {"max_width": 0}),
     (CATEGORY, {"loss_weight": -1.0}),
 ]
 

@@ -7,7 +7,7 @@ import pytest
 import spacy
 
 from spacy_weakner.errors import UnknownLabel
-from spacy_weakner.mrc_ner.boundaries import Boundaries, boundary_loss, probabilities, read_boundaries
+from spacy_weakner.mrc_ner.boundaries import boundary_loss, probabilities, read_boundaries
 
 from ..span_ner.util import COARSER, FINER, NESTED, NESTED_TEXT, add_group, retokenized
 from ..util import (
@@ -21,7 +21,7 @@ from ..util import (
     same,
     train,
 )
-from .util import IDS, mrc_pipeline, recorded_ner, vectors_of
+from .util import IDS, mrc_pipeline, recorded_ner, vectors_of, without_spans
 
 
 @pytest.fixture
@@ -253,7 +253,7 @@ def test_an_unknown_label_is_named(key, max_width):
 def random_case(n_tokens=4, n_labels=3, share_known=0.6, seed=0):
     random = numpy.random.RandomState(seed)
     shape = (n_tokens, n_labels, 2)
-    return random.normal(size=shape) * 3, Boundaries(random.rand(*shape) < 0.4, random.rand(*shape) < share_known)
+    return random.normal(size=shape) * 3, without_spans(random.rand(*shape) < 0.4, random.rand(*shape) < share_known)
 
 
 def brute_force(scores, target, positive_weight):
@@ -284,7 +284,7 @@ def test_loss_equals_formula(positive_weight, share_known, n_tokens, n_labels):
 def test_loss_by_hand():
     # One token, one question: a start with log-odds 0, no end with probability 1/4.
     scores = numpy.asarray([[[0.0, -math.log(3)]]])
-    target = Boundaries(numpy.asarray([[[True, False]]]), numpy.ones((1, 1, 2), dtype=bool))
+    target = without_spans(numpy.asarray([[[True, False]]]), numpy.ones((1, 1, 2), dtype=bool))
     loss, gradient = boundary_loss(scores, target)
     assert loss == pytest.approx(math.log(2) - math.log(3 / 4))
     assert gradient.ravel().tolist() == pytest.approx([-0.5, 0.25])
@@ -293,12 +293,12 @@ def test_loss_by_hand():
 
 def test_the_loss_is_a_sum_over_questions_and_a_mean_over_known_tokens():
     scores, target = random_case(5, 3, share_known=1.0)
-    parts = [(scores[:, k : k + 1], Boundaries(*(own[:, k : k + 1] for own in target[:2]))) for k in range(3)]
+    parts = [(scores[:, k : k + 1], without_spans(*(own[:, k : k + 1] for own in target[:2]))) for k in range(3)]
     each = [boundary_loss(*part)[0] for part in parts]
     assert boundary_loss(scores, target)[0] == pytest.approx(sum(each))
     # Tokens of which nothing is known are as if they were not there.
     target.known[3:] = False
-    without = boundary_loss(scores[:3], Boundaries(*(own[:3] for own in target[:2])))
+    without = boundary_loss(scores[:3], without_spans(*(own[:3] for own in target[:2])))
     loss, gradient = boundary_loss(scores, target)
     assert loss == pytest.approx(without[0])
     numpy.testing.assert_allclose(gradient[:3], without[1])
@@ -308,7 +308,7 @@ def test_the_loss_is_a_sum_over_questions_and_a_mean_over_known_tokens():
 @pytest.mark.parametrize("n_tokens, n_labels", [(0, 2), (3, 2), (3, 0)])
 def test_nothing_is_known(n_tokens, n_labels):
     shape = (n_tokens, n_labels, 2)
-    nothing = Boundaries(numpy.ones(shape, dtype=bool), numpy.zeros(shape, dtype=bool))
+    nothing = without_spans(numpy.ones(shape, dtype=bool), numpy.zeros(shape, dtype=bool))
     loss, gradient = boundary_loss(numpy.ones(shape, dtype="float32"), nothing)
     assert loss == 0.0 and gradient.shape == shape and not gradient.any()
 
@@ -317,7 +317,7 @@ def test_nothing_is_known(n_tokens, n_labels):
 @pytest.mark.parametrize("wanted", [True, False])
 def test_huge_scores(score, wanted):
     shape = (2, 1, 2)
-    target = Boundaries(numpy.full(shape, wanted), numpy.ones(shape, dtype=bool))
+    target = without_spans(numpy.full(shape, wanted), numpy.ones(shape, dtype=bool))
     loss, gradient = boundary_loss(numpy.full(shape, score, dtype="float32"), target)
     right = (score > 0) == wanted
     assert loss == pytest.approx(0.0 if right else 2e4)

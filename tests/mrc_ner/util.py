@@ -8,6 +8,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_weakner.encoders.conditioned import build_conditioned_encoder
+from spacy_weakner.mrc_ner.boundaries import Boundaries
 from spacy_weakner.mrc_ner.component import MRCNer
 from spacy_weakner.mrc_ner.model import build_mrc_extractor
 
@@ -72,6 +73,11 @@ def recorded_ner(nlp: Language, **encoder: int) -> Tuple[MRCNer, Recorder]:
 def vectors_of(ner: MRCNer, docs: List[Doc]) -> List[Any]:
     """What the model gives of some Docs."""
     return ner.model.predict(ner.model_inputs(docs))
+
+
+def without_spans(wanted: Any, known: Any) -> Boundaries:
+    """A target of which only the boundaries matter."""
+    return Boundaries(wanted, known, numpy.zeros((0, 3), dtype="int64"))
 
 
 def give_scores(nlp: Language, scores: Any) -> None:
