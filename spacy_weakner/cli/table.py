@@ -17,8 +17,7 @@ app = new_app()
 
 
 def _check(given: Any) -> None:
-    if given.format is not None:
-        check_choice("format", given.format, FORMATS)
+    check_choice("format", given.format, FORMATS)
     only_with(given.ctx, {"format": ["output"], "": []})
 
 

@@ -111,8 +111,7 @@ def compare(
     check_range("bootstrap", bootstrap, 0, MOST_SAMPLES)
     test = existing(Path(test)) if isinstance(test, (str, Path)) else list(test)
     parsed = make_candidates(candidates, names, spans_key)
-    if baseline is not None:
-        check_choice("baseline", baseline, candidates)
+    check_choice("baseline", baseline, candidates)
     _check_gold(test, spans_key)
     bar = Progress(parsed, desc="compare", unit="candidate", enabled=progress)
     with on_device(gpu_id):
