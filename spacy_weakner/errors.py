@@ -530,9 +530,13 @@ class Warnings:
     )
 
 
-def check_range(setting: str, value: Optional[float], low: float, high: Optional[float]) -> None:
-    """Refuse a setting that is out of range or NaN, unless it is None; `high` is None for any."""
-    if value is not None and not (low <= value and (high is None or value <= high)):
+def check_range(
+    setting: str, value: Optional[float], low: float, high: Optional[float], *, optional: bool = False
+) -> None:
+    """Refuse a setting that is out of range, NaN, or None and not optional; `high` is None for any."""
+    if value is None and optional:
+        return
+    if value is None or not low <= value or (high is not None and value > high):
         expected = f"at least {low}" if high is None else f"between {low} and {high}"
         raise WeaknerError(Errors.WK005.format(setting=setting, value=value, expected=expected))
 
@@ -544,10 +548,11 @@ def require(*packages: str, extra: str) -> None:
             raise WeaknerError(Errors.WK350.format(package=package, extra=extra))
 
 
-def check_choice(setting: str, value: Optional[str], choices: Iterable[str]) -> None:
-    """Refuse a setting that is none of the known ones, unless it is None; the message lists the nearest first."""
+def check_choice(setting: str, value: Optional[str], choices: Iterable[str], *, optional: bool = False) -> None:
+    """Refuse a setting that is none of the known ones, or None and not optional; the message lists the nearest
+    first."""
     known = list(choices)
-    if value is not None and value not in known:
-        near = get_close_matches(value, known, n=3, cutoff=0.5)
+    if value not in known and not (value is None and optional):
+        near = get_close_matches(str(value), known, n=3, cutoff=0.5)
         expected = f"one of: {', '.join([*near, *(name for name in known if name not in near)])}"
         raise WeaknerError(Errors.WK005.format(setting=setting, value=repr(value), expected=expected))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Counter as CounterOf
 from typing import Sequence
 
+from ..corpus.counts import show_value
 from ..linear.pieces import TOKENIZER, load_tokenizer
 from .findings import Findings, listed, percent
 
@@ -28,7 +29,12 @@ def check_pieces(folder: Path, texts: Sequence[str], where: str, findings: Findi
     words: CounterOf[str] = Counter()
     total = 0
     for text in texts[:: -(-len(texts) // LIMIT) or 1]:
-        found = tokenizer.encode(text, add_special_tokens=False)
+        try:
+            found = tokenizer.encode(text, add_special_tokens=False)
+        except Exception as error:  # the library raises nothing more precise
+            message = f"Its tokenizer cannot read {show_value(text)}: {error}."
+            findings.error(where, message, "Repair its tokenizer.json, or give another Transformer.")
+            return
         total += len(found.ids)
         pieces = zip(found.ids, found.offsets, strict=True)
         words.update(text[start:end] for piece, (start, end) in pieces if piece == unknown)

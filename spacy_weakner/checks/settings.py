@@ -138,7 +138,7 @@ def model_folder(name: str) -> Path:
     """Return the folder of a Transformer: of its files in the cache, if this is the name of one there."""
     path = expand_home(name)
     cached = () if path.is_dir() else (_cache() / f"models--{name.replace('/', '--')}" / "snapshots").glob("*")
-    return next(iter(cached), path)
+    return max(cached, key=lambda folder: folder.stat().st_mtime, default=path)
 
 
 def _cache() -> Path:

@@ -15,7 +15,7 @@ from ._util import listing, say, show_shards, show_table
 from .complete import app as app
 
 
-@command(app, clean, without=["component", "entities"], list_path=Annotated[Optional[Path], typer.Option("--list")])
+@command(app, clean, without=["component"], list_path=Annotated[Optional[Path], typer.Option("--list")])
 def show_clean(report: CleanReport, given: Any) -> None:
     say("good", f"{report.docs} documents", given.output_path)
     rows = []

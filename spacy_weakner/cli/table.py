@@ -17,7 +17,7 @@ app = new_app()
 
 
 def _check(given: Any) -> None:
-    check_choice("format", given.format, FORMATS)
+    check_choice("format", given.format, FORMATS, optional=True)
     only_with(given.ctx, {"format": ["output"], "": []})
 
 

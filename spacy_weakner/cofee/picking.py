@@ -40,7 +40,7 @@ class SelfPicking:
 
     def __post_init__(self) -> None:
         check_range("threshold", self.threshold, 0.0, 1.0)
-        check_range("max_width", self.max_width, 1, None)
+        check_range("max_width", self.max_width, 1, None, optional=True)
 
     def __call__(self, target: Boundaries, probabilities: Array) -> Boundaries:
         given = target.spans if self.union else target.spans[:0]

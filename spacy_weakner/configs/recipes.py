@@ -39,7 +39,7 @@ def find_recipe(name: str, size: Optional[str] = None) -> Recipe:
     if name not in _names(FOLDER):
         check_choice("recipe", name, [recipe.name for recipe in recipes()])
     recipe = _read(name)
-    check_choice(f"size of {name}", size, recipe.sizes)
+    check_choice(f"size of {name}", size, recipe.sizes, optional=True)
     return recipe
 
 

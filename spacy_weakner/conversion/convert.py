@@ -117,8 +117,8 @@ def convert(
     RAISES (WeaknerError): For malformed, empty or missing input, for invalid settings, and if the output would
         overwrite the input, or an existing output without `overwrite`.
     """
-    check_range("limit", limit, 1, None)
-    check_range("shard_size", shard_size, 1, None)
+    check_range("limit", limit, 1, None, optional=True)
+    check_range("shard_size", shard_size, 1, None, optional=True)
     output_path = Path(output_path)
     as_folder = is_folder(output_path)
     if as_folder and (output_path.is_file() or to not in (None, _SHARDS)):

@@ -70,8 +70,8 @@ def build_frozen_transformer(
     RETURNS (Model[List[Doc], List[Floats2d]]): Vectors of each Doc, (n_tokens, width); 0 for white space.
     RAISES (WeaknerError): If a setting is out of range or, at initialization, there is no such encoder or layer.
     """
-    check_choice("mixed_precision", mixed_precision, ("bf16",))
-    check_range("layer", layer, 1, None)
+    check_choice("mixed_precision", mixed_precision, ("bf16",), optional=True)
+    check_range("layer", layer, 1, None, optional=True)
     reading = name, ReaderSettings(pooling, mixed_precision, mixed_on_cpu=True), max_length, stride, batch_pieces
     lower = encoder_of_text(*reading, width=width, layer=MIDDLE if layer is None else layer, half=True)
     return freeze(lower, length, width)

@@ -124,10 +124,10 @@ def _build_reader(
     """Build the layer of all encoders, from texts and questions to (n_tokens, n_queries, width) for each Doc. It reads
     the output of a layer (see `load_reader`), and is stored in half precision with `half`."""
     check_windows(max_length, stride)
-    check_range("batch_pieces", batch_pieces, 1, None)
+    check_range("batch_pieces", batch_pieces, 1, None, optional=True)
     check_range("frozen_layers", settings.frozen_layers, 0, None)
     check_range("layer_decay", settings.layer_decay, 0.0, 1.0)
-    check_choice("mixed_precision", settings.mixed_precision, ("bf16", "fp16"))
+    check_choice("mixed_precision", settings.mixed_precision, ("bf16", "fp16"), optional=True)
     scaled = settings.mixed_precision == "fp16" and get_torch_default_device().type == "cuda"
     shim = ReaderShim(
         None,

@@ -27,7 +27,7 @@ def check_windows(max_length: Optional[int], stride: int) -> None:
 
     RAISES (WeaknerError): If a setting is out of range.
     """
-    check_range("max_length", max_length, MIN_LENGTH, None)
+    check_range("max_length", max_length, MIN_LENGTH, None, optional=True)
     check_range("stride", stride, 0, (max_length or USUAL_LENGTH) // 2)
 
 

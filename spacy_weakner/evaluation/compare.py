@@ -111,7 +111,7 @@ def compare(
     check_range("bootstrap", bootstrap, 0, MOST_SAMPLES)
     test = existing(Path(test)) if isinstance(test, (str, Path)) else list(test)
     parsed = make_candidates(candidates, names, spans_key)
-    check_choice("baseline", baseline, candidates)
+    check_choice("baseline", baseline, candidates, optional=True)
     _check_gold(test, spans_key)
     bar = Progress(parsed, desc="compare", unit="candidate", enabled=progress)
     with on_device(gpu_id):

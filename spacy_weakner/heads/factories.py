@@ -81,17 +81,17 @@ def entity_head_factory(name: str, component: Callable[..., Any], *blocks: str) 
     """
     recipe = make_config(name, SIZE)["components"][name]
 
-    @Language.factory(
-        name,
-        assigns=ENTITIES_AND_SPANS,
-        default_config=default_config(component, **{block: recipe[block] for block in blocks}),
-        default_score_weights=ENTITY_SCORES,
-    )
     @takes_settings_of(component)
     def make(nlp: Language, name: str, **settings: Any) -> Any:
         return component(nlp.vocab, name=name, **settings)
 
-    return make
+    # By these, spaCy distinguishes functions that are registered under one name.
+    make.__qualname__, make.__module__ = f"make_{name}", component.__module__
+    defaults = default_config(component, **{block: recipe[block] for block in blocks})
+    register = Language.factory(
+        name, assigns=ENTITIES_AND_SPANS, default_config=defaults, default_score_weights=ENTITY_SCORES
+    )
+    return register(make)
 
 
 def _settings(component: Callable[..., Any]) -> Dict[str, inspect.Parameter]:

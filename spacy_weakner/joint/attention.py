@@ -62,7 +62,7 @@ def build_attention_encoder(
     check_range("heads", heads, 1, None)
     check_range("dropout", dropout, 0.0, 1.0)
     check_range("weight_dropout", weight_dropout, 0.0, 1.0)
-    check_range("init_range", init_range, 0.0, None)
+    check_range("init_range", init_range, 0.0, None, optional=True)
     make = partial(_make, init_range=init_range)
     settings: Dict[str, Any] = {}
     if kind != SOFT:

@@ -43,8 +43,8 @@ def build_bilstm_encoder(
     if width < 2 or width % 2:
         raise WeaknerError(Errors.WK005.format(setting="width", value=width, expected="a positive even number"))
     check_range("depth", depth, 1, None)
-    check_range("dropout", dropout, 0.0, 1.0)
-    check_range("init_range", init_range, 0.0, None)
+    check_range("dropout", dropout, 0.0, 1.0, optional=True)
+    check_range("init_range", init_range, 0.0, None, optional=True)
     layers: List[Model[Any, Any]] = [
         _dropout(dropout),
         torch_sequences("bilstm", partial(_make, init_range=init_range), width, width=width, depth=depth),

@@ -251,8 +251,8 @@ def _make_settings(
 ) -> Dict[str, Any]:
     """Check the settings of a method, and return those that it uses, with its defaults."""
     check_choice("method", method, METHODS)
-    check_choice("policy", policy, POLICIES)
-    check_choice("unmatched", unmatched, UNMATCHED)
+    check_choice("policy", policy, POLICIES, optional=True)
+    check_choice("unmatched", unmatched, UNMATCHED, optional=True)
     check_range("min_probability", min_probability, 0.0, 1.0)
     if sources is not None and (not sources or len(set(sources)) < len(sources)):
         expected = "at least one source, without duplicates"

@@ -103,7 +103,7 @@ class MRCNer(HeadWithTeacher[List[Floats3d], MRCTarget, Prediction], EntityHead[
         self.annotate_ents = annotate_ents
         check_range("threshold", threshold, 0.0, 1.0)
         check_range("positive_weight", positive_weight, 0.0, None)
-        check_range("max_width", max_width, 1, None)
+        check_range("max_width", max_width, 1, None, optional=True)
         require_own_encoder(name, model, "reads its questions with the encoder of the text", "encoder.tok2vec")
         self.threshold = threshold
         self.max_width = max_width

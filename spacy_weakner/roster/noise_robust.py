@@ -57,7 +57,7 @@ class NoiseRobustLearning:
         check_range("drop_outside", self.drop_outside, 0.0, 1.0)
         check_range("minority", self.minority, 0.0, 1.0)
         check_range("seed", self.seed, 0, None)
-        check_range("threshold", self.threshold, 0.0, 1.0)
+        check_range("threshold", self.threshold, 0.0, 1.0, optional=True)
         self.reset()
 
     def reset(self) -> None:

@@ -138,7 +138,7 @@ class WeightedNegativeSampler:
     def __post_init__(self) -> None:
         _check(self.ratio, self.exclude)
         check_range("exponent", self.exponent, 0.0, 100.0)
-        check_range("n_epochs", self.n_epochs, 1.0, None)
+        check_range("n_epochs", self.n_epochs, 1.0, None, optional=True)
 
     def __call__(
         self, n_candidates: int, n_tokens: int, log_p: Optional[Floats] = None, tick: TrainingProgress = START

@@ -65,7 +65,7 @@ class TermLinker(BatchPipe):
         n_candidates: int = 5,
         overwrite: bool = False,
     ) -> None:
-        check_range("threshold", threshold, 0.0, 1.0)
+        check_range("threshold", threshold, 0.0, 1.0, optional=True)
         check_range("n_candidates", n_candidates, 1, None)
         self.name = name
         self.lang = lang

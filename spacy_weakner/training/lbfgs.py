@@ -51,7 +51,7 @@ class LBFGS:
     No further training is needed: `training.max_steps = 1` with a learning rate of 0 evaluates and saves.
 
     corpus (CorpusReader): The sentences; kept in memory with their features, about 700 bytes per token, and
-        4 for each dimension of a frozen encoder.
+        4 for each dimension of a frozen encoder or of static vectors.
     l2 (float): L2 penalty of the distance from the initial weights.
     max_iterations (int): Maximum number of iterations.
     tolerance (float): Stop if ten iterations reduce the sum by at most this share of it.

@@ -22,7 +22,7 @@ def make_matmul_precision(precision: Optional[str] = None) -> Callable[[Language
     RETURNS (Callable[[Language], Language]): The callback.
     RAISES (WeaknerError): If the value is not one of these.
     """
-    check_choice("precision", precision, PRECISIONS)
+    check_choice("precision", precision, PRECISIONS, optional=True)
 
     def set_precision(nlp: Language) -> Language:
         if precision in ("high", "medium"):

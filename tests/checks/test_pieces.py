@@ -37,3 +37,10 @@ def test_no_texts_and_no_tokenizer(folder, findings, tmp_path):
     check_pieces(tmp_path, ["a"], "--transformer t", findings)
     check_pieces(tmp_path / "nowhere", ["a"], "--transformer t", findings)
     assert not findings.sorted()
+
+
+def test_a_tokenizer_that_cannot_read_the_texts(folder, findings, tmp_path):
+    path = folder("wordpiece") / "tokenizer.json"
+    path.write_text(path.read_text().replace('"[UNK]":0,', "").replace('"[UNK]": 0,', ""))
+    check_pieces(tmp_path, ["a", "c"], "--transformer t", findings)
+    assert [finding.level for finding in findings.sorted()] == ["error"]

@@ -152,7 +152,7 @@ def _folds(folder: Path) -> None:
 
 
 FOLDS = [{"model": "m", "corpus": "c.spacy", "corpus_hash": sha256(b"").hexdigest()}]
-_SIZES = ["gold", "dev", "test", "text", "gold_words", "text_words"]
+_SIZES = ["gold", "dev", "test", "text"]
 PREPARED = {**dict.fromkeys(_SIZES, 3), "chosen_by": "dev", "notes": []}
 _SCORES: Dict[str, Any] = {
     **{"tp": 8, "fp": 2, "fn": 2, "p": 80.0, "r": 80.0, "f1": 80.0, "words_per_second": 1000},

@@ -114,7 +114,7 @@ def input_files(
 ) -> List[Tuple[Path, str]]:
     """Return the files of a corpus, each with its format."""
     path = existing(Path(path))
-    check_choice("format", format, INPUTS if suffixes is SUFFIXES else dict.fromkeys(suffixes.values()))
+    check_choice("format", format, INPUTS if suffixes is SUFFIXES else dict.fromkeys(suffixes.values()), optional=True)
     check_whole(path)
     found = visible_files(path) if path.is_dir() else [path]
     found = _corpora(found, format) if path.is_dir() and suffixes is SUFFIXES else found

@@ -100,7 +100,7 @@ def anchors(
     check_range("min_anchors", min_anchors, 0, None)
     check_range("max_length", max_length, 1, None)
     check_range("shard_size", shard_size, 1, None)
-    check_range("limit", limit, 1, None)
+    check_range("limit", limit, 1, None, optional=True)
     if not label.strip():
         raise WeaknerError(Errors.WK005.format(setting="label", value=repr(label), expected="a name"))
     paths, output = [Path(path) for path in inputs], Path(output_path)

@@ -84,7 +84,7 @@ def ask(
     """
     texts, answers = Path(texts), Path(answers)
     config = AskConfig.read(settings)
-    check_range("limit", limit, 1, None)
+    check_range("limit", limit, 1, None, optional=True)
     if answers.suffix != ".jsonl":
         raise WeaknerError(Errors.WK305.format(path=answers, expected="a file that ends in .jsonl"))
     existing(texts)
