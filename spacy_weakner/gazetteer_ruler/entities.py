@@ -36,8 +36,9 @@ def annotate_entities(doc: Doc, spans: Sequence[Span], overwrite: Union[bool, st
         equal = {(ent.start, ent.end, ent.label): ent for ent in there}
         found = [equal.get((span.start, span.end, span.label), span) for span in found]
         entities = longest([*{(ent.start, ent.end): ent for ent in [*there, *found]}.values()])
+        kept = {(ent.start, ent.end, ent.label) for ent in entities}
         for ent in there:
-            if ent not in entities:
+            if (ent.start, ent.end, ent.label) not in kept:
                 _forget(ent)
     doc.set_ents(sorted(entities, key=lambda ent: ent.start), blocked=blocked)
     give_ids(doc, ids)

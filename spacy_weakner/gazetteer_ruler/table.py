@@ -63,7 +63,7 @@ class TermTable:
         only_first = settings.ambiguity == "first"
 
         def trie(values: Ragged, rows: Ints, cased: bool) -> Trie:
-            """Ints the values of some terms, and those of their other spellings."""
+            """Index the values of some terms, and those of their other spellings."""
             others = numpy.flatnonzero(numpy.isin(columns.variant_of, rows) & (columns.variant_cased == cased))
             owners = numpy.concatenate([rows, columns.variant_of[others]])
             in_order = numpy.argsort(owners, kind="stable")  # the order of the terms determines the first label

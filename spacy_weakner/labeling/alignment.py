@@ -89,7 +89,7 @@ def read_mentions(row: Row, weak_name: Optional[str] = None) -> Optional[List[Me
         start, end, phrase, label, score = _parts(item, what)
         if isinstance(score, bool):
             raise RowError(f"{what}: the score must be a number, got {show_value(item)}")
-        score = None if score is None else a_number(score, "the score")
+        score = None if score is None else a_number(score, f"{what}: the score")
         mark = make_mark(start, end, label, item)
         first = last = 0
         if phrase is None:

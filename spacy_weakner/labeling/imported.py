@@ -141,6 +141,10 @@ class AnswersLabeler(FileLabeler[AnswersSource]):
     def is_wanted(cls, source: AnswersSource, row: Row) -> bool:
         return source.asked in (None, row[ASKED])
 
+    def look_up(self, doc: Doc, stats: SourceCounts) -> Optional[Alignment]:
+        # Not by id: all samples of a text vote.
+        return self.by_text(doc) or self._by_parts(doc)
+
     def by_text(self, text: Union[Doc, Span]) -> Optional[Alignment]:
         samples = [self._align(text, row) for row in self._rows_of(hash_text(sentence_key(text.text)))]
         return _agreement(samples) if samples else None

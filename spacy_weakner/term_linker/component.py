@@ -169,13 +169,14 @@ class TermLinker(BatchPipe):
 
     def _look_up(self, keys: Set[Tuple[str, str]]) -> Dict[Tuple[str, str], List[IdCandidate]]:
         """Look up the candidates for labels and compared forms, a whole batch at once for speed."""
-        if len(self._known) > CAPACITY:
-            self._known = {}
-        for label, group in groupby(sorted(keys - self._known.keys()), key=lambda key: key[0]):
+        known = self._known  # another thread may replace it
+        if len(known) > CAPACITY:
+            known = self._known = {}
+        for label, group in groupby(sorted(keys - known.keys()), key=lambda key: key[0]):
             unknown, index = list(group), self._indices.get(label)
             found = [[]] * len(unknown) if index is None else index.nearest([f for _, f in unknown], self.n_candidates)
-            self._known.update(zip(unknown, found, strict=True))
-        return self._known
+            known.update(zip(unknown, found, strict=True))
+        return known
 
     def _keys(self, doc: Doc, ents: Sequence[Span]) -> List[Tuple[str, str]]:
         """Return label and compared form of each entity; for short forms, those of the long form."""

@@ -104,6 +104,17 @@ def test_alignment(tmp_path, text, mentions, expected, lost):
     assert weak.is_complete(docs[0], "llm") == (not lost)
 
 
+def test_all_samples_vote_even_if_rows_have_the_id_of_the_doc(tmp_path):
+    write(tmp_path / "answers.jsonl", [("Anna met Bob", [phrase(name)]) for name in ("Anna", "Bob", "Bob")])
+    rows = [{**json.loads(row), "id": "1"} for row in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    (tmp_path / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "in.jsonl").write_text(json.dumps({"id": "1", "text": "Anna met Bob"}))
+    sources = {"llm": {"answers": str(tmp_path / "answers.jsonl")}}
+    label(tmp_path / "in.jsonl", tmp_path / "out.spacy", sources=sources, lang="xx", sentences="none")
+    (doc,) = read_docs(tmp_path / "out.spacy", NLP.vocab)
+    assert found(doc) == [("Bob", P)]
+
+
 def test_scores_and_silence(tmp_path):
     texts = ["Anna met Bob", "nobody", "refused", "not asked", "half"]
     rows = [
