@@ -89,7 +89,7 @@ for value in ("5", "20", "40"):
     METHODS[f"full_k{value}"] = Method("typing", typing={f"{TYPING}.n_types": int(value)})
 
 
-# Of the page alone: the package no longer pairs each start with the nearest end.
+# The package no longer pairs each start with the nearest end.
 NEAREST = ("mrc_nearest", "wo_fet_esi_nearest")
 
 
@@ -125,6 +125,7 @@ class Cofee(Experiment):
 
     benchmark = "cofee"
     # The tagger of links has no labels to be scored by.
+    retired = NEAREST
     methods = (MATCH, *METHODS, *NEAREST, "supervised", *(name for name in TAGGERS if name != "tagger_spans"))
     tables = ("dataset", "encoder", "strong")
     corpora_in = "{dataset}-{train}"

@@ -108,6 +108,7 @@ class Experiment(ABC):
     benchmark (str): Name of the evidence and of the page.
     methods (Sequence[str]): All methods, in their order on the page. "match" are the weak labels themselves, the same
         for every encoder and seed.
+    retired (Sequence[str]): Those of them that the package has no more: the page keeps their rows.
     tables (Tuple[str, ...]): Keys of which each combination has a table of its own on the page.
     corpora_in, models_in (str): Folder of the corpora in that of the work, and of the trainings in that of the corpora;
         the options fill in their values, and those of the encoder and the preset are the names in the rows.
@@ -119,6 +120,7 @@ class Experiment(ABC):
 
     benchmark: str
     methods: Sequence[str]
+    retired: Sequence[str] = ()
     tables: Tuple[str, ...] = ("dataset", "encoder", "preset")
     corpora_in: str = "{dataset}/{preset}{train}"
     models_in: str
@@ -289,7 +291,7 @@ def main(experiment: Type[Experiment], arguments: argparse.Namespace) -> None:
     experiment (Type[Experiment]): The benchmark.
     arguments (argparse.Namespace): The options.
     """
-    unknown = sorted(set(arguments.methods.split(",")) - set(experiment.methods))
+    unknown = sorted(set(arguments.methods.split(",")) - {*experiment.methods}.difference(experiment.retired))
     if unknown:
         raise SystemExit(f"no methods of {experiment.benchmark}: {', '.join(unknown)}")
     if arguments.data is None and not arguments.render:

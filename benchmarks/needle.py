@@ -89,7 +89,7 @@ BY_FOLDS = ("completed-auto", "completed-workflow")
 AGAIN = "needle_twice"
 # The term list and a model together: its labels, completed by the model.
 TOGETHER = {"supervised_and_match": "supervised", "needle_and_match": "needle"}
-# Of the page alone: the package has not this variant any more.
+# The package has not this variant any more.
 ESTIMATED = "needle_estimated"
 CURVES = "bc5cdr-chem:dictionary"
 CURVE_METHODS = ("supervised", "wsl", "needle", "needle_soft")
@@ -99,6 +99,7 @@ class Needle(Experiment):
     """NEEDLE, the parts of it, and its baselines."""
 
     benchmark = "needle"
+    retired = (ESTIMATED,)
     methods = (MATCH, *METHODS, ESTIMATED, *TOGETHER)
     tables = ("dataset", "encoder", "strong")
     corpora_in = "{dataset}/strong{strong}-weak{weak}"

@@ -31,7 +31,7 @@ from spacy.training import Example
 from spacy_weakner.configs import render_config
 from spacy_weakner.corpus.docbin import stream_docs, write_docs
 from spacy_weakner.corpus.jsonl import read_rows
-from spacy_weakner.files import write_text
+from spacy_weakner.files import folder_size, write_text
 from spacy_weakner.labeling.aggregate import aggregate
 from spacy_weakner.labeling.label import label
 from spacy_weakner.relabel.complete import complete
@@ -120,7 +120,7 @@ def measure(data: Path, transformer: Optional[Path], n: int) -> None:
             told = {name: run(stage, folder, source, name, settings) for name in names}
             output = folder / f"{largest}-{stage}{settings.get('model', '')}"
             docs = list(stream_docs(output))
-            size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
+            size = folder_size(output)
             few, many = told["few"], told[largest]
             name = NAMES[settings["model"]] if stage == "complete" else stage
             words = sum(map(len, docs))

@@ -19,6 +19,7 @@ from timing import conditions, interleave, use_threads
 
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.evaluation.candidates import parse_candidates
+from spacy_weakner.files import folder_size
 from spacy_weakner.pipelines import load_pipeline
 
 BATCH, REPETITIONS = 256, 3
@@ -38,9 +39,8 @@ def main() -> None:
     words = [sum(map(len, map(nlp.make_doc, texts))) for nlp in pipelines]
     seconds = interleave([partial(run, nlp, texts) for nlp in pipelines], REPETITIONS, time.process_time)
     print("| pipeline | words per CPU second | MB |\n|---|---|---|")
-    for (name, path), n, each in zip(paths.items(), words, seconds, strict=True):
-        size = sum(file.stat().st_size for file in Path(path).rglob("*") if file.is_file())
-        print(f"| {name} | {n / each:,.0f} | {size / 1e6:.1f} |")
+    for (name, path), n, took in zip(paths.items(), words, seconds, strict=True):
+        print(f"| {name} | {n / took:,.0f} | {folder_size(Path(path)) / 1e6:.1f} |")
     print(f"\n{len(texts):,} sentences. {conditions(REPETITIONS, 'spacy', 'torch')}")
 
 

@@ -87,6 +87,11 @@ def visible_files(folder: Path, suffix: str = "") -> List[Path]:
     return sorted(path for path in found if path.is_file())
 
 
+def folder_size(folder: Path) -> int:
+    """Return the bytes of all files in a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 def expand_home(path: str) -> Path:
     """Expand `~` and `~user` to the user's home folder, if there is such a user."""
     try:

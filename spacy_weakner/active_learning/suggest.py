@@ -66,7 +66,11 @@ class SuggestReport(NamedTuple):
 
 
 @making(
-    "output_path", "input_path", "model", "exclude", sources=lambda given: [s.settings() for s in read_sources(given)]
+    "output_path",
+    "input_path",
+    "model",
+    "exclude",
+    sources=lambda declared: [s.settings() for s in read_sources(declared)],
 )
 def suggest(
     input_path: Path,

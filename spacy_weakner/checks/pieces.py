@@ -3,7 +3,6 @@
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Counter as CounterOf
 from typing import Sequence
 
 from ..corpus.counts import show_value
@@ -26,7 +25,7 @@ def check_pieces(folder: Path, texts: Sequence[str], where: str, findings: Findi
     except (ImportError, OSError, ValueError, KeyError):  # reported when it is loaded; the extra by `check_size`
         return
     unknown = model.get("unk_id", tokenizer.token_to_id(model.get("unk_token") or ""))
-    words: CounterOf[str] = Counter()
+    words: Counter[str] = Counter()
     total = 0
     for text in texts[:: -(-len(texts) // LIMIT) or 1]:
         try:

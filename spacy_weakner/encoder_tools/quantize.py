@@ -14,6 +14,7 @@ from thinc.api import Model
 
 from ..encoders.onnx_encoder import OnnxTransformer, build_onnx_encoder, make_session
 from ..errors import Errors, WeaknerError, require
+from ..files import folder_size
 from ..pipelines import load_pipeline
 from ..runtime.output import made_folder, making
 
@@ -78,7 +79,7 @@ def quantize(model: Union[str, Path], output_path: Path, *, overwrite: bool = Fa
             reason = f"no component of '{model}' runs a Transformer of this package (components: {names})"
             raise WeaknerError(Errors.WK358.format(what="int8", reason=reason))
         config.to_disk(folder / "config.cfg")
-    return QuantizeReport(encoders, _size(nlp.path), _size(output_path))
+    return QuantizeReport(encoders, folder_size(nlp.path), folder_size(output_path))
 
 
 def _renamed(block: Any) -> Any:
@@ -173,7 +174,3 @@ def _rows_scaled(transformer: Any) -> Iterator[None]:
     finally:
         for hook in hooks:
             hook.remove()
-
-
-def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

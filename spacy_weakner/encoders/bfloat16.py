@@ -5,7 +5,7 @@ from thinc.api import Model
 
 from .._compat import limit_shape_caches
 from ..errors import Errors, WeaknerError
-from .transformer_encoder import ReaderShim
+from .transformer_encoder import readers_in
 
 
 def use_bfloat16(nlp: Language) -> int:
@@ -20,8 +20,7 @@ def use_bfloat16(nlp: Language) -> int:
     RAISES (WeaknerError): If no component runs a Transformer of this package, or one is on a GPU.
     """
     models = [model for _, pipe in nlp.pipeline if isinstance(model := getattr(pipe, "model", None), Model)]
-    shims = {shim for model in models for node in model.walk() for shim in node.shims if isinstance(shim, ReaderShim)}
-    readers = [shim._model for shim in shims if shim._model is not None]
+    readers = list(dict.fromkeys(reader for model in models for reader in readers_in(model)))
     reason = ""
     if not readers:
         reason = f"no component runs a Transformer (components: {', '.join(nlp.component_names) or 'none'})"

@@ -72,8 +72,8 @@ def build_frozen_transformer(
     """
     check_choice("mixed_precision", mixed_precision, ("bf16",), optional=True)
     check_range("layer", layer, 1, None, optional=True)
-    reading = name, ReaderSettings(pooling, mixed_precision, mixed_on_cpu=True), max_length, stride, batch_pieces
-    lower = encoder_of_text(*reading, width=width, layer=MIDDLE if layer is None else layer, half=True)
+    settings, layer = ReaderSettings(pooling, mixed_precision, mixed_on_cpu=True), MIDDLE if layer is None else layer
+    lower = encoder_of_text(name, settings, max_length, stride, batch_pieces, width, layer=layer, half=True)
     return freeze(lower, length, width)
 
 

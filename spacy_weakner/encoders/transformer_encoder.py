@@ -63,24 +63,31 @@ def build_transformer_encoder(
     RAISES (WeaknerError): If a setting is out of range.
     """
     settings = ReaderSettings(pooling, mixed_precision, frozen_layers, layer_decay)
-    return encoder_of_text(name, settings, max_length, stride, batch_pieces, width=width)
+    return encoder_of_text(name, settings, max_length, stride, batch_pieces, width)
 
 
 def encoder_of_text(
-    name: str, settings: ReaderSettings, *windows: Any, width: Optional[int], **stored: Any
+    name: str,
+    settings: ReaderSettings,
+    max_length: Optional[int],
+    stride: int,
+    batch_pieces: Optional[int],
+    width: Optional[int],
+    *,
+    layer: Optional[int] = None,
+    half: bool = False,
 ) -> Model[List[Doc], List[Floats2d]]:
     """Build an encoder of text without questions.
 
-    name (str): See `build_transformer_encoder`.
+    name, max_length, stride, batch_pieces, width: See `build_transformer_encoder`.
     settings (ReaderSettings): Settings of the reader.
-    *windows (Any): `max_length`, `stride` and `batch_pieces`.
-    width (Optional[int]): Width of the output, which must be the Transformer's. None: any.
-    **stored (Any): `layer`, whose output is read (see `load_reader`), and `half`, to store it in half precision.
+    layer (Optional[int]): The layer whose output is read; see `load_reader`.
+    half (bool): Store it in half precision.
     RETURNS (Model[List[Doc], List[Floats2d]]): Token vectors of each Doc, (n_tokens, width).
     RAISES (WeaknerError): If a setting is out of range.
     """
     check_choice("pooling", settings.pooling, POOLINGS)
-    reader = _build_reader(name, settings, *windows, **stored)
+    reader = _build_reader(name, settings, max_length, stride, batch_pieces, layer=layer, half=half)
     return Model("transformer_encoder", _forward_alone, init=_init_alone, layers=[reader], dims={"nO": width})
 
 
@@ -174,6 +181,13 @@ class ReaderShim(TorchShim):
         super().finish_update(step)
         # Without zeros, the next gradients need no addition.
         self._model.zero_grad(set_to_none=True)
+
+
+def readers_in(model: Model) -> List[Any]:
+    """Return the `TransformerReader`s that a model runs itself, as far as they are loaded; not those that it listens
+    to."""
+    shims = dict.fromkeys(shim for node in model.walk() for shim in node.shims if isinstance(shim, ReaderShim))
+    return [shim._model for shim in shims if shim._model is not None]
 
 
 def _init(

@@ -12,9 +12,10 @@ from ..corpus.weak import give_ids
 from ..heads.factories import default_config, takes_settings_of
 from ..training.batches import BatchPipe
 from ..ty import Entity
-from .component import GazetteerRuler, StoredAsTerms
+from .component import GazetteerRuler
 from .entities import longest
 from .forms import FORM
+from .stored import StoredAsTerms
 from .terms import ACRONYM_LENGTH, MUST, NEVER, Term, TermInput, iter_terms
 
 

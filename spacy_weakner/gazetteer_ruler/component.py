@@ -6,7 +6,7 @@ import zlib
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, TypeVar, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple, Union
 
 import numpy
 import srsly
@@ -47,7 +47,6 @@ from .tokenizing import PipelineReference, attr_values, raw_values, tokenize_ter
 ATTRS = (FORM, "ORTH", "LOWER", "NORM", "LEMMA")
 TABLE_FILE = "terms.safetensors"
 SOURCE_FILE = "terms.jsonl"
-T = TypeVar("T", bound="StoredAsTerms")
 
 
 class GazetteerRuler(BatchPipe):
@@ -480,30 +479,6 @@ class GazetteerRuler(BatchPipe):
         self._use(TermTable.from_file(table, self._settings()))
         if self._table.is_empty:
             self._check_selection(self._table.columns)
-
-
-class StoredAsTerms:
-    """A base of components that store nothing but the terms of a `GazetteerRuler`."""
-
-    _ruler: GazetteerRuler
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize the terms."""
-        return self._ruler.to_bytes(exclude=exclude)
-
-    def from_bytes(self: T, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> T:
-        """Load the output of `to_bytes`, replacing earlier terms."""
-        self._ruler.from_bytes(bytes_data, exclude=exclude)
-        return self
-
-    def to_disk(self, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> None:
-        """Write the terms to a folder."""
-        self._ruler.to_disk(path, exclude=exclude)
-
-    def from_disk(self: T, path: Union[str, Path], *, exclude: Iterable[str] = ()) -> T:
-        """Load the output of `to_disk`, replacing earlier terms."""
-        self._ruler.from_disk(path, exclude=exclude)
-        return self
 
 
 def _without(columns: TermColumns, is_removed: Callable[[Term], bool]) -> TermColumns:

@@ -9,7 +9,8 @@ from spacy.tokens import Doc
 
 from ..corpus.parts import inner_tokens
 from ..corpus.sentences import INNER_END, inner_starts, is_line_break
-from .component import GazetteerRuler, StoredAsTerms
+from .component import GazetteerRuler
+from .stored import StoredAsTerms
 from .terms import Term
 
 _LABEL = "NAME"

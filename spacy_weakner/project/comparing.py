@@ -11,6 +11,7 @@ from spacy.vocab import Vocab
 from ..corpus.docbin import bare_copy, read_docs, write_docs
 from ..evaluation.candidates import Candidate, Predictions
 from ..evaluation.compare import SAMPLES, CandidateScores, compare
+from ..files import folder_size
 from ..pipelines import load_pipeline
 from ..progress import Progress
 from ..runs.groups import FoldFiles
@@ -146,5 +147,4 @@ class Comparison:
         start = time.perf_counter()
         words = sum(map(len, nlp.pipe(docs)))
         speed = words / (time.perf_counter() - start)
-        size = sum(file_.stat().st_size for file_ in path.rglob("*") if file_.is_file())
-        return Cost(words_per_second=round(speed), megabytes=round(size / 1e6, 1))
+        return Cost(words_per_second=round(speed), megabytes=round(folder_size(path) / 1e6, 1))

@@ -23,6 +23,7 @@ from ..corpus.parts import Parts, split_examples
 from ..corpus.sentences import SENTENCIZER, is_divided_name
 from ..encoders.frozen import FROZEN_ENCODER, FrozenStatistics, statistics_of
 from ..encoders.stored_vectors import ENDS, VectorStore, build_stored_vectors, reusing_vectors, write_vectors
+from ..encoders.transformer_encoder import readers_in
 from ..files import atomic_path
 from ..pipelines import RULE, load_pipeline
 from ..runtime.hashes import hash_model, hash_path, hash_settings
@@ -129,7 +130,7 @@ def _beside(settings: Dict[str, Any], trained: Path, folder: Path) -> Dict[str, 
     """Write the Transformer of a trained pipeline to a folder; return the config of an encoder with its last layer, and
     the original beside it."""
     nlp = load_pipeline(trained)
-    (reader,) = [node.shims[0]._model for node in _head(nlp).model.walk() if node.name == "transformer_reader"]
+    (reader,) = readers_in(_head(nlp).model)
     reader.save(folder)
     # Read as it was trained.
     theirs = encoder_config(trained / "config.cfg")

@@ -7,7 +7,7 @@ import pytest
 import spacy
 
 from spacy_weakner.corpus.weak import doc_entities
-from spacy_weakner.encoders.transformer_encoder import ReaderShim
+from spacy_weakner.encoders.transformer_encoder import readers_in
 from spacy_weakner.training.weights import LoadWeights
 
 from ..util import (
@@ -36,23 +36,22 @@ def encoder(path, **settings):
     return {"@architectures": "spacy_weakner.TransformerEncoder.v1", "name": str(path), "stride": 4, **settings}
 
 
-def own(path):
+def with_own_encoder(path):
     """A pipeline in which crf_ner has its own Transformer."""
     return crf_pipeline(encoder(path))
 
 
 def transformers_of(nlp):
     """The Transformers that a pipeline runs."""
-    shims = (shim for _, pipe in nlp.pipeline for node in pipe.model.walk() for shim in node.shims)
-    return [shim._model.transformer for shim in shims if isinstance(shim, ReaderShim)]
+    return [reader.transformer for _, pipe in nlp.pipeline for reader in readers_in(pipe.model)]
 
 
-def shared(path, order=("crf_ner",)):
+def with_shared_encoder(path, order=("crf_ner",)):
     """A pipeline in which crf_ner listens to a Transformer."""
     return shared_pipeline(order, config=encoder(path, width=16))
 
 
-def shared_of_spacy(path, order=("crf_ner",)):
+def with_spacy_transformers(path, order=("crf_ner",)):
     """The same with a Transformer that spacy-transformers runs."""
     config = {
         "@architectures": "spacy-transformers.TransformerModel.v3",
@@ -71,11 +70,11 @@ def shared_of_spacy(path, order=("crf_ner",)):
     return shared_pipeline(order, "transformer", config, listener)
 
 
-SHARED = [shared, pytest.param(shared_of_spacy, marks=needs_spacy_transformers)]
+WITH_SHARED_ENCODER = [with_shared_encoder, pytest.param(with_spacy_transformers, marks=needs_spacy_transformers)]
 pytestmark = [needs_transformers, pytest.mark.slow]
 
 
-@pytest.mark.parametrize("make", [own, *SHARED])
+@pytest.mark.parametrize("make", [with_own_encoder, *WITH_SHARED_ENCODER])
 def test_train_save_and_reload_without_the_folder_of_the_model(still_bert, tmp_path, make):
     folder = tmp_path / "bert"
     shutil.copytree(still_bert, folder)
@@ -91,7 +90,7 @@ def test_train_save_and_reload_without_the_folder_of_the_model(still_bert, tmp_p
     assert same(*found, tolerance=1e-6)
 
 
-@pytest.mark.parametrize("make", [own, *SHARED])
+@pytest.mark.parametrize("make", [with_own_encoder, *WITH_SHARED_ENCODER])
 @pytest.mark.parametrize("texts", [[""], ["", "Bob", "", "Anna went to York", ""], ["\n", "Bob"]])
 def test_empty_docs(still_bert, make, texts):
     nlp = make(still_bert)
@@ -101,7 +100,7 @@ def test_empty_docs(still_bert, make, texts):
     assert (losses["crf_ner"] > 0) is any(texts) and numpy.isfinite(losses["crf_ner"])
 
 
-@pytest.mark.parametrize("make", SHARED)
+@pytest.mark.parametrize("make", WITH_SHARED_ENCODER)
 @pytest.mark.parametrize("order", [("tagger", "crf_ner"), ("crf_ner", "tagger")])
 def test_an_idle_listener_leaves_the_encoder_to_the_others(still_bert, order, make):
     nlp = make(still_bert, order)
@@ -113,7 +112,7 @@ def test_an_idle_listener_leaves_the_encoder_to_the_others(still_bert, order, ma
 
 
 def test_batches_give_what_single_docs_give(still_bert):
-    nlp = own(still_bert)
+    nlp = with_own_encoder(still_bert)
     ner, docs = nlp.get_pipe("crf_ner"), [make_doc(nlp, text) for text in ["", *TEXTS, ""]]
     alone = [distributions(ner, [doc])[0] for doc in docs]
     assert same(distributions(ner, docs[::-1])[::-1], alone, tolerance=1e-5)
@@ -121,10 +120,10 @@ def test_batches_give_what_single_docs_give(still_bert):
 
 
 def test_the_encoder_of_an_earlier_stage_is_loaded(still_bert, tmp_path):
-    source = own(still_bert)
+    source = with_own_encoder(still_bert)
     train(source, make_examples(source), steps=2)
     source.to_disk(tmp_path)
-    nlp = LoadWeights(tmp_path, {"crf_ner": ["encoder"]})(own(still_bert))
+    nlp = LoadWeights(tmp_path, {"crf_ner": ["encoder"]})(with_own_encoder(still_bert))
     encoders = [x.get_pipe("crf_ner").model.get_ref("tok2vec") for x in (source, nlp)]
     assert same(*map(weights, encoders))
     assert train(nlp, make_examples(nlp), steps=1)["crf_ner"] > 0

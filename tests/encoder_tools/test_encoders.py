@@ -14,7 +14,7 @@ from spacy_weakner.encoder_tools.adapt import adapt
 from spacy_weakner.encoders.transformer import load_masked_lm
 from spacy_weakner.errors import WeaknerError
 
-from ..crf_ner.test_transformer import own, transformers_of
+from ..crf_ner.test_transformer import transformers_of, with_own_encoder
 from ..util import distributions, make_doc
 from .util import equal, needs_accelerate, run, weights
 
@@ -37,7 +37,7 @@ def test_an_encoder_for_spacy(model, finished, monkeypatch):
     path, _ = finished
     adapted = weights(path)
     assert not equal(adapted, weights(model) | {key: adapted[key] for key in adapted if "pooler" in key})
-    nlp = own(path)
+    nlp = with_own_encoder(path)
     docs = list(nlp.pipe(make_doc(nlp, "anna likes york", annotated=False) for _ in range(2)))
     assert all(numpy.isfinite(array).all() for array in distributions(nlp.get_pipe("crf_ner"), docs))
     (found,) = transformers_of(nlp)

@@ -13,7 +13,7 @@ from spacy_weakner.encoders.bfloat16 import use_bfloat16
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.relabel.complete import complete
 
-from ..crf_ner.test_transformer import own, shared, shared_of_spacy, transformers_of
+from ..crf_ner.test_transformer import transformers_of, with_own_encoder, with_shared_encoder, with_spacy_transformers
 from ..mrc_ner.test_transformer import mrc_pipeline, together
 from ..util import (
     TEXTS,
@@ -60,11 +60,11 @@ def test_scratch_memory_is_bounded(tiny_bert, monkeypatch):
     for name in SHAPE_CACHES:
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
-    use_bfloat16(own(tiny_bert))
+    use_bfloat16(with_own_encoder(tiny_bert))
     assert {os.environ.get(name) for name in SHAPE_CACHES} == {"16"}
 
 
-@pytest.mark.parametrize("make", [own, shared, asked_of])
+@pytest.mark.parametrize("make", [with_own_encoder, with_shared_encoder, asked_of])
 def test_predictions_are_in_bfloat16_and_training_is_not(tiny_bert, make):
     import torch
 
@@ -93,7 +93,7 @@ def test_predictions_are_in_bfloat16_and_training_is_not(tiny_bert, make):
 
 
 def test_scores_are_nearly_the_same(tiny_bert):
-    nlp = own(tiny_bert)
+    nlp = with_own_encoder(tiny_bert)
     train(nlp, make_examples(nlp), steps=20)
     docs = [make_doc(nlp, text, annotated=False) for text in TEXTS]
     exact = distributions(nlp.get_pipe("crf_ner"), docs)
@@ -103,7 +103,7 @@ def test_scores_are_nearly_the_same(tiny_bert):
     assert same(exact, found, tolerance=0.1) and not same(exact, found)
 
 
-@pytest.mark.parametrize("make", [pytest.param(shared_of_spacy, marks=needs_spacy_transformers)])
+@pytest.mark.parametrize("make", [pytest.param(with_spacy_transformers, marks=needs_spacy_transformers)])
 def test_a_transformer_of_another_package(tiny_bert, make):
     with pytest.raises(WeaknerError, match=r"WK358.*transformer, crf_ner"):
         use_bfloat16(make(tiny_bert))
@@ -119,14 +119,14 @@ def test_a_pipeline_without_transformer():
 def test_a_gpu(tiny_bert, monkeypatch):
     import torch
 
-    nlp = own(tiny_bert)
+    nlp = with_own_encoder(tiny_bert)
     monkeypatch.setattr(type(encoder_of(nlp)), "device", torch.device("cuda:0"))
     with pytest.raises(WeaknerError, match=r"WK358.*cuda:0.*mixed_precision"):
         use_bfloat16(nlp)
 
 
 def test_complete(tiny_bert, tmp_path):
-    nlp = own(tiny_bert)
+    nlp = with_own_encoder(tiny_bert)
     train(nlp, make_examples(nlp), steps=20)
     nlp.to_disk(tmp_path / "model")
     write_docs(tmp_path / "in.spacy", [make_doc(nlp, text, annotated=False) for text in TEXTS])

@@ -18,7 +18,7 @@ from spacy_weakner.encoders.onnx_encoder import OnnxTransformer, build_onnx_enco
 from spacy_weakner.encoders.transformer_encoder import build_transformer_encoder
 from spacy_weakner.errors import WeaknerError
 
-from ..crf_ner.test_transformer import own, shared
+from ..crf_ner.test_transformer import with_own_encoder, with_shared_encoder
 from ..util import (
     TEXTS,
     crf_pipeline,
@@ -52,7 +52,7 @@ assert "transformers" not in sys.modules
 """
 
 
-@pytest.fixture(scope="module", params=[own, shared], ids=["own", "shared"])
+@pytest.fixture(scope="module", params=[with_own_encoder, with_shared_encoder], ids=["own", "shared"])
 def folders(request, tiny_bert, tmp_path_factory):
     """A trained pipeline, and the quantized one. Never write there."""
     folder, nlp = tmp_path_factory.mktemp("quantized"), request.param(tiny_bert)
