@@ -5,7 +5,7 @@ import shutil
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Annotated, Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import typer
 
@@ -189,6 +189,7 @@ def _names(recipe: str) -> List[str]:
 
 def _remember(given: Any) -> None:
     given.new = [path for path in (given.folder, *given.folder.parents) if not path.exists()]
+    given.kept = {path.name for path in given.folder.glob("*")}
 
 
 @command(
@@ -220,7 +221,7 @@ def show_project(made: Project, given: Any) -> None:
         show_report(report)
     except BaseException:
         # Remove the new project, so that the same command works once the files are corrected.
-        _remove(made.folder, given.new)
+        _remove(made.folder, given.new, given.kept)
         say("info", "No project was written. Correct this, and run the same command again.")
         raise
     say("good", "Project", made.folder)
@@ -231,10 +232,12 @@ def show_project(made: Project, given: Any) -> None:
     echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
 
 
-def _remove(folder: Path, new: List[Path]) -> None:
-    """Empty the folder of a project, and remove it and its parents if they are new: a shell may be in the others."""
+def _remove(folder: Path, new: List[Path], kept: Collection[str]) -> None:
+    """Remove the files of a project, and its folder and the parents if they are new: a shell may be in the others."""
     for path in folder.iterdir():
-        if path.is_dir() and not path.is_symlink():
+        if path.name in kept:
+            continue
+        if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()

@@ -29,6 +29,8 @@ CPU_PRECISION = "medium"
 # Reliability of one of several sources, until it is measured.
 USUAL_RELIABILITY = 0.7
 SOURCES = "sources.cfg"
+# Weasel's folder for data, which may be in the folder of a new project.
+ASSETS = "assets"
 # The pipeline that may be trained as a baseline, and the number of its updates.
 NER, NER_STEPS = "ner", 2000
 # Settings of a term list that users may want to change: written even if they have the default value.
@@ -83,7 +85,7 @@ def init_project(
 ) -> Project:
     """Write a project.
 
-    folder (Path): Folder of the project; it must be empty or not exist.
+    folder (Path): Folder of the project; it must not exist, or have nothing but a folder `assets` with your data.
     text (Optional[Path]): Text without labels: raw text, one per line, or JSONL. If its first 1,000 rows contain
         labels of weak sources (`weak_ents`), these are sources too.
     terms (Union[Path, Sequence[Path]]): A term list: CSV, TSV, Excel or JSONL with label and term (and perhaps id
@@ -118,7 +120,7 @@ def init_project(
         expected = "linear, transformer or gpu, since heads on a frozen Transformer are trained on gold (--gold)"
         raise WeaknerError(Errors.WK005.format(setting="size", value=repr(size), expected=expected))
     folder = Path(folder)
-    if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
+    if folder.is_file() or (folder.is_dir() and any(path.name != ASSETS for path in folder.iterdir())):
         raise WeaknerError(Errors.WK300.format(path=folder))
     given = {"text": text, "gold": gold, "dev": dev, "test": test}
     files = {key: _path_in(folder, existing(Path(path), f"--{key}")) for key, path in given.items() if path is not None}

@@ -110,6 +110,16 @@ def test_what_is_wrong_leaves_the_users_own_folder(tmp_path, monkeypatch, place)
     assert list((tmp_path / "new").iterdir()) == []
 
 
+def test_data_in_the_folder_of_a_project_stay(tmp_path):
+    (tmp_path / "new" / "assets").mkdir(parents=True)
+    gold = write_rows(tmp_path / "new" / "assets" / "gold.jsonl", gold_rows(3))
+    (tmp_path / "terms.txt").write_text("aspirin\n")
+    command = ["init", "project", tmp_path / "new", "--gold", gold, "--terms", tmp_path / "terms.txt"]
+    assert "WK103" in invoke(*command).output
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["assets"] and gold.is_file()
+    assert "gold: assets/gold.jsonl" in invoke(*command, "--term-label", "PER").output
+
+
 def test_columns_behind_numbers(tmp_path, monkeypatch):
     gold = tmp_path / "gold.conll"
     gold.write_text("#\tx\ty\tz\tw\n" + "1\tAnna\tB-PER\tO\n2\tlebt\tO\tO\n\n" * 9)
