@@ -30,7 +30,7 @@ def fit_docs(
 ) -> Language:
     """Train a pipeline on data in memory: write them into the folder `assets` of a new project, and run the project.
 
-    folder (Union[Path, str]): Folder of the project; it must be empty or not exist. To run it again, call `run_project`.
+    folder (Union[Path, str]): Folder of the project; it must be empty or not exist. `run_project` runs it again.
     text (Iterable[Union[str, Doc]]): Text without labels: strings, or Docs, which may have labels of weak sources (span
         groups `weak:<source>`).
     terms (Iterable[Tuple[str, str]]): Labels and terms.

@@ -67,6 +67,6 @@ def test_data_in_memory_become_files_of_a_project(tmp_path, monkeypatch):
 def test_data_that_make_no_project_leave_nothing(tmp_path):
     with pytest.raises(WeaknerError, match="WK680"):
         run.fit_docs(tmp_path / "new", text=["Anna ."], terms=[])
-    with pytest.raises(WeaknerError, match="WK005.*size"):
+    with pytest.raises(WeaknerError, match=r"WK005.*size"):
         run.fit_docs(tmp_path / "new", text=["Anna ."], terms=[("PER", "Anna")], size="x")
     assert not list((tmp_path / "new").glob("*"))
