@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from spacy.tokens import Doc
@@ -19,7 +20,7 @@ from ..corpus.formats.reading import Reading, input_files, read_corpus
 from ..corpus.formats.tools import READERS
 from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.jsonl import DEFAULT_SOURCE
-from ..corpus.language import corpus_language, record_language
+from ..corpus.language import CorpusLanguage, corpus_language, record_language
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..pipelines import NO_SENTENCES
 from ..progress import Progress
@@ -136,12 +137,10 @@ def convert(
     language = corpus_language(Path(input_path), lang, tokenizer, sentences, abbreviations)
     splits = language.sentences != NO_SENTENCES
     reading = Reading(splits, source, misaligned, offsets, tuple(labels or ()), columns, spans_key, documents)
-    report, nlp = ConvertReport(), language.blank()
-    language.add_sentences(nlp, names)
-    docs = read_corpus(input_path, nlp, reading, counts=report, files=files)
-    if label_names:
-        docs = _renaming(docs, label_names, report)
-    docs = report.counting(islice(docs, limit), Path(input_path))
+    report = ConvertReport()
+    docs = converted_docs(
+        input_path, language, reading, report, label_names=label_names or {}, names=names, limit=limit, files=files
+    )
     docs = iter(Progress(docs, desc=f"convert {output_path.name}", unit="doc", enabled=progress))
     if as_folder:
         report.files = write_shards(docs, output_path, shard_size)
@@ -152,6 +151,27 @@ def convert(
         record_language(output_path, language)
     report.add(ConvertReport())  # sorts all counts by name
     return report
+
+
+def converted_docs(
+    path: Path,
+    language: CorpusLanguage,
+    reading: Reading,
+    report: ConvertReport,
+    *,
+    label_names: Mapping[str, str] = MappingProxyType({}),
+    names: Sequence[str] = (),
+    limit: Optional[int] = None,
+    files: Optional[Sequence[Tuple[Path, str]]] = None,
+) -> Iterator[Doc]:
+    """Stream the Docs of a corpus as `convert` writes them, and count them in `report`. `files` are those of the
+    corpus, if they are known."""
+    nlp = language.blank()
+    language.add_sentences(nlp, names)
+    docs = read_corpus(path, nlp, reading, counts=report, files=files)
+    if label_names:
+        docs = _renaming(docs, label_names, report)
+    return report.counting(islice(docs, limit), Path(path))
 
 
 def _renaming(docs: Iterable[Doc], names: Mapping[str, str], report: ConvertReport) -> Iterator[Doc]:

@@ -5,13 +5,12 @@ from pathlib import Path
 from typing import Any, Dict, Final, List, Optional, Tuple
 
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
-from ..conversion.convert import convert
+from ..conversion.convert import ConvertReport, convert, converted_docs
 from ..corpus.conll import COLUMNS
-from ..corpus.docbin import found_files, read_docs, receipt_path, write_docs
+from ..corpus.docbin import found_files, receipt_path, write_docs
 from ..corpus.documents import LONGEST, document_of, group_documents
-from ..corpus.formats.reading import has_span_groups, input_files
+from ..corpus.formats.reading import Reading, has_span_groups, input_files
 from ..corpus.gold import missing_tokens
 from ..corpus.jsonl import MISALIGNED
 from ..corpus.language import corpus_language, record_language
@@ -19,6 +18,8 @@ from ..corpus.sentences import INNER_END, SHORT, is_divided_name, sentence_key
 from ..corpus.weak import get_id
 from ..errors import Errors, WeaknerError, check_choice
 from ..files import check_output, existing, parse_json, reading_made, write_text
+from ..pipelines import NO_SENTENCES
+from ..progress import Progress
 from ..runtime.lock import holding
 from ..scores import Strict
 from .layout import Corpora
@@ -88,54 +89,50 @@ def prepare(
     corpora = Corpora(Path(output))
     inputs = [Path(path) for path in (gold, text, dev, test) if path is not None]
     language = corpus_language(inputs[0], lang, tokenizer, sentences, abbreviations)
-    options: Dict[str, Any] = {**language._asdict(), "columns": columns, "documents": True}
-    options.update(overwrite=True, progress=progress)
-    whole = corpora.folder / "gold-whole.spacy"
-    check_output(inputs, [*_outputs(corpora), corpora.text, whole])
+    check_output(inputs, [*_outputs(corpora), corpora.text])
     check_choice("misaligned", misaligned, MISALIGNED)
     for given_path in inputs:
         input_files(given_path)  # raises an error if there are none
     _forget(corpora, text is None)
     counts: Dict[str, int] = {}
     notes: List[str] = []
-    given = (
-        ("gold", gold, whole),  # first, since it has names
-        ("dev", dev, corpora.dev),
-        ("test", test, corpora.test),
-        ("text", text, corpora.text),
-    )
     listed = (term.text for source in term_sources(terms, sources) for term in source.read())
     names = [name for name in listed if INNER_END.search(name)]
-    for name, path, converted in given:
-        if path is not None:
-            is_text = name == "text"
-            key = spans_key if spans_key and not is_text and has_span_groups(path) else None
-            unaligned = "drop" if is_text else misaligned
-            report = convert(path, converted, misaligned=unaligned, spans_key=key, names=names, **options)
-            counts[name] = report.docs
-            remarks = report.remarks + ([] if is_text else report.suspicion)
-            notes += [f"{name}: {remark}" for remark in remarks]
-            if name in ("dev", "test"):
-                kept = _keep_complete(converted, path, name, notes)
-                counts[name] = len(kept)
-                if not any(doc.ents for doc in kept):
-                    # Without entities, the scores of all candidates are equal.
-                    use = "compare candidates" if name == "dev" else "measure the result"
-                    what = f"entity in its {report.docs} sentences, so it cannot be used to {use}"
-                    cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
-                    raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
-            if name == "gold":
-                docs = list(read_docs(whole, language.blank().vocab))
-                _note_divided(docs, notes)
-                docs = _last(docs, notes)
-                whole.unlink()
-                receipt_path(whole).unlink()
-                record_language(whole, None)
-                names += [ent.text for doc in docs for ent in doc.ents if is_divided_name(ent)]
+    splits = language.sentences != NO_SENTENCES
+    given = (("gold", gold, corpora.gold), ("dev", dev, corpora.dev), ("test", test, corpora.test))
+    for name, path, output in given:  # gold first, since it has names
+        if path is None:
+            continue
+        key = spans_key if spans_key and has_span_groups(path) else None
+        reading = Reading(splits, misaligned=misaligned, columns=columns, spans_key=key, documents=True)
+        report = ConvertReport()
+        read = converted_docs(path, language, reading, report, names=names)
+        docs = list(Progress(read, desc=f"convert {Path(path).name}", unit="doc", enabled=progress))
+        report.add(ConvertReport())  # sorts its counts by name
+        notes += [f"{name}: {remark}" for remark in (*report.remarks, *report.suspicion)]
+        if name == "gold":
+            _note_divided(docs, notes)
+            gold_docs = _last(docs, notes)
+            names += [ent.text for doc in gold_docs for ent in doc.ents if is_divided_name(ent)]
+            continue
+        docs = _complete(docs, path, name, True, notes)
+        if not any(doc.ents for doc in docs):
+            # Without entities, the scores of all candidates are equal.
+            use = "compare candidates" if name == "dev" else "measure the result"
+            what = f"entity in its {report.docs} sentences, so it cannot be used to {use}"
+            cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
+            raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
+        counts[name] = write_docs(output, docs)
+    if text is not None:
+        options: Dict[str, Any] = {**language._asdict(), "columns": columns, "documents": True, "names": names}
+        report = convert(text, corpora.text, misaligned="drop", overwrite=True, progress=progress, **options)
+        counts["text"] = report.docs
+        notes += [f"text: {remark}" for remark in report.remarks]
     if gold is not None:
-        annotated = _complete(docs, gold, "gold", dev is None, notes)
+        annotated = _complete(gold_docs, gold, "gold", dev is None, notes)
         if not any(doc.ents for doc in annotated):
-            raise WeaknerError(Errors.WK407.format(path=gold, what=f"entity in its {len(docs)} sentences", cure=_CHECK))
+            what = f"entity in its {len(gold_docs)} sentences"
+            raise WeaknerError(Errors.WK407.format(path=gold, what=what, cure=_CHECK))
         complete = [doc for doc in annotated if not missing_tokens(doc)]
         split = split_gold(complete, dev=dev is None, test=test is None, seed=seed)
         notes += split.notes
@@ -146,7 +143,6 @@ def prepare(
                 counts[path.stem] = len(part)
     for path in filter(Path.exists, (corpora.gold, corpora.dev, corpora.test)):
         record_language(path, language)
-        receipt_path(path).unlink(missing_ok=True)  # of a conversion that was changed here
     chosen_by: ChosenBy = DEV if counts.get("dev") else CROSS_VALIDATION if gold is not None else NOTHING
     result = Preparation(**counts, chosen_by=chosen_by, notes=notes)
     write_text(corpora.splits, json.dumps(result.model_dump(), indent=2) + "\n")
@@ -216,15 +212,6 @@ def _note_divided(docs: List[Doc], notes: List[str]) -> None:
             "gold: sentences that are annotated again, but are now parts of longer ones, so both annotations count "
             f"(were 'sentences' or 'abbreviations' changed?): {n}"
         )
-
-
-def _keep_complete(corpus: Path, path: Path, name: str, notes: List[str]) -> List[Doc]:
-    """Remove sentences without complete annotations from a corpus file, and return the others."""
-    docs = list(read_docs(corpus, Vocab()))
-    kept = _complete(docs, path, name, True, notes)
-    if len(kept) < len(docs):
-        write_docs(corpus, kept)
-    return kept
 
 
 def _complete(docs: List[Doc], path: Path, name: str, compared: bool, notes: List[str]) -> List[Doc]:

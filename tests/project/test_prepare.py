@@ -54,7 +54,6 @@ def run(tmp_path, files, **given):
     assert found == counts(prepared) and read_preparation(corpora) == prepared
     gold, dev, test = (set(texts(path)) for path in (corpora.gold, corpora.dev, corpora.test))
     assert not gold & dev and not gold & test and not dev & test
-    assert not list((tmp_path / "corpus").glob("gold-whole*"))
     return prepared
 
 
@@ -202,7 +201,7 @@ def test_a_typo_does_not_cost_the_corpora(tmp_path, files, given):
 
 @pytest.mark.parametrize(
     "name, place",
-    [("gold", "annotated/gold"), ("dev", "annotated/dev"), ("gold", "gold-labeled"), ("gold", "gold-whole")],
+    [("gold", "annotated/gold"), ("dev", "annotated/dev"), ("gold", "gold-labeled")],
 )
 def test_an_input_is_no_output(tmp_path, files, name, place):
     run(tmp_path, files, gold="gold", dev="dev")
