@@ -54,7 +54,7 @@ relabel complete weak completed {MODEL} {{by_sentence}} --soft
 relabel complete weak completed-all {MODEL} --rule all --broken repair {{by_token}} --soft
 relabel complete agreement completed-many {MODEL} --broken repair {{by_token}}
 """
-_BY_SENTENCE, _BY_TOKEN = "--score log_probability --method isotonic", "--unit token --n-bins 5"
+_BY_SENTENCE, _BY_TOKEN = "--score log_probability --method isotonic", "--unit token"
 _FOLDS = f"--folds {MODEL}=gold-many.spacy"
 NOW = COMPLETE.format(by_sentence=f"{_FOLDS} {_BY_SENTENCE}", by_token=f"{_FOLDS} {_BY_TOKEN}")
 # What checkouts call it in which `calibrate` writes JSON for `relabel complete`.

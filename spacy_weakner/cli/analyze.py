@@ -19,7 +19,7 @@ from ._command import command
 from ._util import echo, new_app, only_with, say, shared, show_table, write_json
 
 app = new_app()
-_OF_TERMS = ("method", "policy", "fit_on", "seed")
+_OF_TERMS = ("method", "policy", "fit_on")
 
 
 def analyze(corpus: Path, *, worst_terms: bool = False, **settings: Any) -> Union[Analysis, TermAnalysis]:
@@ -43,8 +43,7 @@ def _check(given: Any) -> None:
     analyze,
     settings={
         audit.analyze: ("gold", "sources"),
-        aggregate: ("method", "policy", "fit_on"),
-        terms.analyze_terms: ("seed",),
+        aggregate: _OF_TERMS,
     },
     before=_check,
     writes=["output"],

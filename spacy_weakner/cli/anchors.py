@@ -9,7 +9,7 @@ from ._util import listing, new_app, say
 app = new_app()
 
 
-@command(app, anchors, without=["label", "max_length"])
+@command(app, anchors, without=["label", "max_length", "shard_size"])
 def show(report: AnchorsReport, given: Any) -> None:
     say("good", f"{report.docs} sentences, {report.tokens} tokens, {report.anchors} anchors", given.output_path)
     say("info", f"Articles: {report.pages}; skipped: {report.redirects} redirects, {report.other} other pages")

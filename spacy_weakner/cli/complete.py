@@ -17,7 +17,7 @@ from ._util import HELP, listing, new_app, say, show_shards
 
 # The application of the whole group: `cli/relabel.py` adds the other commands.
 app = new_app("relabel", "Change the labels of a corpus with models.")
-_CALIBRATION = ("score", "unit", "method", "n_bins")
+_CALIBRATION = ("score", "unit", "method")
 _COMPLETION = ("rule", "broken", "weak_accuracy", "cap", "soft", "bfloat16", "gpu_id", "workers", "ray")
 
 

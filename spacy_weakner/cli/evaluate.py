@@ -79,7 +79,7 @@ def _check(given: Any) -> None:
 @command(
     app,
     evaluate,
-    settings={compare: ("bootstrap", "baseline", "spans_key", "seed", "gpu_id")},
+    settings={compare: ("bootstrap", "baseline", "spans_key", "gpu_id")},
     before=_check,
     writes=["output", "html"],
     output=Annotated[Optional[Path], shared("output")],

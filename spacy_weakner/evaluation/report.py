@@ -90,7 +90,6 @@ def report(
     baseline: Optional[str] = None,
     names: Mapping[str, str] = MappingProxyType({}),
     selected: Optional[str] = None,
-    seed: int = 0,
     gpu_id: int = -1,
     progress: bool = False,
 ) -> List[CandidateScores]:
@@ -98,7 +97,7 @@ def report(
     those of one candidate.
 
     output (Path): The HTML file.
-    test, candidates, bootstrap, baseline, names, seed, gpu_id: See `compare`.
+    test, candidates, bootstrap, baseline, names, gpu_id: See `compare`.
     labels (Optional[Path]): A corpus of weak labels; see `analyze`.
     compose (Optional[Callable[[ReportParts], ReportPage]]): Composes the page; None: without further sections.
     selected (Optional[str]): The candidate that is shown first, and in detail; None: the one with the best F1.
@@ -134,7 +133,6 @@ def report(
             bootstrap=bootstrap,
             baseline=baseline,
             names=names,
-            seed=seed,
             observe=lambda candidate, gold_doc, doc: observers[candidate.name].add(gold_doc, doc),
             gpu_id=gpu_id,
             progress=progress,

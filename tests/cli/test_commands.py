@@ -128,7 +128,7 @@ def test_options_of_the_calibration_of_confidences(monkeypatch):
     calibration = Calibration("viterbi", "token", Steps(*map(numpy.array, ([], [0.5], [9]))), {})
     monkeypatch.setattr("spacy_weakner.calibration.confidence.calibrate_confidence", fake)
     completed = stand_in(monkeypatch, "relabel.complete.complete")
-    options = "--score log_probability --unit token --method isotonic --n-bins 3 --gpu-id 0"
+    options = "--score log_probability --unit token --method isotonic --gpu-id 0"
     folds = ["--folds", "m=a.spacy", "--folds", "a=b=c.spacy"]
     assert invoke("relabel", "complete", "in", "out", "model", *options.split(), *folds).exit_code == 130
     assert seen.pop("folds") == [("m", Path("a.spacy")), ("a=b", Path("c.spacy"))]

@@ -40,7 +40,6 @@ def analyze_terms(
     fit_on: Optional[Path] = None,
     bootstrap: int = SAMPLES,
     top: int = TOP,
-    seed: int = 0,
 ) -> TermAnalysis:
     """Measure weak labels on gold.
 
@@ -51,7 +50,6 @@ def analyze_terms(
         name its sources that have no answers on gold, and lists that match far less often in it than in gold.
     bootstrap (int): Number of resampled test sets for intervals.
     top (int): Number of worst terms.
-    seed (int): Seed of folds and samples.
     RETURNS (TermAnalysis): The scores and the worst terms.
     RAISES (WeaknerError): If the corpus is empty, or has no gold or no weak labels, or a setting is invalid.
     """
@@ -70,14 +68,14 @@ def analyze_terms(
     fitted_on = fit_on if method == "label_model" else None
     used = names if fitted_on is None else [*names, *absent]
     trusted = sorted(used) if sources is None else [name for name in sources if name in used]
-    labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fitted_on, seed=seed)
+    labels = combined_labels(docs, trusted, method=method, policy=policy, fit_on=fitted_on)
     matches = {name: [read_sentence(doc, gold, name) for doc, gold in zip(docs, golds, strict=True)] for name in names}
     alone: Dict[str, SourceLabels] = {
         name: [s and [m.candidate.entity for m in choose_matches(s.matches, policy)] for s in sentences]
         for name, sentences in matches.items()
     }
     rows = _count(golds, labels, alone)
-    keys, sums = list(rows), Bootstrap(numpy.stack(list(rows.values())), bootstrap, seed)
+    keys, sums = list(rows), Bootstrap(numpy.stack(list(rows.values())), bootstrap)
     scored = {
         key: IntervalScores(Counts(*map(int, row.sum(0))), sums.interval(i), int(row.any(1).sum()))
         for i, (key, row) in enumerate(rows.items())

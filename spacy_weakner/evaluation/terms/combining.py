@@ -26,7 +26,6 @@ def combined_labels(
     method: str,
     policy: str,
     fit_on: Optional[Path] = None,
-    seed: int = 0,
 ) -> SourceLabels:
     """Combine the labels of sources on gold sentences, the most trusted source first. The method "weighted" fits its
     weights on the folds without the sentence. For the settings see `labeling.aggregate.aggregate`."""
@@ -40,9 +39,9 @@ def combined_labels(
     if method != "weighted":
         corpus = docs if fit_on is None else stream_docs(fit_on)
         place = Path() if fit_on is None else fit_on
-        fitted = learn(corpus, method, sources, (), MAX_DOCS, seed, place=place, labels=labels)
+        fitted = learn(corpus, method, sources, (), MAX_DOCS, place=place, labels=labels)
         return _distributions(docs, fitted)
-    fold_of = numpy.random.default_rng(seed).permutation(len(docs)) % FOLDS
+    fold_of = numpy.random.default_rng(0).permutation(len(docs)) % FOLDS
     for fold in range(FOLDS):
         others = [docs[i] for i in numpy.flatnonzero(fold_of != fold).tolist()]
         here = numpy.flatnonzero(fold_of == fold).tolist()
