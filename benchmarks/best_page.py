@@ -3,9 +3,8 @@
 import re
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
-import choosing
 from charts import line_chart, stacked_chart
-from common import EVIDENCE, Evidence, mean_and_spread
+from common import EVIDENCE, mean_and_spread
 
 from spacy_weakner.files import write_text
 from spacy_weakner.project.rules import COMBINED, GOLD_ALONE, TERM_LIST
@@ -100,7 +99,6 @@ def page(name: str, rows: Rows, terms: Mapping[str, str]) -> str:
     text = (EVIDENCE / f"{name}.template.md").read_text(encoding="utf-8")
     columns = [name for name in terms if any(row["dataset"] == name for row in rows)]
     text = re.sub(r"\{([a-z-]+)-(\d+)\}", lambda found: scores(rows, found[1], int(found[2]), columns), text)
-    text = text.replace("{choosing}", choosing.table(Evidence(EVIDENCE / "choosing.jsonl").rows()))
     text = (
         text.replace("{without}", without(rows, columns))
         .replace("{made}", made(rows))
