@@ -41,10 +41,7 @@ def _check(given: Any) -> None:
 @command(
     app,
     analyze,
-    settings={
-        audit.analyze: ("gold", "sources"),
-        aggregate: _OF_TERMS,
-    },
+    settings={audit.analyze: ("gold", "sources"), aggregate: _OF_TERMS},
     before=_check,
     writes=["output"],
     sources=Annotated[

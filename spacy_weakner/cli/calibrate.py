@@ -17,9 +17,7 @@ def _read(given: Any) -> None:
     given.fit = [name.strip() for name in given.fit.split(",")]
 
 
-@command(
-    app, calibrate, before=_read, without=["min_entities", "component"], fit=Annotated[str, typer.Option(help=_FIT)]
-)
+@command(app, calibrate, before=_read, without=["min_entities"], fit=Annotated[str, typer.Option(help=_FIT)])
 def show(report: CalibrateReport, given: Any) -> None:
     say("good", f"Calibrated '{report.component}'", given.output_path)
     if report.seen:

@@ -46,7 +46,7 @@ def show_distill(report: DistillReport, given: Any) -> None:
         say("info", f"Mean cosine similarity to the Transformer's vectors of {words}: {after}")
 
 
-@command(app, vectors, without=["min_count", "width", "format"])
+@command(app, vectors, without=["min_count", "width", "format", "seed"])
 def show_vectors(report: VectorsReport, given: Any) -> None:
     if report.words:
         say("good", f"{report.words} words, vectors of width {report.width}", given.output_path)

@@ -1,11 +1,10 @@
 """`spacy weakner init config` and `spacy weakner init project`"""
 
 import shlex
-import shutil
 from fnmatch import fnmatchcase
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Collection, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Annotated, Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import typer
 
@@ -187,16 +186,10 @@ def _names(recipe: str) -> List[str]:
     return [known.name for known in recipes()] if recipe == "all" else [name.strip() for name in recipe.split(",")]
 
 
-def _remember(given: Any) -> None:
-    given.new = [path for path in (given.folder, *given.folder.parents) if not path.exists()]
-    given.kept = {path.name for path in given.folder.glob("*")}
-
-
 @command(
     app,
     init_project,
     "project",
-    before=_remember,
     settings={TermSource: TABLE_SETTINGS},
     terms=Annotated[Optional[List[Path]], typer.Option()],
 )
@@ -221,7 +214,7 @@ def show_project(made: Project, given: Any) -> None:
         show_report(report)
     except BaseException:
         # Remove the new project, so that the same command works once the files are corrected.
-        _remove(made.folder, given.new, given.kept)
+        made.remove()
         say("info", "No project was written. Correct this, and run the same command again.")
         raise
     say("good", "Project", made.folder)
@@ -230,16 +223,3 @@ def show_project(made: Project, given: Any) -> None:
     if made.sources:
         say("info", f"Sources of labels (sources.cfg): {', '.join(made.sources)}")
     echo(f"  cd {shlex.quote(str(made.folder))} && weasel run all")
-
-
-def _remove(folder: Path, new: List[Path], kept: Collection[str]) -> None:
-    """Remove the files of a project, and its folder and the parents if they are new: a shell may be in the others."""
-    for path in folder.iterdir():
-        if path.name in kept:
-            continue
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    for path in new:
-        path.rmdir()

@@ -57,6 +57,7 @@ class ConvertReport(RowCounts, Statistics):
         # Raised while the writers still hold a temporary file, so that no empty output is left.
         if not self.docs:
             raise WeaknerError(Errors.WK101.format(path=path))
+        self.add(ConvertReport())  # sorts all counts by name
 
 
 def _input_keys(path: Path) -> List[Any]:
@@ -146,10 +147,9 @@ def convert(
         report.files = write_shards(docs, output_path, shard_size)
     else:
         report.files = 1
-        report.lost = write_corpus(output_path, docs, to).lost
+        report.lost = Counter(dict(sorted(write_corpus(output_path, docs, to).lost.items())))
     if as_folder or output_path.suffix == SUFFIX:
         record_language(output_path, language)
-    report.add(ConvertReport())  # sorts all counts by name
     return report
 
 
@@ -164,8 +164,17 @@ def converted_docs(
     limit: Optional[int] = None,
     files: Optional[Sequence[Tuple[Path, str]]] = None,
 ) -> Iterator[Doc]:
-    """Stream the Docs of a corpus as `convert` writes them, and count them in `report`. `files` are those of the
-    corpus, if they are known."""
+    """Stream the Docs of a corpus as `convert` writes them.
+
+    path (Path): The corpus.
+    language (CorpusLanguage): Its language, and how its texts are split.
+    reading (Reading): How it is read.
+    report (ConvertReport): Where the Docs are counted.
+    label_names, names, limit: See `convert`.
+    files (Optional[Sequence[Tuple[Path, str]]]): The files of the corpus with their formats, if they are known.
+    YIELDS (Doc): The Docs.
+    RAISES (WeaknerError): For malformed, empty or missing input.
+    """
     nlp = language.blank()
     language.add_sentences(nlp, names)
     docs = read_corpus(path, nlp, reading, counts=report, files=files)

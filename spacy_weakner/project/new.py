@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
@@ -44,13 +46,28 @@ _QUOTES = set("'\"$\\\n")
 
 class Project(NamedTuple):
     """A written project: its folder, the given files with their paths in the project, the names of the sources, the
-    language and the tokenizer (None: that of the language)."""
+    language and the tokenizer (None: that of the language); what was written into the folder, and which folders are
+    new, the innermost first."""
 
     folder: Path
     files: Dict[str, str]
     sources: List[str]
     lang: str
     tokenizer: Optional[str]
+    written: List[str]
+    new: List[Path]
+
+    def remove(self) -> None:
+        """Remove what was written, and nothing else."""
+        for name in self.written:
+            path = self.folder / name
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink(missing_ok=True)
+        for folder in self.new:
+            with suppress(OSError):  # there are other files in it
+                folder.rmdir()
 
 
 class _FirstRows(NamedTuple):
@@ -85,7 +102,8 @@ def init_project(
 ) -> Project:
     """Write a project.
 
-    folder (Path): Folder of the project; it must not exist, or have nothing but a folder `assets` with your data.
+    folder (Path): Folder of the project; it must not exist, or be empty except for a folder `assets`, which may hold
+        your data.
     text (Optional[Path]): Text without labels: raw text, one per line, or JSONL. If its first 1,000 rows contain
         labels of weak sources (`weak_ents`), these are sources too.
     terms (Union[Path, Sequence[Path]]): A term list: CSV, TSV, Excel or JSONL with label and term (and perhaps id
@@ -120,6 +138,7 @@ def init_project(
         expected = "linear, transformer or gpu, since heads on a frozen Transformer are trained on gold (--gold)"
         raise WeaknerError(Errors.WK005.format(setting="size", value=repr(size), expected=expected))
     folder = Path(folder)
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
     if folder.is_file() or (folder.is_dir() and any(path.name != ASSETS for path in folder.iterdir())):
         raise WeaknerError(Errors.WK300.format(path=folder))
     given = {"text": text, "gold": gold, "dev": dev, "test": test}
@@ -192,9 +211,15 @@ def init_project(
     texts["README.md"] = render_template("README.md.jinja", values)
     # Write project.yml last: without it, the folder is not a project.
     texts["project.yml"] = render_template("project.yml.jinja", values)
-    for path, content in texts.items():
-        write_text(folder / path, content)
-    return Project(folder, files, [source.name for source in found], lang, tokenizer)
+    written = [*dict.fromkeys(Path(path).parts[0] for path in texts)]
+    project = Project(folder, files, [source.name for source in found], lang, tokenizer, written, new)
+    try:
+        for path, content in texts.items():
+            write_text(folder / path, content)
+    except BaseException:
+        project.remove()
+        raise
+    return project
 
 
 def _ner_config(lang: str, tokenizer: Optional[str]) -> str:

@@ -93,6 +93,7 @@ def prepare(
     check_choice("misaligned", misaligned, MISALIGNED)
     for given_path in inputs:
         input_files(given_path)  # raises an error if there are none
+        corpus_language(given_path, *language)  # raises an error if another one is recorded
     _forget(corpora, text is None)
     counts: Dict[str, int] = {}
     notes: List[str] = []
@@ -100,7 +101,7 @@ def prepare(
     names = [name for name in listed if INNER_END.search(name)]
     splits = language.sentences != NO_SENTENCES
     given = (("gold", gold, corpora.gold), ("dev", dev, corpora.dev), ("test", test, corpora.test))
-    for name, path, output in given:  # gold first, since it has names
+    for name, path, target in given:  # gold first, since it has names
         if path is None:
             continue
         key = spans_key if spans_key and has_span_groups(path) else None
@@ -108,7 +109,6 @@ def prepare(
         report = ConvertReport()
         read = converted_docs(path, language, reading, report, names=names)
         docs = list(Progress(read, desc=f"convert {Path(path).name}", unit="doc", enabled=progress))
-        report.add(ConvertReport())  # sorts its counts by name
         notes += [f"{name}: {remark}" for remark in (*report.remarks, *report.suspicion)]
         if name == "gold":
             _note_divided(docs, notes)
@@ -122,7 +122,8 @@ def prepare(
             what = f"entity in its {report.docs} sentences, so it cannot be used to {use}"
             cure = f"{_CHECK}, give other sentences for --{name}, or leave it out"
             raise WeaknerError(Errors.WK407.format(path=path, what=what, cure=cure))
-        counts[name] = write_docs(output, docs)
+        counts[name] = write_docs(target, docs)
+        record_language(target, language)
     if text is not None:
         options: Dict[str, Any] = {**language._asdict(), "columns": columns, "documents": True, "names": names}
         report = convert(text, corpora.text, misaligned="drop", overwrite=True, progress=progress, **options)
@@ -153,6 +154,8 @@ def _forget(corpora: Corpora, no_text: bool) -> None:
     """Remove the corpora of an earlier run, and the files that were made from them."""
     for path in _outputs(corpora):
         path.unlink(missing_ok=True)
+    for path in (corpora.gold, corpora.dev, corpora.test):
+        record_language(path, None)
     # Only the corpora: a folder of this name may contain other files.
     for path in found_files(corpora.text) if no_text else ():
         path.unlink()
@@ -161,7 +164,8 @@ def _forget(corpora: Corpora, no_text: bool) -> None:
 def _outputs(corpora: Corpora) -> List[Path]:
     """Return the files that `_forget` removes."""
     annotated = [corpora.gold, corpora.dev, corpora.test]
-    return [corpora.splits, *annotated, corpora.gold_labeled, receipt_path(corpora.gold_labeled), corpora.labels]
+    made = [*annotated, corpora.gold_labeled]
+    return [corpora.splits, corpora.labels, *made, *map(receipt_path, made)]
 
 
 def read_preparation(corpora: Corpora) -> Preparation:

@@ -4,20 +4,28 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, Iterable, Tuple, Union
+from typing import Any, Iterable, Iterator, Mapping, Optional, Set, Tuple, Union
 
 import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
 
 from ..corpus.docbin import SUFFIX, write_docs
-from ..errors import Errors, WeaknerError, check_choice
-from ..files import existing, write_text
+from ..errors import Errors, WeaknerError, check_choice, one_line
+from ..files import atomic_path, existing, is_text
 from ..pipelines import add_sentences, load_pipeline
 from .new import ASSETS, init_project
 from .selection import SELECTION, Selection
+
+# What `fit_docs` takes.
+_EXPECTED = {
+    "text": "strings or Docs, all of one kind; files are given to 'init_project'",
+    "terms": "pairs of label and term; files are given to 'init_project'",
+    "gold": "Docs; files are given to 'init_project'",
+}
 
 
 def fit_docs(
@@ -28,46 +36,86 @@ def fit_docs(
     gold: Iterable[Doc] = (),
     **settings: Any,
 ) -> Language:
-    """Train a pipeline on data in memory: write them into the folder `assets` of a new project, and run the project.
+    """Train a pipeline on data in memory: write them into the folder `assets` of a new project, and run the project. If
+    a command fails, the project stays: correct the data there and call `run_project`, or remove the folder.
 
-    folder (Union[Path, str]): Folder of the project; it must be empty or not exist. `run_project` runs it again.
-    text (Iterable[Union[str, Doc]]): Text without labels: strings, or Docs, which may have labels of weak sources (span
-        groups `weak:<source>`).
+    folder (Union[Path, str]): Folder of the project; it must be empty or not exist.
+    text (Iterable[Union[str, Doc]]): Text without labels. Strings are split into sentences, Docs are taken as they are;
+        these may have labels of weak sources (span groups `weak:<source>`).
     terms (Iterable[Tuple[str, str]]): Labels and terms.
-    gold (Iterable[Doc]): Docs with complete annotations.
-    **settings (Any): Other parameters of `init_project`. If `lang` is not given, it is the language of the Docs.
+    gold (Iterable[Doc]): Sentences with complete annotations: those without entities need `doc.ents = []`.
+    **settings (Any): Other parameters of `init_project`, such as files for `dev` and `test`. Without `lang`, the
+        language is that of the Docs; if they have another tokenizer than it, `tokenizer` is needed.
     RETURNS (Language): The pipeline that was packaged.
-    RAISES (WeaknerError): As `init_project` and `run_project`.
+    RAISES (WeaknerError): If the folder is not empty, data are of a wrong type, or Docs have several languages; and as
+        `init_project`, after which nothing is left, and `run_project`.
     """
     folder = Path(folder)
+    new = [path for path in (folder / ASSETS, folder, *folder.parents) if not path.exists()]
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise WeaknerError(Errors.WK300.format(path=folder))
-    named = ({"label": label, "term": term} for label, term in terms)
     try:
-        for name, items in {"text": text, "terms": named, "gold": gold}.items():
-            settings = {**_write(folder / ASSETS / name, name, items), **settings}
+        langs: Set[str] = set()
+        for name, items in {"text": text, "terms": terms, "gold": gold}.items():
+            stored = _store(name, items, folder / ASSETS, langs)
+            settings.update({} if stored is None else {name: stored})
+        if len(langs) > 1:
+            expected = "the same language for all Docs"
+            raise WeaknerError(Errors.WK005.format(setting="lang", value=", ".join(sorted(langs)), expected=expected))
+        if settings.get("lang") is None and langs:
+            settings["lang"] = langs.pop()
         init_project(folder, **settings)
-    except BaseException:  # so that the same call works once its data are corrected
+    except BaseException:
         shutil.rmtree(folder / ASSETS, ignore_errors=True)
+        for path in new:
+            with suppress(OSError):
+                path.rmdir()
         raise
     return run_project(folder)
 
 
-def _write(path: Path, name: str, items: Iterable[Any]) -> Dict[str, Any]:
-    """Write data into a file, if there are any. Return its path, and the language of Docs, as parameters."""
-    items = iter(items)
-    for first in items:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        items = chain([first], items)
-        if isinstance(first, Doc):
-            path = path.with_suffix(SUFFIX)
-            write_docs(path, items)
-            return {name: path, "lang": first.vocab.lang}
-        path = path.with_suffix(".jsonl")
-        rows = ({"text": item} if isinstance(item, str) else item for item in items)
-        write_text(path, "".join(f"{srsly.json_dumps(row)}\n" for row in rows))
-        return {name: path}
-    return {}
+def _store(name: str, items: Iterable[Any], folder: Path, langs: Set[str]) -> Optional[Path]:
+    """Write data into a file, if there are any; add the languages of Docs to `langs`."""
+    rows = _rows(name, items, langs)
+    first = next(rows, None)
+    if first is None:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    is_doc = isinstance(first, Doc)
+    same = (_one_kind(name, row, is_doc) for row in chain([first], rows))
+    path = folder / f"{name}{SUFFIX if is_doc else '.jsonl'}"
+    if is_doc:
+        write_docs(path, same)
+    else:
+        with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file_:
+            file_.writelines(f"{srsly.json_dumps(row)}\n" for row in same)
+    return path
+
+
+def _rows(name: str, items: Iterable[Any], langs: Set[str]) -> Iterator[Any]:
+    """Yield Docs as they are, and strings and terms as rows of JSONL."""
+    if isinstance(items, (str, Path, Mapping, Doc)):
+        raise _invalid(name, items)
+    for item in items:
+        if isinstance(item, Doc) and name != "terms":
+            langs.update(filter(None, [item.vocab.lang]))
+            yield item
+        elif name == "text" and is_text(item):
+            yield {"text": item}
+        elif name == "terms" and isinstance(item, (tuple, list)) and len(item) == 2 and all(map(is_text, item)):
+            yield dict(zip(("label", "term"), item, strict=True))
+        else:
+            raise _invalid(name, item)
+
+
+def _one_kind(name: str, row: Any, is_doc: bool) -> Any:
+    if isinstance(row, Doc) != is_doc:
+        raise _invalid(name, row)
+    return row
+
+
+def _invalid(name: str, value: Any) -> WeaknerError:
+    return WeaknerError(Errors.WK005.format(setting=name, value=one_line(repr(value), 60), expected=_EXPECTED[name]))
 
 
 def run_project(folder: Union[Path, str], **variables: Any) -> Language:

@@ -7,6 +7,7 @@ from spacy.vocab import Vocab
 
 from spacy_weakner.corpus.docbin import read_docs
 from spacy_weakner.corpus.gold import missing_tokens
+from spacy_weakner.corpus.language import CorpusLanguage, record_language
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.project import prepare as module
 from spacy_weakner.project import splitting
@@ -212,3 +213,15 @@ def test_an_input_is_no_output(tmp_path, files, name, place):
     with pytest.raises(WeaknerError, match="WK304"):
         prepare(tmp_path / "corpus", lang="xx", **{"gold": files["gold"], name: given})
     assert given.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["dev", "test"])
+def test_files_of_another_language_are_refused(tmp_path, files, name):
+    run(tmp_path, files, gold="gold", dev="dev")
+    given = tmp_path / "other.spacy"
+    shutil.copy(tmp_path / "corpus" / "annotated" / "gold.spacy", given)
+    record_language(given, CorpusLanguage.make("de"))
+    before = (tmp_path / "corpus" / "annotated" / "gold.spacy").read_bytes()
+    with pytest.raises(WeaknerError, match=r"WK005.*lang"):
+        prepare(tmp_path / "corpus", lang="xx", **{"gold": files["gold"], name: given})
+    assert (tmp_path / "corpus" / "annotated" / "gold.spacy").read_bytes() == before

@@ -116,9 +116,7 @@ STAGES: Dict[str, Stage] = {
     "convert": Stage([_CONVERT]),
     "convert-again": Stage([_CONVERT], _earlier),
     "convert-file": Stage([["convert", "../in/text.jsonl", "out.jsonl", "--overwrite", "--lang", "xx"]]),
-    "anchors": Stage(
-        [["anchors", "../in/pages.wiki", "out", "--overwrite", "--min-anchors", "1", "--lang", "xx", *_SHARDS]]
-    ),
+    "anchors": Stage([["anchors", "../in/pages.wiki", "out", "--overwrite", "--min-anchors", "1", "--lang", "xx"]]),
     "label": Stage([_LABEL]),
     "label-workers": Stage([[*_LABEL, "--workers", "2"]], alone=True),
     "aggregate": Stage([["aggregate", "../in/weak", "out", "--method", "label_model"]]),

@@ -6,7 +6,7 @@ from typing import List, Optional, Sequence
 import numpy
 from spacy.tokens import Doc
 
-from ...aggregation.fitting import MAX_DOCS, labels_of, learn
+from ...aggregation.fitting import labels_of, learn
 from ...aggregation.methods import Method, combine_sources
 from ...aggregation.policies import candidates_of, select_spans
 from ...corpus import weak
@@ -39,7 +39,7 @@ def combined_labels(
     if method != "weighted":
         corpus = docs if fit_on is None else stream_docs(fit_on)
         place = Path() if fit_on is None else fit_on
-        fitted = learn(corpus, method, sources, (), MAX_DOCS, place=place, labels=labels)
+        fitted = learn(corpus, method, sources, place=place, labels=labels)
         return _distributions(docs, fitted)
     fold_of = numpy.random.default_rng(0).permutation(len(docs)) % FOLDS
     for fold in range(FOLDS):
