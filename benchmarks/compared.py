@@ -33,8 +33,6 @@ from spacy_weakner.project.selection import Selection
 from spacy_weakner.scores import Counts, count_matches
 
 GOLD, SEED = 250, 0
-# Of a project, up to the one that selects.
-STEPS = ("code", "prepare", "label", "analyze", "vectors", "fit")
 ROWS = EVIDENCE / "compared.jsonl"
 COLUMNS = ("bc5cdr-half", "conll03", "bc5cdr-chem")
 WEAK = ("bc5cdr", "conll03")
@@ -198,23 +196,14 @@ def train_with_source(model: Path, arguments: argparse.Namespace) -> None:
     files["sources"] = folder / "sources.cfg"
     write_text(files["sources"], f'[sources.md]\npipeline = "{model}"\nlabels = {json.dumps(ONTONOTES)}\n')
     start = Cost.now()
-    packaged = train(folder / "project", files, tokens)
+    if not (folder / "project").exists():
+        init_project(folder / "project", size="linear", **tokens, **files)  # type: ignore[arg-type]
+    best.run_project(folder)
     took = Cost.since(start).cpu_seconds
+    packaged = Selection.load(folder / "project" / "training" / "selection.json").selected.path
     gold = [[tuple(entity) for entity in row["ents"]] for row in best.read_rows(folder / "files", "test")]
     write_text(folder / "test.jsonl", test.read_text(encoding="utf-8"))
     run_peer("conll03", "packaged", folder, gold, {}, [str(packaged)], label=SOURCE, train_cpu=took)
-
-
-def train(folder: Path, files: Dict[str, Path], tokens: Dict[str, str]) -> Path:
-    """Train a project, unless it is there. RETURNS (Path): What it packages."""
-    if not (folder / "project.yml").exists():
-        init_project(folder, size="linear", **tokens, **files)  # type: ignore[arg-type]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    for step in STEPS:
-        command = [sys.executable, "-m", "weasel", "run", step, str(folder)]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment)
-    selection = Selection.load(folder / "training" / "selection.json")
-    return Path(selection.selected.path)
 
 
 def add(dataset: str, peer: str, counts: Counts, train_cpu: float, speed: float, mb: float, versions: Any) -> None:
