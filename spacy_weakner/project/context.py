@@ -94,7 +94,8 @@ class TrainingContext:
         copies."""
         plain, with_lists = replace(self, cases=NO_COPIES), has_gold and bool(self.lists)
         training = plain.on_gold(corpus, output, size=student_size(self.embeds), with_lists=with_lists)
-        more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS}
+        # The tokens of which its teacher is not sure are hardly ever "O" (best-details.md).
+        more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS, "components.crf_ner.loss.negative_rate": 0.0}
         if self.embeds is not None:
             more["paths.pieces"] = str(self.student_pieces)
             more["components.crf_ner.model.tok2vec.window"] = 0  # with neighbors, it learned no more (best-details.md)

@@ -18,7 +18,16 @@ from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, stream_docs,
 from ..corpus.entities import set_entities
 from ..corpus.formats.reading import sentence_keys
 from ..corpus.sentences import sentence_key
-from ..corpus.weak import PREDICTED_PREFIX, copy_group, doc_entities, set_weak, weak_group, weak_sources
+from ..corpus.weak import (
+    PREDICTED_PREFIX,
+    copy_group,
+    doc_entities,
+    group_entities,
+    group_scores,
+    set_weak,
+    weak_group,
+    weak_sources,
+)
 from ..encoder_tools.embeddings import write_embeddings
 from ..pipelines import load_pipeline
 from ..progress import Progress
@@ -28,7 +37,7 @@ from ..runtime.hashes import hash_model, hash_path, hash_settings
 from ..runtime.receipts import Receipt
 from ..training.augmenting import CaseCopies
 from .assembling import PROPOSES, assemble, predict_docs
-from .combine import Combination, TrainedHead
+from .combine import DECIDED, Combination, TrainedHead
 from .context import TEXT_COPIES, TrainingContext, pipeline_of, student_size
 from .encoding import Encoded, reusing
 from .layout import has_docs
@@ -39,6 +48,9 @@ _RECEIPT = "taught.json"
 _VECTORS = "text-vectors"
 # Width of the embeddings of the Transformer that students read (best-details.md).
 _WIDTH = 128
+# A student does not learn from candidates of which a combination is not sure: between these probabilities, their tokens
+# are missing (best-details.md).
+_UNSURE = (0.2, 0.8)
 
 
 def train_student(
@@ -154,7 +166,7 @@ def _label(
                 found = predict_docs(nlp, batch)
                 texts = [[doc, *cases.copies(doc)] for doc in batch]
                 for its, combiner, so_far in zip(paths, combiners, labeled, strict=True):
-                    decided = teacher.annotate(_with_candidates(found, teacher, its, names), combiner)
+                    decided = teacher.decide(_with_candidates(found, teacher, its, names), combiner)
                     so_far += [_taught(each, doc) for doc, all_ in zip(decided, texts, strict=True) for each in all_]
                 bar.update(len(batch))
     return labeled
@@ -188,9 +200,17 @@ def _with_candidates(
 
 
 def _taught(text: Doc, found: Doc) -> Doc:
-    """Return a sentence of the text, or its copy in other case, as weakly labeled with the entities that were found. It
-    needs no matches of the lists, since trainings hide them in weakly labeled sentences."""
+    """Return a sentence of the text, or its copy in other case, as weakly labeled with the entities that were found,
+    and with missing tokens where a combination is not sure. It needs no matches of the lists, since trainings hide them
+    in weakly labeled sentences."""
+    low, high = _UNSURE
+    candidates = zip(group_entities(found, DECIDED), group_scores(found, DECIDED), strict=True)
+    unsure = [entity[:2] for entity, score in candidates if score is not None and low < score < high]
+    tokens = {i for start, end in unsure for i in range(start, end)}
+    entities = doc_entities(found)
+    sure = [entity for entity in entities if tokens.isdisjoint(range(*entity[:2]))]
+    missing = [*unsure, *(entity[:2] for entity in entities if entity not in sure)]
     labeled = bare_copy(text)
-    set_entities(labeled, doc_entities(found), [True] * len(text))
+    set_entities(labeled, sure, [True] * len(text), missing)
     set_weak(labeled)
     return labeled
