@@ -18,7 +18,7 @@ SAME_GOLD = {"bc5cdr-half": "bc5cdr", "bc5cdr-independent": "bc5cdr"}
 FEW, MANY = 100, 1000
 STUDENTS = ("frozen-speed", "frozen-mpnet-speed")
 CURVE, CURVES = "linear", ("bc5cdr-half", "conll03")
-# F1 of students on dev, by how much text they learn from (best-details.template.md, "Students: how much text").
+# F1 of students on dev, by how much text they learn from (students.md).
 STUDENTS_BY_TEXT: Dict[str, List[Tuple[float, float]]] = {
     "conll03": [(0, 74.9), (1000, 80.3), (4000, 81.3), (13700, 81.4)],
     "conll03, WikiNEuRal": [(0, 74.9), (4000, 77.8), (11500, 77.3)],

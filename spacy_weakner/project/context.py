@@ -89,16 +89,17 @@ class TrainingContext:
         """Return the folder of the embeddings that students read."""
         return self.models / "student-pieces"
 
-    def of_student(self, corpus: Path, output: Path, *, has_gold: bool = True) -> Training:
+    def of_student(self, corpus: Path, output: Path, *, has_gold: bool = True, only_sure: bool = False) -> Training:
         """Plan the training of a linear head on gold, if there is some, and labeled text in one corpus, with their
-        copies."""
+        copies. With `only_sure`, tokens of which the teacher is not sure are missing: they are no "O"."""
         plain, with_lists = replace(self, cases=NO_COPIES), has_gold and bool(self.lists)
         training = plain.on_gold(corpus, output, size=student_size(self.embeds), with_lists=with_lists)
-        # The tokens of which its teacher is not sure are hardly ever "O" (best-details.md).
-        more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS, "components.crf_ner.loss.negative_rate": 0.0}
+        more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS}
+        if only_sure:
+            more["components.crf_ner.loss.negative_rate"] = 0.0
         if self.embeds is not None:
             more["paths.pieces"] = str(self.student_pieces)
-            more["components.crf_ner.model.tok2vec.window"] = 0  # with neighbors, it learned no more (best-details.md)
+            more["components.crf_ner.model.tok2vec.window"] = 0  # with neighbors, it learned no more (students.md)
         if has_gold:
             more["components.crf_ner.loss.weak_weight"] = TEXT_WEIGHT
         return training._replace(overrides={**training.overrides, **more})

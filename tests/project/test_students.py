@@ -67,10 +67,15 @@ def test_a_student_does_not_learn_from_what_its_teacher_is_not_sure_of():
     found.ents = [Span(found, *entity) for entity in [(0, 1, "PER"), (2, 3, "PER"), (6, 8, "LOC")]]
     candidates = {(0, 1, "PER"): high, (2, 3, "PER"): 0.6, (4, 5, "PER"): 0.3, (7, 8, "LOC"): 0.4, (8, 9, "ORG"): low}
     set_group(found, module.DECIDED, [*candidates], [*candidates.values()])
-    taught = module._taught(text, found)
+    unsure = module.Taught(text, doc_entities(found), module._unsure(found))
+    sure = module.Taught(text, [(0, 1, "PER")], [])
     # A part of "New York" may be the entity.
-    assert doc_entities(taught) == [(0, 1, "PER")] and missing_tokens(taught) == [2, 4, 6, 7]
-    assert is_weak(taught) and not is_weak(text)
-    del found.spans[module.DECIDED]
-    taught = module._taught(text, found)
-    assert doc_entities(taught) == doc_entities(found) and not missing_tokens(taught)
+    taught = module.teach([unsure, *[sure] * 3], only_sure=True)
+    assert doc_entities(taught[0]) == [(0, 1, "PER")] and missing_tokens(taught[0]) == [2, 4, 6, 7]
+    assert doc_entities(taught[1]) == [(0, 1, "PER")] and not missing_tokens(taught[1])
+    assert all(map(is_weak, taught)) and not is_weak(text)
+    # Sure of a third of the entities only; and with enough gold.
+    for labels, only_sure in (([unsure], True), ([unsure, *[sure] * 3], False)):
+        taught = module.teach(labels, only_sure=only_sure)
+        assert doc_entities(taught[0]) == doc_entities(found) and not missing_tokens(taught[0])
+    assert module.teach([], only_sure=True) == []
