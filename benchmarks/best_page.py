@@ -15,7 +15,7 @@ ALONE = "alone"
 # Columns that differ in the term list alone have one row of it.
 SAME_GOLD = {"bc5cdr-half": "bc5cdr", "bc5cdr-independent": "bc5cdr"}
 # Gold beside list and text, against more gold alone.
-FEW, MANY = 100, 1000
+FEWEST, FEW, MANY = 50, 100, 1000
 STUDENTS = ("frozen-speed", "frozen-mpnet-speed")
 CURVE, CURVES = "linear", ("bc5cdr-half", "conll03")
 # F1 of students on dev, by how much text they learn from (students.md).
@@ -104,7 +104,7 @@ def page(name: str, rows: Rows, terms: Mapping[str, str]) -> str:
         .replace("{made}", made(rows))
         .replace("{collected}", collected(rows, terms))
     )
-    for name, gold in (("students", 250), ("students-few", FEW)):
+    for name, gold in (("students", 250), ("students-few", FEW), ("students-fewest", FEWEST)):
         text = text.replace(f"{{{name}}}", students(rows, columns, gold))
     return text.replace("{chosen}", chosen(rows))
 

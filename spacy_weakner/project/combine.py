@@ -183,7 +183,7 @@ class Combination:
 
     def annotate(self, docs: Iterable[Doc], combiner: Any) -> List[Doc]:
         """Set the entities of copies of Docs that have candidates."""
-        return [self._finish(doc) for doc in combiner.pipe(copy_with_groups(doc, doc.spans) for doc in docs)]
+        return [self._finish(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
 
     def save(self, output: Path) -> Path:
         """Write the pipeline, with the combiner that was fitted on all folds."""

@@ -20,7 +20,7 @@ ALONE, WITH_LISTS = "crf_ner", "best.gold"
 # Iterations of L-BFGS on thousands of sentences of text, after which F1 no longer changes.
 TEXT_ITERATIONS = 50
 _ITERATIONS = "initialize.after_init.max_iterations"
-# Weight of a sentence with a teacher's labels beside one of gold (best.md).
+# Weight of a sentence with a teacher's labels beside one of gold (students.md).
 TEXT_WEIGHT = 0.1
 # The share of weakly labeled sentences that are repeated in other case is half of that of gold: with the same share,
 # the head lost 2.6 points of F1 on text in its own case (CoNLL-2003, dev).
@@ -89,14 +89,12 @@ class TrainingContext:
         """Return the folder of the embeddings that students read."""
         return self.models / "student-pieces"
 
-    def of_student(self, corpus: Path, output: Path, *, has_gold: bool = True, only_sure: bool = False) -> Training:
+    def of_student(self, corpus: Path, output: Path, *, has_gold: bool = True) -> Training:
         """Plan the training of a linear head on gold, if there is some, and labeled text in one corpus, with their
-        copies. With `only_sure`, tokens of which the teacher is not sure are missing: they are no "O"."""
+        copies."""
         plain, with_lists = replace(self, cases=NO_COPIES), has_gold and bool(self.lists)
         training = plain.on_gold(corpus, output, size=student_size(self.embeds), with_lists=with_lists)
         more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS}
-        if only_sure:
-            more["components.crf_ner.loss.negative_rate"] = 0.0
         if self.embeds is not None:
             more["paths.pieces"] = str(self.student_pieces)
             more["components.crf_ner.model.tok2vec.window"] = 0  # with neighbors, it learned no more (students.md)

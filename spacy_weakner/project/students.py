@@ -5,7 +5,7 @@ import random
 import warnings
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, cast
+from typing import Any, Dict, List, Mapping, Optional, Sequence, cast
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -18,16 +18,7 @@ from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, stream_docs,
 from ..corpus.entities import set_entities
 from ..corpus.formats.reading import sentence_keys
 from ..corpus.sentences import sentence_key
-from ..corpus.weak import (
-    PREDICTED_PREFIX,
-    copy_group,
-    doc_entities,
-    group_entities,
-    group_scores,
-    set_weak,
-    weak_group,
-    weak_sources,
-)
+from ..corpus.weak import PREDICTED_PREFIX, copy_group, doc_entities, set_weak, weak_group, weak_sources
 from ..encoder_tools.embeddings import write_embeddings
 from ..pipelines import load_pipeline
 from ..progress import Progress
@@ -36,9 +27,8 @@ from ..runtime.devices import on_device
 from ..runtime.hashes import hash_model, hash_path, hash_settings
 from ..runtime.receipts import Receipt
 from ..training.augmenting import CaseCopies
-from ..ty import Entity
 from .assembling import PROPOSES, assemble, predict_docs
-from .combine import DECIDED, LITTLE, Combination, TrainedHead
+from .combine import Combination, TrainedHead
 from .context import TEXT_COPIES, TrainingContext, pipeline_of, student_size
 from .encoding import Encoded, reusing
 from .layout import has_docs
@@ -49,18 +39,6 @@ _RECEIPT = "taught.json"
 _VECTORS = "text-vectors"
 # Width of the embeddings of the Transformer that students read (students.md).
 _WIDTH = 128
-# With little gold, a student does not learn from candidates of which its teacher is not sure: between these
-# probabilities, their tokens are missing. But if these are more than a share of all entities, it learns from all
-# (students.md).
-_UNSURE, _MOST_UNSURE = (0.2, 0.8), 1 / 3
-
-
-class Taught(NamedTuple):
-    """A sentence of the text, the entities that a teacher finds, and ranges of candidates of which it is not sure."""
-
-    text: Doc
-    entities: List[Entity]
-    unsure: List[Tuple[int, int]]
 
 
 def train_student(
@@ -91,10 +69,7 @@ def train_student(
             copies = (copy for doc in read_docs(rest, Vocab()) for copy in (doc, *context.cases.copies(doc)))
             write_docs(path, chain(copies, docs))
         _finish(context, made_from, corpora[0])
-    only_sure = _has_little_gold(teacher)
-    trainings = [
-        context.of_student(path, output, only_sure=only_sure) for path, output in zip(corpora, outputs, strict=True)
-    ]
+    trainings = [context.of_student(path, output) for path, output in zip(corpora, outputs, strict=True)]
     context.train(trainings, desc="fit: train students")
     whole, *parts = map(pipeline_of, trainings)
     return TrainedHead(STUDENT, STUDENT, student_size(context.embeds), whole, parts, reads_lists=bool(context.lists))
@@ -121,7 +96,7 @@ def train_student_without_gold(context: TrainingContext, teacher: Path, text: Pa
             found = nlp.pipe(map(bare_copy, docs))
             shown = Progress(found, desc="fit: label text", unit="sentence", enabled=context.progress, total=len(docs))
             for doc, labeled in zip(docs, shown, strict=True):
-                taught += [as_weak(Taught(each, doc_entities(labeled), [])) for each in (doc, *cases.copies(doc))]
+                taught += [_taught(each, labeled) for each in (doc, *cases.copies(doc))]
         write_docs(corpus, taught)
         _finish(context, made_from, corpus)
     training = context.of_student(corpus, output, has_gold=False)
@@ -166,9 +141,7 @@ def _label(
     # A head that used no gold is the same in all folds.
     names = {path: f"head_{i}" for i, path in enumerate(dict.fromkeys(chain.from_iterable(paths)))}
     cases = _text_cases(context)
-    labeled: List[List[Taught]] = [[] for _ in teachers]
-    only_sure = _has_little_gold(teacher)
-    decide = teacher.decide if only_sure else teacher.annotate
+    labeled: List[List[Doc]] = [[] for _ in teachers]
     with on_device(context.gpu_id), warnings.catch_warnings():
         # A combiner may lack a label that only one fold has: that of all gold has it.
         warnings.filterwarnings("ignore", message=r"\[WK908\]")
@@ -181,12 +154,10 @@ def _label(
                 found = predict_docs(nlp, batch)
                 texts = [[doc, *cases.copies(doc)] for doc in batch]
                 for its, combiner, so_far in zip(paths, combiners, labeled, strict=True):
-                    decided = decide(_with_candidates(found, teacher, its, names), combiner)
-                    for doc, all_ in zip(decided, texts, strict=True):
-                        entities, unsure = doc_entities(doc), _unsure(doc)
-                        so_far += [Taught(each, entities, unsure) for each in all_]
+                    decided = teacher.annotate(_with_candidates(found, teacher, its, names), combiner)
+                    so_far += [_taught(each, doc) for doc, all_ in zip(decided, texts, strict=True) for each in all_]
                 bar.update(len(batch))
-    return [teach(each, only_sure=only_sure) for each in labeled]
+    return labeled
 
 
 def _sample(context: TrainingContext, text: Path, nlp: Language) -> List[Doc]:
@@ -216,39 +187,10 @@ def _with_candidates(
     return copies
 
 
-def _has_little_gold(teacher: Combination) -> bool:
-    return sum(len(fold.docs) for fold in teacher.folds) < LITTLE
-
-
-def _unsure(found: Doc) -> List[Tuple[int, int]]:
-    """Return the ranges of candidates of which a combination is not sure."""
-    low, high = _UNSURE
-    candidates = zip(group_entities(found, DECIDED), group_scores(found, DECIDED), strict=True)
-    return [(start, end) for (start, end, _), score in candidates if score is not None and low < score < high]
-
-
-def teach(labeled: Sequence[Taught], *, only_sure: bool) -> List[Doc]:
-    """Return the weakly labeled sentences that a student learns from. With `only_sure`, tokens of which the teacher is
-    not sure are missing, unless it is sure of too few entities."""
-    if only_sure:
-        sure = [_sure(each) for each in labeled]
-        n, n_sure = (sum(len(each.entities) for each in some) for some in (labeled, sure))
-        if n - n_sure <= _MOST_UNSURE * n:
-            return [as_weak(each) for each in sure]
-    return [as_weak(each._replace(unsure=[])) for each in labeled]
-
-
-def _sure(each: Taught) -> Taught:
-    """Leave out the entities that touch a candidate of which the teacher is not sure; their tokens are unsure, too."""
-    tokens = {i for start, end in each.unsure for i in range(start, end)}
-    sure = [entity for entity in each.entities if tokens.isdisjoint(range(*entity[:2]))]
-    return Taught(each.text, sure, [*each.unsure, *(entity[:2] for entity in each.entities if entity not in sure)])
-
-
-def as_weak(taught: Taught) -> Doc:
-    """Return a weakly labeled copy of a sentence, or of its copy in other case. It needs no matches of the lists, since
-    trainings hide them in weakly labeled sentences."""
-    labeled = bare_copy(taught.text)
-    set_entities(labeled, taught.entities, [True] * len(labeled), taught.unsure)
+def _taught(text: Doc, found: Doc) -> Doc:
+    """Return a sentence of the text, or its copy in other case, as weakly labeled with the entities that were found. It
+    needs no matches of the lists, since trainings hide them in weakly labeled sentences."""
+    labeled = bare_copy(text)
+    set_entities(labeled, doc_entities(found), [True] * len(text))
     set_weak(labeled)
     return labeled

@@ -4,12 +4,10 @@ from dataclasses import replace
 
 import pytest
 import spacy
-from spacy.tokens import Span
 
 from spacy_weakner.corpus.docbin import write_docs
-from spacy_weakner.corpus.gold import missing_tokens
 from spacy_weakner.corpus.language import CorpusLanguage
-from spacy_weakner.corpus.weak import doc_entities, group_entities, is_weak, set_group
+from spacy_weakner.corpus.weak import group_entities, set_group
 from spacy_weakner.project import students as module
 from spacy_weakner.project.context import TrainingContext
 from spacy_weakner.project.layout import Corpora
@@ -58,24 +56,3 @@ def test_a_sample_of_much_text_is_said(context, tmp_path, monkeypatch):
     # From all of the text.
     numbers = [int(name.split()[-1]) for seed in range(20) for name in sample(replace(context, seed=seed), text)]
     assert sum(number >= 100 for number in numbers) == pytest.approx(100, abs=30)
-
-
-def test_a_student_does_not_learn_from_what_its_teacher_is_not_sure_of():
-    low, high = module._UNSURE
-    text = make_doc(NLP, "Anna met Otto and Eva in New York today .")
-    found = make_doc(NLP, text.text)
-    found.ents = [Span(found, *entity) for entity in [(0, 1, "PER"), (2, 3, "PER"), (6, 8, "LOC")]]
-    candidates = {(0, 1, "PER"): high, (2, 3, "PER"): 0.6, (4, 5, "PER"): 0.3, (7, 8, "LOC"): 0.4, (8, 9, "ORG"): low}
-    set_group(found, module.DECIDED, [*candidates], [*candidates.values()])
-    unsure = module.Taught(text, doc_entities(found), module._unsure(found))
-    sure = module.Taught(text, [(0, 1, "PER")], [])
-    # A part of "New York" may be the entity.
-    taught = module.teach([unsure, *[sure] * 3], only_sure=True)
-    assert doc_entities(taught[0]) == [(0, 1, "PER")] and missing_tokens(taught[0]) == [2, 4, 6, 7]
-    assert doc_entities(taught[1]) == [(0, 1, "PER")] and not missing_tokens(taught[1])
-    assert all(map(is_weak, taught)) and not is_weak(text)
-    # Sure of a third of the entities only; and with enough gold.
-    for labels, only_sure in (([unsure], True), ([unsure, *[sure] * 3], False)):
-        taught = module.teach(labels, only_sure=only_sure)
-        assert doc_entities(taught[0]) == doc_entities(found) and not missing_tokens(taught[0])
-    assert module.teach([], only_sure=True) == []
