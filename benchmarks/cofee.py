@@ -124,8 +124,8 @@ class Cofee(Experiment):
     """CoFEE, and the parts of it."""
 
     benchmark = "cofee"
-    # The tagger of links has no labels to be scored by.
     retired = NEAREST
+    # The tagger of links has no labels to be scored by.
     methods = (MATCH, *METHODS, *NEAREST, "supervised", *(name for name in TAGGERS if name != "tagger_spans"))
     tables = ("dataset", "encoder", "strong")
     corpora_in = "{dataset}-{train}"

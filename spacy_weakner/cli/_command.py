@@ -8,7 +8,6 @@ import copy
 import inspect
 import re
 from collections import abc
-from itertools import filterfalse
 from pydoc import locate
 from types import MappingProxyType, SimpleNamespace
 from typing import (
@@ -76,7 +75,7 @@ def command(
     hints, help_ = get_type_hints(function), parameter_docs(function)
     for owner, names in settings.items():
         fields, types = inspect.signature(owner).parameters, get_type_hints(owner)
-        for name_ in filterfalse(without.__contains__, names):
+        for name_ in (name_ for name_ in names if name_ not in without):
             taken.append(fields[name_].replace(kind=inspect.Parameter.KEYWORD_ONLY))
             hints[name_], help_[name_] = types[name_], parameter_docs(owner)[name_]
     options = [_option(p, declared.pop(p.name, hints[p.name]), help_.get(p.name, "")) for p in taken]

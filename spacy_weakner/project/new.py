@@ -65,9 +65,7 @@ class Project(NamedTuple):
                 shutil.rmtree(path)
             else:
                 path.unlink(missing_ok=True)
-        for folder in self.new:
-            with suppress(OSError):  # there are other files in it
-                folder.rmdir()
+        remove_empty(self.new)
 
 
 class _FirstRows(NamedTuple):
@@ -138,7 +136,7 @@ def init_project(
         expected = "linear, transformer or gpu, since heads on a frozen Transformer are trained on gold (--gold)"
         raise WeaknerError(Errors.WK005.format(setting="size", value=repr(size), expected=expected))
     folder = Path(folder)
-    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    new = missing_folders(folder)
     if folder.is_file() or (folder.is_dir() and any(path.name != ASSETS for path in folder.iterdir())):
         raise WeaknerError(Errors.WK300.format(path=folder))
     given = {"text": text, "gold": gold, "dev": dev, "test": test}
@@ -220,6 +218,18 @@ def init_project(
         project.remove()
         raise
     return project
+
+
+def missing_folders(folder: Path) -> List[Path]:
+    """Return a folder and its parents as far as they do not exist, the innermost first."""
+    return [path for path in (folder, *folder.parents) if not path.exists()]
+
+
+def remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders, the innermost first; those with other files stay."""
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _ner_config(lang: str, tokenizer: Optional[str]) -> str:

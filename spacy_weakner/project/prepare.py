@@ -140,10 +140,8 @@ def prepare(
         trained_on = [*split.gold, *(doc for doc in annotated if missing_tokens(doc))]
         for path, part in ((corpora.gold, trained_on), (corpora.dev, split.dev), (corpora.test, split.test)):
             if part:
-                write_docs(path, part)
-                counts[path.stem] = len(part)
-    for path in filter(Path.exists, (corpora.gold, corpora.dev, corpora.test)):
-        record_language(path, language)
+                counts[path.stem] = write_docs(path, part)
+                record_language(path, language)
     chosen_by: ChosenBy = DEV if counts.get("dev") else CROSS_VALIDATION if gold is not None else NOTHING
     result = Preparation(**counts, chosen_by=chosen_by, notes=notes)
     write_text(corpora.splits, json.dumps(result.model_dump(), indent=2) + "\n")

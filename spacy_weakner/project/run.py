@@ -4,10 +4,9 @@ import json
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Mapping, Optional, Set, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, Mapping, Optional, Set, Tuple, Union
 
 import srsly
 from spacy.language import Language
@@ -17,7 +16,7 @@ from ..corpus.docbin import SUFFIX, write_docs
 from ..errors import Errors, WeaknerError, check_choice, one_line
 from ..files import atomic_path, existing, is_text
 from ..pipelines import add_sentences, load_pipeline
-from .new import ASSETS, init_project
+from .new import ASSETS, init_project, missing_folders, remove_empty
 from .selection import SELECTION, Selection
 
 # What `fit_docs` takes.
@@ -51,7 +50,7 @@ def fit_docs(
         `init_project`, after which nothing is left, and `run_project`.
     """
     folder = Path(folder)
-    new = [path for path in (folder / ASSETS, folder, *folder.parents) if not path.exists()]
+    new = missing_folders(folder / ASSETS)
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir())):
         raise WeaknerError(Errors.WK300.format(path=folder))
     try:
@@ -67,9 +66,7 @@ def fit_docs(
         init_project(folder, **settings)
     except BaseException:
         shutil.rmtree(folder / ASSETS, ignore_errors=True)
-        for path in new:
-            with suppress(OSError):
-                path.rmdir()
+        remove_empty(new)
         raise
     return run_project(folder)
 
@@ -81,37 +78,41 @@ def _store(name: str, items: Iterable[Any], folder: Path, langs: Set[str]) -> Op
     if first is None:
         return None
     folder.mkdir(parents=True, exist_ok=True)
-    is_doc = isinstance(first, Doc)
-    same = (_one_kind(name, row, is_doc) for row in chain([first], rows))
-    path = folder / f"{name}{SUFFIX if is_doc else '.jsonl'}"
-    if is_doc:
-        write_docs(path, same)
+    rows = chain([first], rows)
+    if isinstance(first, Doc):
+        path = folder / f"{name}{SUFFIX}"
+        write_docs(path, rows)
     else:
+        path = folder / f"{name}.jsonl"
         with atomic_path(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file_:
-            file_.writelines(f"{srsly.json_dumps(row)}\n" for row in same)
+            file_.writelines(f"{srsly.json_dumps(row)}\n" for row in rows)
     return path
 
 
 def _rows(name: str, items: Iterable[Any], langs: Set[str]) -> Iterator[Any]:
-    """Yield Docs as they are, and strings and terms as rows of JSONL."""
+    """Yield Docs as they are, and strings and terms as rows of JSONL; all must be of one kind."""
     if isinstance(items, (str, Path, Mapping, Doc)):
         raise _invalid(name, items)
+    kinds = set()
     for item in items:
-        if isinstance(item, Doc) and name != "terms":
-            langs.update(filter(None, [item.vocab.lang]))
-            yield item
-        elif name == "text" and is_text(item):
-            yield {"text": item}
-        elif name == "terms" and isinstance(item, (tuple, list)) and len(item) == 2 and all(map(is_text, item)):
-            yield dict(zip(("label", "term"), item, strict=True))
-        else:
+        row = _row(name, item)
+        kinds.add(type(row))
+        if row is None or len(kinds) > 1:
             raise _invalid(name, item)
+        if isinstance(row, Doc) and row.vocab.lang:
+            langs.add(row.vocab.lang)
+        yield row
 
 
-def _one_kind(name: str, row: Any, is_doc: bool) -> Any:
-    if isinstance(row, Doc) != is_doc:
-        raise _invalid(name, row)
-    return row
+def _row(name: str, item: Any) -> Union[Doc, Dict[str, str], None]:
+    """Return what is written of an item; None if it is of a wrong type."""
+    if isinstance(item, Doc) and name != "terms":
+        return item
+    if name == "text" and is_text(item):
+        return {"text": item}
+    if name == "terms" and isinstance(item, (tuple, list)) and len(item) == 2 and all(map(is_text, item)):
+        return dict(zip(("label", "term"), item, strict=True))
+    return None
 
 
 def _invalid(name: str, value: Any) -> WeaknerError:
