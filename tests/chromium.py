@@ -21,7 +21,7 @@ def find_chromium():
 
 
 class Page:
-    """A page with a profile of its own, in which downloads go to a folder."""
+    """A page in a profile of its own, from which downloads go to a folder."""
 
     def __init__(self, folder, width=1000, height=800):
         chromium = find_chromium()
@@ -45,15 +45,9 @@ class Page:
         self._numbers = count(1)
         self._buffer = b""
         self._events = []
-        self._session = {}
-        (target,) = [t for t in self.call("Target.getTargets")["targetInfos"] if t["type"] == "page"]
-        attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
-        self._session = {"sessionId": attached["sessionId"]}
-        for domain in ("Page", "Runtime"):
-            self.call(f"{domain}.enable")
-        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads), eventsEnabled=True)
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-        self.call("Emulation.setDeviceMetricsOverride", **size)
+        self._session, self._context = {}, {}
+        self._size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.forget()
 
     def __enter__(self):
         return self
@@ -63,6 +57,23 @@ class Page:
         self._process.wait()
         self._answers.close()
         os.close(self._commands)
+
+    def forget(self):
+        """Go on in an empty page of a new profile, which has stored nothing."""
+        self._session, old = {}, self._context
+        self._context = {"browserContextId": self.call("Target.createBrowserContext")["browserContextId"]}
+        target = self.call("Target.createTarget", url="about:blank", **self._context)["targetId"]
+        attached = self.call("Target.attachToTarget", targetId=target, flatten=True)
+        folder = {"downloadPath": str(self.downloads), "eventsEnabled": True}
+        self.call("Browser.setDownloadBehavior", behavior="allow", **folder, **self._context)
+        if old:
+            self.call("Target.disposeBrowserContext", **old)
+        self._session = {"sessionId": attached["sessionId"]}
+        for domain in ("Page", "Runtime"):
+            self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
+        self.call("Emulation.setDeviceMetricsOverride", **self._size)
+        self._events.clear()
 
     def call(self, method, **params):
         number = next(self._numbers)
@@ -97,8 +108,10 @@ class Page:
         return json.loads(message)
 
     def open(self, path):
-        self.call("Page.navigate", url=path.as_uri())
-        self.wait("Page.loadEventFired")
+        """Open a page, and wait until it is seen: Chromium drops keys that are pressed before."""
+        loader = self.call("Page.navigate", url=path.as_uri())["loaderId"]
+        for name in ("load", "firstPaint"):
+            self.wait("Page.lifecycleEvent", loaderId=loader, name=name)
 
     def run(self, script):
         """Return the value of a script."""
