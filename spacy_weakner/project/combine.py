@@ -30,7 +30,7 @@ from .assembling import COMBINER, PROPOSES, WRITES, assemble, last_steps, predic
 from .context import TrainingContext, pipeline_of
 
 # With fewer sentences of gold than LITTLE, combiners are compared with other candidates in about FOLDS folds, which are
-# parts of those of the heads.
+# parts of those of the heads; and students learn only from what a combination is sure of (students.md).
 LITTLE, FOLDS = 200, 10
 DECIDED = f"{PREDICTED_PREFIX}{COMBINER}"
 
@@ -145,14 +145,18 @@ class Combination:
         self.folds = folds
         self.language = language
 
+    @property
+    def has_little_gold(self) -> bool:
+        """True if the folds have fewer sentences than `LITTLE`."""
+        return sum(len(fold.docs) for fold in self.folds) < LITTLE
+
     def decide_fold(self, n: int, thresholds: Mapping[str, float] = MappingProxyType({})) -> List[Doc]:
         """Predict a fold with a combiner that was fitted on the other folds, perhaps with thresholds of labels. With
         little gold, each part of the fold is predicted with a combiner that was fitted on all other gold: with two
         thirds of 100 sentences, a combiner makes other choices than the packaged one."""
         fold = self.folds[n]
         others = [other for i, other in enumerate(self.folds) if i != n]
-        is_little = sum(len(each.docs) for each in self.folds) < LITTLE
-        part_of = fold.deal(math.ceil(FOLDS / len(self.folds)) if is_little else 1)
+        part_of = fold.deal(math.ceil(FOLDS / len(self.folds)) if self.has_little_gold else 1)
         decided: Dict[int, Doc] = {}
         for part in sorted({*part_of}):
             held_out = [i for i in range(len(fold.docs)) if part_of[i] == part]
@@ -183,7 +187,7 @@ class Combination:
 
     def annotate(self, docs: Iterable[Doc], combiner: Any) -> List[Doc]:
         """Set the entities of copies of Docs that have candidates."""
-        return [self._finish(combiner(copy_with_groups(doc, doc.spans))) for doc in docs]
+        return [self._finish(doc) for doc in combiner.pipe(copy_with_groups(doc, doc.spans) for doc in docs)]
 
     def save(self, output: Path) -> Path:
         """Write the pipeline, with the combiner that was fitted on all folds."""

@@ -89,9 +89,9 @@ class TrainingContext:
         """Return the folder of the embeddings that students read."""
         return self.models / "student-pieces"
 
-    def of_student(self, corpus: Path, output: Path, *, has_gold: bool = True) -> Training:
+    def of_student(self, corpus: Path, output: Path, *, has_gold: bool = True, has_missing: bool = False) -> Training:
         """Plan the training of a linear head on gold, if there is some, and labeled text in one corpus, with their
-        copies."""
+        copies. `has_missing` says that the text has missing tokens, none of which are taken as "O"."""
         plain, with_lists = replace(self, cases=NO_COPIES), has_gold and bool(self.lists)
         training = plain.on_gold(corpus, output, size=student_size(self.embeds), with_lists=with_lists)
         more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS}
@@ -100,6 +100,8 @@ class TrainingContext:
             more["components.crf_ner.model.tok2vec.window"] = 0  # with neighbors, it learned no more (students.md)
         if has_gold:
             more["components.crf_ner.loss.weak_weight"] = TEXT_WEIGHT
+        if has_missing:
+            more["components.crf_ner.loss.negative_rate"] = 0.0
         return training._replace(overrides={**training.overrides, **more})
 
     def on_weak(self, output: Path, dev: Optional[Path] = None) -> Training:

@@ -5,7 +5,7 @@ import random
 import warnings
 from itertools import chain
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, Optional, Sequence, cast
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Tuple, cast
 
 from spacy.language import Language
 from spacy.tokens import Doc
@@ -15,10 +15,9 @@ from spacy.vocab import Vocab
 from ..code_version import code_version
 from ..corpus.case import LOWER, UPPER
 from ..corpus.docbin import bare_copy, copy_with_groups, read_docs, stream_docs, write_docs
-from ..corpus.entities import set_entities
 from ..corpus.formats.reading import sentence_keys
 from ..corpus.sentences import sentence_key
-from ..corpus.weak import PREDICTED_PREFIX, copy_group, doc_entities, set_weak, weak_group, weak_sources
+from ..corpus.weak import PREDICTED_PREFIX, copy_group, weak_group, weak_sources
 from ..encoder_tools.embeddings import write_embeddings
 from ..pipelines import load_pipeline
 from ..progress import Progress
@@ -33,6 +32,7 @@ from .context import TEXT_COPIES, TrainingContext, pipeline_of, student_size
 from .encoding import Encoded, reusing
 from .layout import has_docs
 from .rules import LINEAR_TEXTS, STUDENT
+from .teaching import Certainty, Labels
 
 _BATCH = 256
 _RECEIPT = "taught.json"
@@ -43,16 +43,17 @@ _WIDTH = 128
 
 def train_student(
     context: TrainingContext, teacher: Combination, text: Path, gold: Path, folds: Sequence[FoldFiles]
-) -> TrainedHead:
+) -> Tuple[TrainedHead, Certainty]:
     """Train a student on all gold and the text, and one without each fold. The heads that teach it have not seen the
-    fold either.
+    fold either. With little gold, students do not learn from what their teacher is not sure of, unless that is too
+    much.
 
     context (TrainingContext): The settings of the trainings.
     teacher (Combination): What labels the text.
     text (Path): The text, which may have matches of the lists. Sentences of gold, dev and test are left out.
     gold (Path): The gold.
     folds (Sequence[FoldFiles]): The folds of the teacher; none if dev scores the student.
-    RETURNS (TrainedHead): The student.
+    RETURNS (Tuple[TrainedHead, Certainty]): The student, and what it has learned from.
     """
     outputs = {context.models / STUDENT: gold}
     for n, fold in enumerate(folds, start=1):
@@ -64,15 +65,22 @@ def train_student(
         "settings": _settings(context),
     }
     if not _is_made(context, made_from, corpora):
-        labeled = _label(context, teacher, text, [None, *range(len(folds))])
-        for path, rest, docs in zip(corpora, outputs.values(), labeled, strict=True):
+        docs, labels = _label(context, teacher, text, [None, *range(len(folds))])
+        if not Certainty.of(labels[0]).is_enough:
+            labels = [[Labels(each.entities) for each in its] for its in labels]
+        for path, rest, its in zip(corpora, outputs.values(), labels, strict=True):
             copies = (copy for doc in read_docs(rest, Vocab()) for copy in (doc, *context.cases.copies(doc)))
-            write_docs(path, chain(copies, docs))
-        _finish(context, made_from, corpora[0])
-    trainings = [context.of_student(path, output) for path, output in zip(corpora, outputs, strict=True)]
+            write_docs(path, chain(copies, _taught(context, docs, its)))
+        _finish(context, made_from, corpora[0], Certainty.of(labels[0]))
+    certainty = Certainty.model_validate(cast(Receipt, Receipt.read(context.models / _RECEIPT)).report)
+    trainings = [
+        context.of_student(path, output, has_missing=certainty.is_partial)
+        for path, output in zip(corpora, outputs, strict=True)
+    ]
     context.train(trainings, desc="fit: train students")
     whole, *parts = map(pipeline_of, trainings)
-    return TrainedHead(STUDENT, STUDENT, student_size(context.embeds), whole, parts, reads_lists=bool(context.lists))
+    student = TrainedHead(STUDENT, STUDENT, student_size(context.embeds), whole, parts, reads_lists=bool(context.lists))
+    return student, certainty
 
 
 def train_student_without_gold(context: TrainingContext, teacher: Path, text: Path) -> Path:
@@ -88,16 +96,12 @@ def train_student_without_gold(context: TrainingContext, teacher: Path, text: Pa
     inputs = [text, *_annotated(context), teacher]
     made_from = {"inputs": {str(path): hash_path(path) for path in inputs}, "settings": _settings(context)}
     if not _is_made(context, made_from, [corpus]):
-        taught: List[Doc] = []
-        cases = _text_cases(context)
         with on_device(context.gpu_id):
             nlp = load_pipeline(teacher)
             docs = _sample(context, text, nlp)
             found = nlp.pipe(map(bare_copy, docs))
             shown = Progress(found, desc="fit: label text", unit="sentence", enabled=context.progress, total=len(docs))
-            for doc, labeled in zip(docs, shown, strict=True):
-                taught += [_taught(each, labeled) for each in (doc, *cases.copies(doc))]
-        write_docs(corpus, taught)
+            write_docs(corpus, _taught(context, docs, map(Labels.of, shown)))
         _finish(context, made_from, corpus)
     training = context.of_student(corpus, output, has_gold=False)
     context.train([training], desc="fit: train the student")
@@ -116,32 +120,39 @@ def _is_made(context: TrainingContext, made_from: Dict[str, Any], corpora: Seque
     return receipt is not None and not receipt.differences(made_from) and all(path.exists() for path in outputs)
 
 
-def _finish(context: TrainingContext, made_from: Dict[str, Any], corpus: Path) -> None:
+def _finish(
+    context: TrainingContext, made_from: Dict[str, Any], corpus: Path, certainty: Optional[Certainty] = None
+) -> None:
     """Write the embeddings that students read, and the receipt of all that they are trained on."""
     if context.embeds is not None:
         write_embeddings(context.embeds, read_docs(corpus, Vocab()), context.student_pieces, _WIDTH)
-    Receipt(made_from).write(context.models / _RECEIPT)
+    report = {} if certainty is None else certainty.model_dump()
+    Receipt(made_from, report=report).write(context.models / _RECEIPT)
 
 
 def _annotated(context: TrainingContext) -> List[Path]:
     return [context.corpora.annotated] if has_docs(context.corpora.annotated) else []
 
 
-def _text_cases(context: TrainingContext) -> CaseCopies:
+def _taught(context: TrainingContext, docs: Iterable[Doc], labels: Iterable[Labels]) -> Iterator[Doc]:
+    """Yield what a student learns from the text: the sentences and their copies in other case."""
     shares = context.cases.shares
-    return CaseCopies(TEXT_COPIES * shares[LOWER], TEXT_COPIES * shares[UPPER])
+    cases = CaseCopies(TEXT_COPIES * shares[LOWER], TEXT_COPIES * shares[UPPER])
+    for doc, its in zip(docs, labels, strict=True):
+        for text in (doc, *cases.copies(doc)):
+            yield its.teach(text)
 
 
 def _label(
     context: TrainingContext, teacher: Combination, text: Path, teachers: Sequence[Optional[int]]
-) -> List[List[Doc]]:
-    """Return the text, with copies in other case, as labeled by the teacher of all gold (None) or without a fold. All
-    heads share one encoder, which reads the text once."""
+) -> Tuple[List[Doc], List[List[Labels]]]:
+    """Return the text, and what the teacher of all gold (None) or without a fold finds there. All heads share one
+    encoder, which reads the text once."""
     paths = [[head.whole if n is None else head.folds[n] for head in teacher.heads] for n in teachers]
     # A head that used no gold is the same in all folds.
     names = {path: f"head_{i}" for i, path in enumerate(dict.fromkeys(chain.from_iterable(paths)))}
-    cases = _text_cases(context)
-    labeled: List[List[Doc]] = [[] for _ in teachers]
+    decide = teacher.decide if teacher.has_little_gold else teacher.annotate
+    labels: List[List[Labels]] = [[] for _ in teachers]
     with on_device(context.gpu_id), warnings.catch_warnings():
         # A combiner may lack a label that only one fold has: that of all gold has it.
         warnings.filterwarnings("ignore", message=r"\[WK908\]")
@@ -152,12 +163,10 @@ def _label(
         with bar, reusing(nlp, cast(Encoded, context.encoded), context.models / _VECTORS):
             for batch in minibatch(docs, _BATCH):
                 found = predict_docs(nlp, batch)
-                texts = [[doc, *cases.copies(doc)] for doc in batch]
-                for its, combiner, so_far in zip(paths, combiners, labeled, strict=True):
-                    decided = teacher.annotate(_with_candidates(found, teacher, its, names), combiner)
-                    so_far += [_taught(each, doc) for doc, all_ in zip(decided, texts, strict=True) for each in all_]
+                for its, combiner, so_far in zip(paths, combiners, labels, strict=True):
+                    so_far += map(Labels.of, decide(_with_candidates(found, teacher, its, names), combiner))
                 bar.update(len(batch))
-    return labeled
+    return docs, labels
 
 
 def _sample(context: TrainingContext, text: Path, nlp: Language) -> List[Doc]:
@@ -185,12 +194,3 @@ def _with_candidates(
         for doc, copy in zip(docs, copies, strict=True):
             copy_group(doc, copy, f"{PREDICTED_PREFIX}{names[path]}", f"{PREDICTED_PREFIX}{head.name}")
     return copies
-
-
-def _taught(text: Doc, found: Doc) -> Doc:
-    """Return a sentence of the text, or its copy in other case, as weakly labeled with the entities that were found. It
-    needs no matches of the lists, since trainings hide them in weakly labeled sentences."""
-    labeled = bare_copy(text)
-    set_entities(labeled, doc_entities(found), [True] * len(text))
-    set_weak(labeled)
-    return labeled

@@ -185,8 +185,9 @@ def _add_student(
     and with other linear heads."""
     context, has_lists = compared.context, bool(compared.sources)
     text = context.corpora.weak if facts.weak else context.corpora.text
-    student = train_student(context, teacher, text, gold, compared.folds if has_lists or compared.dev is None else [])
-    why = f"a linear CRF, trained on the gold, and on the text as '{COMBINED}' labels it"
+    folds = compared.folds if has_lists or compared.dev is None else []
+    student, certainty = train_student(context, teacher, text, gold, folds)
+    why = f"a linear CRF, trained on the gold, and on the text as '{COMBINED}' labels it{certainty.why}"
     rules = [Rule(name=STUDENT, trained=True, why=why)]
     with on_device(context.gpu_id):
         compared.add_head(student)

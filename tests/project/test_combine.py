@@ -31,6 +31,29 @@ def test_a_label_of_one_fold_alone_is_no_news(tmp_path):
     assert [doc_entities(doc) for doc in found][-1] == []
 
 
+def test_sentences_without_tokens_have_no_candidates(tmp_path):
+    nlp = spacy.blank("xx")
+    nlp.to_disk(tmp_path)
+    docs = [Doc(nlp.vocab, words=words) for words in ([], ["Ann", "came"], ["Bob", "left"], [])]
+    for doc in docs:
+        spans = [Span(doc, 0, 1, "PER")] if len(doc) else []
+        doc.set_ents(spans, default="outside")
+        set_spans(doc, "weak:terms", spans, {})
+    combination = Combination({"terms": tmp_path}, [], [CombinedFold(docs)] * 2, LANGUAGE)
+    combiner = combination.combiner(without=0)
+    found = combination.decide(docs, combiner)
+    assert [*map(len, found)] == [0, 2, 2, 0] and all(combine.DECIDED in doc.spans for doc in found)
+    alone = combination.annotate(docs, combiner)
+    assert [*map(doc_entities, alone)] == [*map(doc_entities, found)] and not any(map(doc_entities, found[::3]))
+
+
+@pytest.mark.parametrize("n, is_little", [(199, True), (200, False)])
+def test_little_gold(n, is_little):
+    docs = [Doc(spacy.blank("xx").vocab, words=["word"])] * 100
+    folds = [CombinedFold(docs, docs), CombinedFold(docs[: n - 100])]
+    assert Combination({}, [], folds, LANGUAGE).has_little_gold is is_little
+
+
 @pytest.mark.parametrize("n_documents, size", [(0, 2), (1, 2), (3, 2), (5, 2), (10, 1)])
 def test_parts_of_a_fold(n_documents, size):
     docs = [Doc(spacy.blank("xx").vocab, words=[f"word{n}"]) for n in range(10)]

@@ -5,13 +5,18 @@ from dataclasses import replace
 import pytest
 import spacy
 
-from spacy_weakner.corpus.docbin import write_docs
+from spacy_weakner.corpus.docbin import read_docs, write_docs
+from spacy_weakner.corpus.gold import missing_tokens
 from spacy_weakner.corpus.language import CorpusLanguage
-from spacy_weakner.corpus.weak import group_entities, set_group
+from spacy_weakner.corpus.weak import doc_entities, group_entities, is_weak, set_group
 from spacy_weakner.project import students as module
+from spacy_weakner.project.combine import Combination
 from spacy_weakner.project.context import TrainingContext
 from spacy_weakner.project.layout import Corpora
 from spacy_weakner.project.rules import Settings
+from spacy_weakner.project.teaching import Labels
+from spacy_weakner.runs.groups import FoldFiles
+from spacy_weakner.runs.training import Training
 
 from ..util import make_doc
 from .util import NLP
@@ -56,3 +61,34 @@ def test_a_sample_of_much_text_is_said(context, tmp_path, monkeypatch):
     # From all of the text.
     numbers = [int(name.split()[-1]) for seed in range(20) for name in sample(replace(context, seed=seed), text)]
     assert sum(number >= 100 for number in numbers) == pytest.approx(100, abs=30)
+
+
+@pytest.mark.parametrize("n_unsure, learned", [(2, 4), (3, 6), (0, 6)])
+def test_all_students_leave_out_the_same_or_nothing(context, tmp_path, monkeypatch, n_unsure, learned):
+    ann = (0, 1, "PER")
+    docs = [make_doc(NLP, f"Ann is number {i}") for i in range(6)]
+    labels = [Labels([ann], [ann] if i < n_unsure else []) for i in range(6)]
+    # The teacher without the fold is never sure: the one of all gold decides.
+    without = [Labels([ann], [ann])] * 6 if n_unsure else labels
+    planned = []
+
+    def plan(self, corpus, output, *, has_missing):
+        planned.append((corpus, has_missing))
+        return Training(tmp_path, output, {"paths.dev": "", "paths.train": ""})
+
+    monkeypatch.setattr(module, "_label", lambda *_: (docs, [labels, without]))
+    monkeypatch.setattr(TrainingContext, "of_student", plan)
+    monkeypatch.setattr(TrainingContext, "train", lambda *_, **__: [])
+    write_text(tmp_path / "text", 2)
+    folds = [FoldFiles(context.corpora.gold, context.corpora.gold)]
+    teacher = Combination({}, [], [], CorpusLanguage.make("xx"))
+    for _ in range(2):  # the second time, nothing is labeled
+        _, certainty = module.train_student(context, teacher, tmp_path / "text", context.corpora.gold, folds)
+        monkeypatch.setattr(module, "_label", None)
+    is_partial = learned < 6
+    assert certainty.is_partial is is_partial
+    assert [has_missing for _, has_missing in planned] == [is_partial] * 4
+    for (corpus, _), n in zip(planned[:2], [learned, 0 if is_partial else 6], strict=True):
+        taught = [doc for doc in read_docs(corpus, NLP.vocab) if is_weak(doc)]
+        assert sum(doc_entities(doc) == [ann] for doc in taught) == n
+        assert sum(missing_tokens(doc) == [0] for doc in taught) == 6 - n
