@@ -28,10 +28,11 @@ from ..training.augmenting import CaseCopies
 from ..training.readers import make_example
 from .assembling import COMBINER, PROPOSES, WRITES, assemble, last_steps, predict_docs, save
 from .context import TrainingContext, pipeline_of
+from .rules import is_little
 
-# With fewer sentences of gold than LITTLE, combiners are compared with other candidates in about FOLDS folds, which are
-# parts of those of the heads; and students learn only from what a combination is sure of (students.md).
-LITTLE, FOLDS = 200, 10
+# With little gold, combiners are compared with other candidates in about this number of folds, which are parts of those
+# of the heads.
+FOLDS = 10
 DECIDED = f"{PREDICTED_PREFIX}{COMBINER}"
 
 
@@ -147,8 +148,8 @@ class Combination:
 
     @property
     def has_little_gold(self) -> bool:
-        """True if the folds have fewer sentences than `LITTLE`."""
-        return sum(len(fold.docs) for fold in self.folds) < LITTLE
+        """True if there are few sentences in all folds together; see `is_little`."""
+        return is_little(sum(len(fold.docs) for fold in self.folds))
 
     def decide_fold(self, n: int, thresholds: Mapping[str, float] = MappingProxyType({})) -> List[Doc]:
         """Predict a fold with a combiner that was fitted on the other folds, perhaps with thresholds of labels. With

@@ -73,12 +73,16 @@ class Comparison:
         self._on_folds[head.name] = [part._replace(nlp=None) for part in held_out]
         self.scored[head.name] = [part._replace(nlp=None) for part in scored]
 
-    def combine(self, heads: Sequence[TrainedHead], name: str = COMBINED) -> Combination:
-        """Combine lists and heads that were added, and add the combination. The folds must exist."""
+    def combine(self, heads: Sequence[TrainedHead]) -> Combination:
+        """Combine lists and heads that were added. The folds must exist."""
         folds = [
             with_candidates(heads, [self._on_folds[head.name][n] for head in heads]) for n in range(len(self.folds))
         ]
-        combination = Combination(self.sources, heads, folds, self.context.language)
+        return Combination(self.sources, heads, folds, self.context.language)
+
+    def add_combination(self, combination: Combination, name: str = COMBINED) -> None:
+        """Add a combination as a candidate."""
+        heads, folds = combination.heads, combination.folds
         steps = Progress(range(len(folds)), desc="fit 4/4: combine", unit="fold", enabled=self.context.progress)
         decided = [doc for n in steps for doc in combination.decide_fold(n)]
         pairs = judged = list(zip((doc for fold in folds for doc in fold.docs), decided, strict=True))
@@ -90,7 +94,6 @@ class Comparison:
                 pairs = self._fit_precision(combination, pairs, self.context.precision)
             self.judged, self.tradeoff = judged, measure_tradeoff(pairs)
         self.add(name, combination.save(self.context.folder_of(name)), [doc for _, doc in pairs])
-        return combination
 
     def _fit_precision(self, combination: Combination, pairs: Pairs, wanted: float) -> List[Tuple[Doc, Doc]]:
         """Fit the thresholds of a combination, and return its predictions under thresholds fitted on other gold."""

@@ -33,7 +33,7 @@ from .rules import (
     Facts,
     choose_candidates,
     choose_settings,
-    has_student,
+    trains_student,
 )
 from .selection import PREVIOUS, SELECTION, Selection, TrainedCandidate
 from .with_gold import compare_with_gold
@@ -135,7 +135,7 @@ def fit(
         say=say,
     )
     student = None
-    if prefer == SPEED and has_student(facts):
+    if trains_student(facts, prefer):
         context = replace(context, embeds=context.transformer(has_gold=bool(facts.gold)))
         student = student_size(context.embeds)
     for recipe, its_size in sorted(used_recipes(size, gold=bool(facts.gold), weak=learns_weak, student=student)):

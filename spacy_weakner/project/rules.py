@@ -35,6 +35,8 @@ _RATE_WITHOUT_GOLD = 0.5
 EVALUATIONS = 5
 # Number of folds of the gold.
 FOLDS = 5
+# Gold is little if it has fewer sentences (students.md).
+_LITTLE = 200
 
 # How candidates are compared; cross-validation uses the gold.
 ChosenBy = Literal["dev", "cross-validation", "nothing"]
@@ -122,6 +124,17 @@ def has_student(facts: Facts) -> bool:
         return facts.size in TRAINED and facts.weak
     has_text = bool(facts.text) and (facts.weak or not facts.lists)
     return facts.size not in LINEARS and has_text and not facts.collected
+
+
+def is_little(gold: int) -> bool:
+    """Return True if this is little gold: students then learn only from what their teacher is sure of, and know more
+    than it does."""
+    return 0 < gold < _LITTLE
+
+
+def trains_student(facts: Facts, prefer: str) -> bool:
+    """Return True if a student is trained: for speed or, with little gold, for the combination."""
+    return has_student(facts) and (prefer == SPEED or is_little(facts.gold))
 
 
 def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:

@@ -13,7 +13,7 @@ from ..progress import Progress
 from ..runs.groups import FoldFiles
 from ..runtime.devices import on_device
 from .assembling import list_and_head
-from .combine import DECIDED, Combination, TrainedHead, plan_head
+from .combine import DECIDED, TrainedHead, plan_head
 from .comparing import Comparison
 from .context import ALONE, TrainingContext, pipeline_of
 from .encoding import Encoded, encode, read_stored
@@ -46,6 +46,7 @@ from .rules import (
     gold_size,
     has_student,
     head_with_lists,
+    trains_student,
     weak_size,
 )
 from .selection import FASTER, PREVIOUS, Selection, choose_best, cost_of_speed
@@ -92,8 +93,6 @@ def compare_with_gold(
 
     # Predict with every head, once per fold and once on dev; combine, compare, select.
     compared = Comparison(context, sources, folds, dev)
-    combined = [head for head in heads if head.is_combined]
-    why = "there is too little gold to hold out part of it"
     with on_device(context.gpu_id):
         for term_list in lists:
             matched = matched_docs(term_list, read_docs(compared.corpus, Vocab())) if facts.collected else None
@@ -104,12 +103,7 @@ def compare_with_gold(
             # The candidate that is selected in projects without gold.
             output = context.folder_of(LIST_AND_HEAD)
             compared.add(LIST_AND_HEAD, list_and_head(sources, weak, output, context.language))
-        if folds:
-            combination = compared.combine(combined)
-            why = f"decides between {', '.join(head.title for head in combined)}"
-    rules = [Rule(name=COMBINED, trained=bool(folds), why=why)]
-    if folds and prefer == SPEED and has_student(facts):
-        rules += _add_student(compared, combination, heads, gold, facts)
+    rules = _combine(compared, heads, gold, facts, prefer)
     # Number of gold sentences that each compared candidate was trained on.
     n_gold = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = compared.scored[heads[0].name] * (DRAWS if dev else 1)
@@ -178,24 +172,35 @@ def _train_heads(
     return heads, parts, draws
 
 
-def _add_student(
-    compared: Comparison, teacher: Combination, heads: Sequence[TrainedHead], gold: Path, facts: Facts
-) -> List[Rule]:
-    """Train a student of the combination, and add it as a candidate: alone and, if there are lists, combined with them
-    and with other linear heads."""
-    context, has_lists = compared.context, bool(compared.sources)
-    text = context.corpora.weak if facts.weak else context.corpora.text
-    folds = compared.folds if has_lists or compared.dev is None else []
-    student, certainty = train_student(context, teacher, text, gold, folds)
-    why = f"a linear CRF, trained on the gold, and on the text as '{COMBINED}' labels it{certainty.why}"
-    rules = [Rule(name=STUDENT, trained=True, why=why)]
+def _combine(compared: Comparison, heads: Sequence[TrainedHead], gold: Path, facts: Facts, prefer: str) -> List[Rule]:
+    """Add the combination of lists and heads as a candidate; with a student that it has taught, if gold is little. For
+    speed, add the student combined with the lists, too."""
+    if not compared.folds:
+        return [Rule(name=COMBINED, trained=False, why="there is too little gold to hold out part of it")]
+    context, rules, student = compared.context, [], None
+    parts = [head for head in heads if head.is_combined]
     with on_device(context.gpu_id):
-        compared.add_head(student)
-        if has_lists:
-            others = [head for head in heads if head.is_combined and head.size in LINEARS]
-            compared.combine([student, *others], STUDENT_AND_LIST)
+        combination = compared.combine(parts)
+    if trains_student(facts, prefer):
+        text = context.corpora.weak if facts.weak else context.corpora.text
+        # To be combined, it has to predict the folds.
+        is_combined = bool(compared.sources) or combination.has_little_gold
+        folds = compared.folds if is_combined or compared.dev is None else []
+        student, certainty = train_student(context, combination, text, gold, folds)
+        why = f"a linear CRF, trained on the gold, and on the text as a combination labels it{certainty.why}"
+        rules.append(Rule(name=STUDENT, trained=True, why=why))
+    with on_device(context.gpu_id):
+        if student is not None:
+            compared.add_head(student)
+            if combination.has_little_gold:
+                combination = compared.combine([*parts, student])
+        compared.add_combination(combination)
+        if student is not None and compared.sources and prefer == SPEED:
+            linear = [head for head in parts if head.size in LINEARS]
+            compared.add_combination(compared.combine([student, *linear]), STUDENT_AND_LIST)
             rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="decides between the lists and linear CRFs"))
-    return rules
+    why = f"decides between {', '.join(head.title for head in combination.heads)}"
+    return [*rules, Rule(name=COMBINED, trained=True, why=why)]
 
 
 def _select(

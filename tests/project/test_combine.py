@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_weakner.corpus.case import change_case
 from spacy_weakner.corpus.weak import doc_entities, set_id, set_spans
-from spacy_weakner.project import combine
+from spacy_weakner.project import combine, rules
 from spacy_weakner.project.combine import FOLDS, Combination, CombinedFold
 
 from .util import LANGUAGE
@@ -95,6 +95,6 @@ def test_a_combiner_is_fitted_on_all_gold_but_a_part_of_the_fold(tmp_path, monke
     assert any({docs[0].text, docs[2].text, copies[0].text} <= texts for texts in left_out)
 
     fitted.clear()
-    monkeypatch.setattr(combine, "LITTLE", 40)
+    monkeypatch.setattr(rules, "_LITTLE", 40)
     assert Combination({"terms": tmp_path}, [], folds, LANGUAGE).decide_fold(0) == docs[:20]
     assert fitted == [[doc.text for doc in (*docs[20:], *copies[20:])]]
