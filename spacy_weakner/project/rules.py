@@ -35,7 +35,8 @@ _RATE_WITHOUT_GOLD = 0.5
 EVALUATIONS = 5
 # Number of folds of the gold.
 FOLDS = 5
-# Gold is little if it has fewer sentences (students.md).
+# With fewer sentences of gold, students do not learn from what their teacher is not sure of, combinations include a
+# student (students.md), and combinations are compared in more folds.
 _LITTLE = 200
 
 # How candidates are compared; cross-validation uses the gold.
@@ -127,8 +128,7 @@ def has_student(facts: Facts) -> bool:
 
 
 def is_little(gold: int) -> bool:
-    """Return True if this is little gold: students then learn only from what their teacher is sure of, and know more
-    than it does."""
+    """Return True if there is little gold."""
     return 0 < gold < _LITTLE
 
 

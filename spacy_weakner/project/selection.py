@@ -27,8 +27,8 @@ NO_SCORES: ScoresByName = MappingProxyType({})
 Point = Dict[str, float]
 # What is said of a package with a Transformer, if there may be a student.
 FASTER = (
-    "With --prefer speed, a linear CRF that learns from this pipeline is packaged instead: on public data, it was 10 "
-    "to 60 times as fast, and had 1 to 8 points of F1 less."
+    "With --prefer speed, a linear CRF that learns from the Transformer is packaged instead: on public data, it was 10 "
+    "to 60 times as fast, and had up to 8 points of F1 less."
 )
 
 
@@ -173,7 +173,7 @@ class Selection(Strict):
 
     def explained(self) -> str:
         """Return why the combination, or a student, was selected; "" if neither was."""
-        if self.best in (STUDENT, STUDENT_AND_LIST) and self.selected.scores is not None:
+        if self.best in (STUDENT, STUDENT_AND_LIST) and self.selected.scores is not None and self.reason:
             return (
                 f"'{self.best}' is selected unless another candidate without a Transformer is significantly, and by "
                 f"more than {CLEARLY:g} points, better."

@@ -32,7 +32,7 @@ from .context import TEXT_COPIES, TrainingContext, pipeline_of, student_size
 from .encoding import Encoded, reusing
 from .layout import has_docs
 from .rules import LINEAR_TEXTS, STUDENT
-from .teaching import Certainty, Labels
+from .teaching import Labels, Taught
 
 _BATCH = 256
 _RECEIPT = "taught.json"
@@ -43,7 +43,7 @@ _WIDTH = 128
 
 def train_student(
     context: TrainingContext, teacher: Combination, text: Path, gold: Path, folds: Sequence[FoldFiles]
-) -> Tuple[TrainedHead, Certainty]:
+) -> Tuple[TrainedHead, Taught]:
     """Train a student on all gold and the text, and one without each fold. The heads that teach it have not seen the
     fold either. With little gold, students do not learn from what their teacher is not sure of, unless that is too
     much.
@@ -53,7 +53,7 @@ def train_student(
     text (Path): The text, which may have matches of the lists. Sentences of gold, dev and test are left out.
     gold (Path): The gold.
     folds (Sequence[FoldFiles]): The folds of the teacher; none if dev scores the student.
-    RETURNS (Tuple[TrainedHead, Certainty]): The student, and what it has learned from.
+    RETURNS (Tuple[TrainedHead, Taught]): The student, and what it has learned from the text.
     """
     outputs = {context.models / STUDENT: gold}
     for n, fold in enumerate(folds, start=1):
@@ -64,23 +64,24 @@ def train_student(
         "teacher": {head.name: [hash_path(path) for path in (head.whole, *head.folds)] for head in teacher.heads},
         "settings": _settings(context),
     }
-    if not _is_made(context, made_from, corpora):
+    taught = _taught_before(context, made_from, corpora)
+    if taught is None:
         docs, labels = _label(context, teacher, text, [None, *range(len(folds))])
-        if not Certainty.of(labels[0]).is_enough:
+        taught = Taught.of(labels[0])
+        if not taught.leaves_out:
             labels = [[Labels(each.entities) for each in its] for its in labels]
         for path, rest, its in zip(corpora, outputs.values(), labels, strict=True):
             copies = (copy for doc in read_docs(rest, Vocab()) for copy in (doc, *context.cases.copies(doc)))
-            write_docs(path, chain(copies, _taught(context, docs, its)))
-        _finish(context, made_from, corpora[0], Certainty.of(labels[0]))
-    certainty = Certainty.model_validate(cast(Receipt, Receipt.read(context.models / _RECEIPT)).report)
+            write_docs(path, chain(copies, _teach(context, docs, its)))
+        _finish(context, made_from, corpora[0], taught)
+    has_missing = teacher.has_little_gold and taught.leaves_out
     trainings = [
-        context.of_student(path, output, has_missing=certainty.is_partial)
-        for path, output in zip(corpora, outputs, strict=True)
+        context.of_student(path, output, has_missing=has_missing) for path, output in zip(corpora, outputs, strict=True)
     ]
     context.train(trainings, desc="fit: train students")
     whole, *parts = map(pipeline_of, trainings)
     student = TrainedHead(STUDENT, STUDENT, student_size(context.embeds), whole, parts, reads_lists=bool(context.lists))
-    return student, certainty
+    return student, taught
 
 
 def train_student_without_gold(context: TrainingContext, teacher: Path, text: Path) -> Path:
@@ -101,7 +102,7 @@ def train_student_without_gold(context: TrainingContext, teacher: Path, text: Pa
             docs = _sample(context, text, nlp)
             found = nlp.pipe(map(bare_copy, docs))
             shown = Progress(found, desc="fit: label text", unit="sentence", enabled=context.progress, total=len(docs))
-            write_docs(corpus, _taught(context, docs, map(Labels.of, shown)))
+            write_docs(corpus, _teach(context, docs, map(Labels.of, shown)))
         _finish(context, made_from, corpus)
     training = context.of_student(corpus, output, has_gold=False)
     context.train([training], desc="fit: train the student")
@@ -120,13 +121,21 @@ def _is_made(context: TrainingContext, made_from: Dict[str, Any], corpora: Seque
     return receipt is not None and not receipt.differences(made_from) and all(path.exists() for path in outputs)
 
 
-def _finish(
-    context: TrainingContext, made_from: Dict[str, Any], corpus: Path, certainty: Optional[Certainty] = None
-) -> None:
+def _taught_before(context: TrainingContext, made_from: Dict[str, Any], corpora: Sequence[Path]) -> Optional[Taught]:
+    """Return what students learn from corpora that an earlier run has made from the same; None if there are none."""
+    receipt = Receipt.read(context.models / _RECEIPT)
+    try:
+        report = receipt.report if receipt is not None and _is_made(context, made_from, corpora) else None
+        return Taught.model_validate(report)
+    except ValueError:  # none, or damaged
+        return None
+
+
+def _finish(context: TrainingContext, made_from: Dict[str, Any], corpus: Path, taught: Optional[Taught] = None) -> None:
     """Write the embeddings that students read, and the receipt of all that they are trained on."""
     if context.embeds is not None:
         write_embeddings(context.embeds, read_docs(corpus, Vocab()), context.student_pieces, _WIDTH)
-    report = {} if certainty is None else certainty.model_dump()
+    report = {} if taught is None else taught.model_dump()
     Receipt(made_from, report=report).write(context.models / _RECEIPT)
 
 
@@ -134,7 +143,7 @@ def _annotated(context: TrainingContext) -> List[Path]:
     return [context.corpora.annotated] if has_docs(context.corpora.annotated) else []
 
 
-def _taught(context: TrainingContext, docs: Iterable[Doc], labels: Iterable[Labels]) -> Iterator[Doc]:
+def _teach(context: TrainingContext, docs: Iterable[Doc], labels: Iterable[Labels]) -> Iterator[Doc]:
     """Yield what a student learns from the text: the sentences and their copies in other case."""
     shares = context.cases.shares
     cases = CaseCopies(TEXT_COPIES * shares[LOWER], TEXT_COPIES * shares[UPPER])

@@ -15,7 +15,7 @@ from .combine import DECIDED
 # A combination is sure of an entity if its probability is not smaller than the first number, and that a candidate is no
 # entity if its probability is not larger than the second.
 _ENTITY, _NONE = 0.8, 0.2
-# Teachers that are not sure of a larger share of their entities leave their students too few.
+# Maximum share of the entities without which a student learns.
 _MOST = 1 / 3
 
 
@@ -50,34 +50,33 @@ class Labels(NamedTuple):
         return labeled
 
 
-class Certainty(Strict):
-    """How many entities a teacher finds in the text, and of how many candidates it is not sure."""
+class Taught(Strict):
+    """What students learn from the text."""
 
-    entities: int
-    unsure: int  # of the entities
-    rejected: int  # other candidates of which it is not sure
+    entities: int  # that the teacher of all gold finds
+    unsure_entities: int  # of these, those of which it is not sure
+    unsure_others: int  # candidates which it has not chosen, but of which it is not sure
+    leaves_out: bool  # True if the students do not learn from candidates of which their teacher is not sure
 
     @classmethod
-    def of(cls, labels: Sequence[Labels]) -> "Certainty":
-        """Count the candidates in all sentences."""
+    def of(cls, labels: Sequence[Labels]) -> "Taught":
+        """Decide what students learn, given what the teacher of all gold finds."""
         entities = sum(len(each.entities) for each in labels)
         unsure = entities - sum(len(each.sure) for each in labels)
-        return cls(entities=entities, unsure=unsure, rejected=sum(len(each.unsure) for each in labels) - unsure)
+        others = sum(len(each.unsure) for each in labels) - unsure
+        # Without a larger share of the entities, students have too few.
+        leaves_out = unsure <= _MOST * entities
+        return cls(entities=entities, unsure_entities=unsure, unsure_others=others, leaves_out=leaves_out)
 
     @property
-    def is_enough(self) -> bool:
-        """True if a student can do without what its teacher is not sure of."""
-        return self.unsure <= _MOST * self.entities
-
-    @property
-    def is_partial(self) -> bool:
-        """True if the student does not learn from some candidates."""
-        return bool(self.unsure or self.rejected)
-
-    @property
-    def why(self) -> str:
-        """What the student does not learn from."""
-        if not self.is_partial:
+    def note(self) -> str:
+        """What is said about candidates of which the teacher is not sure; "" if there are none."""
+        if not (self.unsure_entities or self.unsure_others):
             return ""
-        rejected = f" and {self.rejected:,} other candidates" if self.rejected else ""
-        return f", without {self.unsure:,} of its {self.entities:,} entities{rejected} of which it is not sure"
+        unsure = f"{self.unsure_entities:,} of its {self.entities:,} entities"
+        if not self.leaves_out:
+            return f"text: the student learns from all entities, since its teacher is not sure of {unsure}"
+        return (
+            f"text: the student does not learn from what its teacher is not sure of: {unsure}, and "
+            f"{self.unsure_others:,} candidates that it has not chosen"
+        )

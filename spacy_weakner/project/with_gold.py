@@ -179,15 +179,15 @@ def _combine(compared: Comparison, heads: Sequence[TrainedHead], gold: Path, fac
         return [Rule(name=COMBINED, trained=False, why="there is too little gold to hold out part of it")]
     context, rules, student = compared.context, [], None
     parts = [head for head in heads if head.is_combined]
-    with on_device(context.gpu_id):
-        combination = compared.combine(parts)
+    combination = compared.combine(parts)
     if trains_student(facts, prefer):
         text = context.corpora.weak if facts.weak else context.corpora.text
-        # To be combined, it has to predict the folds.
-        is_combined = bool(compared.sources) or combination.has_little_gold
-        folds = compared.folds if is_combined or compared.dev is None else []
-        student, certainty = train_student(context, combination, text, gold, folds)
-        why = f"a linear CRF, trained on the gold, and on the text as a combination labels it{certainty.why}"
+        # To be combined, or scored without dev, it has to predict the folds.
+        needs_folds = bool(compared.sources) or combination.has_little_gold or compared.dev is None
+        student, taught = train_student(context, combination, text, gold, compared.folds if needs_folds else [])
+        if taught.note:
+            context.say(taught.note)
+        why = "a linear CRF, trained on the gold, and on the text as lists and heads together label it"
         rules.append(Rule(name=STUDENT, trained=True, why=why))
     with on_device(context.gpu_id):
         if student is not None:

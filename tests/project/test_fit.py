@@ -13,7 +13,7 @@ from spacy_weakner.calibration.seen import unseen
 from spacy_weakner.corpus.docbin import bare_copy, read_docs, write_docs
 from spacy_weakner.errors import WeaknerError
 from spacy_weakner.pipelines import load_pipeline
-from spacy_weakner.project import combine, comparing, previous, with_gold, without_gold
+from spacy_weakner.project import combine, comparing, previous, rules, with_gold, without_gold
 from spacy_weakner.project import fit as module
 from spacy_weakner.project.assembling import ON_PUBLIC_DATA
 from spacy_weakner.project.combine import Predicted, TrainedHead
@@ -32,6 +32,7 @@ from spacy_weakner.project.rules import (
     WEAK_ALONE,
 )
 from spacy_weakner.project.selection import PREVIOUS, Selection
+from spacy_weakner.project.teaching import Taught
 
 from ..util import make_doc
 from .util import ALL_TERMS, NLP, PEOPLE, PLACES, make_corpora, write_gold, write_ruler
@@ -96,8 +97,10 @@ def project(tmp_path, configs, trainings, monkeypatch):
     class Combination:
         def __init__(self, lists, heads, folds, language):
             titles = [head.title for head in heads]
-            self.name = STUDENT_AND_LIST if STUDENT in titles else COMBINED
-            self.nlp, self.folds = made.nlp(self.name), folds
+            self.heads, self.folds = heads, folds
+            self.has_little_gold = rules.is_little(sum(len(fold.docs) for fold in folds))
+            self.name = COMBINED if titles[0] == GOLD_ALONE or STUDENT not in titles else STUDENT_AND_LIST
+            self.nlp = made.nlp(self.name)
             if self.name == COMBINED:
                 made.combined = [*lists], titles
             else:
@@ -118,7 +121,8 @@ def project(tmp_path, configs, trainings, monkeypatch):
 
     def train_student(context, teacher, text, gold, folds):
         made.taught = text, gold
-        return TrainedHead(STUDENT, STUDENT, "linear", project_of(folds), [*map(project_of, folds)])
+        student = TrainedHead(STUDENT, STUDENT, "linear", project_of(folds), [*map(project_of, folds)])
+        return student, Taught(entities=9, unsure_entities=1, unsure_others=0, leaves_out=True)
 
     def train_student_without_gold(context, teacher, text):
         made.taught = teacher, text
@@ -141,6 +145,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
     for each in (with_gold, without_gold):
         monkeypatch.setattr(each, "list_and_head", list_and_head)
     monkeypatch.setattr(comparing, "SAMPLES", 20)
+    monkeypatch.setattr(rules, "_LITTLE", 0)
     return made
 
 
@@ -197,7 +202,7 @@ def test_speed_prefers_what_has_no_transformer(project, trainings, size, dev):
     project.finds = dict.fromkeys((COMBINED, *HEADS), ALL_TERMS)
     project.finds[STUDENT] = {**ALL_TERMS, "PER": ["Anna"]}
     selection = project.fit(prefer="speed", size=size)
-    assert names(selection) == [TERM_LIST, *HEADS, WEAK_ALONE, LIST_AND_HEAD, COMBINED, STUDENT, STUDENT_AND_LIST]
+    assert names(selection) == [TERM_LIST, *HEADS, WEAK_ALONE, LIST_AND_HEAD, STUDENT, COMBINED, STUDENT_AND_LIST]
     assert selection.best == STUDENT and all(each.scores and each.why for each in selection.candidates)
     assert project.fast == [STUDENT, *([WEAK_ALONE] if size == "frozen" else [])]  # what has no Transformer
     # It learns the text with the matches of the lists.
@@ -210,6 +215,23 @@ def test_speed_prefers_what_has_no_transformer(project, trainings, size, dev):
     # A head of an earlier kind may be as fast, and better.
     project.finds[STUDENT], project.finds[WEAK_ALONE] = {}, ALL_TERMS
     assert project.fit(prefer="speed", size=size).best == (WEAK_ALONE if size == "frozen" else TERM_LIST)
+
+
+@pytest.mark.parametrize("dev", [12, 0])
+@pytest.mark.parametrize("prefer, best", [("f1", COMBINED), ("speed", STUDENT)])
+def test_with_little_gold_the_combination_has_a_student(project, trainings, monkeypatch, dev, prefer, best):
+    monkeypatch.setattr(rules, "_LITTLE", 25)
+    make_corpora(project.corpora.folder, dev=dev, scores=GOOD)
+    project.finds = {COMBINED: ALL_TERMS}
+    selection = project.fit(prefer=prefer, size="frozen")
+    more = [STUDENT_AND_LIST] if prefer == "speed" else []
+    assert names(selection) == [TERM_LIST, *HEADS, WEAK_ALONE, LIST_AND_HEAD, STUDENT, COMBINED, *more]
+    assert project.combined == (["gazetteer"], [*HEADS, WEAK_ALONE, STUDENT])
+    assert sum("1 of its 9 entities" in note for note in project.said) == 1
+    if prefer == "f1":
+        assert selection.best == COMBINED
+    # Without a Transformer, there is no student.
+    assert STUDENT not in names(project.fit(prefer=prefer, size="linear"))
 
 
 def test_without_text_or_preference_there_is_no_student(project, trainings):

@@ -6,7 +6,7 @@ from spacy.tokens import Span
 from spacy_weakner.corpus.gold import missing_tokens
 from spacy_weakner.corpus.weak import doc_entities, is_weak, set_group
 from spacy_weakner.project.combine import DECIDED
-from spacy_weakner.project.teaching import Certainty, Labels
+from spacy_weakner.project.teaching import Labels, Taught
 
 from ..util import make_doc
 from .util import NLP
@@ -65,10 +65,10 @@ def test_an_empty_text():
 def test_a_third_of_the_entities_may_be_missing():
     sure = Labels.of(decide([(0, 1, "PER"), (2, 3, "PER")], _01_PER=0.9, _23_PER=0.8, _45_PER=0.3))
     unsure = Labels.of(decide([(0, 1, "PER")], _01_PER=0.7))
-    third = Certainty.of([sure, unsure])
-    assert third == Certainty(entities=3, unsure=1, rejected=1) and third.is_enough and third.is_partial
-    assert not Certainty.of([sure, unsure, unsure]).is_enough
+    third = Taught.of([sure, unsure])
+    assert third == Taught(entities=3, unsure_entities=1, unsure_others=1, leaves_out=True)
+    half = Taught.of([sure, unsure, unsure])
+    assert half == Taught(entities=4, unsure_entities=2, unsure_others=1, leaves_out=False)
+    assert third.note and half.note and third.note != half.note
     for labels in ([], [Labels([])], [Labels([(0, 1, "PER")])]):
-        certainty = Certainty.of(labels)
-        assert certainty.is_enough and not certainty.is_partial and certainty.why == ""
-    assert "1 of its 3 entities and 1 other" in third.why
+        assert Taught.of(labels).note == ""
