@@ -137,8 +137,9 @@ def made(rows: Rows) -> str:
         return ""
     return (
         f'{old} of the rows of this page come from earlier projects ("{OLDER}" in the last table). Their '
-        "candidates are the same except for the students; the candidate that would be packaged now was chosen again "
-        "from their scores."
+        "candidates are the same except for the students, one of which is now a part of combinations on a Transformer "
+        "with fewer than 200 gold sentences; the candidate that would be packaged now was chosen again from their "
+        "scores."
     )
 
 
