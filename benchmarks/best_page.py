@@ -136,10 +136,8 @@ def made(rows: Rows) -> str:
     if not old:
         return ""
     return (
-        f'{old} of the rows of this page come from earlier projects ("{OLDER}" in the last table). Their '
-        "candidates are the same except for the students, one of which is now a part of combinations on a Transformer "
-        "with fewer than 200 gold sentences; the candidate that would be packaged now was chosen again from their "
-        "scores."
+        f'{old} rows of this page are of earlier projects ("{OLDER}" in the last table), with other students, and none '
+        "in the combination; what would be packaged now was chosen again from their scores."
     )
 
 
