@@ -262,6 +262,15 @@ def better_student(rows: Sequence[CandidateScores]) -> Optional[str]:
     return choose_best(students) if students else None
 
 
+def gain_of_speed(rows: Sequence[CandidateScores]) -> str:
+    """Return a sentence on what would be packaged for speed instead of the combination, with its F1 if a student was
+    compared."""
+    found = [row.difference for row in rows if row.name == STUDENT and row.difference]
+    if not found:
+        return FASTER
+    return f"With --prefer speed, a student is packaged instead, without the Transformer: it has {found[0].text()}."
+
+
 def cost_of_speed(rows: Sequence[CandidateScores], best: str) -> str:
     """Return a sentence on how much better the combination is than the selected candidate, or "" if unknown."""
     found = [row.difference for row in rows if row.name == COMBINED and row.difference]

@@ -49,7 +49,7 @@ from .rules import (
     trains_student,
     weak_size,
 )
-from .selection import FASTER, PREVIOUS, Selection, choose_best, cost_of_speed
+from .selection import PREVIOUS, Selection, choose_best, cost_of_speed, gain_of_speed
 from .students import train_student
 
 
@@ -113,7 +113,7 @@ def compare_with_gold(
     old, whys = compare_previous(compared, previous, best)
     rows, rules = [*rows, *old], [*rules, *whys]
     with on_device(context.gpu_id):
-        measured = {best, COMBINED} if facts.size not in LINEARS else set()
+        measured = {best, COMBINED, STUDENT} if facts.size not in LINEARS else set()
         costs = {name: compared.cost(name) for name in compared.pipelines if name in measured}
         overruled = []
         titles = [term_list.title for term_list in lists]
@@ -217,7 +217,7 @@ def _select(
         best, reason = COMBINED, f"It was selected for a precision of {100 * precision:g} % (--precision)."
     else:
         best = choose_best(rows, COMBINED)
-        reason = FASTER if best == COMBINED and has_student(facts) else ""
+        reason = gain_of_speed(rows) if best == COMBINED and has_student(facts) else ""
     if best != usual:
         rows = compared.score(best)
     return best, rows, reason

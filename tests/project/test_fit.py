@@ -229,7 +229,9 @@ def test_with_little_gold_the_combination_has_a_student(project, trainings, monk
     assert project.combined == (["gazetteer"], [*HEADS, WEAK_ALONE, STUDENT])
     assert sum("1 of its 9 entities" in note for note in project.said) == 1
     if prefer == "f1":
-        assert selection.best == COMBINED
+        (student,) = [each for each in selection.candidates if each.name == STUDENT]
+        # What speed would cost is known.
+        assert selection.best == COMBINED and student.scores.difference.text() in selection.reason and student.cost
     # Without a Transformer, there is no student.
     assert STUDENT not in names(project.fit(prefer=prefer, size="linear"))
 
