@@ -181,14 +181,15 @@ def _combine(compared: Comparison, heads: Sequence[TrainedHead], gold: Path, fac
     parts = [head for head in heads if head.is_combined]
     combination = compared.combine(parts)
     if trains_student(facts, prefer):
+        why = "a linear CRF, trained on the gold, and on the text as lists and heads together label it"
+        rules.append(Rule(name=STUDENT, trained=True, why=why))
+        context.say(f"{STUDENT}: {why}")
         text = context.corpora.weak if facts.weak else context.corpora.text
         # To be combined, or scored without dev, it has to predict the folds.
         needs_folds = bool(compared.sources) or combination.has_little_gold or compared.dev is None
         student, taught = train_student(context, combination, text, gold, compared.folds if needs_folds else [])
         if taught.note:
             context.say(taught.note)
-        why = "a linear CRF, trained on the gold, and on the text as lists and heads together label it"
-        rules.append(Rule(name=STUDENT, trained=True, why=why))
     with on_device(context.gpu_id):
         if student is not None:
             compared.add_head(student)
