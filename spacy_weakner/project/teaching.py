@@ -15,7 +15,7 @@ from .combine import DECIDED
 # A combination is sure of an entity if its probability is not smaller than the first number, and that a candidate is no
 # entity if its probability is not larger than the second.
 _ENTITY, _NONE = 0.8, 0.2
-# Maximum share of the entities without which a student learns.
+# If a teacher is not sure of a larger share of its entities, students learn from all: the others are too few.
 _MOST = 1 / 3
 
 
@@ -64,7 +64,6 @@ class Taught(Strict):
         entities = sum(len(each.entities) for each in labels)
         unsure = entities - sum(len(each.sure) for each in labels)
         others = sum(len(each.unsure) for each in labels) - unsure
-        # Without a larger share of the entities, students have too few.
         leaves_out = unsure <= _MOST * entities
         return cls(entities=entities, unsure_entities=unsure, unsure_others=others, leaves_out=leaves_out)
 
