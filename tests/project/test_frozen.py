@@ -110,7 +110,7 @@ def in_a_new_process(texts, paths):
     return [[[tuple(ent) for ent in doc] for doc in found[path]] for path in paths]
 
 
-@pytest.mark.parametrize("size, little", [("frozen", 0), ("transformer", 0), ("frozen", 21)])
+@pytest.mark.parametrize("size, little", [("frozen", 0), ("transformer", 0), ("transformer", 21)])
 def test_what_was_compared_is_what_is_packaged(tmp_path, project, monkeypatch, size, little):
     monkeypatch.setattr(rules, "_LITTLE", little)
     student = [STUDENT] if little else []
