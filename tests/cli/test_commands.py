@@ -207,7 +207,7 @@ def test_subprocess(data, command):
 def test_ctrl_c_leaves_no_temporary_files(data):
     vocab = Vocab()
     write_docs(data / "big" / "0.spacy", [Doc(vocab, words=["Paris", str(i)]) for i in range(100)])
-    for i in range(1, 200):
+    for i in range(1, 2000):  # half a minute, if nothing ends it
         shutil.copy(data / "big" / "0.spacy", data / "big" / f"{i}.spacy")
     command = [sys.executable, "-m", "spacy_weakner", "label", str(data / "big"), str(data / "out")]
     process = subprocess.Popen(
@@ -218,13 +218,13 @@ def test_ctrl_c_leaves_no_temporary_files(data):
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 130, stderr.decode()
     assert stderr.decode().strip().splitlines()[-1].endswith("run the same command again to continue.")
     assert "Traceback" not in stderr.decode()
     names = {f.name for f in (data / "out").iterdir()}
     assert not [name for name in names - {UNFINISHED} if name.startswith(".") or name.endswith(".tmp")]
     shards = {name for name in names if name.endswith(".spacy")}
-    assert 2 <= len(shards) < 200
+    assert 2 <= len(shards) < 2000
     assert sum(len(list(read_docs(data / "out" / name, vocab))) for name in shards) == 100 * len(shards)
     with pytest.raises(WeaknerError, match="WK789"):
         list(read_docs(data / "out", vocab))
