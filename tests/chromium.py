@@ -21,7 +21,7 @@ def find_chromium():
 
 
 class Page:
-    """A page in a profile of its own, from which downloads go to a folder."""
+    """A page of a new browser profile, whose downloads go to a folder."""
 
     def __init__(self, folder, width=1000, height=800):
         chromium = find_chromium()

@@ -91,7 +91,7 @@ class TrainingContext:
 
     def of_student(self, corpus: Path, output: Path, *, has_gold: bool = True, has_missing: bool = False) -> Training:
         """Plan the training of a linear head on gold, if there is some, and labeled text in one corpus, with their
-        copies. With `has_missing`, no missing token is taken as "O": of the text, they are hardly ever."""
+        copies. With `has_missing`, no missing token is taken as "O", since those of the text hardly ever are."""
         plain, with_lists = replace(self, cases=NO_COPIES), has_gold and bool(self.lists)
         training = plain.on_gold(corpus, output, size=student_size(self.embeds), with_lists=with_lists)
         more: Dict[str, Any] = {_ITERATIONS: TEXT_ITERATIONS}

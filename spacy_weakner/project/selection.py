@@ -173,6 +173,7 @@ class Selection(Strict):
 
     def explained(self) -> str:
         """Return why the combination, or a student, was selected; "" if neither was."""
+        # Without a reason, a student was selected for its F1.
         if self.best in (STUDENT, STUDENT_AND_LIST) and self.selected.scores is not None and self.reason:
             return (
                 f"'{self.best}' is selected unless another candidate without a Transformer is significantly, and by "

@@ -96,7 +96,7 @@ def train_student_without_gold(context: TrainingContext, teacher: Path, text: Pa
     corpus = output.with_suffix(".spacy")
     inputs = [text, *_annotated(context), teacher]
     made_from = {"inputs": {str(path): hash_path(path) for path in inputs}, "settings": _settings(context)}
-    if not _is_made(context, made_from, [corpus]):
+    if _made_before(context, made_from, [corpus]) is None:
         with on_device(context.gpu_id):
             nlp = load_pipeline(teacher)
             docs = _sample(context, text, nlp)
@@ -115,19 +115,21 @@ def _settings(context: TrainingContext) -> str:
     return hash_settings(settings)
 
 
-def _is_made(context: TrainingContext, made_from: Dict[str, Any], corpora: Sequence[Path]) -> bool:
+def _made_before(context: TrainingContext, made_from: Dict[str, Any], corpora: Sequence[Path]) -> Optional[Receipt]:
+    """Return the receipt of corpora that an earlier run has made from the same; None if there are none."""
     receipt = Receipt.read(context.models / _RECEIPT)
     outputs = [*corpora, *([] if context.embeds is None else [context.student_pieces])]
-    return receipt is not None and not receipt.differences(made_from) and all(path.exists() for path in outputs)
+    if receipt is None or receipt.differences(made_from) or not all(path.exists() for path in outputs):
+        return None
+    return receipt
 
 
 def _taught_before(context: TrainingContext, made_from: Dict[str, Any], corpora: Sequence[Path]) -> Optional[Taught]:
-    """Return what students learn from corpora that an earlier run has made from the same; None if there are none."""
-    receipt = Receipt.read(context.models / _RECEIPT)
+    """Return what students learn from these corpora; None if they, or their receipt, have to be made again."""
+    receipt = _made_before(context, made_from, corpora)
     try:
-        report = receipt.report if receipt is not None and _is_made(context, made_from, corpora) else None
-        return Taught.model_validate(report)
-    except ValueError:  # none, or damaged
+        return None if receipt is None else Taught.model_validate(receipt.report)
+    except ValueError:  # damaged
         return None
 
 

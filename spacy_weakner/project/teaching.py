@@ -56,16 +56,19 @@ class Taught(Strict):
     entities: int  # that the teacher of all gold finds
     unsure_entities: int  # of these, those of which it is not sure
     unsure_others: int  # candidates which it has not chosen, but of which it is not sure
-    leaves_out: bool  # True if the students do not learn from candidates of which their teacher is not sure
 
     @classmethod
     def of(cls, labels: Sequence[Labels]) -> "Taught":
-        """Decide what students learn, given what the teacher of all gold finds."""
+        """Count what the teacher of all gold finds."""
         entities = sum(len(each.entities) for each in labels)
         unsure = entities - sum(len(each.sure) for each in labels)
         others = sum(len(each.unsure) for each in labels) - unsure
-        leaves_out = unsure <= _MOST * entities
-        return cls(entities=entities, unsure_entities=unsure, unsure_others=others, leaves_out=leaves_out)
+        return cls(entities=entities, unsure_entities=unsure, unsure_others=others)
+
+    @property
+    def leaves_out(self) -> bool:
+        """True if students do not learn from candidates of which their teacher is not sure."""
+        return self.unsure_entities <= _MOST * self.entities
 
     @property
     def note(self) -> str:
