@@ -46,7 +46,7 @@ class Column(NamedTuple):
         data set's weak labels mark, in exact case; the test is then a part of train), "others" (phrases of half of the
         text), "gold" (the gold's own entities), "mixed" (these, and half of the gazetteer); or the folder of lists that
         were made elsewhere.
-    texts (Tuple[str, ...]): Splits that are text besides.
+    texts (Tuple[str, ...]): Files that the text is drawn from, instead of the other sentences.
     """
 
     folder: str
@@ -64,12 +64,15 @@ COLUMNS = {
     "conll03": Column("conll03"),
     "oa-mine": Column("oa-mine", terms="others"),
     # Its list was made from train, where it is far better than anywhere else.
-    "ec": Column("ec", gold="dev", texts=("weak", "train")),
+    "ec": Column("ec", gold="dev", texts=("ec/weak", "ec/train")),
     "bc5cdr-independent": Column("bc5cdr", terms="gazetteer-bio"),
     "bc5cdr-collected": Column("bc5cdr", terms="gold"),
     "bc5cdr-mixed": Column("bc5cdr", terms="mixed"),
     "conll03-collected": Column("conll03", terms="gold"),
     "oa-mine-collected": Column("oa-mine", terms="gold"),
+    # Text of another source.
+    "conll03-wikipedia": Column("conll03", texts=("wikineural-en/train",)),
+    "bc5cdr-half-pubmed": Column("bc5cdr", terms="half", texts=("pubmed/unlabeled",)),
 }
 
 
@@ -212,7 +215,7 @@ def make_files(
         return {}, test, None
     gold, others = rows[:n_gold], rows[n_gold:]
     if column.texts:
-        others = [row for split in column.texts for row in read_rows(data / column.folder, split)]
+        others = [row for name in column.texts for row in read_rows(data, name)]
         rng.shuffle(others)
     others = others[:TEXTS]
     files = {"text": folder / "text.jsonl"}

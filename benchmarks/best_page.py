@@ -14,6 +14,8 @@ BEST, OLDER, MATCH, HEAD = "best", "older", "match", "linear with list"
 ALONE = "alone"
 # Columns that differ in the term list alone have one row of it.
 SAME_GOLD = {"bc5cdr-half": "bc5cdr", "bc5cdr-independent": "bc5cdr"}
+# Columns whose text is from another source: only in the table of students, below those with text of their own.
+OTHER_TEXT = ("conll03-wikipedia", "bc5cdr-half-pubmed")
 # Gold beside list and text, against more gold alone.
 FEWEST, FEW, MANY = 50, 100, 1000
 STUDENTS = ("frozen-speed", "frozen-mpnet-speed")
@@ -98,7 +100,8 @@ def page(name: str, rows: Rows, terms: Mapping[str, str]) -> str:
     """Fill a page."""
     text = (EVIDENCE / f"{name}.template.md").read_text(encoding="utf-8")
     columns = [name for name in terms if any(row["dataset"] == name for row in rows)]
-    text = re.sub(r"\{([a-z-]+)-(\d+)\}", lambda found: scores(rows, found[1], int(found[2]), columns), text)
+    own = [name for name in columns if name not in OTHER_TEXT]
+    text = re.sub(r"\{([a-z-]+)-(\d+)\}", lambda found: scores(rows, found[1], int(found[2]), own), text)
     text = (
         text.replace("{without}", without(rows, columns))
         .replace("{made}", made(rows))

@@ -35,6 +35,7 @@ SHARED = """
     --paths.train corpus/annotated/gold.spacy --paths.dev corpus/annotated/dev.spacy
 """
 MODEL = "../shared/model/model-last"
+_FOLDS = f"--folds {MODEL}=gold-many.spacy"
 STAGES = """
 prepare corpus --gold ../shared/gold.jsonl --dev ../shared/dev.jsonl --test ../shared/test.jsonl \
     --text ../shared/text.jsonl
@@ -50,18 +51,10 @@ aggregate many weighted --method weighted --soft --gold gold-many.spacy
 aggregate many label-model --method label_model
 """
 COMPLETE = f"""
-relabel complete weak completed {MODEL} {{by_sentence}} --soft
-relabel complete weak completed-all {MODEL} --rule all --broken repair {{by_token}} --soft
-relabel complete agreement completed-many {MODEL} --broken repair {{by_token}}
+relabel complete weak completed {MODEL} {_FOLDS} --score log_probability --method isotonic --soft
+relabel complete weak completed-all {MODEL} --rule all --broken repair {_FOLDS} --unit token --soft
+relabel complete agreement completed-many {MODEL} --broken repair {_FOLDS} --unit token
 """
-_BY_SENTENCE, _BY_TOKEN = "--score log_probability --method isotonic", "--unit token"
-_FOLDS = f"--folds {MODEL}=gold-many.spacy"
-NOW = COMPLETE.format(by_sentence=f"{_FOLDS} {_BY_SENTENCE}", by_token=f"{_FOLDS} {_BY_TOKEN}")
-# What checkouts call it in which `calibrate` writes JSON for `relabel complete`.
-FORMER = f"""
-calibrate by-sentence.json {MODEL}=gold-many.spacy {_BY_SENTENCE}
-calibrate by-token.json {MODEL}=gold-many.spacy {_BY_TOKEN}
-""" + COMPLETE.format(by_sentence="--calibration by-sentence.json", by_token="--calibration by-token.json")
 LAST = """
 train ../shared/configs/token_ner.cfg members --members 2 --training.max_steps 20 --training.eval_frequency 20 \
     --paths.train weak-complete --paths.dev corpus/annotated/dev.spacy
@@ -138,9 +131,7 @@ def make_shared(checkout: Path, folder: Path) -> None:
 
 def run_stages(checkout: Path, folder: Path) -> None:
     """Run all stages with the code of a checkout."""
-    by_folds = (checkout / "spacy_weakner" / "calibration" / "confidence.py").exists()
-    stages = STAGES + (NOW if by_folds else FORMER) + LAST
-    for line in stages.split("\n"):
+    for line in (STAGES + COMPLETE + LAST).split("\n"):
         if line:
             run(checkout, folder, ["-m", "spacy_weakner", *shlex.split(line)])
 

@@ -24,8 +24,6 @@ def learn(
     method: str,
     names: Optional[Sequence[str]] = None,
     gold: Iterable[Doc] = (),
-    max_docs: int = MAX_DOCS,
-    seed: int = 0,
     *,
     place: Path = Path(),
     gold_place: Optional[Path] = None,
@@ -35,7 +33,7 @@ def learn(
     gold without usable votes is no error. `labels` are labels of the Docs to be labeled, which sources may not use
     here."""
     seen = SourceSurvey(names)
-    sample = DocSample(max_docs, seed, names or ())
+    sample = DocSample(MAX_DOCS, seed=0, names=names or ())
     for doc in docs:
         seen.add(doc)
         if method == "label_model":

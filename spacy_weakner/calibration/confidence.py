@@ -16,7 +16,7 @@ from ..corpus.gold import find_gold
 from ..corpus.overlaps import highest_ranked
 from ..corpus.tags import IntTags
 from ..corpus.weak import group_entities, weak_group, weak_sources
-from ..errors import Errors, WeaknerError, check_choice, check_range
+from ..errors import Errors, WeaknerError, check_choice
 from ..needle.binning import histogram, isotonic
 from ..needle.completion import RULES, apply_rule
 from ..needle.confidence import SCORES, UNITS, Calibration, score_per_word
@@ -28,6 +28,8 @@ from ..ty import BoolMask, Entity
 
 METHODS = ("histogram", "isotonic")
 BATCH_SIZE = 256
+# Maximum number of bins of the histogram, and minimum number of sentences in each.
+_BINS, _PER_BIN = 50, 10
 
 
 class ConfidenceReport(NamedTuple):
@@ -46,8 +48,6 @@ def calibrate_confidence(
     score: str = "viterbi",
     unit: str = "sentence",
     method: str = "histogram",
-    n_bins: int = 50,
-    min_per_bin: int = 10,
     gpu_id: int = -1,
     progress: bool = False,
 ) -> ConfidenceReport:
@@ -67,8 +67,6 @@ def calibrate_confidence(
     unit (str): "sentence": the share of sentences whose tags are all right (the paper); "token": the share of right
         tokens in a sentence, averaged over sentences.
     method (str): "histogram" (the paper) or "isotonic".
-    n_bins (int): Maximum number of bins of the histogram.
-    min_per_bin (int): Minimum number of sentences per bin: with few sentences, there are fewer bins.
     gpu_id (int): GPU for the predictions; -1 is the CPU.
     progress (bool): Show progress.
     RETURNS (ConfidenceReport): The calibration.
@@ -76,8 +74,6 @@ def calibrate_confidence(
     """
     for setting, value, choices in (("score", score, SCORES), ("unit", unit, UNITS), ("method", method, METHODS)):
         check_choice(setting, value, choices)
-    for setting, number in (("n_bins", n_bins), ("min_per_bin", min_per_bin)):
-        check_range(setting, number, 1, None)
     if not folds:
         raise WeaknerError(Errors.WK005.format(setting="folds", value="()", expected="at least one MODEL=CORPUS"))
     counts = _RuleCounts(score, unit)
@@ -91,7 +87,7 @@ def calibrate_confidence(
         path, cure = ", ".join(str(corpus) for _, corpus in folds), "Give held-out gold"
         raise WeaknerError(Errors.WK407.format(path=path, what="sentence with complete gold", cure=cure))
     scores, hits = numpy.asarray(counts.scores), numpy.asarray(counts.hits)
-    steps = isotonic(scores, hits) if method == "isotonic" else histogram(scores, hits, n_bins, min_per_bin)
+    steps = isotonic(scores, hits) if method == "isotonic" else histogram(scores, hits, _BINS, _PER_BIN)
     calibration = Calibration(score, unit, steps, counts.rules, counts.given)
     return ConfidenceReport(calibration, len(scores), counts.left_out, float(numpy.mean(hits)))
 

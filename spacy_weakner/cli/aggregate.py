@@ -16,7 +16,7 @@ _ENOUGH_SOURCES = 3
 @command(
     app,
     aggregate,
-    without=["min_probability", "max_docs", "seed"],
+    without=["min_probability"],
     sources=Annotated[Optional[List[str]], typer.Option("--source")],
 )
 def show(report: AggregateReport, given: Any) -> None:

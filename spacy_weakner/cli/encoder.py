@@ -15,7 +15,7 @@ from ._util import new_app, say
 app = new_app("encoder", "Prepare encoders without labels, and compress the encoders of trained pipelines.")
 
 
-@command(app, adapt, without=["save_steps", "mask_rate"], model=Annotated[str, typer.Option()])
+@command(app, adapt, without=["mask_rate"], model=Annotated[str, typer.Option()])
 def show_adapt(report: AdaptReport, given: Any) -> None:
     if os.environ.get("RANK", "0") != "0":
         return  # under torchrun, only one process prints
@@ -46,7 +46,7 @@ def show_distill(report: DistillReport, given: Any) -> None:
         say("info", f"Mean cosine similarity to the Transformer's vectors of {words}: {after}")
 
 
-@command(app, vectors, without=["min_count", "width", "format", "seed"])
+@command(app, vectors, without=["format"])
 def show_vectors(report: VectorsReport, given: Any) -> None:
     if report.words:
         say("good", f"{report.words} words, vectors of width {report.width}", given.output_path)

@@ -49,7 +49,7 @@ def show_soft(report: SoftReport, given: Any) -> None:
     show_shards(report.skipped, report.replaced)
 
 
-@command(app, augment, without=["batch_size", "mask_rate", "top_k"], model=Annotated[str, typer.Option()])
+@command(app, augment, without=["mask_rate", "top_k"], model=Annotated[str, typer.Option()])
 def show_augment(report: AugmentReport, given: Any) -> None:
     say("good", f"{report.docs} documents", given.output_path)
     if report.augmented:

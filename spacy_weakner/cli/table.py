@@ -27,7 +27,6 @@ def _check(given: Any) -> None:
     "table",
     before=_check,
     writes=["output"],
-    without=["bootstrap", "seed"],
     format=Annotated[Optional[str], typer.Option(help=f"Format: {', '.join(FORMATS)} (default: for the terminal)")],
     output=Annotated[Optional[Path], typer.Option(help="Write the table to this file")],
 )

@@ -24,6 +24,8 @@ from .reading import stream_text
 MAX_LENGTH = 256
 # From Gururangan et al.: share of warm-up steps; weight decay of AdamW.
 _WARMUP, _WEIGHT_DECAY = 0.06, 0.01
+# Steps between checkpoints.
+_SAVE_STEPS = 500
 # The options that an output depends on.
 _MADE_FROM = (
     *("max_length", "eval_share", "epochs", "max_steps", "batch_size", "learn_rate"),
@@ -73,7 +75,6 @@ def adapt(
     mixed_precision: str = "no",
     gpu_id: int = -1,
     seed: int = 0,
-    save_steps: int = 500,
     lang: Optional[str] = None,
     overwrite: bool = False,
     progress: bool = False,
@@ -111,7 +112,6 @@ def adapt(
     gpu_id (int): The GPU; -1 is the CPU. If torchrun starts several processes (torchrun --nproc-per-node 4 -m
         spacy_weakner encoder adapt ... --gpu-id 0), each uses its own.
     seed (int): Seed of all draws.
-    save_steps (int): Steps between checkpoints.
     lang: See `convert`.
     overwrite (bool): Replace an output that was edited.
     progress (bool): Show progress.
@@ -120,7 +120,7 @@ def adapt(
         cannot be loaded or has no head, an output with other contents, and if the loss is not finite.
     """
     options = {name: value for name, value in locals().items() if name in _MADE_FROM}
-    _check_settings({**options, "gpu_id": gpu_id, "save_steps": save_steps})
+    _check_settings({**options, "gpu_id": gpu_id})
     require("transformers", "accelerate", extra="transformers")
     _check("inputs", inputs, len(inputs) > 0, "at least one corpus")
     # An empty path would be the current folder.
@@ -151,7 +151,7 @@ def adapt(
             learning_rate=learn_rate,
             warmup=_WARMUP,
             weight_decay=_WEIGHT_DECAY,
-            save_steps=save_steps,
+            save_steps=_SAVE_STEPS,
             seed=seed,
         )
         args.per_device_train_batch_size = args.per_device_eval_batch_size = max(1, batch_size // args.world_size)
@@ -207,7 +207,7 @@ def _check(setting: str, value: Any, fits: bool, expected: str) -> None:
 
 
 def _check_settings(settings: Dict[str, Any]) -> None:
-    for setting, least in (("epochs", 1), ("max_steps", 1), ("batch_size", 1), ("save_steps", 1), ("seed", 0)):
+    for setting, least in (("epochs", 1), ("max_steps", 1), ("batch_size", 1), ("seed", 0)):
         if settings[setting] is not None:
             check_range(setting, settings[setting], least, None)
     _check("eval_share", settings["eval_share"], 0 <= settings["eval_share"] < 1, "0 or more, and less than 1")

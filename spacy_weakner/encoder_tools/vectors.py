@@ -8,7 +8,7 @@ from spacy.vectors import Vectors
 from ..corpus.formats.reading import sentence_keys
 from ..corpus.language import corpus_language
 from ..corpus.sentences import sentence_key
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..progress import Progress
 from ..runtime.output import made_folder, making
@@ -17,6 +17,8 @@ from .reading import stream_text
 
 # The most frequent words: how many are used as contexts, and how many get a vector.
 CONTEXTS, MAX_WORDS = 2000, 100_000
+# Maximum width of the vectors; words that occur less often have none.
+_WIDTH, _LEAST = 64, 3
 
 
 class VectorsReport(NamedTuple):
@@ -39,10 +41,7 @@ def vectors(
     inputs: Sequence[Path],
     output_path: Path,
     *,
-    width: int = 64,
-    min_count: int = 3,
     exclude: Sequence[Path] = (),
-    seed: int = 0,
     overwrite: bool = False,
     lang: Optional[str] = None,
     tokenizer: Optional[str] = None,
@@ -56,21 +55,16 @@ def vectors(
 
     inputs (Sequence[Path]): Corpora in any format; labels are not used.
     output_path (Path): Folder for the pipeline; written whole or not at all.
-    width (int): Maximum width of the vectors.
-    min_count (int): Words that occur less often have no vector.
     exclude (Sequence[Path]): Corpora, such as the gold, whose sentences are left out: see `label`.
-    seed (int): Seed of the draw, and of the decomposition.
     overwrite (bool): Replace an output that was edited.
     lang, tokenizer, format: See `convert`.
     progress (bool): Show progress.
     RETURNS (VectorsReport): The vectors, and the data they were computed from.
     RAISES (WeaknerError): If an input cannot be read or has no words, or the output is refused.
     """
-    for setting, value in (("width", width), ("min_count", min_count)):
-        check_range(setting, value, 1, None)
     paths, output_path = [Path(path) for path in inputs], Path(output_path)
     languages = [corpus_language(path, lang, tokenizer) for path in paths]
-    sample = SentenceSample(MAX_SENTENCES, seed)
+    sample = SentenceSample(MAX_SENTENCES, seed=0)
     for path, language in zip(paths, languages, strict=True):
         nlp = language.blank()
         excluded = sentence_keys(map(existing, map(Path, exclude)), nlp)
@@ -80,8 +74,8 @@ def vectors(
                 sample.add(doc)
     if not sample.words:
         raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, paths))))
-    words = sample.frequent(min_count)[:MAX_WORDS]
-    made = decompose(information(count_neighbors(sample.sentences, words, CONTEXTS)), width, seed)
+    words = sample.frequent(_LEAST)[:MAX_WORDS]
+    made = decompose(information(count_neighbors(sample.sentences, words, CONTEXTS)), _WIDTH, seed=0)
     known = made.any(axis=1)
     rows = {word: row for row, word in enumerate(words[known].tolist())}
     found = languages[0].blank()

@@ -17,7 +17,7 @@ from ..files import existing, parse_json, reading_made
 from ..runs.provenance import SEEDS
 from ..scores import Strict
 from .bootstrap import Bootstrap
-from .compare import MOST_SAMPLES, SAMPLES, CandidateScores
+from .compare import SAMPLES, CandidateScores
 from .tables import UNKNOWN, Table
 
 FORMATS = ("md", "latex", "csv")
@@ -109,8 +109,6 @@ def score_table(
     *,
     per_label: bool = False,
     baseline: Optional[str] = None,
-    bootstrap: int = SAMPLES,
-    seed: int = 0,
 ) -> Table:
     """Make a table of the scores of several runs: mean and standard deviation over seeds, for each system and each
     combination of the variables that differ.
@@ -119,12 +117,9 @@ def score_table(
     per_label (bool): Also show the scores of each label.
     baseline (Optional[str]): Name of the system that the others are compared with. If variables differ between its
         rows, the row with their defaults is used. Write another row as "NAME [VARIABLE=VALUE]", as the error lists it.
-    bootstrap (int): Number of resampled test sets for the differences from the baseline.
-    seed (int): Seed of the resampling.
     RETURNS (Table): The table.
     RAISES (WeaknerError): For a missing or damaged file, a run that is given twice, or an unknown baseline.
     """
-    check_range("bootstrap", bootstrap, 1, MOST_SAMPLES)
     check_range("number of files", len(scores), 1, None)
     rows: List[Scored] = []
     for path in scores:
@@ -149,7 +144,7 @@ def score_table(
     }
     columns = ["System", *differing, *["test"] * several_tests, *["config"] * edited]
     first = None if baseline is None else _find_baseline(groups, baseline, columns, shown_names)
-    differences = {} if first is None else _differences(groups, first, bootstrap, seed)
+    differences = {} if first is None else _differences(groups, first)
     header = [*columns, *["label"] * per_label, "runs"]
     shown = [_SCORES[name] for name in _SCORES if any(row.scores for row in rows)]
     has_dev = any(row.dev is not None for row in rows)
@@ -262,7 +257,7 @@ def _mean(values: Sequence[float]) -> str:
     return f"{statistics.fmean(values):.1f}{spread}"
 
 
-def _differences(groups: Dict[_Key, List[Scored]], first: _Key, samples: int, seed: int) -> Dict[_Key, List[str]]:
+def _differences(groups: Dict[_Key, List[Scored]], first: _Key) -> Dict[_Key, List[str]]:
     """Return the differences from the first group, on the same test set."""
     counts: List[NDArray[numpy.int64]] = []
     places: Dict[_Key, List[int]] = {}
@@ -279,7 +274,7 @@ def _differences(groups: Dict[_Key, List[Scored]], first: _Key, samples: int, se
                         )
     if first not in places:
         return {}
-    resampled = Bootstrap(numpy.stack(counts), samples, seed)
+    resampled = Bootstrap(numpy.stack(counts), SAMPLES, seed=0)
     found = {}
     for key, place in places.items():
         if key != first:

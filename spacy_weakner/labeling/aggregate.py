@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..aggregation.fitting import MAX_DOCS, labels_of, learn
+from ..aggregation.fitting import labels_of, learn
 from ..aggregation.methods import Method, combine_sources
 from ..aggregation.observations import SourceAccuracy
 from ..aggregation.policies import POLICIES, all_spans, candidates_of, contested, select_spans
@@ -134,8 +134,6 @@ def aggregate(
     soft: Optional[bool] = None,
     gold: Optional[Path] = None,
     fit_on: Optional[Path] = None,
-    max_docs: int = MAX_DOCS,
-    seed: int = 0,
     if_answered: bool = False,
     workers: int = 1,
     ray: Optional[str] = None,
@@ -174,8 +172,6 @@ def aggregate(
     fit_on (Optional[Path]): Labeled text that "label_model" is fitted on, so that dev and test can be labeled without
         being fitted on; None: the input. Sources missing there are not used; sources found there need not have labeled
         the input: see `AggregateReport.answers`.
-    max_docs (int): Maximum number of Docs to fit on, drawn by a hash of their contents. All Docs are labeled.
-    seed (int): Seed of that draw.
     if_answered (bool): If a source has no answers, write nothing and remove earlier output; the report then has 0 Docs.
     workers, ray: See `runtime.executor.Executor`. The method itself is fitted in this process.
     progress (bool): Show progress.
@@ -188,7 +184,6 @@ def aggregate(
     for path in (gold, fit_on):  # some methods do not use them
         if path is not None:
             existing(Path(path))
-    check_range("max_docs", max_docs, 1, None)
     shards = Shards(Aggregation.name, input_path, output_path)
     if if_answered and not any(map(weak.weak_sources, read_docs(input_path, Vocab()))):
         shards.remove()
@@ -199,7 +194,7 @@ def aggregate(
     _check_sources(read_docs(place, Vocab()), place, sources)
     if method != UNION:
         # The fit depends on the whole corpus, so a change to one shard affects all.
-        settings.update(max_docs=max_docs, seed=seed, corpus=_hash_corpus(input_path))
+        settings.update(corpus=_hash_corpus(input_path))
         settings["gold"] = None if gold is None else _hash_corpus(gold)
         if fit_on is not None:
             settings["fit_on"] = _hash_corpus(fit_on)
@@ -208,7 +203,7 @@ def aggregate(
         labels = () if fit_on is None else labels_of(stream_docs(input_path), sources)
         golds = () if gold is None else stream_docs(gold)
         docs = stream_docs(place)
-        return learn(docs, method, sources, golds, max_docs, seed, place=place, gold_place=gold, labels=labels)
+        return learn(docs, method, sources, golds, place=place, gold_place=gold, labels=labels)
 
     stage = _make_stage(settings, fit)
     counts = executor.run(shards, stage, partial(_hand_over, stage, input_path, Path(output_path)), progress=progress)

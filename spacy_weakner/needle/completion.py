@@ -12,8 +12,8 @@ NONE, UNMATCHED, ALL = "none", "unmatched", "all"
 RULES = (UNMATCHED, ALL, NONE)
 
 
-def complete_labels(weak: IntTags, predicted: IntTags) -> IntTags:
-    """Complete the weak labels of a sentence, token by token:
+def apply_rule(weak: IntTags, predicted: IntTags, rule: str) -> IntTags:
+    """Return the labels of a sentence by a rule. That of the paper, "unmatched", completes the weak labels:
 
         y^c_i = y^p_i  if y^w_i = O,  else y^w_i
 
@@ -22,22 +22,12 @@ def complete_labels(weak: IntTags, predicted: IntTags) -> IntTags:
 
     weak (IntTags): Shape (n_tokens,): ids of the weak tags, or `MISSING`.
     predicted (IntTags): Shape (n_tokens,): ids of the model's tags, in the same scheme.
-    RETURNS (IntTags): Shape (n_tokens,).
-    """
-    return numpy.where(matched(weak), weak, predicted)
-
-
-def apply_rule(weak: IntTags, predicted: IntTags, rule: str) -> IntTags:
-    """Return the labels of a sentence by a rule.
-
-    weak (IntTags): Shape (n_tokens,): as in `complete`.
-    predicted (IntTags): Shape (n_tokens,): ids of the model's tags, in the same scheme.
     rule (str): One of `RULES`.
     RETURNS (IntTags): Shape (n_tokens,).
     """
     if rule == ALL:
         return predicted
-    return weak if rule == NONE else complete_labels(weak, predicted)
+    return weak if rule == NONE else numpy.where(matched(weak), weak, predicted)
 
 
 def matched(weak: IntTags) -> BoolMask:

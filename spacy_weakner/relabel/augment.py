@@ -53,7 +53,6 @@ def augment(
     *,
     mask_rate: float = 0.15,
     top_k: int = 5,
-    batch_size: int = BATCH_SIZE,
     gpu_id: int = -1,
     seed: int = 0,
     workers: int = 1,
@@ -78,7 +77,6 @@ def augment(
         weights as safetensors. "none": no model; the corpus is copied without augmented forms.
     mask_rate (float): Probability that a word is masked.
     top_k (int): Number of best predictions to draw from.
-    batch_size (int): Maximum number of sentences in a batch.
     gpu_id (int): The GPU; -1 is the CPU.
     seed (int): Seed of all draws.
     workers, ray: See `runtime.executor.Executor`.
@@ -88,14 +86,13 @@ def augment(
         has no head, or predicts non-finite scores.
     """
     check_range("mask_rate", mask_rate, 0.0, 1.0)
-    for setting, value in (("top_k", top_k), ("batch_size", batch_size)):
-        check_range(setting, value, 1, None)
+    check_range("top_k", top_k, 1, None)
     begin = time.monotonic()
     executor = Executor(workers, ray, gpu_id)
     options = {"mask_rate": mask_rate, "top_k": top_k, "seed": seed}
     make: Callable[[], Stage[AugmentReport]] = WithoutModel
     if str(model) != NO_MODEL:
-        make = partial(Augment, str(model), options, batch_size, executor.gpu_there)
+        make = partial(Augment, str(model), options, executor.gpu_there)
     report = executor.run_on_corpus(make, input_path, output_path, with_thinc=False, progress=progress)
     return replace(report, seconds=time.monotonic() - begin, augmented=str(model) != NO_MODEL)
 
@@ -127,10 +124,9 @@ class Augment(Stage[AugmentReport]):
     name = "augment"
     report = AugmentReport
 
-    def __init__(self, model: str, options: Dict[str, Any], batch_size: int, gpu_id: int) -> None:
+    def __init__(self, model: str, options: Dict[str, Any], gpu_id: int) -> None:
         super().__init__({"model": _model_key(model), **options}, Vocab())
         self.model = model
-        self.batch_size = batch_size
         self.gpu_id = gpu_id
 
     def open(self) -> None:
@@ -143,7 +139,7 @@ class Augment(Stage[AugmentReport]):
         self.predictor = WordPredictor(masked_lm, self.settings["top_k"], self.gpu_id)
 
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        for chunk in minibatch(docs, self.batch_size * _SORTED_BATCHES):
+        for chunk in minibatch(docs, BATCH_SIZE * _SORTED_BATCHES):
             yield from self._augment(chunk)
 
     def _augment(self, docs: List[Doc]) -> List[Doc]:
@@ -186,7 +182,7 @@ class Augment(Stage[AugmentReport]):
         batch: List[_Masked] = []
         n_places = 0
         for number, window in sorted(windows, key=lambda masked: len(masked[1].ids)):
-            if batch and (len(batch) == self.batch_size or n_places + len(window.places) > limit):
+            if batch and (len(batch) == BATCH_SIZE or n_places + len(window.places) > limit):
                 yield batch
                 batch, n_places = [], 0
             if window.places:

@@ -25,7 +25,7 @@ from ..runtime.predictions import TagPredictor
 from ..runtime.stage import Report, Stage
 from ..ty import Entity, Floats, PathScore
 
-AUTO, PAPER = "auto", "paper"
+AUTO = "auto"
 BATCH_SIZE = 256
 
 
@@ -82,7 +82,7 @@ def complete(
     output_path (Path): A `.spacy` file, or a folder in which each shard keeps its name.
     model (Union[str, Path]): Pipeline that was trained on gold.
     component (Optional[str]): Name of its component; None: the last one that scores tag sequences.
-    rule (str): "unmatched" or "paper": the model decides where the weak labels have no entity (Equation 2); "all": it
+    rule (str): "unmatched": the model decides where the weak labels have no entity (Equation 2 of the paper); "all": it
         decides everywhere, as in self-training; "none": nowhere, so that the labels are kept, and missing tokens become
         "O"; "auto": "unmatched" or "none", whichever labels had the better F1 on the gold of the calibration. ("all" is
         never chosen: a model learns nothing from its own labels alone.)
@@ -102,12 +102,10 @@ def complete(
     RETURNS (CompleteReport): What was done.
     RAISES (WeaknerError): For missing input, a corpus that is not weakly labeled, and invalid settings.
     """
-    for setting, value, choices in (("rule", rule, (*RULES, AUTO, PAPER)), ("broken", broken, BROKEN)):
+    for setting, value, choices in (("rule", rule, (*RULES, AUTO)), ("broken", broken, BROKEN)):
         check_choice(setting, value, choices)
     for setting, share in (("weak_accuracy", weak_accuracy), ("cap", cap)):
         check_range(setting, share, 0.0, 1.0)
-    if rule == PAPER:
-        rule = UNMATCHED
     if rule == AUTO:
         rule = _best_rule(calibration)
     if rule == NONE and soft:

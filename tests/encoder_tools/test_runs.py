@@ -37,16 +37,16 @@ def work_of(out):
 
 @pytest.mark.parametrize("stop, saved", [(12, 10), (20, 15)])
 def test_a_stopped_run_goes_on(model, text, out, monkeypatch, finished, stop, saved):
-    settings = {"max_steps": 20, "save_steps": 5}
+    monkeypatch.setattr(adapt_module, "_SAVE_STEPS", 5)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         stop_at(patch, stop)
-        run(text, out, model, **settings)
+        run(text, out, model, max_steps=20)
     work = work_of(out)
     assert not out.exists() and (work / f"checkpoint-{saved}").is_dir()
     # A checkpoint that was being written.
     shutil.copytree(work / f"checkpoint-{saved}", work / "checkpoint-1000")
     (work / "checkpoint-1000" / "trainer_state.json").write_text("{")
-    report = run(text, out, model, max_steps=20, save_steps=7)
+    report = run(text, out, model, max_steps=20)
     assert (report.resumed, report.steps, report.loss_before) == (saved, 20, finished[1].loss_before)
     assert report.loss_after == pytest.approx(finished[1].loss_after, rel=0.1)
     assert os.listdir(out.parent) == ["out"]
@@ -64,7 +64,8 @@ def test_a_run_that_was_stopped_before_it_was_published(model, text, out, monkey
 def test_checkpoints_of_other_settings_are_not_used(model, text, out, monkeypatch):
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         stop_at(patch, 6)
-        run(text, out, model, save_steps=5)
+        patch.setattr(adapt_module, "_SAVE_STEPS", 5)
+        run(text, out, model)
     assert run(text, out, model, learn_rate=0.1).resumed == 0
     assert (work_of(out) / "checkpoint-5").is_dir()
     shutil.rmtree(out)
@@ -82,7 +83,7 @@ def test_without_a_checkpoint_nothing_stays(model, text, out, monkeypatch):
 def test_what_is_finished_is_skipped(model, text, out, monkeypatch):
     first = run(text, out, model)
     stop_at(monkeypatch, 1)
-    assert run(text, out, model, save_steps=3) == first._replace(skipped=True)
+    assert run(text, out, model) == first._replace(skipped=True)
     (out / "vocab.txt").write_text("edited")
     with pytest.raises(WeaknerError, match="WK314"):
         run(text, out, model)
@@ -130,7 +131,6 @@ def test_two_runs_for_one_output(model, text, out):
         ("epochs", 0),
         ("max_steps", 0),
         ("batch_size", 0),
-        ("save_steps", 0),
         ("seed", -1),
         ("eval_share", 1),
         ("eval_share", 0.999999),

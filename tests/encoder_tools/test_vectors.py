@@ -11,6 +11,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_weakner.encoder_tools import cooccurrence, reading
+from spacy_weakner.encoder_tools import vectors as vectors_module
 from spacy_weakner.encoder_tools.cooccurrence import OFFSETS, SentenceSample, count_neighbors, decompose, information
 from spacy_weakner.encoder_tools.reading import stream_text
 from spacy_weakner.encoder_tools.vectors import vectors
@@ -96,14 +97,15 @@ def text(tmp_path):
     return [tmp_path / "a.txt", tmp_path / "b.jsonl"]
 
 
-def test_spacy_finds_them(text, tmp_path):
-    report = vectors(text, tmp_path / "out", width=5)
+def test_spacy_finds_them(text, tmp_path, monkeypatch):
+    monkeypatch.setattr(vectors_module, "_WIDTH", 5)
+    report = vectors(text, tmp_path / "out")
     assert report.width == 5 and report.read == report.sentences and report.words > 5
     nlp = spacy.load(tmp_path / "out")
     doc = nlp("Cat cat 12 99 unseen")
     assert [token.has_vector for token in doc] == [True] * 4 + [False]
     assert doc[0].vector.any() and all((doc[i].vector == doc[i + 1].vector).all() for i in (0, 2))
-    assert vectors(text, tmp_path / "again", width=5) == report
+    assert vectors(text, tmp_path / "again") == report
     again = spacy.load(tmp_path / "again")
     assert (again.vocab.vectors.data == nlp.vocab.vectors.data).all()
 
@@ -123,12 +125,13 @@ def test_a_text_of_characters(tmp_path):
     assert report.words == 8 and spacy.load(tmp_path / "out")("北京")[0].has_vector
 
 
-def test_too_little_text(tmp_path):
+def test_too_little_text(tmp_path, monkeypatch):
     (tmp_path / "one.txt").write_text("word\n")
     assert vectors([tmp_path / "one.txt"], tmp_path / "out").words == 0
     assert not spacy.load(tmp_path / "out")("word")[0].has_vector
     # It has no neighbor, however often it is there.
-    assert vectors([tmp_path / "one.txt"], tmp_path / "out", min_count=1, overwrite=True).words == 0
+    monkeypatch.setattr(vectors_module, "_LEAST", 1)
+    assert vectors([tmp_path / "one.txt"], tmp_path / "out").words == 0
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(WeaknerError, match="WK101"):
         vectors([tmp_path / "empty.txt"], tmp_path / "no")
@@ -138,8 +141,6 @@ def test_too_little_text(tmp_path):
 def test_refused(text, tmp_path):
     with pytest.raises(WeaknerError, match="WK304"):
         vectors(text, tmp_path, overwrite=True)
-    with pytest.raises(WeaknerError, match=r"WK005.*width"):
-        vectors(text, tmp_path / "out", width=0)
 
 
 def test_a_folder_of_others_is_not_replaced(tmp_path):

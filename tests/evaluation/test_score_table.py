@@ -66,12 +66,12 @@ def test_other_configs_and_test_sets_are_not_averaged(tmp_path, runs, what, colu
 
 
 def test_differences_from_a_baseline(tmp_path, runs):
-    table = score_table(runs, baseline="B", bootstrap=100)
+    table = score_table(runs, baseline="B")
     assert table.header[-2:] == ["vs B", "p"] and table.rows[1][-2:] == ["-", "-"]
     assert table.rows[0][-2].startswith("+38.1 (") and 0 < float(table.rows[0][-1]) <= 1
     # Not on another test set.
     other = write(tmp_path / "2.json", 2, {"A": BAD}, test="t2")
-    assert score_table([*runs, other], baseline="B", bootstrap=100).rows[-1][-2:] == ["-", "-"]
+    assert score_table([*runs, other], baseline="B").rows[-1][-2:] == ["-", "-"]
     with pytest.raises(WeaknerError, match="WK005"):
         score_table(runs, baseline="C")
 
@@ -82,9 +82,9 @@ def test_the_baseline_has_its_default_variables(tmp_path):
         return write(tmp_path / name, 0, {"A": counts}, {"set": ratio, "lang": "en"}, changed=list(changed))
 
     files = [one("a.json", GOOD, "s=1"), one("b.json", BAD, "", [])]
-    table = score_table(files, baseline="A", bootstrap=10)
+    table = score_table(files, baseline="A")
     assert [row[-2][:5] for row in table.rows] == ["+47.6", "-"] and "A [set=-]," in table.note
-    table = score_table(files, baseline="A [set=s=1]", bootstrap=10)
+    table = score_table(files, baseline="A [set=s=1]")
     assert [row[-2][:5] for row in table.rows] == ["-", "-47.6"]
     # Without such a row, or with several, the error asks which.
     for several in ([files[0], one("c.json", BAD, "s=2")], [files[1], one("d.json", BAD, "s=2", [])]):
@@ -114,9 +114,9 @@ def test_the_seed_is_that_of_the_run(tmp_path):
 
 
 def test_what_cannot_be_compared_is_said(tmp_path, runs):
-    assert "not compared" not in score_table(runs, baseline="B", bootstrap=10).note
+    assert "not compared" not in score_table(runs, baseline="B").note
     other = write(tmp_path / "2.json", 2, {"A": BAD}, test="t2")
-    assert "not compared" in score_table([*runs, other], baseline="B", bootstrap=10).note
+    assert "not compared" in score_table([*runs, other], baseline="B").note
 
 
 def test_runs_of_a_label(tmp_path, runs):
@@ -127,7 +127,7 @@ def test_runs_of_a_label(tmp_path, runs):
 
 
 def test_labels(runs):
-    rows = score_table(runs, per_label=True, baseline="B", bootstrap=10).rows
+    rows = score_table(runs, per_label=True, baseline="B").rows
     assert [row[:2] for row in rows] == [["A", "all"], ["A", "PER"], ["B", "all"], ["B", "PER"]]
     assert rows[1][2:6] == rows[0][2:6]
 
@@ -155,7 +155,7 @@ def test_files_by_hand_are_checked(runs, change):
     change(data)
     runs[1].write_text(json.dumps(data))
     with pytest.raises(WeaknerError, match=r"WK206.*1\.json"):
-        score_table(runs, baseline="B", bootstrap=10)
+        score_table(runs, baseline="B")
 
 
 def test_missing_files(tmp_path):

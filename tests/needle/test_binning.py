@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spacy_weakner.corpus.tags import MISSING, TagScheme
 from spacy_weakner.needle.binning import Steps, bin_means, histogram, isotonic
-from spacy_weakner.needle.completion import complete_labels, is_broken, matched, mix_labels
+from spacy_weakner.needle.completion import UNMATCHED, apply_rule, is_broken, matched, mix_labels
 from spacy_weakner.needle.confidence import Calibration, confidence, score_per_word
 from spacy_weakner.ty import PathScore
 
@@ -154,7 +154,7 @@ def ids(scheme, text):
     ],
 )
 def test_equation_2(weak, predicted, expected):
-    completed = complete_labels(ids(BIO, weak), ids(BIO, predicted))
+    completed = apply_rule(ids(BIO, weak), ids(BIO, predicted), UNMATCHED)
     assert completed.tolist() == ids(BIO, expected).tolist()
 
 

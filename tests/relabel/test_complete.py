@@ -5,6 +5,7 @@ import pytest
 import spacy
 from spacy.vocab import Vocab
 
+from spacy_weakner.calibration import confidence
 from spacy_weakner.calibration.confidence import calibrate_confidence
 from spacy_weakner.corpus import weak
 from spacy_weakner.corpus.docbin import read_docs, write_docs
@@ -62,7 +63,7 @@ def with_values(calibration, values, **changed):
 # Calibration
 
 
-def test_the_arithmetic_stays_the_same(tmp_path):
+def test_the_arithmetic_stays_the_same(tmp_path, monkeypatch):
     """Numbers of a model that knows a part; as they were when calibrations were files."""
     nlp = crf_pipeline()
     train(nlp, make_examples(nlp), steps=15)
@@ -74,7 +75,9 @@ def test_the_arithmetic_stays_the_same(tmp_path):
     found = learn(tmp_path, tmp_path / "model")
     assert (found.steps.values.tolist(), found.given) == ([0.8], 0.2)
     assert found.rules == pytest.approx({"unmatched": 160 / 3, "all": 500 / 7, "none": 100 / 3})
-    found = learn(tmp_path, tmp_path / "model", unit="token", min_per_bin=1, n_bins=2)
+    monkeypatch.setattr(confidence, "_PER_BIN", 1)
+    monkeypatch.setattr(confidence, "_BINS", 2)
+    found = learn(tmp_path, tmp_path / "model", unit="token")
     assert found.steps.values.tolist() == pytest.approx([0.7, 1.0]) and found.given == pytest.approx(0.6)
     assert found.steps.edges.tolist() == pytest.approx([6.85451009], rel=1e-4)
 
@@ -94,9 +97,10 @@ def test_calibrate(tmp_path, model, unit, accuracy):
 
 @pytest.mark.parametrize("score", ["viterbi", "log_probability"])
 @pytest.mark.parametrize("method", ["histogram", "isotonic"])
-def test_every_score_and_method(tmp_path, model, score, method):
+def test_every_score_and_method(tmp_path, monkeypatch, model, score, method):
     write_docs(tmp_path / "gold.spacy", gold_docs())
-    report = calibrate_confidence([(model, tmp_path / "gold.spacy")], score=score, method=method, min_per_bin=1)
+    monkeypatch.setattr(confidence, "_PER_BIN", 1)
+    report = calibrate_confidence([(model, tmp_path / "gold.spacy")], score=score, method=method)
     steps = report.calibration.steps
     assert len(steps.values) == (4 if method == "histogram" else 1)
     assert set(steps.values) == {1.0}
@@ -126,9 +130,7 @@ def test_sentences_without_complete_gold_are_left_out(tmp_path, model):
         calibrate_confidence([(model, tmp_path / "none.spacy")])
 
 
-@pytest.mark.parametrize(
-    "settings", [{"score": "x"}, {"unit": "x"}, {"method": "x"}, {"n_bins": 0}, {"min_per_bin": 0}], ids=str
-)
+@pytest.mark.parametrize("settings", [{"score": "x"}, {"unit": "x"}, {"method": "x"}], ids=str)
 def test_unusable_settings_of_the_calibration(tmp_path, settings):
     with pytest.raises(WeaknerError, match=rf"WK005.*{next(iter(settings))}"):
         calibrate_confidence([("none", tmp_path)], **settings)
@@ -208,7 +210,7 @@ def test_confidence(tmp_path, model):
 
     assert first() == pytest.approx(2 / 5 + 3 / 5 * 0.4)
     assert first(rule="all") == pytest.approx(0.4)
-    assert first(rule="paper") == first() and first(weak_accuracy=0.5) == pytest.approx(1 / 5 + 3 / 5 * 0.4)
+    assert first(weak_accuracy=0.5) == pytest.approx(1 / 5 + 3 / 5 * 0.4)
 
 
 def test_a_completed_corpus_starts_from_its_weak_entities(tmp_path, model):

@@ -23,7 +23,7 @@ def test_what_is_finished_is_skipped(tmp_path, model, monkeypatch):
     first, found = run(tmp_path, many(), model)
     with monkeypatch.context() as patch:
         patch.setattr(augment_module, "load_masked_lm", lambda name: pytest.fail("is not needed"))
-        report, again = run(tmp_path, many(), model, batch_size=3)
+        report, again = run(tmp_path, many(), model)
     assert report == replace(first, skipped=1, seconds=report.seconds) and texts(again) == texts(found)
     assert run(tmp_path, many(), model, seed=1)[0].skipped == 0
     assert run(tmp_path, many(), model, seed=1)[0].skipped == 1
@@ -84,7 +84,6 @@ def test_input_that_is_none(tmp_path, model):
         ("mask_rate", 1.1, "WK005"),
         ("mask_rate", float("nan"), "WK005"),
         ("top_k", 0, "WK005"),
-        ("batch_size", 0, "WK005"),
         ("gpu_id", -2, "WK005"),
         ("gpu_id", 99, "WK432"),
     ],
