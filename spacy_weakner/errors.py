@@ -431,12 +431,13 @@ class Errors:
     )
     WK692 = (
         "[WK692] {path} does not fit the settings of the project: {differences}. Write it again with --lang, "
-        "--tokenizer and --size of the project: 'spacy weakner init config {recipe} {file} --overwrite'"
+        "--tokenizer, --size and --transformer of the project: 'spacy weakner init config {recipe} {file} --overwrite'"
     )
     WK695 = (
         "[WK695] {path} has labels of a source '{name}', and the source '{source}' reads the same file, so these "
         "labels would count twice. Remove the source '{source}'."
     )
+    WK696 = "[WK696] {path} and the command line have variables that change nothing. {problems}"
     # Suggestions
     WK775 = (
         "[WK775] The uncertainty of the sentences of {path} is unknown.{asked} Give a pipeline with probabilities "

@@ -42,8 +42,8 @@ def test_the_command_line_of_weasel_is_read(line, workflow, given, flags):
 
 
 def problems(workflow, given, text=""):
-    scripts = variables.scripts_of(PROJECT, workflow)
-    used = {name for script in scripts.values() for name in variables._VARIABLE.findall(script)}
+    scripts = variables.commands_of(PROJECT, workflow)
+    used = {name for script in scripts.values() for name in variables.VARIABLE.findall(script)}
     found = variables.check_names(variables.Run(workflow, given, []), PROJECT, used)
     return found + variables.check_settings({**PROJECT["vars"], "set": text, **given}, workflow, scripts)
 
@@ -160,7 +160,7 @@ def test_from_seeds_to_the_table(project, monkeypatch):
     for words in (("mine", "--vars.seeds", "0 1"), ("mine-folds", "--vars.folds", "9")):
         done = weasel(project, "scored", ".", "--vars.run", *words)
         assert done.returncode == 0, done.stdout + done.stderr
-    table = score_table(sorted(project.glob("metrics/mine*-scored.json")), baseline="A", bootstrap=10)
+    table = score_table(sorted(project.glob("metrics/mine*-scored.json")), baseline="A")
     rows = [(row[:3], row[-2][:4]) for row in table.rows]
     assert table.header[:3] == ["System", "folds", "runs"] and "A [folds=3]," in table.note
     assert sorted(rows) == [

@@ -5,15 +5,15 @@ import re
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Optional
+from typing import Any, Optional
 
 from spacy.language import Language
 
-from ..configs.recipes import SIZES
+from ..configs.recipes import FROZEN, FROZEN_TOK2VEC, SIZES
 from ..errors import WeaknerError, check_choice
 from ..files import expand_home, read_object
 from ..pipelines import blank_pipeline, is_pipeline
-from ..runs.config import config_differences, flat_config
+from ..runs.config import TRANSFORMER, config_differences, flat_config
 from ..runtime.devices import on_device
 from .findings import Findings, listed
 
@@ -59,6 +59,7 @@ def check_configs(
 ) -> None:
     """Check that the configs of a project match its settings."""
     options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
+    frozen = FROZEN_TOK2VEC if transformer and is_pipeline(transformer) else FROZEN
     if size and folder.is_dir() and not (folder / size).is_dir():
         cure = f"For another size, make a new project: spacy weakner init project NEW_FOLDER --size {size}"
         findings.error(f"--configs {folder}", f"The folder has no configs of the size '{size}'.", cure)
@@ -67,11 +68,15 @@ def check_configs(
         where = f"--configs {path}"
         with findings.guard(where):
             made_for = path.parent.name
-            differences = config_differences(path, lang=lang, tokenizer=tokenizer, size=made_for)
-            if differences:
-                command = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --overwrite"
-                findings.error(where, f"{listed(differences)}.", f"{command} {options} --size {made_for}")
-            rate = flat_config(path, {}).get(_RATE)
+            values = flat_config(path, {})
+            settings: Any = {"lang": lang, "tokenizer": tokenizer, "size": made_for, "transformer": transformer}
+            if differences := config_differences(path, **settings):
+                command = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --overwrite {options}"
+                command += f" --size {frozen if made_for == FROZEN else made_for}"
+                if transformer and TRANSFORMER in values:
+                    command += f" --transformer {shlex.quote(transformer)}"
+                findings.error(where, f"{listed(differences)}.", command)
+            rate = values.get(_RATE)
             if made_for == "transformer" and width > _WIDE and isinstance(rate, float) and rate > _FAST:
                 message = (
                     f"A learning rate of {rate:g} is for small Transformers; this one has vectors of width {width}."

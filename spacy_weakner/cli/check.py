@@ -34,7 +34,8 @@ def _read(given: Any) -> None:
     **_TEXTS,
     output=Annotated[Optional[Path], shared("output")],
     stamp=Annotated[
-        Optional[Path], typer.Option(help="Write hashes of the sources' files and of the Transformer to this file")
+        Optional[Path],
+        typer.Option(help="Write hashes of the sources' files and of named pipelines to this file"),
     ],
 )
 def show(report: CheckReport, given: Any) -> None:
@@ -43,7 +44,7 @@ def show(report: CheckReport, given: Any) -> None:
         say("good", "Findings", given.output)
     show_report(report)
     if given.stamp is not None:
-        stamp_inputs(given.stamp, given.sources, given.transformer)
+        stamp_inputs(given.stamp, given.sources, given.transformer, given.sentences)
 
 
 def show_report(report: CheckReport) -> None:

@@ -54,6 +54,8 @@ def show_vectors(report: VectorsReport, given: Any) -> None:
         say("warning", "No word is frequent enough for a vector", given.output_path)
     tokens = f"{report.tokens:,} tokens of {report.sentences:,} sentences"
     say("info", f"Counted: {tokens}, {report.different:,} different words")
+    if report.excluded:
+        say("info", f"Sentences of the text that are in the excluded corpora, and left out: {report.excluded:,}")
     if report.sentences < report.read:
         say("info", f"These are a sample of the {report.read:,} sentences of the text")
 

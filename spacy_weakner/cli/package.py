@@ -7,7 +7,7 @@ import typer
 
 from ..evaluation.candidates import parse_candidates
 from ..files import existing
-from ..project.packaging import Package, package, usage
+from ..project.packaging import Package, files_of_sources, package, usage
 from ..project.selection import SELECTION, Selection, read_test_scores
 from ._command import command
 from ._util import echo, new_app, say
@@ -22,6 +22,8 @@ def _read(given: Any) -> None:
     path = given.selected / SELECTION if (given.selected / SELECTION).exists() else given.selected
     given.selected = path if path.is_dir() else Selection.load(path)
     given.data = parse_candidates(given.data or ())
+    if given.sources is not None:
+        given.data.update(files_of_sources(given.sources))
 
 
 @command(
@@ -31,6 +33,7 @@ def _read(given: Any) -> None:
     selected=Annotated[Path, typer.Argument(help="selection.json of 'fit', or the folder of a pipeline")],
     test=Annotated[Optional[Path], typer.Option("--scores", help="Scores on test, from 'evaluate'")],
     data=Annotated[List[str], typer.Option(help="NAME=PATH: a file that the pipeline was made from")],
+    sources=Annotated[Optional[Path], typer.Option(help="Declaration of the sources that the pipeline learned from")],
 )
 def show(made: Package, given: Any) -> None:
     if made.version != given.version:

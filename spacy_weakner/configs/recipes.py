@@ -7,10 +7,10 @@ from typing import Dict, List, NamedTuple, Optional, Tuple
 from ..errors import Errors, WeaknerError, check_choice
 from .reading import FOLDER, folders, only_for, read_part, to_config
 
-SIZES = (
-    *("cnn", "static", "bilstm", "transformer", "gpu"),
-    *("linear", "linear-static", "frozen", "frozen-tok2vec"),
-)
+# A linear CRF; one with subword vectors as additional features; and one on a frozen Transformer, or on the encoder of a
+# spaCy pipeline.
+LINEAR, LINEAR_STATIC, FROZEN, FROZEN_TOK2VEC = "linear", "linear-static", "frozen", "frozen-tok2vec"
+SIZES = ("cnn", "static", "bilstm", "transformer", "gpu", LINEAR, LINEAR_STATIC, FROZEN, FROZEN_TOK2VEC)
 
 
 class Recipe(NamedTuple):

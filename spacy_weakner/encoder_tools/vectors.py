@@ -28,6 +28,7 @@ class VectorsReport(NamedTuple):
     width: int  # width of the vectors
     sentences: int  # sentences that were counted
     read: int  # sentences of the text
+    excluded: int  # other sentences, which are in the excluded corpora
     tokens: int  # tokens that were counted
     different: int  # distinct words among these
 
@@ -64,13 +65,16 @@ def vectors(
     """
     paths, output_path = [Path(path) for path in inputs], Path(output_path)
     languages = [corpus_language(path, lang, tokenizer) for path in paths]
+    n_excluded = 0
     sample = SentenceSample(MAX_SENTENCES, seed=0)
     for path, language in zip(paths, languages, strict=True):
         nlp = language.blank()
         excluded = sentence_keys(map(existing, map(Path, exclude)), nlp)
         docs = stream_text(path, nlp, format)
         for doc in Progress(docs, desc=f"vectors {path.name}", unit="sentence", enabled=progress):
-            if not excluded or sentence_key(doc.text) not in excluded:
+            if excluded and sentence_key(doc.text) in excluded:
+                n_excluded += 1
+            else:
                 sample.add(doc)
     if not sample.words:
         raise WeaknerError(Errors.WK101.format(path=", ".join(map(str, paths))))
@@ -89,4 +93,6 @@ def vectors(
     with made_folder(output_path) as folder:
         found.to_disk(folder)
     tokens = sum(map(len, sample.sentences))
-    return VectorsReport(len(rows), made.shape[1], len(sample.sentences), sample.read, tokens, len(sample.frequent(1)))
+    return VectorsReport(
+        len(rows), made.shape[1], len(sample.sentences), sample.read, n_excluded, tokens, len(sample.frequent(1))
+    )

@@ -1,5 +1,6 @@
 """Reads tables from Excel's files."""
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any, Iterator, List, Tuple
@@ -9,10 +10,14 @@ from ..errors import Errors, WeaknerError, require
 from ..files import existing
 
 EXCEL = ".xlsx"
+# Formats of numbers: as they are, and those with a number of digits ("00123", "10.10").
+_AS_IT_IS = ("General", "@")
+_ZEROS = re.compile(r"(0+)(?:\.(0+))?")
 
 
 class ChangedCell(str):
-    """A cell of which Excel has made another value, such as a date, as text. It may be in a column that is not read."""
+    """A cell of which Excel has made another value, such as a date, or which Excel shows in another form, as text. It
+    may be in a column that is not read."""
 
     place: str
     why: str
@@ -49,14 +54,21 @@ def _open_workbook(path: Path) -> Any:
 
 
 def _shown(cell: Any) -> str:
-    value = cell.value
-    if isinstance(value, int) and {*cell.number_format} == {"0"}:  # "00123"
-        return f"{value:0{len(cell.number_format)}d}"
-    if value is not None and not isinstance(value, (str, int, float)):
-        changed = ChangedCell(value)
-        changed.place = f"cell {cell.coordinate}"
-        changed.why = (
-            f"Excel has made a {type(value).__name__} of this cell. Format its column as text, and write it again."
-        )
-        return changed
-    return "" if value is None else str(value).strip()
+    value, shown_as = cell.value, cell.number_format
+    if value is None or isinstance(value, (str, bool)):
+        return "" if value is None else str(value).strip()
+    if not isinstance(value, (int, float)):
+        return _changed(cell, f"Excel has made a {type(value).__name__} of this cell")
+    if shown_as in _AS_IT_IS:
+        return str(value)
+    if (zeros := _ZEROS.fullmatch(shown_as)) is None:
+        return _changed(cell, f"Excel does not show this number as {value}, but in the format {shown_as}")
+    decimals = len(zeros[2] or "")
+    return f"{value:0{len(shown_as)}.{decimals}f}"
+
+
+def _changed(cell: Any, why: str) -> ChangedCell:
+    changed = ChangedCell(cell.value)
+    changed.place = f"cell {cell.coordinate}"
+    changed.why = f"{why}. Format its column as text, and write it again."
+    return changed

@@ -422,6 +422,10 @@ def _table_rows(path: Path, label: Optional[str], columns: Mapping[str, str]) ->
                 raise _line_error(path, line, reason)
             found, is_header = _columns(path, line, row, titles, label)
             named = titles if is_header else []
+            repeated = [title for title in {*COLUMN_KEYS, *ID_KEYS} if named.count(title) > 1]
+            if repeated:
+                reason = f"several columns '{min(repeated)}', of which one could be read. Rename the others."
+                raise _line_error(path, line, reason)
             places = [
                 named.index(title) if title in named else None
                 for title in (ANSWER_KEY, id_title(titles), NAME_KEY, BINDING_KEY, SYNONYMS_KEY)

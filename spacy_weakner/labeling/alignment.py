@@ -6,7 +6,7 @@ letters: characters of the text without case and white space.
 
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
-from typing import Any, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from spacy.tokens import Doc, Span
 
@@ -30,6 +30,7 @@ class Mention(NamedTuple):
     phrase: Optional[str]
     start: int
     end: int
+    id: str  # of the concept; "": none
     item: Any  # the item of the row, for messages
 
 
@@ -78,19 +79,19 @@ def read_mentions(row: Row, weak_name: Optional[str] = None) -> Optional[List[Me
     """Read the mentions of a row: those of `weak_name` (see `find_weak_name`) or, if it is None, from one of "ents",
     "spans" and "entities". Return None if there is no list: the source did not label the text. An item is
     `[start, end, label]`, optionally with a score; an object with "start", "end", "label" (or "type", "entity_group")
-    and optionally "score"; or a phrase: an object with "text" (or "phrase", "word") and "label", or `[phrase, label]`.
-    Offsets count characters of "text", or "tokens", of which the row must have exactly one."""
+    and optionally "score" and "kb_id"; or a phrase: an object with "text" (or "phrase", "word") and "label", or
+    `[phrase, label]`. Offsets count characters of "text", or "tokens", of which the row must have exactly one."""
     items, what = _find_list(row, weak_name)
     if items is None:
         return None
     borders: List[int] = []
     mentions = []
     for item in a_list(items, what):
-        start, end, phrase, label, score = _parts(item, what)
+        start, end, phrase, label, score, identifier = _parts(item, what)
         if isinstance(score, bool):
             raise RowError(f"{what}: the score must be a number, got {show_value(item)}")
         score = None if score is None else a_number(score, f"{what}: the score")
-        mark = make_mark(start, end, label, item)
+        mark = make_mark(start, end, label, item, id=identifier)
         first = last = 0
         if phrase is None:
             borders = borders or _row_borders(row, what)
@@ -102,7 +103,7 @@ def read_mentions(row: Row, weak_name: Optional[str] = None) -> Optional[List[Me
                 raise RowError(f"{what}: {show_value(item)} covers only white space")
         elif not isinstance(phrase, str) or not sentence_key(phrase):
             raise RowError(f"{what}: the phrase must be a string that is not empty, got {show_value(item)}")
-        mentions.append(Mention(mark.label, score, phrase, first, last, item))
+        mentions.append(Mention(mark.label, score, phrase, first, last, mark.id, item))
     return mentions
 
 
@@ -116,6 +117,7 @@ def align_mentions(doc: Union[Doc, Span], mentions: Sequence[Mention], misaligne
     # Case folding can change the number of letters, so each form of the text has its own borders.
     cased = [0, *accumulate(len("".join(word.split())) for word in words)]
     exact, folded = "".join("".join(words).split()), sentence_key("".join(words))
+    ids: Dict[Entity, List[str]] = {}
     lost = absent = 0
     for mention in mentions:
         if mention.phrase is not None:
@@ -131,20 +133,24 @@ def align_mentions(doc: Union[Doc, Span], mentions: Sequence[Mention], misaligne
                 )
             places = [] if place is None else [place]
             lost += place is None
-        found.entities.extend((start, end, mention.label) for start, end in places)
+        entities = [(start, end, mention.label) for start, end in places]
+        found.entities.extend(entities)
+        for entity in entities if mention.id else ():
+            ids[entity] = list(dict.fromkeys([*ids.get(entity, ()), mention.id]))
         found.scores.extend([mention.score] * len(places))
-    return found._replace(misaligned=lost, not_found=absent, is_lossy=bool(lost or absent))
+    return found._replace(misaligned=lost, not_found=absent, is_lossy=bool(lost or absent), ids=ids)
 
 
 def join_alignments(parts: Sequence[Alignment], starts: Sequence[int]) -> Alignment:
     """Join the alignments of the parts of a Doc, which begin at some tokens."""
-    places = zip(parts, starts, strict=True)
+    places = list(zip(parts, starts, strict=True))
     return Alignment(
         [(start + a, start + b, label) for part, start in places for a, b, label in part.entities],
         [score for part in parts for score in part.scores],
         misaligned=sum(part.misaligned for part in parts),
         not_found=sum(part.not_found for part in parts),
         is_lossy=any(part.is_lossy for part in parts),
+        ids={(start + a, start + b, label): ids for part, start in places for (a, b, label), ids in part.ids.items()},
     )
 
 
@@ -193,20 +199,20 @@ def _find_list(row: Row, weak_name: Optional[str]) -> Tuple[Any, str]:
     return (row[given[0]], given[0]) if given else (None, "")
 
 
-def _parts(item: Any, what: str) -> Tuple[Any, Any, Any, Any, Any]:
-    """Return start, end, phrase, label and score of an item, unchecked; a phrase has any start and end."""
+def _parts(item: Any, what: str) -> Tuple[Any, Any, Any, Any, Any, Any]:
+    """Return start, end, phrase, label, score and concept id of an item, unchecked; a phrase has any start and end."""
     if isinstance(item, list) and item and isinstance(item[0], str) and 2 <= len(item) <= 3:
-        return 0, 1, *item[:2], *(item[2:] or [None])
+        return 0, 1, *item[:2], *(item[2:] or [None]), None
     if isinstance(item, list) and 3 <= len(item) <= 4:
-        return *item[:2], None, item[2], *(item[3:] or [None])
+        return *item[:2], None, item[2], *(item[3:] or [None]), None
     if isinstance(item, dict):
         label = next((item[key] for key in _LABELS if key in item), None)
-        score = item.get("score")
+        more = item.get("score"), item.get("kb_id")
         if item.get("start") is not None and item.get("end") is not None:
-            return item["start"], item["end"], None, label, score
+            return item["start"], item["end"], None, label, *more
         phrase = next((item[key] for key in _PHRASES if key in item), None)
         if phrase is not None:
-            return 0, 1, phrase, label, score
+            return 0, 1, phrase, label, *more
     raise RowError(f"{what}: expected [start, end, label, score] or {{'text', 'label'}}, got {show_value(item)}")
 
 

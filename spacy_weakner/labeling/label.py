@@ -30,7 +30,7 @@ from ..pipelines import NO_SENTENCES, bare_pipeline, blank_pipeline, load_pipeli
 from ..runtime.blocks import corpus_inputs
 from ..runtime.devices import on_device
 from ..runtime.executor import Executor, MakePart
-from ..runtime.hashes import hash_path
+from ..runtime.hashes import hash_model, hash_path
 from ..runtime.inputs import ShardInput
 from ..runtime.lock import locked
 from ..runtime.output import SHARD_SIZE
@@ -208,7 +208,7 @@ class LabelConfig:
         """Return the settings that the result depends on, besides the input. (A shard's size shows in its input.)"""
         sources, exclude = [source.settings() for source in self.sources], [hash_path(path) for path in self.exclude]
         settings = {"only_matched": self.only_matched, "sources": sources, "exclude": exclude}
-        return {**self.language._asdict(), **settings}
+        return {**self.language._asdict(), "sentences": hash_model(self.language.sentences), **settings}
 
     def keyed_sources(self) -> Iterator[Tuple[str, Source]]:
         """Yield the sources, each with the name of its prepared files."""

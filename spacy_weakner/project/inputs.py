@@ -11,14 +11,15 @@ from ..runtime.hashes import hash_model, hash_path, hash_settings
 from .layout import Corpora
 
 
-def stamp_inputs(path: Path, sources: Optional[Path], transformer: Optional[str]) -> None:
-    """Write hashes of the files and pipelines that a declaration of sources names, and of the folder of a Transformer.
-    Workflows depend on the written file, since they do not notice changes in files that they do not name."""
+def stamp_inputs(path: Path, sources: Optional[Path], transformer: Optional[str], sentences: Optional[str]) -> None:
+    """Write hashes of the files and pipelines that a declaration of sources names, of the folder of a Transformer, and
+    of the pipeline that splits texts. Workflows depend on the written file, since they do not notice changes in files
+    that they do not name."""
     declared = [] if sources is None else read_sources(sources)
     found = [str(name) for source in declared for name in (*source.files, source.path)]
     named = {str(Path(name)) for name in found if name}
-    if transformer and Path(transformer).exists():  # others are names on Hugging Face
-        named.add(transformer)
+    # Others are names on Hugging Face, or of a rule.
+    named |= {name for name in (transformer, sentences) if name and Path(name).exists()}
     write_text(path, f"# {__title__}\n" + "".join(f"{hash_model(name)} {name}\n" for name in sorted(named)))
 
 

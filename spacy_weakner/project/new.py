@@ -10,6 +10,7 @@ from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set
 
 from ..abbreviations.definitions import find_definitions
 from ..configs import make_config, render_config
+from ..configs.recipes import FROZEN_TOK2VEC
 from ..corpus.answers import holds_answers
 from ..corpus.conll import COLUMNS
 from ..corpus.formats.reading import Reading, read_corpus
@@ -23,7 +24,7 @@ from ..pipelines import blank_pipeline, is_pipeline, tokenizer_name
 from ..scratch import resolved
 from .context import ALONE, config_name, student_size, used_recipes
 from .layout import IMPORTABLE, render_template
-from .rules import FROZEN, FROZEN_TOK2VEC, LINEAR, LINEAR_STATIC, LINEARS, SIZES, TRAINED
+from .rules import FROZEN, LINEAR, LINEAR_STATIC, LINEARS, SIZES, TRAINED
 
 ANSWERS_SOURCE = "answers"
 # Precision of a Transformer's matrix products in training: a quarter less time on CPUs with bfloat16 units, equal F1.

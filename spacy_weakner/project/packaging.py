@@ -19,6 +19,7 @@ from ..errors import Errors, WeaknerError, check_choice
 from ..evaluation.compare import CandidateScores, ranked
 from ..files import atomic_path, existing, write_text
 from ..heads.factories import require_extras
+from ..labeling.sources import read_sources
 from ..own_code import own_code
 from ..pipelines import RULE, add_sentences, load_pipeline
 from ..runtime.hashes import hash_path, hash_settings
@@ -136,6 +137,15 @@ def package(
         with atomic_path(output / folder) as temporary:
             shutil.copytree(built / folder, temporary, ignore=shutil.ignore_patterns("build", "*.egg-info"))
     return Package(full, output / folder / "dist" / wheel, has_ids, version)
+
+
+def files_of_sources(declaration: Path) -> Dict[str, str]:
+    """Return the files and pipelines of all declared sources, by their role."""
+    found = {}
+    for source in read_sources(declaration):
+        for n, path in enumerate(source.files or filter(None, [source.path]), start=1):
+            found[f"source {source.name}" + (f"-{n}" if n > 1 else "")] = str(path)
+    return found
 
 
 def _next_version(output: Path, full: str, lowest: Version, pipeline: str) -> str:

@@ -34,6 +34,7 @@ TRANSFORMER_GAIN = 2.7
 TRANSFORMER_SHARE = 0.25
 # Assumed gains of recommendations whose gain is not measured, in points of F1, by which recommendations are sorted.
 FIRST_GOLD, LITTLE_GOLD, FIRST_LABELS = 20.0, 5.0, 4.0
+_AGAIN = "Run 'spacy weakner init project' again, in a new folder,"
 # The possible gain of the best candidate in points of F1, and what to do.
 Recommendation = Tuple[float, str]
 
@@ -149,7 +150,8 @@ def recommend(
         text = (
             "A frozen Transformer (--transformer NAME, for example sentence-transformers/all-MiniLM-L6-v2): with "
             "MiniLM, F1 was 2.7 points higher on average over eight data sets (-0.3 to 7.1), at up to twice the time; "
-            "with a larger one, it was higher still. Run 'spacy weakner init project' again, in a new folder."
+            "with a larger one, it was higher still. "
+            f"{_AGAIN} with it."
         )
         found.append((min(TRANSFORMER_GAIN, TRANSFORMER_SHARE * (100.0 - ahead)) - behind, text))
     return [text for _, text in sorted(found, key=lambda item: -item[0])]
@@ -159,7 +161,8 @@ def _more_gold(facts: Facts, curve: Curve, ahead: float, behind: float, suggest:
     which = f" To choose sentences: {suggest}" if suggest else ""
     if not facts.gold:
         text = (
-            "Gold: about a hundred annotated sentences are enough to choose a candidate and to measure how good it is."
+            "Gold: about a hundred annotated sentences are enough to choose a candidate and to measure how good it is. "
+            f"{_AGAIN} with --gold."
         )
         return FIRST_GOLD, text + which
     if curve.gain is None:
@@ -179,10 +182,14 @@ def _more_gold(facts: Facts, curve: Curve, ahead: float, behind: float, suggest:
 
 def _better_labels(facts: Facts) -> List[Recommendation]:
     if facts.gold and facts.lists and not facts.text:
-        return [
-            (FIRST_LABELS, "Text (--text): models learn most from the matches of the term list in text without labels.")
-        ]
+        text = (
+            f"Text: models learn most from the matches of the term list in text without labels. {_AGAIN} with --text."
+        )
+        return [(FIRST_LABELS, text)]
     if facts.gold and not facts.weak:
-        text = "A term list, or labels of a language model, on more text: there are no weak labels yet."
+        text = (
+            "A term list, or labels of a language model, on more text: there are no weak labels yet. "
+            f"{_AGAIN} with --terms or --answers."
+        )
         return [(FIRST_LABELS, text)]
     return []

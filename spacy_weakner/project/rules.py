@@ -3,6 +3,7 @@ in docs/evidence."""
 
 from typing import List, Literal, Optional, Tuple
 
+from ..configs.recipes import FROZEN, LINEAR, LINEAR_STATIC
 from ..evaluation.terms.label_warnings import HARMFUL_PRECISION
 from ..scores import Strict
 
@@ -15,11 +16,7 @@ STUDENT = "student"
 # A combination of it and the lists.
 STUDENT_AND_LIST = "student and list"
 F1, SPEED = "f1", "speed"
-# A linear CRF; one with subword vectors as additional features; and one on a frozen Transformer.
-LINEAR, LINEAR_STATIC, FROZEN = "linear", "linear-static", "frozen"
 LINEARS = (LINEAR, LINEAR_STATIC)
-# The size of configs whose frozen encoder is that of a spaCy pipeline.
-FROZEN_TOK2VEC = "frozen-tok2vec"
 # Sizes whose Transformer is trained on the weak labels of the text before it is frozen, and the number of updates. More
 # text does not need more: it is sampled.
 TRAINED = {"transformer": 200, "gpu": 1000}

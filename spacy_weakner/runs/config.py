@@ -14,6 +14,8 @@ from ..errors import Errors, WeaknerError
 from ..files import existing
 
 CORPORA = ("paths.train", "paths.dev")
+# The Transformer of a config, or the pipeline whose encoder it uses.
+TRANSFORMER = "paths.transformer"
 _UPDATES, _EVALUATION, _EPOCHS = "training.max_steps", "training.eval_frequency", "training.max_epochs"
 _PATIENCE = "training.patience"
 # Numbers of updates that a config chooses for its own `max_steps`.
@@ -78,10 +80,15 @@ def check_setting(config: Path, known: Mapping[str, Any], key: str) -> None:
 
 
 def config_differences(
-    config: Path, *, lang: str, tokenizer: Optional[str] = None, size: Optional[str] = None
+    config: Path,
+    *,
+    lang: str,
+    tokenizer: Optional[str] = None,
+    size: Optional[str] = None,
+    transformer: Optional[str] = None,
 ) -> List[str]:
     """Return the differences between a config and the settings of the corpora: a pipeline that tokenizes differently
-    from its training corpus finds less than it has learned. Without `tokenizer` or `size`, these are not compared."""
+    from its training corpus finds less than it has learned. What is None is not compared."""
     values = flat_config(config, {})
     found = []
     if values.get("nlp.lang") != lang:
@@ -90,10 +97,13 @@ def config_differences(
     if tokenizer is not None and configured != tokenizer:
         found.append(f"its tokenizer is '{configured}', not '{tokenizer}'")
     names = [str(value) for key, value in values.items() if key.endswith("@architectures")]
-    transformer = any(kind in name for name in names for kind in ("Transformer", "QueryContext", "Frozen"))
+    is_on_transformer = any(kind in name for name in names for kind in ("Transformer", "QueryContext", "Frozen"))
+    named = values.get(TRANSFORMER)
+    if None not in (transformer, named) and named != transformer:
+        found.append(f"its Transformer is '{named}', not '{transformer}'")
     pieces = any("Pieces" in name or "PieceVectors" in name for name in names)
-    if size is not None and transformer != bool({"transformer", "frozen"} & {*sizes_of(size)}):
-        found.append(f"its encoder is {'a' if transformer else 'not a'} Transformer, but the size is '{size}'")
+    if size is not None and is_on_transformer != bool({"transformer", "frozen"} & {*sizes_of(size)}):
+        found.append(f"its encoder is {'a' if is_on_transformer else 'not a'} Transformer, but the size is '{size}'")
     elif size is not None and pieces != size.endswith("static"):
         found.append(f"it has {'' if pieces else 'no '}vectors of word pieces, but the size is '{size}'")
     return found

@@ -102,7 +102,9 @@ def check_transformer(check, installed, tmp_path):
     def check_transformer(described, size="transformer", config=None):
         (bert / "config.json").write_text(described)
         (configs / size).mkdir(parents=True)
-        (configs / size / "best.gold.cfg").write_text(config or render_config("best.gold", size, lang="xx"))
+        (configs / size / "best.gold.cfg").write_text(
+            config or render_config("best.gold", size, lang="xx", transformer=str(bert))
+        )
         return check({"size": size, "transformer": str(bert), "configs": configs}, gold=GOLD)
 
     return check_transformer
@@ -114,6 +116,12 @@ def check_transformer(check, installed, tmp_path):
 def test_learning_rates_of_small_transformers(check_transformer, width, size, is_warned):
     warnings = found(check_transformer(json.dumps({"hidden_size": width}), size), "warning")
     assert any("vectors of width 768" in text for text in warnings) is is_warned
+
+
+def test_a_config_of_another_transformer(check_transformer, tmp_path):
+    config = render_config("best.gold", "frozen", lang="xx", transformer="other/model")
+    (error,) = found(check_transformer("{}", "frozen", config), "error")
+    assert "its Transformer is 'other/model'" in error and f"--size frozen --transformer {tmp_path / 'bert'}" in error
 
 
 @pytest.mark.parametrize(

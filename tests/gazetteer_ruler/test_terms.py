@@ -375,6 +375,8 @@ def test_synonyms_in_python():
         ],
         ("Code,Begriff\n1,a\n", "term=Bezeichnung", r"line 1: no column 'bezeichnung', only: Code, Begriff"),
         ("term,Code\na,1\n", "synonyms=Synonyme", "line 1: no column 'synonyme'"),
+        ("term,synonyms,synonyms\na,b,c\n", None, "line 1: several columns 'synonyms'"),
+        ("term,Code,Code\na,1,2\n", "id=Code", "line 1: several columns 'id'"),
         (jsonl({"term": "a"}), "synonyms=Synonyme", "line 1: .*'synonyme'"),
         (jsonl({"term": "a", "synonyms": {"b": 1}}), "", "line 1: the synonyms"),
         (jsonl({"term": "a", "synonyms": [1]}), "", "line 1: the term 1 is not a string"),

@@ -128,6 +128,18 @@ def test_forms_of_items():
     assert found.scores == [None, 0.5, None, 1.0, 0.25, 0.75, 0.1, None]
 
 
+def test_ids_of_concepts(tmp_path):
+    ents = [{"start": 0, "end": 1, "label": "A", "kb_id": "D1"}, {"text": "b", "label": "B", "kb_id": 7}, [0, 3, "A"]]
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "a b", "ents": ents}) + "\n")
+    sources = {"hub": {"file": str(tmp_path / "a.jsonl"), "labels": {"A": "X", "B": "B"}}}
+    for n, words in enumerate(("a|b", "a|b|.|a|b")):  # also by its parts
+        write_docs(tmp_path / f"{n}.spacy", [make_doc(words)])
+        label(tmp_path / f"{n}.spacy", tmp_path / f"out-{n}.spacy", sources=sources, lang="xx")
+        (doc,) = read_docs(tmp_path / f"out-{n}.spacy", NLP.vocab)
+        if n == 0:
+            assert weak.group_ids(doc, "weak:hub") == {(0, 1, "X"): ("D1",), (1, 2, "B"): ("7",)}
+
+
 @pytest.mark.parametrize(
     "row, expected",
     [

@@ -142,6 +142,18 @@ def test_sentences_of_annotated_documents_are_excluded(terms, tmp_path, sentence
     assert report.excluded == excluded
 
 
+def test_another_pipeline_of_the_same_path_splits_anew(terms, tmp_path):
+    (tmp_path / "in.txt").write_text("Paris is here; it rains. So it is.\n")
+    for mark, n in ((".", 2), (";", 2), ("!", 1)):
+        nlp = spacy.blank("xx")
+        nlp.add_pipe("sentencizer", name="senter", config={"punct_chars": [mark]})
+        nlp.to_disk(tmp_path / "splitter")
+        settings = {"terms": terms, "lang": "xx", "sentences": str(tmp_path / "splitter")}
+        report = label(tmp_path / "in.txt", tmp_path / "out.spacy", **settings)
+        assert (report.docs, report.skipped) == (n, 0)
+    assert label(tmp_path / "in.txt", tmp_path / "out.spacy", **settings).skipped == 1
+
+
 def test_a_doc_with_an_excluded_sentence_is_excluded(terms, tmp_path):
     texts = ["It rains. Paris is  here.", "It rains\n\nparis is here.", "Paris! Aids in Paris.", "Paris is here, too."]
     write_docs(tmp_path / "in.spacy", [NLP.make_doc(text) for text in texts])

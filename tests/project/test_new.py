@@ -24,6 +24,7 @@ from spacy_weakner.pipelines import blank_pipeline
 from spacy_weakner.project import new
 from spacy_weakner.project.inputs import stamp_inputs
 from spacy_weakner.project.new import USUAL_RELIABILITY, init_project
+from spacy_weakner.project.packaging import files_of_sources
 from spacy_weakner.runtime import hashes
 
 from ..util import contents
@@ -82,7 +83,11 @@ def check_project(folder):
         for dep in command.get("deps", []):
             assert dep in made or (folder / dep).exists(), f"{name} needs {dep}"
         for script in command["script"]:
-            python, _, module, subcommand, *arguments = shlex.split(script)
+            python, _, module, *rest = shlex.split(script)
+            if module == "spacy_weakner.project.variables":
+                assert (name, rest) == ("check", [])
+                continue
+            subcommand, *arguments = rest
             if name == "code":
                 assert (module, subcommand, arguments) == ("spacy_weakner.code_version", "corpus/code.txt", [])
                 continue
@@ -158,7 +163,7 @@ def test_the_tokenizer_and_the_transformer(tmp_path, files, quick):
     made = init_project(tmp_path / "p", **given(files, "gold"), **options)
     given_vars = load_project_config(made.folder)["vars"]
     assert (given_vars["tokenizer"], given_vars["processes"]) == ("spacy.zh.ChineseTokenizer", 1)
-    assert "my models/bert" in shlex.split(check_project(made.folder)["check"]["script"][0])
+    assert "my models/bert" in shlex.split(check_project(made.folder)["check"]["script"][-1])
 
 
 @pytest.mark.parametrize(
@@ -310,6 +315,7 @@ def test_spacys_ner_as_a_baseline(tmp_path, files, quick):
     commands = check_project(made.folder)
     assert [*commands][-4:] == ["fit", "baseline", "evaluate", "package"]
     config = load_config(made.folder / "configs" / "ner.cfg")
+    assert f"--nlp.lang en --nlp.tokenizer.@tokenizers {words}" in str(commands["baseline"])
     assert config["nlp"]["pipeline"] == ["tok2vec", "ner"] and config["nlp"]["tokenizer"] == {"@tokenizers": words}
     # What it writes is scored.
     assert "'spaCy ner=training/spacy-ner/model-last'" in (made.folder / "project.yml").read_text()
@@ -409,7 +415,8 @@ def test_several_term_lists_and_the_label_of_terms(tmp_path, files, quick):
     assert source.term_label == "DRUG $1"
     assert [path.resolve() for path in source.files] == [path.resolve() for path in lists]
     commands = check_project(made.folder)
-    assert "source gazetteer-2=../reviewed.csv" in str(commands["package"]["script"])
+    assert "--sources sources.cfg" in str(commands["package"]["script"])
+    assert [*files_of_sources(made.folder / "sources.cfg")] == ["source gazetteer", "source gazetteer-2"]
 
 
 def test_a_stamp_tells_of_all_files(tmp_path, files, quick):
@@ -420,13 +427,15 @@ def test_a_stamp_tells_of_all_files(tmp_path, files, quick):
     lists = [files["terms"], tmp_path / "more.csv"]
     made = init_project(tmp_path / "p", **given(files, "text"), terms=lists)
     seen = set()
-    for path in (None, *lists, weights):
+    splitter = tmp_path / "splitter"
+    spacy.blank("en").to_disk(splitter)
+    for path in (None, *lists, weights, splitter / "meta.json"):
         if path is not None:
             path.write_text(path.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-        stamp_inputs(tmp_path / "inputs.txt", made.folder / "sources.cfg", str(tmp_path / "bert"))
+        stamp_inputs(tmp_path / "inputs.txt", made.folder / "sources.cfg", str(tmp_path / "bert"), str(splitter))
         seen.add((tmp_path / "inputs.txt").read_text(encoding="utf-8"))
-    assert len(seen) == 4
-    stamp_inputs(tmp_path / "inputs.txt", None, "some/name")
+    assert len(seen) == 5
+    stamp_inputs(tmp_path / "inputs.txt", None, "some/name", "rule")
     assert (tmp_path / "inputs.txt").read_text(encoding="utf-8") == "# spacy_weakner\n"
 
 
@@ -437,7 +446,7 @@ def test_a_stamp_tells_of_installed_pipelines(tmp_path, monkeypatch):
     seen = set()
     for version in ("1.0", "1.1"):
         monkeypatch.setattr(hashes, "get_package_version", lambda name, version=version: version)
-        stamp_inputs(tmp_path / "inputs.txt", tmp_path / "own.cfg", None)
+        stamp_inputs(tmp_path / "inputs.txt", tmp_path / "own.cfg", None, "rule")
         seen.add((tmp_path / "inputs.txt").read_text(encoding="utf-8"))
     assert len(seen) == 2
 

@@ -1,0 +1,125 @@
+"""The variables of a workflow. weasel ignores variables that it does not know, and passes none of them on that a
+command does not name, so they are checked here: those of project.yml, and those on the command line of weasel, which
+has started the command."""
+
+import json
+import os
+import re
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set
+
+import srsly
+from weasel.util import parse_config_overrides
+
+from ..errors import Errors, WeaknerError
+
+VARIABLE = re.compile(r"\$\{vars\.(\w+)\}")
+PREFIX = "vars."
+_FLAGS = ("--force", "-F", "--dry", "-D")
+# What a project is made of, which its commands name only if it was given.
+_FILES = ("text", "gold", "dev", "test")
+_SOURCES = ("terms", "sources", "answers")
+
+
+class Run(NamedTuple):
+    """What weasel runs."""
+
+    workflow: str
+    given: Dict[str, Any]  # values of variables on the command line and in the environment
+    flags: List[str]
+
+
+def find_run(words: List[str]) -> Optional[Run]:
+    """Parse the command line of `weasel run` or `spacy project run`; None for another one."""
+    if not any(Path(word).stem == "weasel" or word == "project" for word in words) or "run" not in words:
+        return None
+    words = words[words.index("run") + 1 :]
+    rest = [word for word in words if word not in _FLAGS]
+    positional = [word for word in rest[:2] if not word.startswith("--")]
+    if not positional:
+        return None
+    given = parse_config_overrides(rest[len(positional) :])
+    variables = {key[len(PREFIX) :]: value for key, value in given.items() if key.startswith(PREFIX)}
+    return Run(positional[0], variables, [word for word in words if word in _FLAGS])
+
+
+def parent_words() -> List[str]:
+    """Return the command line of the parent process; empty where it is unknown."""
+    path = Path(f"/proc/{os.getppid()}/cmdline")
+    if path.exists():
+        return [word.decode(errors="replace") for word in path.read_bytes().split(b"\0")[:-1]]
+    try:
+        import psutil
+    except ImportError:
+        return []
+    return list(psutil.Process(os.getppid()).cmdline())
+
+
+def commands_of(project: Dict[str, Any], workflow: str) -> Dict[str, str]:
+    """Return the commands of a workflow (or the one command of this name), with the variables that they consist of."""
+    values = project["vars"]
+
+    def resolved(text: str) -> str:
+        # Only composed variables: the names of the others are what is looked for.
+        for name in sorted(set(VARIABLE.findall(text))):
+            if VARIABLE.search(str(values.get(name, ""))):
+                text += f" {resolved(str(values[name]))}"
+        return text
+
+    commands = {command["name"]: json.dumps(command) for command in project["commands"]}
+    return {name: resolved(commands[name]) for name in project["workflows"].get(workflow, [workflow])}
+
+
+def used_names(scripts: Iterable[str]) -> Set[str]:
+    """Return the names of the variables in commands."""
+    return {name for script in scripts for name in VARIABLE.findall(script)}
+
+
+def check_names(run: Run, project: Dict[str, Any], used: Set[str]) -> List[str]:
+    """Find variables that do not exist, or that no command of the workflow uses."""
+    found = []
+    for name in run.given:
+        if name not in project["vars"]:
+            near = get_close_matches(name, project["vars"], n=3, cutoff=0.5)
+            hint = f" Did you mean: {', '.join(near)}?" if near else ""
+            found.append(f"project.yml has no variable '{name}'.{hint}")
+        elif name not in used:
+            found.append(f"The workflow '{run.workflow}' does not use '{name}': leave out --vars.{name}.")
+    return found
+
+
+def check_variables(folder: Path) -> None:
+    """Check the variables of a project: each must be used by one of its commands.
+
+    folder (Path): The folder of the project.
+    RAISES (WeaknerError): If a variable is unknown or not used.
+    """
+    project: Any = srsly.read_yaml(folder / "project.yml")
+    run = find_run(parent_words())
+    given = {} if run is None else run.given
+    used = used_names(commands_of(project, command["name"])[command["name"]] for command in project["commands"])
+    problems = [_unused(name, used) for name in dict.fromkeys([*project["vars"], *given]) if name not in used]
+    if problems:
+        raise WeaknerError(Errors.WK696.format(path=folder / "project.yml", problems=" ".join(problems)))
+
+
+def _unused(name: str, used: Set[str]) -> str:
+    """Return why a variable is not used, and what to do."""
+    if name in _SOURCES:
+        return f"'{name}' is no variable: sources of labels are declared in sources.cfg."
+    if name in _FILES:
+        cure = f"run 'spacy weakner init project' again with --{name}, in a new folder"
+        return f"The project was made without '{name}': {cure}."
+    near = get_close_matches(name, used, n=3, cutoff=0.5)
+    hint = f" Did you mean: {', '.join(near)}?" if near else ""
+    return f"No command uses '{name}'.{hint}"
+
+
+# Not a command: the imports that commands need take seconds.
+if __name__ == "__main__":
+    try:
+        check_variables(Path())
+    except (WeaknerError, OSError) as error:
+        sys.exit(str(error))
