@@ -70,7 +70,8 @@ def fit(
     size (str): Encoder: "linear", "linear-static", "frozen", "transformer" or "gpu".
     prefer (str): "f1": the combination, which nearly always has the best F1; "speed": in a project with a Transformer,
         a linear CRF that learns from it, perhaps combined with the lists; else the best list or single head. With
-        fewer than 200 gold sentences and a Transformer, the combination has such a CRF as well.
+        fewer than 200 gold sentences and a Transformer, the combination has such a CRF as well; with fewer than 75,
+        it is selected as for speed.
     precision (Optional[float]): The wanted precision of the package, in (0, 1). The combination is then selected, with
         a threshold for each label that is fitted on gold it was not trained on; see `calibrate`. Needs gold. None: the
         thresholds with the best F1.

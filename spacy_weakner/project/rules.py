@@ -35,6 +35,9 @@ FOLDS = 5
 # With fewer sentences of gold, students do not learn from what their teacher is not sure of, combinations include a
 # student (students.md), and combinations are compared in more folds.
 _LITTLE = 200
+# With fewer sentences of gold, cross-validation cannot tell whether the combination is better than a student, and it
+# was not (students.md).
+TOO_FEW = 75
 
 # How candidates are compared; cross-validation uses the gold.
 ChosenBy = Literal["dev", "cross-validation", "nothing"]
@@ -132,6 +135,13 @@ def is_little(gold: int) -> bool:
 def trains_student(facts: Facts, prefer: str) -> bool:
     """Return True if a student is trained: for speed or, with little gold, for the combination."""
     return has_student(facts) and (prefer == SPEED or is_little(facts.gold))
+
+
+def selects_for_speed(facts: Facts, prefer: str, precision: Optional[float] = None) -> bool:
+    """Return True if the fast candidates are selected from: if speed is preferred or, unless a precision is wanted, a
+    student if there are too few sentences of gold."""
+    too_few = 0 < facts.gold < TOO_FEW and facts.chosen_by == "cross-validation"
+    return prefer == SPEED or (has_student(facts) and too_few and precision is None)
 
 
 def _learns_from_weak(facts: Facts) -> Tuple[bool, str]:

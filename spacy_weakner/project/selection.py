@@ -277,4 +277,4 @@ def cost_of_speed(rows: Sequence[CandidateScores], best: str) -> str:
     found = [row.difference for row in rows if row.name == COMBINED and row.difference]
     if best == COMBINED or not found:
         return ""
-    return f"It was selected for speed (--prefer speed); the combination has {found[0].text()}."
+    return f"It was selected for its speed; the combination has {found[0].text()}."

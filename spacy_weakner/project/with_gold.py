@@ -29,6 +29,7 @@ from .previous import compare_previous
 from .recommendations import DRAWS, CurvePart, measure_curve, plan_curve
 from .rules import (
     COMBINED,
+    F1,
     FOLDS,
     FROZEN,
     GOLD_ALONE,
@@ -37,6 +38,7 @@ from .rules import (
     SPEED,
     STUDENT,
     STUDENT_AND_LIST,
+    TOO_FEW,
     TRAINED,
     WEAK,
     WEAK_ALONE,
@@ -46,6 +48,7 @@ from .rules import (
     gold_size,
     has_student,
     head_with_lists,
+    selects_for_speed,
     trains_student,
     weak_size,
 )
@@ -75,6 +78,7 @@ def compare_with_gold(
     RETURNS (Outcome): The candidates, and what was found.
     """
     models, by_dev = context.models, facts.chosen_by == DEV
+    for_speed = selects_for_speed(facts, prefer, context.precision)
     folds = make_folds(gold, models / "folds", FOLDS, seed=context.seed, needed=not by_dev)
     require_folds(context.precision, bool(folds))
     dev = label_with(lists, context.corpora.dev, models / "dev.spacy") if by_dev else None
@@ -103,13 +107,15 @@ def compare_with_gold(
             # The candidate that is selected in projects without gold.
             output = context.folder_of(LIST_AND_HEAD)
             compared.add(LIST_AND_HEAD, list_and_head(sources, weak, output, context.language))
-    rules = _combine(compared, heads, gold, facts, prefer)
+    rules = _combine(compared, heads, gold, facts, for_speed)
     # Number of gold sentences that each compared candidate was trained on.
     n_gold = facts.gold if dev else round(facts.gold * (len(folds) - 1) / len(folds))
     whole = compared.scored[heads[0].name] * (DRAWS if dev else 1)
     curve = measure_curve(parts, whole, n_gold, draws, context)
 
-    best, rows, reason = _select(compared, heads, facts, prefer)
+    best, rows, reason = _select(compared, heads, facts, for_speed)
+    if for_speed and reason and prefer != SPEED:
+        reason += f" (With fewer than {TOO_FEW} gold sentences, it was no better on other data.)"
     old, whys = compare_previous(compared, previous, best)
     rows, rules = [*rows, *old], [*rules, *whys]
     with on_device(context.gpu_id):
@@ -172,7 +178,9 @@ def _train_heads(
     return heads, parts, draws
 
 
-def _combine(compared: Comparison, heads: Sequence[TrainedHead], gold: Path, facts: Facts, prefer: str) -> List[Rule]:
+def _combine(
+    compared: Comparison, heads: Sequence[TrainedHead], gold: Path, facts: Facts, for_speed: bool
+) -> List[Rule]:
     """Add the combination of lists and heads as a candidate; with a student that it has taught, if gold is little. For
     speed, add the student combined with the lists, too."""
     if not compared.folds:
@@ -180,7 +188,7 @@ def _combine(compared: Comparison, heads: Sequence[TrainedHead], gold: Path, fac
     context, rules, student = compared.context, [], None
     parts = [head for head in heads if head.is_combined]
     combination = compared.combine(parts)
-    if trains_student(facts, prefer):
+    if trains_student(facts, SPEED if for_speed else F1):
         why = "a linear CRF, trained on the gold, and on the text as lists and heads together label it"
         rules.append(Rule(name=STUDENT, trained=True, why=why))
         context.say(f"{STUDENT}: {why}")
@@ -196,7 +204,7 @@ def _combine(compared: Comparison, heads: Sequence[TrainedHead], gold: Path, fac
             if combination.has_little_gold:
                 combination = compared.combine([*parts, student])
         compared.add_combination(combination)
-        if student is not None and compared.sources and prefer == SPEED:
+        if student is not None and compared.sources and for_speed:
             linear = [head for head in parts if head.size in LINEARS]
             compared.add_combination(compared.combine([student, *linear]), STUDENT_AND_LIST)
             rules.append(Rule(name=STUDENT_AND_LIST, trained=True, why="decides between the lists and linear CRFs"))
@@ -205,11 +213,11 @@ def _combine(compared: Comparison, heads: Sequence[TrainedHead], gold: Path, fac
 
 
 def _select(
-    compared: Comparison, heads: Sequence[TrainedHead], facts: Facts, prefer: str
+    compared: Comparison, heads: Sequence[TrainedHead], facts: Facts, for_speed: bool
 ) -> Tuple[str, List[CandidateScores], str]:
     """Select the best candidate. Return also the scores of all, with their differences from it, and the reason if it
     was not selected for its F1 alone."""
-    if prefer == SPEED:
+    if for_speed:
         best, rows = compared.select_fast({head.title for head in heads if head.size not in LINEARS})
         return best, rows, cost_of_speed(rows, best)
     precision, usual = compared.context.precision, COMBINED if compared.folds else None

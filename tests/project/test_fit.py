@@ -146,6 +146,7 @@ def project(tmp_path, configs, trainings, monkeypatch):
         monkeypatch.setattr(each, "list_and_head", list_and_head)
     monkeypatch.setattr(comparing, "SAMPLES", 20)
     monkeypatch.setattr(rules, "_LITTLE", 0)
+    monkeypatch.setattr(rules, "TOO_FEW", 0)
     return made
 
 
@@ -235,6 +236,18 @@ def test_with_little_gold_the_combination_has_a_student(project, trainings, monk
         assert selection.best == COMBINED and student.scores.difference.text() in selection.reason and student.cost
     # Without a Transformer, there is no student.
     assert STUDENT not in names(project.fit(prefer=prefer, size="linear"))
+
+
+@pytest.mark.parametrize("dev, is_preferred", [(0, True), (12, False)])
+def test_with_too_little_gold_a_student_is_selected(project, trainings, monkeypatch, dev, is_preferred):
+    monkeypatch.setattr(rules, "_LITTLE", 25)
+    monkeypatch.setattr(rules, "TOO_FEW", 25)
+    make_corpora(project.corpora.folder, dev=dev, scores=GOOD)
+    project.finds = {COMBINED: ALL_TERMS, STUDENT: {**ALL_TERMS, "PER": ["Anna"]}}
+    selection = project.fit(size="frozen")
+    assert selection.best == (STUDENT if is_preferred else COMBINED)
+    assert (STUDENT_AND_LIST in names(selection)) is is_preferred
+    assert ("fewer than" in selection.reason) is is_preferred
 
 
 def test_without_text_or_preference_there_is_no_student(project, trainings):

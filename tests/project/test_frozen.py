@@ -81,6 +81,7 @@ def project(tmp_path, tiny_bert, trained_here, monkeypatch):
     monkeypatch.setitem(TRAINED, "transformer", STEPS)
     monkeypatch.setattr(comparing, "SAMPLES", 10)
     monkeypatch.setattr(rules, "_LITTLE", 0)
+    monkeypatch.setattr(rules, "TOO_FEW", 0)
     given = {"configs": tmp_path / "configs", "terms": tmp_path / "terms.jsonl"}
     return partial(fit, tmp_path / "corpus", tmp_path / "training", **given)
 

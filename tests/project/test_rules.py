@@ -4,14 +4,18 @@ import pytest
 
 from spacy_weakner.evaluation.terms.label_warnings import HARMFUL_PRECISION
 from spacy_weakner.project.rules import (
+    F1,
     LINEAR_TEXTS,
     SIZES,
+    SPEED,
+    TOO_FEW,
     TRAINED,
     choose_candidates,
     choose_settings,
     combines_gold_alone,
     gold_size,
     head_with_lists,
+    selects_for_speed,
     weak_size,
 )
 
@@ -50,6 +54,24 @@ def test_candidates(changes, wanted):
     rules = choose_candidates(make_facts(**changes))
     assert {rule.name: rule.trained for rule in rules} == wanted
     assert all(rule.why for rule in rules)
+
+
+@pytest.mark.parametrize(
+    "changes, prefer, precision, is_fast",
+    [
+        ({}, SPEED, None, True),
+        ({}, F1, None, True),
+        ({}, F1, 0.9, False),
+        ({"gold": TOO_FEW}, F1, None, False),
+        ({"gold": 0}, F1, None, False),
+        ({"size": "linear"}, F1, None, False),
+        ({"text": 0}, F1, None, False),
+        ({"chosen_by": "dev"}, F1, None, False),
+    ],
+)
+def test_when_speed_decides(changes, prefer, precision, is_fast):
+    facts = make_facts(**{"gold": TOO_FEW - 1, "size": "frozen", "chosen_by": "cross-validation", **changes})
+    assert selects_for_speed(facts, prefer, precision) is is_fast
 
 
 @pytest.mark.parametrize("size", SIZES)
