@@ -12,13 +12,12 @@ from spacy_weakner.files import write_text
 OTHER = "#8a94a3"
 
 
-def bar_chart(title: str, bars: Dict[str, List[float]], path: Path, unit: str = "F1 (%)") -> None:
+def bar_chart(title: str, bars: Dict[str, List[float]], path: Path) -> None:
     """Draw horizontal bars: the mean, and a dot per value.
 
     title (str): Title.
     bars (Dict[str, List[float]]): Values in 0..100 by name, from top to bottom.
     path (Path): The file.
-    unit (str): What is on the axis.
     """
     step, left, top, width = 26, 190, 40, 420
     bottom = top + len(bars) * step
@@ -40,7 +39,7 @@ def bar_chart(title: str, bars: Dict[str, List[float]], path: Path, unit: str = 
                 canvas.marker(left + value / 100 * width, y + 11, "ink", size=3)
         canvas.text(left + width + 14, y + 15, f"{mean:.1f}", size=13)
     seeds = "; bars are means, dots are seeds" if several else ""
-    canvas.text(left + width / 2, bottom + 38, f"{unit}{seeds}", size=13, anchor="middle")
+    canvas.text(left + width / 2, bottom + 38, f"F1 (%){seeds}", size=13, anchor="middle")
     write_text(path, canvas.svg())
 
 
@@ -76,16 +75,13 @@ def stacked_chart(title: str, bars: Dict[str, List[Tuple[str, float]]], path: Pa
     write_text(path, canvas.svg())
 
 
-def line_chart(
-    title: str, x_label: str, lines: Dict[str, List[Tuple[float, float]]], path: Path, unit: str = "F1 (%)"
-) -> None:
+def line_chart(title: str, x_label: str, lines: Dict[str, List[Tuple[float, float]]], path: Path) -> None:
     """Draw something in percent over something, the points evenly spaced.
 
     title (str): Title.
     x_label (str): What is on the x axis.
     lines (Dict[str, List[Tuple[float, float]]]): x and y (0..100) by name.
     path (Path): The file.
-    unit (str): What is on the y axis.
     """
     left, top, width, height, columns = 70, 42, 600, 250, 3
     xs = sorted({x for points in lines.values() for x, _ in points})
@@ -98,7 +94,7 @@ def line_chart(
     )
     canvas = Canvas(700, legend + 22 * math.ceil(len(lines) / columns), title, description)
     canvas.text(12, 24, title, size=15, bold=True)
-    canvas.text(20, top + height / 2, unit, size=13, anchor="middle", turn=-90)
+    canvas.text(20, top + height / 2, "F1 (%)", size=13, anchor="middle", turn=-90)
     for tick in range(low, high + 1, 10):
         y = top + height * (high - tick) / (high - low)
         canvas.line([(left, y), (left + width, y)], "line", width=1)

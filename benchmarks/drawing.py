@@ -133,13 +133,10 @@ class Canvas:
         more += ' stroke-dasharray="4 3"' if dashed else ""
         self._parts.append(f"<rect {where} {_paint('fill', color, border)}{more}/>")
 
-    def line(
-        self, points: Sequence[Tuple[float, float]], color: str, *, width: float = 1.5, dashed: bool = False
-    ) -> None:
+    def line(self, points: Sequence[Tuple[float, float]], color: str, *, width: float = 1.5) -> None:
         """Draw a line through points."""
         where = " ".join(f"{_number(x)},{_number(y)}" for x, y in points)
-        more = ' stroke-dasharray="4 3"' if dashed else ""
-        stroke = f'{_paint("stroke", color)} stroke-width="{_number(width)}"{more}'
+        stroke = f'{_paint("stroke", color)} stroke-width="{_number(width)}"'
         self._parts.append(f'<polyline points="{where}" fill="none" {stroke}/>')
 
     def arrow(self, start: Tuple[float, float], end: Tuple[float, float], color: str = "soft") -> None:

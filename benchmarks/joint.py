@@ -18,8 +18,8 @@ A method is a training and an attention:
 
 and these: `ner_only+dict` also trains on the other train sentences, labeled with a dictionary of the gold;
 `wo_residual` and `wo_locked_dropout` are `pretrained/learned` without these parts of the attention.
-The encoder is a bidirectional LSTM; `--vectors` is a folder of word vectors for it, which `spacy init vectors` has made
-(word_vectors.py). `--encoder` puts a Transformer in its place, for the methods without attention.
+The encoder is a bidirectional LSTM; `--vectors` is a folder of word vectors for it (`spacy init vectors`).
+`--encoder` puts a Transformer in its place, for the methods without attention.
 Rows go to docs/evidence/joint.jsonl as runs end, and docs/evidence/joint.md is written anew at the end.
 """
 

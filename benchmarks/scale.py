@@ -221,16 +221,16 @@ def makespan(cluster: Cluster, n_shards: int, seconds: float, lost: Dict[int, fl
     return end
 
 
-def with_losses(cluster: Cluster, n_shards: int, seconds: float, share: float, repetitions: int = 200) -> List[float]:
+def with_losses(cluster: Cluster, n_shards: int, seconds: float, share: float) -> List[float]:
     """Makespans where each machine is lost with some chance, at any time of the run.
 
     share (float): That chance.
-    RETURNS (List[float]): One per repetition, sorted.
+    RETURNS (List[float]): Of 200 draws, sorted.
     """
     draw = random.Random(0)
     usual = makespan(cluster, n_shards, seconds, {})
     result = []
-    for _ in range(repetitions):
+    for _ in range(200):
         lost = {node: draw.uniform(0, usual) for node in range(cluster.nodes) if draw.random() < share}
         result.append(makespan(cluster, n_shards, seconds, lost))
     return sorted(result)
