@@ -19,6 +19,10 @@ from .findings import Findings, listed
 
 # Sizes that need the extra "transformers".
 _ON_TRANSFORMERS = ("static", "linear-static", "frozen", "transformer", "gpu")
+# Sizes whose Transformer is trained, if the text has weak labels.
+_TRAINED = ("transformer", "gpu")
+_NEW = "spacy weakner init project NEW_FOLDER"
+_PRECISION = "initialize.before_init.precision"
 _NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _CONFIG = "config.json"
 _WEIGHTS = "*.safetensors"
@@ -60,8 +64,10 @@ def check_configs(
     """Check that the configs of a project match its settings."""
     options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
     frozen = FROZEN_TOK2VEC if transformer and is_pipeline(transformer) else FROZEN
-    if size and folder.is_dir() and not (folder / size).is_dir():
-        cure = f"For another size, make a new project: spacy weakner init project NEW_FOLDER --size {size}"
+    # Without weak labels of the text, no Transformer is trained: all heads are on the frozen one.
+    sizes = {size, FROZEN} if size in _TRAINED else {size}
+    if size and folder.is_dir() and not any((folder / name).is_dir() for name in sizes if name):
+        cure = f"For another size, make a new project: {_NEW} --size {size}"
         findings.error(f"--configs {folder}", f"The folder has no configs of the size '{size}'.", cure)
     width = _width(transformer, findings)
     for path in sorted(folder.glob("*/*.cfg")):
@@ -75,6 +81,11 @@ def check_configs(
                 command += f" --size {frozen if made_for == FROZEN else made_for}"
                 if transformer and TRANSFORMER in values:
                     command += f" --transformer {shlex.quote(transformer)}"
+                if values.get(_PRECISION):
+                    command += f" --precision {values[_PRECISION]}"
+                was_pipeline = any("FrozenTok2Vec" in str(value) for value in values.values())
+                if made_for == FROZEN and transformer and was_pipeline != is_pipeline(transformer):
+                    command = f"For this encoder, make a new project: {_NEW} --transformer {shlex.quote(transformer)}"
                 findings.error(where, f"{listed(differences)}.", command)
             rate = values.get(_RATE)
             if made_for == "transformer" and width > _WIDE and isinstance(rate, float) and rate > _FAST:

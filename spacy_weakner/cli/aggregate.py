@@ -45,8 +45,8 @@ def show(report: AggregateReport, given: Any) -> None:
         if not all(accuracy.identified for accuracy in report.source_accuracies):
             say("info", "*: no other source gives this label, so this is the value assumed beforehand, not an estimate")
     if given.method == UNION and len(report.answers) > 1 and (given.gold or len(report.answers) >= _ENOUGH_SOURCES):
-        other = "weighted" if given.gold else "label_model"
-        say("info", f"All sources count alike. '--method {other}' (in a project: 'method') estimates how good each is")
+        other = "With gold that they label, too, '--method weighted'" if given.gold else "'--method label_model'"
+        say("info", f"All sources count alike. {other} (in a project: 'method') estimates how good each is")
     n_sources = len({accuracy.source for accuracy in report.source_accuracies})
     if given.method == "label_model" and 0 < n_sources < _ENOUGH_SOURCES:
         needed = "at least three sources with independent errors to estimate which of them are reliable"

@@ -11,7 +11,7 @@ from ..files import existing
 
 EXCEL = ".xlsx"
 # Formats of numbers: as they are, and those with a number of digits ("00123", "10.10").
-_AS_IT_IS = ("General", "@")
+_AS_IT_IS = ("general", "@")
 _ZEROS = re.compile(r"(0+)(?:\.(0+))?")
 
 
@@ -59,12 +59,18 @@ def _shown(cell: Any) -> str:
         return "" if value is None else str(value).strip()
     if not isinstance(value, (int, float)):
         return _changed(cell, f"Excel has made a {type(value).__name__} of this cell")
-    if shown_as in _AS_IT_IS:
-        return str(value)
-    if (zeros := _ZEROS.fullmatch(shown_as)) is None:
-        return _changed(cell, f"Excel does not show this number as {value}, but in the format {shown_as}")
-    decimals = len(zeros[2] or "")
-    return f"{value:0{len(shown_as)}.{decimals}f}"
+    text, zeros = str(value), _ZEROS.fullmatch(shown_as)
+    if zeros is not None:
+        text = f"{value:0{len(shown_as) + (value < 0)}.{len(zeros[2] or '')}f}"
+    # Excel shows fewer digits than a number has, and not all digits of a long one.
+    if (
+        (zeros is None and shown_as.lower() not in _AS_IT_IS)
+        or float(text) != value
+        or "e" in text
+        or abs(value) >= 1e15
+    ):
+        return _changed(cell, f"Excel may not show this number as {value} (its format is {shown_as})")
+    return text
 
 
 def _changed(cell: Any, why: str) -> ChangedCell:

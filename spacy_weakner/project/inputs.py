@@ -7,6 +7,7 @@ from ..about import __title__
 from ..code_version import code_version
 from ..files import write_text
 from ..labeling.sources import TermSource, read_sources
+from ..pipelines import SPLITTERS
 from ..runtime.hashes import hash_model, hash_path, hash_settings
 from .layout import Corpora
 
@@ -18,8 +19,10 @@ def stamp_inputs(path: Path, sources: Optional[Path], transformer: Optional[str]
     declared = [] if sources is None else read_sources(sources)
     found = [str(name) for source in declared for name in (*source.files, source.path)]
     named = {str(Path(name)) for name in found if name}
-    # Others are names on Hugging Face, or of a rule.
-    named |= {name for name in (transformer, sentences) if name and Path(name).exists()}
+    if transformer and Path(transformer).exists():  # others are names on Hugging Face
+        named.add(transformer)
+    if sentences is not None and sentences not in SPLITTERS:
+        named.add(sentences)
     write_text(path, f"# {__title__}\n" + "".join(f"{hash_model(name)} {name}\n" for name in sorted(named)))
 
 

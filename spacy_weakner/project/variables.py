@@ -18,8 +18,8 @@ from ..errors import Errors, WeaknerError
 VARIABLE = re.compile(r"\$\{vars\.(\w+)\}")
 PREFIX = "vars."
 _FLAGS = ("--force", "-F", "--dry", "-D")
-# What a project is made of, which its commands name only if it was given.
-_FILES = ("text", "gold", "dev", "test")
+# What commands name only if the project was made with it, or with what it needs.
+_PARTS = ("text", "gold", "dev", "test", "transformer", "precision", "method", "columns", "spans_key")
 _SOURCES = ("terms", "sources", "answers")
 
 
@@ -41,8 +41,7 @@ def find_run(words: List[str]) -> Optional[Run]:
     if not positional:
         return None
     given = parse_config_overrides(rest[len(positional) :])
-    variables = {key[len(PREFIX) :]: value for key, value in given.items() if key.startswith(PREFIX)}
-    return Run(positional[0], variables, [word for word in words if word in _FLAGS])
+    return Run(positional[0], _variables(given), [word for word in words if word in _FLAGS])
 
 
 def parent_words() -> List[str]:
@@ -59,17 +58,17 @@ def parent_words() -> List[str]:
 
 def commands_of(project: Dict[str, Any], workflow: str) -> Dict[str, str]:
     """Return the commands of a workflow (or the one command of this name), with the variables that they consist of."""
-    values = project["vars"]
-
-    def resolved(text: str) -> str:
-        # Only composed variables: the names of the others are what is looked for.
-        for name in sorted(set(VARIABLE.findall(text))):
-            if VARIABLE.search(str(values.get(name, ""))):
-                text += f" {resolved(str(values[name]))}"
-        return text
-
     commands = {command["name"]: json.dumps(command) for command in project["commands"]}
-    return {name: resolved(commands[name]) for name in project["workflows"].get(workflow, [workflow])}
+    names = project["workflows"].get(workflow, [workflow])
+    return {name: _resolved(commands[name], project["vars"]) for name in names}
+
+
+def _resolved(text: str, values: Dict[str, Any]) -> str:
+    """Add the values of composed variables: the names of the others are what is looked for."""
+    for name in sorted(set(VARIABLE.findall(text))):
+        if VARIABLE.search(str(values.get(name, ""))):
+            text += f" {_resolved(str(values[name]), values)}"
+    return text
 
 
 def used_names(scripts: Iterable[str]) -> Set[str]:
@@ -91,30 +90,34 @@ def check_names(run: Run, project: Dict[str, Any], used: Set[str]) -> List[str]:
 
 
 def check_variables(folder: Path) -> None:
-    """Check the variables of a project: each must be used by one of its commands.
+    """Check the variables of a project, in project.yml, on the command line and in the environment: each must be used.
 
     folder (Path): The folder of the project.
     RAISES (WeaknerError): If a variable is unknown or not used.
     """
     project: Any = srsly.read_yaml(folder / "project.yml")
     run = find_run(parent_words())
-    given = {} if run is None else run.given
-    used = used_names(commands_of(project, command["name"])[command["name"]] for command in project["commands"])
+    given = _variables(parse_config_overrides([])) if run is None else run.given
+    rest = json.dumps({key: value for key, value in project.items() if key != "vars"})
+    used = used_names([_resolved(rest, project["vars"])])
     problems = [_unused(name, used) for name in dict.fromkeys([*project["vars"], *given]) if name not in used]
     if problems:
         raise WeaknerError(Errors.WK696.format(path=folder / "project.yml", problems=" ".join(problems)))
+
+
+def _variables(given: Dict[str, Any]) -> Dict[str, Any]:
+    return {key[len(PREFIX) :]: value for key, value in given.items() if key.startswith(PREFIX)}
 
 
 def _unused(name: str, used: Set[str]) -> str:
     """Return why a variable is not used, and what to do."""
     if name in _SOURCES:
         return f"'{name}' is no variable: sources of labels are declared in sources.cfg."
-    if name in _FILES:
-        cure = f"run 'spacy weakner init project' again with --{name}, in a new folder"
-        return f"The project was made without '{name}': {cure}."
+    if name in _PARTS:
+        return f"The project was made without '{name}': make another, with 'spacy weakner init project'."
     near = get_close_matches(name, used, n=3, cutoff=0.5)
     hint = f" Did you mean: {', '.join(near)}?" if near else ""
-    return f"No command uses '{name}'.{hint}"
+    return f"Nothing uses '{name}'.{hint}"
 
 
 # Not a command: the imports that commands need take seconds.

@@ -118,10 +118,26 @@ def test_learning_rates_of_small_transformers(check_transformer, width, size, is
     assert any("vectors of width 768" in text for text in warnings) is is_warned
 
 
-def test_a_config_of_another_transformer(check_transformer, tmp_path):
-    config = render_config("best.gold", "frozen", lang="xx", transformer="other/model")
-    (error,) = found(check_transformer("{}", "frozen", config), "error")
-    assert "its Transformer is 'other/model'" in error and f"--size frozen --transformer {tmp_path / 'bert'}" in error
+@pytest.mark.parametrize(
+    "size, config_size, precision, cure",
+    [
+        ("frozen", "frozen", None, "--size frozen --transformer {bert}"),
+        ("transformer", "transformer", "medium", "--size transformer --transformer {bert} --precision medium"),
+        ("frozen", "frozen-tok2vec", None, "make a new project.* --transformer {bert}"),
+    ],
+)
+def test_a_config_of_another_transformer(check_transformer, tmp_path, size, config_size, precision, cure):
+    config = render_config("best.gold", config_size, lang="xx", transformer="other/model", precision=precision)
+    (error,) = found(check_transformer("{}", size, config), "error")
+    assert re.search(f"its Transformer is 'other/model'.*{cure.format(bert=tmp_path / 'bert')}", error, re.DOTALL)
+
+
+@pytest.mark.parametrize("size, there, errors", [("gpu", "frozen", 0), ("gpu", "linear", 1), ("linear", "frozen", 1)])
+def test_configs_of_a_size(check, installed, tmp_path, size, there, errors):
+    installed()
+    (tmp_path / "configs" / there).mkdir(parents=True)
+    report = check({"size": size, "configs": tmp_path / "configs"}, gold=GOLD)
+    assert sum("no configs of the size" in text for text in found(report, "error")) == errors
 
 
 @pytest.mark.parametrize(

@@ -48,16 +48,29 @@ def test_cells_are_read_as_excel_shows_them(write):
 
 @pytest.mark.parametrize(
     "value, shown, text",
-    [(10.1, "0.00", "10.10"), (10, "0.0", "10.0"), (7, "00000", "00007"), (1.5, "@", "1.5"), (12, "General", "12")],
+    [
+        (10.1, "0.00", "10.10"),
+        (10, "0.0", "10.0"),
+        (7, "00000", "00007"),
+        (1.5, "@", "1.5"),
+        (12, "GENERAL", "12"),
+        (-5, "000", "-005"),
+    ],
 )
 def test_numbers_have_the_digits_that_excel_shows(write, value, shown, text):
     (term,) = read_terms(write([["term", "id"], ["a", value]], [("B2", shown)]), "X")
     assert term.id == text
 
 
-@pytest.mark.parametrize("shown", ['"D"0000', "0%", "#,##0", "0.00E+00"])
-def test_other_formats_of_numbers_are_refused_in_columns_that_are_read(write, shown):
-    path = write([["term", "id", "note"], ["a", "D1", 45]], [("C2", shown)])
+@pytest.mark.parametrize(
+    "value, shown",
+    [
+        *((45, shown) for shown in ('"D"0000', "0%", "#,##0", "0.00E+00")),
+        *((2.5, "0"), (1.005, "0.00"), (0.00001, "General"), (1234567890123456, "0"), (1e18, "General")),
+    ],
+)
+def test_other_numbers_are_refused_in_columns_that_are_read(write, value, shown):
+    path = write([["term", "id", "note"], ["a", "D1", value]], [("C2", shown)])
     assert [term.id for term in read_terms(path, "X")] == ["D1"]
     with pytest.raises(WeaknerError, match=r"WK103.*cell C2.*format"):
         list(read_terms(path, "X", "id=note"))

@@ -25,15 +25,26 @@ def add(project, line):
 @pytest.mark.parametrize(
     "line, message",
     [
-        ('gold: "../gold.jsonl"', r"made without 'gold': run .* --gold"),
+        ('gold: "../gold.jsonl"', r"made without 'gold'"),
         ('terms: "../terms.csv"', r"'terms'.*sources\.cfg"),
         ("prefr: speed", r"'prefr'.*Did you mean: prefer"),
+        ("precision: 0.9", "made without 'precision'"),
     ],
 )
 def test_variables_that_nothing_uses(project, line, message):
     check_variables(project)
     add(project, line)
     with pytest.raises(WeaknerError, match=rf"WK696.*{message}"):
+        check_variables(project)
+
+
+def test_variables_of_assets_and_of_the_environment(project, monkeypatch):
+    add(project, "mirror: x")
+    with (project / "project.yml").open("a", encoding="utf-8") as file_:
+        file_.write('\nassets:\n  - dest: a\n    url: "${vars.mirror}/a"\n')
+    check_variables(project)
+    monkeypatch.setenv("WEASEL_CONFIG_OVERRIDES", "--vars.prefr speed")
+    with pytest.raises(WeaknerError, match=r"WK696.*'prefr'"):
         check_variables(project)
 
 
