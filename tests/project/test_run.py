@@ -56,7 +56,8 @@ def test_data_in_memory_become_files_of_a_project(tmp_path, monkeypatch):
     data = {"text": ["Anna lacht .", "Wer ist das ?"], "terms": [("PER", "Anna")], "gold": iter(gold)}
     made = run.fit_docs(tmp_path / "new", **data, size="linear", name="mine")
     yaml = (made / "project.yml").read_text(encoding="utf-8")
-    assert "assets/text.jsonl" in yaml and "assets/gold.spacy" in yaml and "assets/terms.jsonl" in yaml
+    assert "assets/text.jsonl" in yaml and "assets/gold.spacy" in yaml
+    assert "assets/terms.jsonl" in (made / "sources.cfg").read_text(encoding="utf-8")
     assert 'lang: "de"' in yaml
     read = list(read_docs(made / "assets" / "gold.spacy", nlp.vocab))
     assert [[(ent.text, ent.label_) for ent in doc.ents] for doc in read] == [[("Anna", "PER")], []]
