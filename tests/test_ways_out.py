@@ -380,6 +380,7 @@ def commands(group: Any, before: str = "") -> Iterator[Tuple[str, Set[str]]]:
 COMMANDS = dict(commands(get_command(app)))
 # Of `spacy weakner` itself, of trainings, and of other programs.
 OTHERS = {"--help", "--code", "--nproc-per-node", "--head", "--force-reinstall", "--no-deps", "--converter"}
+OTHERS |= {"--force", "--dry"}  # of weasel
 
 
 def texts() -> Iterator[Tuple[str, str]]:

@@ -138,7 +138,7 @@ def test_columns_behind_numbers(tmp_path, monkeypatch):
     assert invoke(*command, "--columns", 2, 3).exit_code == 0
     # The project reads the file as its maker did.
     monkeypatch.chdir(tmp_path / "new")
-    commands = {each["name"]: each["script"][0] for each in load_project_config(Path())["commands"]}
+    commands = {each["name"]: each["script"][-1] for each in load_project_config(Path())["commands"]}
     for name in ("check", "prepare"):
         assert invoke(*shlex.split(commands[name])[3:]).exit_code == 0
     docs = list(read_docs(tmp_path / "new" / "corpus" / "annotated" / "gold.spacy", Vocab()))

@@ -15,6 +15,7 @@ from weasel.util import load_project_config
 
 from spacy_weakner.cli.app import app
 from spacy_weakner.code_version import code_version, stamp
+from spacy_weakner.project.variables import check_variables
 
 from .util import sentences, write_rows
 
@@ -57,6 +58,9 @@ def run_all(folder, monkeypatch):
             python, _, module, *arguments = shlex.split(script)
             if name == "code":
                 stamp(Path(*arguments))
+                continue
+            if module == "spacy_weakner.project.variables":
+                check_variables(folder)
                 continue
             done = CliRunner().invoke(app, arguments)
             assert (python, module, done.exit_code) == ("python", "spacy_weakner", 0), done.output

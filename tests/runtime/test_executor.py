@@ -83,7 +83,7 @@ def test_what_was_learned_is_handed_over_without_rounding(tmp_path, name):
         for text, entities in SENTENCES * 20
     ]
     write_docs(tmp_path / "in.spacy", docs)
-    method = learn(docs, name, None, docs, 1000, 0)
+    method = learn(docs, name, None, docs)
     stage = Distributions({"method": name}, lambda: method)
     stage.open()
     make = pickle.loads(pickle.dumps(_hand_over(stage, tmp_path / "in.spacy", tmp_path / "out", tmp_path)))
