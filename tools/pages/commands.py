@@ -30,7 +30,7 @@ SHOWN = {"pip", "pytest", "ruff", "mypy", "git", "source", ".", "export", "curl"
 SHOWN |= {"sphinx-build", "ray", "jupyter", "jupytext", "pre-commit", "set", "py", "sudo", "tar", "vllm", "gunicorn"}
 SHOWN |= {"iconv", "module", "winget", "brew", "xcode-select", "wsl"}
 # Modules that `python -m` runs.
-_MODULES = ("venv", "pip", "build", "benchmarks", "spacy_weakner.code_version")
+_MODULES = ("venv", "pip", "build", "benchmarks", "spacy_weakner.code_version", "spacy_weakner.project.variables")
 
 
 class Command(NamedTuple):
