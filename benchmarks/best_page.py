@@ -100,8 +100,8 @@ def page(name: str, rows: Rows, terms: Mapping[str, str]) -> str:
     """Fill a page."""
     text = (EVIDENCE / f"{name}.template.md").read_text(encoding="utf-8")
     columns = [name for name in terms if any(row["dataset"] == name for row in rows)]
-    own = [name for name in columns if name not in OTHER_TEXT]
-    text = re.sub(r"\{([a-z-]+)-(\d+)\}", lambda found: scores(rows, found[1], int(found[2]), own), text)
+    with_own_text = [name for name in columns if name not in OTHER_TEXT]
+    text = re.sub(r"\{([a-z-]+)-(\d+)\}", lambda found: scores(rows, found[1], int(found[2]), with_own_text), text)
     text = (
         text.replace("{without}", without(rows, columns))
         .replace("{made}", made(rows))

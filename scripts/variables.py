@@ -9,7 +9,6 @@ import re
 import shlex
 import subprocess
 import sys
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -22,8 +21,8 @@ from spacy_weakner.project.variables import (
     PREFIX,
     VARIABLE,
     Run,
-    check_names,
     commands_of,
+    did_you_mean,
     find_run,
     parent_words,
     used_names,
@@ -34,6 +33,17 @@ _RECIPE = re.compile(r"/recipes(?:-joint)?/(\S+)\.cfg")
 _NOT_RECORDED = ("run", "seeds", "processes")
 # What `train --passes` sets.
 _OF_PASSES = ("training.max_steps", "training.max_epochs", "training.eval_frequency", "training.patience")
+
+
+def check_names(run: Run, project: Dict[str, Any], used: Set[str]) -> List[str]:
+    """Find variables that do not exist, or that no command of the workflow uses."""
+    found = []
+    for name in run.given:
+        if name not in project["vars"]:
+            found.append(f"project.yml has no variable '{name}'.{did_you_mean(name, project['vars'])}")
+        elif name not in used:
+            found.append(f"The workflow '{run.workflow}' does not use '{name}': leave out --vars.{name}.")
+    return found
 
 
 def check_settings(values: Dict[str, Any], workflow: str, scripts: Dict[str, str]) -> List[str]:
@@ -53,8 +63,7 @@ def check_settings(values: Dict[str, Any], workflow: str, scripts: Dict[str, str
             known = ", ".join(every) or "none"
             found.append(f"set: the workflow '{workflow}' has no recipe '{pattern}'. Its recipes: {known}.")
         elif not able:
-            near = get_close_matches(setting, sorted(set().union(*named.values())), n=3, cutoff=0.5)
-            hint = f" Did you mean: {', '.join(near)}?" if near else ""
+            hint = did_you_mean(setting, sorted(set().union(*named.values())))
             found.append(f"set: {', '.join(named)}: no setting '{setting}'.{hint}")
         for name in (name for name, some in recipes.items() if some & able):
             given = re.search(rf"--{re.escape(setting)} ([^\s\"]+)", scripts[name])

@@ -63,7 +63,7 @@ def check_configs(
 ) -> None:
     """Check that the configs of a project match its settings."""
     options = f"--lang {lang}" + (f" --tokenizer {tokenizer}" if tokenizer else "")
-    frozen = FROZEN_TOK2VEC if transformer and is_pipeline(transformer) else FROZEN
+    uses_pipeline = transformer is not None and is_pipeline(transformer)
     # Without weak labels of the text, no Transformer is trained: all heads are on the frozen one.
     sizes = {size, FROZEN} if size in _TRAINED else {size}
     if size and folder.is_dir() and not any((folder / name).is_dir() for name in sizes if name):
@@ -78,13 +78,13 @@ def check_configs(
             settings: Any = {"lang": lang, "tokenizer": tokenizer, "size": made_for, "transformer": transformer}
             if differences := config_differences(path, **settings):
                 command = f"spacy weakner init config {path.stem} {shlex.quote(str(path))} --overwrite {options}"
-                command += f" --size {frozen if made_for == FROZEN else made_for}"
+                command += f" --size {FROZEN_TOK2VEC if uses_pipeline and made_for == FROZEN else made_for}"
                 if transformer and TRANSFORMER in values:
                     command += f" --transformer {shlex.quote(transformer)}"
                 if values.get(_PRECISION):
                     command += f" --precision {values[_PRECISION]}"
                 was_pipeline = any("FrozenTok2Vec" in str(value) for value in values.values())
-                if made_for == FROZEN and transformer and was_pipeline != is_pipeline(transformer):
+                if made_for == FROZEN and transformer and was_pipeline != uses_pipeline:
                     command = f"For this encoder, make a new project: {_NEW} --transformer {shlex.quote(transformer)}"
                 findings.error(where, f"{listed(differences)}.", command)
             rate = values.get(_RATE)

@@ -137,7 +137,7 @@ def fit(
         say=say,
     )
     student = None
-    if trains_student(facts, prefer):
+    if trains_student(facts, for_speed=prefer == SPEED):
         context = replace(context, embeds=context.transformer(has_gold=bool(facts.gold)))
         student = student_size(context.embeds)
     for recipe, its_size in sorted(used_recipes(size, gold=bool(facts.gold), weak=learns_weak, student=student)):

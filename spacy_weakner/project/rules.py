@@ -132,9 +132,9 @@ def is_little(gold: int) -> bool:
     return 0 < gold < _LITTLE
 
 
-def trains_student(facts: Facts, prefer: str) -> bool:
+def trains_student(facts: Facts, *, for_speed: bool) -> bool:
     """Return True if a student is trained: for speed or, with little gold, for the combination."""
-    return has_student(facts) and (prefer == SPEED or is_little(facts.gold))
+    return has_student(facts) and (for_speed or is_little(facts.gold))
 
 
 def selects_for_speed(facts: Facts, prefer: str, precision: Optional[float] = None) -> bool:

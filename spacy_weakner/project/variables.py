@@ -76,17 +76,10 @@ def used_names(scripts: Iterable[str]) -> Set[str]:
     return {name for script in scripts for name in VARIABLE.findall(script)}
 
 
-def check_names(run: Run, project: Dict[str, Any], used: Set[str]) -> List[str]:
-    """Find variables that do not exist, or that no command of the workflow uses."""
-    found = []
-    for name in run.given:
-        if name not in project["vars"]:
-            near = get_close_matches(name, project["vars"], n=3, cutoff=0.5)
-            hint = f" Did you mean: {', '.join(near)}?" if near else ""
-            found.append(f"project.yml has no variable '{name}'.{hint}")
-        elif name not in used:
-            found.append(f"The workflow '{run.workflow}' does not use '{name}': leave out --vars.{name}.")
-    return found
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return a question with similar names; "" if there are none."""
+    near = get_close_matches(name, [*known], n=3, cutoff=0.5)
+    return f" Did you mean: {', '.join(near)}?" if near else ""
 
 
 def check_variables(folder: Path) -> None:
@@ -115,9 +108,7 @@ def _unused(name: str, used: Set[str]) -> str:
         return f"'{name}' is no variable: sources of labels are declared in sources.cfg."
     if name in _PARTS:
         return f"The project was made without '{name}': make another, with 'spacy weakner init project'."
-    near = get_close_matches(name, used, n=3, cutoff=0.5)
-    hint = f" Did you mean: {', '.join(near)}?" if near else ""
-    return f"Nothing uses '{name}'.{hint}"
+    return f"Nothing uses '{name}'.{did_you_mean(name, used)}"
 
 
 # Not a command: the imports that commands need take seconds.

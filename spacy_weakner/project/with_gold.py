@@ -29,7 +29,6 @@ from .previous import compare_previous
 from .recommendations import DRAWS, CurvePart, measure_curve, plan_curve
 from .rules import (
     COMBINED,
-    F1,
     FOLDS,
     FROZEN,
     GOLD_ALONE,
@@ -188,7 +187,7 @@ def _combine(
     context, rules, student = compared.context, [], None
     parts = [head for head in heads if head.is_combined]
     combination = compared.combine(parts)
-    if trains_student(facts, SPEED if for_speed else F1):
+    if trains_student(facts, for_speed=for_speed):
         why = "a linear CRF, trained on the gold, and on the text as lists and heads together label it"
         rules.append(Rule(name=STUDENT, trained=True, why=why))
         context.say(f"{STUDENT}: {why}")

@@ -55,7 +55,7 @@ def compare_without_gold(
         if lists and not (prefer == SPEED and facts.size in LINEARS):
             output = context.folder_of(LIST_AND_HEAD)
             teacher = pipelines[LIST_AND_HEAD] = list_and_head(sources, teacher, output, context.language)
-        if trains_student(facts, prefer):
+        if trains_student(facts, for_speed=prefer == SPEED):
             pipelines[STUDENT] = train_student_without_gold(context, teacher, context.corpora.weak)
             rules.append(
                 Rule(name=STUDENT, trained=True, why="a linear CRF, trained on the text as the head labels it")

@@ -46,6 +46,7 @@ def test_a_stopped_run_goes_on(model, text, out, monkeypatch, finished, stop, sa
     # A checkpoint that was being written.
     shutil.copytree(work / f"checkpoint-{saved}", work / "checkpoint-1000")
     (work / "checkpoint-1000" / "trainer_state.json").write_text("{")
+    monkeypatch.setattr(adapt_module, "_SAVE_STEPS", 7)
     report = run(text, out, model, max_steps=20)
     assert (report.resumed, report.steps, report.loss_before) == (saved, 20, finished[1].loss_before)
     assert report.loss_after == pytest.approx(finished[1].loss_after, rel=0.1)
@@ -83,6 +84,7 @@ def test_without_a_checkpoint_nothing_stays(model, text, out, monkeypatch):
 def test_what_is_finished_is_skipped(model, text, out, monkeypatch):
     first = run(text, out, model)
     stop_at(monkeypatch, 1)
+    monkeypatch.setattr(adapt_module, "_SAVE_STEPS", 3)
     assert run(text, out, model) == first._replace(skipped=True)
     (out / "vocab.txt").write_text("edited")
     with pytest.raises(WeaknerError, match="WK314"):

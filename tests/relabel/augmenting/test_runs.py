@@ -23,6 +23,7 @@ def test_what_is_finished_is_skipped(tmp_path, model, monkeypatch):
     first, found = run(tmp_path, many(), model)
     with monkeypatch.context() as patch:
         patch.setattr(augment_module, "load_masked_lm", lambda name: pytest.fail("is not needed"))
+        patch.setattr(augment_module, "BATCH_SIZE", 3)
         report, again = run(tmp_path, many(), model)
     assert report == replace(first, skipped=1, seconds=report.seconds) and texts(again) == texts(found)
     assert run(tmp_path, many(), model, seed=1)[0].skipped == 0
