@@ -26,7 +26,7 @@ from spacy.cli._util import parse_config_overrides
 
 from spacy_weakner.conversion.convert import convert
 from spacy_weakner.corpus.docbin import write_docs
-from spacy_weakner.runs.train import SEEDS
+from spacy_weakner.runs.config import SEEDS
 from spacy_weakner.scores import Counts
 from spacy_weakner.ty import PRECISIONS
 

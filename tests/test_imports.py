@@ -63,6 +63,11 @@ BLOCKED |= {"accelerate", "cupy", "mwparserfromhell", "onnx", "onnxruntime", "op
 for name in sys.argv[1:]:
     importlib.import_module(f"spacy_weakner.cli.{name}")
 """
+PARSER = """
+import importlib
+BLOCKED |= {"spacy", "thinc", "numpy", "pydantic"}
+importlib.import_module("spacy_weakner.labeling.anchors.markup")
+"""
 HELP = """
 import runpy
 BLOCKED |= {"spacy", "thinc", "numpy", "pydantic"}
@@ -107,6 +112,11 @@ def test_every_entry_point_imports_without_torch():
 
 def test_the_help_page_needs_no_spacy():
     assert {"convert", "evaluate"} <= {*run(HELP)}
+
+
+def test_the_process_that_parses_pages_needs_no_spacy():
+    pytest.importorskip("mwparserfromhell")
+    run(PARSER)
 
 
 def test_every_command_imports_without_extras():

@@ -30,7 +30,7 @@ from typing import (
 
 import typer
 
-from ._util import HELP, SEEDS, reporting, reports
+from ._util import HELP, SEED_RANGE, reporting, reports
 
 R = TypeVar("R")
 _FIELD = re.compile(r"(\w+(?:, \w+)*)(?: \(.+?\))?: (.*)")
@@ -149,7 +149,7 @@ def _option(parameter: inspect.Parameter, hint: Any, help_: str) -> inspect.Para
     if info.help is None:
         info.help = _DEFAULT.sub(r" (default: \1)", help_.replace("`", "")).rstrip(".")
     if parameter.name == "seed":
-        info.min, info.max = SEEDS
+        info.min, info.max = SEED_RANGE
     default = parameter.default
     if is_option and get_origin(type_) is list:
         info.help += " (repeatable)"

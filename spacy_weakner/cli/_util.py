@@ -34,7 +34,7 @@ _IS_REPORT = re.compile(
     rb'|<meta name="generator" content="spacy_weakner">'
 )
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
-SEEDS = (0, 2**31 - 1)  # that all libraries accept
+SEED_RANGE = (0, 2**31 - 1)  # that all libraries accept
 # Help texts of parameters that several commands share, by name. They are used where the docstring of a command's
 # function refers to another function, and by `shared`.
 HELP = {

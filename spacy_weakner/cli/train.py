@@ -10,7 +10,7 @@ from ..files import parse_value
 from ..runs.config import CORPORA, corpus_path, train_corpus
 from ..runs.train import Fold, train, train_folds, train_grid, train_members
 from ..runs.training import BEST, LAST, Trained
-from ._util import SEEDS, config_overrides, new_app, only_with, reporting, say, shared, show_remarks, show_table
+from ._util import SEED_RANGE, config_overrides, new_app, only_with, reporting, say, shared, show_remarks, show_table
 
 app = new_app()
 _AUTO = "auto"
@@ -45,7 +45,8 @@ def train_cli(
         ),
     ] = _AUTO,
     seed: Annotated[
-        int, typer.Option(help="Seed of the split into folds, or of the first member", min=SEEDS[0], max=SEEDS[1])
+        int,
+        typer.Option(help="Seed of the split into folds, or of the first member", min=SEED_RANGE[0], max=SEED_RANGE[1]),
     ] = 0,
     processes: Annotated[int, shared("processes")] = 1,
     gpu_id: Annotated[int, shared("gpu_id")] = -1,

@@ -31,7 +31,7 @@ _MADE_FROM = (
     *("max_length", "eval_share", "epochs", "max_steps", "batch_size", "learn_rate"),
     *("mask_rate", "train_head", "mixed_precision", "seed", "lang"),
 )
-PRECISIONS = ("no", "bf16", "fp16")
+MIXED_PRECISIONS = ("no", "bf16", "fp16")
 
 
 class AdaptReport(NamedTuple):
@@ -215,7 +215,7 @@ def _check_settings(settings: Dict[str, Any]) -> None:
     _check("learn_rate", settings["learn_rate"], settings["learn_rate"] > 0, "more than 0")
     check_range("gpu_id", settings["gpu_id"], -1, None)
     precision = settings["mixed_precision"]
-    check_choice("mixed_precision", precision, PRECISIONS)
+    check_choice("mixed_precision", precision, MIXED_PRECISIONS)
     _check("mixed_precision", precision, precision == "no" or settings["gpu_id"] >= 0, "'no' without a GPU (gpu_id)")
 
 

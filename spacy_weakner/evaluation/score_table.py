@@ -14,7 +14,7 @@ from pydantic import ConfigDict
 
 from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing, parse_json, reading_made
-from ..runs.provenance import SEEDS
+from ..runs.config import SEEDS
 from ..scores import Strict
 from .bootstrap import Bootstrap
 from .compare import SAMPLES, CandidateScores

@@ -30,9 +30,9 @@ from .assembling import COMBINER, PROPOSES, WRITES, assemble, last_steps, predic
 from .context import TrainingContext, pipeline_of
 from .rules import is_little
 
-# With little gold, combiners are compared with other candidates in about this number of folds, which are parts of those
-# of the heads.
-FOLDS = 10
+# With little gold, combiners are compared with other candidates in about this number of parts, which the folds of the
+# heads consist of.
+PARTS = 10
 DECIDED = f"{PREDICTED_PREFIX}{COMBINER}"
 
 
@@ -157,7 +157,7 @@ class Combination:
         thirds of 100 sentences, a combiner makes other choices than the packaged one."""
         fold = self.folds[n]
         others = [other for i, other in enumerate(self.folds) if i != n]
-        part_of = fold.deal(math.ceil(FOLDS / len(self.folds)) if self.has_little_gold else 1)
+        part_of = fold.deal(math.ceil(PARTS / len(self.folds)) if self.has_little_gold else 1)
         decided: Dict[int, Doc] = {}
         for part in sorted({*part_of}):
             held_out = [i for i in range(len(fold.docs)) if part_of[i] == part]

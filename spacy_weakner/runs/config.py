@@ -14,6 +14,7 @@ from ..errors import Errors, WeaknerError
 from ..files import existing
 
 CORPORA = ("paths.train", "paths.dev")
+SEEDS = ("training.seed", "system.seed")
 # The Transformer of a config, or the pipeline whose encoder it uses.
 TRANSFORMER = "paths.transformer"
 _UPDATES, _EVALUATION, _EPOCHS = "training.max_steps", "training.eval_frequency", "training.max_epochs"

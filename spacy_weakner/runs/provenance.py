@@ -10,11 +10,10 @@ from ..code_version import code_version
 from ..files import existing, parse_json, reading_made
 from ..runtime.hashes import hash_settings
 from ..runtime.receipts import Receipt
-from .config import flat_config
+from .config import SEEDS, flat_config
 from .inputs import Inputs
 from .training import RECEIPT
 
-SEEDS = ("training.seed", "system.seed")
 _PACKAGES = ("spacy", "thinc", "numpy", "torch", "transformers", "cupy")
 
 

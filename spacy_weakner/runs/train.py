@@ -14,13 +14,12 @@ from ..errors import Errors, WeaknerError, check_range
 from ..files import atomic_path, check_output, existing, parse_json, reading_made, write_text
 from ..runtime.hashes import hash_file, hash_text
 from ..runtime.lock import holding
-from .config import CORPORA, check_passes, check_setting, flat_config, resolved_config, train_corpus, updates_of
+from .config import CORPORA, SEEDS, check_passes, check_setting, flat_config, resolved_config, train_corpus, updates_of
 from .groups import ONE_LEARNABLE, learnable, split_folds, write_folds
 from .provenance import with_provenance
 from .training import BEST, LAST, Trained, Training, check_trainings, train_all
 
 FOLDS, MEMBERS, GRID = "folds.json", "members.json", "grid.json"
-SEEDS = ("system.seed", "training.seed")
 _LONGEST_NAME = 100
 
 

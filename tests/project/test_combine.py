@@ -9,7 +9,7 @@ from spacy.tokens import Doc, Span
 from spacy_weakner.corpus.case import change_case
 from spacy_weakner.corpus.weak import doc_entities, set_id, set_spans
 from spacy_weakner.project import combine, rules
-from spacy_weakner.project.combine import FOLDS, Combination, CombinedFold
+from spacy_weakner.project.combine import PARTS, Combination, CombinedFold
 
 from .util import LANGUAGE
 
@@ -88,7 +88,7 @@ def test_a_combiner_is_fitted_on_all_gold_but_a_part_of_the_fold(tmp_path, monke
     assert Combination({"terms": tmp_path}, [], folds, LANGUAGE).decide_fold(0) == docs[:20]
     everything = {doc.text for doc in (*docs, *copies)}
     left_out = [everything - {*texts} for texts in fitted]
-    assert len(fitted) == FOLDS // 2
+    assert len(fitted) == PARTS // 2
     # Each Doc is left out once, with its copies.
     assert sorted(text for texts in left_out for text in texts) == sorted({d.text for d in (*docs[:20], *copies[:20])})
     assert all(len({text.casefold() for text in texts}) < len(texts) for texts in left_out)

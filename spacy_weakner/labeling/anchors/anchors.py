@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
-from typing import Iterable, Iterator, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from preshed.maps import PreshMap  # a part of spaCy
 from spacy.language import Language
@@ -26,7 +26,10 @@ from ...runtime.hashes import hash_text
 from ...runtime.output import SHARD_SIZE, SHARDS, is_folder, making, write_shards
 from ...runtime.pool import ProcessPool, processes
 from ...ty import Entity
-from .pages import JSONL, NO_ARTICLE, REDIRECT, SUFFIXES, Page, Paragraph, is_corpus, page_format, read_pages
+from .pages import JSONL, NO_ARTICLE, REDIRECT, SUFFIXES, Page, is_corpus, page_format, read_pages
+
+if TYPE_CHECKING:
+    from .markup import Paragraph
 
 SOURCE = "anchors"
 # Hostile pages can keep the parser busy for hours.
@@ -143,7 +146,7 @@ class _Parser:
         self._pool: Optional[ProcessPool] = None
         self._has_answered = False
 
-    def parse(self, page: Page) -> Tuple[List[Paragraph], str]:
+    def parse(self, page: Page) -> Tuple[List["Paragraph"], str]:
         """Return the paragraphs of a page, and why it has none, if so: "too slow" or "unreadable"."""
         # The import needs an extra that no other command needs.
         from .markup import parse_page

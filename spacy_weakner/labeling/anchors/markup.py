@@ -13,8 +13,8 @@ from typing import Any, FrozenSet, Iterable, List, Sequence, Tuple
 from mwparserfromhell import nodes, parse
 from mwparserfromhell.definitions import PARSER_BLACKLIST
 
-from .pages import Paragraph
-
+# Text in which each run of white space is one blank, and the start and end of its anchors in characters.
+Paragraph = Tuple[str, List[Tuple[int, int]]]
 ARTICLE, OTHER, HIDDEN = "article", "other", "hidden"
 _OPEN, _CLOSE, _BREAK, _ITEM = "\ue000", "\ue001", "\ue002", "\ue003"
 # Marks, and characters that are not text.

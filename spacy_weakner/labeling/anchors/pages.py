@@ -15,8 +15,6 @@ DUMP, WIKITEXT, JSONL = "dump", "wikitext", "jsonl"
 SUFFIXES = {".xml": DUMP, ".wiki": WIKITEXT, ".txt": WIKITEXT, ".jsonl": JSONL}
 # Keys of rows that hold entities; see `corpus.jsonl`.
 SPANS = ("ents", "spans")
-# Text in which each run of white space is one blank, and the start and end of its anchors in characters.
-Paragraph = Tuple[str, List[Tuple[int, int]]]
 # Markup of pages that are skipped because they are not articles.
 REDIRECT, NO_ARTICLE = "redirect", "no article"
 
