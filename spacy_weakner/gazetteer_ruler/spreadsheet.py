@@ -12,6 +12,7 @@ from ..files import existing
 EXCEL = ".xlsx"
 # Formats of numbers: as they are, and those with a number of digits ("00123", "10.10").
 _AS_IT_IS = ("general", "@")
+_AS_TEXT = "Format its column as text, and write it again."
 _ZEROS = re.compile(r"(0+)(?:\.(0+))?")
 
 
@@ -25,8 +26,12 @@ class ChangedCell(str):
 
 def read_sheet(path: Path) -> Iterator[Tuple[int, List[str]]]:
     """Stream the rows of the first sheet that are not blank, as shown in Excel, with their numbers."""
-    for row in _open_workbook(path).worksheets[0].iter_rows():
-        cells = [_shown(cell) for cell in row]
+    sheet = _open_workbook(path).worksheets[0]
+    formulas = {cell.coordinate for row in sheet.iter_rows() for cell in row if cell.data_type == "f"}
+    if formulas:
+        sheet = _open_workbook(path, with_results=True).worksheets[0]
+    for row in sheet.iter_rows():
+        cells = [_shown(cell, cell.coordinate in formulas) for cell in row]
         if any(cells):
             yield row[0].row or 0, cells
 
@@ -36,7 +41,8 @@ def other_sheets(path: Path) -> List[str]:
     return [sheet.title for sheet in _open_workbook(path).worksheets[1:] if any(sheet.iter_rows(values_only=True))]
 
 
-def _open_workbook(path: Path) -> Any:
+def _open_workbook(path: Path, with_results: bool = False) -> Any:
+    """Open a workbook, with its formulas or with their results, which only a spreadsheet program computes."""
     require("openpyxl", extra="excel")
     if path.suffix.lower() != EXCEL:
         reason, cure = "a compressed workbook is not supported", "Unpack it (gunzip)"
@@ -47,18 +53,20 @@ def _open_workbook(path: Path) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of formatting that openpyxl does not support
             # Not `read_only`, in which rows differ in length and the file stays open.
-            return load_workbook(existing(path), data_only=True)
+            return load_workbook(existing(path), data_only=with_results)
     except (BadZipFile, KeyError, ValueError, EOFError) as error:
         cure = "Save it again as an Excel workbook (.xlsx), or as CSV in UTF-8"
         raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error
 
 
-def _shown(cell: Any) -> str:
+def _shown(cell: Any, is_formula: bool) -> str:
     value, shown_as = cell.value, cell.number_format
+    if value is None and is_formula and cell.data_type != "str":  # which are results without characters
+        return _changed(cell, "no program has computed this formula. Save the file in Excel, or write the result.")
     if value is None or isinstance(value, (str, bool)):
         return "" if value is None else str(value).strip()
     if not isinstance(value, (int, float)):
-        return _changed(cell, f"Excel has made a {type(value).__name__} of this cell")
+        return _changed(cell, f"Excel has made a {type(value).__name__} of this cell. {_AS_TEXT}")
     text, zeros = str(value), _ZEROS.fullmatch(shown_as)
     if zeros is not None:
         text = f"{value:0{len(shown_as) + (value < 0)}.{len(zeros[2] or '')}f}"
@@ -69,12 +77,12 @@ def _shown(cell: Any) -> str:
         or "e" in text
         or abs(value) >= 1e15
     ):
-        return _changed(cell, f"Excel may not show this number as {value} (its format is {shown_as})")
+        return _changed(cell, f"Excel may not show this number as {value} (its format is {shown_as}). {_AS_TEXT}")
     return text
 
 
 def _changed(cell: Any, why: str) -> ChangedCell:
     changed = ChangedCell(cell.value)
     changed.place = f"cell {cell.coordinate}"
-    changed.why = f"{why}. Format its column as text, and write it again."
+    changed.why = why
     return changed

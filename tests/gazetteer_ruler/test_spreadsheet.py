@@ -2,6 +2,8 @@
 
 import datetime
 import gzip
+import re
+from zipfile import ZipFile
 
 import pytest
 
@@ -89,6 +91,29 @@ def test_dates_are_refused_in_columns_that_are_read(write, value):
     with pytest.raises(WeaknerError, match=r"WK103.*a\.xlsx, cell A3"):
         list(read_terms(write([[*row[:2], "x"] for row in rows]), "X"))
     assert [term.text for term in read_terms(write([row[1:] for row in rows]), "X")] == ["a", "c"]
+
+
+@pytest.mark.parametrize(
+    "result, ids", [("", None), ("<v>D1</v>", ["D1"]), ("<v></v>", [""])], ids=["none", "text", "no characters"]
+)
+def test_formulas_need_their_results(write, result, ids):
+    path = write([["term", "id"], ["a", '=UPPER("d1")']])
+    if result:  # as Excel and LibreOffice write them
+        with ZipFile(path) as file_:
+            parts = {name: file_.read(name).decode("utf-8") for name in file_.namelist()}
+        sheet = "xl/worksheets/sheet1.xml"
+        parts[sheet], n = re.subn(
+            r'<c r="B2"([^>]*)>(.*?)<v ?/?>(</v>)?', rf'<c r="B2" t="str"\1>\2{result}', parts[sheet]
+        )
+        assert n == 1, parts[sheet]
+        with ZipFile(path, "w") as file_:
+            for name, text in parts.items():
+                file_.writestr(name, text)
+    if ids:
+        assert [term.id for term in read_terms(path, "X")] == ids
+    else:
+        with pytest.raises(WeaknerError, match=r"WK103.*a\.xlsx, cell B2.*formula"):
+            list(read_terms(path, "X"))
 
 
 @pytest.mark.parametrize(
