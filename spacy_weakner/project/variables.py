@@ -10,6 +10,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Set
 
+import psutil
 import srsly
 from weasel.util import parse_config_overrides
 
@@ -45,15 +46,11 @@ def find_run(words: List[str]) -> Optional[Run]:
 
 
 def parent_words() -> List[str]:
-    """Return the command line of the parent process; empty where it is unknown."""
-    path = Path(f"/proc/{os.getppid()}/cmdline")
-    if path.exists():
-        return [word.decode(errors="replace") for word in path.read_bytes().split(b"\0")[:-1]]
+    """Return the command line of the parent process; empty where the system does not tell it."""
     try:
-        import psutil
-    except ImportError:
+        return list(psutil.Process(os.getppid()).cmdline())
+    except psutil.Error:
         return []
-    return list(psutil.Process(os.getppid()).cmdline())
 
 
 def commands_of(project: Dict[str, Any], workflow: str) -> Dict[str, str]:
