@@ -30,8 +30,8 @@ SCORED_UPDATES, SCORED = 250, 1000
 LOOP = "a plain loop"
 PAGE = """# How fast pipelines predict
 
-The heads of this package predict about as fast as spaCy's `ner` on the same encoder, and about twice as fast as its
-`spancat`. A linear CRF is five times as fast, and was nine times as fast on an older CPU.
+The heads of this package predict about as fast as spaCy's `ner` on the same encoder, and two to three times as fast as
+its `spancat`. A linear CRF is five times as fast.
 
 `OMP_NUM_THREADS=1 python benchmarks/prediction.py --data DIR --transformer MINILM_FOLDER --write`. Words per CPU second
 of `nlp.pipe` with batches of {batch} Docs on tokenized sentences of BC5CDR's test ({n_small} for the CNN, {n_large} for

@@ -124,11 +124,10 @@ def main(output: Path, values: Dict[str, str]) -> None:
         shown = ", ".join(f"{name} = {every[name]}" for name in changed) or "as in project.yml"
         sys.stdout.write(f"Variables: {shown}\n")
     elif others:
-        sys.exit("'seeds' needs the command line of weasel, which cannot be read here: pip install psutil.")
+        sys.exit("'seeds' needs the command line of weasel, which cannot be read here.")
     else:
         sys.stdout.write(
-            "Variables are neither checked nor recorded, since the command line of weasel cannot be read "
-            "here: pip install psutil.\n"
+            "Variables are neither checked nor recorded, since the command line of weasel cannot be read here.\n"
         )
     output.parent.mkdir(parents=True, exist_ok=True)
     srsly.write_json(output, {"workflow": run and run.workflow, "variables": variables, "changed": changed})

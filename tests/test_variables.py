@@ -111,7 +111,6 @@ def records(project):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs the command line of the parent process")
 def test_seeds_are_runs_of_their_own(project):
     # `needle` has only the command `vars` here, so that it uses no other variable.
     done = weasel(project, "needle", ".", "--vars.seeds", "0 1 2", "--vars.run", "mine")
@@ -149,7 +148,6 @@ output.write_text(json.dumps(written))
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs the command line of the parent process")
 def test_from_seeds_to_the_table(project, monkeypatch):
     path = project / "project.yml"
     text = path.read_text(encoding="utf-8").replace("  rest:", "  scored: [vars, score]\n  rest:")

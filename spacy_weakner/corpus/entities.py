@@ -8,7 +8,7 @@ from spacy.tokens import Doc, Span
 
 from ..ty import BoolMask, Entity
 
-BEGINS = 3  # value of ENT_IOB
+INSIDE, BEGINS = 1, 3  # values of ENT_IOB
 
 
 def set_entities(
@@ -43,10 +43,8 @@ def trim(doc: Doc, start: int, end: int) -> Tuple[int, int]:
 
 def preset_tokens(doc: Doc) -> BoolMask:
     """Return a mask of the tokens that already belong to an entity of the Doc, and of blocked tokens."""
-    if not doc.has_annotation("ENT_IOB"):
-        return numpy.zeros(len(doc), dtype=bool)
-    annotation = doc.to_array([ENT_IOB, ENT_TYPE])
-    preset: BoolMask = (annotation[:, 1] != 0) | (annotation[:, 0] == BEGINS)
+    tags = doc.to_array(ENT_IOB)
+    preset: BoolMask = (tags == BEGINS) | (tags == INSIDE)
     return preset
 
 

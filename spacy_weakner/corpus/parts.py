@@ -17,6 +17,7 @@ from thinc.api import Ragged, to_numpy
 
 from ..ty import BoolMask, Entity
 from .docbin import COPIED, doc_of_words
+from .entities import BEGINS, INSIDE
 from .sentences import is_blank_line
 from .tags import same_tokens
 from .weak import is_known_group, select_attrs, select_tokens, set_spans
@@ -24,7 +25,6 @@ from .weak import is_known_group, select_attrs, select_tokens, set_spans
 T = TypeVar("T")
 Tokens = NDArray[numpy.int64]
 _IOB, _TYPE = COPIED.index(ENT_IOB), COPIED.index(ENT_TYPE)
-_INSIDE, _BEGINS = 1, 3
 
 
 class Part(NamedTuple):
@@ -159,7 +159,7 @@ def split_sentences(doc: Doc) -> List[Doc]:
 def inner_tokens(doc: Doc) -> BoolMask:
     """Return a mask of the tokens that continue an entity or a span of one of this package's groups (others may be
     of paragraphs)."""
-    joined: BoolMask = doc.to_array(ENT_IOB) == _INSIDE
+    joined: BoolMask = doc.to_array(ENT_IOB) == INSIDE
     for name, group in doc.spans.items():
         for span in group if is_known_group(name) else ():
             joined[span.start + 1 : span.end] = True
@@ -213,7 +213,7 @@ def split_examples(examples: Iterable[Example], sentences: bool = True) -> Tuple
 def _example_places(example: Example, sentences: bool) -> Tuple[List[Tokens], List[Tokens]]:
     """Return the tokens of the predicted Doc and of the reference that belong to each part."""
     predicted, reference = example.predicted, example.reference
-    inside = reference.to_array(ENT_IOB) == _INSIDE
+    inside = reference.to_array(ENT_IOB) == INSIDE
     if same_tokens(predicted, reference):
         places = _places(predicted, sentences, inside) or []
         return places, places
@@ -234,14 +234,14 @@ def _example_places(example: Example, sentences: bool) -> Tuple[List[Tokens], Li
 def _take(doc: Doc, places: Sequence[Tokens]) -> List[Doc]:
     """Return one Doc for each set of tokens. The sets are disjoint."""
     values: Any = doc.to_array(COPIED)
-    entity = (values[:, _IOB] == _INSIDE) | ((values[:, _IOB] == _BEGINS) & (values[:, _TYPE] != 0))
+    entity = (values[:, _IOB] == INSIDE) | ((values[:, _IOB] == BEGINS) & (values[:, _TYPE] != 0))
     # The number of its entity shows whether a token continues the entity of the token that now precedes it.
-    number = numpy.where(entity, numpy.cumsum(values[:, _IOB] == _BEGINS), 0)
+    number = numpy.where(entity, numpy.cumsum(values[:, _IOB] == BEGINS), 0)
     docs = []
     for tokens in places:
         rows, numbers = values[tokens], number[tokens]
         begins = (numbers != 0) & (numpy.diff(numbers, prepend=0) != 0)
-        rows[begins, _IOB] = _BEGINS
+        rows[begins, _IOB] = BEGINS
         rows[:, 1] |= numpy.diff(tokens, append=tokens[-1:] + 1) > 1  # where white space was
         rows[-1:, 1] = 0
         part = doc_of_words(doc.vocab, rows[:, 0].tolist(), COPIED, rows)

@@ -3,7 +3,7 @@
 import re
 import warnings
 from pathlib import Path
-from typing import Any, Iterator, List, Tuple
+from typing import Any, Iterator, List, Set, Tuple
 from zipfile import BadZipFile
 
 from ..errors import Errors, WeaknerError, require
@@ -26,10 +26,14 @@ class ChangedCell(str):
 
 def read_sheet(path: Path) -> Iterator[Tuple[int, List[str]]]:
     """Stream the rows of the first sheet that are not blank, as shown in Excel, with their numbers."""
-    sheet = _open_workbook(path).worksheets[0]
-    formulas = {cell.coordinate for row in sheet.iter_rows() for cell in row if cell.data_type == "f"}
-    if formulas:
-        sheet = _open_workbook(path, with_results=True).worksheets[0]
+    formulas: Set[str] = set()
+    try:
+        sheet = _open_workbook(path, with_formulas=True).worksheets[0]
+        formulas.update(cell.coordinate for row in sheet.iter_rows() for cell in row if cell.data_type == "f")
+    except Exception:  # openpyxl cannot parse all formulas; they may be of columns or sheets that are not read
+        sheet = None
+    if sheet is None or formulas:
+        sheet = _open_workbook(path).worksheets[0]
     for row in sheet.iter_rows():
         cells = [_shown(cell, cell.coordinate in formulas) for cell in row]
         if any(cells):
@@ -41,7 +45,7 @@ def other_sheets(path: Path) -> List[str]:
     return [sheet.title for sheet in _open_workbook(path).worksheets[1:] if any(sheet.iter_rows(values_only=True))]
 
 
-def _open_workbook(path: Path, with_results: bool = False) -> Any:
+def _open_workbook(path: Path, with_formulas: bool = False) -> Any:
     """Open a workbook, with its formulas or with their results, which only a spreadsheet program computes."""
     require("openpyxl", extra="excel")
     if path.suffix.lower() != EXCEL:
@@ -53,7 +57,7 @@ def _open_workbook(path: Path, with_results: bool = False) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of formatting that openpyxl does not support
             # Not `read_only`, in which rows differ in length and the file stays open.
-            return load_workbook(existing(path), data_only=with_results)
+            return load_workbook(existing(path), data_only=not with_formulas)
     except (BadZipFile, KeyError, ValueError, EOFError) as error:
         cure = "Save it again as an Excel workbook (.xlsx), or as CSV in UTF-8"
         raise WeaknerError(Errors.WK206.format(path=path, reason=error, cure=cure)) from error

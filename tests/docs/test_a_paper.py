@@ -5,7 +5,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +15,6 @@ FEW = ["--vars.max_steps", "2", "--vars.eval_frequency", "2"]
 
 
 @pytest.mark.docs
-@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs the command line of the parent process")
 def test_a_changed_setting_ends_in_a_table(scratch):
     for name in ("assets", "configs", "scripts"):
         shutil.copytree(ROOT / name, scratch / name)

@@ -153,3 +153,16 @@ def test_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("spacy_weakner.errors.find_spec", lambda name: None)
     with pytest.raises(WeaknerError, match=r"WK350.*\[excel\]"):
         list(read_terms(tmp_path / "a.xlsx", "X"))
+
+
+def test_formulas_that_cannot_be_parsed_do_not_matter_elsewhere(write):
+    path = write([["term", "id"], ["a", "D1"]], sheets=[("more", ["=A1"])])
+    with ZipFile(path) as file_:
+        parts = {name: file_.read(name).decode("utf-8") for name in file_.namelist()}
+    sheet = "xl/worksheets/sheet2.xml"
+    shared = '<c r="A1"><f t="shared" ref="A1:A2" si="0">#SPILL!</f><v>1</v></c><c r="A2"><f t="shared" si="0"/></c>'
+    parts[sheet] = re.sub(r"<c r=.*</c>", shared, parts[sheet])
+    with ZipFile(path, "w") as file_:
+        for name, text in parts.items():
+            file_.writestr(name, text)
+    assert [term.id for term in read_terms(path, "X")] == ["D1"]
