@@ -370,6 +370,10 @@ class Errors:
         "[WK344] {path}: '{text}' has entities that are not weak labels and would be overwritten. Give a corpus that "
         "'spacy weakner aggregate' has written."
     )
+    WK345 = (
+        "[WK345] {path}: '{text}' has weak labels in doc.spans['{key}'], which would stay as they are: this command "
+        "changes doc.ents alone. Give a corpus that 'spacy weakner aggregate' has written without --nested."
+    )
     WK701 = (
         "[WK701] {what} needs an estimate of how good the weak labels are. Calibrate on held-out gold that the weak "
         "sources have also labeled (command line: --folds), or give {instead}."
@@ -480,6 +484,10 @@ class Errors:
 
 
 class Warnings:
+    WK911 = (
+        "[WK911] The labels in doc.ents of {path} are scored. They are gold, or none: weak sources have labeled it, "
+        "but their labels are not aggregated. To score those of a source, give {path}#{source}."
+    )
     WK905 = (
         "[WK905] '{name}' and '{other}' have the same source '{source}': the later one replaces the matches of the "
         "other in doc.spans['weak:{source}']. Give them different sources ('source')."

@@ -32,7 +32,9 @@ class Sentence(NamedTuple):
     by_label: Dict[str, float]  # the share of each label in the score
     span: Optional[UncertainSpan]  # the most uncertain span
     groups: Dict[str, List[Tuple[Entity, Optional[float]]]]  # labels of weak sources and candidates
-    ids: Dict[Entity, Tuple[str, ...]] = {}  # concept ids of these labels
+    ids: Dict[Entity, Tuple[str, ...]] = {}  # concept ids of these labels, and of the gold
+    gold: Tuple[Entity, ...] = ()  # the entities of incomplete gold
+    wrong: Tuple[Entity, ...] = ()  # what is no entity, as somebody has said
 
     @property
     def text(self) -> str:

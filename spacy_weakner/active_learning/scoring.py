@@ -11,6 +11,7 @@ from spacy.util import minibatch
 
 from ..corpus import weak
 from ..corpus.docbin import copy_with_groups
+from ..corpus.gold import find_gold
 from ..corpus.parts import split_doc
 from ..corpus.sentences import sentence_key
 from ..pipelines import default_component, load_pipeline, run_before
@@ -120,6 +121,7 @@ def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[Unc
         for label, uncertainty in sum_by_label(spans).items():
             by_label[label] = by_label.get(label, 0.0) + uncertainty / len(uncertain)
     every = [span for spans in [*uncertain, disputed] for span in spans]
+    gold = find_gold(doc)
     return Sentence(
         key=sentence_key(doc.text),
         words=tuple(token.text for token in doc),
@@ -129,7 +131,9 @@ def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[Unc
         by_label={label: uncertainty / scale for label, uncertainty in sorted(by_label.items())},
         span=max(every, key=lambda span: span.uncertainty, default=None),
         groups=_groups(doc, weak.WEAK_PREFIX, weak.PREDICTED_PREFIX),
-        ids=weak.source_ids(doc),
+        ids={**weak.source_ids(doc), **weak.doc_ids(doc)},
+        gold=() if gold is None else tuple(sorted(gold.entities)),
+        wrong=tuple(weak.group_entities(doc, weak.WRONG_GROUP)) if weak.WRONG_GROUP in doc.spans else (),
     )
 
 

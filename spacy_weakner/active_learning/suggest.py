@@ -3,6 +3,7 @@ uncertain."""
 
 from collections import Counter
 from contextlib import closing
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
@@ -14,7 +15,17 @@ from ..corpus.formats.writing import output_format, write_corpus
 from ..corpus.gold import find_gold
 from ..corpus.language import corpus_language, record_language
 from ..corpus.overlaps import highest_ranked
-from ..corpus.weak import PREDICTED_PREFIX, SUGGEST, SUGGESTED_GROUP, WEAK_PREFIX, doc_ids, set_group, set_id, set_meta
+from ..corpus.weak import (
+    PREDICTED_PREFIX,
+    SUGGEST,
+    SUGGESTED_GROUP,
+    WEAK_PREFIX,
+    WRONG_GROUP,
+    doc_ids,
+    set_group,
+    set_id,
+    set_meta,
+)
 from ..errors import Errors, WeaknerError, check_range
 from ..files import existing
 from ..labeling.label import Label, LabelConfig, label_inputs
@@ -56,6 +67,7 @@ class SuggestReport(NamedTuple):
     empty: int  # without a visible token
     annotated: int  # with complete gold, left out
     excluded: int  # in an excluded corpus, left out
+    partial: int  # suggested with the entities of incomplete gold
     copies: int  # duplicates, left out
     near: int  # nearly the same as a chosen one, left out
     certain: int  # suggested although nothing is uncertain: there were no others
@@ -115,8 +127,8 @@ def suggest(
         probabilities nor two sources to show what is uncertain.
     """
     if review_terms:
-        if len(model) != 1 or sources is not None or to is not None:
-            expected = "exactly one model, and neither sources nor an output format"
+        if len(model) != 1 or any(setting is not None for setting in (sources, to, lang)):
+            expected = "exactly one model, and no sources, output format or language"
             raise WeaknerError(Errors.WK005.format(setting="review_terms", value=True, expected=expected))
         return suggest_terms(
             input_path,
@@ -159,6 +171,7 @@ def suggest(
         empty=counts["empty"],
         annotated=counts["annotated"],
         excluded=excluded,
+        partial=sum(bool(sentence.gold) for sentence in choice.sentences),
         copies=pool.copies,
         near=choice.near,
         certain=sum(not sentence.why for sentence in found),
@@ -196,7 +209,7 @@ def _without_gold(docs: Iterable[Doc], counts: "Counter[str]") -> Iterator[Doc]:
 
 def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Language) -> Iterator[Doc]:
     """Yield Docs without gold. The group "suggested" holds the entities of the first model; without a model, it
-    holds probable candidates, or else the sources' entities (see `_majority`)."""
+    holds probable candidates, or else the sources' entities (see `_majority`). Incomplete gold comes first."""
     docs = [_doc(sentence, nlp) for sentence in sentences]
     if models:
         predicted = models[0].predict(docs)
@@ -208,12 +221,22 @@ def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Lang
         found = [(_majority(sentence.groups), sentence.ids) for sentence in sentences]
     for sentence, doc, (entities, ids) in zip(sentences, docs, found, strict=True):
         doc.spans.clear()
+        entities, ids = _beside_gold(sentence, entities), {**ids, **{e: sentence.ids.get(e, ()) for e in sentence.gold}}
+        if sentence.wrong:
+            set_group(doc, WRONG_GROUP, sentence.wrong)
         scores = [score for _, score in entities]
         known = any(score is not None for score in scores)
         set_group(doc, SUGGESTED_GROUP, [entity for entity, _ in entities], scores if known else None, ids)
         why = {"why": sentence.why} if sentence.why else {}
         set_meta(doc, {"score": round(sentence.score, 4), **why, "chosen_by": SUGGEST})
         yield doc
+
+
+def _beside_gold(sentence: Sentence, entities: _Scored) -> _Scored:
+    """Return the entities of incomplete gold, and those that overlap none of them and are not known to be wrong."""
+    taken = {i for start, end, _ in sentence.gold for i in range(start, end)}
+    free = [pair for pair in entities if taken.isdisjoint(range(*pair[0][:2])) and pair[0] not in sentence.wrong]
+    return sorted([*((entity, None) for entity in sentence.gold), *free], key=itemgetter(0))
 
 
 def _doc(sentence: Sentence, nlp: Language) -> Doc:

@@ -55,7 +55,11 @@ class CalibrateReport(NamedTuple):
     temperature: Optional[FittedNumber]  # with the mean negative log-likelihood of the gold
     bias: Optional[FittedNumber]  # with F1 in [0, 100] on the gold; slightly too high, as the bias was chosen on it
     thresholds: Optional[ThresholdReport]
-    seen: int = 0  # Docs that were left out, since the pipeline was trained or chosen on sentences of them
+    seen: int = (
+        0  # Docs that were left out, since the pipeline was trained or chosen on sentences of them, and short ones
+    )
+    # Settings of its config that name corpora which are not there, so that their sentences could not be left out
+    unknown: Sequence[str] = ()
 
 
 @making("output_path", "gold", "model", folder=True)
@@ -115,7 +119,7 @@ def calibrate(
     with on_device(gpu_id):
         predictor = _predictor(model, component, fit)
         every: List[Doc] = list(read_corpus(gold, predictor.nlp, Reading(sentences=False)))
-        docs = unseen(predictor.nlp, every)
+        docs, unknown = unseen(predictor.nlp, every)
         seen = len(every) - len(docs)
         if not docs:
             raise WeaknerError(Errors.WK728.format(path=gold, n=seen, of=seen, left="0 documents"))
@@ -143,7 +147,7 @@ def calibrate(
                 raise WeaknerError(Errors.WK728.format(path=gold, n=seen, of=len(every), left=left))
         with made_folder(output_path) as temporary:
             predictor.nlp.to_disk(temporary)
-        return CalibrateReport(predictor.name, len(examples), temperature, bias, thresholds, seen)
+        return CalibrateReport(predictor.name, len(examples), temperature, bias, thresholds, seen, unknown)
 
 
 def _predictor(model: Union[str, Path], component: Optional[str], fit: Sequence[str]) -> Predictor:

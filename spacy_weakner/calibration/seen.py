@@ -2,14 +2,14 @@
 
 import json
 from pathlib import Path
-from typing import Any, Iterable, List, Mapping, Sequence, Set
+from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence, Set
 
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..about import __title__
-from ..corpus.docbin import SUFFIX, read_docs
+from ..corpus.docbin import SUFFIX, found_files, read_docs
 from ..corpus.sentences import SHORT, SentenceSplitter, sentence_key
 from ..files import parse_json, write_text
 from ..runtime.hashes import hash_text
@@ -37,15 +37,33 @@ def recorded(meta: Mapping[str, Any], *keys: str) -> Set[str]:
     return {stored[i : i + _DIGITS] for i in range(0, len(stored), _DIGITS)}
 
 
-def unseen(nlp: Language, docs: Sequence[Doc]) -> List[Doc]:
-    """Return the Docs without sentences that a pipeline was trained or chosen on: those in its metadata, and in the
-    corpora in its config, where they still exist. Short sentences do not count."""
-    known = recorded(nlp.meta, TRAINED_ON, CHOSEN_ON)
-    for value in (nlp.config["paths"].get(name) for name in _PATHS):
-        if value and Path(value).suffix == SUFFIX and Path(value).is_file():
-            known |= hashes(read_docs(Path(value), Vocab()))
+class Unseen(NamedTuple):
+    """Docs without sentences that a pipeline was trained or chosen on.
+
+    docs (List[Doc]): The Docs.
+    unknown (List[str]): Settings of the pipeline's config that name corpora which are no longer there, if no other
+        record tells what they contained.
+    """
+
+    docs: List[Doc]
+    unknown: List[str]
+
+
+def unseen(nlp: Language, docs: Sequence[Doc]) -> Unseen:
+    """Leave out Docs with sentences that a pipeline was trained or chosen on: those in its metadata, and in the corpora
+    that its config names. Short sentences do not count; but if some Docs are left out, short ones are too, since they
+    may be from the same corpora."""
+    known, unknown = recorded(nlp.meta, TRAINED_ON, CHOSEN_ON), []
+    is_recorded = bool(known)
+    for name in _PATHS:
+        path = Path(nlp.config["paths"].get(name) or "")
+        if (path.is_file() and path.suffix == SUFFIX) or (path.is_dir() and path.name and found_files(path)):
+            known |= hashes(read_docs(path, Vocab()))
+        elif path.name and not is_recorded:
+            unknown.append(f"paths.{name} = {path}")
     splitter = SentenceSplitter(nlp)
-    return [doc for doc in docs if known.isdisjoint(hashes([doc, *splitter.sentences_of(doc)]))]
+    found = [doc for doc in docs if known.isdisjoint(hashes([doc, *splitter.sentences_of(doc)]))]
+    return Unseen(found if len(found) == len(docs) else [doc for doc in found if len(doc) > SHORT], unknown)
 
 
 def hashes(docs: Iterable[Doc]) -> Set[str]:

@@ -4,7 +4,8 @@ from typing import Annotated, Any, List, Optional
 
 import typer
 
-from ..labeling.aggregate import SPANS_KEY, UNION, AggregateReport, aggregate
+from ..corpus.weak import SPANS_KEY
+from ..labeling.aggregate import UNION, AggregateReport, aggregate
 from ._command import command
 from ._util import listing, new_app, say, show_shards, show_table
 

@@ -48,6 +48,8 @@ def _show_sentences(report: SuggestReport, given: Any) -> None:
         "empty": report.empty,
     }
     say("info", f"Left out: {listing({what: number for what, number in left_out.items() if number})}")
+    if report.partial:
+        say("info", f"Suggested with the entities of their incomplete gold: {report.partial}")
     say("info", f"Sentences by uncertain label: {', '.join(f'{k} {v}' for k, v in report.labels.items()) or 'none'}")
     rows = [
         (f"{sentence.score:.2f}", shorten_line(sentence.why), shorten_line(sentence.text))

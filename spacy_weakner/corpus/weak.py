@@ -37,6 +37,8 @@ MATCHED_GROUP = "matched"
 SUSPECT_GROUP = "suspect"
 WRONG_GROUP = "wrong"
 SUGGESTED_GROUP = "suggested"
+# Group of all spans of the sources, overlapping ones too, which `aggregate --nested` marks as weak; or of gold.
+SPANS_KEY = "sc"
 # What chose a sentence, in its "meta".
 SUGGEST = "suggest"
 
@@ -234,6 +236,11 @@ def terms_attr(doc: Doc, source: str) -> Optional[str]:
 
 def weak_group(source: str) -> str:
     return WEAK_PREFIX + source
+
+
+def has_nested(doc: Doc) -> bool:
+    """Return True if `aggregate --nested` has written labels."""
+    return bool(SPANS_KEY in doc.spans and doc.spans[SPANS_KEY].attrs.get("weak"))
 
 
 def weak_sources(doc: Doc) -> List[str]:

@@ -1,6 +1,7 @@
 """The candidates to compare on a test set: pipelines, and sets of labels."""
 
 import time
+import warnings
 from itertools import islice, zip_longest
 from pathlib import Path
 from types import MappingProxyType
@@ -13,8 +14,17 @@ from spacy.vocab import Vocab
 from ..corpus.case import change_case
 from ..corpus.docbin import bare_copy, found_files, read_docs
 from ..corpus.tags import same_tokens
-from ..corpus.weak import doc_entities, doc_ids, group_entities, group_ids, group_scores, weak_group, weak_sources
-from ..errors import Errors, WeaknerError
+from ..corpus.weak import (
+    doc_entities,
+    doc_ids,
+    group_entities,
+    group_ids,
+    group_scores,
+    is_weak,
+    weak_group,
+    weak_sources,
+)
+from ..errors import Errors, Warnings, WeaknerError
 from ..files import existing
 from ..pipelines import TOKENIZER, load_pipeline
 from ..ty import Entity
@@ -140,6 +150,8 @@ class Predictions:
         pairs = self._predict() if self.candidate.is_pipeline else self._read()
         for number, (gold, doc) in enumerate(pairs, start=1):
             source = self.candidate.source
+            if number == 1 and not (self.candidate.is_pipeline or source or self.candidate.group):
+                _check_labels(doc, self.candidate.path)
             # A Doc that the source has not labeled must not be scored as a Doc without entities.
             if source is not None and source not in weak_sources(doc):
                 there = ", ".join(weak_sources(doc)) or "none"
@@ -169,6 +181,12 @@ class Predictions:
         vocab, given = Vocab(), self.candidate.in_memory
         docs = stream(self.candidate.path if given is None else cast(Sequence[Doc], given), vocab)
         return same_sentences(stream(self.test, vocab), docs, self.candidate.path, corpus_name(self.test))
+
+
+def _check_labels(doc: Doc, path: Path) -> None:
+    """Warn if sources have labeled a Doc, but its `doc.ents` are gold, or no labels at all."""
+    if weak_sources(doc) and not is_weak(doc):
+        warnings.warn(Warnings.WK911.format(path=path, source=weak_sources(doc)[0]), stacklevel=2)
 
 
 def stream(corpus: Corpus, vocab: Vocab) -> Iterator[Doc]:

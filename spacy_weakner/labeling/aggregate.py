@@ -32,7 +32,6 @@ METHODS = (UNION, "majority", "weighted", "label_model")
 UNMATCHED = ("missing", "outside", "confident")
 MIN_PROBABILITY = 0.9
 # The span group of overlapping spans: the default `spans_key` of spaCy's `spancat`.
-SPANS_KEY = "sc"
 BATCH_SIZE = 256
 
 
@@ -298,11 +297,11 @@ class Aggregation(Stage[AggregateCounts]):
     def _begin(self, doc: Doc, sources: Iterable[str]) -> None:
         """Move gold aside, remove overlapping spans of an earlier run, and count which sources have labeled a Doc."""
         moved = keep_gold(doc)
-        if SPANS_KEY in doc.spans and doc.spans[SPANS_KEY].attrs.get("weak"):
-            weak.remove_group(doc, SPANS_KEY)
-        elif SPANS_KEY in doc.spans and self.settings.get("nested"):
-            weak.copy_group(doc, doc, SPANS_KEY, weak.GOLD_GROUP)
-            weak.remove_group(doc, SPANS_KEY)
+        if weak.has_nested(doc):
+            weak.remove_group(doc, weak.SPANS_KEY)
+        elif weak.SPANS_KEY in doc.spans and self.settings.get("nested"):
+            weak.copy_group(doc, doc, weak.SPANS_KEY, weak.GOLD_GROUP)
+            weak.remove_group(doc, weak.SPANS_KEY)
             moved = True
         self.stats.gold += moved
         for source in sources:
@@ -348,7 +347,7 @@ class Proposals(Aggregation):
             if self.settings.get("nested") and used:
                 spans = all_spans(candidates)
                 # The mark distinguishes it from gold in a later run.
-                weak.set_group(doc, SPANS_KEY, spans, ids=weak.source_ids(doc, used), attrs={"weak": True})
+                weak.set_group(doc, weak.SPANS_KEY, spans, ids=weak.source_ids(doc, used), attrs={"weak": True})
                 self.stats.nested += len(spans)
             self.stats.unlabeled += not used
             self.stats.candidates += len({c.entity for c in candidates})

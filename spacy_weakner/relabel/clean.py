@@ -34,6 +34,7 @@ from .confident_learning import (
     self_confidence,
     suspect_tokens,
 )
+from .given import check_flat
 from .held_out import HeldOutModels, doc_key
 
 BATCH_SIZE = 256
@@ -204,6 +205,7 @@ class Clean(Stage[CleanReport]):
             labels[label].confidence += float(of_label.sum())
 
     def _clean(self, doc: Doc, rows: Floats) -> None:
+        check_flat(doc, self.path)
         given = self._given(doc)
         self._count(self.stats.labels, rows, given)
         self.stats.tokens += len(doc)

@@ -24,6 +24,7 @@ from ..runtime.lock import holding
 from ..runtime.predictions import TagPredictor
 from ..runtime.stage import Report, Stage
 from ..ty import Entity, Floats, PathScore
+from .given import check_given
 
 AUTO = "auto"
 BATCH_SIZE = 256
@@ -155,8 +156,7 @@ class Complete(Stage[CompleteReport]):
                 yield doc
 
     def _complete(self, doc: Doc, scheme: TagScheme, path: PathScore, probabilities: Floats) -> None:
-        if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
-            raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
+        check_given(doc, self.path)
         given, ids = _weak_entities(doc), {**weak.doc_ids(doc), **weak.group_ids(doc, weak.MATCHED_GROUP)}
         rule = self.settings["rule"]
         kept = given if rule != ALL else []

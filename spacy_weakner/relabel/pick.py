@@ -12,13 +12,14 @@ from spacy.util import minibatch
 from ..corpus import weak
 from ..corpus.entities import set_entities
 from ..corpus.overlaps import without_overlaps
-from ..errors import Errors, WeaknerError, check_range
+from ..errors import check_range
 from ..runtime.executor import Executor
 from ..runtime.hashes import hash_model
 from ..runtime.lock import holding
 from ..runtime.predictions import Predictor
 from ..runtime.stage import Report, Stage
 from ..ty import Entity
+from .given import check_given
 
 BATCH_SIZE = 256
 
@@ -92,8 +93,7 @@ class Pick(Stage[PickReport]):
     def __call__(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         for batch in minibatch(docs, BATCH_SIZE):
             for doc, predicted in zip(batch, self.pipe.predict(self.predictor.bare(batch)), strict=True):
-                if len(doc) and not weak.is_weak(doc) and doc.has_annotation("ENT_IOB"):
-                    raise WeaknerError(Errors.WK344.format(path=self.path, text=doc.text[:50]))
+                check_given(doc, self.path)
                 self._write(doc, predicted.entities)
                 yield doc
 

@@ -220,6 +220,17 @@ def test_the_least_sure_come_first_and_are_no_gold(uncertain, tmp_path):
     }
 
 
+def test_what_somebody_has_said_of_a_sentence_stays(tmp_path):
+    spans = [((0, 1, "PER"), 0.6), ((1, 2, "LOC"), 0.5), ((3, 4, "PER"), 0.5)]
+    doc = with_candidates("Ann Ring saw Bob there", spans)
+    doc.set_ents([Span(doc, 0, 2, "ORG", kb_id="Q1")], default="missing")
+    set_group(doc, "wrong", [(3, 4, "PER")])
+    report = suggest(write(tmp_path / "in.spacy", [doc]), tmp_path / "next.jsonl")
+    (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
+    assert row["ents"] is None and row["suggested"] == [[0, 2, "ORG", "Q1"]] and row["wrong"] == [[3, 4, "PER"]]
+    assert report.partial == 1
+
+
 @pytest.mark.parametrize("to", ["prodigy", "label-studio", "jsonl"])
 def test_annotators_see_why(uncertain, tmp_path, to):
     output = tmp_path / ("next.json" if to == "label-studio" else "next.jsonl")

@@ -147,6 +147,8 @@ def test_command(pipeline, text, tmp_path):
     assert invoke(*given, "--overwrite", "--to", "prodigy").exit_code == 1
     with pytest.raises(WeaknerError, match="one model"):
         suggest(text, out, review_terms=True, overwrite=True)
+    with pytest.raises(WeaknerError, match="language"):
+        suggest(text, out, review_terms=True, model=[str(pipeline)], lang="de", overwrite=True)
 
 
 def test_lists_with_labels_and_ids_of_their_own(text, tmp_path):

@@ -120,6 +120,25 @@ def test_gold_in_other_formats(fit, model, gold, tmp_path):
     assert fit(model, tmp_path / "gold.jsonl", precision=0.9).labels["A"].kept == 62
 
 
+@pytest.mark.parametrize("path, seen", [("folder", 2), ("lost.spacy", 0), ("empty", 0)])
+def test_corpora_that_are_folders_are_read_and_others_told(tmp_path, model, path, seen):
+    docs = [make_doc(NLP, f"A0.9 in sentence number {i} .", [(0, 1, "A")]) for i in range(9)]
+    for name in ("folder", "empty"):
+        (tmp_path / name).mkdir()
+    write_docs(tmp_path / "folder" / "a.spacy", docs[:2])
+    write_docs(tmp_path / "gold.spacy", docs)
+    nlp = spacy.load(model)
+    nlp.config["paths"]["train"] = str(tmp_path / path)
+    nlp.to_disk(tmp_path / "model")
+    how = {"fit": ["threshold"], "precision": 0.5}
+    report = calibrate(tmp_path / "model", tmp_path / "gold.spacy", tmp_path / "out", **how)
+    assert report.seen == seen and [*report.unknown] == [f"paths.train = {tmp_path / path}"] * (not seen)
+    if seen:  # short sentences may be from there too
+        write_docs(tmp_path / "gold.spacy", [*docs[:2], *[make_doc(NLP, "A0.9 x", [(0, 1, "A")])] * 50])
+        with pytest.raises(WeaknerError, match=r"WK728.* 52 of the 52 documents"):
+            calibrate(tmp_path / "model", tmp_path / "gold.spacy", tmp_path / "out2", **how)
+
+
 @pytest.mark.parametrize("known", ["trained", "chosen", "train", "dev"])
 def test_sentences_that_it_was_trained_or_chosen_on_are_left_out(tmp_path, fit, model, known):
     """In its metadata, or in a corpus of its config that still exists; also as part of a longer text."""

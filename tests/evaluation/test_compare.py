@@ -73,6 +73,7 @@ def with_other_labels(files, names=OTHER):
         found = [(start, end, names.get(label, label)) for start, end, label in doc_entities(doc)]
         doc.set_ents([Span(doc, *entity) for entity in found], default="outside")
         set_source(doc, "llm", found, [0.5] * len(found))
+        set_weak(doc)
     write_docs(files / "other.spacy", docs)
     return docs
 
@@ -155,8 +156,9 @@ def test_a_weak_source_is_a_candidate(files):
         set_source(doc, "terms", [(0, 1, "PER"), (0, 1, "LOC")] if len(doc) == 4 else [])
     write_docs(files / "sources#1.spacy", docs)
     candidates = {"terms": f"{files / 'sources#1.spacy'}#terms", "ents": files / "sources#1.spacy"}
-    terms, ents = compare(files / "test.spacy", candidates, bootstrap=0)
-    assert terms.counts == (1, 1, 2) and ents.counts == (3, 0, 0)
+    with pytest.warns(UserWarning, match=r"WK911.*1\.spacy.*1\.spacy#terms") as warned:
+        terms, ents = compare(files / "test.spacy", candidates, bootstrap=0)
+    assert terms.counts == (1, 1, 2) and ents.counts == (3, 0, 0) and len(warned) == 1
 
 
 def test_the_span_group_of_a_pipeline_is_a_candidate(files):

@@ -394,3 +394,14 @@ def test_probabilities_that_are_no_numbers_are_refused(tmp_path):
     broken = save_oracle(tmp_path / "broken", {"Anna": [None] * 5})
     with pytest.raises(WeaknerError, match="WK343"):
         run(tmp_path, corpus_docs(), broken)
+
+
+def test_labels_that_would_stay_are_refused(tmp_path, model):
+    (doc, *_) = corpus_docs()
+    weak.set_group(doc, "sc", [(0, 1, "PER")], attrs={"weak": True})
+    with pytest.raises(WeaknerError, match=r"WK345.*'sc'.*--nested"):
+        run(tmp_path, [doc], model)
+    assert not (tmp_path / "out.spacy").exists()
+    # Gold of another component is none of its business.
+    doc.spans["sc"].attrs.clear()
+    run(tmp_path, [doc], model)

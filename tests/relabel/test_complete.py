@@ -257,6 +257,17 @@ def test_a_combiner_reads_the_sources_of_the_corpus(tmp_path):
     assert list(map(weak.doc_entities, found)) == list(map(weak.doc_entities, docs))
 
 
+def test_labels_that_would_stay_are_refused(tmp_path, model):
+    doc = weak_doc(*SENTENCES[0])
+    weak.set_group(doc, "sc", [(0, 1, "PER")], attrs={"weak": True})
+    with pytest.raises(WeaknerError, match=r"WK345.*'sc'.*--nested"):
+        run(tmp_path, [doc], model)
+    assert not (tmp_path / "out.spacy").exists()
+    # Gold of another component is none of its business.
+    doc.spans["sc"].attrs.clear()
+    run(tmp_path, [doc], model)
+
+
 def test_gold_is_never_overwritten(tmp_path, model):
     with pytest.raises(WeaknerError, match=r"WK344.*in\.spacy.*Anna"):
         run(tmp_path, gold_docs(), model)

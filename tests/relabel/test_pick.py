@@ -135,3 +135,14 @@ def test_errors(tmp_path, model):
         pick(tmp_path / "in.spacy", tmp_path / "out.spacy", tmp_path / "blank")
     with pytest.raises(WeaknerError, match=r"WK341.*is named .other."):
         pick(tmp_path / "in.spacy", tmp_path / "out.spacy", model, component="other")
+
+
+def test_labels_that_would_stay_are_refused(tmp_path, model):
+    (doc, *_) = weak_docs([(0, 1, "LOC")])
+    weak.set_group(doc, "sc", [(0, 1, "PER")], attrs={"weak": True})
+    with pytest.raises(WeaknerError, match=r"WK345.*'sc'.*--nested"):
+        run(tmp_path, model, [doc])
+    assert not (tmp_path / "out.spacy").exists()
+    # Gold of another component is none of its business.
+    doc.spans["sc"].attrs.clear()
+    run(tmp_path, model, [doc])

@@ -27,8 +27,9 @@ class Parsed(NamedTuple):
 
 
 def parse_completion(content: str, labels: Sequence[str]) -> Optional[Parsed]:
-    """Parse a completion: JSON alone, in a code fence, or within prose. Several lists are joined; of those
-    within prose, the last one is used. Return None if it cannot be parsed, as with a refusal."""
+    """Parse a completion: JSON alone, in a code fence, or within prose. Several lists are joined, but within prose, the
+    last one is used, unless each list has labels of its own. Return None if it cannot be parsed, as with a refusal, or
+    if only the last of several lists is empty, which may be the answer or an example."""
     content = content.rpartition("</think>")[2].strip()
     if content.startswith("<think>"):
         return None
@@ -59,7 +60,16 @@ def _pairs_in_prose(content: str, known: Dict[str, str]) -> Optional[List[Pair]]
     # Single objects are ignored: they may be the start of a truncated list.
     lists = [_pairs(v, known) for v, pair in zip(values, pairs, strict=True) if isinstance(v, list) or pair is None]
     found = [pairs for pairs in lists if pairs is not None]
-    return list(dict.fromkeys(pair for pairs in found[-1 if prose else 0 :] for pair in pairs)) if found else None
+    if not found:
+        return None
+    if prose:
+        *drafts, last = found
+        if any(drafts) and not last:
+            return None
+        labels = [{label for _, label in pairs} for pairs in found]
+        if sum(map(len, labels)) > len(set().union(*labels)):  # a draft and the answer
+            found = [last]
+    return list(dict.fromkeys(pair for pairs in found for pair in pairs))
 
 
 def _json_values(text: str) -> Tuple[List[Any], str]:

@@ -158,7 +158,10 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
     def asked(self) -> str:
         """Identifier of the prompt. It does not depend on the number of samples and the token limit: if either is
         raised, the completions in the file remain valid."""
-        return hash_settings({key: value for key, value in self.body(TEXT).items() if key not in _LIMITS})[:8]
+        settings = {key: value for key, value in self.body(TEXT).items() if key not in _LIMITS}
+        # Mentions with other labels are left out of the file.
+        unnamed = {} if LABELS in self.prompt or self.structured else {"labels": sorted(self.labels)}
+        return hash_settings({**settings, **unnamed})[:8]
 
     @cached_property
     def limit(self) -> Optional[int]:

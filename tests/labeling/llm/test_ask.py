@@ -53,6 +53,13 @@ def test_nothing_is_asked_again_unless_the_prompt_is_another(server, run, tmp_pa
     assert server.bodies[12]["messages"][0]["content"].count("- PER: people") == 1
 
 
+def test_other_labels_of_a_prompt_that_names_none_are_asked_for(run, tmp_path):
+    (tmp_path / "prompt.txt").write_text("Mark names in Text: {{text}}")
+    for labels in ("PER", "PER,LOC"):
+        for answered in (3, 0):
+            assert run(prompt=tmp_path / "prompt.txt", labels=labels)[0].answered == answered
+
+
 def test_what_is_sent(server, run, monkeypatch, tmp_path):
     monkeypatch.setenv("MY_KEY", KEY)
     run(["see {{labels}}"], structured=True, key_env="MY_KEY", extra={"max_tokens": None, "max_completion_tokens": 9})

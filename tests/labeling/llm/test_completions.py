@@ -7,6 +7,7 @@ from spacy_weakner.labeling.llm.completions import parse_completion
 
 TEXT = "Anna met 2,4-dinitrophenol and [x] Bob"
 ANNA, BOB = {"text": "Anna", "label": "PER"}, {"text": "Bob", "label": "PER"}
+DNP = {"text": "2,4-dinitrophenol", "label": "CHEM"}
 
 
 def parse(answer):
@@ -31,6 +32,10 @@ def parse(answer):
         (f"```json\n{json.dumps([ANNA])}\n```", [ANNA]),
         (f"Sure [1]! The names are:\n```\n{json.dumps([ANNA])}\n```\nBye.", [ANNA]),
         (f"Perhaps {json.dumps([BOB])}? No: {json.dumps({'entities': [ANNA]})}", [ANNA]),
+        (f"PER: {json.dumps([ANNA])} CHEM: {json.dumps([DNP])}", [ANNA, DNP]),
+        (f"PER: {json.dumps([ANNA])} CHEM: {json.dumps([DNP])}. So: {json.dumps([ANNA, DNP])}", [ANNA, DNP]),
+        (f"None would be []. Here: {json.dumps([ANNA])}", [ANNA]),
+        (f"Here: {json.dumps([ANNA])}. None would be {json.dumps({'entities': []})}.", None),
         (f"<think>{json.dumps([BOB])}</think>[]", []),
         (f"{json.dumps(ANNA)}\n{json.dumps(BOB)}\n", [ANNA, BOB]),
         ('{"PER": ["Anna"]}\n{"PER": ["Bob"]}', [ANNA, BOB]),
