@@ -387,8 +387,8 @@ class Errors:
         "for crf_ner, or give a pipeline that ends with ent_combiner."
     )
     WK728 = (
-        "[WK728] {n} of the {of} documents of {path} have sentences that the pipeline was trained or chosen on. Its "
-        "scores on these sentences are too high. Too few are left: {left}. Give other gold. A project needs "
+        "[WK728] {n} of the {of} documents of {path} have sentences that the pipeline was trained or chosen on, or are "
+        "short. Its scores on these sentences are too high. Too few are left: {left}. Give other gold. A project needs "
         "no other gold: set 'precision' in its project.yml."
     )
     # Evaluation
@@ -485,8 +485,8 @@ class Errors:
 
 class Warnings:
     WK911 = (
-        "[WK911] The labels in doc.ents of {path} are scored. They are gold, or none: weak sources have labeled it, "
-        "but their labels are not aggregated. To score those of a source, give {path}#{source}."
+        "[WK911] Weak sources have labeled {path}, but the labels in its doc.ents, which are scored, are not marked as "
+        "weak: they may be gold, or none. To score the labels of a source, give {path}#{source}."
     )
     WK905 = (
         "[WK905] '{name}' and '{other}' have the same source '{source}': the later one replaces the matches of the "

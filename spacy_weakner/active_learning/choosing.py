@@ -4,7 +4,7 @@ import heapq
 import re
 from collections import Counter
 from operator import itemgetter
-from typing import Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 import numpy
 
@@ -34,6 +34,7 @@ class Sentence(NamedTuple):
     groups: Dict[str, List[Tuple[Entity, Optional[float]]]]  # labels of weak sources and candidates
     ids: Dict[Entity, Tuple[str, ...]] = {}  # concept ids of these labels, and of the gold
     gold: Tuple[Entity, ...] = ()  # the entities of incomplete gold
+    known: FrozenSet[int] = frozenset()  # the tokens that it says something of
     wrong: Tuple[Entity, ...] = ()  # what is no entity, as somebody has said
 
     @property

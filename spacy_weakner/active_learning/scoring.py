@@ -121,7 +121,9 @@ def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[Unc
         for label, uncertainty in sum_by_label(spans).items():
             by_label[label] = by_label.get(label, 0.0) + uncertainty / len(uncertain)
     every = [span for spans in [*uncertain, disputed] for span in spans]
-    gold = find_gold(doc)
+    gold, ids = find_gold(doc), {}
+    if gold is not None:
+        ids = weak.group_ids(doc, weak.GOLD_GROUP) if weak.GOLD_GROUP in doc.spans else weak.doc_ids(doc)
     return Sentence(
         key=sentence_key(doc.text),
         words=tuple(token.text for token in doc),
@@ -131,8 +133,9 @@ def _sentence(doc: Doc, uncertain: List[List[UncertainSpan]], disputed: List[Unc
         by_label={label: uncertainty / scale for label, uncertainty in sorted(by_label.items())},
         span=max(every, key=lambda span: span.uncertainty, default=None),
         groups=_groups(doc, weak.WEAK_PREFIX, weak.PREDICTED_PREFIX),
-        ids={**weak.source_ids(doc), **weak.doc_ids(doc)},
+        ids={**weak.source_ids(doc), **ids},
         gold=() if gold is None else tuple(sorted(gold.entities)),
+        known=frozenset() if gold is None else frozenset(range(len(doc))) - gold.missing,
         wrong=tuple(weak.group_entities(doc, weak.WRONG_GROUP)) if weak.WRONG_GROUP in doc.spans else (),
     )
 

@@ -233,9 +233,14 @@ def _annotated(sentences: Sequence[Sentence], models: Sequence[Model], nlp: Lang
 
 
 def _beside_gold(sentence: Sentence, entities: _Scored) -> _Scored:
-    """Return the entities of incomplete gold, and those that overlap none of them and are not known to be wrong."""
-    taken = {i for start, end, _ in sentence.gold for i in range(start, end)}
-    free = [pair for pair in entities if taken.isdisjoint(range(*pair[0][:2])) and pair[0] not in sentence.wrong]
+    """Return the entities of incomplete gold, and those on other tokens that are not known to be wrong, with this label
+    or any."""
+    free = [
+        ((start, end, label), score)
+        for (start, end, label), score in entities
+        if sentence.known.isdisjoint(range(start, end))
+        and not {(start, end, label), (start, end, "")}.intersection(sentence.wrong)
+    ]
     return sorted([*((entity, None) for entity in sentence.gold), *free], key=itemgetter(0))
 
 

@@ -55,10 +55,9 @@ class CalibrateReport(NamedTuple):
     temperature: Optional[FittedNumber]  # with the mean negative log-likelihood of the gold
     bias: Optional[FittedNumber]  # with F1 in [0, 100] on the gold; slightly too high, as the bias was chosen on it
     thresholds: Optional[ThresholdReport]
-    seen: int = (
-        0  # Docs that were left out, since the pipeline was trained or chosen on sentences of them, and short ones
-    )
-    # Settings of its config that name corpora which are not there, so that their sentences could not be left out
+    # Docs that were left out, since the pipeline was trained or chosen on sentences of them, and then short ones
+    seen: int = 0
+    # Settings of its config that name corpora which cannot be read here, so their sentences could not be left out
     unknown: Sequence[str] = ()
 
 
@@ -94,7 +93,7 @@ def calibrate(
 
     model (Union[str, Path]): The pipeline: its folder, or the name of an installed package.
     gold (Path): Gold in any format, which is held in memory. Documents with sentences that were used to train the
-        pipeline, or to choose it, are left out.
+        pipeline, or to choose it, are left out; and if there are any, short documents.
     output_path (Path): Folder for the calibrated pipeline.
     fit (Sequence[str]): The settings to fit, of `FITS`.
     precision (float): The wanted precision, in (0, 1).

@@ -6,10 +6,9 @@ from typing import Any, Iterable, List, Mapping, NamedTuple, Sequence, Set
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 
 from ..about import __title__
-from ..corpus.docbin import SUFFIX, found_files, read_docs
+from ..corpus.docbin import SUFFIX, found_files, stream_docs
 from ..corpus.sentences import SHORT, SentenceSplitter, sentence_key
 from ..files import parse_json, write_text
 from ..runtime.hashes import hash_text
@@ -41,7 +40,7 @@ class Unseen(NamedTuple):
     """Docs without sentences that a pipeline was trained or chosen on.
 
     docs (List[Doc]): The Docs.
-    unknown (List[str]): Settings of the pipeline's config that name corpora which are no longer there, if no other
+    unknown (List[str]): Settings of the pipeline's config that name corpora which cannot be read here, if no other
         record tells what they contained.
     """
 
@@ -56,10 +55,13 @@ def unseen(nlp: Language, docs: Sequence[Doc]) -> Unseen:
     known, unknown = recorded(nlp.meta, TRAINED_ON, CHOSEN_ON), []
     is_recorded = bool(known)
     for name in _PATHS:
-        path = Path(nlp.config["paths"].get(name) or "")
-        if (path.is_file() and path.suffix == SUFFIX) or (path.is_dir() and path.name and found_files(path)):
-            known |= hashes(read_docs(path, Vocab()))
-        elif path.name and not is_recorded:
+        value = nlp.config["paths"].get(name)
+        if not value:
+            continue
+        path = Path(value)
+        if path.suffix == SUFFIX if path.is_file() else found_files(path):
+            known |= hashes(stream_docs(path))
+        elif not is_recorded:
             unknown.append(f"paths.{name} = {path}")
     splitter = SentenceSplitter(nlp)
     found = [doc for doc in docs if known.isdisjoint(hashes([doc, *splitter.sentences_of(doc)]))]

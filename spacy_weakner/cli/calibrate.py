@@ -21,9 +21,12 @@ def _read(given: Any) -> None:
 def show(report: CalibrateReport, given: Any) -> None:
     say("good", f"Calibrated '{report.component}'", given.output_path)
     if report.seen:
-        say("warning", f"Documents left out, since the pipeline was trained or chosen on them: {report.seen}")
+        say(
+            "warning",
+            f"Documents left out, on which the pipeline was trained or chosen, or which are short: {report.seen}",
+        )
     for path in report.unknown:
-        say("warning", f"Sentences that the pipeline was trained or chosen on may be left, since there is no {path}")
+        say("warning", f"Sentences that the pipeline was trained or chosen on may be left: no .spacy corpus at {path}")
     for name, fitted in (("Bias", report.bias), ("Temperature", report.temperature)):
         if fitted is not None:
             what = "F1" if name == "Bias" else "loss"

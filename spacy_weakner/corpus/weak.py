@@ -37,7 +37,8 @@ MATCHED_GROUP = "matched"
 SUSPECT_GROUP = "suspect"
 WRONG_GROUP = "wrong"
 SUGGESTED_GROUP = "suggested"
-# Group of all spans of the sources, overlapping ones too, which `aggregate --nested` marks as weak; or of gold.
+# All spans of the sources, overlapping ones too, which `aggregate --nested` marks as weak; or gold. (It is the default
+# `spans_key` of spaCy's `spancat`.)
 SPANS_KEY = "sc"
 # What chose a sentence, in its "meta".
 SUGGEST = "suggest"

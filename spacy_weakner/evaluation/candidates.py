@@ -150,7 +150,8 @@ class Predictions:
         pairs = self._predict() if self.candidate.is_pipeline else self._read()
         for number, (gold, doc) in enumerate(pairs, start=1):
             source = self.candidate.source
-            if number == 1 and not (self.candidate.is_pipeline or source or self.candidate.group):
+            is_file = not self.candidate.is_pipeline and self.candidate.in_memory is None
+            if number == 1 and is_file and not (source or self.candidate.group):
                 _check_labels(doc, self.candidate.path)
             # A Doc that the source has not labeled must not be scored as a Doc without entities.
             if source is not None and source not in weak_sources(doc):
@@ -184,7 +185,7 @@ class Predictions:
 
 
 def _check_labels(doc: Doc, path: Path) -> None:
-    """Warn if sources have labeled a Doc, but its `doc.ents` are gold, or no labels at all."""
+    """Warn if sources have labeled a Doc, but its `doc.ents` may be gold, or no labels at all."""
     if weak_sources(doc) and not is_weak(doc):
         warnings.warn(Warnings.WK911.format(path=path, source=weak_sources(doc)[0]), stacklevel=2)
 

@@ -31,7 +31,6 @@ UNION = "union"
 METHODS = (UNION, "majority", "weighted", "label_model")
 UNMATCHED = ("missing", "outside", "confident")
 MIN_PROBABILITY = 0.9
-# The span group of overlapping spans: the default `spans_key` of spaCy's `spancat`.
 BATCH_SIZE = 256
 
 

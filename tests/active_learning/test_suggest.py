@@ -221,14 +221,24 @@ def test_the_least_sure_come_first_and_are_no_gold(uncertain, tmp_path):
 
 
 def test_what_somebody_has_said_of_a_sentence_stays(tmp_path):
-    spans = [((0, 1, "PER"), 0.6), ((1, 2, "LOC"), 0.5), ((3, 4, "PER"), 0.5)]
-    doc = with_candidates("Ann Ring saw Bob there", spans)
-    doc.set_ents([Span(doc, 0, 2, "ORG", kb_id="Q1")], default="missing")
-    set_group(doc, "wrong", [(3, 4, "PER")])
-    report = suggest(write(tmp_path / "in.spacy", [doc]), tmp_path / "next.jsonl")
+    starts = {"Ann": 0, "Ring": 1, "Bob": 3, "Cid": 5, "Dan": 7, "Eva": 9}
+    doc = with_candidates(
+        "Ann Ring saw Bob and Cid and Dan and Eva", [((i, i + 1, "PER"), 0.6) for i in starts.values()]
+    )
+    outside = [doc[starts["Dan"] : starts["Dan"] + 1]]
+    doc.set_ents([Span(doc, 0, 2, "ORG", kb_id="Q1|Q2")], outside=outside, default="missing")
+    set_group(doc, "wrong", [(3, 4, "PER"), (5, 6, "")])
+    given = write(tmp_path / "in.spacy", [doc])
+    report = suggest(given, tmp_path / "next.jsonl")
     (row,) = map(json.loads, (tmp_path / "next.jsonl").read_text().splitlines())
-    assert row["ents"] is None and row["suggested"] == [[0, 2, "ORG", "Q1"]] and row["wrong"] == [[3, 4, "PER"]]
-    assert report.partial == 1
+    suggested, wrong = [[0, 2, "ORG", "Q1|Q2"], [9, 10, "PER", 0.6]], [[3, 4, "PER"], [5, 6, ""]]
+    assert (row["ents"], row["suggested"], row["wrong"]) == (None, suggested, wrong)
+    assert report.partial == 1 and not report.lost
+    # Prodigy's answers are of one kind.
+    report = suggest(given, tmp_path / "tasks.jsonl", to="prodigy")
+    (row,) = map(json.loads, (tmp_path / "tasks.jsonl").read_text().splitlines())
+    assert [(span["label"], span["token_start"]) for span in row["spans"]] == [("ORG", 0), ("PER", 9)]
+    assert row.get("answer") is None and report.lost["wrong spans"] == 2
 
 
 @pytest.mark.parametrize("to", ["prodigy", "label-studio", "jsonl"])

@@ -93,7 +93,8 @@ def write(doc: Doc, lost: "Counter[str]") -> Iterator[Dict[str, Any]]:
         lost["wrong spans"] += len(record.wrong)
         yield {**row, "spans": list(map(span, ents)), "answer": ACCEPT, "_view_id": _MANUAL[0]}
         return
-    wrong = [mark for mark in record.wrong if mark.label]  # a span needs a label here
+    # A span needs a label here, and suggestions have no answers beside them.
+    wrong = [mark for mark in record.wrong if mark.label and not record.suggested]
     lost["wrong spans"] += len(record.wrong) - len(wrong)
     answers = [(mark, ACCEPT) for mark in ents if known] + [(mark, REJECT) for mark in wrong]
     if known:

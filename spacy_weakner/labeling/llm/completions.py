@@ -28,8 +28,8 @@ class Parsed(NamedTuple):
 
 def parse_completion(content: str, labels: Sequence[str]) -> Optional[Parsed]:
     """Parse a completion: JSON alone, in a code fence, or within prose. Several lists are joined, but within prose, the
-    last one is used, unless each list has labels of its own. Return None if it cannot be parsed, as with a refusal, or
-    if only the last of several lists is empty, which may be the answer or an example."""
+    last one is used, unless each list has phrases and labels of its own. Return None if it cannot be parsed, as with a
+    refusal, or if only the last of several lists is empty, which may be the answer or an example."""
     content = content.rpartition("</think>")[2].strip()
     if content.startswith("<think>"):
         return None
@@ -66,10 +66,15 @@ def _pairs_in_prose(content: str, known: Dict[str, str]) -> Optional[List[Pair]]
         *drafts, last = found
         if any(drafts) and not last:
             return None
-        labels = [{label for _, label in pairs} for pairs in found]
-        if sum(map(len, labels)) > len(set().union(*labels)):  # a draft and the answer
+        if _have_common(found, 0) or _have_common(found, 1):  # a draft and the answer
             found = [last]
     return list(dict.fromkeys(pair for pairs in found for pair in pairs))
+
+
+def _have_common(lists: List[List[Pair]], column: int) -> bool:
+    """Return True if several lists have the same phrase (column 0) or label (1)."""
+    values = [{pair[column].strip().casefold() for pair in pairs} - {""} for pairs in lists]
+    return sum(map(len, values)) > len(set().union(*values))
 
 
 def _json_values(text: str) -> Tuple[List[Any], str]:

@@ -160,7 +160,8 @@ class AskConfig(BaseModel, extra="forbid", frozen=True):
         raised, the completions in the file remain valid."""
         settings = {key: value for key, value in self.body(TEXT).items() if key not in _LIMITS}
         # Mentions with other labels are left out of the file.
-        unnamed = {} if LABELS in self.prompt or self.structured else {"labels": sorted(self.labels)}
+        are_named = LABELS in self.prompt or "json_schema" in str(settings.get("response_format"))
+        unnamed = {} if are_named else {"labels": sorted(self.labels)}
         return hash_settings({**settings, **unnamed})[:8]
 
     @cached_property

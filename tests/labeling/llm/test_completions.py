@@ -34,6 +34,8 @@ def parse(answer):
         (f"Perhaps {json.dumps([BOB])}? No: {json.dumps({'entities': [ANNA]})}", [ANNA]),
         (f"PER: {json.dumps([ANNA])} CHEM: {json.dumps([DNP])}", [ANNA, DNP]),
         (f"PER: {json.dumps([ANNA])} CHEM: {json.dumps([DNP])}. So: {json.dumps([ANNA, DNP])}", [ANNA, DNP]),
+        (f"Perhaps {json.dumps([ANNA])}? No: {json.dumps([{**ANNA, 'label': 'CHEM'}])}", [{**ANNA, "label": "CHEM"}]),
+        (f"Perhaps {json.dumps([{**BOB, 'label': 'per'}])}? No: {json.dumps([ANNA])}", [ANNA]),
         (f"None would be []. Here: {json.dumps([ANNA])}", [ANNA]),
         (f"Here: {json.dumps([ANNA])}. None would be {json.dumps({'entities': []})}.", None),
         (f"<think>{json.dumps([BOB])}</think>[]", []),
