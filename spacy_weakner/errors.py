@@ -374,6 +374,10 @@ class Errors:
         "[WK345] {path}: '{text}' has weak labels in doc.spans['{key}'], which would stay as they are: this command "
         "changes doc.ents alone. Give a corpus that 'spacy weakner aggregate' has written without --nested."
     )
+    WK346 = (
+        "[WK346] {path}: '{text}' has labels of sources ({sources}) that are not in doc.ents, and would have no "
+        "effect. Aggregate them first: spacy weakner aggregate."
+    )
     WK701 = (
         "[WK701] {what} needs an estimate of how good the weak labels are. Calibrate on held-out gold that the weak "
         "sources have also labeled (command line: --folds), or give {instead}."
@@ -484,6 +488,10 @@ class Errors:
 
 
 class Warnings:
+    WK912 = (
+        "[WK912] {n} files of {path} are not read, since their suffixes are unknown: {names}. Rename them, or move "
+        "them elsewhere."
+    )
     WK911 = (
         "[WK911] Weak sources have labeled {path}, but the labels in its doc.ents, which are scored, are not marked as "
         "weak: they may be gold, or none. To score the labels of a source, give {path}#{source}."

@@ -11,8 +11,8 @@ from ..corpus.counts import RowCounts
 from ..corpus.formats.reading import FileReader, Reading, by_lines, input_files
 from ..files import read_lines
 
-# Labels are not used.
-_READING = Reading(misaligned="drop")
+# Labels are not used, so annotated text is split like other text.
+_READING = Reading(misaligned="drop", documents=True)
 # Lines whose words are in memory at a time.
 _BLOCK = 5000
 

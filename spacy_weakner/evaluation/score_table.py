@@ -237,10 +237,11 @@ def _find_baseline(
 def _check_once(group: Sequence[Scored]) -> None:
     seen: Dict[str, Path] = {}
     for row in group:
-        if row.seed in seen:
-            raise WeaknerError(Errors.WK412.format(path=row.path, other=seen[row.seed], name=row.name, seed=row.seed))
-        if row.seed is not None:
-            seen[row.seed] = row.path
+        run = str(row.path.resolve()) if row.seed is None else row.seed
+        if run in seen:
+            seed = "none" if row.seed is None else row.seed
+            raise WeaknerError(Errors.WK412.format(path=row.path, other=seen[run], name=row.name, seed=seed))
+        seen[run] = row.path
 
 
 def _values(row: Scored, label: Optional[str]) -> Dict[str, float]:

@@ -18,7 +18,7 @@ SEEDS = ("training.seed", "system.seed")
 # The Transformer of a config, or the pipeline whose encoder it uses.
 TRANSFORMER = "paths.transformer"
 _UPDATES, _EVALUATION, _EPOCHS = "training.max_steps", "training.eval_frequency", "training.max_epochs"
-_PATIENCE = "training.patience"
+_PATIENCE, _RATE = "training.patience", "training.optimizer.learn_rate"
 # Numbers of updates that a config chooses for its own `max_steps`.
 _IN_PROPORTION = (
     "training.before_update.interval",
@@ -150,6 +150,9 @@ def updates_of(config: Path, corpus: Path, passes: float, overrides: Mapping[str
         found[_PATIENCE] = overrides.get(_PATIENCE, 0)  # without evaluations, nothing seems to improve
     # 0 or -1 as the number of updates is no limit: see `check_passes`.
     values = flat_config(config, {key: value for key, value in overrides.items() if key != _UPDATES})
+    if values.get(_RATE) == 0:
+        reason = f"a learning rate ({_RATE}) of 0: its weights are fitted before the updates, so leave out the passes"
+        raise WeaknerError(Errors.WK364.format(config=config, reason=reason))
     configured = values.get(_UPDATES)
     if values.get(_EPOCHS) != -1:  # -1 streams the corpus
         found[_EPOCHS] = 0  # the config's own limit on passes could come first

@@ -45,7 +45,8 @@ class TermLinker(BatchPipe):
 
     An entity is compared with the terms of its label, ignoring case, punctuation and plural: first for equality, then
     by character 3-grams. The short form of an abbreviation that the Doc defines is looked up by its long form. Of ids
-    with equal scores, those of entities of the Doc with a certain id come first, then those that are first in the list.
+    with equal scores, those of a term with the entity's own spelling come first, then those of entities of the Doc with
+    a certain id, then those that are first in the list.
 
     name (str): Name of the component.
     lang (str): Code of the language.
@@ -159,37 +160,38 @@ class TermLinker(BatchPipe):
             found = [known[key] for key in keys_of_doc]
             # Ids that the document contains with certainty.
             certain = {ent.kb_id_ for ent in doc.ents if ent.kb_id_}
-            certain |= {some[0].id for some in found if [candidate.score for candidate in some].count(1.0) == 1}
+            certain |= {some[0].id for some in found if _is_certain(some)}
             for ent, some in zip(ents, found, strict=True):
-                ranked = sorted(some, key=lambda candidate: (-candidate.score, candidate.id not in certain))
+                ranked = sorted(some, key=lambda c: (-c.score, not c.is_spelled_so, c.id not in certain))
                 ent._.weakner_ids = [[candidate.id, candidate.score] for candidate in ranked]
                 identifier = ranked[0].id if ranked and ranked[0].score >= threshold else ""
                 for token in ent:
                     token.ent_kb_id_ = identifier
 
     def _look_up(self, keys: Set[Tuple[str, str]]) -> Dict[Tuple[str, str], List[IdCandidate]]:
-        """Look up the candidates for labels and compared forms, a whole batch at once for speed."""
+        """Look up the candidates for labels and mentions, a whole batch at once for speed."""
         known = self._known  # another thread may replace it
         if len(known) > CAPACITY:
             known = self._known = {}
         for label, group in groupby(sorted(keys - known.keys()), key=lambda key: key[0]):
             unknown, index = list(group), self._indices.get(label)
-            found = [[]] * len(unknown) if index is None else index.nearest([f for _, f in unknown], self.n_candidates)
-            known.update(zip(unknown, found, strict=True))
+            if index is None:
+                known.update((key, []) for key in unknown)
+                continue
+            found = index.nearest([compared_form(text, self.lang) for _, text in unknown], self.n_candidates)
+            known.update((key, index.by_spelling(key[1], some)) for key, some in zip(unknown, found, strict=True))
         return known
 
     def _keys(self, doc: Doc, ents: Sequence[Span]) -> List[Tuple[str, str]]:
-        """Return label and compared form of each entity; for short forms, those of the long form."""
+        """Return label and text of each entity; for short forms, the text of the long form."""
         long: Dict[Tuple[str, ...], str] = {}
         there = [Definition((a, b), (c, d)) for a, b, c, d in get_definitions(doc)] if ents else []
         for definition in there or (find_definitions(doc) if ents else ()):
             for form in short_forms(doc, definition):
                 long.setdefault(form, doc[slice(*definition.long)].text)
         words = [tuple(token.text for token in ent if not token.is_space) for ent in ents]
-        return [
-            (ent.label_, compared_form(long.get(form, ent.text), self.lang))
-            for ent, form in zip(ents, words, strict=True)
-        ]
+        texts = [long.get(form, ent.text) for ent, form in zip(ents, words, strict=True)]
+        return [(ent.label_, " ".join(text.split())) for ent, text in zip(ents, texts, strict=True)]
 
     # Storage
 
@@ -229,7 +231,7 @@ class TermLinker(BatchPipe):
 
     def _dump_index(self) -> bytes:
         terms = {
-            label: {"forms": index.forms, "ids": index.ids, "arrays": index.to_arrays()}
+            label: {"forms": index.forms, "ids": index.ids, "arrays": index.to_arrays(), "spelled": index.spelled}
             for label, index in self._indices.items()
         }
         data: bytes = srsly.msgpack_dumps({"terms": terms, "names": self._names})
@@ -239,9 +241,17 @@ class TermLinker(BatchPipe):
         with reading_stored(self.name):
             stored = srsly.msgpack_loads(data)
             indices = {
-                label: TermIndex.from_parts(terms["forms"], list(map(tuple, terms["ids"])), terms["arrays"])
+                label: TermIndex.from_parts(
+                    terms["forms"], list(map(tuple, terms["ids"])), terms["arrays"], terms.get("spelled", {})
+                )
                 for label, terms in sorted(stored["terms"].items())
             }
             self._names = dict(stored["names"])
         self._indices = indices
         self._known = {}
+
+
+def _is_certain(candidates: Sequence[IdCandidate]) -> bool:
+    """Return True if only one id has a term that is equal to the mention, or spelled like it."""
+    n_equal = sum(candidate.score == 1.0 for candidate in candidates)
+    return n_equal == 1 or sum(candidate.is_spelled_so for candidate in candidates) == 1

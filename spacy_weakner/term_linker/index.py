@@ -2,7 +2,7 @@
 3-grams, as in scispaCy's candidate generator."""
 
 import re
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, Mapping, NamedTuple, Sequence, Tuple
 
 import numpy
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ class IdCandidate(NamedTuple):
 
     id: str
     score: float
+    is_spelled_so: bool = False  # a term with this id is spelled like the mention, and others of the same form are not
 
 
 def compared_form(text: str, lang: str) -> str:
@@ -43,11 +44,20 @@ class TermIndex:
     """An index of the terms of one label that finds those most similar to a mention.
 
     grams: the hashes of all 3-grams, ascending, shape (n_grams,); matrix: the normalized weights of the 3-grams in the
-    unique `forms`, sparse, shape (n_grams, n_forms).
+    unique `forms`, sparse, shape (n_grams, n_forms); spelled: of terms whose form has several ids ("CD4+" and "CD4-"),
+    the ids by spelling, with and without case.
     """
 
-    def __init__(self, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], grams: Ints1d, matrix: Any) -> None:
+    def __init__(
+        self,
+        forms: Sequence[str],
+        ids: Sequence[Tuple[str, ...]],
+        grams: Ints1d,
+        matrix: Any,
+        spelled: Mapping[str, Tuple[str, ...]],
+    ) -> None:
         self.ids = list(ids)
+        self.spelled = dict(spelled)
         self.grams = grams
         self.matrix = matrix
         self._frequencies = numpy.diff(matrix.indptr)
@@ -59,19 +69,31 @@ class TermIndex:
         from scipy.sparse import csr_matrix
 
         ids: Dict[str, Dict[str, None]] = {}
+        spellings: Dict[str, Dict[str, None]] = {}
+        forms: Dict[str, str] = {}
         for term, identifier in terms:
             form = compared_form(term, lang)
             if form:
                 ids.setdefault(form, {}).setdefault(identifier)
+                for spelling in (" ".join(term.split()), " ".join(term.casefold().split())):
+                    forms[spelling] = form
+                    spellings.setdefault(spelling, {}).setdefault(identifier)
+        spelled = {spelling: tuple(found) for spelling, found in spellings.items() if len(ids[forms[spelling]]) > 1}
         counts = _counts(list(ids))
         grams, columns, frequencies = numpy.unique(counts.indices, return_inverse=True, return_counts=True)
         _weight(counts, len(ids), frequencies[columns])
         matrix = csr_matrix((counts.data, columns, counts.indptr), shape=(len(ids), len(grams))).T.tocsr()
-        return cls(list(ids), [tuple(concepts) for concepts in ids.values()], grams.astype("int32"), matrix)
+        return cls(list(ids), [tuple(concepts) for concepts in ids.values()], grams.astype("int32"), matrix, spelled)
 
     @property
     def forms(self) -> List[str]:
         return list(self.numbers)
+
+    def by_spelling(self, mention: str, candidates: Sequence[IdCandidate]) -> List[IdCandidate]:
+        """Of candidates with equal scores, put those first whose term is spelled like the mention."""
+        same = self.spelled.get(mention) or self.spelled.get(mention.casefold(), ())
+        marked = [candidate._replace(is_spelled_so=candidate.id in same) for candidate in candidates]
+        return sorted(marked, key=lambda candidate: (-candidate.score, not candidate.is_spelled_so))
 
     def nearest(self, mentions: Sequence[str], limit: int) -> List[List[IdCandidate]]:
         """Find the terms most similar to each mention (a compared form), the best first; ties keep the order of the
@@ -118,7 +140,11 @@ class TermIndex:
 
     @classmethod
     def from_parts(
-        cls, forms: Sequence[str], ids: Sequence[Tuple[str, ...]], arrays: Dict[str, NDArray[Any]]
+        cls,
+        forms: Sequence[str],
+        ids: Sequence[Tuple[str, ...]],
+        arrays: Dict[str, NDArray[Any]],
+        spelled: Mapping[str, Sequence[str]],
     ) -> "TermIndex":
         """Make an index from stored parts. Raises `ValueError` if they do not fit each other."""
         from scipy.sparse import csr_matrix
@@ -128,7 +154,7 @@ class TermIndex:
         matrix.check_format()
         if len(forms) != len(ids):
             raise ValueError("the parts of the index are of different sizes")
-        return cls(forms, ids, arrays["grams"], matrix)
+        return cls(forms, ids, arrays["grams"], matrix, {spelling: tuple(some) for spelling, some in spelled.items()})
 
 
 def _counts(forms: Sequence[str]) -> Any:

@@ -253,6 +253,10 @@ def test_folder_as_input(tmp_path):
     report = convert(folder, tmp_path / "all.spacy")
     assert [doc[0].text for doc in read(tmp_path / "all.spacy")] == ["a", "b", "c"]
     assert report.docs == 3
+    for name in ("d.csv", "e.parquet.gz"):
+        (folder / name).write_bytes(b"no")
+    with pytest.warns(UserWarning, match=r"WK912.* 2 files.*: d\.csv, e\.parquet\.gz"):
+        convert(folder, tmp_path / "again.spacy")
     (tmp_path / "a.data").write_text("One. Two. Three.\n")
     assert convert(tmp_path / "a.data", tmp_path / "a.spacy", format="text", limit=2).docs == 2
 

@@ -155,3 +155,12 @@ def test_a_folder_of_others_is_not_replaced(tmp_path):
     (tmp_path / "out" / "thesis.txt").touch()
     with pytest.raises(WeaknerError, match=r"WK300.*thesis\.txt"):
         vectors([tmp_path / "t.txt"], tmp_path / "out", overwrite=True)
+
+
+def test_excluded_sentences_are_left_out_of_annotated_texts_too(tmp_path):
+    first, second = "The cat sat on the red mat .", "Then the dog came to the mat , too ."
+    rows = [{"text": f"{first} {second}"}, {"text": f"{first} {second}", "ents": [[4, 7, "PET"]]}]
+    (tmp_path / "text.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "gold.jsonl").write_text(json.dumps({"text": first, "ents": []}) + "\n")
+    report = vectors([tmp_path / "text.jsonl"], tmp_path / "vectors", exclude=[tmp_path / "gold.jsonl"])
+    assert report.excluded == 2 and report.read == 2

@@ -135,6 +135,14 @@ def test_labels(runs):
 def test_a_run_counts_once(tmp_path, runs):
     with pytest.raises(WeaknerError, match="WK412"):
         score_table([*runs, runs[0]])
+    # Labels have no seed.
+    data = json.loads(runs[0].read_text())
+    data["made"]["variables"].pop("seed")
+    for row in data["scores"]:
+        row["training"]["seed"] = None
+    (tmp_path / "labels.json").write_text(json.dumps(data))
+    with pytest.raises(WeaknerError, match=r"WK412.*seed none"):
+        score_table([tmp_path / "labels.json"] * 2)
 
 
 @pytest.mark.parametrize(

@@ -146,3 +146,12 @@ def test_labels_that_would_stay_are_refused(tmp_path, model):
     # Gold of another component is none of its business.
     doc.spans["sc"].attrs.clear()
     run(tmp_path, model, [doc])
+
+
+def test_labels_that_are_not_aggregated_are_refused(tmp_path, model):
+    doc = spacy.tokens.Doc(NLP.vocab, words=["Anna", "came"])
+    weak.set_source(doc, "terms", [])
+    run(tmp_path, model, [doc], name="empty")
+    weak.set_source(doc, "terms", [(0, 1, "PER")])
+    with pytest.raises(WeaknerError, match=r"WK346.*\(terms\).*aggregate"):
+        run(tmp_path, model, [doc])

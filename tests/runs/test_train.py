@@ -82,6 +82,15 @@ def test_passes_keep_the_shares_of_renewals_and_warm_up(files, calls):
     assert calls[0]["training.patience"] == 8
 
 
+def test_passes_without_a_learning_rate_are_refused(files, calls):
+    given, paths = files
+    optimizer = '\n[training.optimizer]\n@optimizers = "Adam.v1"\nlearn_rate = 0.0\n'
+    given["config"].write_text(CONFIG.format(epochs=0) + optimizer)
+    with pytest.raises(WeaknerError, match=r"WK364.*learn_rate.*of 0"):
+        train(**given, passes=2, overrides=paths)
+    assert not calls
+
+
 def test_without_passes_the_config_decides(files, calls):
     given, paths = files
     train(**given, overrides=paths)

@@ -56,6 +56,49 @@ def test_the_nearest_term_of_the_label(text, label, expected):
     assert ids(nlp(make_doc(nlp, text, (0, len(doc), label, "")))) == [expected]
 
 
+SIGNS = [
+    *(Term("CELL", text, id=text) for text in ("CD4+ T cell", "CD4- T cell")),
+    *(Term("WORD", text, id=text) for text in ("C", "C#", "C++", "Aid", "AIDS")),
+]
+
+
+@pytest.mark.parametrize(
+    "text, label, expected",
+    [
+        *((term.text, term.label, term.id) for term in SIGNS),
+        *(
+            ("cd4- t cell", "CELL", "CD4- T cell"),
+            ("aids", "WORD", "AIDS"),
+            ("c#", "WORD", "C#"),
+            ("AID", "WORD", "Aid"),
+        ),
+    ],
+)
+def test_of_equal_terms_the_one_that_is_spelled_so_comes_first(text, label, expected):
+    nlp = make_nlp(SIGNS)
+    nlp.get_pipe("term_linker").from_bytes(nlp.get_pipe("term_linker").to_bytes())
+    doc = Doc(nlp.vocab, words=text.split(" "))
+    (ent,) = nlp(make_ents(doc, label)).ents
+    assert ent.kb_id_ == expected and len(ent._.weakner_ids) > 1
+
+
+def make_ents(doc, label):
+    doc.ents = [Span(doc, 0, len(doc), label)]
+    return doc
+
+
+def test_a_spelling_is_certain_for_the_rest_of_the_document():
+    terms = [
+        Term("DRUG", "A-1", id="D1"),
+        Term("DRUG", "A+1", id="D2"),
+        *(Term("DRUG", "b", id=i) for i in ("D1", "D2")),
+    ]
+    nlp = make_nlp(terms)
+    doc = Doc(nlp.vocab, words=["A+1", "b"])
+    doc.ents = [Span(doc, 0, 1, "DRUG"), Span(doc, 1, 2, "DRUG")]
+    assert ids(nlp(doc)) == ["D2", "D2"]
+
+
 def test_candidates_are_listed_with_their_scores():
     nlp = make_nlp(threshold=0.99, n_candidates=1)
     (ent,) = nlp(make_doc(nlp, "cardiac failur", (0, 2, "DISEASE", ""))).ents

@@ -92,4 +92,5 @@ def _read_text(path: Path) -> str:
         raise wrong_encoding(path, data[:SAMPLE], line, error.start, error.reason) from error
     if "\0" in text:
         raise wrong_encoding(path, data[:SAMPLE], 1, data.index(0), NULS)
-    return text
+    # A byte order mark counts in offsets, but is no part of a word.
+    return " " + text[1:] if text.startswith("\ufeff") else text

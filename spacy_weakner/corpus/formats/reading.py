@@ -1,6 +1,7 @@
 """Detection of the format of files, and reading of all formats as streams of Docs."""
 
 import re
+import warnings
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any, Callable, Iterable, Iterator, List, Mapping, Optional, S
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ...errors import Errors, WeaknerError, check_choice
+from ...errors import Errors, Warnings, WeaknerError, check_choice
 from ...files import existing, open_packed, read_lines, visible_files
 from ..conll import COLUMNS, read_conll
 from ..counts import Place, RowCounts, RowError, at_line
@@ -40,6 +41,9 @@ TAGGED = "lines that end in the tag O (if they are columns of tokens and tags, r
 GROUPED = ("spacy", "spacy-json")
 # Records of a JSON file that are read to detect its format.
 _LOOKED_AT = 200
+# Files of a folder that need no format, and how many of the others a warning names.
+_NO_DATA = re.compile(r"^(readme|licen[cs]e)|\.(conf|cfg|py)$", flags=re.IGNORECASE)
+_NAMED = 5
 # What to do with files that are not read, by suffix; tables are read by functions of pandas.
 _TABLES = {".csv": "read_csv", ".xlsx": "read_excel", ".xls": "read_excel", ".ods": "read_excel"}
 _RASA = "If it is training data of Rasa, write it as JSON with 'rasa data convert nlu'"
@@ -93,9 +97,9 @@ class _Lenient(RowCounts):
 def file_format(path: Path) -> Optional[str]:
     """Return the format of a file: from its name, and for JSON also from its first records."""
     name = path.name.lower()
-    plain = Path(name.removesuffix(".gz"))
+    plain = Path(name.removesuffix(".gz").removesuffix(".bz2"))
     format_ = SUFFIXES.get(plain.suffix)
-    if name.endswith(".gz") and format_ in ("spacy", "huggingface", "brat"):
+    if plain.name != name and format_ in ("spacy", "huggingface", "brat"):
         return None
     if plain.suffix not in (".json", ".jsonl") or not path.is_file():
         return format_
@@ -118,7 +122,12 @@ def input_files(
     check_whole(path)
     found = visible_files(path) if path.is_dir() else [path]
     found = _corpora(found, format) if path.is_dir() and suffixes is SUFFIXES else found
-    files = [(f, format_) for f in found if (format_ := format or tell(f)) is not None]
+    formats = [(f, format or tell(f)) for f in found]
+    files = [(f, format_) for f, format_ in formats if format_ is not None]
+    unknown = [f for f, format_ in formats if format_ is None and not _NO_DATA.search(f.name)]
+    if files and unknown:
+        names = ", ".join(f.relative_to(path).as_posix() for f in unknown[:_NAMED]) + ", ..." * (len(unknown) > _NAMED)
+        warnings.warn(Warnings.WK912.format(path=path, n=len(unknown), names=names), stacklevel=2)
     if not files and path.is_dir():
         raise WeaknerError(Errors.WK101.format(path=path))
     if not files:

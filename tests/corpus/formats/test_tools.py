@@ -173,6 +173,11 @@ def test_brat_folders(tmp_path):
         (folder / "d2.ann").write_text(line)
         with pytest.raises(WeaknerError, match=r"d2\.ann, line 1"):
             converted(folder)
+    # Windows puts a byte order mark first, which brat counts.
+    (folder / "d2.txt").write_bytes("\ufeffSmith left.".encode())
+    (folder / "d2.ann").write_text("T1\tPER 1 6\tSmith\n")
+    doc = converted(folder)[0][1]
+    assert [(ent.text, ent.label_) for ent in doc.ents] == [("Smith", "PER")] and "\ufeff" not in doc.text
     (folder / "d2.txt").unlink()
     with pytest.raises(WeaknerError, match=r"WK100.*d2\.txt"):
         converted(folder)

@@ -52,7 +52,8 @@ def test_folders_and_formats(tmp_path):
         ".hidden.wiki": "[[No]]",
         "bz2": "no",
     }
-    _, docs = run(tmp_path, files)
+    with pytest.warns(UserWarning, match="WK912.* 2 files.*: bz2, c.pdf"):
+        _, docs = run(tmp_path, files)
     assert [doc[0].text for doc in docs] == ["Anna", "Eve"]
     (tmp_path / "page.data").write_text(SENTENCE)
     assert anchors([tmp_path / "page.data"], tmp_path / "b.spacy", format="wikitext", min_anchors=3).docs == 1
