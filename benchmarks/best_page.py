@@ -176,11 +176,11 @@ def collected(rows: Rows, terms: Mapping[str, str]) -> str:
 
 def scores(rows: Rows, encoder: str, gold: int, columns: List[str]) -> str:
     """A table of F1: a line per method, a column per data set."""
-    some = [row for row in rows if row["encoder"] == encoder and row["strong"] == gold]
+    some = [row for row in rows if row["encoder"] == encoder and row["strong"] == gold and row["method"] != ALONE]
     if not some:
         return "(not measured)"
     columns = [column for column in columns if any(row["dataset"] == column for row in some)]
-    methods = sorted({row["method"] for row in some} - {ALONE}, key=lambda name: (name != MATCH, name == BEST, name))
+    methods = sorted({row["method"] for row in some}, key=lambda name: (name != MATCH, name == BEST, name))
     lines = [f"| F1 | {' | '.join(columns)} |", "|---" * (len(columns) + 1) + "|"]
     for method in methods:
         cells = []
