@@ -493,8 +493,8 @@ class Warnings:
         "them elsewhere."
     )
     WK911 = (
-        "[WK911] Weak sources have labeled {path}, but the labels in its doc.ents, which are scored, are not marked as "
-        "weak: they may be gold, or none. To score the labels of a source, give {path}#{source}."
+        "[WK911] The labels in doc.ents of {path} are scored, which are {what}, though weak sources have labeled it. "
+        "To score the labels of a source, give {path}#{source}."
     )
     WK905 = (
         "[WK905] '{name}' and '{other}' have the same source '{source}': the later one replaces the matches of the "

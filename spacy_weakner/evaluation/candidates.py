@@ -1,7 +1,6 @@
 """The candidates to compare on a test set: pipelines, and sets of labels."""
 
 import time
-import warnings
 from itertools import islice, zip_longest
 from pathlib import Path
 from types import MappingProxyType
@@ -24,7 +23,7 @@ from ..corpus.weak import (
     weak_group,
     weak_sources,
 )
-from ..errors import Errors, Warnings, WeaknerError
+from ..errors import Errors, WeaknerError
 from ..files import existing
 from ..pipelines import TOKENIZER, load_pipeline
 from ..ty import Entity
@@ -137,6 +136,7 @@ class Predictions:
         self.candidate = candidate
         self.test = test
         self.case = case
+        self.ignored: Set[str] = set()  # sources that have labeled a file, if its labels are not marked as weak
         self._words = 0
         self._seconds = 0.0
 
@@ -148,11 +148,12 @@ class Predictions:
     def __iter__(self) -> Iterator[Tuple[Doc, Doc]]:
         """YIELDS (Tuple[Doc, Doc]): A Doc of the test set, and the Doc with the candidate's labels."""
         pairs = self._predict() if self.candidate.is_pipeline else self._read()
+        of_file = not self.candidate.is_pipeline and self.candidate.in_memory is None
+        is_file = of_file and not (self.candidate.source or self.candidate.group)
         for number, (gold, doc) in enumerate(pairs, start=1):
             source = self.candidate.source
-            is_file = not self.candidate.is_pipeline and self.candidate.in_memory is None
-            if number == 1 and is_file and not (source or self.candidate.group):
-                _check_labels(doc, self.candidate.path)
+            if is_file and not is_weak(doc):
+                self.ignored.update(weak_sources(doc))
             # A Doc that the source has not labeled must not be scored as a Doc without entities.
             if source is not None and source not in weak_sources(doc):
                 there = ", ".join(weak_sources(doc)) or "none"
@@ -182,12 +183,6 @@ class Predictions:
         vocab, given = Vocab(), self.candidate.in_memory
         docs = stream(self.candidate.path if given is None else cast(Sequence[Doc], given), vocab)
         return same_sentences(stream(self.test, vocab), docs, self.candidate.path, corpus_name(self.test))
-
-
-def _check_labels(doc: Doc, path: Path) -> None:
-    """Warn if sources have labeled a Doc, but its `doc.ents` may be gold, or no labels at all."""
-    if weak_sources(doc) and not is_weak(doc):
-        warnings.warn(Warnings.WK911.format(path=path, source=weak_sources(doc)[0]), stacklevel=2)
 
 
 def stream(corpus: Corpus, vocab: Vocab) -> Iterator[Doc]:
