@@ -376,7 +376,7 @@ class Errors:
     )
     WK346 = (
         "[WK346] {path}: '{text}' has labels of sources ({sources}) that are not in doc.ents, and would have no "
-        "effect. Aggregate them first: spacy weakner aggregate."
+        "effect. Aggregate them first ('spacy weakner aggregate')."
     )
     WK701 = (
         "[WK701] {what} needs an estimate of how good the weak labels are. Calibrate on held-out gold that the weak "
@@ -491,10 +491,6 @@ class Warnings:
     WK912 = (
         "[WK912] {n} files of {path} are not read, since their suffixes are unknown: {names}. Rename them, or move "
         "them elsewhere."
-    )
-    WK911 = (
-        "[WK911] The labels in doc.ents of {path} are scored, which are {what}, though weak sources have labeled it. "
-        "To score the labels of a source, give {path}#{source}."
     )
     WK905 = (
         "[WK905] '{name}' and '{other}' have the same source '{source}': the later one replaces the matches of the "

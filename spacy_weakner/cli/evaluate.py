@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Dict, List, Optional, Sequence
 
-from ..evaluation.candidates import parse_candidates, split_source
+from ..evaluation.candidates import ignored_source, parse_candidates, split_source
 from ..evaluation.compare import CandidateScores, compare, label_remarks
 from ..evaluation.report import report
 from ..evaluation.tables import comparison_table
@@ -67,6 +67,15 @@ def _paths(given: Any) -> Dict[str, Path]:
     return {**{one.name: Path(one.path) for one in selected}, **{n: split_source(p)[0] for n, p in named.items()}}
 
 
+def _warn_of_ignored(given: Any) -> None:
+    named = parse_candidates([*(x for x in given.optional or () if x != _TEST), *(given.candidates or ())])
+    found = {name: path for name, path in named.items() if not given.spans_key and split_source(path)[0].exists()}
+    for name, source in ((name, ignored_source(path)) for name, path in found.items()):
+        if source is not None:
+            text = f"'{name}': the labels in doc.ents were scored, which may be gold. Those of a source: PATH#{source}"
+            say("warning", text)
+
+
 def _check(given: Any) -> None:
     read_variables(given.variables)
     only_with(given.ctx, {"html": ["selection", "labels", "title"], "spans_key": [], "": []})
@@ -91,6 +100,7 @@ def show(rows: List[CandidateScores], given: Any) -> None:
         table = comparison_table(rows, selected)
         show_table(table.header, table.rows)
         show_remarks(label_remarks(rows))
+        _warn_of_ignored(given)
     else:
         only = (
             ", and further candidates are scored on test only" if given.optional != [_TEST] or given.candidates else ""

@@ -11,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from ..corpus.case import change_case
-from ..corpus.docbin import bare_copy, found_files, read_docs
+from ..corpus.docbin import bare_copy, found_files, read_docs, stream_docs
 from ..corpus.tags import same_tokens
 from ..corpus.weak import (
     doc_entities,
@@ -115,6 +115,17 @@ def split_source(value: str) -> Tuple[Path, Optional[str]]:
     return Path(value[:border]), value[border + 1 :] or None
 
 
+def ignored_source(value: str) -> Optional[str]:
+    """Return a source that has labeled a corpus, if none is asked for and the labels in `doc.ents`, which are scored
+    then, are not weak ones: they may be gold."""
+    candidate = Candidate(value, *split_source(value))
+    if candidate.is_pipeline or candidate.source is not None:
+        return None
+    for doc in stream_docs(candidate.path):
+        return None if is_weak(doc) else next(iter(weak_sources(doc)), None)
+    return None
+
+
 def parse_candidates(values: Sequence[str]) -> Dict[str, str]:
     """Parse the NAME=PATH arguments of a command line; the name of a PATH alone is the path."""
     parsed: Dict[str, str] = {}
@@ -136,7 +147,6 @@ class Predictions:
         self.candidate = candidate
         self.test = test
         self.case = case
-        self.ignored: Set[str] = set()  # sources that have labeled a file, if its labels are not marked as weak
         self._words = 0
         self._seconds = 0.0
 
@@ -148,12 +158,8 @@ class Predictions:
     def __iter__(self) -> Iterator[Tuple[Doc, Doc]]:
         """YIELDS (Tuple[Doc, Doc]): A Doc of the test set, and the Doc with the candidate's labels."""
         pairs = self._predict() if self.candidate.is_pipeline else self._read()
-        of_file = not self.candidate.is_pipeline and self.candidate.in_memory is None
-        is_file = of_file and not (self.candidate.source or self.candidate.group)
         for number, (gold, doc) in enumerate(pairs, start=1):
             source = self.candidate.source
-            if is_file and not is_weak(doc):
-                self.ignored.update(weak_sources(doc))
             # A Doc that the source has not labeled must not be scored as a Doc without entities.
             if source is not None and source not in weak_sources(doc):
                 there = ", ".join(weak_sources(doc)) or "none"

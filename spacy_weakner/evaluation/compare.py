@@ -1,7 +1,6 @@
 """Comparison of candidates on one test set: trained pipelines and sets of weak labels."""
 
 import shlex
-import warnings
 from array import array
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,7 +17,7 @@ from spacy.vocab import Vocab
 from ..calibration.reliability import CalibrationCounter
 from ..corpus.gold import Gold, missing_tokens
 from ..corpus.weak import doc_entities, group_entities, is_weak
-from ..errors import Errors, Warnings, WeaknerError, check_choice, check_range
+from ..errors import Errors, WeaknerError, check_choice, check_range
 from ..files import existing
 from ..progress import Progress
 from ..runtime.devices import on_device
@@ -198,15 +197,10 @@ def _compare(
         if observe is not None:
             observe(candidate, gold, doc)
     table = numpy.array(sentences, dtype="int64").reshape(-1, len(Counts._fields))
-    total = Counts(*table.sum(axis=0).tolist())
-    if predictions.ignored and (total.tp + total.fp == 0 or total.fp + total.fn == 0):
-        what = "those of the test set" if total.tp else "none"
-        source = min(predictions.ignored)
-        warnings.warn(Warnings.WK911.format(path=candidate.path, what=what, source=source), stacklevel=3)
     reliability, speed = calibration.result(), predictions.words_per_second
     row = CandidateScores(
         name=candidate.name,
-        **as_json(total),
+        **as_json(Counts(*table.sum(axis=0).tolist())),
         token_accuracy=round(accuracy.of_tokens, 2),
         sentence_accuracy=round(accuracy.of_sentences, 2),
         words_per_second=None if speed is None else round(speed),

@@ -147,7 +147,6 @@ def test_identifiers_are_unique_and_links_lead_somewhere(hostile_page):
 # What is in it
 
 
-@pytest.mark.filterwarnings("ignore:.WK911")  # gold that sources have labeled, as a candidate
 def test_comparison_and_audit(corpus, tmp_path):
     candidates = {"terms": f"{corpus}#terms", "perfect": corpus}
     report(tmp_path / "r.html", test=corpus, candidates=candidates, labels=corpus, title="Mine")

@@ -61,7 +61,6 @@ def test_a_report_with_test(tmp_path, project):
     assert re.findall(r">(\d+\.\d)<", cells) == [f"{rows[0].f1:.1f}"] * 3
 
 
-@pytest.mark.filterwarnings("ignore:.WK911")  # gold stands for predictions
 def test_a_report_without_test(tmp_path, project):
     selection, corpora = project
     report = tmp_path / "report.html"
