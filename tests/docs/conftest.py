@@ -38,6 +38,7 @@ def prepared(tmp_path_factory):
         for command in parse(
             f"""
             python {ROOT}/assets/demo/make_corpus.py raw --train 120 --gold 40 --dev 30 --test 30 --pages 40
+            python {ROOT}/assets/demo/make_corpus.py more --train 1 --gold 0 --dev 30 --test 1 --pages 1 --seed 1
             """
         ):
             run(command)
@@ -63,7 +64,7 @@ STAGES = """
 spacy weakner convert gold.jsonl gold.spacy
 spacy weakner convert dev.jsonl dev.spacy
 spacy weakner convert test.jsonl test.spacy
-spacy weakner convert dev.jsonl heldout.spacy
+spacy weakner convert more/dev.jsonl heldout.spacy
 spacy weakner convert test.jsonl unseen.spacy
 spacy weakner label text.txt labeled.spacy --terms terms.csv
 spacy weakner label gold.spacy gold-labeled.spacy --terms terms.csv
