@@ -61,16 +61,24 @@ def evaluate(
     return evaluate_selection(Selection.load(selection), None if may_miss else test, html, **settings)
 
 
+def _named(given: Any) -> Dict[str, str]:
+    """Return the candidates on the command line, by name."""
+    return parse_candidates([*(x for x in given.optional or () if x != _TEST), *(given.candidates or ())])
+
+
 def _paths(given: Any) -> Dict[str, Path]:
-    named = parse_candidates([*(x for x in given.optional or () if x != _TEST), *(given.candidates or ())])
     selected = Selection.load(given.selection).candidates if given.selection else ()
-    return {**{one.name: Path(one.path) for one in selected}, **{n: split_source(p)[0] for n, p in named.items()}}
+    return {
+        **{one.name: Path(one.path) for one in selected},
+        **{n: split_source(p)[0] for n, p in _named(given).items()},
+    }
 
 
 def _warn_of_ignored(given: Any) -> None:
-    named = parse_candidates([*(x for x in given.optional or () if x != _TEST), *(given.candidates or ())])
-    found = {name: path for name, path in named.items() if not given.spans_key and split_source(path)[0].exists()}
-    for name, source in ((name, ignored_source(path)) for name, path in found.items()):
+    if given.spans_key:
+        return
+    for name, path in _named(given).items():
+        source = ignored_source(path) if split_source(path)[0].exists() else None
         if source is not None:
             text = f"'{name}': the labels in doc.ents were scored, which may be gold. Those of a source: PATH#{source}"
             say("warning", text)
@@ -80,9 +88,7 @@ def _check(given: Any) -> None:
     read_variables(given.variables)
     only_with(given.ctx, {"html": ["selection", "labels", "title"], "spans_key": [], "": []})
     parse_names(given.map or ())
-    optional = [candidate for candidate in given.optional or () if candidate != _TEST]
-    candidates = parse_candidates([*optional, *(given.candidates or ())])
-    given.read = [split_source(path)[0] for path in candidates.values()]
+    given.read = [split_source(path)[0] for path in _named(given).values()]
 
 
 @command(

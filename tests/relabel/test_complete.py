@@ -17,6 +17,7 @@ from spacy_weakner.relabel.confident_learning import SuspectTokens
 
 from ..ent_combiner.util import borders
 from ..util import LISTENER, SENTENCES, TOK2VEC, crf_config, crf_pipeline, distributions, make_doc, make_examples, train
+from .util import nested_is_refused
 
 NLP = spacy.blank("xx")
 
@@ -259,13 +260,7 @@ def test_a_combiner_reads_the_sources_of_the_corpus(tmp_path):
 
 def test_labels_that_would_stay_are_refused(tmp_path, model):
     doc = weak_doc(*SENTENCES[0])
-    weak.set_group(doc, "sc", [(0, 1, "PER")], attrs={"weak": True})
-    with pytest.raises(WeaknerError, match=r"WK345.*'sc'.*--nested"):
-        run(tmp_path, [doc], model)
-    assert not (tmp_path / "out.spacy").exists()
-    # Gold of another component is none of its business.
-    doc.spans["sc"].attrs.clear()
-    run(tmp_path, [doc], model)
+    nested_is_refused(doc, lambda: run(tmp_path, [doc], model), tmp_path / "out.spacy")
 
 
 def test_gold_is_never_overwritten(tmp_path, model):
